@@ -1,0 +1,4 @@
+"""Plumbing for the labs: a TensorFlow model's way to a Cloud TPU, and a dry run without one.
+
+Importing this package imports neither TensorFlow nor JAX.
+"""

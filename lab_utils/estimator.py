@@ -1,0 +1,139 @@
+"""The genuine Estimator and TPUEstimator (package tensorflow-estimator 2.15.0) under today's TensorFlow.
+
+Import this module, then use `tf.estimator` and `tf.compat.v1.estimator` as their documentation says:
+
+    from lab_utils import estimator  # noqa: F401
+    import tensorflow as tf
+    tf.compat.v1.estimator.tpu.TPUEstimator(...)
+
+TensorFlow 2.15 has the API itself. TensorFlow 2.16 removed it, with five private names that the package
+still imports. None of the five does any work for a plain Estimator or TPUEstimator: they register names
+for the public API, coordinate parameter servers, shut down TPU workers, and hold TPU embeddings.
+Stand-ins fill their places here; those that would have work to do say that they cannot.
+This file is the only one that touches them, and tests/test_estimator.py fails when one moves.
+"""
+
+import importlib
+import os
+import sys
+import types
+
+from lab_utils import runtime
+
+# Read when tf.keras or tf.compat.v1.layers is first touched: Estimator code needs Keras 2 there.
+os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
+runtime.quiet()
+
+import tensorflow as tf  # noqa: E402
+
+OLDEST, NEWEST = (2, 15), (2, 21)
+
+
+class _ApiExport:
+    """Stands for the decorator that registers a symbol in TensorFlow's public API."""
+
+    def __init__(self, *names: str, **kwargs: object) -> None:
+        pass
+
+    def __call__(self, symbol):
+        return symbol
+
+    def export_constant(self, *names: str) -> None:
+        pass
+
+
+class _NoShutdownHook(tf.compat.v1.train.SessionRunHook):
+    """Stands for the hook that shuts down TPU workers before they are preempted."""
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        pass
+
+
+def _stand_in(name: str, **attributes: object) -> None:
+    """Puts a module of `attributes` at `name`; any other attribute is a class that refuses to be made."""
+
+    def missing(attribute: str) -> type:
+        if attribute.startswith("__"):
+            raise AttributeError(attribute)
+
+        def refuse(self, *args: object, **kwargs: object) -> None:
+            raise NotImplementedError(
+                f"{name}.{attribute} left TensorFlow in 2.16 (this is {tf.__version__}): "
+                "code that needs it runs on TensorFlow 2.15 alone."
+            )
+
+        return type(attribute, (), {"__init__": refuse})
+
+    module = types.ModuleType(name)
+    module.__dict__.update(attributes)
+    module.__getattr__ = missing
+    sys.modules[name] = module
+    parent, _, leaf = name.rpartition(".")
+    setattr(importlib.import_module(parent), leaf, module)
+
+
+def _first_session() -> None:
+    """Runs an empty graph session where nobody sees what it prints.
+
+    The first session of a process writes a notice about MLIR straight to file descriptor 2, past
+    every log level; it is printed once.
+    """
+    visible = os.dup(2)
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+        try:
+            with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+                session.run(tf.no_op())
+        finally:
+            os.dup2(visible, 2)
+            os.close(visible)
+
+
+def _install() -> None:
+    """Makes `tf.estimator` and `tf.compat.v1.estimator`.
+
+    Raises:
+        ImportError: for a TensorFlow that this was not made for, for a missing tf-keras, or where
+            `tf.compat.v1.layers` was already bound to Keras 3 in this process.
+    """
+    version = tuple(int(part) for part in tf.__version__.split(".")[:2])
+    if not OLDEST <= version <= NEWEST:
+        raise ImportError(
+            f"lab_utils.estimator works with TensorFlow 2.15 to 2.21; this is {tf.__version__}. "
+            "Install one of those, for example: pip install tensorflow==2.20.0 tf-keras==2.20.1"
+        )
+    _first_session()
+    if version == OLDEST:
+        return
+    try:
+        layers = tf.compat.v1.layers.conv2d.__module__
+    except (ImportError, AttributeError) as error:
+        raise ImportError(
+            "Estimator code needs Keras 2, and tf.compat.v1.layers has none here: install it with "
+            f"`pip install 'tf-keras~={version[0]}.{version[1]}.0'`, start Python anew, and import "
+            "lab_utils.estimator before anything touches tf.keras."
+        ) from error
+    if not layers.startswith("tf_keras"):
+        raise ImportError(
+            f"tf.compat.v1.layers is already bound to {layers}: start Python anew and import "
+            "lab_utils.estimator before anything touches tf.keras."
+        )
+
+    exports = types.ModuleType("tensorflow_estimator.python.estimator.estimator_export")
+    exports.estimator_export = _ApiExport
+    sys.modules[exports.__name__] = exports
+    _stand_in(
+        "tensorflow.python.distribute.estimator_training",
+        init_run_config=lambda config, tf_config: None,
+        should_run_distribute_coordinator=lambda config: False,
+    )
+    _stand_in("tensorflow.python.tpu.session_support", GracefulShutdownHook=_NoShutdownHook)
+    _stand_in("tensorflow.python.tpu.tpu_embedding")
+    _stand_in("tensorflow.python.tpu.tpu_embedding_gradient")
+
+    tf.compat.v1.estimator = importlib.import_module("tensorflow_estimator._api.v1.estimator")
+    tf.estimator = importlib.import_module("tensorflow_estimator._api.v2.estimator")
+
+
+if not hasattr(tf.compat.v1, "estimator"):
+    _install()
