@@ -1,0 +1,56 @@
+"""Numbers as people read them: 36.7 GFLOP, 2.78 GiB, 35.4 ms, 7,230 examples/s."""
+
+from lab_utils.dry_run.findings import Figure
+
+_SI = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
+_SMALL_SI = ((1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
+_BINARY = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
+_SCALED_UNITS = ("B", "B/s", "FLOP", "FLOP/s", "FLOP/B")
+
+
+def rounded(value: float) -> str:
+    """Three significant digits, never in exponent form: 0.0123, 1.23, 12.3, 1,235."""
+    if value == 0:
+        return "0"
+    magnitude = abs(value)
+    if magnitude >= 100:
+        return f"{value:,.0f}"
+    if magnitude >= 10:
+        return f"{value:.1f}"
+    if magnitude >= 1:
+        return f"{value:.2f}"
+    return f"{value:.3g}" if magnitude >= 1e-4 else f"{value:.1e}"
+
+
+def scaled(value: float, unit: str) -> str:
+    """`value` in `unit` with the decimal prefix that suits it: 3.67e10 FLOP is "36.7 GFLOP"."""
+    prefixes = _SMALL_SI if unit == "s" else _SI
+    for factor, prefix in prefixes:
+        if abs(value) >= factor:
+            return f"{rounded(value / factor)} {prefix}{unit}"
+    factor, prefix = prefixes[-1]
+    return f"{rounded(value / factor)} {prefix}{unit}"
+
+
+def memory(size: float) -> str:
+    """`size` bytes in binary units, as memory is counted: 2,987,000,000 is "2.78 GiB"."""
+    for factor, unit in _BINARY:
+        if abs(size) >= factor:
+            return f"{rounded(size / factor)} {unit}"
+    return f"{size:.0f} B"
+
+
+def figure_text(figure: Figure) -> str:
+    """A figure's value with its unit; "bytes" (memory) is counted in binary units, "B" in decimal ones."""
+    if figure.unit == "bytes":
+        return memory(figure.value)
+    if figure.unit == "share":
+        return f"{figure.value:.0%}" if figure.value >= 0.01 else f"{figure.value:.1%}"
+    if figure.unit in _SCALED_UNITS or figure.unit == "s":
+        return scaled(figure.value, figure.unit)
+    return f"{rounded(figure.value)} {figure.unit}".rstrip()
+
+
+def kind_text(figure: Figure) -> str:
+    """What stands behind a figure: its kind, and for a quoted one the source."""
+    return f"{figure.kind}: {figure.source}" if figure.source else str(figure.kind)
