@@ -1,0 +1,156 @@
+"""Any readable image becomes an upright RGB JPEG; what is one already stays as it is, undecoded."""
+
+import io
+import struct
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from PIL import Image, ImageOps
+
+from lab_utils.convert.errors import RejectError
+
+# Frame markers of the JPEG kinds that TensorFlow's decoder (libjpeg) reads: baseline, extended, progressive.
+_READABLE_FRAMES = {0xC0, 0xC1, 0xC2}
+# All frame markers; 0xC4, 0xC8 and 0xCC stand among them but mean something else (ITU-T T.81, table B.1).
+_FRAMES = set(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+_STANDALONE = {0x01, *range(0xD0, 0xD9)}
+_START_OF_SCAN, _END_OF_IMAGE, _APP1 = 0xDA, 0xD9, 0xE1
+_ORIENTATION = 0x0112
+_OTHER_FORMATS = ("PNG", "GIF", "BMP", "WEBP")
+_QUALITY = 95
+
+
+@dataclass(frozen=True, slots=True)
+class RgbJpeg:
+    """An RGB JPEG, ready to be stored: its bytes, and its height and width in pixels."""
+
+    data: bytes
+    height: int
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Header:
+    height: int
+    width: int
+    components: int
+    orientation: int
+    scan: int  # where the compressed image data begin
+
+
+def to_rgb_jpeg(data: bytes) -> RgbJpeg:
+    """Return the image as an RGB JPEG that shows it upright.
+
+    An RGB JPEG passes through byte for byte and is not decoded: its header gives the size. That holds for
+    progressive ones too, since TensorFlow reads them and a second compression would cost quality. All else
+    is decoded once and compressed at quality 95: grey and CMYK JPEGs, JPEGs whose EXIF data ask for a
+    rotation (TensorFlow ignores them), PNG, GIF (its first frame), BMP and WebP. Transparency is laid on
+    white.
+
+    A JPEG that was cut short is found, for it has no end-of-image marker. Damage in the midst of the
+    compressed data of an RGB JPEG is not: finding it would take a full decode.
+
+    Raises:
+        RejectError: if this is no image, or one that is truncated, damaged or of an unsupported kind.
+    """
+    if not data.startswith(b"\xff\xd8"):
+        return _transcode(data)
+    header = _read_jpeg_header(data)
+    # Compressed data cannot hold this pair (after 0xFF a 0 is stuffed), and thumbnails stand before them.
+    if data.rfind(b"\xff\xd9", header.scan) < 0:
+        raise RejectError("truncated JPEG: it has no end-of-image marker")
+    if header.components == 3 and header.orientation == 1:
+        return RgbJpeg(data, header.height, header.width)
+    return _transcode(data)
+
+
+def _read_jpeg_header(data: bytes) -> _Header:
+    """Walk the segments up to the compressed data (ITU-T T.81, annex B)."""
+    frame = None
+    orientation = 1
+    position = 2
+    try:
+        while True:
+            # Decoders skip stray bytes between segments, and so does this.
+            position = data.index(0xFF, position)
+            while data[position] == 0xFF:
+                position += 1
+            marker = data[position]
+            position += 1
+            if marker == 0 or marker in _STANDALONE:
+                continue
+            if marker == _END_OF_IMAGE:
+                raise RejectError("damaged JPEG: it ends before any image data")
+            (length,) = struct.unpack_from(">H", data, position)
+            if marker in _FRAMES:
+                if marker not in _READABLE_FRAMES:
+                    raise RejectError(f"unsupported kind of JPEG (frame marker 0xFF{marker:02X})")
+                precision, *frame = struct.unpack_from(">BHHB", data, position + 2)
+                if precision != 8:
+                    raise RejectError(f"unsupported JPEG: {precision} bits a channel, not 8")
+            elif marker == _APP1 and data.startswith(b"Exif\0\0", position + 2):
+                orientation = _exif_orientation(data[position + 2 : position + length])
+            position += length
+            if marker == _START_OF_SCAN:
+                break
+    except (IndexError, ValueError, struct.error) as error:
+        if isinstance(error, RejectError):
+            raise
+        raise RejectError("truncated JPEG: the file ends within its header") from None
+    if frame is None or 0 in frame:
+        raise RejectError("damaged JPEG: no image size in its header")
+    height, width, components = frame
+    return _Header(height, width, components, orientation, scan=position)
+
+
+def _exif_orientation(segment: bytes) -> int:
+    """Return EXIF's orientation, 1 (upright) to 8; 1 where the data say nothing valid."""
+    exif = Image.Exif()
+    try:
+        exif.load(segment)
+        orientation = exif.get(_ORIENTATION, 1)
+    except Exception:  # Pillow raises many kinds here; broken EXIF data do not make a broken image
+        return 1
+    return orientation if orientation in range(1, 9) else 1
+
+
+def _transcode(data: bytes) -> RgbJpeg:
+    if not data:
+        raise RejectError("empty file (0 bytes)")
+    jpeg = io.BytesIO()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Pillow's remarks on odd metadata
+            with Image.open(io.BytesIO(data), formats=("JPEG", *_OTHER_FORMATS)) as image:
+                image.load()
+                rgb = _to_rgb(_upright(image))
+        rgb.save(jpeg, "JPEG", quality=_QUALITY)
+    except Image.UnidentifiedImageError:
+        formats = ", ".join(_OTHER_FORMATS)
+        raise RejectError(
+            f"not an image that can be read (JPEG, {formats}); it begins with {data[:8]!r}"
+        ) from None
+    except MemoryError:
+        raise
+    except (
+        Exception
+    ) as error:  # for damaged files Pillow raises OSError, SyntaxError, ValueError, ...
+        raise RejectError(f"cannot be decoded: {error}") from None
+    return RgbJpeg(jpeg.getvalue(), rgb.height, rgb.width)
+
+
+def _upright(image: Image.Image) -> Image.Image:
+    try:
+        return ImageOps.exif_transpose(image)
+    except Exception:  # as in _exif_orientation
+        return image
+
+
+def _to_rgb(image: Image.Image) -> Image.Image:
+    if image.mode.startswith("I"):  # 16-bit grey; Pillow's own conversion would clip it at 255
+        return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8)).convert("RGB")
+    if "A" in image.getbands() or "transparency" in image.info:
+        image = image.convert("RGBA")
+        return Image.alpha_composite(Image.new("RGBA", image.size, "white"), image).convert("RGB")
+    return image.convert("RGB")

@@ -1,0 +1,103 @@
+"""The manifest: what a finished conversion holds. Where it is absent, the conversion did not finish."""
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from lab_utils.convert import storage
+
+MANIFEST = "manifest.json"
+_FORMAT = 1
+
+
+class ManifestError(RuntimeError):
+    """A folder holds no finished conversion, or one that does not match its manifest."""
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One TFRecord file: its name in the folder, and how many examples and bytes it holds."""
+
+    file: str
+    examples: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Split:
+    """One split: its examples, those of each class, its shards, and how many rows were set aside."""
+
+    examples: int
+    per_class: dict[str, int]
+    shards: list[Shard]
+    rejected: int
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a finished conversion holds.
+
+    Attributes:
+        folder: where it lies.
+        labels: the classes; the id of `labels[i]` in the records is i + 1.
+        splits: "train" and "eval".
+        versions: of the software that wrote it.
+    """
+
+    folder: str
+    labels: list[str]
+    splits: dict[str, Split]
+    versions: dict[str, str]
+
+    def paths(self, split: str) -> list[str]:
+        """Return the paths of a split's shards."""
+        return [storage.join(self.folder, shard.file) for shard in self.splits[split].shards]
+
+    def to_json(self) -> str:
+        """Return the text of manifest.json."""
+        content = {"format": _FORMAT} | dataclasses.asdict(self)
+        del content["folder"]
+        return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+    def __str__(self) -> str:
+        lines = [self.folder]
+        for name, split in self.splits.items():
+            megabytes = sum(shard.bytes for shard in split.shards) / 1e6
+            lines.append(
+                f"  {name}: {split.examples:,} examples in {len(split.shards)} shards, "
+                f"{megabytes:,.1f} MB; {split.rejected:,} rows set aside"
+            )
+            lines.extend(f"    {label}: {count:,}" for label, count in split.per_class.items())
+        return "\n".join(lines)
+
+
+def read_manifest(folder: str) -> Manifest:
+    """Return the manifest of a conversion's output folder (a local path, or gs://...).
+
+    Raises:
+        ManifestError: if there is none, or it cannot be understood.
+    """
+    path = storage.join(folder, MANIFEST)
+    if not storage.exists(path):
+        raise ManifestError(
+            f"{folder} has no {MANIFEST}: the conversion did not finish or has not been run; "
+            "run python -m lab_utils.convert"
+        )
+    with storage.open_to_read(path) as file:
+        text = file.read()
+    try:
+        return parse_manifest(folder, json.loads(text))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ManifestError(f"{path} is not a manifest of format {_FORMAT}: {error!r}") from None
+
+
+def parse_manifest(folder: str, content: dict[str, Any]) -> Manifest:
+    """Return the manifest that the parsed JSON describes; raises ValueError, KeyError or TypeError."""
+    if content["format"] != _FORMAT:
+        raise ValueError(f"format {content['format']!r}")
+    splits = {
+        name: Split(**split | {"shards": [Shard(**shard) for shard in split["shards"]]})
+        for name, split in content["splits"].items()
+    }
+    return Manifest(folder, content["labels"], splits, content["versions"])

@@ -1,0 +1,69 @@
+"""What a conversion will do with one split: how many rows it has, and into how many shards they go."""
+
+import random
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from lab_utils.convert import storage
+from lab_utils.convert.errors import ConversionError, RejectError
+from lab_utils.convert.rows import parse_row, read_lines
+
+_SAMPLE = 1000  # images whose size is asked for; the mean of so many is good to a few per cent
+
+
+@dataclass(frozen=True)
+class SplitPlan:
+    """One split to convert: its name, its CSV, how many rows that has, and the number of shards to make."""
+
+    name: str
+    csv_path: str
+    rows: int
+    shards: int
+
+    def shard_name(self, shard: int) -> str:
+        """Return the name of a shard, without its extension."""
+        return f"{self.name}-{shard:05d}-of-{self.shards:05d}"
+
+
+def plan_split(name: str, csv_path: str, shards: int | None, shard_mb: float) -> SplitPlan:
+    """Count the rows of a CSV and choose the number of shards.
+
+    Args:
+        name: "train" or "eval".
+        csv_path: the split's list.
+        shards: their number, or None for as many as make them `shard_mb` million bytes each.
+        shard_mb: see there.
+
+    Raises:
+        ConversionError: if the CSV cannot be read or is empty, or has fewer rows than shards are asked for.
+    """
+    rows = 0
+    sample: list[bytes] = []
+    random_source = random.Random(name)
+    for _, line in read_lines(
+        csv_path
+    ):  # Vitter's algorithm R: a fair sample of a list of unknown length
+        rows += 1
+        if len(sample) < _SAMPLE:
+            sample.append(line)
+        elif (place := random_source.randrange(rows)) < _SAMPLE:
+            sample[place] = line
+    if not rows:
+        raise ConversionError(f"{csv_path} is empty; it must hold rows path,label")
+    if shards is None:
+        with ThreadPoolExecutor(16) as pool:  # a bucket takes tens of milliseconds to tell one size
+            sizes = list(pool.map(lambda line: _image_bytes(line, csv_path), sample))
+        split_bytes = sum(sizes) / len(sizes) * rows
+        shards = min(rows, max(1, round(split_bytes / (shard_mb * 1e6))))
+    elif not 1 <= shards <= rows:
+        raise ConversionError(
+            f"--{name}_shards {shards}: must be from 1 to the number of rows, {rows}"
+        )
+    return SplitPlan(name, csv_path, rows, shards)
+
+
+def _image_bytes(line: bytes, csv_path: str) -> int:
+    try:
+        return storage.size(parse_row(line, csv_path).paths[0])
+    except (RejectError, OSError, ValueError):  # the pipeline will tell the reason
+        return 0

@@ -1,0 +1,129 @@
+"""The input lists: CSV rows `path,label`, the labels file, and how rows are dealt out to shards."""
+
+import csv
+import random
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from lab_utils.convert import storage
+from lab_utils.convert.errors import ConversionError, RejectError
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What a CSV row says.
+
+    Attributes:
+        paths: where the image may be, best guess first; more than one only where the row is not valid UTF-8.
+        label: the class.
+        filename: the path as it stands in the CSV, byte for byte.
+    """
+
+    paths: tuple[str, ...]
+    label: str
+    filename: bytes
+
+
+def decode(line: bytes) -> str:
+    """Return the text of a line: UTF-8, or else latin-1, which any bytes are."""
+    try:
+        return line.decode()
+    except UnicodeDecodeError:
+        return line.decode("latin-1")
+
+
+def read_lines(path: str) -> Iterator[tuple[int, bytes]]:
+    """Yield (line number from 1, line without its end) for each line of a text file.
+
+    Raises:
+        ConversionError: if the file cannot be read, or is in UTF-16.
+    """
+    try:
+        with storage.open_to_read(path) as file:
+            for number, line in enumerate(file, 1):
+                if number == 1:
+                    if line.startswith(_UTF16_MARKS):
+                        raise ConversionError(f"{path} is in UTF-16; save it as UTF-8")
+                    line = line.removeprefix(_BYTE_ORDER_MARK)
+                yield number, line.rstrip(b"\r\n")
+    except OSError as error:
+        raise ConversionError(f"cannot read {path}: {error.strerror or error}") from None
+
+
+def read_labels(path: str) -> list[str]:
+    """Return the classes, one a line of the labels file, in its order; the first has id 1 in the records.
+
+    Raises:
+        ConversionError: if a class stands there twice, or none does.
+    """
+    lines: dict[str, int] = {}
+    for number, line in read_lines(path):
+        label = decode(line).strip()
+        if label in lines:
+            raise ConversionError(
+                f"{path}, line {number}: class {label!r} stands on line {lines[label]} already"
+            )
+        if label:
+            lines[label] = number
+    if not lines:
+        raise ConversionError(f"{path} holds no classes; it must have one a line")
+    return list(lines)
+
+
+def parse_row(line: bytes, csv_path: str) -> Row:
+    """Return what one line of a CSV says; relative paths are taken from the CSV's folder.
+
+    Names in an odd encoding are looked for twice: by the very bytes of the row, which are the file's name
+    where the CSV came from the same disk, and by the name they spell in latin-1.
+
+    Raises:
+        RejectError: if the line is empty, or not two columns.
+    """
+    if not line.strip():
+        raise RejectError("empty line")
+    try:
+        texts = [line.decode()]
+    except UnicodeDecodeError:
+        texts = [line.decode("utf-8", "surrogateescape"), line.decode("latin-1")]
+    parsed = [_parse_columns(text) for text in texts]
+    folder = storage.parent(csv_path)
+    return Row(
+        paths=tuple(storage.join(folder, path) for path, _ in parsed),
+        label=parsed[-1][1],
+        filename=parsed[0][0].encode("utf-8", "surrogateescape"),
+    )
+
+
+def _parse_columns(text: str) -> tuple[str, str]:
+    try:
+        columns = [column.strip() for column in next(csv.reader([text], strict=True))]
+    except csv.Error:
+        raise RejectError(
+            "a quote is not closed on this line, or stands in the midst of a column"
+        ) from None
+    if len(columns) != 2:
+        raise RejectError(f"{len(columns)} columns where 2 are expected: path,label")
+    for name, column in zip(("path", "label"), columns, strict=True):
+        if not column:
+            raise RejectError(f"no {name}")
+    return columns[0], columns[1]
+
+
+def deal(
+    rows: Iterable[tuple[int, bytes]], shards: int, seed: str
+) -> Iterator[tuple[int, tuple[int, bytes]]]:
+    """Yield (shard, row), dealing the rows out like cards.
+
+    Of each run of `shards` rows every shard gets one, in an order drawn anew for each run. So all shards are
+    of equal length, and a CSV that is sorted by class still puts its share of each class in every shard.
+    """
+    random_source = random.Random(seed)
+    deck: list[int] = []
+    for row in rows:
+        if not deck:
+            deck = list(range(shards))
+            random_source.shuffle(deck)
+        yield deck.pop(), row
