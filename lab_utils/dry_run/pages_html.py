@@ -25,7 +25,7 @@ def write_pages(folder: str | Path) -> list[Path]:
 
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    catalogue = sorted(rules.RULES.values(), key=lambda rule: rule.id)
+    catalogue = list(rules.catalogue().values())
     written = []
     for before, rule, after in zip(
         [None, *catalogue[:-1]], catalogue, [*catalogue[1:], None], strict=True
@@ -36,14 +36,14 @@ def write_pages(folder: str | Path) -> list[Path]:
             if other
         ]
         links.insert(len(links) - 1 if after else len(links), '<a href="index.html">all rules</a>')
-        body = f'<div class="lu-dry-run page"><p class="soft">{" · ".join(links)}</p>{rule_html(rule.id)}</div>'
+        body = f'<p class="soft">{" · ".join(links)}</p>{rule_html(rule.id)}'
         written.append(folder / f"{rule.id}.html")
         written[-1].write_text(html.document(f"{rule.id} {rule.title}", body), encoding="utf-8")
     sections = "".join(
         f"<h3>{str(stage).capitalize()}</h3><table>{''.join(map(_row, group))}</table>"
         for stage, group in groupby(catalogue, key=lambda rule: rule.stage)
     )
-    index = f'<div class="lu-dry-run page"><h2>Rules of the dry run</h2>{sections}</div>'
+    index = f"<h1>Rules of the dry run</h1>{sections}"
     written.append(folder / "index.html")
     written[-1].write_text(html.document("Rules of the dry run", index), encoding="utf-8")
     return written

@@ -16,7 +16,7 @@ _EXIT_STATUS = {READY: 0, FINDINGS: 1, COULD_NOT_RUN: 2}
 MEMORY_PARTS = ("arguments", "temporaries", "outputs", "code")
 
 NEVER_CHECKED = (
-    "No TPU was used: real speed is not known. The roofline is a bound that a step cannot beat, not a measurement.",
+    "Real speed: no TPU was used. The roofline is a bound that a step cannot beat, not a measurement.",
     "Numerics on a TPU: the matrix unit rounds float32 operands to bfloat16; the virtual cores here do not.",
     "The infeed and outfeed of a TPU host, host_call and outside compilation at work.",
     "Input on several hosts, each reading its own share of the files.",
@@ -102,6 +102,14 @@ class Report:
             for stage in self.stages
             for finding in sorted(stage.findings, key=lambda found: order.index(found.severity))
         ]
+
+    def grouped_findings(self) -> list[list[Finding]]:
+        """The findings, those of one rule together that differ in place and message alone."""
+        groups: dict[tuple, list[Finding]] = {}
+        for finding in self.findings:
+            same = (finding.stage, finding.rule, finding.severity, finding.why, finding.fix)
+            groups.setdefault(same, []).append(finding)
+        return list(groups.values())
 
     @property
     def verdict(self) -> str:
@@ -238,8 +246,7 @@ def _figures_by_key(content: dict) -> dict[str, Figure]:
 
 def _finding(content: dict) -> Finding:
     return Finding(
-        **content
-        | {"stage": Stage(content["stage"]), "severity": Severity(content["severity"])}
+        **content | {"stage": Stage(content["stage"]), "severity": Severity(content["severity"])}
     )
 
 

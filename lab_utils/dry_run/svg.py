@@ -27,11 +27,12 @@ def memory_bar(step: CompiledStep, description: str) -> str:
     for part, size in parts:
         width = size * scale
         shapes.append(
-            f'<rect class="{part}" x="{x:.1f}" y="{top}" width="{max(width, 0.5 * (size > 0)):.1f}" height="{height}"/>'
+            f'<rect class="{part}" x="{x:.1f}" y="{top}" width="{width:.1f}" height="{height}"/>'
         )
         if width >= 16:
             shapes.append(
-                f'<text class="on" x="{x + width / 2:.1f}" y="{top + 20}" text-anchor="middle">{part[0].upper()}</text>'
+                f'<text class="on" x="{x + width / 2:.1f}" y="{top + 20}" text-anchor="middle">'
+                f"{part[0].upper()}</text>"
             )
         x += width
     if not step.fits:
@@ -46,10 +47,10 @@ def memory_bar(step: CompiledStep, description: str) -> str:
     size, unit = (2**30, "GiB") if max(limit, step.used) >= 2**30 else (2**20, "MiB")
     for tick in _linear_ticks(max(limit, step.used) / size):
         at = left + tick * size * scale
-        anchor = "start" if tick == 0 else "middle"
+        anchor, name = ("start", f"0 {unit}") if tick == 0 else ("middle", f"{tick:g}")
         shapes.append(
             f'<line class="axis" x1="{at:.1f}" x2="{at:.1f}" y1="{top + height}" y2="{top + height + 5}"/>'
-            f'<text x="{at:.1f}" y="{top + height + 18}" text-anchor="{anchor}">{tick:g}{f" {unit}" if tick == 0 else ""}</text>'
+            f'<text x="{at:.1f}" y="{top + height + 18}" text-anchor="{anchor}">{name}</text>'
         )
     return _svg(f"Memory of a core, {step.name}", description, 74, shapes)
 
@@ -82,7 +83,7 @@ def roofline(steps: list[CompiledStep], description: str) -> str:
     high = math.ceil(math.log10(max(everything) * 2))
     bottom = math.floor(math.log10(bandwidth) + low)
     top = math.ceil(math.log10(peak * 1.5))
-    left, right, upper, lower = 66, WIDTH - 10, 12, 218
+    left, right, upper, lower = 66, WIDTH - 20, 12, 218
 
     def x(intensity: float) -> float:
         return left + (math.log10(intensity) - low) / (high - low) * (right - left)
@@ -105,32 +106,33 @@ def roofline(steps: list[CompiledStep], description: str) -> str:
         )
     start = bandwidth * 10.0**low
     angle = math.degrees(math.atan2(y(start) - y(peak), x(ridge) - x(10.0**low)))
-    middle = math.sqrt(10.0**low * ridge)
+    slope = [10.0**low * (ridge / 10.0**low) ** share for share in (0.3, 0.68)]
+    clear = max(slope, key=lambda at: min(abs(math.log(at / point)) for _, point in points))
     shapes += [
         f'<polyline class="roof" points="{x(10.0**low):.1f},{y(start):.1f} {x(ridge):.1f},{y(peak):.1f} '
         f'{right},{y(peak):.1f}"/>',
-        f'<text class="halo" x="{right - 2}" y="{y(peak) - 6:.1f}" text-anchor="end">'
+        f'<text class="halo" x="{right - 2}" y="{y(peak) - 10:.1f}" text-anchor="end">'
         f"peak {units.scaled(peak, 'FLOP/s')}</text>",
-        f'<text class="halo" transform="translate({x(middle):.1f} {y(bandwidth * middle) - 7:.1f}) '
-        f'rotate({-angle:.1f})" text-anchor="middle">memory {units.scaled(bandwidth, "B/s")}</text>',
+        f'<text class="halo" transform="translate({x(clear):.1f} {y(bandwidth * clear):.1f}) '
+        f'rotate({-angle:.1f})" y="-9" text-anchor="middle">memory {units.scaled(bandwidth, "B/s")}</text>',
         f'<path class="ridge" d="M{x(ridge):.1f} {y(peak) - 6:.1f} l6 6 l-6 6 l-6 -6 z"/>',
     ]
     legend = [("ridge", f"ridge {units.rounded(ridge)} FLOP/B")]
     for index, (name, intensity) in enumerate(points):
         rate = min(peak, bandwidth * intensity)
         shapes.append(
-            f'<line class="drop" x1="{x(intensity):.1f}" x2="{x(intensity):.1f}" y1="{y(rate):.1f}" y2="{lower}"/>'
-            + _marker(index, x(intensity), y(rate))
+            f'<line class="drop" x1="{x(intensity):.1f}" x2="{x(intensity):.1f}" y1="{y(rate):.1f}" '
+            f'y2="{lower}"/>' + _marker(index, x(intensity), y(rate))
         )
         legend.append((index, f"{name} {units.rounded(intensity)} FLOP/B"))
     for row, (mark, label) in enumerate(reversed(legend)):
         at = lower - 12 - 17 * row
         shapes.append(
-            f'<path class="ridge" d="M{right - 168} {at - 10} l6 6 l-6 6 l-6 -6 z"/>'
+            f'<path class="ridge" d="M{right - 178} {at - 10} l6 6 l-6 6 l-6 -6 z"/>'
             if mark == "ridge"
-            else _marker(mark, right - 168, at - 4)
+            else _marker(mark, right - 178, at - 4)
         )
-        shapes.append(f'<text class="halo" x="{right - 156}" y="{at}">{escape(label)}</text>')
+        shapes.append(f'<text class="halo" x="{right - 166}" y="{at}">{escape(label)}</text>')
     shapes.append(
         f'<text x="{(left + right) / 2}" y="{lower + 36}" text-anchor="middle">'
         "arithmetic intensity, FLOP per byte of memory traffic</text>"
@@ -150,7 +152,7 @@ def _power(decade: int) -> str:
     return (
         f"{10**decade:g}"
         if -2 <= decade <= 3
-        else f'10<tspan dy="-5" font-size="9">{decade}</tspan>'
+        else f'10<tspan dy="-5" font-size="10">{decade}</tspan>'
     )
 
 

@@ -1,6 +1,7 @@
 """A dry run's report for a terminal: plain text, 100 columns, colour only when asked."""
 
 import textwrap
+from itertools import groupby
 
 from lab_utils.dry_run import rules, units
 from lab_utils.dry_run.findings import Finding, Severity, StageResult
@@ -35,7 +36,10 @@ def speed_sentence(step: CompiledStep, cores: int) -> str:
     )
     first, second = (traffic, arithmetic) if step.bound_by == "memory" else (arithmetic, traffic)
     least = max(step.arithmetic_seconds, step.memory_seconds)
-    sentence = f"A {step.name} takes at least {units.scaled(least, 's')}, bound by {step.bound_by}: {first}, {second}."
+    sentence = (
+        f"The {step.name} takes at least {units.scaled(least, 's')}, bound by {step.bound_by}: "
+        f"{first}, {second}."
+    )
     if "examples_per_second" in step.cost:
         rate = step.cost["examples_per_second"].value
         sentence += (
@@ -58,11 +62,12 @@ def memory_sentence(step: CompiledStep) -> str:
     available = step.memory.get("available")
     used = units.memory(step.used)
     if available is None:
-        return f"A {step.name} takes {used} of a core's memory."
+        return f"The {step.name} takes {used} of a core's memory."
     usable = units.memory(available.value)
     if not step.fits:
-        return f"A {step.name} needs {used} of a core's memory and may use {usable}: it does not fit."
-    return f"A {step.name} takes {used} of the {usable} that a core lets a program use ({step.used / available.value:.0%})."
+        return f"The {step.name} needs {used} of a core's memory and may use {usable}: it does not fit."
+    share = step.used / available.value
+    return f"The {step.name} takes {used} of the {usable} that a core lets a program use ({share:.0%})."
 
 
 def feed_sentence(report: Report) -> str:
@@ -81,7 +86,7 @@ def feed_sentence(report: Report) -> str:
         return sentence + ": it is fast enough."
     return sentence + (
         f", {units.rounded(demand / rate)} times as many: the work of about "
-        f"{report.feed['host_cores_needed'].value:,.0f} host cores like these, if it spreads over them evenly."
+        f"{report.feed['host_cores_needed'].value:,.0f} host cores like these, if it spreads evenly."
     )
 
 
@@ -100,11 +105,10 @@ def render(report: Report, colour: bool = False) -> str:
         + _wrapped(subject_line(report)),
         [line for stage in report.stages for line in _stage_lines(stage)],
     ]
-    for stage in report.stages:
-        found = [finding for finding in report.findings if finding in stage.findings]
-        for index, finding in enumerate(found):
-            heading = [paint(str(stage.stage).upper(), "bold")] if index == 0 else []
-            blocks.append(heading + _finding_lines(finding, paint))
+    for stage, groups in groupby(report.grouped_findings(), key=lambda group: group[0].stage):
+        for index, group in enumerate(groups):
+            heading = [paint(str(stage).upper(), "bold")] if index == 0 else []
+            blocks.append(heading + _finding_lines(group, paint))
     for step in report.compiled:
         lines = _memory_lines(step) if step.used is not None else []
         if step.has_roofline:
@@ -123,6 +127,7 @@ def render(report: Report, colour: bool = False) -> str:
 
 
 def subject_line(report: Report) -> str:
+    """What was judged, for how many cores of which topology, and by which versions."""
     versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
     return f"{report.subject}; {report.cores} cores of {report.topology}" + (
         f"; {versions}" if versions else ""
@@ -154,19 +159,18 @@ def _stage_lines(stage: StageResult) -> list[str]:
     return _wrapped(said, head, " " * len(head)) or [head.rstrip()]
 
 
-def _finding_lines(finding: Finding, paint) -> list[str]:
+def _finding_lines(group: list[Finding], paint) -> list[str]:
+    """One rule's findings: each place with its message, then what they share."""
+    finding = group[0]
     name = f"{str(finding.severity).upper()} {finding.rule}"
-    first, *rest = _wrapped(title(finding), f"  {name}  ", "  " + " " * (len(name) + 2)) or [f"  {name}"]
+    first, *rest = _wrapped(title(finding), f"  {name}  ", "  ") or [f"  {name}"]
     lines = [first.replace(name, paint(name, _SEVERITY_COLOUR[finding.severity]), 1), *rest]
-    parts = {
-        "where": finding.where,
-        "message": finding.message,
-        "why": finding.why,
-        "fix": finding.fix,
-        "lab": finding.lab,
-        "page": f"python -m lab_utils.dry_run --rule {finding.rule}",
-    }
-    for label, said in parts.items():
+    parts = [
+        part for found in group for part in (("where", found.where), ("message", found.message))
+    ]
+    parts += [("why", finding.why), ("fix", finding.fix), ("lab", finding.lab)]
+    parts.append(("page", f"python -m lab_utils.dry_run --rule {finding.rule}"))
+    for label, said in parts:
         if said:
             lines += _wrapped(said, f"    {label:<9}", " " * 13)
     return lines
@@ -189,8 +193,10 @@ def _memory_lines(step: CompiledStep) -> list[str]:
     cells = cells.ljust(_BAR, "·")
     mark = round(limit / per_cell)
     lines.append(f"  [{cells[:mark]}]{cells[mark:]}" + ("" if step.fits else " beyond the core"))
-    legend = "   ".join(f"{_FILL[part]} {part} {units.memory(size)}" for part, size in parts.items())
-    return lines + _wrapped(f"{legend}   ] a core's end, {units.memory(limit)}", "  ", "  ")
+    legend = "   ".join(
+        f"{_FILL[part]} {part} {units.memory(size)}" for part, size in parts.items()
+    )
+    return lines + _wrapped(f"{legend}   ] usable {units.memory(limit)}", "  ", "  ")
 
 
 def _table(rows: list[tuple[str, "units.Figure"]]) -> list[str]:
@@ -203,7 +209,9 @@ def _table(rows: list[tuple[str, "units.Figure"]]) -> list[str]:
             kind += f" [{notes.setdefault(figure.source, len(notes) + 1)}]"
         cells.append((group, figure.name, units.figure_text(figure), kind))
     widths = [max(len(row[column]) for row in cells) for column in range(3)]
-    widths[1] = min(widths[1], WIDTH - 6 - widths[0] - widths[2] - max(len(row[3]) for row in cells))
+    widths[1] = min(
+        widths[1], WIDTH - 6 - widths[0] - widths[2] - max(len(row[3]) for row in cells)
+    )
     lines, previous = [], None
     for group, name, value, kind in cells:
         shown = group if group != previous else ""

@@ -1,0 +1,157 @@
+"""Made-up reports for the tests of how a report shows itself: ready, with findings, and out of memory."""
+
+from lab_utils.dry_run.findings import Figure, Finding, Kind, Severity, Stage, StageResult
+from lab_utils.dry_run.report import NEVER_CHECKED, CompiledStep, Report
+
+MIB = 2**20
+V2 = "jax 0.10.2, jax/_src/pallas/mosaic/tpu_info.py, read 2026-11-21"
+
+
+def train_step(temporaries: float = 2762 * MIB, needed: float | None = None) -> CompiledStep:
+    """A train step on a v2 core; `needed` (bytes) makes it one that does not fit."""
+    sizes = {
+        "arguments": 515 * MIB,
+        "temporaries": temporaries,
+        "outputs": 81 * MIB,
+        "code": 9 * MIB,
+    }
+    sizes["available"] = 7.48 * 2**30
+    if needed is not None:
+        sizes["needed"] = needed
+    memory = {
+        part: Figure(part, float(size), "bytes", Kind.COMPILER) for part, size in sizes.items()
+    }
+    cost = {
+        "flops": Figure("arithmetic of a step", 145.5e9, "FLOP", Kind.COMPILER),
+        "bytes": Figure("memory traffic of a step", 12.51e9, "B", Kind.COMPILER),
+        "peak_flops": Figure("peak of a v2 core, bfloat16", 23e12, "FLOP/s", Kind.QUOTED, V2),
+        "peak_bandwidth": Figure("memory bandwidth of a v2 core", 358e9, "B/s", Kind.QUOTED, V2),
+        "step_seconds": Figure("roofline bound on a step", 0.03494, "s", Kind.DERIVED),
+        "examples_per_second": Figure(
+            "examples a core, at most", 3663.0, "examples/s", Kind.DERIVED
+        ),
+        "bf16_share": Figure("matrix products done in bfloat16", 0.982, "share", Kind.COMPILER),
+        "all_reduce_bytes": Figure("all-reduce of a step", 62.4e6, "B", Kind.COMPILER),
+    }
+    return CompiledStep("train step", memory, cost)
+
+
+def eval_step() -> CompiledStep:
+    """An evaluation step that the arithmetic bounds."""
+    step = train_step(temporaries=300 * MIB)
+    step.name = "eval step"
+    step.cost["flops"] = Figure("arithmetic of a step", 450e9, "FLOP", Kind.COMPILER)
+    step.cost["bytes"] = Figure("memory traffic of a step", 3.1e9, "B", Kind.COMPILER)
+    return step
+
+
+def feed(rate: float = 412.0, demand: float = 29304.0) -> dict[str, Figure]:
+    """An input pipeline's figures."""
+    return {
+        "examples_per_second": Figure("examples from input_fn", rate, "examples/s", Kind.MEASURED),
+        "bytes_per_second": Figure("data from input_fn", rate * 1.07e6, "B/s", Kind.MEASURED),
+        "host_cores": Figure("cores of this machine in use", 1.83, "cores", Kind.MEASURED),
+        "demand": Figure("demand of one host's cores, at most", demand, "examples/s", Kind.DERIVED),
+        "host_cores_needed": Figure(
+            "host cores like these to meet it", 1.83 * demand / rate, "cores", Kind.DERIVED
+        ),
+    }
+
+
+def _report(stages: list[StageResult], compiled: list[CompiledStep], **rest) -> Report:
+    return Report(
+        subject="TPUEstimator with model_fn of trainer/model.py:41",
+        topology="v2:2x2",
+        cores=8,
+        stages=stages,
+        compiled=compiled,
+        not_checked=list(NEVER_CHECKED),
+        versions={"TensorFlow": "2.20.0", "jax": "0.10.2", "libtpu": "0.0.42.1"},
+        **rest,
+    )
+
+
+def ready() -> Report:
+    """Nothing but a note."""
+    return _report(
+        [
+            StageResult(Stage.TRACE, "done", "train, eval and predict graphs built", 3.2),
+            StageResult(Stage.READ, "done", "1,204 ops read", 0.4),
+            StageResult(Stage.COMPILE, "done", "train step; evaluation step from the cache", 9.1),
+            StageResult(Stage.RUN, "done", "3 steps on 8 virtual cores, loss 1.61 to 1.58", 14.0),
+            StageResult(Stage.FEED, "done", "24 batches", 5.0),
+        ],
+        [train_step(), eval_step()],
+        feed=feed(),
+    )
+
+
+def finding(
+    rule: str = "TPU101",
+    stage: Stage = Stage.TRACE,
+    severity: Severity = Severity.ERROR,
+    where: str = "trainer/model.py:41, in input_fn (op BatchDatasetV2)",
+    message: str = "ValueError: The features to the model returned by input_fn must have static shape. "
+    'Tensor: Tensor("IteratorGetNext:0", shape=(None, 299, 299, 3), dtype=float32)',
+) -> Finding:
+    """One finding."""
+    return Finding(
+        rule,
+        stage,
+        severity,
+        where,
+        "A TPU program is compiled for fixed shapes, and the last batch of a dataset may be smaller.",
+        "Batch with `dataset.batch(params['batch_size'], drop_remainder=True)`; never hard-code the size.",
+        "03 static shapes",
+        message,
+    )
+
+
+def with_findings() -> Report:
+    """Findings of every severity, several of one rule, and a stage that could not run."""
+    read = [
+        finding("TPU201", Stage.READ, where=f"In [5], line {line} (op AsString)", message="")
+        for line in (3, 9, 12)
+    ]
+    read.append(finding("TPU202", Stage.READ, Severity.WARNING, "In [5], line 20", ""))
+    read.append(finding("TPU203", Stage.READ, Severity.NOTE, "In [5], line 31", ""))
+    stages = [
+        StageResult(Stage.TRACE, "done", "train graph", 3.2, [finding()]),
+        StageResult(Stage.READ, "done", "1,204 ops read", 0.4, read),
+        StageResult(
+            Stage.COMPILE, "skipped", "the train graph could not be built; mend TPU101 first"
+        ),
+        StageResult(Stage.RUN, "skipped", "the train graph could not be built; mend TPU101 first"),
+        StageResult(Stage.FEED, "done", "24 batches", 5.0),
+    ]
+    measured = {
+        key: figure
+        for key, figure in feed().items()
+        if not key.startswith(("demand", "host_cores_"))
+    }
+    return _report(stages, [], feed=measured)
+
+
+def out_of_memory() -> Report:
+    """A train step that needs more than a core has."""
+    needed = 12.87 * 2**30
+    message = (
+        "RESOURCE_EXHAUSTED: Ran out of memory on HBM, the total memory required for HLO temporaries "
+        "(12.87G) exceeds available HBM (7.48G)."
+    )
+    where = (
+        "trainer/model.py:55, in model_fn (op conv2d/Conv2D): float32[1024,112,112,64], 3.06 GiB"
+    )
+    found = finding("TPU301", Stage.COMPILE, where=where, message=message)
+    step = train_step(temporaries=needed, needed=needed + 515 * MIB)
+    step.cost.clear()
+    return _report(
+        [
+            StageResult(Stage.TRACE, "done", "train graph", 3.2),
+            StageResult(Stage.READ, "done", "1,204 ops read", 0.4),
+            StageResult(Stage.COMPILE, "done", "does not fit", 41.0, [found]),
+            StageResult(Stage.RUN, "done", "3 steps on 8 virtual cores", 14.0),
+            StageResult(Stage.FEED, "done", "24 batches", 5.0),
+        ],
+        [step],
+    )
