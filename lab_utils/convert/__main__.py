@@ -5,6 +5,7 @@ import sys
 import time
 
 from lab_utils.convert import ConversionError, convert
+from lab_utils.convert.publishing import abandoned
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -68,6 +69,10 @@ def main(arguments: list[str] | None = None) -> int:
     seconds = time.perf_counter() - start
     print(manifest)
     print(f"  {seconds:.1f} s (measured here)")
+    for folder in abandoned(flags.output_dir):
+        print(
+            f"note: {folder} is of a run that did not finish, or has not yet; it is not part of the result"
+        )
     return 0
 
 

@@ -66,7 +66,7 @@ class Manifest:
             megabytes = sum(shard.bytes for shard in split.shards) / 1e6
             lines.append(
                 f"  {name}: {split.examples:,} examples in {len(split.shards)} shards, "
-                f"{megabytes:,.1f} MB; {split.rejected:,} rows set aside"
+                f"{megabytes:,.1f} MB; {split.rejected:,} rows set aside in rejects.csv"
             )
             lines.extend(f"    {label}: {count:,}" for label, count in split.per_class.items())
         return "\n".join(lines)

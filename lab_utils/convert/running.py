@@ -1,6 +1,7 @@
 """Run a Beam pipeline to its end: quietly, with a progress bar, and never hanging on a worker that died."""
 
 import contextlib
+import logging
 import os
 import shlex
 import sys
@@ -8,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 
 import apache_beam as beam
+import grpc
 import psutil
 from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, StandardOptions
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
@@ -88,6 +90,9 @@ def run(pipeline: beam.Pipeline, *, rows: int, progress_file: str | None, scratc
                 thread.join(_POLL_SECONDS)
                 update()
             thread.join(1 if dead else None)
+        except KeyboardInterrupt:
+            logging.disable(logging.CRITICAL)  # the workers heard it too, and would say so
+            raise
         finally:
             if thread.is_alive():
                 _kill(set(psutil.Process().children()) - others)
@@ -112,7 +117,9 @@ def _dead_workers() -> Iterator[list[BaseException]]:
     def hook(args: threading.ExceptHookArgs) -> None:
         if args.thread is not None and args.thread.name == "run_worker":
             dead.append(args.exc_value)
-        else:
+        elif not isinstance(
+            args.exc_value, grpc.RpcError
+        ):  # which only says that its connection broke
             before(args)
 
     threading.excepthook = hook
@@ -142,8 +149,8 @@ def _bar(rows: int, progress_file: str | None) -> Iterator[Callable[[], None]]:
 def _kill(processes: set[psutil.Process]) -> None:
     for process in processes:
         with contextlib.suppress(psutil.NoSuchProcess):
-            for child in (*process.children(recursive=True), process):
-                child.kill()
+            process.kill()
+    psutil.wait_procs(processes, timeout=5)
 
 
 def _last_words(scratch: str) -> str:
