@@ -37,6 +37,7 @@ class Trace:
         error: the genuine exception, with its traceback.
         log: TensorFlow's lines of level WARNING and above.
         borrowed_input: eval or predict was traced with the training input_fn.
+        model_fn, input_fn: the functions that were called.
         probe: eval was traced although eval_batch_size is None; errors of a probe are not kept.
     """
 
@@ -52,6 +53,8 @@ class Trace:
     log: list[str] = field(default_factory=list)
     borrowed_input: bool = False
     probe: bool = False
+    model_fn: Callable | None = None
+    input_fn: Callable | None = None
 
     @property
     def per_core_batch(self) -> int | None:
@@ -111,16 +114,17 @@ def trace(
         if mode == "eval" and given.use_tpu and not given.eval_on_tpu:
             continue  # evaluation was asked to stay on the CPU
         result = Trace(mode, cores, given.batch_size(mode), borrowed_input=own[mode] is None)
+        result.model_fn, result.input_fn = given.model_fn, own[mode] or input_fn
         result.probe = mode == "eval" and result.borrowed_input and not result.global_batch
         if mode == "predict" and result.borrowed_input and not result.global_batch:
             continue
         changes = {"eval_batch_size": given.train_batch_size} if result.probe else {}
-        if _build(result, estimator, own[mode] or input_fn, changes):
+        if _build(result, estimator, changes):
             traces.append(result)
     return traces
 
 
-def _build(result: Trace, estimator: Any, input_fn: Callable, changes: dict[str, Any]) -> bool:
+def _build(result: Trace, estimator: Any, changes: dict[str, Any]) -> bool:
     """Builds one mode's graph into `result`; says whether the result is to be judged."""
     with (
         tempfile.TemporaryDirectory(prefix="dry_run_") as model_dir,
@@ -132,11 +136,11 @@ def _build(result: Trace, estimator: Any, input_fn: Callable, changes: dict[str,
         try:
             built = twin(estimator, model_dir, **changes)
             if result.mode == "train":
-                built.train(input_fn, steps=1)
+                built.train(result.input_fn, steps=1)
             elif result.mode == "eval":
-                built.evaluate(input_fn, steps=1)
+                built.evaluate(result.input_fn, steps=1)
             else:
-                next(built.predict(input_fn))
+                next(built.predict(result.input_fn))
         except _tensorflow.GraphBuilt:
             pass
         except Exception as error:  # whatever TPUEstimator or the user's code raises is the result

@@ -1,0 +1,165 @@
+"""From the exceptions and log lines of TPUEstimator to findings (rules TPU1xx)."""
+
+import re
+from collections.abc import Callable
+
+from lab_utils.dry_run.findings import Finding
+from lab_utils.dry_run.rules import finding
+from lab_utils.dry_run.trace import Trace
+from lab_utils.dry_run.where import own_frames, place
+
+CONSTRUCTOR = "the constructor of TPUEstimator"
+
+# Each row: what the message holds, the rule, and where to look if no line of the learner's is on the
+# exception's way. The first row that matches counts.
+_EXCEPTIONS: tuple[tuple[str, str, str], ...] = (
+    (r"input_fn .*does not include params argument", "TPU103", "input_fn"),
+    (r"model_fn .*does not include params argument", "TPU104", "model_fn"),
+    (r"are reserved keys but existed in params", "TPU105", CONSTRUCTOR),
+    (r"batch size \d+ must be divisible by number of replicas", "TPU106", CONSTRUCTOR),
+    (r"_batch_size`? .*cannot be `?None", "TPU107", CONSTRUCTOR),
+    (r"`?steps`?.* must be set.*[Cc]annot be", "TPU108", CONSTRUCTOR),
+    (r"must have type ?`?TPUEstimatorSpec", "TPU110", "model_fn"),
+    (r"should preserve batch size dimension, but got scalar", "TPU111", "host function"),
+    (r"length of tensors \d+ does not match method args", "TPU112", "host function"),
+    (
+        r"Please use tf.contrib.summary instead of tf.summary inside of host_calls",
+        "TPU113",
+        "host function",
+    ),
+    (r"_chief_hooks returned by EstimatorSpec is not supported", "TPU114", "model_fn"),
+    (r"should have graph attribute that is equal to current graph", "TPU115", "model_fn"),
+    (r"MergeSummary.* in a while loop", "TPU206", "model_fn"),
+    (r"scaffold_fn returns None", "TPU117", "host function"),
+    (
+        r"depends on TPU computation|in a while loop|is out of scope|must be from the same graph",
+        "TPU118",
+        "model_fn",
+    ),
+    (r"'string'> is not a supported TPU infeed type", "TPU119", "input_fn"),
+    (r"Unsupported data type for TPU: string", "TPU119", "input_fn"),
+    (r"is not a supported TPU infeed type|Unsupported data type for TPU", "TPU120", "input_fn"),
+    (r"`?input_fn`? must return `?a? ?`?Dataset", "TPU121", "input_fn"),
+    (r"predictions must be dict of Tensors", "TPU122", "model_fn"),
+    (r"predictions has dynamic shape", "TPU123", "model_fn"),
+    (r"export_to_cpu and export_to_tpu must be true", "TPU124", CONSTRUCTOR),
+    (r"iterations_per_loop", "TPU125", "TPUConfig"),
+    (
+        r"Missing (loss|train_op|predictions)|(loss|train_op|predictions) must be",
+        "TPU126",
+        "model_fn",
+    ),
+    (
+        r"must have static shape|freeze an InfeedQueue|must have a fixed size for dim",
+        "TPU101",
+        "input_fn",
+    ),
+    (
+        r"unknown (TensorShape|rank)|should be (fully )?defined|fully.defined|must be known",
+        "TPU127",
+        "model_fn",
+    ),
+)
+_ARITY = r"positional argument|unexpected keyword argument|multiple values for argument"
+_CROSS_SHARD = "CrossShardOptimizer must be used"
+
+
+def trace_findings(traces: list[Trace]) -> list[Finding]:
+    """The findings of stage 1, each said once though several modes raise it.
+
+    A missing CrossShardOptimizer, of which TPUEstimator speaks only where control flow is version 1,
+    is left to the stages that look at the graph (TPU201) and run it (TPU401).
+    """
+    found: dict[tuple[str, str], Finding] = {}
+    for trace in traces:
+        for each in _findings(trace):
+            found.setdefault((each.rule, each.where), each)
+    return list(found.values())
+
+
+def _findings(trace: Trace) -> list[Finding]:
+    found = []
+    if any("Scaffold is ignored" in line for line in trace.log):
+        message = next(line for line in trace.log if "Scaffold is ignored" in line)
+        found.append(finding("TPU116", place(trace.model_fn), message=message))
+    if trace.probe:
+        message = "eval_batch_size in TPUEstimator constructor cannot be `None`"
+        found.append(finding("TPU107", CONSTRUCTOR, message=message))
+    if trace.error is not None and _CROSS_SHARD not in str(trace.error):
+        found.append(_of_exception(trace))
+    return found
+
+
+def _of_exception(trace: Trace) -> Finding:
+    text = " ".join(str(trace.error).split())
+    message = f"{type(trace.error).__name__}: {text}"
+    rule, fallback = "TPU199", "model_fn"
+    for pattern, id, where in _EXCEPTIONS:
+        if re.search(pattern, text):
+            rule, fallback = id, where
+            break
+    else:
+        if (
+            trace.spec is not None
+            and isinstance(trace.error, TypeError)
+            and re.search(_ARITY, text)
+        ):
+            rule, fallback = "TPU112", "host function"
+    if rule == "TPU101" and not _only_the_batch_is_unknown(text):
+        rule = "TPU102"
+    where = place(trace.error) or _fallback(trace, fallback, text)
+    return finding(rule, where, message=message, **_facts(rule, trace, text))
+
+
+def _only_the_batch_is_unknown(text: str) -> bool:
+    """Whether a message about shapes speaks of the first dimension alone."""
+    fixed = re.search(r"must have a fixed size for dimension (\d+)", text)
+    if fixed:
+        return fixed[1] == "0"
+    shape = re.search(r"shape=\(((?:None|\?|\d+)(?:, ?(?:None|\?|\d+))*),?\)", text)
+    if not shape:
+        return False
+    first, *others = (size.strip() for size in shape[1].split(","))
+    return not first.isdigit() and all(size.isdigit() for size in others)
+
+
+def _facts(rule: str, trace: Trace, text: str) -> dict[str, object]:
+    """What the texts of `rule` need to know."""
+    if rule == "TPU106":
+        batch = int(re.search(r"batch size (\d+)", text)[1])
+        suggestion = max(trace.cores, round(batch / trace.cores) * trace.cores)
+        return {"cores": trace.cores, "batch": batch, "suggestion": suggestion}
+    if rule in ("TPU110", "TPU126"):
+        return {"mode": trace.mode}
+    if rule == "TPU118":
+        frames = own_frames(trace.error)
+        return {"function": frames[-1].name if frames else "A host function"}
+    if rule == "TPU120":
+        named = re.search(r"dtype: '(\w+)'|for TPU: (\w+)", text)
+        return {
+            "dtype": next(filter(None, named.groups()), "another type") if named else "another type"
+        }
+    if rule == "TPU206":
+        return {"op": "tf.summary"}
+    if rule == "TPU199":
+        return {"mode": trace.mode, "error": f"{type(trace.error).__name__}: {text[:300]}"}
+    return {}
+
+
+def _fallback(trace: Trace, kind: str, text: str) -> str:
+    if kind == "input_fn":
+        return place(trace.input_fn)
+    if kind == "host function":
+        function = _host_function(trace, text)
+        return place(function or trace.model_fn)
+    return place(trace.model_fn) if kind == "model_fn" else kind
+
+
+def _host_function(trace: Trace, text: str) -> Callable | None:
+    """The host function of the spec that a message speaks of."""
+    spec = trace.spec
+    if "scaffold_fn" in text:
+        return getattr(spec, "scaffold_fn", None)
+    names = ["host_call"] if "host_call" in text else ["eval_metrics", "host_call"]
+    calls = [call for name in names if (call := getattr(spec, name, None))]
+    return calls[0][0] if calls else None
