@@ -10,7 +10,7 @@ from lab_utils.dry_run.findings import Figure, Finding, Kind, Severity, Stage, S
 FORMAT = 1
 
 READY, FINDINGS, COULD_NOT_RUN = "ready", "findings", "could not run"
-_EXIT_STATUS = {READY: 0, FINDINGS: 1, COULD_NOT_RUN: 2}
+EXIT_STATUS = {READY: 0, FINDINGS: 1, COULD_NOT_RUN: 2}
 
 # Parts of a core's memory, in the order in which reports show them.
 MEMORY_PARTS = ("arguments", "temporaries", "outputs", "code")
@@ -123,7 +123,7 @@ class Report:
     @property
     def exit_status(self) -> int:
         """0 ready, 1 findings, 2 could not run."""
-        return _EXIT_STATUS[self.verdict]
+        return EXIT_STATUS[self.verdict]
 
     @property
     def verdict_sentence(self) -> str:
