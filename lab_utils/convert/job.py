@@ -1,6 +1,7 @@
 """The whole conversion: check, plan, run, account, publish."""
 
 import contextlib
+import logging
 import os
 import tempfile
 from collections.abc import Sequence
@@ -71,6 +72,9 @@ def convert(
             plan_split("train", train_csv, train_shards, shard_mb),
             plan_split("eval", eval_csv, eval_shards, shard_mb),
         ]
+        if local:
+            # What goes wrong here comes back as an exception; Beam's log tells it once a thread and process.
+            stack.enter_context(quiet(logging.CRITICAL))
         staging = publishing.make_staging(output_dir)
         stack.callback(storage.remove_folder, staging)
         progress_file = os.path.join(scratch, "progress") if local else None

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 
 @contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """Drop log lines below ERROR: Beam warns of every optional package that is absent."""
+def quiet(level: int = logging.WARNING) -> Iterator[None]:
+    """Drop log lines up to the level; Beam warns of every optional package that is absent."""
     before = logging.root.manager.disable
-    logging.disable(logging.WARNING)
+    logging.disable(level)
     try:
         yield
     finally:

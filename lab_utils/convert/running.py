@@ -1,7 +1,6 @@
 """Run a Beam pipeline to its end: quietly, with a progress bar, and never hanging on a worker that died."""
 
 import contextlib
-import logging
 import os
 import shlex
 import sys
@@ -23,6 +22,7 @@ from lab_utils.convert.errors import ConversionError
 LOCAL_RUNNER = "FnApiRunner"
 _POLL_SECONDS = 0.1
 _LOG = "workers.log"
+_KEEPER = "run_worker"  # Beam's name for a thread that starts a worker and waits for its end
 
 
 def make_pipeline(
@@ -90,12 +90,8 @@ def run(pipeline: beam.Pipeline, *, rows: int, progress_file: str | None, scratc
                 thread.join(_POLL_SECONDS)
                 update()
             thread.join(1 if dead else None)
-        except KeyboardInterrupt:
-            logging.disable(logging.CRITICAL)  # the workers heard it too, and would say so
-            raise
         finally:
-            if thread.is_alive():
-                _kill(set(psutil.Process().children()) - others)
+            _kill(set(psutil.Process().children()) - others)  # none is left unless this ends early
     if not outcome:
         raise ConversionError(
             f"a worker process died ({_last_words(scratch) or dead[0]}), perhaps for want of memory; nothing "
@@ -115,7 +111,7 @@ def _dead_workers() -> Iterator[list[BaseException]]:
     before = threading.excepthook
 
     def hook(args: threading.ExceptHookArgs) -> None:
-        if args.thread is not None and args.thread.name == "run_worker":
+        if args.thread is not None and args.thread.name == _KEEPER:
             dead.append(args.exc_value)
         elif not isinstance(
             args.exc_value, grpc.RpcError
@@ -150,7 +146,9 @@ def _kill(processes: set[psutil.Process]) -> None:
     for process in processes:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
-    psutil.wait_procs(processes, timeout=5)
+    for thread in threading.enumerate():
+        if thread.name == _KEEPER:
+            thread.join(timeout=5)
 
 
 def _last_words(scratch: str) -> str:
