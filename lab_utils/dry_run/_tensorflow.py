@@ -235,58 +235,6 @@ def caught_log() -> Iterator[list[str]]:
             logger.propagate = propagate
 
 
-def call_model_fn(self, features, labels, is_export_mode=False):
-        call = Call(v1.get_default_graph(), features, labels)
-        spy.calls.append(call)
-        call.spec = original_model(self, features, labels, is_export_mode)
-        return call.spec
-
-    def call_input_fn(self, *args, **kwargs):
-        spy.graph = v1.get_default_graph()
-        deferred = original_input(self, *args, **kwargs)
-        spy.configured = True
-        return (lambda context: _without_labels(deferred(context))) if unlabelled else deferred
-
-    with (
-        mock.patch.object(tpu_estimator._ModelFnWrapper, "_call_model_fn", call_model_fn),
-        mock.patch.object(tpu_estimator.TPUEstimator, "_call_input_fn", call_input_fn),
-    ):
-        yield spy
-
-
-def _without_labels(data: Any) -> Any:
-    if isinstance(data, tf.data.Dataset) and isinstance(data.element_spec, tuple):
-        return data.map(lambda features, *labels: features)
-    return data
-
-
-class _Collector(logging.Handler):
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.lines: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.lines.append(record.getMessage())
-
-
-@contextmanager
-def caught_log() -> Iterator[list[str]]:
-    """Within it, TensorFlow's log goes into the list (WARNING and above) and not to the screen."""
-    logger, collector = logging.getLogger("tensorflow"), _Collector()
-    handlers, level, propagate = logger.handlers[:], logger.level, logger.propagate
-    logger.handlers[:] = [collector]
-    logger.setLevel(logging.WARNING)
-    logger.propagate = False
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield collector.lines
-    finally:
-        logger.handlers[:] = handlers
-        logger.setLevel(level)
-        logger.propagate = propagate
-
-
 def call_model_fn(estimator: Any, mode: str, features: Any, labels: Any) -> Any:
     """Calls the user's model_fn as TPUEstimator does within a core's program; returns the spec.
 
