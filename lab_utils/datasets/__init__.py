@@ -1,0 +1,20 @@
+"""Where the photographs are: bundled, downloaded, drawn, or a folder of one's own.
+
+Each way ends in a `Photos`: a train.csv and an eval.csv of rows `path,label`, and a labels.txt, as
+`python -m lab_utils.convert` takes them.
+"""
+
+from lab_utils.datasets.baseline import histogram_baseline
+from lab_utils.datasets.download import download_flower_photos
+from lab_utils.datasets.photos import DatasetError, Photos, bundled, from_folder
+from lab_utils.datasets.synthetic import synthetic
+
+__all__ = [
+    "DatasetError",
+    "Photos",
+    "bundled",
+    "download_flower_photos",
+    "from_folder",
+    "histogram_baseline",
+    "synthetic",
+]

@@ -1,0 +1,235 @@
+"""A folder of photographs in class sub-folders, and its split into training and evaluation."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import os
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+from tqdm import tqdm
+
+SUFFIXES = (".jpg", ".jpeg", ".png", ".gif", ".bmp")
+BUNDLED = Path(__file__).resolve().parents[2] / "datasets" / "flowers"
+
+
+class DatasetError(Exception):
+    """Photographs that cannot be had or used; the message says why, and what to do."""
+
+
+@dataclass(frozen=True)
+class Photos:
+    """Photographs, and the files that say which is what.
+
+    The CSV files have no header; a row is `path,label`, the path absolute or relative
+    to the CSV file's folder.
+    """
+
+    folder: Path
+    train_csv: Path
+    eval_csv: Path
+    labels_file: Path  # one class a line
+
+    @classmethod
+    def at(cls, folder: Path, csv_folder: Path) -> Photos:
+        """The photographs in `folder` with the three files in `csv_folder`, there or not."""
+        names = (csv_folder / name for name in ("train.csv", "eval.csv", "labels.txt"))
+        return cls(folder, *names)
+
+
+@dataclass(frozen=True)
+class Photo:
+    """One file: where, what, and the SHA-256 of its bytes."""
+
+    path: Path
+    label: str
+    digest: str
+
+
+def bundled() -> Photos:
+    """The small set of drawn flowers that comes with the repository.
+
+    Raises:
+      DatasetError: the package stands alone, without the repository around it.
+    """
+    photos = Photos.at(BUNDLED, BUNDLED)
+    if not photos.train_csv.is_file():
+        raise DatasetError(
+            f"The bundled photographs are not at {BUNDLED}: they come with a clone of the repository. "
+            "Work from one, or draw some: python -m lab_utils.datasets synthetic --output_dir flowers"
+        )
+    return photos
+
+
+def from_folder(
+    folder: str | os.PathLike[str], output_dir: str | os.PathLike[str], eval_fraction: float = 0.2
+) -> Photos:
+    """Splits photographs in class sub-folders, and writes train.csv, eval.csv and labels.txt.
+
+    The photographs stay where they are. Which side one is on depends on its bytes and those of its class
+    alone: not on names, order or machine. Copies of the same bytes are always on one side. What was left
+    out is printed.
+
+    Args:
+      folder: holds one sub-folder for each class, with the photographs directly in it.
+      output_dir: where the three files go; outside `folder`. Made where it is missing.
+      eval_fraction: share of each class that goes to evaluation, rounded to whole photographs; at least one.
+
+    Raises:
+      DatasetError: no photographs, one class only, too few in a class, or other CSV files in `output_dir`.
+    """
+    folder, output_dir = Path(folder).resolve(), Path(output_dir).resolve()
+    if output_dir.is_relative_to(folder):
+        raise DatasetError(
+            f"{output_dir} lies in the folder of photographs, which stays as it is: write elsewhere."
+        )
+    return write_split(folder, output_dir, eval_fraction)
+
+
+def write_split(folder: Path, output_dir: Path, eval_fraction: float) -> Photos:
+    """As `from_folder`; paths to photographs within `output_dir` are written relative to it."""
+    photographs = scan(folder)
+    train, evaluation = split(photographs, eval_fraction)
+    labels = sorted({photo.label for photo in photographs})
+    photos = Photos.at(folder, output_dir)
+    files = {
+        photos.labels_file: "".join(f"{label}\n" for label in labels),
+        photos.eval_csv: _rows(evaluation, output_dir),
+        photos.train_csv: _rows(train, output_dir),
+    }
+    for path, text in files.items():
+        if path.exists() and path.read_bytes() != text.encode():
+            raise DatasetError(
+                f"{path} is there already and says something else (other photographs, or another "
+                "eval_fraction). Nothing was overwritten: choose another output_dir, or move that file away."
+            )
+    output_dir.mkdir(parents=True, exist_ok=True)
+    for path, text in files.items():
+        partial = path.with_name(path.name + ".partial")
+        partial.write_bytes(text.encode())
+        partial.replace(path)
+    print(
+        f"{len(labels)} classes, {len(train):,} photographs to train on, {len(evaluation):,} to evaluate"
+    )
+    return photos
+
+
+def scan(folder: Path) -> list[Photo]:
+    """Every photograph in the class sub-folders of `folder`; prints how many files were left out, and why."""
+    if not folder.is_dir():
+        raise DatasetError(
+            f"{folder} is not a folder. It should hold one sub-folder of photographs for each class."
+        )
+    left_out: Counter[str] = Counter()
+    found: list[tuple[Path, str]] = []
+    classes = [
+        entry
+        for entry in sorted(folder.iterdir())
+        if entry.is_dir() and not entry.name.startswith(".")
+    ]
+    for entry in classes:
+        images = _images(entry, left_out)
+        if not images:
+            left_out[f"class folder without photographs directly in it ({entry.name})"] += 1
+        elif not entry.name.isprintable() or entry.name != entry.name.strip():
+            raise DatasetError(
+                f"{str(entry)!r} cannot be a class: rename it, without line breaks or outer spaces."
+            )
+        found += [(path, entry.name) for path in images]
+    for reason, count in sorted(left_out.items()):
+        print(f"{folder}: left out {count:,} x {reason}")
+    labels = {label for _, label in found}
+    if len(labels) < 2:
+        have = f"only one class ({labels.pop()})" if labels else "no photographs"
+        raise DatasetError(
+            f"{folder} holds {have}. It should hold at least two sub-folders, one for each class, with "
+            f"photographs ({', '.join(SUFFIXES)}) directly in them."
+        )
+    bar = tqdm(found, desc="reading photographs", unit="file", delay=1)
+    return [Photo(path, label, file_sha256(path)) for path, label in bar]
+
+
+def _images(class_folder: Path, left_out: Counter[str]) -> list[Path]:
+    images = []
+    for path in sorted(class_folder.iterdir()):
+        if path.name.startswith("."):
+            left_out["hidden file"] += 1
+        elif path.is_dir():
+            left_out["folder within a class folder"] += 1
+        elif path.suffix.lower() not in SUFFIXES:
+            left_out[f"file that is not {', '.join(SUFFIXES)}"] += 1
+        elif not path.name.isprintable():
+            left_out["file whose name cannot stand in a CSV row"] += 1
+        elif path.stat().st_size == 0:
+            left_out["empty file"] += 1
+        else:
+            images.append(path)
+    return images
+
+
+def split(photographs: list[Photo], eval_fraction: float) -> tuple[list[Photo], list[Photo]]:
+    """Training and evaluation, each in the order of the SHA-256 of their bytes, which mixes the classes.
+
+    In each class the photographs of lowest SHA-256 are for evaluation. Bytes that stand in two classes are
+    for training, all of them: one of their labels is wrong, and evaluation should not count it.
+    """
+    if not 0 < eval_fraction < 1:
+        raise DatasetError(
+            f"eval_fraction is {eval_fraction}; it should lie between 0 and 1, such as 0.2."
+        )
+    copies: dict[str, list[Photo]] = defaultdict(list)
+    for photo in sorted(photographs, key=lambda photo: (photo.digest, photo.label, photo.path)):
+        copies[photo.digest].append(photo)
+    sizes = Counter(photo.label for photo in photographs)
+    wanted = {label: max(1, int(eval_fraction * size + 0.5)) for label, size in sizes.items()}
+    train: list[Photo] = []
+    evaluation: list[Photo] = []
+    for group in copies.values():
+        labels = {photo.label for photo in group}
+        label = group[0].label
+        if len(labels) == 1 and len(group) <= wanted[label]:
+            wanted[label] -= len(group)
+            evaluation += group
+        else:
+            train += group
+    for label in sizes:
+        for side, use in ((train, "train on"), (evaluation, "evaluate with")):
+            if not any(photo.label == label for photo in side):
+                raise DatasetError(
+                    f"Class {label!r} leaves nothing to {use}: it has {sizes[label]} photographs. Add "
+                    f"different ones, change eval_fraction ({eval_fraction}), or move the class away."
+                )
+    _report_copies(copies)
+    return train, evaluation
+
+
+def _report_copies(copies: dict[str, list[Photo]]) -> None:
+    repeated = [group for group in copies.values() if len(group) > 1]
+    across = [group for group in repeated if len({photo.label for photo in group}) > 1]
+    if repeated:
+        files = sum(map(len, repeated))
+        print(
+            f"{files:,} files are copies of {len(repeated):,} photographs; copies stay on one side"
+        )
+    for group in across:
+        places = ", ".join(f"{photo.label}/{photo.path.name}" for photo in group)
+        print(f"the same photograph in more than one class, kept for training: {places}")
+
+
+def _rows(photographs: list[Photo], csv_folder: Path) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    for photo in photographs:
+        within = photo.path.is_relative_to(csv_folder)
+        path = photo.path.relative_to(csv_folder) if within else photo.path
+        writer.writerow([path.as_posix(), photo.label])
+    return text.getvalue()
+
+
+def file_sha256(path: Path) -> str:
+    """SHA-256 of a file's bytes, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
