@@ -1,0 +1,1 @@
+"""The finished example: photographs of five kinds of flower, from TFRecords to a served prediction."""

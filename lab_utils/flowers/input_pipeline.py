@@ -1,0 +1,119 @@
+"""TFRecords -> batches of uint8 images with a static shape, fast enough to feed a TPU.
+
+Decoded images stay uint8, a quarter of float32, until they are on the device: the model scales and
+augments them there (`augment.py`), where XLA fuses the work, and one decode can be kept for all epochs.
+"""
+
+from collections.abc import Callable
+
+import tensorflow as tf
+
+READ_BUFFER = 8 * 1024 * 1024  # bytes a file; a remote store answers big reads far better
+PARALLEL_FILES = 8  # open at once: 64 MB of read buffers at most
+CACHE_LIMIT = 400 * 1024 * 1024  # bytes of decoded images that may stay in memory
+
+_FEATURES = {
+    "image/encoded": tf.io.FixedLenFeature([], tf.string),
+    "image/class/label": tf.io.FixedLenFeature([], tf.int64),
+}
+
+
+def decode_image(encoded: tf.Tensor, size: int) -> tf.Tensor:
+    """Decodes one image: scalar string (JPEG, or any kind that TensorFlow knows) -> uint8 [size, size, 3].
+
+    The whole image is squeezed into the square. Training, evaluation and serving all pass here.
+    """
+    image = tf.io.decode_image(encoded, channels=3, expand_animations=False)
+    image = tf.image.resize(image, [size, size], antialias=True)
+    return tf.cast(tf.clip_by_value(tf.round(image), 0, 255), tf.uint8)
+
+
+def train_size(image_size: int) -> int:
+    """Side, in pixels, of the training images that the model cuts its random views from."""
+    return image_size * 5 // 4
+
+
+def make_input_fn(
+    pattern: str,
+    *,
+    training: bool,
+    image_size: int,
+    examples: int,
+    transpose: bool = False,
+    seed: int = 0,
+) -> Callable[[dict], tf.data.Dataset]:
+    """Makes an `input_fn(params)` for TPUEstimator over the TFRecord shards that `pattern` names.
+
+    The input_fn returns a dataset of `(features, labels)`, each batch `B = params['batch_size']`:
+      features["image"]: uint8 [B, S, S, 3], or [S, S, 3, B] with `transpose`; S is `image_size`, in
+          training `train_size(image_size)`.
+      features["weight"]: float32 [B]; 1 for a real image, 0 for padding (evaluation alone pads).
+      labels: int32 [B], from 0; the records count from 1, 0 being background.
+
+    Training repeats for ever, shuffled. Evaluation yields every image exactly once, in a fixed order,
+    and then padding for ever: ask for `ceil(examples / batch)` steps and each image counts once.
+
+    Args:
+        pattern: glob of TFRecord files, local or gs://.
+        training: shuffled and endless, or evaluation.
+        image_size: side of the square that the model sees, in pixels.
+        examples: number of records in all files; decides whether the decoded images fit in memory.
+        transpose: put the batch last. TPUEstimator must then run with `PER_HOST_V2`, which feeds each
+            core whole batches and never splits one.
+        seed: of the shuffle.
+
+    Raises (when the input_fn is called):
+        FileNotFoundError: no file matches `pattern`.
+    """
+    side = train_size(image_size) if training else image_size
+
+    def parse(record: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
+        example = tf.io.parse_single_example(record, _FEATURES)
+        image = decode_image(example["image/encoded"], side)
+        label = tf.cast(example["image/class/label"], tf.int32) - 1
+        return {"image": image, "weight": tf.constant(1.0)}, label
+
+    def put_batch_last(features, labels):
+        return features | {"image": tf.transpose(features["image"], [1, 2, 3, 0])}, labels
+
+    def input_fn(params: dict) -> tf.data.Dataset:
+        host, hosts = 0, 1
+        if "context" in params:  # on a TPU: each host reads its own share
+            _, host, hosts, _ = params["context"].current_input_fn_deployment()
+        files = sorted(tf.io.gfile.glob(pattern))
+        if not files:
+            raise FileNotFoundError(
+                f"No TFRecord file matches {pattern!r}: run the conversion first."
+            )
+        paths = tf.data.Dataset.from_tensor_slices(files)
+        if training:
+            paths = paths.shuffle(len(files), seed=seed)
+        records = paths.interleave(
+            lambda path: tf.data.TFRecordDataset(path, buffer_size=READ_BUFFER),
+            cycle_length=PARALLEL_FILES,
+            num_parallel_calls=min(PARALLEL_FILES, len(files)),
+            deterministic=not training,
+        )
+        # By record, not by file: hosts get equal shares however few files there are.
+        records = records.shard(hosts, host)
+        fits = examples // hosts * side * side * 3 <= CACHE_LIMIT
+        if training and not fits:  # shuffle what is small: encoded images
+            records = records.shuffle(1024, seed=seed).repeat()
+        images = records.map(parse, num_parallel_calls=tf.data.AUTOTUNE, deterministic=not training)
+        if fits:
+            images = images.cache()
+        if training and fits:
+            images = images.shuffle(1024, seed=seed).repeat()
+        if not training:
+            images = images.concatenate(_padding(side).repeat())
+        batches = images.batch(params["batch_size"], drop_remainder=True)
+        if transpose:
+            batches = batches.map(put_batch_last, num_parallel_calls=tf.data.AUTOTUNE)
+        return batches.prefetch(tf.data.AUTOTUNE)
+
+    return input_fn
+
+
+def _padding(side: int) -> tf.data.Dataset:
+    image = tf.zeros([side, side, 3], tf.uint8)
+    return tf.data.Dataset.from_tensors(({"image": image, "weight": tf.constant(0.0)}, 0))

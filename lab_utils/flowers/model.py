@@ -1,0 +1,166 @@
+"""The flowers model: one inference function, and the `model_fn` around it that a CPU and a TPU both run.
+
+The four changes of a TPU port are all here or in `task.py`: the optimizer wrapped in CrossShardOptimizer,
+TPUEstimatorSpec with a metric_fn, a RunConfig with TPUConfig, and TPUEstimator.
+"""
+
+from typing import Any
+
+import tensorflow as tf
+
+from lab_utils import estimator  # noqa: F401  (makes tf.compat.v1.estimator)
+from lab_utils.flowers.augment import random_views
+
+v1 = tf.compat.v1
+
+WIDTHS = (32, 64, 128, 256)  # filters of the stages, each on half the width and height of the last
+LABEL_SMOOTHING = 0.1
+WEIGHT_DECAY = 5e-4
+DROPOUT = 0.3
+SUMMARY_STEPS = 10
+WARMUP = 0.1  # share of the steps over which the learning rate rises
+
+
+def inference(images: tf.Tensor, *, classes: int, training: bool) -> tf.Tensor:
+    """From images to class scores: the part that training, evaluation and serving share.
+
+    Each 4 by 4 patch of pixels becomes one position with 48 channels: the first convolution then works
+    on a quarter of the width and height, and a TPU is spared a last axis of 3 padded to 128. Pooling over
+    all positions stands where 33 million dense weights once stood.
+
+    Args:
+        images: float32 or bfloat16 [B, S, S, 3] in [-1, 1]; S a multiple of 16.
+        classes: number of classes.
+        training: use the batch's own statistics, and dropout.
+
+    Returns:
+        Logits, float32 [B, classes]. Variables are float32 whatever the images are.
+    """
+    x = tf.nn.space_to_depth(images, 4)
+    for index, filters in enumerate(WIDTHS):
+        if index:
+            x = v1.layers.max_pooling2d(x, 2, 2)
+        x = v1.layers.conv2d(x, filters, 3, padding="same", use_bias=False)
+        x = tf.nn.relu(v1.layers.batch_normalization(x, training=training, momentum=0.97))
+    x = tf.reduce_mean(x, [1, 2])
+    x = v1.layers.dropout(x, DROPOUT, training=training)
+    return tf.cast(v1.layers.dense(x, classes), tf.float32)
+
+
+def _logits(images: tf.Tensor, params: dict[str, Any], training: bool) -> tf.Tensor:
+    """uint8 images as `input_pipeline` gives them -> logits."""
+    if params.get("transpose_input"):
+        images = tf.transpose(images, [3, 0, 1, 2])
+    bfloat16 = params.get("use_bfloat16", False)
+    images = tf.cast(images, tf.bfloat16 if bfloat16 else tf.float32) / 127.5 - 1.0
+    if training:
+        step = tf.cast(v1.train.get_or_create_global_step(), tf.int32)
+        seed = tf.stack([params.get("seed", 0), step])
+        images = random_views(images, params["image_size"], seed)
+    arguments = {"classes": len(params["labels"]), "training": training}
+    if bfloat16:
+        with v1.tpu.bfloat16_scope():
+            return inference(images, **arguments)
+    return inference(images, **arguments)
+
+
+def learning_rate(params: dict[str, Any], step: tf.Tensor) -> tf.Tensor:
+    """Rises linearly, then falls along half a cosine to zero at `train_steps`; float32 scalar."""
+    done = tf.cast(step, tf.float32) / params["train_steps"]
+    rise = tf.minimum(1.0, done / WARMUP + 1e-3)
+    fall = 0.5 * (1.0 + tf.cos(3.14159265 * tf.minimum(1.0, done)))
+    return params["learning_rate"] * rise * fall
+
+
+def _confusion(labels, predicted, weights, classes: int) -> tuple[tf.Tensor, tf.Tensor]:
+    """A streaming confusion matrix, float32 [classes, classes]: rows are labels, columns predictions."""
+    total = v1.get_variable(
+        "confusion",
+        [classes, classes],
+        initializer=v1.zeros_initializer(),
+        trainable=False,
+        collections=[v1.GraphKeys.LOCAL_VARIABLES, v1.GraphKeys.METRIC_VARIABLES],
+    )
+    batch = tf.math.confusion_matrix(labels, predicted, classes, weights, tf.float32)
+    return total.read_value(), total.assign_add(batch)
+
+
+def metric_fn(labels, logits, cross_entropy, weights) -> dict[str, tuple[tf.Tensor, tf.Tensor]]:
+    """Runs on the host, on the tensors of all cores together; padding has weight 0 and does not count.
+
+    Args: labels int32 [B]; logits float32 [B, classes]; cross_entropy, weights float32 [B].
+    """
+    predicted = tf.argmax(logits, 1)
+    return {
+        "accuracy": v1.metrics.accuracy(labels, predicted, weights),
+        "cross_entropy": v1.metrics.mean(cross_entropy, weights),
+        "confusion": _confusion(labels, predicted, weights, logits.shape[1]),
+    }
+
+
+def _host_call(params: dict[str, Any], loss: tf.Tensor, rate: tf.Tensor) -> tuple:
+    """Summaries, written by the host since a TPU cannot; a tensor needs a batch axis to get there."""
+
+    def write(step, loss, rate):
+        writer = tf.summary.create_file_writer(params["model_dir"], filename_suffix=".host")
+        with writer.as_default(), tf.summary.record_if(step[0] % SUMMARY_STEPS == 0):
+            tf.summary.scalar("train/loss", tf.reduce_mean(loss), step=step[0])
+            tf.summary.scalar("train/learning_rate", rate[0], step=step[0])
+            return v1.summary.all_v2_summary_ops()
+
+    step = tf.reshape(v1.train.get_global_step(), [1])
+    return write, [step, tf.reshape(loss, [1]), tf.reshape(rate, [1])]
+
+
+def model_fn(features: dict[str, tf.Tensor], labels: tf.Tensor, mode: str, params: dict[str, Any]):
+    """The model for TPUEstimator.
+
+    Args:
+        features: as `input_pipeline.make_input_fn` gives them; serving gives "image" alone.
+        labels: int32 [B]; None to predict.
+        mode: one of tf.estimator.ModeKeys.
+        params: "labels" (the class names), "image_size", "train_steps", "learning_rate", "model_dir";
+            optional "use_bfloat16", "transpose_input", "seed"; "use_tpu" comes from TPUEstimator.
+
+    Returns:
+        A TPUEstimatorSpec.
+    """
+    training = mode == v1.estimator.ModeKeys.TRAIN
+    logits = _logits(features["image"], params, training)
+
+    if mode == v1.estimator.ModeKeys.PREDICT:
+        predictions = {
+            "class_id": tf.argmax(logits, 1, tf.int32),
+            "probabilities": tf.nn.softmax(logits),
+        }
+        if params["use_tpu"]:  # no strings on a TPU: names are looked up where there is a CPU
+            return v1.estimator.tpu.TPUEstimatorSpec(mode, predictions=predictions)
+        predictions["class"] = tf.gather(tf.constant(params["labels"]), predictions["class_id"])
+        outputs = {"serving_default": v1.estimator.export.PredictOutput(predictions)}
+        return v1.estimator.tpu.TPUEstimatorSpec(
+            mode, predictions=predictions, export_outputs=outputs
+        )
+
+    weights = features["weight"]
+    cross_entropy = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+    if not training:
+        loss = tf.math.divide_no_nan(tf.reduce_sum(cross_entropy * weights), tf.reduce_sum(weights))
+        tensors = [labels, logits, cross_entropy, weights]
+        return v1.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=(metric_fn, tensors))
+
+    targets = tf.one_hot(labels, len(params["labels"]))
+    smooth = v1.losses.softmax_cross_entropy(targets, logits, label_smoothing=LABEL_SMOOTHING)
+    kernels = [v for v in v1.trainable_variables() if v.name.endswith("kernel:0")]
+    loss = smooth + WEIGHT_DECAY * tf.add_n([tf.nn.l2_loss(kernel) for kernel in kernels])
+
+    step = v1.train.get_global_step()
+    rate = learning_rate(params, step)
+    optimizer = v1.train.MomentumOptimizer(rate, momentum=0.9, use_nesterov=True)
+    if params["use_tpu"]:
+        optimizer = v1.tpu.CrossShardOptimizer(optimizer)
+    with tf.control_dependencies(v1.get_collection(v1.GraphKeys.UPDATE_OPS)):  # batch statistics
+        train_op = optimizer.minimize(loss, global_step=step)
+    host_call = _host_call(params, loss, rate)
+    return v1.estimator.tpu.TPUEstimatorSpec(
+        mode, loss=loss, train_op=train_op, host_call=host_call
+    )

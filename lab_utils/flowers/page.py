@@ -1,0 +1,136 @@
+"""A page of pictures about a finished run: predictions, confusion, learning curves."""
+
+import argparse
+import csv
+import html
+import json
+import random
+import sys
+from pathlib import Path
+
+from lab_utils import runtime
+
+SAMPLE = 12  # photographs on the page
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>{title}</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<style>
+  body {{ font: 16px/1.5 system-ui, sans-serif; color: #222; }}
+  body {{ max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }}
+  h1 {{ font-size: 1.6rem; }} h2 {{ font-size: 1.15rem; margin-top: 2rem; }}
+  img {{ max-width: 100%; height: auto; }}
+  td, th {{ text-align: left; padding: .15rem 1.2rem .15rem 0; vertical-align: top; }}
+  td.n {{ text-align: right; }}
+  p.credit {{ color: #666; font-size: .85rem; }}
+</style></head>
+<body>
+<h1>{title}</h1>
+<p>{summary}</p>
+<h2>Photographs that the model has not seen</h2>
+<img src="predictions.png" alt="Photographs with the class probabilities that the model gives them">
+<h2>What it takes for what</h2>
+<img src="confusion.png" alt="Confusion matrix of the held-out images">
+<h2>How it learnt</h2>
+<img src="learning_curves.png" alt="Loss and accuracy over training steps">
+<h2>What it took</h2>
+<table>{table}</table>
+<p class="credit">{credit}</p>
+</body></html>
+"""
+
+
+def training_losses(run_dir: Path) -> list[tuple[int, float]]:
+    """(step, training loss) pairs from the run's event files; a step trained twice counts as last written."""
+    import tensorflow as tf
+
+    losses = {}
+    for path in sorted(map(str, run_dir.glob("events.out.tfevents.*.host"))):
+        for record in tf.data.TFRecordDataset(path).as_numpy_iterator():
+            event = tf.compat.v1.Event.FromString(record)
+            for value in event.summary.value:
+                if value.tag == "train/loss":
+                    losses[event.step] = float(tf.make_ndarray(value.tensor))
+    return sorted(losses.items())
+
+
+def _sample(eval_csv: Path) -> list[tuple[Path, str]]:
+    with eval_csv.open(newline="", encoding="utf-8") as file:
+        rows = [(eval_csv.parent / row[0], row[1]) for row in csv.reader(file) if len(row) == 2]
+    return random.Random(0).sample(rows, min(SAMPLE, len(rows)))
+
+
+def make(
+    run_dir: Path, eval_csv: Path, output_dir: Path, facts: dict[str, str], credit: str
+) -> Path:
+    """Draws the pictures of a finished run and writes `index.html` beside them.
+
+    Args:
+        run_dir: the training run's output_dir, with result.json and history.jsonl.
+        eval_csv: rows of path, label; the photographs shown are drawn from it, always the same ones.
+        output_dir: where the page goes.
+        facts: what the run took, name -> figure with its unit and kind.
+        credit: whose photographs these are.
+
+    Returns:
+        The page's path.
+    """
+    from lab_utils import plots
+    from lab_utils.flowers.predict import draw, predict
+
+    result = json.loads((run_dir / "result.json").read_text())
+    history = [json.loads(line) for line in (run_dir / "history.jsonl").read_text().splitlines()]
+    labels = result["labels"]
+    truth = dict(_sample(eval_csv))
+    predictions, _ = predict(result["saved_model"], list(truth))
+
+    output_dir.mkdir(parents=True, exist_ok=True)
+    figures = {
+        "predictions": draw(predictions, labels, truth),
+        "confusion": plots.confusion(result["confusion"], labels),
+        "learning_curves": plots.learning_curves(
+            training_losses(run_dir), sorted(history, key=lambda r: r["step"]), 1 / len(labels)
+        ),
+    }
+    for name, figure in figures.items():
+        figure.savefig(output_dir / f"{name}.png", dpi=110)
+    rows = "".join(
+        f"<tr><td>{html.escape(name)}</td><td>{html.escape(figure)}</td></tr>"
+        for name, figure in facts.items()
+    )
+    page = output_dir / "index.html"
+    page.write_text(
+        _PAGE.format(
+            title="Flowers, from photographs to predictions",
+            summary=f"After {result['step']:,} steps the model names {result['accuracy']:.1%} of "
+            f"{result['images']} held-out photographs rightly (measured here); a guess would name "
+            f"{1 / len(labels):.0%}.",
+            table=rows,
+            credit=html.escape(credit),
+        )
+    )
+    return page
+
+
+def main() -> int:
+    """Runs the command line; returns its exit status."""
+    parser = argparse.ArgumentParser(prog="python -m lab_utils.flowers.page", description=__doc__)
+    parser.add_argument(
+        "--run_dir", type=Path, required=True, help="output_dir of the training run"
+    )
+    parser.add_argument("--eval_csv", type=Path, required=True, help="rows of path, label")
+    parser.add_argument("--output_dir", type=Path, required=True, help="where the page goes")
+    parser.add_argument("--facts", type=Path, help="JSON: name -> figure, for the page's table")
+    parser.add_argument("--credit", default="", help="whose photographs these are")
+    arguments = parser.parse_args()
+    runtime.quiet()
+    facts = json.loads(arguments.facts.read_text()) if arguments.facts else {}
+    print(
+        make(arguments.run_dir, arguments.eval_csv, arguments.output_dir, facts, arguments.credit)
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,44 @@
+"""A progress bar over global steps, which an Estimator drives through a hook."""
+
+import contextlib
+import sys
+from collections.abc import Iterator
+
+import tensorflow as tf
+from tqdm.auto import tqdm
+
+v1 = tf.compat.v1
+
+
+class _Bar(v1.train.SessionRunHook):
+    """Follows the global step: on a TPU it moves on by whole loops."""
+
+    def __init__(self, bar: tqdm, batch: int) -> None:
+        self._bar, self._batch = bar, batch
+
+    def begin(self) -> None:
+        self._step = v1.train.get_global_step()
+
+    def before_run(self, run_context):
+        return v1.train.SessionRunArgs(self._step)
+
+    def after_run(self, run_context, run_values) -> None:
+        self._bar.update(max(0, int(run_values.results) - self._bar.n))
+        rate = self._bar.format_dict["rate"]
+        if rate:
+            self._bar.set_postfix_str(f"{rate * self._batch:.0f} images/s", refresh=False)
+
+    def say(self, line: str) -> None:
+        """Prints a line above the bar."""
+        self._bar.write(line)
+
+
+@contextlib.contextmanager
+def bar(step: int, steps: int, batch: int) -> Iterator[_Bar]:
+    """A bar from `step` to `steps`; in a log file, a line every ten seconds instead."""
+    interval = 0.1 if sys.stderr.isatty() else 10
+    with tqdm(
+        total=steps, initial=step, desc="train", unit="step", mininterval=interval
+    ) as progress:
+        yield _Bar(progress, batch)
+        progress.update(steps - progress.n)

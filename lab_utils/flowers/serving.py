@@ -1,0 +1,27 @@
+"""What a SavedModel of the flowers model takes: encoded images."""
+
+from collections.abc import Callable
+
+import tensorflow as tf
+
+from lab_utils import estimator  # noqa: F401  (makes tf.compat.v1.estimator)
+from lab_utils.flowers.input_pipeline import decode_image
+
+v1 = tf.compat.v1
+
+
+def make_serving_input_fn(image_size: int) -> Callable:
+    """Makes the serving_input_receiver_fn: "image_bytes", string [B], each one encoded image.
+
+    Decoding is the evaluation's own: the whole image, no augmentation.
+    """
+
+    def serving_input_receiver_fn():
+        encoded = v1.placeholder(tf.string, [None], "image_bytes")
+        image = tf.map_fn(
+            lambda one: decode_image(one, image_size), encoded, fn_output_signature=tf.uint8
+        )
+        image = tf.ensure_shape(image, [None, image_size, image_size, 3])
+        return v1.estimator.export.ServingInputReceiver({"image": image}, {"image_bytes": encoded})
+
+    return serving_input_receiver_fn

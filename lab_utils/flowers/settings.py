@@ -1,0 +1,105 @@
+"""What a training run is told: by flags, by a YAML file, or both; a flag wins over the file."""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+
+import yaml
+
+
+def _setting(default, help: str):
+    return field(default=default, metadata={"help": help})
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One training run. Each field is a flag, and may be a key of the YAML file."""
+
+    train_data_path: str = _setting("", "glob of the training TFRecords, local or gs://")
+    eval_data_path: str = _setting("", "glob of the evaluation TFRecords")
+    output_dir: str = _setting(
+        "", "checkpoints, history and export; a run there goes on where it stopped"
+    )
+    train_steps: int = _setting(1000, "global steps in all, those of earlier runs counted in")
+    train_batch_size: int = _setting(32, "global batch, over all cores")
+    eval_batch_size: int = _setting(64, "global batch in evaluation")
+    eval_steps_between: int = _setting(200, "steps from one checkpoint and evaluation to the next")
+    learning_rate: float = _setting(0.05, "at its highest, for the given batch")
+    image_size: int = _setting(
+        128, "side of the square that the model sees, in pixels; a multiple of 16"
+    )
+    iterations_per_loop: int = _setting(
+        100, "steps that a TPU takes before it comes back to the host"
+    )
+    use_tpu: bool = _setting(False, "train on a TPU")
+    tpu: str = _setting("local", "name or address of the TPU; 'local' on a TPU VM")
+    project: str = _setting("", "Google Cloud project of the TPU")
+    tpu_zone: str = _setting("", "zone of the TPU")
+    use_bfloat16: bool = _setting(
+        False, "compute in bfloat16; variables and the export stay float32"
+    )
+    transpose_input: bool = _setting(False, "feed batches with the batch axis last")
+    seed: int = _setting(0, "of initial weights, shuffling and augmentation")
+
+    def __post_init__(self) -> None:
+        for name in ("train_data_path", "eval_data_path", "output_dir"):
+            if not getattr(self, name):
+                raise ValueError(f"{name} is not set: give --{name}, or {name} in the YAML file")
+        for name in ("train_steps", "train_batch_size", "eval_batch_size", "eval_steps_between"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+        if self.image_size % 16 or self.image_size < 16:
+            raise ValueError(f"image_size must be a multiple of 16, not {self.image_size}")
+
+
+def _from_yaml(path: Path) -> dict:
+    try:
+        values = yaml.safe_load(path.read_text()) or {}
+    except OSError as error:
+        raise ValueError(f"cannot read {path}: {error.strerror}") from None
+    except yaml.YAMLError as error:
+        raise ValueError(f"{path} is not valid YAML: {error}") from None
+    if not isinstance(values, dict):
+        raise ValueError(f"{path} must hold `name: value` lines")
+    kinds = {setting.name: setting.type for setting in fields(Settings)}
+    for name, value in values.items():
+        if name not in kinds:
+            raise ValueError(f"{path}: unknown setting {name!r}; known are {', '.join(kinds)}")
+        if kinds[name] is float and type(value) is int:
+            values[name] = float(value)
+        elif type(value) is not kinds[name]:
+            raise ValueError(f"{path}: {name} must be {kinds[name].__name__}, not {value!r}")
+    return values
+
+
+def parse(arguments: Sequence[str] | None = None) -> Settings:
+    """Reads flags, and the YAML file that `--config` names.
+
+    Exits with a sentence about the flag or key that is wrong, as argparse does.
+    """
+    parser = argparse.ArgumentParser(
+        prog="python -m lab_utils.flowers.task",
+        description="Train the flowers model with TPUEstimator, evaluate it at every checkpoint, and "
+        "export it. Started again with the same output_dir, it goes on from the last checkpoint.",
+    )
+    parser.add_argument("--config", type=Path, help="YAML file of settings; a flag wins over it")
+    for setting in fields(Settings):
+        kind = (
+            {"action": argparse.BooleanOptionalAction}
+            if setting.type is bool
+            else {"type": setting.type, "metavar": setting.name.upper()}
+        )
+        shown = f" (default: {setting.default})" if setting.default != "" else ""
+        parser.add_argument(
+            f"--{setting.name}",
+            help=setting.metadata["help"] + shown,
+            default=argparse.SUPPRESS,
+            **kind,
+        )
+    flags = vars(parser.parse_args(arguments))
+    config = flags.pop("config")
+    try:
+        return Settings(**((_from_yaml(config) if config else {}) | flags))
+    except ValueError as error:
+        parser.error(str(error))

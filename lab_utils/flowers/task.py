@@ -1,0 +1,201 @@
+"""Train, evaluate and export the flowers model: `python -m lab_utils.flowers.task --help`."""
+
+import contextlib
+import fnmatch
+import json
+import os
+import sys
+
+from lab_utils import runtime
+from lab_utils.convert import ManifestError, read_manifest
+from lab_utils.flowers.settings import Settings, parse
+
+
+def _examples(pattern: str) -> tuple[list[str], int]:
+    """The labels, and the number of examples in the shards that `pattern` names."""
+    folder, _, names = pattern.rpartition("/")
+    manifest = read_manifest(folder or ".")
+    shards = [shard for split in manifest.splits.values() for shard in split.shards]
+    matching = [shard.examples for shard in shards if fnmatch.fnmatch(shard.file, names)]
+    if not matching:
+        known = ", ".join(sorted({shard.file.split("-")[0] + "-*" for shard in shards}))
+        raise ManifestError(
+            f"{pattern} matches no shard of the manifest beside it; there are {known}"
+        )
+    return manifest.labels, sum(matching)
+
+
+def make_estimator(settings: Settings, labels: list[str]):
+    """Builds the TPUEstimator: on a CPU or GPU as it stands, on a TPU with `use_tpu`.
+
+    Returns:
+        tf.compat.v1.estimator.tpu.TPUEstimator
+    """
+    import tensorflow as tf
+
+    from lab_utils.flowers.model import model_fn
+
+    tpu = tf.compat.v1.estimator.tpu
+    cluster = None
+    if settings.use_tpu:
+        cluster = tf.distribute.cluster_resolver.TPUClusterResolver(
+            settings.tpu, zone=settings.tpu_zone or None, project=settings.project or None
+        )
+    config = tpu.RunConfig(
+        cluster=cluster,
+        model_dir=settings.output_dir,
+        tf_random_seed=settings.seed,
+        save_checkpoints_steps=settings.eval_steps_between,
+        save_summary_steps=settings.eval_steps_between,
+        log_step_count_steps=settings.eval_steps_between,
+        tpu_config=tpu.TPUConfig(
+            iterations_per_loop=min(settings.iterations_per_loop, settings.eval_steps_between),
+            # One input_fn a host, and a whole batch for each core: a transposed batch is never split.
+            per_host_input_for_training=tpu.InputPipelineConfig.PER_HOST_V2,
+        ),
+    )
+    params = {
+        "labels": labels,
+        "image_size": settings.image_size,
+        "train_steps": settings.train_steps,
+        "learning_rate": settings.learning_rate,
+        "model_dir": settings.output_dir,
+        "use_bfloat16": settings.use_bfloat16,
+        "transpose_input": settings.transpose_input,
+        "seed": settings.seed,
+    }
+    return tpu.TPUEstimator(
+        model_fn,
+        config=config,
+        use_tpu=settings.use_tpu,
+        train_batch_size=settings.train_batch_size,
+        eval_batch_size=settings.eval_batch_size,
+        predict_batch_size=settings.eval_batch_size,
+        params=params,
+        export_to_tpu=False,  # serving one image at a time is work for a CPU
+    )
+
+
+def input_fns(settings: Settings) -> tuple:
+    """Returns (training input_fn, evaluation input_fn, evaluation steps, labels)."""
+    from lab_utils.flowers.input_pipeline import make_input_fn
+
+    labels, train_examples = _examples(settings.train_data_path)
+    _, eval_examples = _examples(settings.eval_data_path)
+    common = {"image_size": settings.image_size, "transpose": settings.transpose_input}
+    train = make_input_fn(
+        settings.train_data_path,
+        training=True,
+        examples=train_examples,
+        seed=settings.seed,
+        **common,
+    )
+    evaluate = make_input_fn(
+        settings.eval_data_path, training=False, examples=eval_examples, **common
+    )
+    return train, evaluate, -(-eval_examples // settings.eval_batch_size), labels
+
+
+def _history(path: str) -> list[dict]:
+    """The evaluations so far; a line that a crash cut short is left out, and made again."""
+    import tensorflow as tf
+
+    records = []
+    if tf.io.gfile.exists(path):
+        with tf.io.gfile.GFile(path) as file:
+            for line in file:
+                with contextlib.suppress(json.JSONDecodeError):
+                    records.append(json.loads(line))
+    return records
+
+
+def _write(path: str, text: str, mode: str = "w") -> None:
+    import tensorflow as tf
+
+    with tf.io.gfile.GFile(path, mode) as file:
+        file.write(text)
+
+
+def _evaluate(estimator, input_fn, steps: int) -> dict:
+    """One evaluation; every image counts once. `confusion` is a list of rows, labels down."""
+    metrics = estimator.evaluate(input_fn, steps=steps)
+    return {
+        "step": int(metrics["global_step"]),
+        "accuracy": round(float(metrics["accuracy"]), 6),
+        "cross_entropy": round(float(metrics["cross_entropy"]), 6),
+        "images": int(metrics["confusion"].sum()),
+        "confusion": metrics["confusion"].astype(int).tolist(),
+    }
+
+
+def run(settings: Settings) -> dict:
+    """Trains to `train_steps`, evaluating at each checkpoint, and exports a SavedModel.
+
+    Goes on from the newest whole checkpoint in `output_dir`. Writes there, beside what the Estimator
+    writes: `history.jsonl`, an evaluation a line, and at the end `result.json`.
+
+    Returns:
+        The contents of result.json: the last evaluation, "labels", "saved_model".
+
+    Raises:
+        ManifestError: the data is not a finished conversion.
+        RuntimeError: no checkpoint in `output_dir` can be read.
+    """
+    from lab_utils.flowers import checkpoints, progress, serving
+
+    train, evaluate, eval_steps, labels = input_fns(settings)
+    estimator = make_estimator(settings, labels)
+    history_path = os.path.join(settings.output_dir, "history.jsonl")
+    history = _history(history_path)
+
+    step = checkpoints.resume_point(settings.output_dir)
+    if step:
+        print(f"Going on from step {step} of {settings.train_steps}.")
+    with progress.bar(step, settings.train_steps, settings.train_batch_size) as hook:
+        while True:
+            if step and step not in {record["step"] for record in history}:
+                record = _evaluate(estimator, evaluate, eval_steps)
+                history.append(record)
+                _write(history_path, json.dumps(record) + "\n", "a")
+                hook.say(
+                    f"step {step}: accuracy {record['accuracy']:.3f} on {record['images']} images"
+                )
+            if step >= settings.train_steps:
+                break
+            step = min(
+                step - step % settings.eval_steps_between + settings.eval_steps_between,
+                settings.train_steps,
+            )
+            estimator.train(train, hooks=[hook], max_steps=step)
+
+    labels_file = os.path.join(settings.output_dir, "labels.txt")
+    _write(labels_file, "\n".join(labels) + "\n")
+    saved_model = estimator.export_saved_model(
+        os.path.join(settings.output_dir, "export"),
+        serving.make_serving_input_fn(settings.image_size),
+        assets_extra={"labels.txt": labels_file},
+    )
+    last = max(history, key=lambda record: record["step"])
+    result = last | {"labels": labels, "saved_model": saved_model.decode()}
+    _write(os.path.join(settings.output_dir, "result.json"), json.dumps(result, indent=2) + "\n")
+    return result
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the command line; returns its exit status."""
+    settings = parse(arguments)
+    runtime.quiet()
+    try:
+        result = run(settings)
+    except (ManifestError, FileNotFoundError, RuntimeError) as error:
+        print(f"task: {error}", file=sys.stderr)
+        return 1
+    print(
+        f"Accuracy {result['accuracy']:.3f} on {result['images']} held-out images (measured here)."
+    )
+    print(f"SavedModel: {result['saved_model']}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
