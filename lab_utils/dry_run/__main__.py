@@ -137,7 +137,7 @@ def load(target: str) -> tuple[object, object, dict]:
         returned = function()
     except TargetError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a script may end itself when it is imported
         said = textwrap.shorten(str(error), 1000)
         place = where.place(error) or "while it was imported or called"
         raise TargetError(f"{type(error).__name__}: {said}\n  at {place}") from error
@@ -171,3 +171,5 @@ if __name__ == "__main__":
         sys.exit(main())
     except KeyboardInterrupt:
         sys.exit(130)
+    except BrokenPipeError:  # the reader of our output, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -48,7 +48,9 @@ def figure_text(figure: Figure) -> str:
         return f"{figure.value:.0%}" if figure.value >= 0.01 else f"{figure.value:.1%}"
     if figure.unit in _SCALED_UNITS or figure.unit == "s":
         return scaled(figure.value, figure.unit)
-    return f"{rounded(figure.value)} {figure.unit}".rstrip()
+    whole = float(figure.value).is_integer()
+    shown = f"{figure.value:,.0f}" if whole else rounded(figure.value)
+    return f"{shown} {figure.unit}".rstrip()
 
 
 def kind_text(figure: Figure) -> str:

@@ -1,0 +1,266 @@
+"""How a report judges, and how it shows itself: text, HTML, JSON. Made-up results; no TensorFlow."""
+
+import json
+import math
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from html.parser import HTMLParser
+
+import dry_run_reports as made
+import pytest
+
+from lab_utils.dry_run import html, pages_html, rules, svg, text, units
+from lab_utils.dry_run.findings import Figure, Kind, Severity, Stage, StageResult
+from lab_utils.dry_run.report import Report
+
+ALL = [made.ready, made.with_findings, made.out_of_memory]
+
+
+def report_of(*stages: StageResult) -> Report:
+    return Report("a port", "v2:2x2", 8, list(stages))
+
+
+def done(*findings) -> StageResult:
+    return StageResult(Stage.READ, "done", findings=list(findings))
+
+
+FAILED = StageResult(Stage.COMPILE, "failed", "the compiler crashed")
+SKIPPED = StageResult(Stage.COMPILE, "skipped", "libtpu is not installed")
+
+
+@pytest.mark.parametrize(
+    ("stages", "verdict", "status"),
+    [
+        ([done()], "ready", 0),
+        ([done(made.finding(severity=Severity.NOTE))], "ready", 0),
+        ([done(made.finding(severity=Severity.WARNING))], "findings", 1),
+        ([done(made.finding()), FAILED], "findings", 1),
+        ([done(), FAILED], "could not run", 2),
+        ([done(), SKIPPED], "ready", 0),
+        ([SKIPPED], "could not run", 2),
+        ([], "could not run", 2),
+    ],
+)
+def test_verdict_and_exit_status(stages, verdict, status):
+    report = report_of(*stages)
+    assert (report.verdict, report.exit_status) == (verdict, status)
+
+
+def test_a_skipped_stage_limits_what_ready_says():
+    sentence = report_of(done(), SKIPPED).verdict_sentence
+    assert "as far as was checked" in sentence and "compile" in sentence
+    assert "as far as" not in report_of(done()).verdict_sentence
+
+
+def test_findings_stand_in_order_of_stage_and_gravity_and_are_grouped_by_rule():
+    report = made.with_findings()
+    assert [found.stage for found in report.findings] == [Stage.TRACE] + [Stage.READ] * 5
+    assert [found.severity for found in report.findings[-2:]] == [Severity.WARNING, Severity.NOTE]
+    assert [len(group) for group in report.grouped_findings()] == [1, 3, 1, 1]
+
+
+@pytest.mark.parametrize("make", ALL)
+def test_json_reads_back_the_same(make):
+    report = make()
+    content = json.loads(report.to_json())
+    assert content["format"] == 1 and content["verdict"] == report.verdict
+    assert Report.from_json(report.to_json()) == report
+
+
+def test_json_carries_figures_that_are_not_finite():
+    stage = StageResult(Stage.RUN, "done", figures=[Figure("loss", math.nan, "", Kind.MEASURED)])
+    written = report_of(stage).to_json()
+    assert "NaN" not in written
+    assert math.isnan(Report.from_json(written).stages[0].figures[0].value)
+
+
+@pytest.mark.parametrize("written", ["{}", "[]", "no JSON", '{"format": 99}'])
+def test_json_of_another_kind_is_refused(written):
+    with pytest.raises(ValueError, match="report"):
+        Report.from_json(written)
+
+
+@pytest.mark.parametrize("make", ALL)
+def test_text_is_whole_and_no_wider_than_100_columns(make):
+    report = make()
+    shown = str(report)
+    assert shown.splitlines()[0] == report.verdict_sentence
+    assert max(map(len, shown.splitlines())) <= text.WIDTH
+    joined = " ".join(shown.split())
+    for finding in report.findings:
+        for said in (finding.rule, finding.where, finding.message, finding.why, finding.fix):
+            assert " ".join(said.split()) in joined
+        assert rules.rule(finding.rule).title in joined
+        assert f"--rule {finding.rule}" in joined
+    for item in report.not_checked:
+        assert item in joined
+    assert joined.endswith(report.not_checked[-1])
+    assert "\x1b" not in shown and "\x1b" in text.render(report, colour=True)
+
+
+def test_text_says_what_each_figure_is():
+    shown = str(made.ready())
+    for kind in (Kind.COMPILER, Kind.MEASURED, Kind.QUOTED, Kind.DERIVED):
+        assert kind in shown
+    assert made.V2 in " ".join(shown.split())
+
+
+def test_speed_follows_from_the_figures():
+    sentence = text.speed_sentence(made.train_step(), cores=8)
+    assert "at least 34.9 ms" in sentence and "bound by memory" in sentence
+    assert "6.33 ms" in sentence  # 145.5 GFLOP at 23 TFLOP/s
+    assert "bound by arithmetic" in text.speed_sentence(made.eval_step(), cores=8)
+
+
+def test_memory_bar_ends_at_the_core_unless_it_does_not_fit():
+    (bar,) = re.findall(r"\[(.*)\]", str(made.ready()).split("EVAL STEP")[0])
+    assert len(bar) == 60 and set(bar) == set("█▓▒░·")
+    assert bar.count("█") == round(515 / (7.48 * 1024) * 60)
+    beyond = next(line for line in str(made.out_of_memory()).splitlines() if "beyond" in line)
+    assert "▓" in beyond.split("]")[1]
+
+
+class _Balance(HTMLParser):
+    """Fails on an element that is not closed, and gathers what would load something from outside."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open, self.outside, self.seen = [], [], ""
+
+    def handle_starttag(self, tag, attributes):
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+        self.outside += [
+            value for name, value in attributes if name in ("src", "href") and "//" in (value or "")
+        ]
+        assert tag not in ("script", "link", "iframe")
+
+    def handle_startendtag(self, tag, attributes):
+        pass
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.seen += data
+
+
+@pytest.mark.parametrize("make", ALL)
+def test_html_is_whole_and_needs_nothing_from_outside(make):
+    report = make()
+    for content in (report._repr_html_(), html.page(report)):
+        parser = _Balance()
+        parser.feed(content)
+        assert not parser.open
+        assert not parser.outside
+        assert "url(" not in content and "@import" not in content
+        for finding in report.findings:
+            for said in (finding.where, finding.message, finding.why.replace("`", "")):
+                assert said in parser.seen
+        for item in (report.verdict_sentence, *report.not_checked):
+            assert item in parser.seen
+
+
+def test_html_shows_learners_text_as_text():
+    hostile = made.finding(message="<script>alert(1)</script>", where="<b>model.py</b>")
+    content = report_of(done(hostile))._repr_html_()
+    assert "<script>" not in content and "<b>model.py" not in content
+    assert "&lt;script&gt;" in content
+
+
+def test_html_holds_the_page_of_each_rule_found():
+    content = made.with_findings()._repr_html_()
+    for rule in ("TPU101", "TPU201"):
+        assert f"Rule page {rule}" in content
+        assert pages_html.rule_html(rule) in content
+
+
+def test_a_report_with_a_rule_of_another_version_still_shows():
+    report = report_of(done(made.finding(rule="TPU999")))
+    assert "TPU999" in str(report) and "TPU999" in report._repr_html_()
+
+
+@pytest.mark.parametrize(
+    "picture",
+    [
+        svg.memory_bar(made.train_step(), "words"),
+        svg.memory_bar(made.out_of_memory().compiled[0], "words"),
+        svg.roofline([made.train_step(), made.eval_step()], "words"),
+        svg.feed_gauge(412.0, 29304.0, "words"),
+    ],
+)
+def test_pictures_are_well_formed_described_and_within_their_frame(picture):
+    root = ElementTree.fromstring(picture)
+    space = "{http://www.w3.org/2000/svg}"
+    assert root.find(f"{space}title").text and root.find(f"{space}desc").text == "words"
+    _, _, width, height = map(float, root.get("viewBox").split())
+    for shape in root.iter():
+        for name, limit in (
+            ("x", width),
+            ("x1", width),
+            ("cx", width),
+            ("y", height),
+            ("cy", height),
+        ):
+            at = float(shape.get(name, 0))
+            assert -15 <= at <= limit, (shape.tag, name, at)
+        if shape.tag == f"{space}rect":
+            assert float(shape.get("x")) + float(shape.get("width")) <= width + 0.1
+
+
+def test_roofline_puts_a_program_on_the_roof():
+    """The train step has 11.6 FLOP/B and the ridge 64: its point stands on the slope."""
+    root = ElementTree.fromstring(svg.roofline([made.train_step()], "words"))
+    space = "{http://www.w3.org/2000/svg}"
+    point = next(root.iter(f"{space}circle"))
+    start, ridge, _ = (
+        tuple(map(float, corner.split(",")))
+        for corner in next(root.iter(f"{space}polyline")).get("points").split()
+    )
+    x, y = float(point.get("cx")), float(point.get("cy"))
+    assert start[0] < x < ridge[0]
+    on_slope = start[1] + (x - start[0]) / (ridge[0] - start[0]) * (ridge[1] - start[1])
+    assert y == pytest.approx(on_slope, abs=0.2)
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "shown"),
+    [
+        (36.7e9, "FLOP", "36.7 GFLOP"),
+        (0.03494, "s", "34.9 ms"),
+        (2_987_000_000, "bytes", "2.78 GiB"),
+        (12.51e9, "B", "12.5 GB"),
+        (0.982, "share", "98%"),
+        (29304, "examples/s", "29,304 examples/s"),
+        (0, "bytes", "0 B"),
+        (3, "batches", "3 batches"),
+    ],
+)
+def test_figures_read_as_people_write_them(value, unit, shown):
+    assert units.figure_text(Figure("a figure", value, unit, Kind.MEASURED)) == shown
+
+
+def test_rule_pages_form_a_site_without_dead_links(tmp_path):
+    written = pages_html.write_pages(tmp_path)
+    names = {path.name for path in written}
+    assert names == {"index.html"} | {f"{rule}.html" for rule in rules.catalogue()}
+    for path in written:
+        content = path.read_text(encoding="utf-8")
+        for link in re.findall(r'href="([^"]+)"', content):
+            if "://" not in link:
+                assert link in names, f"{path.name} links to {link}"
+        if path.stem != "index":
+            assert rules.rule(path.stem).title.replace("'", "&#x27;") in content.replace(
+                "&#39;", "&#x27;"
+            )
+
+
+def test_importing_the_package_imports_no_framework():
+    code = (
+        "import sys, lab_utils.dry_run, lab_utils.dry_run.__main__, lab_utils.dry_run.report\n"
+        "print([name for name in ('tensorflow', 'jax', 'keras') if name in sys.modules])"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"
