@@ -1,0 +1,201 @@
+"""The three kinds of port that a dry run takes, behind one interface: what to lower, and what feeds it."""
+
+import functools
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from lab_utils.dry_run import _tensorflow, lower, trace, where
+
+# isort: split
+import tensorflow as tf
+
+HOW = (
+    "dry_run takes a TPUEstimator and its input_fn, a compiled Keras model and a tf.data dataset, "
+    "or a function step(features, labels) and an example batch or a dataset"
+)
+
+
+class EstimatorSubject:
+    """A TPUEstimator with its input_fn."""
+
+    traceable = True
+
+    def __init__(
+        self,
+        estimator: Any,
+        input_fn: Callable,
+        eval_input_fn: Callable | None,
+        predict_input_fn: Callable | None,
+    ) -> None:
+        if not callable(input_fn):
+            raise TypeError(
+                f"a TPUEstimator comes with its input_fn, a function; this is a {type(input_fn).__name__}"
+            )
+        self.estimator, self.input_fn = estimator, input_fn
+        self.eval_input_fn, self.predict_input_fn = eval_input_fn, predict_input_fn
+        place = where.place(_tensorflow.settings(estimator).model_fn)
+        self.name = f"TPUEstimator with the model_fn of {place.split(': ')[0]}"
+        self.feed_where = where.place(input_fn)
+
+    def trace(self, cores: int) -> list[trace.Trace]:
+        """The genuine graphs of each mode."""
+        return trace.trace(
+            self.estimator,
+            self.input_fn,
+            cores=cores,
+            eval_input_fn=self.eval_input_fn,
+            predict_input_fn=self.predict_input_fn,
+        )
+
+    def read(self, traces: list[trace.Trace]) -> list:
+        """What the program of a core holds that a TPU would refuse, or take amiss."""
+        from lab_utils.dry_run import read
+
+        return read.read(
+            traces,
+            self.estimator,
+            self.input_fn,
+            eval_input_fn=self.eval_input_fn,
+            predict_input_fn=self.predict_input_fn,
+        )
+
+    def lower(
+        self, cores: int, mode: str = "train", global_batch: int | None = None
+    ) -> lower.Program:
+        """One step of `mode`, as each of `cores` cores runs it."""
+        input_fn = (self.eval_input_fn if mode == "eval" else None) or self.input_fn
+        return lower.lower_estimator(
+            self.estimator, input_fn, cores=cores, mode=mode, global_batch=global_batch
+        )
+
+    @contextmanager
+    def feed(self, cores: int) -> Iterator[tuple[Callable[[], Any], int]]:
+        """The training input_fn as one host calls it, and the examples in its batches."""
+        with tempfile.TemporaryDirectory() as model_dir, _tensorflow.tpu_system(cores):
+            twin = trace.twin(self.estimator, model_dir)
+            batch_size = _tensorflow.sharding(twin, "train").batch_size
+            yield (
+                functools.partial(_tensorflow.call_input_fn, twin, self.input_fn, "train", 0),
+                batch_size,
+            )
+
+
+class KerasSubject:
+    """A compiled Keras model with the dataset that fit is given."""
+
+    traceable = False
+
+    def __init__(self, model: Any, dataset: Any) -> None:
+        if not isinstance(dataset, tf.data.Dataset):
+            raise TypeError(
+                "a Keras model comes with the tf.data dataset that fit is given; "
+                f"this is a {type(dataset).__name__}"
+            )
+        if getattr(model, "optimizer", None) is None:
+            raise TypeError(
+                f"the Keras model {model.name!r} is not compiled: call compile on it first"
+            )
+        self.model, self.dataset = model, dataset
+        self.name = f"Keras model {model.name!r}"
+        self.feed_where = "the dataset"
+
+    def lower(
+        self, cores: int, mode: str = "train", global_batch: int | None = None
+    ) -> lower.Program:
+        """One step of `mode`, as each of `cores` cores runs it."""
+        dataset = self.dataset
+        if global_batch is not None:
+            dataset = dataset.unbatch().batch(global_batch, drop_remainder=True)
+        return lower.lower_keras(self.model, dataset, cores=cores, mode=mode)
+
+    @contextmanager
+    def feed(self, cores: int) -> Iterator[tuple[tf.data.Dataset, None]]:
+        """The dataset as it is."""
+        yield self.dataset, None
+
+
+class FunctionSubject:
+    """A function of one batch, with an example batch or a dataset of batches."""
+
+    traceable = False
+
+    def __init__(self, step: Callable, data: Any) -> None:
+        self.step = step
+        self.dataset = data if isinstance(data, tf.data.Dataset) else None
+        batch = next(iter(data)) if self.dataset is not None else data
+        self.features, self.labels = (
+            batch if isinstance(batch, tuple) and len(batch) == 2 else (batch, None)
+        )
+        place = where.place(getattr(step, "python_function", step))
+        self.name = f"step function of {place.split(': ')[0]}"
+        self.feed_where = "the dataset"
+
+    def lower(
+        self, cores: int, mode: str = "train", global_batch: int | None = None
+    ) -> lower.Program:
+        """The step, as each of `cores` cores runs it."""
+        features, labels = self.features, self.labels
+        if global_batch is not None:
+            features, labels = tf.nest.map_structure(
+                lambda tensor: _with_batch(tensor, global_batch), (features, labels)
+            )
+        return lower.lower_function(self.step, features, labels, cores=cores)
+
+    @contextmanager
+    def feed(self, cores: int) -> Iterator[tuple[tf.data.Dataset | None, None]]:
+        """The dataset, where one was given."""
+        yield self.dataset, None
+
+
+Subject = EstimatorSubject | KerasSubject | FunctionSubject
+
+
+def of(
+    subject: Any,
+    data: Any,
+    eval_input_fn: Callable | None = None,
+    predict_input_fn: Callable | None = None,
+) -> Subject:
+    """The port behind one interface, by the type of `subject`.
+
+    Raises:
+        TypeError: `subject` is none of the three kinds, or `data` does not go with it.
+    """
+    estimators = tf.compat.v1.estimator
+    if isinstance(subject, estimators.tpu.TPUEstimator):
+        return EstimatorSubject(subject, data, eval_input_fn, predict_input_fn)
+    if isinstance(subject, estimators.Estimator | tf.estimator.Estimator):
+        raise TypeError(
+            f"{HOW}; this is a plain {type(subject).__name__}: construct a TPUEstimator from the same "
+            "model_fn (lab 02 shows the four changes), with use_tpu=False if you like"
+        )
+    keras = _keras_of(subject)
+    if keras == "keras" and _keras_backend() != "tensorflow":
+        raise TypeError(f"{HOW}; this Keras model runs on {_keras_backend()}, not on TensorFlow")
+    if keras:
+        return KerasSubject(subject, data)
+    if callable(subject) and not isinstance(subject, type):
+        return FunctionSubject(subject, data)
+    raise TypeError(f"{HOW}; this is a {type(subject).__name__}")
+
+
+def _keras_of(subject: Any) -> str:
+    """The Keras package ("keras" is Keras 3, "tf_keras" Keras 2) that `subject` is a model of, or ""."""
+    packages = (
+        cls.__module__.split(".")[0] for cls in type(subject).__mro__ if cls.__name__ == "Model"
+    )
+    return next((name for name in packages if name in ("keras", "tf_keras")), "")
+
+
+def _keras_backend() -> str:
+    import keras
+
+    return keras.backend.backend()
+
+
+def _with_batch(tensor: Any, batch: int) -> tf.Tensor:
+    """`tensor` cut or repeated along its first axis to `batch` examples."""
+    tensor = tf.convert_to_tensor(tensor)
+    return tf.gather(tensor, tf.range(batch) % tensor.shape[0])
