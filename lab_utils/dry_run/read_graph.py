@@ -144,12 +144,15 @@ class Flow:
 
     Attributes:
         variables: variable -> what is known of its value after some steps (bits).
+        writers: variable -> the ops of the step (not of the functions they call) that write it.
         writes: variable -> the first op that writes a value which differs from core to core.
         augmented: ops that mix random numbers into data before a variable is met.
     """
 
     def __init__(self, program: CoreProgram) -> None:
+        self._step, self._op_of_step = program.graph, None
         self.variables: dict[str, int] = {}
+        self.writers: dict[str, set[tf.Operation]] = {}
         self.writes: dict[str, tf.Operation] = {}
         self.augmented: list[tf.Operation] = []
         known = None
@@ -162,6 +165,8 @@ class Flow:
     def _run(self, graph: Any, bits: dict[str, int], handles: dict[str, str], branch: int) -> None:
         """One pass over `graph`: fills `bits` (tensor name -> bits); `branch` are those of its condition."""
         for op in graph.get_operations():
+            if graph is self._step:
+                self._op_of_step = op
             functions = called(op)
             if functions:
                 out = self._call(op, functions, bits, handles, branch)
@@ -184,6 +189,7 @@ class Flow:
                 known |= self.variables.get(variable, 0)
             for variable in used:
                 self.variables[variable] = self.variables.get(variable, 0) | known | branch
+            self.writers.setdefault(used[0], set()).add(self._op_of_step)
             if (known | branch) & DATA:
                 self.writes.setdefault(used[0], op)
             return 0

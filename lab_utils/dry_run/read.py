@@ -1,0 +1,98 @@
+"""Stage 2: the graphs that TPUEstimator built, read for what a TPU lacks and for silent faults."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from lab_utils.dry_run import (
+    _tensorflow,
+    read_graph,
+    read_input,
+    read_ops,
+    read_random,
+    read_settings,
+    read_training,
+)
+from lab_utils.dry_run.findings import Finding
+from lab_utils.dry_run.trace import Trace
+
+
+def read(
+    traces: list[Trace],
+    estimator: Any,
+    input_fn: Callable,
+    *,
+    eval_input_fn: Callable | None = None,
+    predict_input_fn: Callable | None = None,
+) -> list[Finding]:
+    """The findings of stage 2, each line and rule once.
+
+    A trace that ended in an error is read as far as it came. The input functions are those that
+    were given to `trace`; each is called once more.
+    """
+    settings = _tensorflow.settings(estimator)
+    own = {"train": input_fn, "eval": eval_input_fn, "predict": predict_input_fn}
+    found: dict[tuple[str, str], Finding] = {}
+    for trace in traces:
+        findings = [*_model(trace, settings)]
+        if trace.mode == "train":
+            findings += read_settings.checkpoints(settings.config, settings.model_fn)
+            findings += read_settings.batch(trace.per_core_batch, trace.cores, settings.model_fn)
+        if trace.error is None or trace.core_graph is not None:
+            function = own[trace.mode] or input_fn
+            findings += _input(trace, estimator, function, settings, own[trace.mode] is not None)
+        for each in findings:
+            line = each.where.partition(" (op ")[0]
+            found.setdefault((each.rule, line), each)
+    return list(found.values())
+
+
+def _model(trace: Trace, settings: Any) -> Iterator[Finding]:
+    """What model_fn made for one mode."""
+    if trace.core_graph is None:
+        return
+    program = read_graph.CoreProgram.of(trace.core_graph)
+    flow = read_graph.Flow(program)
+    ops = program.ops(_served(trace, settings))
+    yield from read_ops.unsupported(ops)
+    yield from read_ops.float64(ops)
+    yield from read_training.metrics(program)
+    yield from read_input.constants(trace.core_graph)
+    if trace.mode != "train":
+        yield from read_random.in_model(ops, flow, trace.mode)
+    elif getattr(trace.spec, "train_op", None) is not None:
+        if trace.cores > 1:
+            yield from read_training.unsummed_gradients(program, flow)
+        yield from read_training.left_out(program, flow, trace.spec)
+
+
+def _served(trace: Trace, settings: Any) -> list[Any]:
+    """The ops of the predictions, where a TPU would compute them sooner or later."""
+    predictions = getattr(trace.spec, "predictions", None)
+    if not isinstance(predictions, dict):
+        return []
+    if not settings.export_to_tpu and not settings.predict_batch_size:
+        return []
+    return [tensor.op for tensor in predictions.values() if hasattr(tensor, "op")]
+
+
+def _input(
+    trace: Trace, estimator: Any, input_fn: Callable, settings: Any, own: bool
+) -> Iterator[Finding]:
+    """What input_fn made for one mode; `own` says that it was given for that mode."""
+    try:
+        pipeline = read_input.Pipeline.of(estimator, input_fn, trace.mode, trace.cores)
+    except Exception:  # whatever input_fn raises is stage 1's finding
+        return
+    if trace.mode != "train" and not own and "mode" not in read_input.parameters(input_fn):
+        return
+    if settings.batch_axis is None:
+        yield from read_input.batch_size(pipeline, input_fn)
+    loop = settings.config.tpu_config.iterations_per_loop
+    yield from read_input.length(pipeline, trace.mode, loop, input_fn)
+    yield from read_input.constants(pipeline.graph)
+    if trace.mode == "train":
+        yield from read_input.shuffling(pipeline)
+    else:
+        yield from read_random.in_input(pipeline.graph, trace.mode)
+    if trace.mode == "eval":
+        yield from read_input.remainder(pipeline)
