@@ -103,7 +103,8 @@ def _host_call(params: dict[str, Any], loss: tf.Tensor, rate: tf.Tensor) -> tupl
 
     def write(step, loss, rate):
         writer = tf.summary.create_file_writer(params["model_dir"], filename_suffix=".host")
-        with writer.as_default(), tf.summary.record_if(step[0] % SUMMARY_STEPS == 0):
+        due = tf.equal(step[0] % SUMMARY_STEPS, 0)
+        with writer.as_default(), tf.summary.record_if(due):
             tf.summary.scalar("train/loss", tf.reduce_mean(loss), step=step[0])
             tf.summary.scalar("train/learning_rate", rate[0], step=step[0])
             return v1.summary.all_v2_summary_ops()

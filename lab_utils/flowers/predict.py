@@ -4,6 +4,7 @@ python -m lab_utils.flowers.predict --saved_model out/.../export/NUMBER --output
 """
 
 import argparse
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -59,13 +60,18 @@ def predict(
         except OSError as error:
             damaged[path] = error.strerror or str(error)
         except tf.errors.InvalidArgumentError as error:
-            damaged[path] = "not an image that can be decoded: " + error.message.splitlines()[0]
+            damaged[path] = f"not an image that can be decoded: {_plain(error.message)}"
         else:
             batch.append((path, encoded))
             if len(batch) == batch_size:
                 flush()
     flush()
     return predictions, damaged
+
+
+def _plain(message: str) -> str:
+    """TensorFlow's message without the names of graph nodes around it."""
+    return re.sub(r"\{\{.*?\}\} *| *\[Op:.*?\]", "", message.splitlines()[0])
 
 
 def labels(saved_model: Path) -> list[str]:
@@ -125,3 +131,7 @@ def main() -> int:
         draw(predictions, labels(arguments.saved_model)).savefig(arguments.output, dpi=110)
         print(f"Drawn in {arguments.output}")
     return 1 if damaged else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
