@@ -1,13 +1,16 @@
 """The dry run from end to end: each stage in its order, none losing what an earlier one found."""
 
 import importlib.metadata
+import textwrap
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from lab_utils.dry_run import chips, compile, feed, rules, subjects, virtual, where
-from lab_utils.dry_run.findings import Figure, Kind, Stage, StageResult
-from lab_utils.dry_run.lower import CannotLower, Program
+from lab_utils.dry_run.batches import InputUnfit
+from lab_utils.dry_run.findings import Figure, Finding, Kind, Stage, StageResult
+from lab_utils.dry_run.lower import CannotLower
+from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.progress import Progress
 from lab_utils.dry_run.report import NEVER_CHECKED, CompiledStep, Report
 from lab_utils.dry_run.trace import Trace
@@ -86,7 +89,7 @@ class _DryRun:
         self._subject, self._steps, self._feed_seconds = subject, steps, feed_seconds
         self._largest_batch, self._cache = largest_batch, cache
         self._traces: list[Trace] | None = None
-        self._programs: dict[str, Program] = {}
+        self._programs: dict[str, Program | Exception] = {}
         self._compiled: compile.Compiled | None = None
 
     def carry_out(self, stage: Stage, wanted: bool, bar: Progress) -> None:
@@ -102,9 +105,8 @@ class _DryRun:
             result.status = "done"
         except _Skip as reason:
             result.detail = str(reason)
-        except CannotLower as error:
-            result.findings.append(error.finding())
-            result.status, result.detail = "done", "the step cannot be lowered"
+        except (CannotLower, InputUnfit) as error:
+            result.status, result.detail = self._cannot_lower(result, "train", error)
         except (
             Exception
         ) as error:  # a later stage that breaks must not lose what the earlier ones found
@@ -147,9 +149,10 @@ class _DryRun:
                 )
             except compile.CompilerMissing as error:
                 raise _Skip(f"cannot be checked here: {error}") from error
-            except CannotLower as error:
-                result.findings.append(error.finding())
-                said.append(f"the {mode} step cannot be lowered")
+            except (CannotLower, InputUnfit) as error:
+                if mode == "train":
+                    raise
+                said.append(self._cannot_lower(result, mode, error)[1])
                 continue
             if mode == "train":
                 self._compiled = compiled
@@ -186,7 +189,7 @@ class _DryRun:
             ran = virtual.run_program(
                 program,
                 steps=self._steps,
-                batches=program.batches(),
+                batches=program.read(),
                 one_core=one_core,
                 progress=say,
             )
@@ -238,6 +241,23 @@ class _DryRun:
         batches = rate.batches_in_pass
         return "the data did not end" if batches is None else f"{batches} batches in the dataset"
 
+    def _cannot_lower(
+        self, result: StageResult, mode: str, error: CannotLower | InputUnfit
+    ) -> tuple[str, str]:
+        """Status and detail of a stage whose step cannot be lowered; its finding goes to `result`.
+
+        What an earlier stage said of the same line is not said again.
+        """
+        detail = f"the {mode} step cannot be lowered: {_first_line(error)}"
+        if isinstance(error, InputUnfit):
+            return "failed", detail
+        if error.only_here:
+            return "skipped", f"cannot be checked here: {detail}"
+        found = error.finding()
+        if not any(_line(found) == _line(other) for other in self.report.findings):
+            result.findings.append(found)
+        return "failed", detail
+
     def _all_traces(self) -> list[Trace]:
         if self._traces is None:
             self._traces = self._subject.trace(self.report.cores)
@@ -248,20 +268,37 @@ class _DryRun:
         return ["train", *evaluated]
 
     def _program(self, mode: str) -> Program:
-        """The lowered step of `mode`; lowered once."""
-        for trace in self._traces or ():
-            if trace.mode == mode and trace.error is not None:
-                raise _Skip(f"the {mode} graph could not be built: mend what trace found first")
+        """The lowered step of `mode`, lowered once; so with the error where it cannot be."""
+        trace = next((trace for trace in self._traces or () if trace.mode == mode), None)
+        if trace and trace.error is not None:
+            raise _Skip(f"the {mode} graph could not be built: mend what trace found first")
         if mode not in self._programs:
-            self._programs[mode] = self._subject.lower(self.report.cores, mode)
-        return self._programs[mode]
+            # An evaluation that was only probed has no batch size of its own.
+            batch = self._program("train").global_batch if trace and trace.probe else None
+            try:
+                self._programs[mode] = self._subject.lower(self.report.cores, mode, batch)
+            except (CannotLower, InputUnfit) as error:
+                self._programs[mode] = error
+        program = self._programs[mode]
+        if isinstance(program, Exception):
+            raise program
+        return program
+
+
+def _line(finding: Finding) -> str:
+    """The learner's line that a finding points at, without the op."""
+    return finding.where.partition(" (op ")[0]
+
+
+def _first_line(error: Exception) -> str:
+    lines = (line.strip() for line in str(error).splitlines())
+    return textwrap.shorten(next(filter(None, lines), ""), 160)
 
 
 def _in_words(error: Exception) -> str:
     """Type and first line of an exception, and the learner's line where it passed through one."""
-    first = next((line for line in str(error).splitlines() if line.strip()), "")
     place = where.place(error)
-    return f"{type(error).__name__}: {first}" + (f" (at {place})" if place else "")
+    return f"{type(error).__name__}: {_first_line(error)}" + (f" (at {place})" if place else "")
 
 
 def _versions() -> dict[str, str]:

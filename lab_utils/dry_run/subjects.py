@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from lab_utils.dry_run import _tensorflow, lower, trace, where
+from lab_utils.dry_run import _tensorflow, trace, where
+from lab_utils.dry_run.program import Program
 
 # isort: split
 import tensorflow as tf
@@ -61,12 +62,12 @@ class EstimatorSubject:
             predict_input_fn=self.predict_input_fn,
         )
 
-    def lower(
-        self, cores: int, mode: str = "train", global_batch: int | None = None
-    ) -> lower.Program:
+    def lower(self, cores: int, mode: str = "train", global_batch: int | None = None) -> Program:
         """One step of `mode`, as each of `cores` cores runs it."""
         input_fn = (self.eval_input_fn if mode == "eval" else None) or self.input_fn
-        return lower.lower_estimator(
+        from lab_utils.dry_run.lower_estimator import lower_estimator
+
+        return lower_estimator(
             self.estimator, input_fn, cores=cores, mode=mode, global_batch=global_batch
         )
 
@@ -101,14 +102,14 @@ class KerasSubject:
         self.name = f"Keras model {model.name!r}"
         self.feed_where = "the dataset"
 
-    def lower(
-        self, cores: int, mode: str = "train", global_batch: int | None = None
-    ) -> lower.Program:
+    def lower(self, cores: int, mode: str = "train", global_batch: int | None = None) -> Program:
         """One step of `mode`, as each of `cores` cores runs it."""
         dataset = self.dataset
         if global_batch is not None:
             dataset = dataset.unbatch().batch(global_batch, drop_remainder=True)
-        return lower.lower_keras(self.model, dataset, cores=cores, mode=mode)
+        from lab_utils.dry_run.lower_keras import lower_keras
+
+        return lower_keras(self.model, dataset, cores=cores, mode=mode)
 
     @contextmanager
     def feed(self, cores: int) -> Iterator[tuple[tf.data.Dataset, None]]:
@@ -132,16 +133,16 @@ class FunctionSubject:
         self.name = f"step function of {place.split(': ')[0]}"
         self.feed_where = "the dataset"
 
-    def lower(
-        self, cores: int, mode: str = "train", global_batch: int | None = None
-    ) -> lower.Program:
+    def lower(self, cores: int, mode: str = "train", global_batch: int | None = None) -> Program:
         """The step, as each of `cores` cores runs it."""
         features, labels = self.features, self.labels
         if global_batch is not None:
             features, labels = tf.nest.map_structure(
                 lambda tensor: _with_batch(tensor, global_batch), (features, labels)
             )
-        return lower.lower_function(self.step, features, labels, cores=cores)
+        from lab_utils.dry_run.lower_function import lower_function
+
+        return lower_function(self.step, features, labels, cores=cores)
 
     @contextmanager
     def feed(self, cores: int) -> Iterator[tuple[tf.data.Dataset | None, None]]:

@@ -1,0 +1,161 @@
+"""python -m lab_utils.dry_run: what it takes, what it prints, how it ends."""
+
+import json
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from lab_utils.dry_run import __main__ as command
+from lab_utils.dry_run import rules
+
+PORT = '''
+    """A small port; `wrong` forgets drop_remainder."""
+    import tensorflow as tf
+
+    v1 = tf.compat.v1
+
+    def model_fn(features, labels, mode, params):
+        logits = v1.layers.dense(features, 3)
+        loss = v1.losses.sparse_softmax_cross_entropy(labels, logits)
+        optimizer = v1.train.GradientDescentOptimizer(0.1)
+        if params["use_tpu"]:
+            optimizer = v1.tpu.CrossShardOptimizer(optimizer)
+        train_op = optimizer.minimize(loss, v1.train.get_or_create_global_step())
+        return v1.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    def input_fn(params, drop_remainder=True):
+        data = tf.data.Dataset.from_tensor_slices((tf.random.stateless_normal([256, 8], [1, 2]),
+                                                   tf.zeros([256], tf.int32)))
+        data = data.shuffle(256, seed=1).repeat()
+        return data.batch(params["batch_size"], drop_remainder=drop_remainder)
+
+    def estimator():
+        config = v1.estimator.tpu.RunConfig(
+            tpu_config=v1.estimator.tpu.TPUConfig(iterations_per_loop=10), save_checkpoints_steps=10
+        )
+        return v1.estimator.tpu.TPUEstimator(model_fn, config=config, use_tpu=False, train_batch_size=64)
+
+    def right():
+        return estimator(), input_fn
+
+    def wrong():
+        return estimator(), lambda params: input_fn(params, drop_remainder=False)
+'''
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with small modules to name on the command line."""
+    modules = {
+        "port": PORT,
+        "raises": "def made():\n    values = []\n    return values[3]\n\nnothing = 3\n",
+        "broken": "import no_such_module_anywhere\n",
+        "returns": "def one():\n    return 7\n\ndef two():\n    return 7, 8\n",
+        "ends": "raise SystemExit(0)\n",
+    }
+    for name, code in modules.items():
+        (tmp_path / f"{name}.py").write_text(textwrap.dedent(code))
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path
+    for name in modules:
+        sys.modules.pop(name, None)
+
+
+def run(folder, *arguments):
+    """The command in a process of its own, as a CI runs it."""
+    return subprocess.run(
+        [sys.executable, "-m", "lab_utils.dry_run", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("raises.py:made", ["IndexError", "raises.py:3"]),
+        ("raises:made", ["IndexError", "raises.py:3"]),
+        ("raises.py:nothing", ["no function nothing"]),
+        ("raises.py", ["MODULE:FUNCTION"]),
+        ("absent.py:made", ["no file", "absent.py"]),
+        ("absent:made", ["ModuleNotFoundError", "absent"]),
+        ("broken.py:made", ["no_such_module_anywhere", "broken.py:1"]),
+        ("returns.py:one", ["(estimator, input_fn)", "int"]),
+        ("ends.py:made", ["SystemExit", "ends.py:1"]),
+    ],
+)
+def test_a_target_that_cannot_be_used_is_told_with_its_place(folder, target, said):
+    with pytest.raises(command.TargetError) as error:
+        command.load(target)
+    for words in said:
+        assert words in str(error.value)
+
+
+def test_a_target_may_bring_options(folder):
+    (folder / "returns.py").write_text("def two():\n    return 7, 8, {'steps': 1}\n")
+    assert command.load("returns.py:two") == (7, 8, {"steps": 1})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "MODULE:FUNCTION"),
+        (["a:b", "--stages", "trace,smell"], "smell"),
+        (["a:b", "--json", "no/such/folder/out.json"], "no folder"),
+        (["--rule", "TPU999"], "TPU101"),
+    ],
+)
+def test_arguments_that_make_no_sense_end_with_2(capsys, arguments, said):
+    with pytest.raises(SystemExit) as end:
+        command.main(arguments)
+    assert end.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+def test_rules_are_listed_and_shown(capsys, tmp_path):
+    assert command.main(["--rules"]) == 0
+    listed = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in listed] == list(rules.catalogue())
+    assert command.main(["--rule", "tpu501"]) == 0
+    assert rules.page("TPU501") in capsys.readouterr().out
+    assert command.main(["--pages", str(tmp_path / "pages")]) == 0
+    assert (tmp_path / "pages" / "index.html").is_file()
+
+
+def test_help_imports_no_framework(folder):
+    code = (
+        "import sys, contextlib\nfrom lab_utils.dry_run import __main__ as command\n"
+        "with contextlib.suppress(SystemExit): command.main(['--help'])\n"
+        "print([name for name in ('tensorflow', 'jax') if name in sys.modules])"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "MODULE:FUNCTION" in ran.stdout and ran.stdout.strip().endswith("[]")
+
+
+def test_something_that_is_no_port_ends_with_2(folder):
+    ran = run(folder, "returns.py:two")
+    assert ran.returncode == 2
+    assert "TPUEstimator" in ran.stderr and "int" in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_findings_end_with_1_and_reach_json_and_html(folder):
+    stages = ("--stages", "trace,read")
+    ran = run(folder, "port.py:wrong", *stages, "--json", "out.json", "--html", "out.html")
+    assert ran.returncode == 1, ran.stderr
+    assert "TPU101" in ran.stdout and "Not ready" in ran.stdout
+    written = json.loads((folder / "out.json").read_text())
+    assert written["verdict"] == "findings"
+    assert "TPU101" in {found["rule"] for stage in written["stages"] for found in stage["findings"]}
+    assert "TPU101" in (folder / "out.html").read_text()
+
+
+def test_a_port_that_is_ready_ends_with_0(folder):
+    ran = run(folder, "port:right", "--feed_seconds", "0.3", "--steps", "2")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert ran.stdout.startswith("Ready for v2:2x2")
+    assert "NOT CHECKED" in ran.stdout
+    assert not ran.stderr.strip()
