@@ -249,6 +249,11 @@ def call_model_fn(estimator: Any, mode: str, features: Any, labels: Any) -> Any:
             return wrapper._call_model_fn(features, labels)
 
 
+def create_global_step(estimator: Any) -> None:
+    """Makes the global step in the default graph as TPUEstimator makes it."""
+    estimator._create_global_step(v1.get_default_graph())
+
+
 @dataclass(frozen=True)
 class Sharding:
     """How input_fn's batches reach the cores: `invocations` of it, each feeding `replicas` cores."""
@@ -330,25 +335,36 @@ def eager() -> Any:
     return eager_context.eager_mode()
 
 
-def graph_of_function(name: str, graph: tf.Graph) -> Any:
-    """The body of the function `name` that `graph` holds (a FuncGraph), or None."""
-    while graph is not None:
-        function = graph._get_function(name) if graph._is_function(name) else None
-        if function is not None:
-            return getattr(function, "graph", None)
-        graph = getattr(graph, "outer_graph", None)
+def find_operation(graph: Any, name: str) -> tf.Operation | None:
+    """The op `name` of a graph or of a function that the graph holds; None if there is none."""
+    for scope in (graph, *_function_graphs(graph)):
+        try:
+            return scope.get_operation_by_name(name)
+        except (KeyError, ValueError):
+            continue
     return None
 
 
-def node_error(error: Exception) -> tuple[str, str]:
-    """The (op type, node name) that an XLA error names, each "" where it names none."""
-    node = getattr(error, "node_def", None)
-    return (node.op, node.name) if node is not None else ("", "")
+def _function_graphs(graph: Any) -> Iterator[Any]:
+    """The bodies of the functions that a graph holds, of those whose Python side is still alive."""
+    for function in graph._functions.values():
+        body = getattr(function, "graph", None)
+        if body is not None:
+            yield body
 
 
 def hlo_module(serialized: bytes) -> Any:
     """A serialized HloModuleProto, parsed.  (Message of xla/service/hlo.proto.)"""
     return hlo_pb2.HloModuleProto.FromString(serialized)
+
+
+def graph_of_function(name: str, graph: tf.Graph) -> Any:
+    """The body (a FuncGraph) of the function `name` that `graph` or one around it holds, or None."""
+    while graph is not None:
+        if graph._is_function(name):
+            return getattr(graph._get_function(name), "graph", None)
+        graph = getattr(graph, "outer_graph", None)
+    return None
 
 
 _NAMES = (
@@ -365,6 +381,8 @@ _NAMES = (
     (gen_xla_ops, "xla_replica_id"),
     (hlo_pb2, "HloModuleProto"),
     (eager_context, "eager_mode"),
+    (tf.Graph, "_get_function"),
+    (tf.Graph, "_is_function"),
 )
 
 

@@ -1,0 +1,362 @@
+"""From a TensorFlow graph of one core's step to a program for XLA.
+
+Three front doors build such a graph: lower_estimator, lower_keras and lower_function. What they share
+is here: the graph is pruned to what the step computes, sums over cores become XLA's all-reduce, work
+that the host does is cut out, and TensorFlow's own bridge turns the rest into HLO. The bridge is that
+of the CPU build: the TPU's is not in any wheel that installs beside a working TensorFlow.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lab_utils.dry_run import _tensorflow
+from lab_utils.dry_run.findings import Finding
+from lab_utils.dry_run.program import Input, Output, Program
+from lab_utils.dry_run.rules import finding
+from lab_utils.dry_run.where import place
+
+# isort: split
+import tensorflow as tf
+
+v1 = tf.compat.v1
+
+_RANDOM = re.compile(
+    r"(Random|Multinomial|TruncatedNormal|ParameterizedTruncatedNormal|StatefulUniform"
+    r"|StatefulStandardNormal|StatefulTruncatedNormal|StatefulRandom|StatelessRandom"
+    r"|StatelessTruncatedNormal|StatelessMultinomial|StatelessParameterizedTruncatedNormal)"
+)
+_NEEDS_CONSTANT = re.compile(r"compile-time constant|evaluated to concrete values at compile time")
+
+
+class CannotLower(Exception):
+    """XLA has no program for this step.
+
+    `op_type` and `where` name the op and the learner's line, each "" where the error names none.
+    `only_here` says that a TPU would take it: the limit is that of this machine's TensorFlow.
+    """
+
+    def __init__(
+        self, message: str, *, op_type: str = "", where: str = "", only_here: bool = False
+    ) -> None:
+        super().__init__(message)
+        self.op_type, self.where, self.only_here = op_type, where, only_here
+
+    def finding(self) -> Finding | None:
+        """What the port has to mend; None where only this machine stands in the way."""
+        message = str(self)
+        if self.only_here:
+            return None
+        if _NEEDS_CONSTANT.search(message):
+            return finding("TPU301", self.where, message=message)
+        reason = f"it has no {self.op_type} op" if self.op_type else message[:200]
+        return finding("TPU302", self.where, message=message, reason=reason)
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable of a graph: its handle there (a resource tensor), and the value it starts with."""
+
+    name: str
+    handle: Any
+    value: np.ndarray
+    trainable: bool
+
+
+@dataclass
+class Step:
+    """One core's step in a graph.
+
+    `fed` pairs each placeholder with its Input (features, labels and constants); `updates` are the
+    ops that must run; `host` are tensors that leave the core, by name.
+    """
+
+    graph: Any
+    fed: list[tuple[tf.Tensor, Input]]
+    variables: list[Variable]
+    loss: tf.Tensor | None
+    host: dict[str, tf.Tensor]
+    updates: list[tf.Operation]
+
+
+def to_program(step: Step, *, name: str, mode: str, cores: int, per_core_batch: int) -> Program:
+    """Lowers a step.
+
+    Raises:
+        CannotLower: an op has no XLA kernel here, a shape depends on data, and the like.
+    """
+    results = {} if step.loss is None else {"loss": step.loss}
+    results |= step.host
+    graph_def = _pruned(step.graph, [t.op for t in results.values()] + step.updates)
+    from_host = _cut_host_work(graph_def, step.graph)
+    nodes = list(_all_nodes(graph_def))
+    all_reduces = _use_xla_collectives(nodes)
+    fed = step.fed + from_host
+    used = {input.split(":")[0] for node in graph_def.node for input in node.input}
+    used |= {tensor.op.name for tensor in results.values()}
+    variables = [each for each in step.variables if each.handle.op.name in used]
+    _drop(graph_def, {t.op.name for t, _ in fed} | {each.handle.op.name for each in variables})
+
+    fetches = [tensor.name for tensor in results.values()] + [op.name for op in step.updates]
+    hlo, order = _compile(graph_def, fed, variables, fetches, len(results), step.graph)
+    inputs = [each for _, each in fed]
+    inputs += [
+        Input(each.name, "variable", each.value.shape, each.value.dtype.name, each.trainable)
+        for each in (variables[number] for number in order)
+    ]
+    module = _tensorflow.hlo_module(hlo)
+    outputs = [Output(key, "loss" if key == "loss" else "host") for key in results]
+    outputs += [
+        Output(inputs[alias.parameter_number].name, "variable", alias.parameter_number)
+        for alias in module.input_output_alias.entries
+    ]
+    _check_interface(module, inputs, outputs)
+    return Program(
+        name=name,
+        mode=mode,
+        cores=cores,
+        per_core_batch=per_core_batch,
+        hlo=hlo,
+        inputs=inputs,
+        outputs=outputs,
+        values={each.name: each.value for each in variables},
+        all_reduces=all_reduces,
+        random=[node.name for node in nodes if _RANDOM.match(node.op)],
+        batch_statistics=[node.name for node in nodes if _is_batch_statistic(node)],
+    )
+
+
+def initial_values(graph: tf.Graph) -> list[Variable]:
+    """Every variable of a version 1 graph, initialised in a session of its own.
+
+    Raises:
+        CannotLower: an initializer failed.
+    """
+    collections = (v1.GraphKeys.GLOBAL_VARIABLES, v1.GraphKeys.LOCAL_VARIABLES)
+    variables = list({id(v): v for key in collections for v in graph.get_collection(key)}.values())
+    trainable = {id(v) for v in graph.get_collection(v1.GraphKeys.TRAINABLE_VARIABLES)}
+    resources = [v for v in variables if v.handle is not None and v.handle.dtype == tf.resource]
+    if not resources:
+        return []
+    # The whole graph cannot be opened in a session: it holds ops that no CPU has.
+    initializers = [v.initializer.name for v in resources]
+    part = v1.graph_util.extract_sub_graph(graph.as_graph_def(), initializers)
+    with tf.Graph().as_default() as alone:
+        tf.graph_util.import_graph_def(part, name="")
+        reads = [
+            tf.raw_ops.ReadVariableOp(
+                resource=alone.get_tensor_by_name(v.handle.name), dtype=v.dtype.base_dtype
+            )
+            for v in resources
+        ]
+        try:
+            with v1.Session(config=v1.ConfigProto(device_count={"GPU": 0})) as session:
+                session.run(initializers)
+                values = session.run(reads)
+        except tf.errors.OpError as error:
+            raise CannotLower(f"the variables could not be initialised: {error.message}") from error
+    return [
+        Variable(v.op.name, v.handle, np.asarray(value), id(v) in trainable)
+        for v, value in zip(resources, values, strict=True)
+    ]
+
+
+def placeholders(structure: Any, role: str) -> tuple[Any, list[tuple[tf.Tensor, Input]]]:
+    """Placeholders for a nest of tf.TensorSpec, as that nest and as a Step's `fed`."""
+    fed = []
+    for name, spec in zip(_leaves(role, structure), tf.nest.flatten(structure), strict=True):
+        tensor = v1.placeholder(spec.dtype, spec.shape, name=re.sub(r"[^\w./-]", "_", name))
+        fed.append((tensor, _input(name, role, tensor)))
+    return tf.nest.pack_sequence_as(structure, [tensor for tensor, _ in fed]), fed
+
+
+def _leaves(prefix: str, structure: Any) -> list[str]:
+    """A name for each leaf of a nest, in tf.nest's order: "feature/image", or the prefix alone."""
+    if isinstance(structure, Mapping):
+        parts = sorted(structure.items())
+    elif isinstance(structure, tuple | list):
+        parts = list(
+            zip(getattr(structure, "_fields", range(len(structure))), structure, strict=True)
+        )
+    else:
+        return [prefix]
+    return [name for key, part in parts for name in _leaves(f"{prefix}/{key}", part)]
+
+
+def _pruned(graph: Any, operations: Iterable[tf.Operation]) -> Any:
+    """The part of a graph that `operations` depend on, and the functions it calls, free of devices."""
+    names = list(dict.fromkeys(op.name for op in operations))
+    graph_def = v1.graph_util.extract_sub_graph(graph.as_graph_def(), names)
+    functions = {function.signature.name: function for function in graph_def.library.function}
+    reachable: dict[str, Any] = {}
+    waiting = list(graph_def.node)
+    while waiting:
+        for name in _called(waiting.pop()):
+            if name in functions and name not in reachable:
+                reachable[name] = functions[name]
+                waiting += functions[name].node_def
+    gradients = list(graph_def.library.gradient)
+    graph_def.library.Clear()
+    graph_def.library.function.extend(reachable.values())
+    graph_def.library.gradient.extend(g for g in gradients if g.function_name in reachable)
+    for node in _all_nodes(graph_def):
+        node.device = ""
+        for attribute in (_tensorflow.REPLICATE_ATTRIBUTE, "_class"):
+            node.attr.pop(attribute, None)
+    return graph_def
+
+
+def _called(node: Any) -> Iterator[str]:
+    yield node.op
+    for value in node.attr.values():
+        if value.HasField("func"):
+            yield value.func.name
+        yield from (function.name for function in value.list.func)
+
+
+def _all_nodes(graph_def: Any) -> Iterator[Any]:
+    yield from graph_def.node
+    for function in graph_def.library.function:
+        yield from function.node_def
+
+
+def _drop(graph_def: Any, names: set[str]) -> None:
+    kept = [node for node in graph_def.node if node.name not in names]
+    del graph_def.node[:]
+    graph_def.node.extend(kept)
+
+
+def _cut_host_work(graph_def: Any, graph: Any) -> list[tuple[tf.Tensor, Input]]:
+    """Takes out ops marked for the host (outside compilation); what they send back becomes inputs."""
+    marked = _tensorflow.OUTSIDE_COMPILATION_ATTRIBUTE
+    host = {node.name for node in graph_def.node if marked in node.attr}
+    if any(marked in node.attr for f in graph_def.library.function for node in f.node_def):
+        raise CannotLower(
+            "outside_compilation within a loop or a branch is not lowered here", only_here=True
+        )
+    crossing: dict[str, tuple[tf.Tensor, Input]] = {}
+    for node in graph_def.node:
+        if node.name in host:
+            continue
+        kept = [name for name in node.input if name.removeprefix("^") not in host or name[0] != "^"]
+        node.input[:] = kept
+        for name in kept:
+            if name.split(":")[0] in host:
+                tensor = graph.get_tensor_by_name(name if ":" in name else f"{name}:0")
+                if not tensor.shape.is_fully_defined():
+                    raise CannotLower(
+                        f"{tensor.name} comes from the host without a fixed shape",
+                        op_type=tensor.op.type,
+                        where=place(tensor.op),
+                    )
+                crossing[tensor.name] = (tensor, _input(tensor.name, "host", tensor))
+    _drop(graph_def, host)
+    return list(crossing.values())
+
+
+def _input(name: str, role: str, tensor: Any) -> Input:
+    return Input(name, role, tuple(tensor.shape.as_list()), tensor.dtype.as_numpy_dtype.__name__)
+
+
+def _use_xla_collectives(nodes: list[Any]) -> int:
+    """Turns CrossReplicaSum, which CPU builds do not have, into XlaAllReduce; returns how many."""
+    sums = [node for node in nodes if node.op == "CrossReplicaSum"]
+    for node in sums:
+        node.op = "XlaAllReduce"
+        node.attr["reduce_op"].s = b"Add"
+        node.attr["mode"].s = b"CrossReplica"
+    return len(sums)
+
+
+def _is_batch_statistic(node: Any) -> bool:
+    if node.op.startswith("FusedBatchNorm") and "Grad" not in node.op:
+        return node.attr["is_training"].b
+    return node.op == "SquaredDifference" and node.name.endswith("moments/SquaredDifference")
+
+
+def _compile(
+    graph_def: Any,
+    fed: list[tuple[tf.Tensor, Input]],
+    variables: list[Variable],
+    fetches: list[str],
+    returned: int,
+    graph: Any,
+) -> tuple[bytes, list[int]]:
+    """The HLO of an imported graph, and the order in which it takes the variables.
+
+    `fetches` are the names of `returned` tensors, then of ops that must run.
+    """
+    used = {name.split(":")[0] for node in graph_def.node for name in node.input}
+    used |= {name.split(":")[0] for name in fetches}
+    specs = [tf.TensorSpec(tensor.shape, tensor.dtype) for tensor, _ in fed]
+    with _tensorflow.eager(), _tensorflow.caught_log(), tf.device("/device:CPU:0"):
+        held = [tf.Variable(each.value, trainable=False) for each in variables]
+
+        def step(*arguments: tf.Tensor) -> list[tf.Tensor]:
+            scope = v1.get_default_graph()
+            inputs = {
+                tensor.name: argument
+                for (tensor, _), argument in zip(fed, arguments, strict=True)
+                if tensor.op.name in used
+            }
+            for each, variable in zip(variables, held, strict=True):
+                inputs[each.handle.name] = scope.capture(variable.handle)
+            got = tf.graph_util.import_graph_def(graph_def, inputs, fetches, name="")
+            with tf.control_dependencies(got[returned:]):
+                return [tf.identity(tensor) for tensor in got[:returned]]
+
+        try:
+            wrapped = v1.wrap_function(step, specs)
+            function = tf.function(
+                lambda *arguments: wrapped(*arguments), jit_compile=True, autograph=False
+            )
+            captured = function.get_concrete_function(*specs).captured_inputs
+            make = function.experimental_get_compiler_ir(*specs)
+            hlo = make(stage="hlo_serialized", platform_name="CPU")
+        except (tf.errors.OpError, ValueError, TypeError, NotImplementedError) as error:
+            raise _explained(error, graph) from error
+        order = [
+            next(n for n, variable in enumerate(held) if variable.handle is handle)
+            for handle in captured
+        ]
+    return hlo, order
+
+
+def _explained(error: Exception, graph: Any) -> CannotLower:
+    """The bridge's error, with the op that it names looked up in the graph that the learner built."""
+    text = " ".join(str(getattr(error, "message", error)).split())
+    operation = None
+    for name in re.findall(r"\{\{node ([^}]+)\}\}", text):
+        operation = _tensorflow.find_operation(graph, name)
+        if operation is not None:
+            break
+    unsupported = re.search(r"XLA_CPU_JIT: (\w+) \(", text)
+    op_type = unsupported[1] if unsupported else operation.type if operation is not None else ""
+    where = place(operation) if operation is not None else ""
+    only_here = bool(unsupported) and op_type in _tpu_ops()
+    text = re.sub(r"\{\{function_node [^}]*\}\}|\(?The op is created at:.*", "", text)
+    return CannotLower(text, op_type=op_type, where=where, only_here=only_here)
+
+
+@cache
+def _tpu_ops() -> frozenset[str]:
+    table = Path(__file__).parent / "ops_xla_tpu_jit.json"
+    return frozenset(json.loads(table.read_text(encoding="utf-8"))["ops"])
+
+
+def _check_interface(module: Any, inputs: list[Input], outputs: list[Output]) -> None:
+    """Holds the HLO against what we believe of it: parameters and results, by shape."""
+    shape = module.host_program_shape
+    taken = [tuple(each.dimensions) for each in shape.parameters]
+    given = shape.result.tuple_shapes or [shape.result]  # one result alone is no tuple
+    if taken != [each.shape for each in inputs] or len(given) != len(outputs):
+        raise CannotLower(
+            f"XLA's program takes {len(taken)} arguments and returns {len(given)} results where "
+            f"{len(inputs)} and {len(outputs)} were expected: please report it, with the port"
+        )

@@ -1,0 +1,70 @@
+"""One training or evaluation step as each core runs it: plain data, no TensorFlow."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Input:
+    """An argument of the program. `dtype` is numpy's name ("float32", "bfloat16", "int64" ...)."""
+
+    name: str
+    role: str  # "feature", "label", "variable", "constant", or "host": computed there meanwhile
+    shape: tuple[int, ...]
+    dtype: str
+    trainable: bool = False
+
+    @property
+    def bytes(self) -> int:
+        """The size of the data itself, without padding."""
+        size = {"bfloat16": 2, "float16": 2, "bool": 1}.get(self.dtype)
+        return int(np.prod(self.shape)) * (size or np.dtype(self.dtype).itemsize)
+
+
+@dataclass(frozen=True)
+class Output:
+    """A result of the program: the loss, a tensor sent to the host, or a variable's new value."""
+
+    name: str
+    role: str  # "loss", "host" or "variable"
+    input: int | None = None  # for a variable: the number of the argument that it replaces
+
+
+@dataclass
+class Program:
+    """One step for one of `cores` equal cores, collectives over all of them in place.
+
+    Attributes:
+        hlo: a serialized HloModuleProto; its parameters are `inputs`, its result tuple `outputs`.
+        values: what each variable starts with, and each constant, by the input's name.
+        all_reduces: how many sums over the cores the step holds.
+        random: ops that draw random numbers in the step (dropout, say).
+        batch_statistics: ops that compute statistics over the core's own batch (batch norm).
+        read: yields global batches from the real input, each a list of arrays [cores, ...] for the
+            inputs that are features and labels, in their order.
+    """
+
+    name: str
+    mode: str
+    cores: int
+    per_core_batch: int
+    hlo: bytes
+    inputs: list[Input]
+    outputs: list[Output]
+    values: dict[str, np.ndarray] = field(default_factory=dict)
+    all_reduces: int = 0
+    random: list[str] = field(default_factory=list)
+    batch_statistics: list[str] = field(default_factory=list)
+    read: Callable[[], Iterator[list[np.ndarray]]] | None = None
+
+    @property
+    def global_batch(self) -> int:
+        """Examples that all cores take together in a step."""
+        return self.cores * self.per_core_batch
+
+    @property
+    def fed(self) -> list[int]:
+        """The numbers of the inputs that are features and labels."""
+        return [n for n, each in enumerate(self.inputs) if each.role in ("feature", "label")]
