@@ -5,5 +5,5 @@ class ConversionError(RuntimeError):
     """The conversion cannot start or did not finish; the message says why and what to do."""
 
 
-class RejectError(ValueError):
+class RejectError(Exception):
     """A row gives no example; the message says why."""

@@ -94,9 +94,7 @@ def _read_jpeg_header(data: bytes) -> _Header:
             position += length
             if marker == _START_OF_SCAN:
                 break
-    except (IndexError, ValueError, struct.error) as error:
-        if isinstance(error, RejectError):
-            raise
+    except (IndexError, ValueError, struct.error):
         raise RejectError("truncated JPEG: the file ends within its header") from None
     if frame is None or 0 in frame:
         raise RejectError("damaged JPEG: no image size in its header")
@@ -108,8 +106,10 @@ def _exif_orientation(segment: bytes) -> int:
     """Return EXIF's orientation, 1 (upright) to 8; 1 where the data say nothing valid."""
     exif = Image.Exif()
     try:
-        exif.load(segment)
-        orientation = exif.get(_ORIENTATION, 1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            exif.load(segment)
+            orientation = exif.get(_ORIENTATION, 1)
     except Exception:  # Pillow raises many kinds here; broken EXIF data do not make a broken image
         return 1
     return orientation if orientation in range(1, 9) else 1

@@ -130,8 +130,9 @@ def _read_first(paths: tuple[str, ...]) -> bytes:
                     return file.read()
             except (FileNotFoundError, NotADirectoryError):
                 pass
-            except OSError as error:
-                raise RejectError(f"cannot be read ({error.strerror}): {path}") from None
+            except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
+                reason = getattr(error, "strerror", error)
+                raise RejectError(f"cannot be read ({reason}): {path}") from None
     raise RejectError(f"file not found: {paths[-1]}")
 
 

@@ -48,7 +48,7 @@ def make_pipeline(
     if runner != LOCAL_RUNNER:
         if workers is not None:
             raise ConversionError(
-                f"--workers is for this machine only; {runner} has options of its own "
+                f"--workers is for {LOCAL_RUNNER} only; {runner} has options of its own "
                 "(--num_workers on Dataflow)"
             )
         return beam.Pipeline(options=options), False

@@ -1,0 +1,404 @@
+"""The converter as a whole: what goes in, what comes out, and what a person is told."""
+
+import csv
+import io
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import google_crc32c
+import psutil
+import pytest
+from PIL import Image
+
+from lab_utils.convert import ConversionError, ManifestError, convert, read_manifest
+from lab_utils.convert.__main__ import main
+from lab_utils.convert.records import Example
+
+LABELS = ["roses", "daisy", "tulips"]
+COMMAND = [sys.executable, "-m", "lab_utils.convert"]
+
+
+def jpeg(seed: int, size=(16, 12)) -> bytes:
+    colour = tuple(random.Random(seed).choices(range(256), k=3))
+    file = io.BytesIO()
+    Image.new("RGB", size, colour).save(file, "JPEG")
+    return file.getvalue()
+
+
+class Data:
+    """A small set of images in a folder of its own: 90 rows to train, sorted by class, and 10 to evaluate."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.out = folder / "out"
+        for number in range(100):
+            (folder / f"{number}.jpg").write_bytes(jpeg(number))
+        (folder / "labels.txt").write_text("\n".join(LABELS) + "\n")
+        self.write("train", [f"{n}.jpg,{LABELS[n // 30]}".encode() for n in range(90)])
+        self.write("eval", [f"{n}.jpg,{LABELS[n % 3]}".encode() for n in range(90, 100)])
+
+    def write(self, split: str, lines: list[bytes]) -> None:
+        (self.folder / f"{split}.csv").write_bytes(b"".join(line + b"\n" for line in lines))
+
+    @property
+    def inputs(self) -> dict[str, Path]:
+        return {
+            "train_csv": self.folder / "train.csv",
+            "eval_csv": self.folder / "eval.csv",
+            "labels_file": self.folder / "labels.txt",
+            "output_dir": self.out,
+        }
+
+    def convert(self, **options):
+        return convert(**self.inputs, **options)
+
+    @property
+    def flags(self) -> list[str]:
+        return [f"--{name}={value}" for name, value in self.inputs.items()]
+
+    def command(self, *flags: str) -> subprocess.CompletedProcess:
+        return subprocess.run(
+            [*COMMAND, *self.flags, *flags], capture_output=True, text=True, timeout=120
+        )
+
+
+@pytest.fixture
+def data(tmp_path) -> Data:
+    return Data(tmp_path)
+
+
+def records(path: str | Path) -> list[bytes]:
+    """Read a TFRecord file and check its checksums, after the format's description."""
+
+    def unmask(masked: int) -> int:
+        rotated = (masked - 0xA282EAD8) & 0xFFFFFFFF
+        return ((rotated >> 17) | (rotated << 15)) & 0xFFFFFFFF
+
+    content = memoryview(Path(path).read_bytes())
+    found = []
+    while content:
+        length = int.from_bytes(content[:8], "little")
+        record = bytes(content[12 : 12 + length])
+        assert unmask(int.from_bytes(content[8:12], "little")) == google_crc32c.value(
+            bytes(content[:8])
+        )
+        checksum = int.from_bytes(content[12 + length : 16 + length], "little")
+        assert unmask(checksum) == google_crc32c.value(record)
+        found.append(record)
+        content = content[16 + length :]
+    return found
+
+
+def features(record: bytes) -> dict[str, bytes | int]:
+    values = {}
+    for name, feature in Example.FromString(record).features.feature.items():
+        (values[name],) = getattr(feature, feature.WhichOneof("kind")).value
+    return values
+
+
+def rejects(folder: Path, name: str = "rejects.csv") -> list[list[str]]:
+    with open(folder / name, newline="") as file:
+        header, *rows = csv.reader(file)
+    assert header == ["split", "row", "text", "reason"]
+    return rows
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.glob("*.tfrecord")}
+
+
+def test_every_row_becomes_one_record_with_the_features_of_the_tpu_readers(data):
+    manifest = data.convert(train_shards=4)
+    found = [features(record) for path in manifest.paths("train") for record in records(path)]
+    assert len(found) == 90
+    assert {f["image/filename"] for f in found} == {f"{n}.jpg".encode() for n in range(90)}
+    for f in found:
+        number = int(f.pop("image/filename").removesuffix(b".jpg"))
+        assert f == {
+            "image/encoded": (data.folder / f"{number}.jpg").read_bytes(),
+            "image/format": b"JPEG",
+            "image/colorspace": b"RGB",
+            "image/width": 16,
+            "image/height": 12,
+            "image/channels": 3,
+            "image/class/label": number // 30 + 1,
+            "image/class/text": LABELS[number // 30].encode(),
+        }
+
+
+def test_the_manifest_tells_what_is_there(data):
+    manifest = data.convert(train_shards=4)
+    assert read_manifest(str(data.out)) == manifest
+    assert manifest.labels == LABELS
+    assert set(manifest.versions) == {"python", "apache_beam", "pillow", "lab_utils"}
+    train, evaluation = manifest.splits["train"], manifest.splits["eval"]
+    assert (train.examples, evaluation.examples) == (90, 10)
+    assert train.per_class == {label: 30 for label in LABELS}
+    assert sum(evaluation.per_class.values()) == 10
+    for split in (train, evaluation):
+        for shard in split.shards:
+            path = data.out / shard.file
+            assert path.stat().st_size == shard.bytes
+            assert len(records(path)) == shard.examples
+    files = {path.name for path in data.out.iterdir()}
+    assert files == {s.file for s in train.shards + evaluation.shards} | {
+        "manifest.json",
+        "rejects.csv",
+    }
+    assert rejects(data.out) == []
+
+
+def test_a_folder_without_a_manifest_is_told(data):
+    with pytest.raises(ManifestError, match="did not finish or has not been run"):
+        read_manifest(str(data.folder))
+    (data.folder / "manifest.json").write_text('{"format": 2}')
+    with pytest.raises(ManifestError, match="format 2"):
+        read_manifest(str(data.folder))
+
+
+def test_classes_are_mixed_in_and_among_shards(data):
+    manifest = data.convert(train_shards=3)
+    for path in manifest.paths("train"):
+        labels = [features(record)["image/class/label"] for record in records(path)]
+        assert Counter(labels) == {1: 10, 2: 10, 3: 10}
+        runs = 1 + sum(a != b for a, b in zip(labels, labels[1:], strict=False))
+        assert runs >= 12  # 3 where classes stand together, 21 expected of a good mixture
+
+
+def test_the_same_bytes_whatever_the_number_of_workers(data, tmp_path):
+    data.convert(train_shards=4, eval_shards=2)
+    one = contents(data.out)
+    data.out = tmp_path / "by two"
+    result = data.command("--train_shards=4", "--eval_shards=2", "--workers=2")
+    assert result.returncode == 0, result.stderr
+    assert contents(data.out) == one
+    assert len(one) == 6
+
+
+def test_every_kind_of_bad_row_is_set_aside_with_its_number_and_reason(data):
+    folder = data.folder
+    (folder / "text.jpg").write_text("no image")
+    (folder / "empty.jpg").write_bytes(b"")
+    (folder / "cut.jpg").write_bytes(jpeg(0)[:-50])
+    (folder / "folder.jpg").mkdir()
+    os.mkfifo(folder / "pipe.jpg")
+    bad = {
+        b"absent.jpg,roses": "file not found: ",
+        b"0.jpg/absent.jpg,roses": "file not found: ",
+        b"text.jpg,roses": "not an image",
+        b"empty.jpg,roses": "empty file",
+        b"cut.jpg,roses": "truncated JPEG",
+        b"folder.jpg,roses": "not a file",
+        b"pipe.jpg,roses": "not a file",
+        b"a" * 5000 + b".jpg,roses": "cannot be read (File name too long)",
+        b"a\0b.jpg,roses": "cannot be read",
+        b"1.jpg,nettles": "unknown label 'nettles'",
+        b"1.jpg": "1 columns",
+        b"1.jpg,roses,red": "3 columns",
+        b"": "empty line",
+        b'"1.jpg,roses': "a quote",
+        "fl\N{LATIN SMALL LETTER O WITH DIAERESIS}te.jpg,roses".encode(
+            "latin-1"
+        ): "file not found: ",
+    }
+    good = [f"{n}.jpg,roses".encode() for n in range(90)]
+    data.write(
+        "train", [line for pair in zip(bad, good, strict=False) for line in pair] + good[len(bad) :]
+    )
+    manifest = data.convert(max_reject_share=0.2)
+    assert manifest.splits["train"].examples == 90
+    assert manifest.splits["train"].rejected == len(bad)
+    found = rejects(data.out)
+    assert len(found) == len(bad)
+    for place, ((line, reason), reject) in enumerate(zip(bad.items(), found, strict=True)):
+        assert reject[:2] == ["train", str(2 * place + 1)]
+        assert reject[2] in (line.decode("latin-1"), line.decode(errors="ignore"))
+        assert reject[3].startswith(reason), reject
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_odd_names_are_found_however_the_list_spells_them(data, encoding):
+    on_disk = os.fsencode(data.folder) + b"/" + "bl\u00fcte, rot.jpg".encode(encoding)
+    with open(on_disk, "wb") as file:
+        file.write(jpeg(1))
+    rows = [
+        '"bl\u00fcte, rot.jpg",roses'.encode(encoding),
+        b"0.jpg,daisy\r",
+        b'"' + os.fsencode(data.folder) + b'/1.jpg",tulips',
+    ]
+    data.write("train", [b"\xef\xbb\xbf" * (encoding == "utf-8") + rows[0], *rows[1:]])
+    manifest = data.convert()
+    names = {features(record)["image/filename"] for record in records(manifest.paths("train")[0])}
+    assert names == {
+        "bl\u00fcte, rot.jpg".encode(encoding),
+        b"0.jpg",
+        os.fsencode(data.folder / "1.jpg"),
+    }
+
+
+def test_a_latin_1_list_finds_files_named_in_utf_8(data):
+    (data.folder / "bl\u00fcte.jpg").write_bytes(jpeg(1))
+    data.write("train", ["bl\u00fcte.jpg,roses".encode("latin-1")])
+    assert data.convert().splits["train"].examples == 1
+
+
+def test_too_many_rejects_fail_the_run_and_leave_their_list(data):
+    data.write("eval", [b"90.jpg,roses"] * 49 + [b"absent.jpg,roses"])
+    with pytest.raises(
+        ConversionError, match=r"1 of the 50 rows of .*eval.csv .* row 50 .*not found"
+    ):
+        data.convert()
+    assert [path.name for path in data.out.iterdir()] == ["rejects_of_failed_run.csv"]
+    assert rejects(data.out, "rejects_of_failed_run.csv")[0][:3] == [
+        "eval",
+        "50",
+        "absent.jpg,roses",
+    ]
+    data.convert(max_reject_share=0.02)  # the list left by the failed run is not in the way
+    assert not (data.out / "rejects_of_failed_run.csv").exists()
+    assert len(rejects(data.out)) == 1
+
+
+def test_a_split_without_any_example_fails_at_any_share(data):
+    data.write("eval", [b"absent.jpg,roses"])
+    with pytest.raises(ConversionError, match="1 of the 1 rows"):
+        data.convert(max_reject_share=1)
+
+
+def test_the_command_tells_what_it_did_and_needs_no_tensorflow(data):
+    code = (
+        "import sys; from lab_utils.convert.__main__ import main; status = main(sys.argv[1:]);"
+        "assert not {'tensorflow', 'jax'} & set(sys.modules); sys.exit(status)"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code, *data.flags, "--train_shards=2"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert result.returncode == 0, result.stderr
+    assert "train: 90 examples in 2 shards" in result.stdout
+    assert "roses: 30" in result.stdout
+    assert "s (measured here)" in result.stdout
+    bars = [line for line in result.stderr.replace("\r", "\n").splitlines() if line]
+    assert all(line.startswith("converting: ") for line in bars), result.stderr
+    assert "100/100" in bars[-1]
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--no_such_flag=1"], "--no_such_flag: neither a flag of the converter nor one of Beam's"),
+        (["--train_shards=1000"], "--train_shards 1000: must be from 1 to the number of rows, 90"),
+        (["--labels_file=absent"], "cannot read absent: No such file or directory"),
+        (["--shard_mb=0"], "--shard_mb must be above 0"),
+        (["--workers=-1"], "--workers must be 0 or more"),
+        (["--runner=DirectRunner", "--workers=2"], "--workers is for FnApiRunner only"),
+        (["--output_dir=absent://bucket/out"], "cannot reach absent://bucket/out"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(data, capsys, flags, message):
+    assert main([*data.flags, *flags]) == 1
+    errors = capsys.readouterr().err
+    assert errors.startswith("error: ")
+    assert message in errors
+    assert errors.count("\n") == 1
+    assert not data.out.exists()
+
+
+def test_another_runner_is_passed_through(data, capfd):
+    assert main([*data.flags, "--runner=BundleBasedDirectRunner"]) == 0
+    assert read_manifest(str(data.out)).splits["train"].examples == 90
+    assert "converting" not in capfd.readouterr().err  # no bar: its workers may be anywhere
+
+
+def test_importing_the_package_does_not_wait_for_beam():
+    code = "import sys, lab_utils.convert; assert 'apache_beam' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+@pytest.fixture
+def large(data) -> Data:
+    """So many rows that a run can be struck in the midst of them."""
+    data.write("train", [f"{n % 100}.jpg,roses".encode() for n in range(10_000)])
+    return data
+
+
+def start_and_wait_for_the_first_shard(data: Data, *flags: str) -> subprocess.Popen:
+    process = subprocess.Popen(
+        [*COMMAND, *data.flags, *flags], stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    while process.poll() is None and not list(data.out.glob(".in-progress-*/*/*.tfrecord")):
+        time.sleep(0.01)
+    assert process.poll() is None, "it ended before it could be struck"
+    return process
+
+
+def test_a_killed_run_leaves_nothing_that_looks_finished_and_the_next_completes(large):
+    process = start_and_wait_for_the_first_shard(large)
+    process.kill()
+    process.communicate()
+    assert all(path.name.startswith(".in-progress-") for path in large.out.iterdir())
+    with pytest.raises(ManifestError, match="did not finish"):
+        read_manifest(str(large.out))
+    result = large.command("--train_shards=3")
+    assert result.returncode == 0, result.stderr
+    assert "is of a run that did not finish" in result.stdout
+    numbers = Counter(
+        features(record)["image/filename"]
+        for path in read_manifest(str(large.out)).paths("train")
+        for record in records(path)
+    )
+    assert numbers == {f"{n}.jpg".encode(): 100 for n in range(100)}
+
+
+def test_an_interrupt_leaves_nothing(large):
+    process = start_and_wait_for_the_first_shard(large)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert errors.splitlines()[-1] == "interrupted; nothing was published"
+    assert "Traceback" not in errors
+    assert list(large.out.iterdir()) == []
+
+
+def test_a_worker_that_dies_ends_the_run_with_a_reason(large):
+    process = start_and_wait_for_the_first_shard(large, "--workers=2", "--train_shards=8")
+    workers = psutil.Process(process.pid).children()
+    assert len(workers) == 2
+    workers[0].kill()
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert errors.splitlines()[-1].startswith("error: a worker process died")
+    assert "Traceback" not in errors
+    assert list(large.out.iterdir()) == []
+    assert not any(worker.is_running() for worker in workers)
+
+
+def test_real_photographs_are_stored_as_they_are(tmp_path):
+    photographs = Path(__file__).parents[2] / "shared" / "flower_photos"
+    if not photographs.exists():
+        pytest.skip("the real photographs are not here (../shared/flower_photos)")
+    with open(photographs / "MANIFEST.csv") as file:
+        listed = {row["file"]: row for row in list(csv.DictReader(file))[::20]}
+    data = Data(tmp_path)
+    labels = sorted({name.split("/")[0] for name in listed})
+    (tmp_path / "labels.txt").write_text("\n".join(labels))
+    data.write("train", [f"{photographs}/{name},{name.split('/')[0]}".encode() for name in listed])
+    data.write("eval", [f"{photographs}/{next(iter(listed))},{labels[0]}".encode()])
+    manifest = data.convert()
+    assert manifest.splits["train"].examples == len(listed) == 45
+    for record in records(manifest.paths("train")[0]):
+        found = features(record)
+        path = Path(found["image/filename"].decode())
+        row = listed[str(path.relative_to(photographs))]
+        assert found["image/encoded"] == path.read_bytes()
+        assert found["image/width"] == int(row["width"])
+        assert found["image/height"] == int(row["height"])
+        assert found["image/class/label"] == labels.index(path.parent.name) + 1

@@ -1,0 +1,180 @@
+"""Every kind of image file becomes an upright RGB JPEG, or gets a reason why not."""
+
+import io
+import struct
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from lab_utils.convert.errors import RejectError
+from lab_utils.convert.images import to_rgb_jpeg
+
+SIZE = (48, 32)
+RED, WHITE, GREY = (255, 0, 0), (255, 255, 255), (128, 128, 128)
+
+
+def encode(image: Image.Image, kind: str, **options) -> bytes:
+    file = io.BytesIO()
+    image.save(file, kind, **options)
+    return file.getvalue()
+
+
+def corner(mode: str = "RGB", colour=RED, background=WHITE) -> Image.Image:
+    """One quarter, the upper left, in a colour of its own: shows whether the picture stands upright."""
+    image = Image.new(mode, SIZE, background)
+    image.paste(colour, (0, 0, SIZE[0] // 2, SIZE[1] // 2))
+    return image
+
+
+def with_orientation(orientation: int) -> bytes:
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    return encode(corner(), "JPEG", exif=exif)
+
+
+def pixel(jpeg: bytes, x: int, y: int) -> tuple[int, int, int]:
+    with Image.open(io.BytesIO(jpeg)) as image:
+        return image.getpixel((x, y))
+
+
+def close(actual, expected) -> bool:
+    return max(abs(a - e) for a, e in zip(actual, expected, strict=True)) <= 24
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"progressive": True}, {"subsampling": 0}, {"comment": b"\xff\xd9"}]
+)
+def test_an_rgb_jpeg_passes_through_byte_for_byte(options):
+    data = encode(corner(), "JPEG", **options)
+    result = to_rgb_jpeg(data)
+    assert result.data == data
+    assert (result.width, result.height) == SIZE
+
+
+def test_an_rgb_jpeg_is_not_decoded(monkeypatch):
+    data = encode(corner(), "JPEG")
+    monkeypatch.setattr(Image, "open", lambda *_, **__: pytest.fail("decoded"))
+    assert to_rgb_jpeg(data).data == data
+
+
+PALETTE = corner().convert("P", palette=Image.Palette.ADAPTIVE, colors=4)
+CONVERTED = {
+    "grey JPEG": encode(corner("L", 128, 255), "JPEG"),
+    "CMYK JPEG": encode(corner().convert("CMYK"), "JPEG"),
+    "PNG": encode(corner(), "PNG"),
+    "PNG with a palette": encode(PALETTE, "PNG"),
+    "PNG with two colours": encode(corner("1", 0, 1), "PNG"),
+    "16-bit grey PNG": encode(
+        Image.fromarray(np.asarray(corner("L", 128, 255)).astype(np.uint16) * 257), "PNG"
+    ),
+    "grey PNG with alpha": encode(corner("LA", (128, 255), (0, 0)), "PNG"),
+    "PNG with alpha": encode(corner("RGBA", (255, 0, 0, 255), (0, 0, 0, 0)), "PNG"),
+    "PNG with palette and alpha": encode(
+        PALETTE, "PNG", transparency=PALETTE.getpixel((SIZE[0] - 1, SIZE[1] - 1))
+    ),
+    "GIF": encode(PALETTE, "GIF"),
+    "animated GIF": encode(
+        corner(), "GIF", save_all=True, append_images=[Image.new("RGB", SIZE, "blue")]
+    ),
+    "BMP": encode(corner(), "BMP"),
+    "WebP": encode(corner(), "WEBP", lossless=True),
+    "WebP with alpha": encode(
+        corner("RGBA", (255, 0, 0, 255), (0, 0, 0, 0)), "WEBP", lossless=True
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", CONVERTED)
+def test_other_kinds_become_baseline_rgb_jpegs(kind):
+    result = to_rgb_jpeg(CONVERTED[kind])
+    assert (result.width, result.height) == SIZE
+    with Image.open(io.BytesIO(result.data)) as image:
+        assert (image.format, image.mode, image.size) == ("JPEG", "RGB", SIZE)
+        assert "progressive" not in image.info
+    expected = (0, 0, 0) if "two colours" in kind else GREY if "grey" in kind.lower() else RED
+    assert close(pixel(result.data, 6, 6), expected)
+    assert close(pixel(result.data, SIZE[0] - 6, SIZE[1] - 6), WHITE)
+
+
+# Where EXIF 2.3 (tag 274) says that the stored upper left corner belongs in the picture.
+@pytest.mark.parametrize(
+    ("orientation", "right", "low"),
+    [(2, 1, 0), (3, 1, 1), (4, 0, 1), (5, 0, 0), (6, 1, 0), (7, 1, 1), (8, 0, 1)],
+)
+def test_a_photograph_is_turned_upright(orientation, right, low):
+    result = to_rgb_jpeg(with_orientation(orientation))
+    width, height = SIZE if orientation < 5 else SIZE[::-1]
+    assert (result.width, result.height) == (width, height)
+    for x in (0, 1):
+        for y in (0, 1):
+            expected = RED if (x, y) == (right, low) else WHITE
+            assert close(
+                pixel(result.data, width // 4 + x * width // 2, height // 4 + y * height // 2),
+                expected,
+            )
+    with Image.open(io.BytesIO(result.data)) as image:
+        assert image.getexif().get(0x0112, 1) == 1
+
+
+@pytest.mark.parametrize("orientation", [1, 0, 9])
+def test_an_upright_photograph_is_left_alone(orientation):
+    data = with_orientation(orientation)
+    assert to_rgb_jpeg(data).data == data
+
+
+def test_broken_exif_data_do_not_break_the_image():
+    data = encode(corner(), "JPEG", exif=b"Exif\0\0MM\0*\xff\xff\xff\xff")
+    assert to_rgb_jpeg(data).data == data
+
+
+def test_stray_bytes_between_segments_are_skipped():
+    data = encode(corner(), "JPEG")
+    after_first = 4 + struct.unpack(">H", data[4:6])[0]
+    odd = data[:after_first] + b"\0\1\2" + data[after_first:]
+    result = to_rgb_jpeg(odd)
+    assert result.data == odd
+    assert (result.width, result.height) == SIZE
+
+
+@pytest.mark.parametrize("kind", ["baseline", "progressive", "grey JPEG", "PNG", "BMP", "WebP"])
+def test_a_file_that_was_cut_short_is_found_wherever_it_was_cut(kind):
+    random_pixels = np.random.default_rng(0).integers(0, 256, (64, 64, 3), dtype=np.uint8)
+    image = Image.fromarray(random_pixels)
+    data = {
+        "baseline": lambda: encode(image, "JPEG"),
+        "progressive": lambda: encode(image, "JPEG", progressive=True),
+        "grey JPEG": lambda: encode(image.convert("L"), "JPEG"),
+    }.get(kind, lambda: encode(image, kind))()
+    whole = to_rgb_jpeg(data)
+    assert (whole.width, whole.height) == image.size
+    # The last 20 bytes of a PNG are only checksums and an end mark: its picture is whole without them.
+    for length in [*range(1, 200, 7), len(data) // 2, len(data) - (40 if kind == "PNG" else 2)]:
+        with pytest.raises(RejectError):
+            to_rgb_jpeg(data[:length])
+
+
+def test_a_cut_photograph_is_found_though_its_thumbnail_is_whole():
+    thumbnail = encode(corner(), "JPEG")
+    data = encode(corner(), "JPEG", exif=b"Exif\0\0" + thumbnail)
+    assert to_rgb_jpeg(data).data == data
+    with pytest.raises(RejectError, match="no end-of-image marker"):
+        to_rgb_jpeg(data[:-10])
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "empty file"),
+        (b"hello, world", "not an image"),
+        (b"\xff\xd8\xff\xd9", "ends before any image data"),
+        (b"\xff\xd8" + b"\0" * 50, "truncated JPEG"),
+        (b"\xff\xd8\xff\xda\0\2\xff\xd9", "no image size"),
+        (b"\xff\xd8\xff\xc0\0\x11\x0c\0\1\0\1\3", "12 bits"),
+        (b"\xff\xd8\xff\xc9\0\x11\x08\0\1\0\1\3", "frame marker 0xFFC9"),
+        (encode(corner(), "TIFF"), "not an image that can be read"),
+    ],
+)
+def test_what_is_no_image_gets_a_reason(data, reason):
+    with pytest.raises(RejectError, match=reason):
+        to_rgb_jpeg(data)

@@ -1,0 +1,117 @@
+"""The input lists, in all the forms that people's editors leave them in."""
+
+from collections import Counter
+
+import pytest
+
+from lab_utils.convert.errors import ConversionError, RejectError
+from lab_utils.convert.plan import plan_split
+from lab_utils.convert.rows import deal, parse_row, read_labels, read_lines
+
+
+def write(folder, name: str, content: bytes) -> str:
+    path = folder / name
+    path.write_bytes(content)
+    return str(path)
+
+
+def test_lines_keep_their_numbers_and_lose_their_ends(tmp_path):
+    path = write(tmp_path, "a.csv", b"\xef\xbb\xbfa.jpg,x\r\n\r\nb.jpg,y\n")
+    assert list(read_lines(path)) == [(1, b"a.jpg,x"), (2, b""), (3, b"b.jpg,y")]
+
+
+def test_utf16_and_absence_are_told(tmp_path):
+    with pytest.raises(ConversionError, match="UTF-16"):
+        list(read_lines(write(tmp_path, "a.csv", "a.jpg,x\n".encode("utf-16"))))
+    with pytest.raises(ConversionError, match="cannot read .*absent.csv: No such file"):
+        list(read_lines(str(tmp_path / "absent.csv")))
+
+
+def test_labels_keep_their_order(tmp_path):
+    path = write(tmp_path, "labels.txt", "\ufeffroses\r\ndaisy\r\nÄpfel\r\n\r\n".encode())
+    assert read_labels(path) == ["roses", "daisy", "Äpfel"]
+    assert read_labels(write(tmp_path, "latin.txt", "Äpfel\n".encode("latin-1"))) == ["Äpfel"]
+
+
+def test_labels_that_cannot_serve_are_told_by_line(tmp_path):
+    with pytest.raises(ConversionError, match="line 3: class 'a' stands on line 1 already"):
+        read_labels(write(tmp_path, "labels.txt", b"a\nb\na\n"))
+    with pytest.raises(ConversionError, match="holds no classes"):
+        read_labels(write(tmp_path, "empty.txt", b"\n"))
+
+
+@pytest.mark.parametrize(
+    ("line", "path", "label"),
+    [
+        (b"a.jpg,rose", "/data/a.jpg", "rose"),
+        (b" a.jpg , rose ", "/data/a.jpg", "rose"),
+        (b"/else/a.jpg,rose", "/else/a.jpg", "rose"),
+        (b"gs://bucket/a.jpg,rose", "gs://bucket/a.jpg", "rose"),
+        (b'"a, b.jpg","rose, ""red"""', "/data/a, b.jpg", 'rose, "red"'),
+        ("blüte.jpg,Röschen".encode(), "/data/blüte.jpg", "Röschen"),
+    ],
+)
+def test_rows(line, path, label):
+    row = parse_row(line, "/data/train.csv")
+    assert row.paths == (path,)
+    assert row.label == label
+
+
+def test_a_latin_1_row_is_looked_for_by_its_bytes_and_by_its_letters():
+    row = parse_row("blüte.jpg,Röschen".encode("latin-1"), "/data/train.csv")
+    assert row.paths == ("/data/bl\udcfcte.jpg", "/data/blüte.jpg")
+    assert row.label == "Röschen"
+    assert row.filename == "blüte.jpg".encode("latin-1")
+
+
+def test_rows_of_a_list_in_a_bucket_are_taken_from_there():
+    assert parse_row(b"x/a.jpg,rose", "gs://bucket/lists/train.csv").paths == (
+        "gs://bucket/lists/x/a.jpg",
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b"", "empty line"),
+        (b"  ", "empty line"),
+        (b"a.jpg", "1 columns where 2"),
+        (b"a.jpg,rose,red", "3 columns where 2"),
+        (b",rose", "no path"),
+        (b"a.jpg,", "no label"),
+        (b'"a.jpg,rose', "quote"),
+    ],
+)
+def test_bad_rows_get_a_reason(line, reason):
+    with pytest.raises(RejectError, match=reason):
+        parse_row(line, "/data/train.csv")
+
+
+def test_dealing_spreads_a_sorted_list_evenly():
+    rows = [(number, b"") for number in range(1, 1001)]
+    dealt = list(deal(rows, 7, seed="train"))
+    assert [row for _, row in dealt] == rows
+    assert set(Counter(shard for shard, _ in dealt).values()) == {142, 143}
+    # The first 100 rows stand for one class: each shard gets its share of it.
+    assert set(Counter(shard for shard, _ in dealt[:100]).values()) <= {14, 15}
+    assert [shard for shard, _ in dealt] == [shard for shard, _ in deal(rows, 7, seed="train")]
+    # Nor is it plain turn-taking, which would put every seventh row of a patterned list in one shard.
+    assert len({shard for shard, (number, _) in dealt if number % 7 == 1}) == 7
+
+
+def test_the_number_of_shards_follows_from_the_size_of_the_images(tmp_path):
+    for number in range(20):
+        write(tmp_path, f"{number}.jpg", bytes(10_000))
+    csv_path = write(
+        tmp_path, "train.csv", b"absent.jpg,x\n" + b"".join(b"%d.jpg,x\n" % n for n in range(20))
+    )
+    assert plan_split("train", csv_path, None, shard_mb=0.1).shards == 2
+    assert plan_split("train", csv_path, None, shard_mb=100).shards == 1
+    assert plan_split("train", csv_path, None, shard_mb=1e-6).shards == 21  # no more than rows
+    assert plan_split("train", csv_path, 5, shard_mb=100).shards == 5
+    assert plan_split("train", csv_path, 5, shard_mb=100).rows == 21
+    for wrong in (0, 22):
+        with pytest.raises(ConversionError, match=f"--train_shards {wrong}"):
+            plan_split("train", csv_path, wrong, shard_mb=100)
+    with pytest.raises(ConversionError, match="is empty"):
+        plan_split("train", write(tmp_path, "empty.csv", b""), None, shard_mb=100)
