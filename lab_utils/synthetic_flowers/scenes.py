@@ -44,7 +44,7 @@ def render(label: str, index: int, seed: int) -> bytes:
     """The picture as a JPEG file.
 
     It depends on nothing but the three arguments: NumPy's RandomState yields the same numbers in every
-    release (NEP 19). Other releases of NumPy and Pillow may yet round a few pixels, or encode them, otherwise.
+    release (NEP 19). Other releases of NumPy and Pillow may yet round or encode a few pixels otherwise.
     """
     digest = hashlib.sha256(f"{seed}/{label}/{index}".encode()).digest()
     rng = RandomState(np.frombuffer(digest, ">u4").astype(np.uint32))
