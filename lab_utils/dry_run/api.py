@@ -64,6 +64,7 @@ def dry_run(
     with bar.running():
         for stage in Stage:
             run.carry_out(stage, stage in wanted, bar)
+    run.say_what_is_missing()
     return run.report
 
 

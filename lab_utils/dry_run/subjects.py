@@ -6,8 +6,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from lab_utils.dry_run import _tensorflow, trace, where
+from lab_utils.dry_run import _tensorflow, where
+from lab_utils.dry_run.findings import Finding
 from lab_utils.dry_run.program import Program
+from lab_utils.dry_run.read import read
+from lab_utils.dry_run.trace import Trace, trace, twin
 
 # isort: split
 import tensorflow as tf
@@ -40,9 +43,9 @@ class EstimatorSubject:
         self.name = f"TPUEstimator with the model_fn of {place.split(': ')[0]}"
         self.feed_where = where.place(input_fn)
 
-    def trace(self, cores: int) -> list[trace.Trace]:
+    def trace(self, cores: int) -> list[Trace]:
         """The genuine graphs of each mode."""
-        return trace.trace(
+        return trace(
             self.estimator,
             self.input_fn,
             cores=cores,
@@ -50,11 +53,9 @@ class EstimatorSubject:
             predict_input_fn=self.predict_input_fn,
         )
 
-    def read(self, traces: list[trace.Trace]) -> list:
+    def read(self, traces: list[Trace]) -> list[Finding]:
         """What the program of a core holds that a TPU would refuse, or take amiss."""
-        from lab_utils.dry_run import read
-
-        return read.read(
+        return read(
             traces,
             self.estimator,
             self.input_fn,
@@ -75,10 +76,10 @@ class EstimatorSubject:
     def feed(self, cores: int) -> Iterator[tuple[Callable[[], Any], int]]:
         """The training input_fn as one host calls it, and the examples in its batches."""
         with tempfile.TemporaryDirectory() as model_dir, _tensorflow.tpu_system(cores):
-            twin = trace.twin(self.estimator, model_dir)
-            batch_size = _tensorflow.sharding(twin, "train").batch_size
+            built = twin(self.estimator, model_dir)
+            batch_size = _tensorflow.sharding(built, "train").batch_size
             yield (
-                functools.partial(_tensorflow.call_input_fn, twin, self.input_fn, "train", 0),
+                functools.partial(_tensorflow.call_input_fn, built, self.input_fn, "train", 0),
                 batch_size,
             )
 
