@@ -1,7 +1,10 @@
 """This machine: where the code runs, how quiet the frameworks are, and whether all is in place."""
 
+import glob
 import logging
 import os
+import shutil
+import subprocess
 import warnings
 
 # Said by TensorFlow and its parts about each other; nothing that the person at the keyboard could change.
@@ -25,3 +28,29 @@ def quiet() -> None:
     logging.getLogger("tensorflow").addFilter(_is_news)
     warnings.filterwarnings("ignore", r"`tf\.layers\.\w+` is deprecated")
     warnings.filterwarnings("ignore", "float_format is deprecated", module="google.protobuf")
+
+
+def place() -> str:
+    """Where this runs: "Colab", "Kaggle", "TPU VM" or "this machine"."""
+    if "COLAB_RELEASE_TAG" in os.environ:
+        return "Colab"
+    if "KAGGLE_KERNEL_RUN_TYPE" in os.environ:
+        return "Kaggle"
+    return "TPU VM" if _tpu_chips() else "this machine"
+
+
+def _tpu_chips() -> int:
+    """TPU chips on this machine's own bus: v2 to v4 show as /dev/accel*, later ones as /dev/vfio/N."""
+    accel = glob.glob("/dev/accel[0-9]*")
+    return len(accel) or len(glob.glob("/dev/vfio/[0-9]*"))
+
+
+def accelerators() -> str:
+    """The accelerators of this machine in words, without importing a framework; "" for none."""
+    found = []
+    if chips := _tpu_chips():
+        found.append(f"{chips} TPU chips")
+    if shutil.which("nvidia-smi"):
+        listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True)
+        found += [line.split(" (UUID")[0] for line in listed.stdout.splitlines()]
+    return ", ".join(found)

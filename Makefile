@@ -1,0 +1,73 @@
+# Every target sets up what it needs, once: a fresh machine with git, make and Python 3.11, 3.12 or 3.13.
+.DEFAULT_GOAL := help
+.PHONY: help setup flowers test test-all lab doctor lint lock
+
+# Override any of these: make flowers DATA=../my_photographs TF=gpu
+DATA ?= bundled
+TF ?= cpu
+VENV ?= .venv
+SUPPORTED = import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
+PYTHON ?= $(shell for p in python3 python3.12 python3.11 python3.13; do \
+	$$p -c '$(SUPPORTED)' 2>/dev/null && echo $$p && break; done)
+
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready-$(TF)
+TF_VERSION := 2.20.0
+
+help:
+	@echo "make flowers   photographs to predictions: the whole job (DATA=folder for your own photographs)"
+	@echo "make test      run the tests"
+	@echo "make lab       open the labs in JupyterLab"
+	@echo "make doctor    is everything here that the labs need?"
+	@echo "make test-all  the tests on Python 3.11, 3.12, 3.13, the Estimator on each TensorFlow"
+
+setup: $(READY)
+
+# uv comes first, in the version that the lock names; it then makes the environment equal to the lock.
+$(READY): requirements.lock pyproject.toml
+	@test -n "$(PYTHON)" || { echo "No Python 3.11, 3.12 or 3.13 found: install one, or make PYTHON=/path/to/python"; exit 1; }
+	@test "$(TF)" = cpu -o "$(TF)" = gpu || { echo "TF is cpu or gpu, not '$(TF)'"; exit 1; }
+	@echo "Setting up $(VENV) with $(PYTHON); the first time takes a minute or more."
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		"$$(sed -n 's/^\(uv==[0-9.]*\).*/\1/p' requirements.lock)"
+	@$(BIN)/uv pip sync --quiet --python $(BIN)/python requirements.lock
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
+	@if [ "$(TF)" = gpu ]; then \
+		$(BIN)/uv pip uninstall --quiet --python $(BIN)/python tensorflow-cpu && \
+		$(BIN)/uv pip install --quiet --python $(BIN)/python "tensorflow[and-cuda]==$(TF_VERSION)"; fi
+	@rm -f $(VENV)/.ready-* && touch $@
+
+flowers: $(READY)
+	@$(BIN)/python -m lab_utils.flowers --data "$(DATA)"
+
+test: $(READY)
+	@$(BIN)/python -m pytest
+
+lab: $(READY)
+	@$(BIN)/jupyter lab labs
+
+doctor: $(READY)
+	@$(BIN)/python -m lab_utils doctor
+
+lint: $(READY)
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+
+# Not in CI: three Pythons, then the Estimator tests on each supported TensorFlow.
+test-all:
+	@for version in 3.11 3.12 3.13; do \
+		echo "== Python $$version"; \
+		$(MAKE) --no-print-directory test VENV=.venv-py$$version PYTHON=python$$version || exit 1; done
+	@for pair in "2.19.1 2.19.0" "2.20.0 2.20.1" "2.21.0 2.21.0"; do \
+		set -- $$pair; \
+		echo "== TensorFlow $$1"; \
+		$(MAKE) --no-print-directory setup VENV=.venv-tf$$1 || exit 1; \
+		.venv-tf$$1/bin/uv pip install --quiet --python .venv-tf$$1/bin/python --no-deps \
+			tensorflow-cpu==$$1 tf-keras==$$2 tensorboard~=$${1%.*}.0 || exit 1; \
+		.venv-tf$$1/bin/python -m pytest tests/test_estimator.py tests/test_dry_run_private.py || exit 1; done
+
+# After a change to pyproject.toml. No address of an index is written: the lock works with any mirror.
+lock:
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
+		--extra cpu --extra tpu --extra lab --extra dev --custom-compile-command "make lock" \
+		--no-emit-index-url --no-emit-find-links pyproject.toml --output-file requirements.lock

@@ -1,0 +1,30 @@
+"""`python -m lab_utils`: what there is to run, and `doctor`."""
+
+import sys
+
+_HELP = """usage: python -m lab_utils COMMAND
+
+  python -m lab_utils doctor             is everything here that the labs need?
+  python -m lab_utils.flowers            the whole flowers job, photographs to predictions
+  python -m lab_utils.datasets --help    photographs: download, split, draw
+  python -m lab_utils.convert --help     images and CSV files to TFRecords
+  python -m lab_utils.flowers.task --help     train, evaluate, export
+  python -m lab_utils.flowers.predict --help  predict from image files
+  python -m lab_utils.dry_run --help     a port through the TPU compiler, without a TPU
+"""
+
+
+def main() -> int:
+    """Runs the command line; returns its exit status."""
+    arguments = sys.argv[1:]
+    if arguments == ["doctor"]:
+        from lab_utils import doctor
+
+        return doctor.main()
+    wanted = not arguments or arguments[0] in ("-h", "--help")
+    print(_HELP, end="", file=sys.stdout if wanted else sys.stderr)
+    return 0 if wanted else 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,180 @@
+"""Is everything here that the labs need? A line for each thing, and what to do where one is missing."""
+
+import importlib.metadata
+import json
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from lab_utils import datasets, runtime
+
+MEMORY = 2.0  # GiB free: the largest lab, with a browser beside it, stays below
+DISK = 2.0  # GiB free in the working folder: TFRecords, checkpoints and exports of all labs
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line of the report; `remedy` is what to do, where `ok` is False."""
+
+    ok: bool
+    subject: str
+    found: str
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        line = f"[{'OK' if self.ok else 'FAIL'}] {self.subject}: {self.found}"
+        return line if self.ok else f"{line}\n       {self.remedy}"
+
+
+def _in_child(code: str, seconds: int = 120) -> tuple[dict, str]:
+    """Runs code that prints JSON in a process of its own: what it printed, or its last line of error.
+
+    A framework that cannot even be imported, or that aborts, must not take the doctor with it.
+    """
+    try:
+        child = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, timeout=seconds
+        )
+    except subprocess.TimeoutExpired:
+        return {}, f"no answer in {seconds} s"
+    if child.returncode == 0:
+        return json.loads(child.stdout.strip().splitlines()[-1]), ""
+    lines = child.stderr.strip().splitlines()
+    return {}, lines[-1] if lines else f"exit status {child.returncode}"
+
+
+def python() -> Check:
+    """The interpreter's version."""
+    fits = (3, 11) <= sys.version_info[:2] <= (3, 13)
+    return Check(fits, "Python", platform.python_version(), "use Python 3.11, 3.12 or 3.13")
+
+
+def packages() -> Check:
+    """Every package that lab_utils asks for is here, in a version that it accepts."""
+    from packaging.requirements import Requirement
+
+    wrong = []
+    try:
+        needed = importlib.metadata.requires("lab-utils") or []
+    except importlib.metadata.PackageNotFoundError:
+        return Check(False, "packages", "lab_utils is not installed", "run `make setup`")
+    wanted = [Requirement(text) for text in needed]
+    for requirement in wanted:
+        if requirement.marker and not requirement.marker.evaluate({"extra": "lab"}):
+            continue
+        try:
+            version = importlib.metadata.version(requirement.name)
+        except importlib.metadata.PackageNotFoundError:
+            wrong.append(f"{requirement.name} is missing")
+            continue
+        if version not in requirement.specifier:
+            wrong.append(f"{requirement.name} is {version}, not {requirement.specifier}")
+    found = "; ".join(wrong) or "all here, in versions that fit"
+    return Check(
+        not wrong, "packages", found, "run `make setup`, or install from requirements.lock"
+    )
+
+
+def tensorflow() -> Check:
+    """TensorFlow imports, and the genuine TPUEstimator with it."""
+    answer, problem = _in_child(
+        "import json; from lab_utils import estimator; import tensorflow as tf;"
+        "tf.compat.v1.estimator.tpu.TPUEstimator;"
+        "gpus = [d.name for d in tf.config.list_physical_devices('GPU')];"
+        "print(json.dumps({'tensorflow': tf.__version__, 'gpus': len(gpus)}))"
+    )
+    if problem:
+        return Check(False, "TensorFlow with TPUEstimator", problem, "run `make setup`")
+    found = f"{answer['tensorflow']}, TPUEstimator imports; GPUs it sees: {answer['gpus']}"
+    return Check(True, "TensorFlow with TPUEstimator", found)
+
+
+def tpu_compiler() -> Check:
+    """libtpu can compile for a TPU that is not here. Linux on x86-64 alone has it."""
+    if platform.system() != "Linux" or platform.machine() != "x86_64":
+        found = f"not made for {platform.system()} on {platform.machine()}: the dry run traces and reads only"
+        return Check(True, "TPU compiler", found)
+    answer, problem = _in_child(
+        "import os; os.environ.update(TPU_SKIP_MDS_QUERY='1', ALLOW_MULTIPLE_LIBTPU_LOAD='1',"
+        "JAX_PLATFORMS='cpu'); import json, jax, importlib.metadata as m;"
+        "from jax.experimental import topologies;"
+        "chip = topologies.get_topology_desc('v2:2x2', 'tpu').devices[0].device_kind;"
+        "print(json.dumps({'jax': jax.__version__, 'libtpu': m.version('libtpu'), 'chip': chip}))"
+    )
+    if problem:
+        return Check(
+            False, "TPU compiler", problem, "run `make setup`, or: pip install 'lab-utils[tpu]'"
+        )
+    found = f"libtpu {answer['libtpu']} with jax {answer['jax']} knows the {answer['chip']}"
+    return Check(True, "TPU compiler", found)
+
+
+def accelerators() -> Check:
+    """What this machine could train on; the labs need none."""
+    return Check(True, "accelerators", runtime.accelerators() or "none, and the labs need none")
+
+
+def memory() -> Check:
+    """Free memory."""
+    free = psutil.virtual_memory().available / 2**30
+    remedy = f"close other programs: the labs need {MEMORY:.0f} GiB free"
+    return Check(free >= MEMORY, "memory", f"{free:.1f} GiB free", remedy)
+
+
+def disk() -> Check:
+    """Free space in the working folder."""
+    free = shutil.disk_usage(Path.cwd()).free / 2**30
+    remedy = f"the labs write up to {DISK:.0f} GiB below the working folder: make room"
+    return Check(free >= DISK, "disk", f"{free:.1f} GiB free in {Path.cwd()}", remedy)
+
+
+def data() -> Check:
+    """The bundled pictures are all there, unchanged."""
+    try:
+        folder = datasets.bundled().folder
+        sums = dict(
+            reversed(line.split("  ")) for line in (folder / "SHA256SUMS").read_text().splitlines()
+        )
+    except (datasets.DatasetError, OSError) as error:
+        return Check(False, "data", str(error), "clone the repository anew")
+    changed = [
+        name
+        for name, digest in sums.items()
+        if not (folder / name).is_file() or datasets.photos.file_sha256(folder / name) != digest
+    ]
+    found = f"{len(sums) - len(changed)} of {len(sums)} bundled files as published"
+    return Check(not changed, "data", found, f"restore them: git checkout -- {folder}")
+
+
+CHECKS: tuple[Callable[[], Check], ...] = (
+    python,
+    packages,
+    tensorflow,
+    tpu_compiler,
+    accelerators,
+    memory,
+    disk,
+    data,
+)
+
+
+def examine() -> Iterator[Check]:
+    """Yields one finished check after another."""
+    for check in CHECKS:
+        yield check()
+
+
+def main() -> int:
+    """Prints a line for each check; returns 1 if any failed."""
+    failed = 0
+    for check in examine():
+        print(check, flush=True)
+        failed += not check.ok
+    print(f"\n{failed} to mend." if failed else "\nAll is in place.")
+    return min(1, failed)
