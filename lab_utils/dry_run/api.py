@@ -1,23 +1,14 @@
 """The dry run from end to end: each stage in its order, none losing what an earlier one found."""
 
 import importlib.metadata
-import textwrap
-import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from lab_utils.dry_run import chips, compile, feed, rules, subjects, virtual, where
-from lab_utils.dry_run.batches import InputUnfit
-from lab_utils.dry_run.findings import Figure, Finding, Kind, Stage, StageResult
-from lab_utils.dry_run.lower import CannotLower
-from lab_utils.dry_run.program import Program
+from lab_utils.dry_run import chips, rules, subjects
+from lab_utils.dry_run.findings import Stage, StageResult
 from lab_utils.dry_run.progress import Progress
-from lab_utils.dry_run.report import NEVER_CHECKED, CompiledStep, Report
-from lab_utils.dry_run.trace import Trace
-from lab_utils.dry_run.trace_findings import trace_findings
-
-# A pod's program is compiled for all its cores; so many of them are run here.
-MOST_VIRTUAL_CORES = 8
+from lab_utils.dry_run.report import NEVER_CHECKED, Report
+from lab_utils.dry_run.stages import DryRun
 
 
 def dry_run(
@@ -58,248 +49,29 @@ def dry_run(
     """
     wanted = {Stage(stage) for stage in stages}
     cores = chips.cores(topology)
-    judged = subjects.of(subject, data, eval_input_fn, predict_input_fn)
-    run = _DryRun(judged, topology, cores, steps, feed_seconds, largest_batch, cache)
+    try:
+        judged = subjects.of(subject, data, eval_input_fn, predict_input_fn)
+    except subjects.PlainEstimator as refused:
+        return _no_tpu_estimator(refused.kind, topology, cores)
+    report = Report(judged.name, topology, cores, versions=_versions())
+    run = DryRun(report, judged, steps, feed_seconds, largest_batch, cache)
     bar = Progress(len(wanted), progress)
     with bar.running():
         for stage in Stage:
             run.carry_out(stage, stage in wanted, bar)
-    run.say_what_is_missing()
-    return run.report
+    report.not_checked = [*NEVER_CHECKED, *run.not_checked()]
+    return report
 
 
-class _Skip(Exception):
-    """A stage cannot be carried out here; the message says why."""
-
-
-class _DryRun:
-    """The state that stages hand on: graphs, lowered programs, what was compiled."""
-
-    def __init__(
-        self,
-        subject: subjects.Subject,
-        topology: str,
-        cores: int,
-        steps: int,
-        feed_seconds: float,
-        largest_batch: bool,
-        cache: bool,
-    ) -> None:
-        self.report = Report(subject.name, topology, cores, versions=_versions())
-        self.report.not_checked = list(NEVER_CHECKED)
-        self._subject, self._steps, self._feed_seconds = subject, steps, feed_seconds
-        self._largest_batch, self._cache = largest_batch, cache
-        self._traces: list[Trace] | None = None
-        self._programs: dict[str, Program | Exception] = {}
-        self._compiled: compile.Compiled | None = None
-
-    def carry_out(self, stage: Stage, wanted: bool, bar: Progress) -> None:
-        """Carries out one stage; whatever becomes of it stands in the report."""
-        result = StageResult(stage, "skipped", "not asked for")
-        self.report.stages.append(result)
-        if not wanted:
-            return
-        bar.begin(stage)
-        start = time.perf_counter()
-        try:
-            result.detail = getattr(self, f"_{stage}")(result, bar.say)
-            result.status = "done"
-        except _Skip as reason:
-            result.detail = str(reason)
-        except (CannotLower, InputUnfit) as error:
-            result.status, result.detail = self._cannot_lower(result, "train", error)
-        except (
-            Exception
-        ) as error:  # a later stage that breaks must not lose what the earlier ones found
-            result.status, result.detail = "failed", _in_words(error)
-        result.seconds = time.perf_counter() - start
-        if result.status != "done":
-            self.report.not_checked.append(
-                f"The stage {stage} was {result.status}: {result.detail}."
-            )
-        bar.end()
-
-    def _trace(self, result: StageResult, say: Callable[[str], None]) -> str:
-        if not self._subject.traceable:
-            raise _Skip("for a TPUEstimator only: other programs are traced when they are compiled")
-        traces = self._all_traces()
-        result.findings += trace_findings(traces)
-        for trace in traces:
-            if trace.borrowed_input:
-                self.report.not_checked.append(
-                    f"Mode {trace.mode} with an input_fn of its own: the training one stood in for it."
-                )
-        built = [trace.mode for trace in traces if trace.error is None]
-        return f"graphs built for {', '.join(built)}" if built else "no graph could be built"
-
-    def _read(self, result: StageResult, say: Callable[[str], None]) -> str:
-        if not self._subject.traceable:
-            raise _Skip("for a TPUEstimator only")
-        traces = self._all_traces()
-        result.findings += self._subject.read(traces)
-        return f"programs of {', '.join(trace.mode for trace in traces)}"
-
-    def _compile(self, result: StageResult, say: Callable[[str], None]) -> str:
-        said = []
-        for mode in self._modes_to_compile():
-            try:
-                program = self._program(mode)
-                say(f"{program.name} for {self.report.topology}")
-                compiled = compile.compile_program(
-                    program, self.report.topology, progress=say, cache=self._cache
-                )
-            except compile.CompilerMissing as error:
-                raise _Skip(f"cannot be checked here: {error}") from error
-            except (CannotLower, InputUnfit) as error:
-                if mode == "train":
-                    raise
-                said.append(self._cannot_lower(result, mode, error)[1])
-                continue
-            if mode == "train":
-                self._compiled = compiled
-            result.findings += compiled.findings
-            self.report.compiled.append(
-                CompiledStep(f"{mode} step", compiled.memory, compiled.cost)
-            )
-            said.append(f"{mode} step{' from the cache' if compiled.cached else ''}")
-        if self._largest_batch and self._compiled:
-            result.figures.append(self._find_largest_batch(say))
-        return ", ".join(said)
-
-    def _find_largest_batch(self, say: Callable[[str], None]) -> Figure:
-        cores, start = self.report.cores, self._program("train").per_core_batch
-        largest = compile.largest_batch(
-            lambda batch: self._subject.lower(cores, global_batch=batch * cores),
-            self.report.topology,
-            upto=64 * start,
-            progress=say,
-        )
-        return Figure("largest batch a core that fits", float(largest), "examples", Kind.COMPILER)
-
-    def _run(self, result: StageResult, say: Callable[[str], None]) -> str:
-        program, cores = self._program("train"), self.report.cores
-        if cores > MOST_VIRTUAL_CORES:
-            cores = MOST_VIRTUAL_CORES
-            program = self._subject.lower(cores, global_batch=program.per_core_batch * cores)
-            self.report.not_checked.append(
-                f"All {self.report.cores} cores at once: {cores} were run, each with its own batch."
-            )
-        say("one core with the whole batch, to compare")
-        one_core = self._subject.lower(1, global_batch=program.per_core_batch * cores)
-        try:
-            ran = virtual.run_program(
-                program,
-                steps=self._steps,
-                batches=program.read(),
-                one_core=one_core,
-                progress=say,
-            )
-        except compile.CompilerMissing as error:
-            raise _Skip(f"cannot be checked here: {error}") from error
-        result.findings += ran.findings
-        losses = [sum(step) / len(step) for step in ran.losses]
-        result.figures += [
-            Figure(f"mean loss of the cores, step {number}", loss, "", Kind.MEASURED)
-            for number, loss in enumerate(losses, 1)
-        ]
-        return f"{len(losses)} steps on {cores} virtual cores"
-
-    def _feed(self, result: StageResult, say: Callable[[str], None]) -> str:
-        place = self._subject.feed_where
-        with self._subject.feed(self.report.cores) as (source, batch_size):
-            if source is None:
-                raise _Skip("an example batch was given, and no input pipeline")
-            try:
-                rate = feed.measure(
-                    source, seconds=self._feed_seconds, batch_size=batch_size, progress=say
-                )
-            except feed.NoBatches:
-                result.findings.append(rules.finding("TPU504", place))
-                return "no batch"
-            except Exception as error:  # whatever the learner's pipeline raises is the result
-                result.findings.append(
-                    rules.finding(
-                        "TPU503",
-                        where.place(error) or place,
-                        message=str(error),
-                        error=type(error).__name__,
-                    )
-                )
-                return "the input pipeline failed"
-        self.report.feed = rate.figures()
-        if self._compiled and "step_seconds" in self._compiled.cost:
-            hosts_cores = min(self.report.cores, chips.cores_per_host(self.report.topology))
-            demand = self._compiled.cost["examples_per_second"].value * hosts_cores
-            found, figures = feed.compare(
-                rate, demand, self._compiled.cost["step_seconds"].value, place
-            )
-            result.findings += found
-            self.report.feed |= figures
-        else:
-            self.report.not_checked.append(
-                "Whether the input pipeline is fast enough: the step was not compiled."
-            )
-        batches = rate.batches_in_pass
-        return "the data did not end" if batches is None else f"{batches} batches in the dataset"
-
-    def _cannot_lower(
-        self, result: StageResult, mode: str, error: CannotLower | InputUnfit
-    ) -> tuple[str, str]:
-        """Status and detail of a stage whose step cannot be lowered; its finding goes to `result`.
-
-        What an earlier stage said of the same line is not said again.
-        """
-        detail = f"the {mode} step cannot be lowered: {_first_line(error)}"
-        if isinstance(error, InputUnfit):
-            return "failed", detail
-        if error.only_here:
-            return "skipped", f"cannot be checked here: {detail}"
-        found = error.finding()
-        if not any(_line(found) == _line(other) for other in self.report.findings):
-            result.findings.append(found)
-        return "failed", detail
-
-    def _all_traces(self) -> list[Trace]:
-        if self._traces is None:
-            self._traces = self._subject.trace(self.report.cores)
-        return self._traces
-
-    def _modes_to_compile(self) -> list[str]:
-        evaluated = [t.mode for t in self._traces or () if t.mode == "eval" and t.error is None]
-        return ["train", *evaluated]
-
-    def _program(self, mode: str) -> Program:
-        """The lowered step of `mode`, lowered once; so with the error where it cannot be."""
-        trace = next((trace for trace in self._traces or () if trace.mode == mode), None)
-        if trace and trace.error is not None:
-            raise _Skip(f"the {mode} graph could not be built: mend what trace found first")
-        if mode not in self._programs:
-            # An evaluation that was only probed has no batch size of its own.
-            batch = self._program("train").global_batch if trace and trace.probe else None
-            try:
-                self._programs[mode] = self._subject.lower(self.report.cores, mode, batch)
-            except (CannotLower, InputUnfit) as error:
-                self._programs[mode] = error
-        program = self._programs[mode]
-        if isinstance(program, Exception):
-            raise program
-        return program
-
-
-def _line(finding: Finding) -> str:
-    """The learner's line that a finding points at, without the op."""
-    return finding.where.partition(" (op ")[0]
-
-
-def _first_line(error: Exception) -> str:
-    lines = (line.strip() for line in str(error).splitlines())
-    return textwrap.shorten(next(filter(None, lines), ""), 160)
-
-
-def _in_words(error: Exception) -> str:
-    """Type and first line of an exception, and the learner's line where it passed through one."""
-    place = where.place(error)
-    return f"{type(error).__name__}: {_first_line(error)}" + (f" (at {place})" if place else "")
+def _no_tpu_estimator(kind: str, topology: str, cores: int) -> Report:
+    """The report on a plain Estimator: one finding, and nothing else that could be checked."""
+    report = Report(kind, topology, cores, not_checked=list(NEVER_CHECKED), versions=_versions())
+    found = rules.finding("TPU109", f"the {kind} handed to the dry run", kind=kind)
+    report.stages = [StageResult(Stage.TRACE, "done", findings=[found])]
+    report.stages += [
+        StageResult(stage, "skipped", "mend TPU109 first") for stage in list(Stage)[1:]
+    ]
+    return report
 
 
 def _versions() -> dict[str, str]:

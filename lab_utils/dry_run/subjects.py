@@ -21,6 +21,14 @@ HOW = (
 )
 
 
+class PlainEstimator(TypeError):
+    """The estimator is not a TPUEstimator; `kind` is its class."""
+
+    def __init__(self, estimator: Any) -> None:
+        self.kind = type(estimator).__name__
+        super().__init__(f"{HOW}; this is a plain {self.kind}")
+
+
 class EstimatorSubject:
     """A TPUEstimator with its input_fn."""
 
@@ -163,16 +171,14 @@ def of(
     """The port behind one interface, by the type of `subject`.
 
     Raises:
+        PlainEstimator: `subject` is an Estimator of another kind, which no TPU runs.
         TypeError: `subject` is none of the three kinds, or `data` does not go with it.
     """
     estimators = tf.compat.v1.estimator
     if isinstance(subject, estimators.tpu.TPUEstimator):
         return EstimatorSubject(subject, data, eval_input_fn, predict_input_fn)
     if isinstance(subject, estimators.Estimator | tf.estimator.Estimator):
-        raise TypeError(
-            f"{HOW}; this is a plain {type(subject).__name__}: construct a TPUEstimator from the same "
-            "model_fn (lab 02 shows the four changes), with use_tpu=False if you like"
-        )
+        raise PlainEstimator(subject)
     keras = _keras_of(subject)
     if keras == "keras" and _keras_backend() != "tensorflow":
         raise TypeError(f"{HOW}; this Keras model runs on {_keras_backend()}, not on TensorFlow")
