@@ -14,9 +14,6 @@ from jax._src.lib.mlir import ir
 from jax.experimental import topologies
 from jaxlib import _jax
 
-# Devices of one chip for hosts of other sizes than the default of 2x2x1.
-_ONE_CHIP = (1, 1, 1)
-
 
 def tpu_devices(topology: str) -> list[Any]:
     """The devices of a TPU topology that need not be here, such as "v2:2x2".
@@ -24,8 +21,10 @@ def tpu_devices(topology: str) -> list[Any]:
     Raises:
         Exception: whatever libtpu says of a name that it does not know.
     """
-    one_chip = topology.rpartition(":")[2] in ("1x1", "1x1x1")
-    options = {"chips_per_host_bounds": _ONE_CHIP} if one_chip else {}
+    sizes = [int(size) for size in topology.rpartition(":")[2].split("_")[0].split("x")]
+    # Hosts have 2x2x1 chips by default; a topology that this does not divide is one host's.
+    odd = any(size % 2 for size in sizes[:2])
+    options = {"chips_per_host_bounds": (*sizes, 1, 1)[:3]} if odd else {}
     return list(topologies.get_topology_desc(topology, "tpu", **options).devices)
 
 

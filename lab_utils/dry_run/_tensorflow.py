@@ -249,6 +249,12 @@ def call_model_fn(estimator: Any, mode: str, features: Any, labels: Any) -> Any:
             return wrapper._call_model_fn(features, labels)
 
 
+def scaffold_does_something(scaffold: Any) -> bool:
+    """Whether a Scaffold was given work; EstimatorSpec makes an empty one where it is given none."""
+    work = ("_init_fn", "_init_op", "_local_init_op", "_saver", "_ready_op", "_init_feed_dict")
+    return any(getattr(scaffold, name) is not None for name in work)
+
+
 def create_global_step(estimator: Any) -> None:
     """Makes the global step in the default graph as TPUEstimator makes it."""
     estimator._create_global_step(v1.get_default_graph())

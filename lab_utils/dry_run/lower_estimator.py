@@ -39,6 +39,7 @@ def lower_estimator(
         global_batch: in place of the batch size that the estimator was constructed with.
 
     Raises:
+        InputUnfit: input_fn has no fixed shapes, or its batches do not divide among the cores.
         CannotLower: the step cannot be built or lowered; its `finding()` says what to mend.
         TypeError: `estimator` is no TPUEstimator.
     """
@@ -56,8 +57,8 @@ def lower_estimator(
             feed = Feed(built, input_fn, key, cores)
             with tf.Graph().as_default():
                 step = _step(built, key, feed, cores)
-        except InputUnfit as error:
-            raise CannotLower(str(error), where=place(input_fn)) from error
+        except (CannotLower, InputUnfit):
+            raise
         except Exception as error:  # whatever the user's functions raise is the step's fault
             message = f"{type(error).__name__}: {error}"
             raise CannotLower(message, where=place(error)) from error

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 
+from lab_utils.dry_run import _tensorflow
 from lab_utils.dry_run.findings import Finding
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.trace import Trace
@@ -79,12 +80,9 @@ def trace_findings(traces: list[Trace]) -> list[Finding]:
 
 def _findings(trace: Trace) -> list[Finding]:
     found = []
-    if any("Scaffold is ignored" in line for line in trace.log):
-        message = next(line for line in trace.log if "Scaffold is ignored" in line)
-        found.append(finding("TPU116", place(trace.model_fn), message=message))
-    if trace.probe:
-        message = "eval_batch_size in TPUEstimator constructor cannot be `None`"
-        found.append(finding("TPU107", CONSTRUCTOR, message=message))
+    ignored = [line for line in trace.log if "Scaffold is ignored" in line]
+    if ignored and _tensorflow.scaffold_does_something(trace.spec.scaffold):
+        found.append(finding("TPU116", place(trace.model_fn), message=ignored[0]))
     if trace.error is not None and _CROSS_SHARD not in str(trace.error):
         found.append(_of_exception(trace))
     return found

@@ -1,0 +1,272 @@
+"""Reads the text of an optimised HLO module: what the TPU's compiler made of a step."""
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from lab_utils.dry_run.layout import Shape, numbers, shapes
+
+_COMPUTATION = re.compile(r"^(ENTRY )?%?([\w.\-]+) \(.*\) -> .* \{$")
+_INSTRUCTION = re.compile(r"^\s+(ROOT )?%?([\w.\-]+) = (.*)$")
+_OPCODE = re.compile(r" ([a-z][a-z0-9\-]*)\(")
+_NO_BUFFER = {"tuple", "get-tuple-element", "bitcast", "while", "conditional", "call", "after-all"}
+_COLLECTIVES = ("all-reduce", "reduce-scatter", "all-gather", "all-to-all", "collective-permute")
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """An array that a core holds: the op that made it, or the argument of that number."""
+
+    name: str
+    shape: Shape
+    parameter: int | None = None
+
+    @property
+    def waste(self) -> int:
+        """Bytes of padding."""
+        return self.shape.padded_bytes - self.shape.bytes
+
+
+@dataclass(frozen=True)
+class Product:
+    """A matrix product or convolution: its FLOP a step, and how its operands are stored.
+
+    The matrix unit rounds float32 operands to bfloat16 and adds up in float32, unless the op asks
+    for more passes (`precise`: operand_precision high or highest). `edges` are the sizes that the
+    matrix unit sees: rows, contracted, columns.
+    """
+
+    name: str
+    flops: float
+    operands: tuple[str, str]
+    precise: bool
+    edges: tuple[int, int, int]
+
+
+@dataclass
+class Summary:
+    """What the optimised HLO says of a core's step."""
+
+    entry: str
+    buffers: list[Buffer] = field(default_factory=list)  # in HBM; largest first, as padded
+    products: list[Product] = field(default_factory=list)
+    collective_bytes: int = 0
+    collectives: int = 0
+    loops: int = 0  # whose number of rounds the compiler does not know
+    loop_flops: float = 0.0  # of matrix products, in rounds after the first
+    loop_bytes: float = 0.0  # read and written, in rounds after the first
+
+    def share(self, chosen: list[Product]) -> float:
+        """The part of all matrix-product FLOP that `chosen` do; 0 where there are none."""
+        total = sum(each.flops for each in self.products)
+        return sum(each.flops for each in chosen) / total if total else 0.0
+
+    @property
+    def bfloat16_share(self) -> float:
+        """The share of matrix-product FLOP that the matrix unit does in bfloat16."""
+        return self.share([each for each in self.products if not each.precise])
+
+    @property
+    def bfloat16_operand_share(self) -> float:
+        """The share of matrix-product FLOP of which both operands are bfloat16 in the compiled
+        program, by the model's choice or because the compiler narrowed them on the way."""
+        return self.share([each for each in self.products if each.operands == ("bf16", "bf16")])
+
+    @property
+    def small_edge_share(self) -> float:
+        """The share of matrix-product FLOP with an edge below 128."""
+        return self.share([each for each in self.products if min(each.edges) < 128])
+
+
+@dataclass
+class _Instruction:
+    name: str
+    opcode: str
+    shapes: list[Shape]
+    operands: list[str]
+    text: str
+
+    def called(self) -> Iterator[tuple[str, str]]:
+        for key, names in re.findall(
+            r"(calls|body|condition|to_apply|branch_computations|true_computation|false_computation)"
+            r"=\{?((?:%?[\w.\-]+(?:, )?)+)",
+            self.text,
+        ):
+            for name in names.split(","):
+                yield key, name.strip().lstrip("%")
+
+    @property
+    def op_name(self) -> str:
+        """The TensorFlow op that it stems from, or its own name."""
+        found = re.search(r'op_name="([^"]*)"', self.text)
+        name = found[1].split(";")[-1] if found else ""
+        return (
+            name.removeprefix("StatefulPartitionedCall/").removeprefix("PartitionedCall/")
+            or self.name
+        )
+
+
+def summarise(text: str, *, largest: int = 50) -> Summary:
+    """Reads an optimised module; keeps the `largest` buffers."""
+    computations, entry = _parse(text)
+    summary = Summary(entry)
+    known = {each.name: each for body in computations.values() for each in body}
+    _walk(entry, computations, known, summary, 1, on_chip=False)
+    unique = {(each.name, each.shape): each for each in summary.buffers}
+    summary.buffers = sorted(unique.values(), key=lambda b: b.shape.padded_bytes, reverse=True)[
+        :largest
+    ]
+    return summary
+
+
+def _parse(text: str) -> tuple[dict[str, list[_Instruction]], str]:
+    computations: dict[str, list[_Instruction]] = {}
+    entry, current = "", None
+    for line in text.splitlines():
+        opened = _COMPUTATION.match(line)
+        if opened:
+            current = computations.setdefault(opened[2], [])
+            entry = opened[2] if opened[1] else entry
+            continue
+        found = _INSTRUCTION.match(line)
+        if current is None or not found:
+            continue
+        line_after = " " + found[3]
+        opcode = _OPCODE.search(line_after)
+        if not opcode:
+            continue
+        arguments = line_after[opcode.end() :].split(")")[0]
+        operands = re.findall(r"%([\w.\-]+)", arguments)
+        result = shapes(line_after[: opcode.start()])
+        current.append(_Instruction(found[2], opcode[1], result, operands, line_after))
+    return computations, entry
+
+
+def _walk(
+    name: str,
+    computations: dict[str, list[_Instruction]],
+    known: dict[str, _Instruction],
+    summary: Summary,
+    times: int,
+    *,
+    on_chip: bool,
+) -> None:
+    """Adds what one computation holds; `on_chip` inside a fusion, whose parts never reach HBM."""
+    for each in computations.get(name, ()):
+        if each.opcode in ("convolution", "dot"):
+            product = _product(each, known, times)
+            summary.products.append(product)
+            summary.loop_flops += product.flops * (times - 1) / times
+        if each.opcode.removesuffix("-start") in _COLLECTIVES:
+            result = (
+                each.shapes[: len(each.operands)] if each.opcode.endswith("-start") else each.shapes
+            )
+            summary.collective_bytes += times * sum(shape.bytes for shape in result)
+            summary.collectives += times
+        if not on_chip and each.opcode not in _NO_BUFFER:
+            if times > 1:
+                summary.loop_bytes += (times - 1) * _traffic(each, known)
+            parameter = re.search(r" parameter\((\d+)\)", each.text)
+            number = int(parameter[1]) if parameter else None
+            summary.buffers += [
+                Buffer(each.op_name, shape, number)
+                for shape in each.shapes
+                if not shape.memory_space
+            ]
+        rounds = times
+        if each.opcode == "while":
+            trips = re.search(r'known_trip_count"?:\{"?n"?:"?(\d+)', each.text)
+            rounds *= int(trips[1]) if trips else 1
+            summary.loops += 0 if trips else 1
+        for key, called in each.called():
+            if key != "to_apply" or each.opcode == "call":
+                inside = on_chip or each.opcode == "fusion"
+                _walk(called, computations, known, summary, rounds, on_chip=inside)
+
+
+def _traffic(each: _Instruction, known: dict[str, _Instruction]) -> int:
+    """Bytes that an instruction reads and writes. A slice reads only what it takes."""
+    written = sum(shape.bytes for shape in each.shapes)
+    if each.opcode in ("parameter", "constant", "iota"):
+        return 0
+    if each.opcode in ("dynamic-slice", "slice", "gather"):
+        return 2 * written
+    read = [sum(s.bytes for s in known[o].shapes) for o in each.operands if o in known]
+    if "dynamic-slice" in each.text or "dynamic-update-slice" in each.text:
+        # In a loop such a fusion takes one round's part of a tensor that holds all rounds.
+        return 2 * min([written, *(size for size in read if size)])
+    return written + sum(read)
+
+
+def _product(each: _Instruction, known: dict[str, _Instruction], times: int) -> Product:
+    left, right = (known[name].shapes[0] for name in each.operands[:2])
+    macs, edges = (
+        _convolution(each, left, right) if each.opcode == "convolution" else _dot(each, left)
+    )
+    precise = re.search(r"operand_precision=\{[^}]*high", each.text) is not None
+    return Product(each.op_name, 2.0 * macs * times, (left.dtype, right.dtype), precise, edges)
+
+
+def _dot(each: _Instruction, left: Shape) -> tuple[int, tuple[int, int, int]]:
+    axes = {
+        key: numbers(found[1])
+        if (found := re.search(rf"lhs_{key}_dims=\{{([\d,]*)\}}", each.text))
+        else ()
+        for key in ("contracting", "batch")
+    }
+    contracted = math.prod(left.dims[axis] for axis in axes["contracting"])
+    batch = math.prod(left.dims[axis] for axis in axes["batch"])
+    rows = math.prod(left.dims) // max(1, contracted * batch)
+    macs = math.prod(each.shapes[0].dims) * contracted
+    columns = macs // max(1, contracted * batch * rows)
+    return macs, (rows, contracted, columns)
+
+
+def _convolution(each: _Instruction, left: Shape, right: Shape) -> tuple[int, tuple[int, int, int]]:
+    """Multiply-adds of a convolution, without those that fall on padding or on holes of dilation."""
+    labels = re.search(r"dim_labels=(\w+)_(\w+)->(\w+)", each.text)
+    left_labels, right_labels, out_labels = labels[1], labels[2], labels[3]
+    out = each.shapes[0].dims
+    window = _window(each.text)
+    spatial = sorted(label for label in out_labels if label.isdigit())
+    positions = math.prod(
+        _positions(
+            left.dims[left_labels.index(label)],
+            right.dims[right_labels.index(label)],
+            out[out_labels.index(label)],
+            {key: values[number] for key, values in window.items()},
+        )
+        for number, label in enumerate(spatial)
+    )
+    inputs = right.dims[right_labels.index("i")]
+    batch, features = out[out_labels.index("b")], out[out_labels.index("f")]
+    groups = re.search(r"batch_group_count=(\d+)", each.text)
+    macs = positions * batch * features * inputs // (int(groups[1]) if groups else 1)
+    area = math.prod(out[out_labels.index(label)] for label in spatial)
+    kernel = math.prod(right.dims[right_labels.index(label)] for label in spatial)
+    return macs, (batch * area, inputs * kernel, features)
+
+
+def _window(text: str) -> dict[str, list[str]]:
+    found = re.search(r"window=\{([^}]*)\}", text)
+    parts = dict(part.split("=") for part in found[1].split()) if found else {}
+    return {key: value.split("x") for key, value in parts.items()}
+
+
+def _positions(size: int, kernel: int, out: int, window: dict[str, str]) -> int:
+    """How many pairs of an output place and a kernel place meet a real input place, on one axis."""
+    low = int(window.get("pad", "0_0").split("_")[0])
+    stride, holes = int(window.get("stride", 1)), int(window.get("lhs_dilate", 1))
+    spread = int(window.get("rhs_dilate", 1))
+    last, count = (size - 1) * holes, 0
+    for place in range(kernel):
+        offset = place * spread - low
+        # Places 0 <= o * stride + offset <= last that are multiples of `holes`.
+        first = max(0, math.ceil(-offset / stride))
+        end = min(out - 1, (last - offset) // stride)
+        if holes == 1:
+            count += max(0, end - first + 1)
+        else:
+            count += sum((o * stride + offset) % holes == 0 for o in range(first, end + 1))
+    return count
