@@ -1,6 +1,7 @@
 """Made-up reports for the tests of how a report shows itself: ready, with findings, and out of memory."""
 
 from lab_utils.dry_run.findings import Figure, Finding, Kind, Severity, Stage, StageResult
+from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.report import NEVER_CHECKED, CompiledStep, Report
 
 MIB = 2**20
@@ -155,3 +156,8 @@ def out_of_memory() -> Report:
         ],
         [step],
     )
+
+
+def program() -> Program:
+    """A lowered step of no work, for tests that never compile it."""
+    return Program("train step", "train", 8, 4, b"", [], [], read=lambda: iter(()))

@@ -1,0 +1,126 @@
+"""Time of each stage of a dry run, with an empty cache and with a filled one, side by side.
+
+    python tests/benchmarks/dry_run.py MODULE:FUNCTION [--topology v2:2x2] [--repeats 3] [--output DIR]
+
+Each run is a process of its own; runs with an empty and with a filled cache alternate, so that other work on
+the machine falls on both. Prints medians and their ratio; writes dry_run.json and dry_run.png to DIR.
+"""
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from lab_utils.dry_run.cache import FOLDER_VARIABLE
+from lab_utils.dry_run.findings import Stage
+
+CASES = ("empty cache", "filled cache")
+
+
+def stage_seconds(target: str, topology: str, cache: Path, folder: Path) -> dict[str, float]:
+    """Seconds of each stage in one run of the command, a new process, with its cache in `cache`."""
+    written = folder / "report.json"
+    ran = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "lab_utils.dry_run",
+            target,
+            "--topology",
+            topology,
+            "--json",
+            written,
+        ],
+        env=os.environ | {FOLDER_VARIABLE: str(cache)},
+        capture_output=True,
+        text=True,
+    )
+    if ran.returncode == 2:
+        raise SystemExit(f"{target} could not be run:\n{ran.stdout}{ran.stderr}")
+    return {stage["stage"]: stage["seconds"] for stage in json.loads(written.read_text())["stages"]}
+
+
+def measure(target: str, topology: str, repeats: int) -> dict[str, dict[str, list[float]]]:
+    """Seconds by case and stage, a value for each repeat."""
+    runs: dict[str, dict[str, list[float]]] = {
+        case: {stage: [] for stage in Stage} for case in CASES
+    }
+    for repeat in range(repeats):
+        with tempfile.TemporaryDirectory() as folder:
+            for case in CASES:  # the first fills the cache that the second finds
+                seconds = stage_seconds(target, topology, Path(folder) / "cache", Path(folder))
+                for stage in Stage:
+                    runs[case][stage].append(seconds[stage])
+                print(
+                    f"run {repeat + 1} of {repeats}, {case}: {sum(seconds.values()):.1f} s in all"
+                )
+    return runs
+
+
+def table(runs: dict[str, dict[str, list[float]]]) -> str:
+    """Medians by stage, and how many times as long the empty cache takes."""
+    lines = [f"{'stage':<10}{CASES[0]:>14}{CASES[1]:>14}{'ratio':>9}"]
+    for stage in Stage:
+        empty, filled = (statistics.median(runs[case][stage]) for case in CASES)
+        ratio = f"{empty / filled:.2f}" if filled else "-"
+        lines.append(f"{stage:<10}{empty:>12.2f} s{filled:>12.2f} s{ratio:>9}")
+    return "\n".join(lines)
+
+
+def picture(runs: dict[str, dict[str, list[float]]], title: str, path: Path) -> None:
+    """Medians by stage as pairs of bars, with the range of the repeats."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(8, 4), layout="constrained")
+    for offset, (case, hatch) in enumerate(zip(CASES, ("", "//"), strict=True)):
+        medians = [statistics.median(runs[case][stage]) for stage in Stage]
+        spread = [
+            [median - min(runs[case][stage]) for median, stage in zip(medians, Stage, strict=True)],
+            [max(runs[case][stage]) - median for median, stage in zip(medians, Stage, strict=True)],
+        ]
+        places = [index + 0.4 * offset - 0.2 for index in range(len(Stage))]
+        bars = axes.bar(places, medians, 0.38, yerr=spread, capsize=3, label=case, hatch=hatch)
+        axes.bar_label(bars, [f"{median:.1f}" for median in medians], padding=3, fontsize=8)
+    axes.set_xticks(range(len(Stage)), list(Stage))
+    axes.set_ylabel("time, s (median, range of the repeats)")
+    axes.set_title(title, fontsize=10)
+    axes.margins(y=0.15)
+    axes.legend()
+    figure.savefig(path, dpi=150)
+
+
+def main() -> None:
+    """Measures, prints, writes."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("target", metavar="MODULE:FUNCTION")
+    parser.add_argument("--topology", default="v2:2x2")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--output", type=Path, default=Path("out/benchmarks"))
+    flags = parser.parse_args()
+    runs = measure(flags.target, flags.topology, flags.repeats)
+    print(table(runs))
+    flags.output.mkdir(parents=True, exist_ok=True)
+    machine = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
+    content = {
+        "target": flags.target,
+        "topology": flags.topology,
+        "machine": machine,
+        "seconds": runs,
+        "kind": "measured here",
+    }
+    (flags.output / "dry_run.json").write_text(json.dumps(content, indent=2) + "\n")
+    title = f"Dry run of {flags.target} for {flags.topology} (measured here: {machine})"
+    picture(runs, title, flags.output / "dry_run.png")
+    print(f"written: {flags.output / 'dry_run.json'}, {flags.output / 'dry_run.png'}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,253 @@
+"""The dry run from end to end: what becomes of a stage that cannot run, and the three kinds of port."""
+
+import contextlib
+
+import dry_run_reports as made
+import pytest
+
+from lab_utils import estimator  # noqa: F401  (the Estimator API first, as everywhere)
+
+# isort: split
+import numpy as np
+import tensorflow as tf
+
+from lab_utils.dry_run import Report, dry_run, stages, subjects
+from lab_utils.dry_run.findings import Severity, Stage
+
+v1 = tf.compat.v1
+
+
+def model_fn(features, labels, mode, params):
+    logits = v1.layers.dense(features["x"], 3)
+    loss = v1.losses.sparse_softmax_cross_entropy(labels, logits)
+    if mode == "eval":
+        metric_fn = lambda labels, logits: {  # noqa: E731
+            "accuracy": v1.metrics.accuracy(labels, tf.argmax(logits, 1))
+        }
+        return v1.estimator.tpu.TPUEstimatorSpec(
+            mode, loss=loss, eval_metrics=(metric_fn, [labels, logits])
+        )
+    optimizer = v1.train.GradientDescentOptimizer(0.1)
+    if params["use_tpu"]:
+        optimizer = v1.tpu.CrossShardOptimizer(optimizer)
+    train_op = optimizer.minimize(loss, v1.train.get_or_create_global_step())
+    return v1.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+
+
+def examples() -> tf.data.Dataset:
+    x = np.random.RandomState(0).rand(256, 8).astype(np.float32)
+    y = (x[:, 0] * 3).astype(np.int32)
+    return tf.data.Dataset.from_tensor_slices(({"x": x}, y))
+
+
+def input_fn(params):
+    data = examples().shuffle(256, seed=1).repeat()
+    return data.batch(params["batch_size"], drop_remainder=True)
+
+
+@pytest.fixture
+def port(tmp_path):
+    """A small TPUEstimator, as a learner has it: with use_tpu=False and a model_dir."""
+    tpu = v1.estimator.tpu
+    config = tpu.RunConfig(
+        model_dir=str(tmp_path / "model"),
+        tpu_config=tpu.TPUConfig(iterations_per_loop=10),
+        save_checkpoints_steps=10,
+    )
+    return tpu.TPUEstimator(
+        model_fn, config=config, use_tpu=False, train_batch_size=64, eval_batch_size=64
+    )
+
+
+@contextlib.contextmanager
+def _input():
+    yield lambda: examples().batch(32), 32
+
+
+class MadeSubject:
+    """A port whose stages do what the test says; by default all goes well and nothing is lowered."""
+
+    traceable = True
+    name, feed_where = "a made-up port", "made.py:1, in input_fn"
+
+    def trace(self, cores):
+        return []
+
+    def read(self, traces):
+        return [made.finding("TPU202", Stage.READ)]
+
+    def lower(self, cores, mode="train", global_batch=None):
+        raise RuntimeError("lowering broke\nand said more")
+
+    def feed(self, cores):
+        return _input()
+
+
+@pytest.fixture
+def subject(monkeypatch):
+    made_up = MadeSubject()
+    monkeypatch.setattr(subjects, "of", lambda *arguments: made_up)
+    return made_up
+
+
+def status(report: Report) -> dict[str, str]:
+    return {stage.stage: stage.status for stage in report.stages}
+
+
+def test_a_stage_that_breaks_loses_nothing_of_the_others(subject):
+    report = dry_run(None, None, feed_seconds=0.1, progress=False)
+    assert status(report) == {
+        "trace": "done",
+        "read": "done",
+        "compile": "failed",
+        "run": "failed",
+        "feed": "done",
+    }
+    assert [finding.rule for finding in report.findings] == ["TPU202"]
+    assert report.feed["examples_per_second"].value > 0
+    assert report.stages[2].detail.startswith("RuntimeError: lowering broke")
+    assert any("compile, run (failed)" in item for item in report.not_checked)
+    assert report.verdict == "findings"
+
+
+def test_without_findings_a_broken_stage_means_that_it_could_not_run(subject):
+    subject.read = lambda traces: []
+    report = dry_run(None, None, feed_seconds=0.1, progress=False)
+    assert (report.verdict, report.exit_status) == ("could not run", 2)
+
+
+def test_without_the_compiler_the_rest_still_runs_and_the_verdict_says_so(subject, monkeypatch):
+    def missing(*arguments, **options):
+        raise stages.compile.CompilerMissing("install jax and libtpu: pip install 'lab-utils[tpu]'")
+
+    subject.read = lambda traces: []
+    subject.lower = lambda *arguments, **options: made.program()
+    monkeypatch.setattr(stages.compile, "compile_program", missing)
+    monkeypatch.setattr(stages.virtual, "run_program", missing)
+    report = dry_run(None, None, feed_seconds=0.1, progress=False)
+    assert status(report)["compile"] == status(report)["run"] == "skipped"
+    assert report.verdict == "ready" and "as far as was checked" in report.verdict_sentence
+    assert any("compile, run" in item and "pip install" in item for item in report.not_checked)
+
+
+def test_stages_that_were_not_asked_for_do_not_run(subject):
+    report = dry_run(None, None, stages=["read"], progress=False)
+    assert [stage for stage, became in status(report).items() if became == "done"] == ["read"]
+    assert any("not asked for" in item for item in report.not_checked)
+
+
+def test_ctrl_c_is_not_swallowed(subject):
+    def interrupted(traces):
+        raise KeyboardInterrupt
+
+    subject.read = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        dry_run(None, None, progress=False)
+
+
+def test_an_error_while_reading_data_is_a_finding(subject):
+    @contextlib.contextmanager
+    def broken(cores):
+        yield lambda: examples().map(lambda x, y: tf.io.decode_jpeg("no image")).batch(8), 8
+
+    subject.feed = broken
+    report = dry_run(None, None, stages=["feed"], progress=False)
+    (found,) = report.findings
+    assert (found.rule, found.severity) == ("TPU503", Severity.ERROR)
+    assert "image" in found.message.lower()
+    assert found.where
+
+
+@pytest.mark.parametrize(
+    ("subject", "data", "said"),
+    [
+        (7, None, "a TPUEstimator and its input_fn"),
+        (tf.keras.Model, None, "a TPUEstimator and its input_fn"),
+    ],
+)
+def test_what_is_no_port_is_refused(subject, data, said):
+    with pytest.raises(TypeError, match=said):
+        dry_run(subject, data)
+
+
+def test_data_that_does_not_go_with_the_port_is_refused(port):
+    with pytest.raises(TypeError, match="input_fn"):
+        dry_run(port, examples())
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    with pytest.raises(TypeError, match="tf.data"):
+        dry_run(model, input_fn)
+    with pytest.raises(TypeError, match="compile"):
+        dry_run(model, examples())
+
+
+@pytest.mark.parametrize(
+    "options", [{"stages": ["smell"]}, {"topology": "v99:2x2"}, {"topology": "tpu"}]
+)
+def test_unknown_stages_and_topologies_are_refused_before_any_work(port, options):
+    with pytest.raises(ValueError, match=next(iter(options.values()))[0]):
+        dry_run(port, input_fn, **options)
+
+
+def test_a_plain_estimator_is_a_finding():
+    plain = v1.estimator.Estimator(model_fn, params={})
+    report = dry_run(plain, input_fn)
+    assert [finding.rule for finding in report.findings] == ["TPU109"]
+    assert report.verdict == "findings"
+
+
+def test_a_tpu_estimator_from_end_to_end(port, tmp_path):
+    report = dry_run(port, input_fn, steps=2, feed_seconds=0.3, progress=False)
+    assert report.verdict == "ready", str(report)
+    assert set(status(report).values()) == {"done"}, str(report)
+    assert [step.name for step in report.compiled] == ["train step", "eval step"]
+    used = report.compiled[0].used
+    assert 0 < used < report.memory["available"].value
+    assert report.compiled[0].has_roofline
+    assert report.feed["demand"].value > 0
+    losses = [figure.value for figure in report.stages[3].figures]
+    assert len(losses) == 2 and all(np.isfinite(losses))
+    assert Report.from_json(report.to_json()) == report
+    assert "svg" in report._repr_html_()
+    # The learner's estimator and process are as they were.
+    assert not (tmp_path / "model").exists()
+    assert tf.executing_eagerly()
+    again = dry_run(port, input_fn, stages=["compile"], progress=False)
+    assert "from the cache" in again.stages[2].detail
+    assert again.memory == report.memory
+
+
+def test_a_keras_model_from_end_to_end():
+    model = tf.keras.Sequential([tf.keras.Input([8]), tf.keras.layers.Dense(3)])
+    model.compile("sgd", tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    dataset = examples().map(lambda x, y: (x["x"], y)).batch(64, drop_remainder=True)
+    before = [weight.copy() for weight in model.get_weights()]
+    report = dry_run(model, dataset, steps=2, feed_seconds=0.3, progress=False)
+    assert report.verdict == "ready", str(report)
+    assert status(report)["compile"] == status(report)["run"] == status(report)["feed"] == "done"
+    assert report.compiled[0].used > 0
+    assert all(map(np.array_equal, before, model.get_weights()))
+
+
+def test_a_step_function_from_end_to_end():
+    weights = tf.Variable(tf.zeros([8, 3]))
+
+    @tf.function
+    def step(features, labels):
+        with tf.GradientTape() as tape:
+            logits = features["x"] @ weights
+            loss = tf.reduce_mean(
+                tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+            )
+        gradient = tf.distribute.get_replica_context().all_reduce(
+            "mean", tape.gradient(loss, weights)
+        )
+        weights.assign_sub(0.1 * gradient)
+        return loss
+
+    dataset = examples().batch(64, drop_remainder=True)
+    report = dry_run(step, dataset, steps=2, feed_seconds=0.3, progress=False)
+    assert status(report)["compile"] == status(report)["feed"] == "done", str(report)
+    assert report.compiled[0].used > 0
+    assert np.array_equal(weights.numpy(), np.zeros([8, 3]))
+    alone = dry_run(step, next(iter(dataset)), stages=["feed"], progress=False)
+    assert "no input pipeline" in alone.stages[4].detail
