@@ -1,14 +1,16 @@
 """The dry run from end to end: each stage in its order, none losing what an earlier one found."""
 
-import importlib.metadata
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from lab_utils.dry_run import chips, rules, subjects
+from lab_utils.dry_run import chips, process, rules, subjects
 from lab_utils.dry_run.findings import Stage, StageResult
 from lab_utils.dry_run.progress import Progress
 from lab_utils.dry_run.report import NEVER_CHECKED, Report
 from lab_utils.dry_run.stages import DryRun
+
+# isort: split
+import tensorflow as tf
 
 
 def dry_run(
@@ -76,12 +78,4 @@ def _no_tpu_estimator(kind: str, topology: str, cores: int) -> Report:
 
 def _versions() -> dict[str, str]:
     """Versions of what takes part, as far as it is installed."""
-    import tensorflow as tf
-
-    versions = {"TensorFlow": tf.__version__}
-    for name in ("jax", "libtpu"):
-        try:
-            versions[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return versions
+    return {"TensorFlow": tf.__version__} | process.versions()

@@ -181,8 +181,8 @@ class DryRun:
                 return "the input pipeline failed"
         self.report.feed = rate.figures()
         if self._compiled and "step_seconds" in self._compiled.cost:
-            hosts_cores = min(self.report.cores, chips.cores_per_host(self.report.topology))
-            demand = self._compiled.cost["examples_per_second"].value * hosts_cores
+            host_cores = chips.cores_per_host(self.report.topology)
+            demand = self._compiled.cost["examples_per_second"].value * host_cores
             found, figures = feed.compare(
                 rate, demand, self._compiled.cost["step_seconds"].value, place
             )
