@@ -23,17 +23,17 @@ def canonical(path: Path) -> str:
         ValueError: the file is no valid notebook.
     """
     try:
-        notebook = nbformat.reads(path.read_text(encoding="utf-8"), as_version=4)
+        notebook = nbformat.from_dict(json.loads(path.read_text(encoding="utf-8")))
+        notebook.nbformat, notebook.nbformat_minor = 4, 5
+        notebook.metadata = {"kernelspec": KERNEL, "language_info": {"name": "python"}}
+        for number, cell in enumerate(notebook.cells):
+            cell.setdefault("id", f"cell-{number:02d}")
+            cell.metadata.pop("execution", None)
+            if cell.cell_type == "code" and path.resolve().parent.name == "labs":
+                cell.outputs, cell.execution_count = [], None
         nbformat.validate(notebook)
-    except Exception as error:  # nbformat raises many kinds for one fault
+    except (ValueError, AttributeError, nbformat.ValidationError) as error:
         raise ValueError(f"{path} is not a valid notebook: {error}") from None
-    notebook.nbformat, notebook.nbformat_minor = 4, 5
-    notebook.metadata = {"kernelspec": KERNEL, "language_info": {"name": "python"}}
-    for number, cell in enumerate(notebook.cells):
-        cell.setdefault("id", f"cell-{number:02d}")
-        cell.metadata.pop("execution", None)
-        if cell.cell_type == "code" and path.resolve().parent.name == "labs":
-            cell.outputs, cell.execution_count = [], None
     return json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 

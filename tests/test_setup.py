@@ -1,0 +1,134 @@
+"""The environment: pins that agree, imports that stay light, a doctor that tells the truth."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lab_utils import doctor, notebook_format
+
+ROOT = Path(__file__).parents[1]
+LOCK = dict(
+    re.findall(r"^([a-z0-9-]+)==([^ \\;]+)", (ROOT / "requirements.lock").read_text(), re.M)
+)
+
+
+def test_environment_yml_names_the_locked_versions():
+    text = (ROOT / "environment.yml").read_text()
+    pins = dict(re.findall(r"- ([a-z0-9-]+)==([^ ;\n]+)", text))
+    assert {"jupyterlab", "tensorflow", "apache-beam", "matplotlib", "nbval"} <= set(pins)
+    assert pins == {name: LOCK[name] for name in pins}
+
+
+def test_environment_yml_names_every_package_that_the_project_asks_for():
+    import tomllib
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = project["dependencies"] + [
+        line for extra in ("cpu", "tpu", "lab") for line in project["optional-dependencies"][extra]
+    ]
+    names = {re.match(r"[a-z0-9-]+", line)[0] for line in wanted} - {"tensorflow-cpu"}
+    listed = set(re.findall(r"- ([a-z0-9-]+)==", (ROOT / "environment.yml").read_text()))
+    assert names <= listed
+
+
+def test_the_lock_names_no_index():
+    assert "://" not in (ROOT / "requirements.lock").read_text()
+
+
+@pytest.mark.parametrize(
+    "module", ["lab_utils", "lab_utils.convert", "lab_utils.datasets", "lab_utils.dry_run"]
+)
+def test_importing_needs_no_framework(module):
+    code = f"import sys, {module}; sys.exit(any(name in sys.modules for name in ('tensorflow', 'jax')))"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "module", ["lab_utils", "lab_utils.flowers.task", "lab_utils.flowers.predict"]
+)
+def test_help_is_there(module):
+    answer = subprocess.run(
+        [sys.executable, "-m", module, "--help"], capture_output=True, text=True
+    )
+    assert answer.returncode == 0
+    assert "usage" in answer.stdout
+
+
+def test_a_failed_check_says_what_to_do(monkeypatch, capsys):
+    monkeypatch.setattr(doctor, "MEMORY", 1e9)
+    monkeypatch.setattr(doctor, "CHECKS", (doctor.python, doctor.memory))
+    assert doctor.main() == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("[OK] Python: 3.")
+    assert lines[1].startswith("[FAIL] memory:")
+    assert "close other programs" in lines[2]
+
+
+def test_all_here(monkeypatch, capsys):
+    light = (doctor.python, doctor.packages, doctor.accelerators, doctor.disk, doctor.data)
+    monkeypatch.setattr(doctor, "CHECKS", light)
+    assert doctor.main() == 0
+    assert capsys.readouterr().out.endswith("All is in place.\n")
+
+
+def test_a_package_of_another_version_is_found(monkeypatch):
+    genuine = doctor.importlib.metadata.version
+    monkeypatch.setattr(
+        doctor.importlib.metadata,
+        "version",
+        lambda name: "1.0" if name == "apache-beam" else genuine(name),
+    )
+    check = doctor.packages()
+    assert not check.ok
+    assert "apache-beam is 1.0, not ==2.77.0" in check.found
+
+
+def test_a_changed_picture_is_found(tmp_path, monkeypatch):
+    (tmp_path / "a.jpg").write_bytes(b"changed")
+    (tmp_path / "SHA256SUMS").write_text("0" * 64 + "  a.jpg\n")
+    monkeypatch.setattr(
+        doctor.datasets, "bundled", lambda: type("Photos", (), {"folder": tmp_path})
+    )
+    assert "0 of 1" in doctor.data().found
+
+
+def test_a_framework_that_aborts_does_not_take_the_doctor_with_it():
+    answer, problem = doctor._in_child("import os; os.abort()")
+    assert (answer, problem) == ({}, "exit status -6")
+
+
+NOTEBOOK = """{"cells": [{"cell_type": "code", "execution_count": 3, "metadata": {}, "source": ["1 + 1"],
+"outputs": [{"output_type": "execute_result", "execution_count": 3, "metadata": {},
+"data": {"text/plain": "2"}}]}],
+"metadata": {"kernelspec": {"name": "mine", "display_name": "mine"}}, "nbformat": 4, "nbformat_minor": 5}"""
+
+
+@pytest.mark.parametrize(("folder", "outputs"), [("labs", 0), ("solutions", 1)])
+def test_notebook_form(tmp_path, capsys, folder, outputs):
+    path = tmp_path / folder / "00.ipynb"
+    path.parent.mkdir()
+    path.write_text(NOTEBOOK)
+    assert notebook_format.main([str(path)]) == 1
+    assert path.read_text() == NOTEBOOK
+    assert notebook_format.main(["--fix", str(path)]) == 1
+    assert notebook_format.main([str(path)]) == 0
+    import nbformat
+
+    fixed = nbformat.read(path, as_version=4)
+    assert fixed.metadata.kernelspec.name == "python3"
+    assert len(fixed.cells[0].outputs) == outputs
+
+
+def test_a_file_that_is_no_notebook_is_named(tmp_path, capsys):
+    path = tmp_path / "broken.ipynb"
+    path.write_text("{")
+    assert notebook_format.main([str(path)]) == 1
+    assert "broken.ipynb is not a valid notebook" in capsys.readouterr().err
+
+
+def test_notebooks_in_the_repository_are_in_form():
+    for path in [*ROOT.glob("labs/*.ipynb"), *ROOT.glob("solutions/*.ipynb")]:
+        assert notebook_format.canonical(path) == path.read_text(encoding="utf-8"), path
