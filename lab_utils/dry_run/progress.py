@@ -19,7 +19,7 @@ class Progress:
             total=stages,
             disable=not (shown and watched),
             leave=False,
-            bar_format="{desc} {bar:16} stage {n_fmt} of {total_fmt}, {elapsed}{postfix}",
+            bar_format="{desc} {bar:16} {n_fmt} of {total_fmt} stages done, {elapsed}{postfix}",
         )
 
     @contextmanager
