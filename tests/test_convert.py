@@ -298,6 +298,7 @@ def test_the_command_tells_what_it_did_and_needs_no_tensorflow(data):
         (["--train_shards=1000"], "--train_shards 1000: must be from 1 to the number of rows, 90"),
         (["--labels_file=absent"], "cannot read absent: No such file or directory"),
         (["--shard_mb=0"], "--shard_mb must be above 0"),
+        (["--max_reject_share=5"], "--max_reject_share must be from 0 to 1"),
         (["--workers=-1"], "--workers must be 0 or more"),
         (["--runner=DirectRunner", "--workers=2"], "--workers is for FnApiRunner only"),
         (["--output_dir=absent://bucket/out"], "cannot reach absent://bucket/out"),
@@ -363,7 +364,7 @@ def test_an_interrupt_leaves_nothing(large):
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert errors.splitlines()[-1] == "interrupted; nothing was published"
+    assert errors.splitlines()[-1] == "interrupted; no new result was published"
     assert "Traceback" not in errors
     assert list(large.out.iterdir()) == []
 

@@ -236,10 +236,29 @@ def test_of_two_runs_into_one_folder_the_second_to_finish_is_refused(base, monke
         return manifest
 
     monkeypatch.setattr(job, "account", other_run_finishes_meanwhile)
-    with pytest.raises(ConversionError, match="is not empty"):
+    with pytest.raises(ConversionError, match="is not empty.*The result of this run is in"):
         run(base)
     assert shown(base) == {"manifest.json"}
     assert read(f"{base}/out/manifest.json") == b"of the other"
+    (kept,) = abandoned(f"{base}/out")
+    assert read_manifest(kept).splits["train"].examples == 8
+
+
+def test_an_interrupt_while_publishing_does_not_stand_in_the_way_of_the_next_run(base, monkeypatch):
+    move = storage.move
+
+    def interrupted(source, target, names):
+        move(source, target, names)
+        if target.endswith("/out"):
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(storage, "move", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            run(base)
+    assert shown(base) == RESULT - {"manifest.json"}
+    assert run(base).splits["train"].examples == 8
+    assert shown(base) == RESULT
 
 
 def test_names_with_pattern_letters_are_taken_as_they_are(tmp_path):

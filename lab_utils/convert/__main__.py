@@ -64,7 +64,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("interrupted; nothing was published", file=sys.stderr)
+        print("interrupted; no new result was published", file=sys.stderr)
         return 130
     seconds = time.perf_counter() - start
     print(manifest)

@@ -57,6 +57,8 @@ def convert(
     )
     if shard_mb <= 0:
         raise ConversionError(f"--shard_mb must be above 0, not {shard_mb}")
+    if not 0 <= max_reject_share <= 1:
+        raise ConversionError(f"--max_reject_share must be from 0 to 1, not {max_reject_share}")
     if workers is not None and workers < 0:
         raise ConversionError(f"--workers must be 0 or more, not {workers}")
     with quiet(), contextlib.ExitStack() as stack:
@@ -75,12 +77,16 @@ def convert(
         if local:
             # What goes wrong here comes back as an exception; Beam's log tells it once a thread and process.
             stack.enter_context(quiet(logging.CRITICAL))
-        staging = publishing.make_staging(output_dir)
-        stack.callback(storage.remove_folder, staging)
         progress_file = os.path.join(scratch, "progress") if local else None
-        pipeline.add_steps(beam_pipeline, splits, labels, staging, progress_file)
         rows = sum(split.rows for split in splits)
-        running.run(beam_pipeline, rows=rows, progress_file=progress_file, scratch=scratch)
-        manifest = account(splits, labels, staging, output_dir, max_reject_share)
+        staging = publishing.make_staging(output_dir)
+        try:
+            pipeline.add_steps(beam_pipeline, splits, labels, staging, progress_file)
+            running.run(beam_pipeline, rows=rows, progress_file=progress_file, scratch=scratch)
+            manifest = account(splits, labels, staging, output_dir, max_reject_share)
+        except BaseException:
+            storage.remove_folder(staging)
+            raise
+        # From here on the staging folder stays if this is struck: the next run learns from it what was moved.
         publishing.publish(staging, output_dir, overwrite=overwrite)
         return manifest

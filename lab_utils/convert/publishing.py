@@ -67,7 +67,10 @@ def publish(staging: str, folder: str, *, overwrite: bool) -> None:
     Whatever happens in between, no manifest stands beside files that it does not list, and of the earlier
     result nothing is removed before the new one is whole. Files that are not a conversion's are left alone.
     """
-    check_output(folder, overwrite=overwrite)  # again: another run may have finished meanwhile
+    try:
+        check_output(folder, overwrite=overwrite)  # again: another run may have finished meanwhile
+    except ConversionError as error:
+        raise ConversionError(f"{error}. The result of this run is in {staging}") from None
     replaced = storage.join(folder, _REPLACED + secrets.token_hex(4))
     old = {name for name in storage.list_names(folder) if _OURS.fullmatch(name)}
     if old:

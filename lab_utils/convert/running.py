@@ -92,7 +92,7 @@ def run(pipeline: beam.Pipeline, *, rows: int, progress_file: str | None, scratc
             thread.join(1 if dead else None)
         finally:
             _kill(set(psutil.Process().children()) - others)  # none is left unless this ends early
-    if not outcome:
+    if dead and outcome != [PipelineState.DONE]:
         raise ConversionError(
             f"a worker process died ({_last_words(scratch) or dead[0]}), perhaps for want of memory; nothing "
             "was published: run the same command again, with fewer --workers if it repeats"
@@ -113,9 +113,7 @@ def _dead_workers() -> Iterator[list[BaseException]]:
     def hook(args: threading.ExceptHookArgs) -> None:
         if args.thread is not None and args.thread.name == _KEEPER:
             dead.append(args.exc_value)
-        elif not isinstance(
-            args.exc_value, grpc.RpcError
-        ):  # which only says that its connection broke
+        elif not issubclass(args.exc_type, grpc.RpcError):  # those say that its connection broke
             before(args)
 
     threading.excepthook = hook
