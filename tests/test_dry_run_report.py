@@ -115,10 +115,10 @@ def test_speed_follows_from_the_figures():
 
 
 def test_memory_bar_ends_at_the_core_unless_it_does_not_fit():
-    (bar,) = re.findall(r"\[(.*)\]", str(made.ready()).split("EVAL STEP")[0])
+    (bar,) = re.findall(r"\[(.*)\] 7.48 GiB usable", str(made.ready()).split("EVAL STEP")[0])
     assert len(bar) == 60 and set(bar) == set("█▓▒░·")
     assert bar.count("█") == round(515 / (7.48 * 1024) * 60)
-    beyond = next(line for line in str(made.out_of_memory()).splitlines() if "beyond" in line)
+    beyond = next(line for line in str(made.out_of_memory()).splitlines() if "] usable" in line)
     assert "▓" in beyond.split("]")[1]
 
 
@@ -228,12 +228,13 @@ def test_roofline_puts_a_program_on_the_roof():
 @pytest.mark.parametrize(
     ("value", "unit", "shown"),
     [
+        (999.6, "examples/s", "1,000 examples/s"),
         (36.7e9, "FLOP", "36.7 GFLOP"),
         (0.03494, "s", "34.9 ms"),
         (2_987_000_000, "bytes", "2.78 GiB"),
         (12.51e9, "B", "12.5 GB"),
         (0.982, "share", "98%"),
-        (29304, "examples/s", "29,304 examples/s"),
+        (29304.4, "examples/s", "29,300 examples/s"),
         (0, "bytes", "0 B"),
         (3, "batches", "3 batches"),
     ],

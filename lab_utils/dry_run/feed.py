@@ -24,7 +24,7 @@ v1 = tf.compat.v1
 _WINDOWS = 3  # the rate is the median of this many equal parts of the time given
 # Below this step time the roofline says nothing about demand: what a step costs beside its arithmetic
 # and memory traffic (dispatch, infeed) is longer.
-_LEAST_STEP_SECONDS = 1e-3
+LEAST_STEP_SECONDS = 1e-3
 # One busy core, as measured: the pipeline's threads and the loop that counts add a little.
 _ONE_CORE = 1.3
 
@@ -149,13 +149,10 @@ def measure(
         )
 
 
-def compare(
-    rate: FeedRate, demand: float, step_seconds: float, where: str
-) -> tuple[list[Finding], dict[str, Figure]]:
+def compare(rate: FeedRate, demand: float, where: str) -> tuple[list[Finding], dict[str, Figure]]:
     """Sets the measured rate against `demand`, the most examples/s that the cores of one host take.
 
-    `step_seconds` is the roofline bound that the demand comes from; no finding is made where it is too
-    short to say anything. A slow pipeline is a warning only where it would be slow on any host, as it
+    A slow pipeline is a warning only where it would be slow on any host, as it
     keeps to one core; else it says what this machine is, and is a note.
     """
     given = rate.examples_per_second
@@ -168,7 +165,7 @@ def compare(
             "host cores like these to meet it", needed, "cores", Kind.DERIVED
         ),
     }
-    if times <= 1 or step_seconds < _LEAST_STEP_SECONDS:
+    if times <= 1:
         return [], figures
     facts = {"rate": units.rounded(given), "demand": units.rounded(demand)}
     if rate.host_cores <= _ONE_CORE and rate.idle_cores >= 0.5:

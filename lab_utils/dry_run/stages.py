@@ -4,7 +4,7 @@ import textwrap
 import time
 from collections.abc import Callable
 
-from lab_utils.dry_run import chips, compile, feed, rules, subjects, virtual, where
+from lab_utils.dry_run import chips, compile, feed, rules, subjects, units, virtual, where
 from lab_utils.dry_run.batches import InputUnfit
 from lab_utils.dry_run.findings import Figure, Finding, Kind, Stage, StageResult
 from lab_utils.dry_run.lower import CannotLower
@@ -114,7 +114,7 @@ class DryRun:
             self.report.compiled.append(
                 CompiledStep(f"{mode} step", compiled.memory, compiled.cost)
             )
-            said.append(f"{mode} step{' from the cache' if compiled.cached else ''}")
+            said.append(f"{mode} step {_outcome(compiled)}")
         if self._largest_batch and self._compiled:
             result.figures.append(self._find_largest_batch(say))
         return ", ".join(said)
@@ -180,20 +180,28 @@ class DryRun:
                 )
                 return "the input pipeline failed"
         self.report.feed = rate.figures()
-        if self._compiled and "step_seconds" in self._compiled.cost:
-            host_cores = chips.cores_per_host(self.report.topology)
-            demand = self._compiled.cost["examples_per_second"].value * host_cores
-            found, figures = feed.compare(
-                rate, demand, self._compiled.cost["step_seconds"].value, place
-            )
-            result.findings += found
-            self.report.feed |= figures
-        else:
-            self._not_checked.append(
-                "Whether the input pipeline is fast enough: the step was not compiled."
-            )
+        result.findings += self._against_demand(rate, place)
         batches = rate.batches_in_pass
         return "the data did not end" if batches is None else f"{batches} batches in the dataset"
+
+    def _against_demand(self, rate: feed.FeedRate, place: str) -> list[Finding]:
+        """Sets the measured rate against what the compiled step could take, where that is known."""
+        doubt = "Whether the input pipeline is fast enough: "
+        cost = self._compiled.cost if self._compiled else {}
+        if "step_seconds" not in cost:
+            self._not_checked.append(f"{doubt}the step was not compiled.")
+            return []
+        least = cost["step_seconds"].value
+        if least < feed.LEAST_STEP_SECONDS:
+            self._not_checked.append(
+                f"{doubt}a step of {units.scaled(least, 's')} costs more beside its arithmetic and memory "
+                "traffic than the roofline knows of."
+            )
+            return []
+        demand = cost["examples_per_second"].value * chips.cores_per_host(self.report.topology)
+        found, figures = feed.compare(rate, demand, place)
+        self.report.feed |= figures
+        return found
 
     def _cannot_lower(
         self, result: StageResult, mode: str, error: CannotLower | InputUnfit
@@ -237,6 +245,17 @@ class DryRun:
         if isinstance(program, Exception):
             raise program
         return program
+
+
+def _outcome(compiled: compile.Compiled) -> str:
+    outcome = (
+        "compiled"
+        if compiled.fits
+        else "does not fit"
+        if compiled.memory.get("needed")
+        else "refused"
+    )
+    return f"{outcome} (from the cache)" if compiled.cached else outcome
 
 
 def _line(finding: Finding) -> str:

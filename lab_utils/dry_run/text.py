@@ -67,7 +67,8 @@ def memory_sentence(step: CompiledStep) -> str:
     if not step.fits:
         return f"The {step.name} needs {used} of a core's memory and may use {usable}: it does not fit."
     share = step.used / available.value
-    return f"The {step.name} takes {used} of the {usable} that a core lets a program use ({share:.0%})."
+    part = f"{share:.0%}" if share >= 0.01 else "under 1%"
+    return f"The {step.name} takes {used} of the {usable} that a core lets a program use ({part})."
 
 
 def feed_sentence(report: Report) -> str:
@@ -192,11 +193,12 @@ def _memory_lines(step: CompiledStep) -> list[str]:
         filled = upto
     cells = cells.ljust(_BAR, "·")
     mark = round(limit / per_cell)
-    lines.append(f"  [{cells[:mark]}]{cells[mark:]}" + ("" if step.fits else " beyond the core"))
+    end = f" {units.memory(limit)} usable" if step.fits else f" ] usable: {units.memory(limit)}"
+    lines.append(f"  [{cells[:mark]}]{cells[mark:]}{end}")
     legend = "   ".join(
         f"{_FILL[part]} {part} {units.memory(size)}" for part, size in parts.items()
     )
-    return lines + _wrapped(f"{legend}   ] usable {units.memory(limit)}", "  ", "  ")
+    return lines + _wrapped(legend, "  ", "  ")
 
 
 def _table(rows: list[tuple[str, "units.Figure"]]) -> list[str]:

@@ -9,12 +9,12 @@ _SCALED_UNITS = ("B", "B/s", "FLOP", "FLOP/s", "FLOP/B")
 
 
 def rounded(value: float) -> str:
-    """Three significant digits, never in exponent form: 0.0123, 1.23, 12.3, 1,235."""
+    """Three significant digits: 0.0123, 1.23, 12.3, 123, 12,300."""
     if value == 0:
         return "0"
     magnitude = abs(value)
     if magnitude >= 100:
-        return f"{value:,.0f}"
+        return f"{float(f'{value:.3g}'):,.0f}"
     if magnitude >= 10:
         return f"{value:.1f}"
     if magnitude >= 1:

@@ -16,7 +16,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-from lab_utils.dry_run.cache import FOLDER_VARIABLE
 from lab_utils.dry_run.findings import Stage
 
 CASES = ("empty cache", "filled cache")
@@ -36,7 +35,7 @@ def stage_seconds(target: str, topology: str, cache: Path, folder: Path) -> dict
             "--json",
             written,
         ],
-        env=os.environ | {FOLDER_VARIABLE: str(cache)},
+        env=os.environ | {"XDG_CACHE_HOME": str(cache)},
         capture_output=True,
         text=True,
     )
