@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from lab_utils.dry_run import Report, dry_run, stages, subjects
-from lab_utils.dry_run.findings import Severity, Stage
+from lab_utils.dry_run.findings import Figure, Kind, Severity, Stage
 
 v1 = tf.compat.v1
 
@@ -130,6 +130,26 @@ def test_without_the_compiler_the_rest_still_runs_and_the_verdict_says_so(subjec
     assert any("compile, run" in item and "pip install" in item for item in report.not_checked)
 
 
+@pytest.mark.parametrize(("least", "compared"), [(0.035, True), (1e-6, False)])
+def test_the_feed_is_set_against_the_compiled_step(subject, monkeypatch, least, compared):
+    def compiled(program, topology, **options):
+        step = made.train_step()
+        step.cost["step_seconds"] = Figure("least time a step", least, "s", Kind.DERIVED)
+        chip, _ = stages.chips.parse(topology)
+        return stages.compile.Compiled(topology, chip, program, step.memory, step.cost)
+
+    subject.lower = lambda *arguments, **options: made.program()
+    monkeypatch.setattr(stages.compile, "compile_program", compiled)
+    report = dry_run(
+        None, None, "v3:4x4", stages=["compile", "feed"], feed_seconds=0.1, progress=False
+    )
+    assert ("demand" in report.feed) == compared
+    if compared:  # 3,663 examples/s a core, and 8 of the 32 cores on a host
+        assert report.feed["demand"].value == pytest.approx(3663 * 8)
+    else:  # no step is that short: what the bound says of the demand is worth nothing
+        assert any("fast enough" in item for item in report.not_checked)
+
+
 def test_stages_that_were_not_asked_for_do_not_run(subject):
     report = dry_run(None, None, stages=["read"], progress=False)
     assert [stage for stage, became in status(report).items() if became == "done"] == ["read"]
@@ -208,7 +228,7 @@ def test_a_tpu_estimator_from_end_to_end(port, tmp_path):
     used = report.compiled[0].used
     assert 0 < used < report.memory["available"].value
     assert report.compiled[0].has_roofline
-    assert report.feed["demand"].value > 0
+    assert report.feed["examples_per_second"].value > 0
     losses = [figure.value for figure in report.stages[3].figures]
     assert len(losses) == 2 and all(np.isfinite(losses))
     assert Report.from_json(report.to_json()) == report

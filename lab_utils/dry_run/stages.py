@@ -194,8 +194,8 @@ class DryRun:
         least = cost["step_seconds"].value
         if least < feed.LEAST_STEP_SECONDS:
             self._not_checked.append(
-                f"{doubt}a step of {units.scaled(least, 's')} costs more beside its arithmetic and memory "
-                "traffic than the roofline knows of."
+                f"{doubt}the roofline bound of {units.scaled(least, 's')} is less than what any step costs "
+                "beside its arithmetic and memory traffic."
             )
             return []
         demand = cost["examples_per_second"].value * chips.cores_per_host(self.report.topology)

@@ -82,7 +82,8 @@ def feed_sentence(report: Report) -> str:
     if "demand" not in report.feed:
         return sentence
     demand = report.feed["demand"].value
-    sentence += f" The cores of one host take at most {units.rounded(demand)} examples/s (from the roofline bound)"
+    most = units.rounded(demand)
+    sentence += f" The cores of one host take at most {most} examples/s, by the roofline bound"
     if demand <= rate:
         return sentence + ": it is fast enough."
     return sentence + (
