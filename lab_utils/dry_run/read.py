@@ -54,8 +54,10 @@ def _model(trace: Trace, settings: Any) -> Iterator[Finding]:
     flow = read_graph.Flow(program)
     ops = program.ops(_served(trace, settings))
     yield from read_ops.unsupported(ops)
+    yield from read_ops.summaries(program.every_op())
     yield from read_ops.float64(ops)
-    yield from read_training.metrics(program)
+    if trace.error is None:  # eval_metric_ops of an EstimatorSpec are refused already
+        yield from read_training.metrics(program, ops)
     yield from read_input.constants(trace.core_graph)
     if trace.mode != "train":
         yield from read_random.in_model(ops, flow, trace.mode)

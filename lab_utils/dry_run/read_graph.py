@@ -1,7 +1,7 @@
 """One core's program as READ sees it: its live ops, its functions, and how values flow to variables."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +23,8 @@ _RANDOM = re.compile(
     r"|Stateless(Random(Uniform|Normal|Gamma|Poisson|Binomial)|(Parameterized)?TruncatedNormal"
     r"|Multinomial|SampleDistorted))(?!\w*(Grad|Queue))\w*"
 )
+# Random ops that take the values themselves; all others take shapes, seeds and bounds.
+_REARRANGES = {"RandomShuffle", "RandomCrop", "Multinomial", "StatelessMultinomial"}
 _SHAPES_ONLY = {"Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike"}
 _ALL_CORES = {"CrossReplicaSum", "XlaAllReduce", "CollectiveReduce", "CollectiveReduceV2"}
 _INFEED = {"InfeedDequeue", "InfeedDequeueTuple"}
@@ -114,10 +116,15 @@ class CoreProgram:
             for variable in graph.get_collection(collection):
                 if hasattr(variable, "handle"):
                     names[variable.handle.name] = variable.name
-        captures = getattr(graph, "captures", ())
-        handles = {inner.name: names.get(outer.name, outer.name) for outer, inner in captures}
         trained = {v.name for v in graph.get_collection("trainable_variables")}
-        return cls(graph, names | handles, trained)
+        if not hasattr(graph, "captures"):
+            return cls(graph, names, trained)
+        handles = {inner.name: names.get(outer.name, outer.name) for outer, inner in graph.captures}
+        return cls(graph, handles, trained)
+
+    def every_op(self) -> list[tf.Operation]:
+        """All ops of the core's program, also those that the compiler would drop."""
+        return list(everywhere(self.graph, self._on_device))
 
     def ops(self, needed_by: list[tf.Operation] = ()) -> list[tf.Operation]:
         """What the compiler keeps: all that its outputs, its stateful ops or `needed_by` need.
@@ -142,6 +149,8 @@ class CoreProgram:
 class Flow:
     """How features, variables and random numbers reach the variables' updates.
 
+    The features are what comes out of the infeed, and the tensors named in `data`.
+
     Attributes:
         variables: variable -> what is known of its value after some steps (bits).
         writers: variable -> the ops of the step (not of the functions they call) that write it.
@@ -149,7 +158,7 @@ class Flow:
         augmented: ops that mix random numbers into data before a variable is met.
     """
 
-    def __init__(self, program: CoreProgram) -> None:
+    def __init__(self, program: CoreProgram, data: Iterable[str] = ()) -> None:
         self._step, self._op_of_step = program.graph, None
         self.variables: dict[str, int] = {}
         self.writers: dict[str, set[tf.Operation]] = {}
@@ -160,7 +169,7 @@ class Flow:
             known = dict(self.variables)
             self.writes.clear()
             self.augmented.clear()
-            self._run(program.graph, {}, dict(program.handles), 0)
+            self._run(program.graph, dict.fromkeys(data, DATA), dict(program.handles), 0)
 
     def _run(self, graph: Any, bits: dict[str, int], handles: dict[str, str], branch: int) -> None:
         """One pass over `graph`: fills `bits` (tensor name -> bits); `branch` are those of its condition."""
@@ -173,7 +182,7 @@ class Flow:
             else:
                 out = [self._op(op, bits, handles, branch)] * len(op.outputs)
             for tensor, known in zip(op.outputs, out, strict=True):
-                bits[tensor.name] = known
+                bits[tensor.name] = bits.get(tensor.name, 0) | known
             if op.type == "Identity" and op.inputs[0].name in handles:
                 handles[op.outputs[0].name] = handles[op.inputs[0].name]
 
@@ -199,9 +208,11 @@ class Flow:
             known |= VARIABLE | self.variables.get(variable, 0)
         if _sums_over_all_cores(op):
             return known & ~DATA
+        if is_random(op):
+            known = RANDOM | (known if op.type in _REARRANGES else 0)
         if known & DATA and known & RANDOM and not known & VARIABLE:
             self.augmented.append(op)
-        return known | (RANDOM if is_random(op) else 0)
+        return known
 
     def _call(
         self, op: tf.Operation, functions: list, bits: dict, handles: dict, branch: int

@@ -22,12 +22,18 @@ def unsupported(ops: list[tf.Operation]) -> Iterator[Finding]:
     """A finding for each of a core's ops that the TPU's compiler has no kernel for."""
     for op in ops:
         if op_table.is_kind(op.type, "summaries"):
-            if op.type != "MergeSummary":
-                yield finding("TPU206", place(op), op=op.type)
-        elif not op_table.has_op(op.type):
-            yield _no_kernel(op)
-        else:
+            continue
+        if op_table.has_op(op.type):
             yield from _wrong_type(op)
+        else:
+            yield _no_kernel(op)
+
+
+def summaries(ops: list[tf.Operation]) -> Iterator[Finding]:
+    """A finding for each summary among a core's ops."""
+    for op in ops:
+        if op_table.is_kind(op.type, "summaries") and op.type != "MergeSummary":
+            yield finding("TPU206", place(op), op=op.type)
 
 
 def _no_kernel(op: tf.Operation) -> Finding:
@@ -71,7 +77,9 @@ def _wrong_type(op: tf.Operation) -> Iterator[Finding]:
 def float64(ops: list[tf.Operation]) -> Iterator[Finding]:
     """A finding for each op that computes with more than a scalar of float64."""
     for op in ops:
-        if op.type not in ("Const", "Identity", "Placeholder", "ReadVariableOp") and any(
-            t.dtype == tf.float64 and t.shape.num_elements() != 1 for t in op.outputs
-        ):
+        if op.type in ("Const", "Identity", "Placeholder", "ReadVariableOp"):
+            continue
+        if any(t.dtype == tf.complex128 for t in op.inputs):
+            continue  # refused as it is (TPU203)
+        if any(t.dtype == tf.float64 and t.shape.num_elements() != 1 for t in op.outputs):
             yield finding("TPU208", place(op), op=op.type)

@@ -3,42 +3,58 @@
 from collections.abc import Iterator
 
 from lab_utils.dry_run.findings import Finding
-from lab_utils.dry_run.read_graph import Flow, ancestors, everywhere, is_random
+from lab_utils.dry_run.read_graph import (
+    CoreProgram,
+    Flow,
+    ancestors,
+    called,
+    everywhere,
+    is_random,
+)
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.where import place
 
 # isort: split
 import tensorflow as tf
 
-
-def augmentation(op: tf.Operation, mode: str) -> Finding:
-    """The finding for a random op that changes the examples of `mode`, "eval" or "predict"."""
-    if mode == "eval":
-        return finding("TPU212", place(op), op=op.type)
-    return finding("TPU213", place(op), op=op.type, mode="prediction")
+_IN_WORDS = {"eval": "evaluation", "predict": "prediction"}
 
 
 def in_model(ops: list[tf.Operation], flow: Flow, mode: str) -> Iterator[Finding]:
     """Findings for dropout and for augmentation among the ops of an evaluation or prediction step."""
-    dropout = {op for op in ops if is_random(op) and "dropout" in op.name.lower()}
+    dropout = [op for op in ops if is_random(op) and "dropout" in op.name.lower()]
     for op in dropout:
         yield finding("TPU223", place(op), op=op.type, mode=_IN_WORDS[mode])
-    if flow.augmented:
-        source = flow.augmented[0]
-        drawn = [op for op in ancestors([source]) if is_random(op)]
-        if not dropout.intersection(drawn):
-            yield augmentation(min(drawn, key=_position, default=source), mode)
-
-
-_IN_WORDS = {"eval": "evaluation", "predict": "prediction"}
-
-
-def _position(op: tf.Operation) -> int:
-    return op.graph.get_operations().index(op)
+    if not dropout:
+        yield from _augmentation(flow, mode)
 
 
 def in_input(graph: tf.Graph, mode: str) -> Iterator[Finding]:
-    """A finding for each random op of the functions that an input pipeline maps over its examples."""
+    """Findings for augmentation in the functions that an input pipeline maps over its examples.
+
+    Numbers alone are no examples yet: a function of them may draw its examples at random.
+    """
     for op in everywhere(graph):
-        if is_random(op) and op.graph is not graph:
-            yield augmentation(op, mode)
+        for function in called(op) if "Dataset" in op.type else ():
+            captured = {inner.name for _, inner in function.captures}
+            data = [
+                t.name
+                for t in function.inputs
+                if t.name not in captured and (t.dtype == tf.string or t.shape.rank != 0)
+            ]
+            yield from _augmentation(Flow(CoreProgram(function), data), mode)
+
+
+def _augmentation(flow: Flow, mode: str) -> Iterator[Finding]:
+    """A finding for the first random op whose numbers change the examples of `mode`."""
+    if not flow.augmented:
+        return
+    changed = flow.augmented[0]
+    needed = ancestors([changed])
+    op = next(
+        (op for op in changed.graph.get_operations() if op in needed and is_random(op)), changed
+    )
+    if mode == "eval":
+        yield finding("TPU212", place(op), op=op.type)
+    else:
+        yield finding("TPU213", place(op), op=op.type, mode=_IN_WORDS[mode])

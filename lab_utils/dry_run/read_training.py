@@ -57,9 +57,9 @@ def left_out(program: CoreProgram, flow: Flow, spec: Any) -> Iterator[Finding]:
         yield finding("TPU220", place(first), variables=names(averages))
 
 
-def metrics(program: CoreProgram) -> Iterator[Finding]:
-    """A finding for each variable of tf.compat.v1.metrics that was made within the core's program."""
-    used = set(program.handles.values())
+def metrics(program: CoreProgram, ops: list[tf.Operation]) -> Iterator[Finding]:
+    """A finding for each variable of tf.compat.v1.metrics that the core's program counts with."""
+    used = {program.handles.get(tensor.name) for op in ops for tensor in op.inputs}
     for variable in program.graph.get_collection(v1.GraphKeys.METRIC_VARIABLES):
         if variable.name in used:
             yield finding("TPU224", place(variable.op), variable=variable.name.removesuffix(":0"))

@@ -17,7 +17,7 @@ from typing import Protocol
 _FRAMEWORK = re.compile(
     r"[/\\](tensorflow|tf_keras|keras|tensorflow_estimator|absl|numpy|six|IPython|ipykernel|traitlets"
     r"|tornado|pluggy|_pytest|pytest|nbclient|jupyter_client|lab_utils[/\\]dry_run)[/\\]"
-    r"|[/\\]lab_utils[/\\]estimator\.py$"
+    r"|[/\\](lab_utils[/\\]estimator|six)\.py$"
 )
 _STANDARD_LIBRARY = tuple(
     os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "platstdlib")

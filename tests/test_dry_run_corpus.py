@@ -1,0 +1,65 @@
+"""The corpus of ports against the stages that build and read graphs; prints the score."""
+
+import collections
+
+import pytest
+from dry_run_ports import RIGHT, WRONG, rights, wrong_read, wrong_trace  # noqa: F401
+
+from lab_utils.dry_run.read import read
+from lab_utils.dry_run.trace import trace
+from lab_utils.dry_run.trace_findings import trace_findings
+
+CORES = 8
+
+
+def findings(port):
+    own = {"eval_input_fn": port.eval_input_fn, "predict_input_fn": port.predict_input_fn}
+    traces = trace(port.estimator, port.input_fn, cores=CORES, **own)
+    return trace_findings(traces) + read(traces, port.estimator, port.input_fn, **own)
+
+
+def in_lines(found):
+    return "\n".join(f"{f.rule} {f.where}: {f.why} {f.message[:300]}" for f in found) or "none"
+
+
+@pytest.fixture(scope="module")
+def score(request):
+    """Counts what was judged rightly, and prints the table at the end."""
+    counted = collections.Counter()
+    yield counted
+    kinds = (
+        ("wrong ports found at their place", "found", len(WRONG)),
+        ("wrong ports mended by their fix", "mended", len(WRONG)),
+        ("right ports without a finding", "clean", len(RIGHT)),
+    )
+    rows = [f"  {text:34} {counted[key]:3} of {total}" for text, key, total in kinds]
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled():
+        print("\n" + "\n".join(rows))
+
+
+@pytest.mark.parametrize("port", WRONG, ids=lambda port: f"{port.rule}-{port.name}")
+def test_wrong_port_is_found_at_its_place(port, score):
+    found = findings(port.make(True))
+    own = [f for f in found if f.rule == port.rule]
+    assert own, f"{port.rule} is missing; found: {in_lines(found)}"
+    wanted = port.places()
+    assert wanted, f"no line of {port.name} is marked # <- {port.rule}"
+    assert any(place in f.where for f in own for place in wanted), f"{wanted}; {in_lines(own)}"
+    others = [f for f in found if f.rule != port.rule and f.severity != "note"]
+    assert not others, in_lines(others)
+    score["found"] += 1
+
+
+@pytest.mark.parametrize("port", WRONG, ids=lambda port: f"{port.rule}-{port.name}")
+def test_the_fix_clears_the_finding(port, score):
+    found = findings(port.make(False))
+    assert not found, in_lines(found)
+    score["mended"] += 1
+
+
+@pytest.mark.parametrize("make", RIGHT, ids=lambda make: make.__name__)
+def test_right_port_yields_nothing(make, score):
+    found = findings(make())
+    assert not found, in_lines(found)
+    score["clean"] += 1
