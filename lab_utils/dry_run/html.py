@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from html import escape
 from itertools import groupby
 from pathlib import Path
+from textwrap import shorten
 
 from lab_utils.dry_run import pages_html, svg, text, units
 from lab_utils.dry_run.findings import Figure, Finding, Severity, StageResult
@@ -72,7 +73,7 @@ def _stage(stage: StageResult) -> str:
     )
     return (
         f"<li><b>{_STATUS.get(stage.status, '?')} {stage.stage}</b> "
-        f'<span class="soft">{escape(stage.status)}{took}<br>{escape(said)}</span></li>'
+        f'<span class="soft">{escape(stage.status)}{took}<br>{escape(shorten(said, 120))}</span></li>'
     )
 
 
@@ -107,7 +108,7 @@ def _finding_group(group: list[Finding]) -> str:
     return (
         f"<details{opened}><summary>"
         f'<span class="badge {first.severity}">{first.severity} {escape(first.rule)}</span>'
-        f"<b>{_inline(text.title(first))}</b> <code>{escape(first.where)}{more}</code></summary>"
+        f"<b>{_inline(text.title(first))}</b> <code>{escape(first.where.split(': `')[0])}{more}</code></summary>"
         f'<div class="body"><dl>{body}</dl>{rule_page}</div></details>'
     )
 

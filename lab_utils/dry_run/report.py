@@ -141,7 +141,12 @@ class Report:
         if self.verdict == FINDINGS:
             return f"Not ready for {self.topology}: {tally}.{limits}"
         if self.verdict == COULD_NOT_RUN:
-            return f"The dry run could not be carried out.{limits}"
+            failed = ", ".join(stage.stage for stage in self.stages if stage.status == "failed")
+            return (
+                f"No verdict: {failed} failed.{limits}"
+                if failed
+                else "No verdict: no stage was carried out."
+            )
         notes = f" ({tally})" if tally else ""
         if missing:
             return f"Ready for {self.topology}, as far as was checked{notes}.{limits}"

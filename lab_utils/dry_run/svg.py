@@ -151,7 +151,7 @@ def _marker(index: int, x: float, y: float) -> str:
 def _power(decade: int) -> str:
     return (
         f"{10**decade:g}"
-        if -2 <= decade <= 3
+        if -3 <= decade <= 3
         else f'10<tspan dy="-5" font-size="10">{decade}</tspan>'
     )
 
