@@ -105,10 +105,11 @@ def _finding_group(group: list[Finding]) -> str:
             f'<div class="body">{rule_page}</div></details>'
         )
     opened = " open" if first.severity is not Severity.NOTE else ""
+    place = first.where.partition(": `")[0] + more  # the line's code is in the body
     return (
         f"<details{opened}><summary>"
         f'<span class="badge {first.severity}">{first.severity} {escape(first.rule)}</span>'
-        f"<b>{_inline(text.title(first))}</b> <code>{escape(first.where.split(': `')[0])}{more}</code></summary>"
+        f"<b>{_inline(text.title(first))}</b> <code>{escape(place)}</code></summary>"
         f'<div class="body"><dl>{body}</dl>{rule_page}</div></details>'
     )
 
