@@ -341,6 +341,15 @@ def eager() -> Any:
     return eager_context.eager_mode()
 
 
+def graph_of_function(name: str, graph: tf.Graph) -> Any:
+    """The body (a FuncGraph) of the function `name` that `graph` or one around it holds, or None."""
+    while graph is not None:
+        if graph._is_function(name):
+            return getattr(graph._get_function(name), "graph", None)
+        graph = getattr(graph, "outer_graph", None)
+    return None
+
+
 def find_operation(graph: Any, name: str) -> tf.Operation | None:
     """The op `name` of a graph or of a function that the graph holds; None if there is none."""
     for scope in (graph, *_function_graphs(graph)):
@@ -360,17 +369,18 @@ def _function_graphs(graph: Any) -> Iterator[Any]:
 
 
 def hlo_module(serialized: bytes) -> Any:
-    """A serialized HloModuleProto, parsed.  (Message of xla/service/hlo.proto.)"""
-    return hlo_pb2.HloModuleProto.FromString(serialized)
+    """A serialized HloModuleProto (message of xla/service/hlo.proto), parsed.
 
-
-def graph_of_function(name: str, graph: tf.Graph) -> Any:
-    """The body (a FuncGraph) of the function `name` that `graph` or one around it holds, or None."""
-    while graph is not None:
-        if graph._is_function(name):
-            return getattr(graph._get_function(name), "graph", None)
-        graph = getattr(graph, "outer_graph", None)
-    return None
+    Names and ids that count the functions of this process are taken out, so that the same step
+    always gives the same bytes: serialise it with `deterministic=True`.
+    """
+    module = hlo_pb2.HloModuleProto.FromString(serialized)
+    for computation in module.computations:
+        if computation.name == module.entry_computation_name:
+            computation.name = "step"
+    module.name = module.entry_computation_name = "step"
+    module.id = 0
+    return module
 
 
 _NAMES = (

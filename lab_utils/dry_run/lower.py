@@ -122,7 +122,7 @@ def to_program(step: Step, *, name: str, mode: str, cores: int, per_core_batch: 
         mode=mode,
         cores=cores,
         per_core_batch=per_core_batch,
-        hlo=hlo,
+        hlo=module.SerializeToString(deterministic=True),
         inputs=inputs,
         outputs=outputs,
         values={each.name: each.value for each in variables},

@@ -65,7 +65,7 @@ def lower_estimator(
         program = to_program(
             step, name=f"{mode} step", mode=mode, cores=cores, per_core_batch=batch // cores
         )
-    program.read = feed.read
+    program.read, program.where = feed.read, place(given.model_fn)
     return program
 
 

@@ -44,6 +44,7 @@ class Program:
         batch_statistics: ops that compute statistics over the core's own batch (batch norm).
         read: yields global batches from the real input, each a list of arrays [cores, ...] for the
             inputs that are features and labels, in their order.
+        where: the learner's own line that the step comes from.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Program:
     random: list[str] = field(default_factory=list)
     batch_statistics: list[str] = field(default_factory=list)
     read: Callable[[], Iterator[list[np.ndarray]]] | None = None
+    where: str = ""
 
     @property
     def global_batch(self) -> int:

@@ -1,0 +1,232 @@
+"""Stage 3: the step, compiled by libtpu for a topology that need not be here."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from lab_utils.dry_run import cache as results
+from lab_utils.dry_run import chips, hlo, process
+from lab_utils.dry_run.chips import BadTopology, Chip
+from lab_utils.dry_run.compile_findings import findings_of, out_of_memory, refused
+from lab_utils.dry_run.findings import Figure, Finding, Kind
+from lab_utils.dry_run.process import ChildFailed, CompilerMissing, Progress
+from lab_utils.dry_run.program import Program
+
+__all__ = [
+    "BadTopology",
+    "ChildFailed",
+    "Compiled",
+    "CompilerMissing",
+    "compile_program",
+    "largest_batch",
+]
+
+_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+_SIZE = r"([\d.]+)([KMGT]?)"
+_OUT_OF_MEMORY = (
+    re.compile(rf"total memory required for [\w ]+ \({_SIZE}\) exceeds available HBM \({_SIZE}\)"),
+    re.compile(rf"Used {_SIZE} of {_SIZE} hbm"),  # of older runtimes
+)
+
+
+@dataclass
+class Compiled:
+    """What the TPU's compiler says of one core's step.
+
+    Attributes:
+        memory: bytes by kind: "arguments" (variables and input), "temporaries", "outputs" (those that
+            are no variable's new value, which takes its old one's place), "code"; "available", what
+            the compiler lets a program use; and "needed" where it does not fit.
+        cost: "flops", "bytes", "peak_flops", "peak_bandwidth", "step_seconds" (the roofline's bound),
+            "examples_per_second" (of a core, at that bound), "bf16_share", "bf16_operand_share",
+            "all_reduce_bytes"; empty where it does not fit or was refused.
+        summary: what the optimised program holds; None where there is none.
+        cached: taken from an earlier dry run.
+    """
+
+    topology: str
+    chip: Chip
+    program: Program
+    memory: dict[str, Figure] = field(default_factory=dict)
+    cost: dict[str, Figure] = field(default_factory=dict)
+    summary: hlo.Summary | None = None
+    findings: list[Finding] = field(default_factory=list)
+    cached: bool = False
+
+    @property
+    def fits(self) -> bool:
+        """Whether the compiler took the program, and it fits in a core's memory."""
+        return bool(self.cost) and "needed" not in self.memory
+
+
+def compile_program(
+    program: Program, topology: str, *, progress: Progress | None = None, cache: bool = True
+) -> Compiled:
+    """Compiles a program for all cores of `topology`.
+
+    Too little memory, or an op that the compiler refuses, is a finding of the result.
+
+    Raises:
+        CompilerMissing: jax or libtpu is not installed here.
+        BadTopology: libtpu does not know the topology, or it has not the program's number of cores.
+        ChildFailed: the compiler's process ended without an answer.
+    """
+    chip, cores = chips.parse(topology)
+    if cores != program.cores:
+        raise BadTopology(
+            f"{topology} has {cores} cores, and the program was lowered for {program.cores}"
+        )
+    answer, cached = _ask(program.hlo, topology, cores, progress, cache)
+    if answer.get("refused") == "topology":
+        raise BadTopology(f"{topology}: {answer['message']}. Accepted: {chips.ACCEPTED}")
+    compiled = Compiled(topology, chip, program, cached=cached)
+    compiled.memory["available"] = Figure(
+        "memory that a program may use", chip.limit, "bytes", Kind.QUOTED, chips.LIBTPU
+    )
+    if answer.get("refused") == "program":
+        _explain_refusal(compiled, answer["message"], progress)
+        return compiled
+    compiled.summary = hlo.summarise(answer["optimised"])
+    _take_figures(compiled, answer)
+    compiled.findings = findings_of(compiled)
+    return compiled
+
+
+def largest_batch(
+    lower: Callable[[int], Program],
+    topology: str,
+    *,
+    upto: int,
+    progress: Progress | None = None,
+) -> int:
+    """The largest batch a core that fits, found by bisection over multiples of 8; 0 if none does.
+
+    Args:
+        lower: gives the program for a batch a core.
+        upto: batches above it are not tried.
+
+    Raises:
+        as compile_program.
+    """
+
+    def fits(eighths: int) -> bool:
+        return compile_program(lower(8 * eighths), topology, progress=progress).fits
+
+    fit, too_large = 0, upto // 8 + 1
+    step = 1
+    while fit + step < too_large:  # doubling first: large batches compile slowly
+        if not fits(fit + step):
+            too_large = fit + step
+            break
+        fit += step
+        step *= 2
+    while too_large - fit > 1:
+        middle = (fit + too_large) // 2
+        fit, too_large = (middle, too_large) if fits(middle) else (fit, middle)
+    return 8 * fit
+
+
+def _ask(
+    program: bytes, topology: str, cores: int, progress: Progress | None, cache: bool
+) -> tuple[dict[str, Any], bool]:
+    """The compiler's answer, and whether it is an earlier one."""
+    name = results.key(program, topology, process.versions())
+    if cache and (kept := results.read(name)) is not None:
+        return kept, True
+    process.require("jax", "libtpu")
+    request = {"topology": topology, "cores": cores}
+    with process.child("compile", request, {"program.hlo": program}, progress=progress) as (
+        answer,
+        files,
+    ):
+        optimised = files / "optimised.txt"
+        if optimised.exists():
+            answer["optimised"] = optimised.read_text(encoding="utf-8")
+    if cache and answer.get("refused") != "topology":
+        results.write(name, answer)
+    return answer, False
+
+
+def _take_figures(compiled: Compiled, answer: dict[str, Any]) -> None:
+    """Memory and cost from the compiler's answer, and the roofline that follows."""
+    memory, summary, chip = answer["memory"], compiled.summary, compiled.chip
+    parts = {
+        "arguments": memory["arguments"],
+        "temporaries": memory["temporaries"],
+        "outputs": memory["outputs"] - memory["alias"],
+        "code": memory["code"],
+    }
+    compiled.memory |= {
+        name: Figure(name, float(size), "bytes", Kind.COMPILER) for name, size in parts.items()
+    }
+    total = sum(parts.values())
+    if total > chip.limit:
+        compiled.memory["needed"] = Figure("memory needed", float(total), "bytes", Kind.COMPILER)
+    # The compiler counts one round of each loop; the rounds after it are counted from the program.
+    flops = answer["cost"]["flops"] + summary.loop_flops
+    bytes_ = answer["cost"]["bytes"] + summary.loop_bytes
+    kind = Kind.DERIVED if summary.loop_bytes else Kind.COMPILER
+    program = compiled.program
+    bound = chips.roofline(
+        flops, bytes_, chip, cores=program.cores, per_core_batch=program.per_core_batch
+    )
+    rate = bound.examples_per_second / program.cores
+    figures = {
+        "flops": Figure("arithmetic a step", flops, "FLOP", kind),
+        "bytes": Figure("memory traffic a step", bytes_, "B", kind),
+        "peak_flops": Figure(
+            "peak of a core, bfloat16", chip.flops_per_core, "FLOP/s", Kind.QUOTED, chip.source
+        ),
+        "peak_bandwidth": Figure(
+            "memory bandwidth of a core", chip.bandwidth_per_core, "B/s", Kind.QUOTED, chip.source
+        ),
+        "step_seconds": Figure("least time a step", bound.seconds, "s", Kind.DERIVED),
+        "examples_per_second": Figure("most examples, a core", rate, "examples/s", Kind.DERIVED),
+        "bf16_share": Figure(
+            "matrix products done in bfloat16", summary.bfloat16_share, "share", Kind.DERIVED
+        ),
+        "bf16_operand_share": Figure(
+            "matrix products with bfloat16 operands",
+            summary.bfloat16_operand_share,
+            "share",
+            Kind.DERIVED,
+        ),
+        "all_reduce_bytes": Figure(
+            "summed over the cores a step", float(summary.collective_bytes), "B", Kind.COMPILER
+        ),
+    }
+    compiled.cost |= figures
+
+
+def _explain_refusal(compiled: Compiled, message: str, progress: Progress | None) -> None:
+    """Out of memory with the largest tensors, or the compiler's own words."""
+    found = next((match for p in _OUT_OF_MEMORY if (match := p.search(message))), None)
+    if found is None:
+        compiled.findings.append(refused(compiled, message))
+        return
+    temporaries = float(found[1]) * _UNITS[found[2]]
+    arguments = float(sum(each.bytes for each in compiled.program.inputs))
+    limit = float(found[3]) * _UNITS[found[4]]
+    compiled.memory |= {
+        "arguments": Figure("arguments, unpadded", arguments, "bytes", Kind.DERIVED),
+        "temporaries": Figure("temporaries", temporaries, "bytes", Kind.COMPILER),
+        "available": Figure("memory that a program may use", limit, "bytes", Kind.COMPILER),
+        "needed": Figure("memory needed", temporaries + arguments, "bytes", Kind.COMPILER),
+    }
+    compiled.findings.append(out_of_memory(compiled, _roomy(compiled, progress), message))
+
+
+def _roomy(compiled: Compiled, progress: Progress | None) -> hlo.Summary | None:
+    """The same program compiled for the chip with the most memory, to see its largest tensors."""
+    cores = compiled.program.cores
+    chips_, spare = divmod(cores, 2)
+    if spare or chips_ & (chips_ - 1) or chips_ < 4:
+        return None
+    sizes = [1, 1, 1]
+    while chips_ > 1:
+        sizes[sizes.index(min(sizes))] *= 2
+        chips_ //= 2
+    topology = "tpu7x:" + "x".join(str(size) for size in sorted(sizes, reverse=True))
+    answer, _ = _ask(compiled.program.hlo, topology, cores, progress, cache=True)
+    return hlo.summarise(answer["optimised"]) if "optimised" in answer else None
