@@ -31,7 +31,7 @@ $(READY): requirements.lock pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --disable-pip-version-check \
 		"$$(sed -n 's/^\(uv==[0-9.]*\).*/\1/p' requirements.lock)"
-	@$(BIN)/uv pip sync --quiet --python $(BIN)/python requirements.lock
+	@$(BIN)/uv pip sync --quiet --compile-bytecode --python $(BIN)/python requirements.lock
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
 	@if [ "$(TF)" = gpu ]; then \
 		$(BIN)/uv pip uninstall --quiet --python $(BIN)/python tensorflow-cpu && \
