@@ -150,6 +150,33 @@ def test_the_feed_is_set_against_the_compiled_step(subject, monkeypatch, least, 
         assert any("fast enough" in item for item in report.not_checked)
 
 
+@pytest.mark.parametrize(("topology", "cores", "batch"), [("v2:2x2", 8, 512), ("v2:4x4", 8, 512)])
+def test_virtual_cores_run_what_this_machine_can_bear(subject, monkeypatch, topology, cores, batch):
+    """145.5 GFLOP a step, on 8 cores, 3 times, are 3.5e12: twice too much for a batch of 1,024."""
+    lowered, ran = [], []
+
+    def lower(cores, mode="train", global_batch=None):
+        lowered.append((cores, global_batch))
+        made_up = made.program()
+        made_up.cores, made_up.per_core_batch = cores, (global_batch or 1024 * cores) // cores
+        return made_up
+
+    def compiled(program, topology, **options):
+        step, (chip, _) = made.train_step(temporaries=1.0), stages.chips.parse(topology)
+        return stages.compile.Compiled(topology, chip, program, step.memory, step.cost)
+
+    def run(program, *, one_core, **options):
+        ran.append((program.cores, program.per_core_batch, one_core.per_core_batch))
+        return stages.virtual.VirtualRun(losses=[[1.0] * program.cores])
+
+    subject.lower = lower
+    monkeypatch.setattr(stages.compile, "compile_program", compiled)
+    monkeypatch.setattr(stages.virtual, "run_program", run)
+    report = dry_run(None, None, topology, stages=["compile", "run"], progress=False)
+    assert ran == [(cores, batch, cores * batch)]
+    assert any(f"{cores} virtual cores ran it with {batch}" in item for item in report.not_checked)
+
+
 def test_stages_that_were_not_asked_for_do_not_run(subject):
     report = dry_run(None, None, stages=["read"], progress=False)
     assert [stage for stage, became in status(report).items() if became == "done"] == ["read"]

@@ -33,7 +33,8 @@ PORT = '''
 
     def estimator():
         config = v1.estimator.tpu.RunConfig(
-            tpu_config=v1.estimator.tpu.TPUConfig(iterations_per_loop=10), save_checkpoints_steps=10
+            model_dir="model", save_checkpoints_steps=10,
+            tpu_config=v1.estimator.tpu.TPUConfig(iterations_per_loop=10),
         )
         return v1.estimator.tpu.TPUEstimator(model_fn, config=config, use_tpu=False, train_batch_size=64)
 

@@ -4,6 +4,8 @@ import textwrap
 import time
 from collections.abc import Callable
 
+import psutil
+
 from lab_utils.dry_run import chips, compile, feed, rules, subjects, units, virtual, where
 from lab_utils.dry_run.batches import InputUnfit
 from lab_utils.dry_run.findings import Figure, Finding, Kind, Stage, StageResult
@@ -16,6 +18,8 @@ from lab_utils.dry_run.trace_findings import trace_findings
 
 # A pod's program is compiled for all its cores; so many of them are run here.
 MOST_VIRTUAL_CORES = 8
+# About a minute on two slow cores: beyond it, the virtual cores run a smaller batch.
+MOST_VIRTUAL_FLOP = 2e12
 
 
 class _Skip(Exception):
@@ -130,32 +134,51 @@ class DryRun:
         return Figure("largest batch a core that fits", float(largest), "examples", Kind.COMPILER)
 
     def _run(self, result: StageResult, say: Callable[[str], None]) -> str:
-        program, cores = self._program("train"), self.report.cores
-        if cores > MOST_VIRTUAL_CORES:
-            cores = MOST_VIRTUAL_CORES
-            program = self._subject.lower(cores, global_batch=program.per_core_batch * cores)
+        program = self._program("train")
+        cores = min(self.report.cores, MOST_VIRTUAL_CORES)
+        batch = self._affordable_batch(program, cores)
+        if (cores, batch) != (program.cores, program.per_core_batch):
             self._not_checked.append(
-                f"All {self.report.cores} cores at once: {cores} were run, each with its own batch."
+                f"A step of {program.cores} cores with {program.per_core_batch} examples each: to spare "
+                f"this machine, {cores} virtual cores ran it with {batch} each."
             )
-        say("one core with the whole batch, to compare")
-        one_core = self._subject.lower(1, global_batch=program.per_core_batch * cores)
+            program = self._subject.lower(cores, global_batch=batch * cores)
+        say("lowering for one core with the whole batch, to compare")
         try:
-            ran = virtual.run_program(
-                program,
-                steps=self._steps,
-                batches=program.read(),
-                one_core=one_core,
-                progress=say,
-            )
+            one_core = self._subject.lower(1, global_batch=batch * cores)
+        except (CannotLower, InputUnfit) as error:
+            one_core = None
+            self._not_checked.append(f"The loss against one core's: {_first_line(error)}.")
+        try:
+            ran = virtual.run_program(program, steps=self._steps, one_core=one_core, progress=say)
         except compile.CompilerMissing as error:
             raise _Skip(f"cannot be checked here: {error}") from error
         result.findings += ran.findings
+        if not ran.losses and not ran.findings:
+            raise _Skip("; ".join(ran.notes))
         losses = [sum(step) / len(step) for step in ran.losses]
         result.figures += [
             Figure(f"mean loss of the cores, step {number}", loss, "", Kind.MEASURED)
             for number, loss in enumerate(losses, 1)
         ]
-        return f"{len(losses)} steps on {cores} virtual cores"
+        return " ".join([f"{len(losses)} steps on {cores} virtual cores.", *ran.notes])
+
+    def _affordable_batch(self, program: Program, cores: int) -> int:
+        """Examples a virtual core that this machine can work through: the port's own batch, or a part of it.
+
+        A step costs about as many FLOP and bytes here as the TPU compiler counts for it.
+        """
+        batch = program.per_core_batch
+        if not self._compiled or not self._compiled.cost:
+            return batch
+        memory = self._compiled.memory
+        flops = self._compiled.cost["flops"].value * cores * self._steps
+        size = (memory["temporaries"].value + memory["arguments"].value) * cores
+        room = psutil.virtual_memory().available / 2
+        part = 1.0
+        while max(flops / MOST_VIRTUAL_FLOP, size / room) * part > 1 and not batch % 16:
+            batch, part = batch // 2, part / 2
+        return batch
 
     def _feed(self, result: StageResult, say: Callable[[str], None]) -> str:
         place = self._subject.feed_where
