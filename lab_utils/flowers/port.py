@@ -1,0 +1,77 @@
+"""The flowers port, handed to the dry run: is it ready for a TPU?
+
+python -m lab_utils.flowers.port --records RECORDS [--topology v5e:2x2] [--html report.html]
+"""
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from lab_utils import runtime
+
+STAGES = "trace,read,compile,run,feed"
+BATCH_PER_CORE = 128  # fills the 128 lanes that a TPU lays the batch along
+
+
+def make_port(records: Path, cores: int) -> tuple:
+    """The estimator as a TPU of `cores` cores would run it, over converted photographs.
+
+    Args:
+        records: folder that `lab_utils.convert` wrote.
+        cores: of the TPU; the global batch is 128 for each.
+
+    Returns:
+        (TPUEstimator, training input_fn, evaluation input_fn).
+
+    Raises:
+        ManifestError: `records` holds no finished conversion.
+    """
+    from lab_utils.flowers.settings import Settings
+    from lab_utils.flowers.task import input_fns, make_estimator
+
+    settings = Settings(
+        train_data_path=f"{records}/train-*",
+        eval_data_path=f"{records}/eval-*",
+        output_dir=str(Path(tempfile.gettempdir()) / "flowers_port"),  # nothing is written there
+        train_batch_size=BATCH_PER_CORE * cores,
+        eval_batch_size=BATCH_PER_CORE * cores,
+        use_bfloat16=True,
+        transpose_input=True,
+    )
+    train_from, evaluate, _, labels = input_fns(settings)
+    return make_estimator(settings, labels), train_from(0), evaluate
+
+
+def main() -> int:
+    """Runs the command line; returns the report's exit status: 0 ready, 1 findings, 2 could not run."""
+    parser = argparse.ArgumentParser(
+        prog="python -m lab_utils.flowers.port",
+        description="Dry-run the flowers port, without a TPU.",
+    )
+    parser.add_argument(
+        "--records", type=Path, required=True, help="folder that lab_utils.convert wrote"
+    )
+    parser.add_argument("--topology", default="v2:2x2", help="default: v2:2x2, eight cores")
+    parser.add_argument("--stages", default=STAGES, help=f"default: {STAGES}; run takes about 4 GB")
+    parser.add_argument("--html", type=Path, help="write the report as a page")
+    arguments = parser.parse_args()
+    runtime.quiet()
+
+    from lab_utils.convert import ManifestError
+    from lab_utils.dry_run import chips, dry_run
+
+    try:
+        estimator, train, evaluate = make_port(arguments.records, chips.cores(arguments.topology))
+    except (ManifestError, ValueError) as error:
+        parser.error(str(error))
+    stages = arguments.stages.split(",")
+    report = dry_run(estimator, train, arguments.topology, eval_input_fn=evaluate, stages=stages)
+    print(report)
+    if arguments.html:
+        report.write_html(arguments.html)
+    return report.exit_status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
