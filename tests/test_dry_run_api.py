@@ -67,7 +67,7 @@ def _input():
 class MadeSubject:
     """A port whose stages do what the test says; by default all goes well and nothing is lowered."""
 
-    traceable = True
+    traceable, most_steps = True, None
     name, feed_where = "a made-up port", "made.py:1, in input_fn"
 
     def trace(self, cores):
@@ -301,5 +301,6 @@ def test_a_step_function_from_end_to_end():
     assert status(report)["compile"] == status(report)["feed"] == "done", str(report)
     assert report.compiled[0].used > 0
     assert np.array_equal(weights.numpy(), np.zeros([8, 3]))
-    alone = dry_run(step, next(iter(dataset)), stages=["feed"], progress=False)
+    alone = dry_run(step, next(iter(dataset)), stages=["run", "feed"], progress=False)
+    assert len(alone.stages[3].figures) == 1, str(alone)  # one batch, so one step
     assert "no input pipeline" in alone.stages[4].detail

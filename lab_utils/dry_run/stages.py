@@ -150,7 +150,8 @@ class DryRun:
             one_core = None
             self._not_checked.append(f"The loss against one core's: {_first_line(error)}.")
         try:
-            ran = virtual.run_program(program, steps=self._steps, one_core=one_core, progress=say)
+            steps = self._subject.most_steps or self._steps
+            ran = virtual.run_program(program, steps=steps, one_core=one_core, progress=say)
         except compile.CompilerMissing as error:
             raise _Skip(f"cannot be checked here: {error}") from error
         result.findings += ran.findings

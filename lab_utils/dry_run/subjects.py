@@ -8,11 +8,15 @@ from typing import Any
 
 from lab_utils.dry_run import _tensorflow, where
 from lab_utils.dry_run.findings import Finding
+from lab_utils.dry_run.lower_estimator import lower_estimator
+from lab_utils.dry_run.lower_function import lower_function, split
+from lab_utils.dry_run.lower_keras import lower_keras
 from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.read import read
 from lab_utils.dry_run.trace import Trace, trace, twin
 
 # isort: split
+import numpy as np
 import tensorflow as tf
 
 HOW = (
@@ -33,6 +37,7 @@ class EstimatorSubject:
     """A TPUEstimator with its input_fn."""
 
     traceable = True
+    most_steps = None
 
     def __init__(
         self,
@@ -74,8 +79,6 @@ class EstimatorSubject:
     def lower(self, cores: int, mode: str = "train", global_batch: int | None = None) -> Program:
         """One step of `mode`, as each of `cores` cores runs it."""
         input_fn = (self.eval_input_fn if mode == "eval" else None) or self.input_fn
-        from lab_utils.dry_run.lower_estimator import lower_estimator
-
         return lower_estimator(
             self.estimator, input_fn, cores=cores, mode=mode, global_batch=global_batch
         )
@@ -96,6 +99,7 @@ class KerasSubject:
     """A compiled Keras model with the dataset that fit is given."""
 
     traceable = False
+    most_steps = None
 
     def __init__(self, model: Any, dataset: Any) -> None:
         if not isinstance(dataset, tf.data.Dataset):
@@ -116,8 +120,6 @@ class KerasSubject:
         dataset = self.dataset
         if global_batch is not None:
             dataset = dataset.unbatch().batch(global_batch, drop_remainder=True)
-        from lab_utils.dry_run.lower_keras import lower_keras
-
         return lower_keras(self.model, dataset, cores=cores, mode=mode)
 
     @contextmanager
@@ -134,6 +136,7 @@ class FunctionSubject:
     def __init__(self, step: Callable, data: Any) -> None:
         self.step = step
         self.dataset = data if isinstance(data, tf.data.Dataset) else None
+        self.most_steps = 1 if self.dataset is None else None
         batch = next(iter(data)) if self.dataset is not None else data
         self.features, self.labels = (
             batch if isinstance(batch, tuple) and len(batch) == 2 else (batch, None)
@@ -149,9 +152,15 @@ class FunctionSubject:
             features, labels = tf.nest.map_structure(
                 lambda tensor: _with_batch(tensor, global_batch), (features, labels)
             )
-        from lab_utils.dry_run.lower_function import lower_function
+        program = lower_function(self.step, features, labels, cores=cores)
+        if self.dataset is not None:
+            program.read = functools.partial(self._read, program.global_batch, cores)
+        return program
 
-        return lower_function(self.step, features, labels, cores=cores)
+    def _read(self, batch: int, cores: int) -> Iterator[list[np.ndarray]]:
+        examples = self.dataset.unbatch().batch(batch, drop_remainder=True)
+        for each in examples.as_numpy_iterator():
+            yield [split(array, cores) for array in tf.nest.flatten(each)]
 
     @contextmanager
     def feed(self, cores: int) -> Iterator[tuple[tf.data.Dataset | None, None]]:
