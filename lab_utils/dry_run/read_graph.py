@@ -124,7 +124,7 @@ class CoreProgram:
 
     def every_op(self) -> list[tf.Operation]:
         """All ops of the core's program, also those that the compiler would drop."""
-        return list(everywhere(self.graph, self._on_device))
+        return list(everywhere(self.graph, self.on_device))
 
     def ops(self, needed_by: list[tf.Operation] = ()) -> list[tf.Operation]:
         """What the compiler keeps: all that its outputs, its stateful ops or `needed_by` need.
@@ -132,14 +132,15 @@ class CoreProgram:
         Ops given to the host by outside compilation, and in a plain graph those outside the core's
         program, are left out.
         """
-        own = [op for op in self.graph.get_operations() if self._on_device(op)]
+        own = [op for op in self.graph.get_operations() if self.on_device(op)]
         outputs = [tensor.op for tensor in getattr(self.graph, "outputs", ())]
         outputs += getattr(self.graph, "control_outputs", ())
         roots = [op for op in own if op.op_def.is_stateful or op.type in _CONTROL_FLOW]
         live = ancestors([*roots, *outputs, *needed_by])
-        return list(everywhere(self.graph, lambda op: op in live and self._on_device(op)))
+        return list(everywhere(self.graph, lambda op: op in live and self.on_device(op)))
 
-    def _on_device(self, op: tf.Operation) -> bool:
+    def on_device(self, op: tf.Operation) -> bool:
+        """Whether the op of `graph` is part of the core's program."""
         if attribute(op, _tensorflow.OUTSIDE_COMPILATION_ATTRIBUTE) is not None:
             return False
         in_function = hasattr(self.graph, "captures")
@@ -159,7 +160,8 @@ class Flow:
     """
 
     def __init__(self, program: CoreProgram, data: Iterable[str] = ()) -> None:
-        self._step, self._op_of_step = program.graph, None
+        self._step, self._on_device = program.graph, program.on_device
+        self._op_of_step: tf.Operation | None = None
         self.variables: dict[str, int] = {}
         self.writers: dict[str, set[tf.Operation]] = {}
         self.writes: dict[str, tf.Operation] = {}
@@ -175,6 +177,8 @@ class Flow:
         """One pass over `graph`: fills `bits` (tensor name -> bits); `branch` are those of its condition."""
         for op in graph.get_operations():
             if graph is self._step:
+                if not self._on_device(op):
+                    continue
                 self._op_of_step = op
             functions = called(op)
             if functions:

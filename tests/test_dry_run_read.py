@@ -1,0 +1,265 @@
+"""Reading a core's program: the op table, the flow of data, and the learner's own lines."""
+
+import functools
+
+import pytest
+
+from lab_utils import estimator as _estimator  # noqa: F401
+
+# isort: split
+import tensorflow as tf
+
+from lab_utils.dry_run import op_table, read_ops, where
+from lab_utils.dry_run.read_graph import DATA, RANDOM, VARIABLE, CoreProgram, Flow, is_random
+
+v1 = tf.compat.v1
+
+# What tensorflow-tpu 2.19.1 did with small functions, on x: float32 [8, 16], i: int32 [8].
+REFUSED = {
+    "AsString": lambda x, i: tf.strings.as_string(x),
+    "StringToHashBucketFast": lambda x, i: tf.strings.to_hash_bucket_fast(
+        tf.strings.as_string(i), 9
+    ),
+    "GatherV2": lambda x, i: tf.gather(["a", "b"], i),
+    "EagerPyFunc": lambda x, i: tf.py_function(lambda y: y, [x], tf.float32),
+    "PyFunc": lambda x, i: tf.numpy_function(lambda y: y, [x], tf.float32),
+    "StringFormat": lambda x, i: tf.print(x),
+    "Print": lambda x, i: v1.Print(x, [x]),
+    "DecodeJpeg": lambda x, i: tf.io.decode_jpeg(tf.strings.as_string(i)[0]),
+    "Cast": lambda x, i: tf.cast(x, tf.complex128),
+    "ResizeBicubic": lambda x, i: tf.image.resize(_images(x), [9, 9], "bicubic"),
+    "CropAndResize": lambda x, i: tf.image.crop_and_resize(_images(x), x[:, :4], i, [2, 2]),
+    "RaggedTensorToTensor": lambda x, i: tf.RaggedTensor.from_row_splits(x, i).to_tensor(),
+    "LogUniformCandidateSampler": lambda x, i: tf.nn.nce_loss(
+        x, x[:, 0], tf.cast(i, tf.int64)[:, None], x, 2, 8
+    ),
+    "EncodeJpeg": lambda x, i: tf.io.encode_jpeg(tf.cast(_images(x)[0], tf.uint8)),
+    "Dilation2D": lambda x, i: tf.nn.dilation2d(
+        _images(x), x[:2, :2, None], [1] * 4, "SAME", "NHWC", [1] * 4
+    ),
+    "FractionalMaxPool": lambda x, i: tf.nn.fractional_max_pool(_images(x), [1, 1.4, 1.4, 1]),
+    "MaxPoolWithArgmax": lambda x, i: tf.nn.max_pool_with_argmax(_images(x), 2, 2, "SAME"),
+    "SegmentSum": lambda x, i: tf.math.segment_sum(x, i),
+}
+LOWERED = {
+    "unique": lambda x, i: tf.unique(i),
+    "where": lambda x, i: tf.where(x > 0),
+    "float64": lambda x, i: tf.cast(x, tf.float64) + 1,
+    "float16": lambda x, i: tf.cast(x, tf.float16) + 1,
+    "int64": lambda x, i: tf.cast(i, tf.int64) + 1,
+    "uint8": lambda x, i: tf.cast(i, tf.uint8),
+    "int16": lambda x, i: tf.cast(i, tf.int16),
+    "range": lambda x, i: tf.range(i[0]),
+    "tile": lambda x, i: tf.tile(x, [1, i[0]]),
+    "one_hot": lambda x, i: tf.one_hot(i, 9),
+    "sequence_mask": lambda x, i: tf.sequence_mask(i),
+    "svd": lambda x, i: tf.linalg.svd(x),
+    "nms": lambda x, i: tf.image.non_max_suppression(x[:, :4], x[:, 0], 3),
+    "resize": lambda x, i: tf.image.resize(_images(x), [9, 9]),
+    "resize_nearest": lambda x, i: tf.image.resize(_images(x), [9, 9], "nearest"),
+    "random_crop": lambda x, i: tf.image.random_crop(x, [4, 4]),
+    "summary_without_writer": lambda x, i: tf.summary.scalar("a", x[0, 0], step=1),
+    "fft": lambda x, i: tf.signal.fft(tf.cast(x, tf.complex64)),
+    "top_k": lambda x, i: tf.nn.top_k(x, 3),
+    "assert": lambda x, i: tf.debugging.assert_greater(x, 0.0),
+    "check_numerics": lambda x, i: tf.debugging.check_numerics(x, "x"),
+    "sparse_to_dense": lambda x, i: v1.sparse_to_dense(i, [9], x[:, 0]),
+    "bincount": lambda x, i: tf.math.bincount(i, minlength=9, maxlength=9),
+    "uniform": lambda x, i: tf.random.uniform([8]),
+    "shuffle": lambda x, i: tf.random.shuffle(x),
+    "while": lambda x, i: tf.while_loop(lambda y: tf.reduce_sum(y) > 0, lambda y: [y - 1], [x]),
+    "tensor_array": lambda x, i: tf.TensorArray(tf.float32, 8).unstack(x).stack(),
+    "embedding_lookup": lambda x, i: tf.nn.embedding_lookup(x, i),
+    "adjust_hue": lambda x, i: tf.image.adjust_hue(tf.reshape(x[:, :15], [8, 5, 3]), 0.1),
+    "adjust_saturation": lambda x, i: tf.image.adjust_saturation(
+        tf.reshape(x[:, :15], [8, 5, 3]), 2
+    ),
+    "lrn": lambda x, i: tf.nn.local_response_normalization(_images(x)),
+    "partition": lambda x, i: tf.dynamic_partition(x, i, 2),
+    "unsorted_segment_sum": lambda x, i: tf.math.unsorted_segment_sum(x, i, 4),
+    "sort": lambda x, i: tf.sort(x),
+    "matrix_power": lambda x, i: tf.linalg.matmul(x, x, transpose_b=True),
+    "eigh": lambda x, i: tf.linalg.eigh(x[:, :8]),
+}
+
+
+def _images(x):
+    return tf.reshape(x, [8, 4, 4, 1])
+
+
+def _graph(function):
+    def build(x, i):
+        function(x, i)
+
+    signature = tf.TensorSpec([8, 16]), tf.TensorSpec([8], tf.int32)
+    return tf.function(build, autograph=False).get_concrete_function(*signature).graph
+
+
+@pytest.mark.parametrize("op", REFUSED)
+def test_op_that_the_tpu_refuses(op):
+    graph = _graph(REFUSED[op])
+    found = list(read_ops.unsupported(graph.get_operations()))
+    assert any(op in finding.message and "XLA_TPU_JIT" in finding.message for finding in found)
+
+
+@pytest.mark.parametrize("name", LOWERED)
+def test_op_that_the_tpu_takes(name):
+    graph = _graph(LOWERED[name])
+    assert list(read_ops.unsupported(CoreProgram(graph).ops())) == []
+
+
+def test_table_says_what_it_was_made_from():
+    assert op_table.made_from().startswith("tensorflow-tpu 2.19.1, 20")
+    assert "string" not in op_table.allowed_types("GatherV2")["Tparams"]
+    assert not op_table.has_op("NoSuchOp")
+
+
+def test_hint_is_the_op_s_own():
+    assert "unsorted_segment_sum" in op_table.instead("SegmentSum")
+    assert op_table.instead("NoSuchOp") is None
+
+
+@pytest.mark.parametrize(
+    ("function", "kind"),
+    [
+        (lambda: tf.random.uniform([2]), True),
+        (lambda: tf.random.normal([2]), True),
+        (lambda: tf.random.stateless_uniform([2], [1, 2]), True),
+        (lambda: tf.random.shuffle([1, 2]), True),
+        (lambda: tf.random.categorical([[1.0]], 2), True),
+        (lambda: tf.random.truncated_normal([2]), True),
+        (lambda: tf.random.gamma([2], 1.0), True),
+        (lambda: tf.raw_ops.UniformQuantize, False),
+        (lambda: tf.tanh(1.0), False),
+    ],
+)
+def test_random_ops_are_known(function, kind):
+    with tf.Graph().as_default() as graph:
+        function()
+    assert any(is_random(op) for op in graph.get_operations()) == kind
+
+
+def _flow(step):
+    """The flow of a step(w, x) that updates the variable w with the data x; and its program."""
+    with tf.Graph().as_default():
+        made = {}
+
+        def variable(name, trainable=True):
+            if name not in made:
+                with tf.init_scope():
+                    made[name] = v1.get_variable(
+                        name, [2], initializer=v1.zeros_initializer(), trainable=trainable
+                    )
+            return made[name]
+
+        def build(x):
+            step(variable, x)
+
+        graph = tf.function(build, autograph=False).get_concrete_function(tf.TensorSpec([2])).graph
+        program = CoreProgram.of(graph)
+        return Flow(program, [graph.inputs[0].name]), program
+
+
+@pytest.mark.parametrize(
+    ("step", "bits"),
+    [
+        (lambda w, x: w.assign_add(x), DATA),
+        (lambda w, x: w.assign_add(tf.cast(tf.shape(x), tf.float32) * tf.ones([2])), 0),
+        (lambda w, x: w.assign_add(v1.tpu.cross_replica_sum(x, [[0, 1]])), 0),
+        (lambda w, x: w.assign_add(v1.tpu.cross_replica_sum(x, [[0], [1]])), DATA),
+        (lambda w, x: w.assign(w * 2.0), VARIABLE),
+        (lambda w, x: w.assign_add(tf.random.normal([2])), RANDOM),
+        (
+            lambda w, x: w.assign_add(tf.cond(x[0] > 0, lambda: 1.0, lambda: 2.0) * tf.ones([2])),
+            DATA,
+        ),
+        (
+            lambda w, x: w.assign_add(
+                tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y + x), [0, tf.zeros([2])])[
+                    1
+                ]
+            ),
+            DATA,
+        ),
+        (lambda w, x: w.assign_add(tf.function(lambda y: y * 2)(x)), DATA),
+        (lambda w, x: w.assign_add(tf.zeros_like(x) + 1), 0),
+    ],
+)
+def test_flow_of_data_to_a_variable(step, bits):
+    flow, _ = _flow(lambda variable, x: step(variable("w"), x))
+    assert flow.variables["w:0"] == bits
+    assert ("w:0" in flow.writes) == bool(bits & DATA)
+
+
+def test_flow_remembers_what_a_variable_was_given_in_an_earlier_step():
+    def step(variable, x):
+        total = variable("total", trainable=False)
+        variable("w").assign_add(total)
+        total.assign_add(x)
+
+    flow, program = _flow(step)
+    assert flow.variables["w:0"] & DATA
+    assert program.trained == {"w:0"}
+
+
+def test_place_of_an_op_is_the_learner_s_line():
+    with tf.Graph().as_default():
+        op = v1.layers.dense(tf.zeros([2, 3]), 4, name="mine").op  # this line
+    place = where.place(op)
+    assert "test_dry_run_read.py:" in place
+    assert "# this line" in place
+    assert place.endswith("(op mine/BiasAdd)")
+
+
+def test_place_of_an_exception_is_the_learner_s_innermost_line():
+    try:
+        with tf.Graph().as_default():
+            tf.matmul(tf.zeros([2, 3]), tf.zeros([2, 3]))  # this line
+    except ValueError as error:
+        assert "# this line" in where.place(error)
+
+
+def test_place_within_a_mapped_function():
+    def refuses(x):
+        return tf.reshape(x, [3, 5])  # this line
+
+    with pytest.raises(ValueError) as caught:
+        tf.data.Dataset.from_tensors(tf.zeros([4])).map(refuses)
+    assert "# this line" in where.place(caught.value)
+
+
+def test_place_of_a_function():
+    def model_fn(features, params):
+        return features
+
+    assert ", in model_fn: `def model_fn(features, params):`" in where.place(model_fn)
+    assert where.place(functools.partial(model_fn, params={})) == where.place(model_fn)
+
+    class Model:
+        def __call__(self, features):
+            return features
+
+    assert "in __call__" in where.place(Model())
+
+
+NOTEBOOK = [
+    "import tensorflow as tf\nfrom lab_utils.dry_run import where",
+    "def model(x):\n    y = x + 1\n    return tf.matmul(y, y)",
+    "with tf.Graph().as_default():\n    op = model(tf.zeros([2, 2])).op\n"
+    "    print(where.place(op))\n"
+    "    try:\n        model(tf.zeros([2, 3]))\n    except ValueError as error:\n"
+    "        print(where.place(error))",
+]
+
+
+def test_place_in_a_notebook_is_the_cell():
+    import nbclient
+    import nbformat
+
+    cells = [nbformat.v4.new_code_cell(source) for source in NOTEBOOK]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
+    printed = "".join(o["text"] for o in cells[2]["outputs"] if o.get("name") == "stdout")
+    op, error = printed.splitlines()
+    assert op == "cell In [2], line 3, in model: `return tf.matmul(y, y)` (op MatMul)"
+    assert error == "cell In [2], line 3, in model: `return tf.matmul(y, y)`"
