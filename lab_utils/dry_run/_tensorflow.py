@@ -20,6 +20,7 @@ from lab_utils import estimator as _estimator  # noqa: F401  (makes tf.compat.v1
 import tensorflow as tf
 from tensorflow.compiler.tf2xla.ops import gen_xla_ops
 from tensorflow.compiler.xla.service import hlo_pb2
+from tensorflow.python.distribute import distribute_lib
 from tensorflow.python.eager import context as eager_context
 from tensorflow.python.tpu import tpu_function, tpu_replication, tpu_system_metadata
 from tensorflow.python.training import monitored_session, session_manager
@@ -330,10 +331,76 @@ def core(cores: int) -> Iterator[None]:
 
 
 @contextmanager
-def number_of_shards(cores: int) -> Iterator[None]:
-    """Within it, CrossShardOptimizer and cross_replica_sum see `cores` cores."""
-    with tpu_function.tpu_shard_context(cores):
+def replicas(cores: int) -> Iterator[None]:
+    """Within it, a function being traced is one of `cores` replicas.
+
+    Sums over the cores that it asks of tf.distribute's replica context, or of
+    tf.compat.v1.tpu.cross_replica_sum, become CrossReplicaSum ops.
+    """
+
+    def all_reduce(self, reduce_op, value, options=None):
+        mean = tf.distribute.ReduceOp.MEAN.name in str(reduce_op).upper()
+        return tf.nest.map_structure(lambda each: sum_over_cores(each, cores if mean else 1), value)
+
+    context = distribute_lib.ReplicaContextBase
+    with (
+        tpu_function.tpu_shard_context(cores),
+        mock.patch.object(distribute_lib.ReplicaContext, "all_reduce", all_reduce),
+        mock.patch.object(context, "num_replicas_in_sync", property(lambda self: cores)),
+    ):
         yield
+
+
+def sum_over_cores(tensor: Any, divisor: int = 1) -> tf.Tensor:
+    """The sum of a tensor over the cores, divided by `divisor`; sparse gradients become dense."""
+    total = v1.tpu.cross_replica_sum(tf.convert_to_tensor(tensor))
+    return total / tf.cast(divisor, total.dtype) if divisor > 1 else total
+
+
+@contextmanager
+def averaged_gradients(optimizer: Any, cores: int) -> Iterator[None]:
+    """Within it, a Keras optimizer (of Keras 2 or 3) applies gradients averaged over the cores.
+
+    So they come out under TPUStrategy, where Keras divides the loss by the number of replicas and
+    the optimizer sums the gradients. The optimizer's own sum is left out here.
+    """
+    kind = type(optimizer)
+    name = "apply" if hasattr(kind, "apply") else "apply_gradients"
+    original = getattr(kind, name)
+
+    def averaged(gradient: Any) -> Any:
+        return None if gradient is None else sum_over_cores(gradient, cores)
+
+    def no_sum(self, reduce_op, value, options=None):
+        return value
+
+    def apply(self, grads, *args, **kwargs):
+        grads = [averaged(each) for each in grads]
+        with mock.patch.object(distribute_lib.ReplicaContext, "all_reduce", no_sum):
+            return original(self, grads, *args, **kwargs)
+
+    def apply_gradients(self, grads_and_vars, *args, **kwargs):
+        pairs = [(averaged(gradient), variable) for gradient, variable in grads_and_vars]
+        with mock.patch.object(distribute_lib.ReplicaContext, "all_reduce", no_sum):
+            return original(self, pairs, *args, **kwargs)
+
+    with mock.patch.object(kind, name, apply if name == "apply" else apply_gradients):
+        yield
+
+
+def captures(concrete: Any) -> list[tuple[Any, Any]]:
+    """What a traced function captures: pairs of the tensor outside and its placeholder inside."""
+    return list(concrete.graph.captures)
+
+
+def variables_of(concrete: Any) -> list[tf.Variable]:
+    """The variables that a traced function uses."""
+    return list(concrete.graph.variables)
+
+
+def side_effects(concrete: Any) -> list[tf.Operation]:
+    """The ops of a traced function that must run though no result needs them."""
+    return list(concrete.graph.control_outputs)
 
 
 def eager() -> Any:
@@ -397,6 +464,8 @@ _NAMES = (
     (gen_xla_ops, "xla_replica_id"),
     (hlo_pb2, "HloModuleProto"),
     (eager_context, "eager_mode"),
+    (distribute_lib.ReplicaContext, "all_reduce"),
+    (distribute_lib.ReplicaContextBase, "num_replicas_in_sync"),
     (tf.Graph, "_get_function"),
     (tf.Graph, "_is_function"),
 )

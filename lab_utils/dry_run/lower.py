@@ -170,13 +170,13 @@ def initial_values(graph: tf.Graph) -> list[Variable]:
 def placeholders(structure: Any, role: str) -> tuple[Any, list[tuple[tf.Tensor, Input]]]:
     """Placeholders for a nest of tf.TensorSpec, as that nest and as a Step's `fed`."""
     fed = []
-    for name, spec in zip(_leaves(role, structure), tf.nest.flatten(structure), strict=True):
+    for name, spec in zip(leaf_names(role, structure), tf.nest.flatten(structure), strict=True):
         tensor = v1.placeholder(spec.dtype, spec.shape, name=re.sub(r"[^\w./-]", "_", name))
-        fed.append((tensor, _input(name, role, tensor)))
+        fed.append((tensor, input_of(name, role, tensor)))
     return tf.nest.pack_sequence_as(structure, [tensor for tensor, _ in fed]), fed
 
 
-def _leaves(prefix: str, structure: Any) -> list[str]:
+def leaf_names(prefix: str, structure: Any) -> list[str]:
     """A name for each leaf of a nest, in tf.nest's order: "feature/image", or the prefix alone."""
     if isinstance(structure, Mapping):
         parts = sorted(structure.items())
@@ -186,7 +186,7 @@ def _leaves(prefix: str, structure: Any) -> list[str]:
         )
     else:
         return [prefix]
-    return [name for key, part in parts for name in _leaves(f"{prefix}/{key}", part)]
+    return [name for key, part in parts for name in leaf_names(f"{prefix}/{key}", part)]
 
 
 def _pruned(graph: Any, operations: Iterable[tf.Operation]) -> Any:
@@ -255,12 +255,13 @@ def _cut_host_work(graph_def: Any, graph: Any) -> list[tuple[tf.Tensor, Input]]:
                         op_type=tensor.op.type,
                         where=place(tensor.op),
                     )
-                crossing[tensor.name] = (tensor, _input(tensor.name, "host", tensor))
+                crossing[tensor.name] = (tensor, input_of(tensor.name, "host", tensor))
     _drop(graph_def, host)
     return list(crossing.values())
 
 
-def _input(name: str, role: str, tensor: Any) -> Input:
+def input_of(name: str, role: str, tensor: Any) -> Input:
+    """The Input of a tensor of a graph."""
     return Input(name, role, tuple(tensor.shape.as_list()), tensor.dtype.as_numpy_dtype.__name__)
 
 

@@ -45,6 +45,7 @@ class Program:
         read: yields global batches from the real input, each a list of arrays [cores, ...] for the
             inputs that are features and labels, in their order.
         where: the learner's own line that the step comes from.
+        one_batch: `read` yields one example batch over and over, as it was given no more.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Program:
     batch_statistics: list[str] = field(default_factory=list)
     read: Callable[[], Iterator[list[np.ndarray]]] | None = None
     where: str = ""
+    one_batch: bool = False
 
     @property
     def global_batch(self) -> int:

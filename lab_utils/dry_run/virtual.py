@@ -166,7 +166,7 @@ def _look_at_batches(program: Program, batches: list[list[np.ndarray]], result: 
                 result.findings.append(finding("TPU404", program.where, which=which, step=step))
                 return
             digests[digest] = name
-        earlier = digests
+        earlier = {} if program.one_batch else digests
 
 
 def _constant(array: np.ndarray) -> bool:

@@ -1,0 +1,68 @@
+"""The second front door: a compiled Keras model (of Keras 2 or 3) and the dataset that fit is given."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from lab_utils.dry_run import _tensorflow
+from lab_utils.dry_run.batches import InputUnfit
+from lab_utils.dry_run.lower_function import lower_step, share, split
+from lab_utils.dry_run.program import Program
+from lab_utils.dry_run.where import place
+
+# isort: split
+import tensorflow as tf
+
+
+def lower_keras(
+    model: Any, dataset: tf.data.Dataset, *, cores: int, mode: str = "train"
+) -> Program:
+    """Lowers the model's train_step (or test_step, with mode "eval") as TPUStrategy would run it.
+
+    The dataset's batch is the global one, which TPUStrategy splits over the cores; the gradients
+    are averaged over them where the optimizer applies them. The loss is the one that Keras shows.
+
+    Raises:
+        InputUnfit: the dataset's shapes are not fixed, or its batch does not divide among the cores.
+        CannotLower: the step cannot be built or lowered.
+    """
+    spec = dataset.element_spec
+    parts = list(spec) if isinstance(spec, tuple) else [spec]
+    try:
+        specs = tf.nest.map_structure(lambda each: share(each, cores), parts)
+    except InputUnfit as error:
+        advice = "batch with drop_remainder=True, and a multiple of the number of cores"
+        raise InputUnfit(f"{error}: {advice}") from error
+
+    def step(*data: Any) -> Any:
+        # Keras takes the batch as fit does: a tuple, or the lone features.
+        results = (model.train_step if mode == "train" else model.test_step)(
+            data if isinstance(spec, tuple) else data[0]
+        )
+        return results.pop("loss", next(iter(results.values()), tf.constant(0.0)))
+
+    def read() -> Iterator[list[np.ndarray]]:
+        with _tensorflow.eager():
+            for batch in dataset.as_numpy_iterator():
+                yield [split(np.asarray(array), cores) for array in tf.nest.flatten(batch)]
+
+    with _tensorflow.averaged_gradients(model.optimizer, cores):
+        program = lower_step(
+            step,
+            specs,
+            ["feature", "label", "label/weight"],
+            name=f"{mode} step of {model.name}",
+            mode=mode,
+            cores=cores,
+            trained=_trainable(model),
+        )
+    program.read, program.where = read, place(type(model)) or model.name
+    return program
+
+
+def _trainable(model: Any) -> list[tf.Variable] | None:
+    """The model's trainable variables; None before it is built, when none are known yet."""
+    found = model.trainable_variables if model.built else []
+    # Keras 3 wraps them.
+    return [each if isinstance(each, tf.Variable) else each.value for each in found] or None
