@@ -22,7 +22,7 @@ class InputUnfit(ValueError):
 
 @dataclass
 class _Pipeline:
-    structure: Any  # nest of tensors (features, labels)
+    structure: Any  # nest of tensors: (features, labels), or (features,)
     initializer: Any
 
     @property
@@ -50,7 +50,7 @@ class Feed:
                 specs = [self._spec(each, axis) for each, axis in self._with_axes(tensors)]
                 structure = tf.nest.pack_sequence_as(pipelines[0].structure, specs)
         self._cores = cores
-        self.features, self.labels = structure
+        self.features, self.labels = structure if len(structure) == 2 else (*structure, None)
 
     def read(self) -> Iterator[list[np.ndarray]]:
         """Calls input_fn anew, and yields a global batch at a time.
@@ -118,4 +118,4 @@ class Feed:
             iterator = v1.data.make_initializable_iterator(data)
             data, initializer = iterator.get_next(), iterator.initializer
         features, labels = data if isinstance(data, tuple) else (data, None)
-        return _Pipeline((features, labels), initializer)
+        return _Pipeline((features,) if labels is None else (features, labels), initializer)

@@ -32,7 +32,9 @@ _RANDOM = re.compile(
     r"|StatefulStandardNormal|StatefulTruncatedNormal|StatefulRandom|StatelessRandom"
     r"|StatelessTruncatedNormal|StatelessMultinomial|StatelessParameterizedTruncatedNormal)"
 )
-_NEEDS_CONSTANT = re.compile(r"compile-time constant|evaluated to concrete values at compile time")
+_NEEDS_CONSTANT = re.compile(
+    r"compile-time constant|evaluated to concrete values at compile time|fixed tensor list size"
+)
 
 
 class CannotLower(Exception):
@@ -333,7 +335,7 @@ def _explained(error: Exception, graph: Any) -> CannotLower:
     """The bridge's error, with the op that it names looked up in the graph that the learner built."""
     text = " ".join(str(getattr(error, "message", error)).split())
     operation = None
-    for name in re.findall(r"\{\{node ([^}]+)\}\}", text):
+    for name in re.findall(r"\{+node ([^}]+)\}", text):
         operation = _tensorflow.find_operation(graph, name)
         if operation is not None:
             break

@@ -1,0 +1,204 @@
+"""Small models for the tests of the dry run: a port as people write them, one trait each."""
+
+from lab_utils import estimator  # noqa: F401  (first: makes tf.compat.v1.estimator)
+
+# isort: split
+import numpy as np
+import tensorflow as tf
+
+v1 = tf.compat.v1
+tpu = v1.estimator.tpu
+RNG = np.random.RandomState(0)
+IMAGES = RNG.rand(256, 8, 8, 3).astype("float32")
+ROWS = RNG.rand(256, 6).astype("float32")
+WORDS = RNG.randint(0, 50, (256, 7)).astype("int32")
+CLASSES = RNG.randint(0, 3, 256).astype("int32")
+
+
+def make(model_fn, *, batch=64, params=None, config=None, **arguments):
+    """A TPUEstimator around `model_fn`, as a learner hands it over: with use_tpu=False."""
+    config = config or tpu.RunConfig(
+        model_dir="unused_model_dir", tpu_config=tpu.TPUConfig(iterations_per_loop=10)
+    )
+    defaults = {"use_tpu": False, "eval_batch_size": batch, "predict_batch_size": batch}
+    return tpu.TPUEstimator(
+        model_fn,
+        config=config,
+        params=params or {},
+        train_batch_size=batch,
+        **defaults | arguments,
+    )
+
+
+def reader(data):
+    """An input_fn over arrays."""
+
+    def input_fn(params):
+        dataset = tf.data.Dataset.from_tensor_slices(data).shuffle(256, seed=1).repeat()
+        return dataset.batch(params["batch_size"], drop_remainder=True)
+
+    return input_fn
+
+
+def train_spec(mode, loss, params, optimizer=None, **more):
+    """The spec of a training step with CrossShardOptimizer."""
+    optimizer = optimizer or v1.train.AdamOptimizer(0.01)
+    if params["use_tpu"] and params.get("cross_shard", True):
+        optimizer = v1.tpu.CrossShardOptimizer(optimizer)
+    updates = v1.get_collection(v1.GraphKeys.UPDATE_OPS)
+    with tf.control_dependencies(updates):
+        step = optimizer.minimize(loss, v1.train.get_global_step())
+    return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=step, **more)
+
+
+def classify(logits, labels):
+    """The mean loss of a classifier."""
+    return tf.reduce_mean(
+        tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+    )
+
+
+def dense(features, labels, mode, params):
+    """A plain network, with all three modes."""
+    hidden = v1.layers.dense(features, 16, activation=tf.nn.relu)
+    logits = v1.layers.dense(hidden, 3)
+    if mode == "infer":
+        return tpu.TPUEstimatorSpec(mode, predictions={"class": tf.argmax(logits, 1)})
+    loss = classify(logits, labels)
+    if mode == "eval":
+        metrics = (lambda y, z: {"a": v1.metrics.accuracy(y, tf.argmax(z, 1))}, [labels, logits])
+        return tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=metrics)
+    return train_spec(mode, loss, params)
+
+
+def batch_norm(features, labels, mode, params):
+    """Convolutions with fused batch normalisation and its update ops."""
+    x = v1.layers.conv2d(features, 8, 3)
+    x = v1.layers.batch_normalization(x, training=mode == "train", fused=True)
+    return train_spec(mode, classify(v1.layers.dense(v1.layers.flatten(x), 3), labels), params)
+
+
+def dropout(features, labels, mode, params):
+    """Random numbers on the device."""
+    x = v1.layers.dropout(v1.layers.dense(features, 16), 0.5, training=True)
+    return train_spec(mode, classify(v1.layers.dense(x, 3), labels), params)
+
+
+def keras_layers(features, labels, mode, params):
+    """tf.keras layers inside model_fn."""
+    model = tf.keras.Sequential(
+        [tf.keras.layers.Conv2D(4, 3), tf.keras.layers.Flatten(), tf.keras.layers.Dense(3)]
+    )
+    return train_spec(mode, classify(model(features, training=True), labels), params)
+
+
+def recurrent(features, labels, mode, params):
+    """Embedding and LSTM: gathers, loops and their gradients."""
+    table = v1.get_variable("table", [50, 8])
+    words = tf.nn.embedding_lookup(table, features["words"])
+    cell = v1.nn.rnn_cell.LSTMCell(8)
+    _, state = v1.nn.dynamic_rnn(cell, words, dtype=tf.float32)
+    return train_spec(mode, classify(v1.layers.dense(state.h, 3), labels), params)
+
+
+def keras_recurrent(features, labels, mode, params):
+    """The same with Keras layers."""
+    x = tf.keras.layers.Embedding(50, 8)(features["words"])
+    x = tf.keras.layers.LSTM(8)(x)
+    return train_spec(mode, classify(v1.layers.dense(x, 3), labels), params)
+
+
+def clipped(features, labels, mode, params):
+    """Clipped gradients and a learning-rate schedule; labels of one column in a dict."""
+    loss = classify(v1.layers.dense(features, 3), labels["class"])
+    step = v1.train.get_global_step()
+    rate = v1.train.exponential_decay(0.1, step, 100, 0.9)
+    optimizer = v1.train.MomentumOptimizer(rate, 0.9)
+    if params["use_tpu"]:
+        optimizer = v1.tpu.CrossShardOptimizer(optimizer)
+    gradients, variables = zip(*optimizer.compute_gradients(loss), strict=True)
+    gradients, _ = tf.clip_by_global_norm(gradients, 1.0)
+    pairs = list(zip(gradients, variables, strict=True))
+    return tpu.TPUEstimatorSpec(
+        mode, loss=loss, train_op=optimizer.apply_gradients(pairs, global_step=step)
+    )
+
+
+def two_optimizers(features, labels, mode, params):
+    """One optimizer for the body, one for the head."""
+    with v1.variable_scope("body"):
+        x = v1.layers.dense(features, 8)
+    with v1.variable_scope("head"):
+        loss = classify(v1.layers.dense(x, 3), labels)
+    first = v1.tpu.CrossShardOptimizer(v1.train.GradientDescentOptimizer(0.1))
+    second = v1.tpu.CrossShardOptimizer(v1.train.AdagradOptimizer(0.1))
+    step = v1.train.get_global_step()
+    train_op = tf.group(
+        first.minimize(loss, var_list=v1.trainable_variables("body")),
+        second.minimize(loss, step, var_list=v1.trainable_variables("head")),
+    )
+    return v1.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+
+def bfloat16(features, labels, mode, params):
+    """The bfloat16 scope around the body."""
+    with v1.tpu.bfloat16_scope():
+        x = v1.layers.dense(tf.cast(features, tf.bfloat16), 16, activation=tf.nn.relu)
+        logits = v1.layers.dense(x, 3)
+    return train_spec(mode, classify(tf.cast(logits, tf.float32), labels), params)
+
+
+def no_labels(features, labels, mode, params):
+    """An autoencoder of a lone tensor, with a host_call and a scaffold_fn."""
+    decoded = v1.layers.dense(v1.layers.dense(features, 3), 6)
+    loss = tf.reduce_mean(tf.math.squared_difference(decoded, features))
+    return train_spec(
+        mode,
+        loss,
+        params,
+        host_call=(lambda loss: tf.print(loss), [tf.reshape(loss, [1])]),
+        scaffold_fn=lambda: v1.train.Scaffold(),
+    )
+
+
+def control_flow(features, labels, mode, params):
+    """tf.cond, tf.while_loop with a gradient, tf.map_fn."""
+    x = v1.layers.dense(features, 8)
+    x = tf.cond(tf.reduce_mean(x) > 0, lambda: x * 2, lambda: x - 1)
+    body = lambda i, y: (i + 1, tf.tanh(y))  # noqa: E731
+    x = tf.while_loop(lambda i, y: i < 3, body, (0, x), maximum_iterations=3)[1]
+    x = tf.map_fn(lambda row: row * 2.0, x)
+    return train_spec(mode, classify(v1.layers.dense(x, 3), labels), params)
+
+
+def cross_replica_norm(features, labels, mode, params):
+    """Batch statistics summed over the cores, and the core's own number."""
+    mean = v1.tpu.cross_replica_sum(tf.reduce_mean(features, 0)) / 8
+    core = tf.cast(tf.distribute.get_replica_context().replica_id_in_sync_group, tf.float32)
+    x = v1.layers.dense(features - mean + 0 * core, 8)
+    return train_spec(mode, classify(v1.layers.dense(x, 3), labels), params)
+
+
+def host_work(features, labels, mode, params):
+    """Outside compilation whose result comes back to the core."""
+    noise = v1.tpu.outside_compilation(
+        lambda x: tf.cast(tf.strings.length(tf.as_string(x)), tf.float32), features
+    )
+    return train_spec(mode, classify(v1.layers.dense(features + noise, 3), labels), params)
+
+
+MODELS = {
+    "dense": (dense, (ROWS, CLASSES)),
+    "batch_norm": (batch_norm, (IMAGES, CLASSES)),
+    "dropout": (dropout, (ROWS, CLASSES)),
+    "keras_layers": (keras_layers, (IMAGES, CLASSES)),
+    "recurrent": (recurrent, ({"words": WORDS}, CLASSES)),
+    "keras_recurrent": (keras_recurrent, ({"words": WORDS, "more": (ROWS, ROWS)}, CLASSES)),
+    "clipped": (clipped, (ROWS, {"class": CLASSES})),
+    "two_optimizers": (two_optimizers, (ROWS, CLASSES)),
+    "bfloat16": (bfloat16, (ROWS, CLASSES)),
+    "no_labels": (no_labels, ROWS),
+    "control_flow": (control_flow, (ROWS, CLASSES)),
+    "cross_replica_norm": (cross_replica_norm, (ROWS, CLASSES)),
+    "host_work": (host_work, (ROWS, CLASSES)),
+}
