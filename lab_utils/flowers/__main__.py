@@ -9,6 +9,7 @@ on where it was: what is converted stays converted, and training continues from 
 import argparse
 import hashlib
 import json
+import re
 import subprocess
 import sys
 import time
@@ -62,7 +63,8 @@ def main() -> int:
     arguments, training = parser.parse_known_args()
 
     start = time.monotonic()
-    name = Path(arguments.data).resolve().name if arguments.data != "bundled" else "bundled"
+    name = "bundled" if arguments.data == "bundled" else Path(arguments.data).resolve().name
+    name = re.sub(r"[^\w.-]+", "_", name)  # part of globs later on
     try:
         photos, credit = _photographs(arguments.data, arguments.output_dir / name)
     except datasets.DatasetError as error:
@@ -116,4 +118,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit("flowers: interrupted; the same command goes on where it was.")

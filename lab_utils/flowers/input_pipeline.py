@@ -50,8 +50,9 @@ def make_input_fn(
       features["weight"]: float32 [B]; 1 for a real image, 0 for padding (evaluation alone pads).
       labels: int32 [B], from 0; the records count from 1, 0 being background.
 
-    Training repeats for ever, shuffled. Evaluation yields every image exactly once, in a fixed order,
-    and then padding for ever: ask for `ceil(examples / batch)` steps and each image counts once.
+    Training repeats for ever, shuffled; the same seed gives the same batches. Evaluation yields every image
+    exactly once, in a fixed order, and then padding for ever: ask for `ceil(examples / batch)` steps and each
+    image counts once.
 
     Args:
         pattern: glob of TFRecord files, local or gs://.
@@ -92,18 +93,16 @@ def make_input_fn(
             lambda path: tf.data.TFRecordDataset(path, buffer_size=READ_BUFFER),
             cycle_length=PARALLEL_FILES,
             num_parallel_calls=min(PARALLEL_FILES, len(files)),
-            deterministic=not training,
+            deterministic=True,  # hosts count the same records, or their shares would overlap
         )
         # By record, not by file: hosts get equal shares however few files there are.
         records = records.shard(hosts, host)
         fits = examples // hosts * side * side * 3 <= CACHE_LIMIT
         if training and not fits:  # shuffle what is small: encoded images
             records = records.shuffle(1024, seed=seed).repeat()
-        images = records.map(parse, num_parallel_calls=tf.data.AUTOTUNE, deterministic=not training)
-        if fits:
-            images = images.cache()
+        images = records.map(parse, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
         if training and fits:
-            images = images.shuffle(1024, seed=seed).repeat()
+            images = images.cache().shuffle(1024, seed=seed).repeat()
         if not training:
             images = images.concatenate(_padding(side).repeat())
         batches = images.batch(params["batch_size"], drop_remainder=True)

@@ -47,11 +47,13 @@ def inference(images: tf.Tensor, *, classes: int, training: bool) -> tf.Tensor:
     return tf.cast(v1.layers.dense(x, classes), tf.float32)
 
 
-def _logits(images: tf.Tensor, params: dict[str, Any], training: bool) -> tf.Tensor:
+def _logits(images: tf.Tensor, params: dict[str, Any], mode: str) -> tf.Tensor:
     """uint8 images as `input_pipeline` gives them -> logits."""
+    training = mode == v1.estimator.ModeKeys.TRAIN
     if params.get("transpose_input"):
         images = tf.transpose(images, [3, 0, 1, 2])
-    bfloat16 = params.get("use_bfloat16", False)
+    serving = mode == v1.estimator.ModeKeys.PREDICT and not params["use_tpu"]
+    bfloat16 = params.get("use_bfloat16") and not serving
     images = tf.cast(images, tf.bfloat16 if bfloat16 else tf.float32) / 127.5 - 1.0
     if training:
         step = tf.cast(v1.train.get_or_create_global_step(), tf.int32)
@@ -127,7 +129,7 @@ def model_fn(features: dict[str, tf.Tensor], labels: tf.Tensor, mode: str, param
         A TPUEstimatorSpec.
     """
     training = mode == v1.estimator.ModeKeys.TRAIN
-    logits = _logits(features["image"], params, training)
+    logits = _logits(features["image"], params, mode)
 
     if mode == v1.estimator.ModeKeys.PREDICT:
         predictions = {

@@ -1,10 +1,10 @@
 """Train, evaluate and export the flowers model: `python -m lab_utils.flowers.task --help`."""
 
-import contextlib
 import fnmatch
 import json
 import os
 import sys
+from collections.abc import Callable
 
 from lab_utils import runtime
 from lab_utils.convert import ManifestError, read_manifest
@@ -77,43 +77,50 @@ def make_estimator(settings: Settings, labels: list[str]):
 
 
 def input_fns(settings: Settings) -> tuple:
-    """Returns (training input_fn, evaluation input_fn, evaluation steps, labels)."""
+    """Returns (training input_fn from a step on, evaluation input_fn, evaluation steps, labels).
+
+    The first is a function of the step. Each call of TPUEstimator.train starts the input anew: with one seed
+    for all, every stretch of steps would see the same first images, and never the rest of a large set.
+    """
     from lab_utils.flowers.input_pipeline import make_input_fn
 
     labels, train_examples = _examples(settings.train_data_path)
     _, eval_examples = _examples(settings.eval_data_path)
     common = {"image_size": settings.image_size, "transpose": settings.transpose_input}
-    train = make_input_fn(
-        settings.train_data_path,
-        training=True,
-        examples=train_examples,
-        seed=settings.seed,
-        **common,
-    )
+
+    def train_from(step: int) -> Callable:
+        return make_input_fn(
+            settings.train_data_path,
+            training=True,
+            examples=train_examples,
+            seed=settings.seed + step,
+            **common,
+        )
+
     evaluate = make_input_fn(
         settings.eval_data_path, training=False, examples=eval_examples, **common
     )
-    return train, evaluate, -(-eval_examples // settings.eval_batch_size), labels
+    return train_from, evaluate, -(-eval_examples // settings.eval_batch_size), labels
 
 
 def _history(path: str) -> list[dict]:
-    """The evaluations so far; a line that a crash cut short is left out, and made again."""
+    """The evaluations so far."""
     import tensorflow as tf
 
-    records = []
-    if tf.io.gfile.exists(path):
-        with tf.io.gfile.GFile(path) as file:
-            for line in file:
-                with contextlib.suppress(json.JSONDecodeError):
-                    records.append(json.loads(line))
-    return records
+    if not tf.io.gfile.exists(path):
+        return []
+    with tf.io.gfile.GFile(path) as file:
+        return [json.loads(line) for line in file]
 
 
-def _write(path: str, text: str, mode: str = "w") -> None:
+def _write(path: str, text: str) -> None:
+    """Writes a file that is never half there: a reader finds the old text or the new."""
     import tensorflow as tf
 
-    with tf.io.gfile.GFile(path, mode) as file:
+    partial = path + ".partial"
+    with tf.io.gfile.GFile(partial, "w") as file:
         file.write(text)
+    tf.io.gfile.rename(partial, path, overwrite=True)
 
 
 def _evaluate(estimator, input_fn, steps: int) -> dict:
@@ -143,12 +150,13 @@ def run(settings: Settings) -> dict:
     """
     from lab_utils.flowers import checkpoints, progress, serving
 
-    train, evaluate, eval_steps, labels = input_fns(settings)
+    train_from, evaluate, eval_steps, labels = input_fns(settings)
     estimator = make_estimator(settings, labels)
     history_path = os.path.join(settings.output_dir, "history.jsonl")
-    history = _history(history_path)
 
     step = checkpoints.resume_point(settings.output_dir)
+    # Evaluations of checkpoints that are lost do not count: those steps are taken again.
+    history = [record for record in _history(history_path) if record["step"] <= step]
     if step:
         print(f"Going on from step {step} of {settings.train_steps}.")
     with progress.bar(step, settings.train_steps, settings.train_batch_size) as hook:
@@ -156,23 +164,21 @@ def run(settings: Settings) -> dict:
             if step and step not in {record["step"] for record in history}:
                 record = _evaluate(estimator, evaluate, eval_steps)
                 history.append(record)
-                _write(history_path, json.dumps(record) + "\n", "a")
+                _write(history_path, "".join(json.dumps(record) + "\n" for record in history))
                 hook.say(
                     f"step {step}: accuracy {record['accuracy']:.3f} on {record['images']} images"
                 )
             if step >= settings.train_steps:
                 break
-            step = min(
-                step - step % settings.eval_steps_between + settings.eval_steps_between,
-                settings.train_steps,
-            )
-            estimator.train(train, hooks=[hook], max_steps=step)
+            start, between = step, settings.eval_steps_between
+            step = min(start - start % between + between, settings.train_steps)
+            estimator.train(train_from(start), hooks=[hook], max_steps=step)
 
     labels_file = os.path.join(settings.output_dir, "labels.txt")
     _write(labels_file, "\n".join(labels) + "\n")
     saved_model = estimator.export_saved_model(
         os.path.join(settings.output_dir, "export"),
-        serving.make_serving_input_fn(settings.image_size),
+        serving.make_serving_input_fn(settings.image_size, settings.transpose_input),
         assets_extra={"labels.txt": labels_file},
     )
     last = max(history, key=lambda record: record["step"])
@@ -190,6 +196,12 @@ def main(arguments: list[str] | None = None) -> int:
     except (ManifestError, FileNotFoundError, RuntimeError) as error:
         print(f"task: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print(
+            "\ntask: interrupted; the same command goes on from the last checkpoint.",
+            file=sys.stderr,
+        )
+        return 130
     print(
         f"Accuracy {result['accuracy']:.3f} on {result['images']} held-out images (measured here)."
     )

@@ -1,0 +1,68 @@
+"""What several tests share, made once in a run: a few small pictures, converted and trained on."""
+
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from lab_utils import datasets
+from lab_utils.convert import Manifest, convert
+
+CLASSES = ("daisy", "roses", "tulips")
+EACH = 9  # pictures of a class; one of them is a PNG
+
+
+@pytest.fixture(scope="session")
+def tiny_photos(tmp_path_factory) -> Path:
+    """A folder of 27 small pictures in class sub-folders, as somebody's own photographs would be."""
+    folder = tmp_path_factory.mktemp("tiny photos")
+    for name in CLASSES:
+        (folder / name).mkdir()
+        for index, source in enumerate(sorted((datasets.bundled().folder / name).iterdir())[:EACH]):
+            with Image.open(source) as image:
+                image.thumbnail((48, 48))
+                image.save(folder / name / f"{name} {index}.{'jpg' if index else 'png'}")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_csv(tiny_photos, tmp_path_factory) -> datasets.Photos:
+    """The split of `tiny_photos`: 15 pictures to train on, 12 to evaluate."""
+    return datasets.from_folder(tiny_photos, tmp_path_factory.mktemp("csv"), eval_fraction=0.4)
+
+
+@pytest.fixture(scope="session")
+def tiny_records(tiny_csv, tmp_path_factory) -> Manifest:
+    """`tiny_csv` as TFRecords, in three shards and two."""
+    return convert(
+        tiny_csv.train_csv,
+        tiny_csv.eval_csv,
+        tiny_csv.labels_file,
+        tmp_path_factory.mktemp("records"),
+        train_shards=3,
+        eval_shards=2,
+    )
+
+
+@pytest.fixture(scope="session")
+def run_flags(tiny_records) -> list[str]:
+    """Flags of a training run of seconds, all but --output_dir."""
+    flags = {
+        "train_data_path": f"{tiny_records.folder}/train-*",
+        "eval_data_path": f"{tiny_records.folder}/eval-*",
+        "train_steps": 12,
+        "train_batch_size": 4,
+        "eval_batch_size": 5,
+        "eval_steps_between": 4,
+        "image_size": 32,
+    }
+    return [f"--{name}={value}" for name, value in flags.items()]
+
+
+@pytest.fixture(scope="session")
+def finished_run(run_flags, tmp_path_factory) -> tuple[Path, dict]:
+    """A run that reached its last step: its output_dir (copy it before changing it) and its result."""
+    from lab_utils.flowers import settings, task
+
+    output_dir = tmp_path_factory.mktemp("run")
+    return output_dir, task.run(settings.parse([*run_flags, f"--output_dir={output_dir}"]))

@@ -1,0 +1,172 @@
+"""The input pipeline: what a batch looks like, and that no image is lost, doubled or augmented."""
+
+import glob
+from collections import Counter
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from lab_utils import estimator  # noqa: F401  (before tf.keras is touched)
+
+# isort: split
+import tensorflow as tf
+
+from lab_utils.flowers import input_pipeline
+from lab_utils.flowers.input_pipeline import decode_image, make_input_fn, train_size
+
+SIZE = 32
+FEATURES = {
+    "image/encoded": tf.io.FixedLenFeature([], tf.string),
+    "image/class/label": tf.io.FixedLenFeature([], tf.int64),
+}
+
+
+def context(host: int, hosts: int) -> SimpleNamespace:
+    """What TPUEstimator puts in params["context"]: (device, host, hosts, replicas)."""
+    return SimpleNamespace(current_input_fn_deployment=lambda: (None, host, hosts, 8))
+
+
+@pytest.fixture(scope="module")
+def reader(tiny_records):
+    """Makes the dataset of a split, `batch` images at a time."""
+
+    def read(split: str, batch: int, *, deployment=None, **options) -> tf.data.Dataset:
+        options = {
+            "training": split == "train",
+            "image_size": SIZE,
+            "examples": tiny_records.splits[split].examples,
+        } | options
+        params = {"batch_size": batch} | ({"context": deployment} if deployment else {})
+        return make_input_fn(f"{tiny_records.folder}/{split}-*", **options)(params)
+
+    return read
+
+
+def stored(tiny_records, split: str, size: int) -> Counter:
+    """(decoded image, label) of every record, read without the pipeline."""
+    found = Counter()
+    files = sorted(glob.glob(f"{tiny_records.folder}/{split}-*"))
+    for record in tf.data.TFRecordDataset(files).as_numpy_iterator():
+        example = tf.io.parse_single_example(record, FEATURES)
+        image = decode_image(example["image/encoded"], size).numpy().tobytes()
+        found[image, int(example["image/class/label"]) - 1] += 1
+    return found
+
+
+def seen(batches) -> list[tuple[bytes, int]]:
+    """(image, label) of the images of weight 1, in order."""
+    return [
+        (image.tobytes(), int(label))
+        for features, labels in batches
+        for image, label, weight in zip(
+            *(np.asarray(part) for part in (features["image"], labels, features["weight"])),
+            strict=True,
+        )
+        if weight == 1
+    ]
+
+
+@pytest.mark.parametrize("split", ["train", "eval"])
+@pytest.mark.parametrize("transpose", [False, True])
+def test_batches_have_static_shapes(reader, split, transpose):
+    features, labels = reader(split, 6, transpose=transpose).element_spec
+    side = train_size(SIZE) if split == "train" else SIZE
+    shape = [side, side, 3, 6] if transpose else [6, side, side, 3]
+    assert features["image"] == tf.TensorSpec(shape, tf.uint8)
+    assert features["weight"] == tf.TensorSpec([6], tf.float32)
+    assert labels == tf.TensorSpec([6], tf.int32)
+
+
+def test_transposing_puts_the_batch_last(reader):
+    plain = next(iter(reader("eval", 6)))[0]["image"]
+    transposed = next(iter(reader("eval", 6, transpose=True)))[0]["image"]
+    np.testing.assert_array_equal(np.moveaxis(transposed, -1, 0), plain)
+
+
+@pytest.mark.parametrize("batch", [1, 5, 8, 12, 20])
+def test_evaluation_gives_every_image_once_and_then_padding(reader, tiny_records, batch):
+    examples = tiny_records.splits["eval"].examples
+    steps = -(-examples // batch)
+    batches = list(reader("eval", batch).take(steps + 2))
+    assert len(batches) == steps + 2
+    weights = np.concatenate([features["weight"] for features, _ in batches])
+    np.testing.assert_array_equal(weights, np.arange(len(weights)) < examples)
+    assert Counter(seen(batches[:steps])) == stored(tiny_records, "eval", SIZE)
+
+
+@pytest.mark.parametrize("cache_limit", [input_pipeline.CACHE_LIMIT, 0])
+def test_training_repeats_and_shuffles(reader, tiny_records, monkeypatch, cache_limit):
+    monkeypatch.setattr(input_pipeline, "CACHE_LIMIT", cache_limit)
+    images = stored(tiny_records, "train", train_size(SIZE))
+    order = seen(reader("train", 5).take(6))  # twice the 15 images
+    first, second = order[:15], order[15:]
+    assert Counter(first) == Counter(second) == images
+    assert first != second
+    assert first != list(images)
+
+
+@pytest.mark.parametrize("cache_limit", [input_pipeline.CACHE_LIMIT, 0])
+def test_a_seed_fixes_the_order(reader, monkeypatch, cache_limit):
+    monkeypatch.setattr(input_pipeline, "CACHE_LIMIT", cache_limit)
+    one, again, other = (seen(reader("train", 5, seed=seed).take(4)) for seed in (1, 1, 2))
+    assert one == again
+    assert one != other
+
+
+@pytest.mark.parametrize(("limit_in_images", "kept"), [(15, True), (14, False)])
+def test_decoded_images_are_kept_where_they_fit(reader, monkeypatch, limit_in_images, kept):
+    decoded = []
+
+    def count(image):
+        decoded.append(image)
+        return image
+
+    def counting(encoded, size):
+        image = tf.numpy_function(count, [decode_image(encoded, size)], tf.uint8)
+        return tf.ensure_shape(image, [size, size, 3])
+
+    monkeypatch.setattr(input_pipeline, "decode_image", counting)
+    monkeypatch.setattr(input_pipeline, "CACHE_LIMIT", limit_in_images * train_size(SIZE) ** 2 * 3)
+    batches = iter(reader("train", 5))
+    for _ in range(9):  # three times through 15 images
+        next(batches)
+    assert (len(decoded) == 15) is kept
+
+
+@pytest.mark.parametrize("hosts", [2, 3, 5])
+def test_evaluation_gives_each_image_to_one_host(reader, tiny_records, hosts):
+    per_host = 4
+    steps = -(-tiny_records.splits["eval"].examples // (per_host * hosts))
+    shares = [
+        seen(reader("eval", per_host, deployment=context(host, hosts)).take(steps))
+        for host in range(hosts)
+    ]
+    assert sum(map(Counter, shares), Counter()) == stored(tiny_records, "eval", SIZE)
+    assert max(map(len, shares)) - min(map(len, shares)) <= 1
+
+
+@pytest.mark.parametrize("cache_limit", [input_pipeline.CACHE_LIMIT, 0])
+def test_training_gives_each_image_to_one_host(reader, tiny_records, monkeypatch, cache_limit):
+    monkeypatch.setattr(input_pipeline, "CACHE_LIMIT", cache_limit)
+    shares = [
+        Counter(seen(reader("train", 5, deployment=context(host, 3)).take(1))) for host in range(3)
+    ]
+    assert sum(shares, Counter()) == stored(tiny_records, "train", train_size(SIZE))
+
+
+def test_missing_files_are_named():
+    input_fn = make_input_fn("nowhere/train-*", training=True, image_size=SIZE, examples=1)
+    with pytest.raises(FileNotFoundError, match=r"nowhere/train-\*.*run the conversion"):
+        input_fn({"batch_size": 2})
+
+
+def test_decoding_squeezes_the_whole_image_whatever_its_kind():
+    halves = np.zeros([40, 80, 3], np.uint8)
+    halves[:, 40:] = (0, 0, 255)
+    for encoded in (tf.io.encode_png(halves), tf.io.encode_jpeg(halves, quality=95)):
+        image = decode_image(encoded, SIZE).numpy()
+        assert image.shape == (SIZE, SIZE, 3)
+        np.testing.assert_allclose(image[:, : SIZE // 2 - 1], 0, atol=12)
+        blue = np.broadcast_to([0, 0, 255], [SIZE, SIZE // 2 - 1, 3])
+        np.testing.assert_allclose(image[:, SIZE // 2 + 1 :], blue, atol=12)
