@@ -10,14 +10,31 @@ from tqdm import tqdm
 _TICK_SECONDS = 0.5
 
 
+class _CellLine:
+    """A file of one line within a notebook cell's output: each write replaces what it shows."""
+
+    def __init__(self) -> None:
+        from IPython.display import display
+
+        self._handle = display({"text/plain": ""}, raw=True, display_id=True)
+
+    def write(self, text: str) -> None:
+        self._handle.update({"text/plain": text.strip()}, raw=True)
+
+    def flush(self) -> None:
+        """Nothing waits to be written."""
+
+
 class Progress:
     """A progress bar over the stages; it shows itself on a terminal or in a notebook only."""
 
     def __init__(self, stages: int, shown: bool = True) -> None:
-        watched = sys.stderr.isatty() or "ipykernel" in sys.modules
+        notebook = "ipykernel" in sys.modules
+        shown = shown and (notebook or sys.stderr.isatty())
         self._bar = tqdm(
             total=stages,
-            disable=not (shown and watched),
+            disable=not shown,
+            file=_CellLine() if shown and notebook else sys.stderr,
             leave=False,
             bar_format="{desc} {bar:16} {n_fmt} of {total_fmt} stages done, {elapsed}{postfix}",
         )

@@ -75,7 +75,7 @@ class CompiledStep:
         return "memory" if self.memory_seconds >= self.arithmetic_seconds else "arithmetic"
 
 
-@dataclass
+@dataclass(repr=False)
 class Report:
     """The outcome of a dry run; shows itself in a terminal (`print`) and in a notebook.
 
@@ -220,6 +220,9 @@ class Report:
         from lab_utils.dry_run import html
 
         Path(path).write_text(html.page(self), encoding="utf-8")
+
+    def __repr__(self) -> str:
+        return f"<Report on {self.subject}: {self.verdict_sentence}>"
 
     def __str__(self) -> str:
         from lab_utils.dry_run import text

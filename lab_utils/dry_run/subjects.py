@@ -86,7 +86,11 @@ class EstimatorSubject:
     @contextmanager
     def feed(self, cores: int) -> Iterator[tuple[Callable[[], Any], int]]:
         """The training input_fn as one host calls it, and the examples in its batches."""
-        with tempfile.TemporaryDirectory() as model_dir, _tensorflow.tpu_system(cores):
+        with (
+            tempfile.TemporaryDirectory() as model_dir,
+            _tensorflow.tpu_system(cores),
+            _tensorflow.caught_log(),
+        ):
             built = twin(self.estimator, model_dir)
             batch_size = _tensorflow.sharding(built, "train").batch_size
             yield (
