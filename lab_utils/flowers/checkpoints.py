@@ -1,11 +1,10 @@
 """Which checkpoint a run goes on from: the newest that can be read whole."""
 
-import os
 import re
 
 import tensorflow as tf
 
-_STEP = re.compile(r"model\.ckpt-(\d+)\.index")
+_STEP = re.compile(r"model\.ckpt-(\d+)\.index$")
 
 
 def _damage(path: str) -> str:
@@ -14,7 +13,12 @@ def _damage(path: str) -> str:
         reader = tf.train.load_checkpoint(path)
         for name in reader.get_variable_to_shape_map():
             reader.get_tensor(name)  # checks the checksum as well
-    except (tf.errors.OpError, ValueError, RuntimeError) as error:
+    except (
+        tf.errors.OpError,
+        ValueError,
+        RuntimeError,
+        IndexError,
+    ) as error:  # IndexError: cut short
         return str(error).splitlines()[0]
     return ""
 
@@ -31,11 +35,10 @@ def resume_point(model_dir: str, report=print) -> int:
     Raises:
         RuntimeError: there are checkpoints, but none can be read.
     """
-    names = tf.io.gfile.listdir(model_dir) if tf.io.gfile.isdir(model_dir) else []
     found = {
-        int(match[1]): os.path.join(model_dir, name.removesuffix(".index"))
-        for name in names
-        if (match := _STEP.fullmatch(name))
+        int(match[1]): name.removesuffix(".index")
+        for name in tf.io.gfile.glob(f"{model_dir}/model.ckpt-*.index")
+        if (match := _STEP.search(name))
     }
     damaged = set()
     for step in sorted(found, reverse=True):

@@ -46,6 +46,11 @@ class Settings:
         for name in ("train_data_path", "eval_data_path", "output_dir"):
             if not getattr(self, name):
                 raise ValueError(f"{name} is not set: give --{name}, or {name} in the YAML file")
+        if set("*?[]") & set(self.output_dir):
+            raise ValueError(
+                f"output_dir is {self.output_dir!r}: TensorFlow takes *, ?, [ and ] in a checkpoint's path "
+                "for patterns; choose a name without them"
+            )
         for name in ("train_steps", "train_batch_size", "eval_batch_size", "eval_steps_between"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")

@@ -1,0 +1,119 @@
+"""Which checkpoint a run goes on from, when some are damaged."""
+
+from pathlib import Path
+
+import pytest
+
+from lab_utils import estimator  # noqa: F401  (before tf.keras is touched)
+
+# isort: split
+import tensorflow as tf
+
+from lab_utils.flowers.checkpoints import resume_point
+
+v1 = tf.compat.v1
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    """Checkpoints of steps 0, 2, 9 and 10, as an Estimator writes them; 9 and 10 sort otherwise as text."""
+    folder = tmp_path / "a run"
+    with tf.Graph().as_default(), v1.Session() as session:
+        step = v1.train.get_or_create_global_step()
+        v1.get_variable("kernel", [64, 64], initializer=v1.random_normal_initializer(seed=1))
+        saver = v1.train.Saver()
+        session.run(v1.global_variables_initializer())
+        folder.mkdir()
+        for number in (0, 2, 9, 10):
+            session.run(step.assign(number))
+            saver.save(session, str(folder / "model.ckpt"), global_step=number)
+    return folder
+
+
+def data(folder: Path, step: int) -> Path:
+    return folder / f"model.ckpt-{step}.data-00000-of-00001"
+
+
+def flip_a_byte(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+
+
+def cut_short(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-100])
+
+
+def test_goes_on_from_the_newest(folder):
+    said = []
+    assert resume_point(str(folder), said.append) == 10
+    assert not said
+    assert tf.train.latest_checkpoint(str(folder)) == str(folder / "model.ckpt-10")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda folder: flip_a_byte(data(folder, 10)),
+        lambda folder: cut_short(data(folder, 10)),
+        lambda folder: data(folder, 10).unlink(),
+        lambda folder: data(folder, 10).write_bytes(b""),
+        lambda folder: cut_short(folder / "model.ckpt-10.index"),
+        lambda folder: (folder / "model.ckpt-10.index").write_bytes(b""),
+    ],
+    ids=["flipped", "cut", "no data", "empty data", "cut index", "empty index"],
+)
+def test_a_damaged_last_checkpoint_is_passed_over(folder, damage):
+    damage(folder)
+    before = {file.name: file.read_bytes() for file in folder.glob("model.*")}
+    said = []
+    assert resume_point(str(folder), said.append) == 9
+    assert len(said) == 1
+    assert "model.ckpt-10 is damaged" in said[0]
+    assert tf.train.latest_checkpoint(str(folder)) == str(folder / "model.ckpt-9")
+    # It stays; and an Estimator that goes on does not count it among those it may delete.
+    assert {file.name: file.read_bytes() for file in folder.glob("model.*")} == before
+    state = tf.train.get_checkpoint_state(str(folder))
+    assert [path.rpartition("-")[2] for path in state.all_model_checkpoint_paths] == ["0", "2", "9"]
+
+
+def test_goes_back_as_far_as_it_must(folder):
+    flip_a_byte(data(folder, 10))
+    cut_short(data(folder, 9))
+    said = []
+    assert resume_point(str(folder), said.append) == 2
+    assert len(said) == 2
+
+
+def test_all_damaged_is_an_error_that_says_what_to_do(folder):
+    for step in (0, 2, 9, 10):
+        flip_a_byte(data(folder, step))
+    with pytest.raises(RuntimeError, match=r"No checkpoint in .*a run can be read.*Move"):
+        resume_point(str(folder), lambda line: None)
+
+
+@pytest.mark.parametrize("torn", [b"", b'model_checkpoint_path: "model.ck', b"\xff\x00"])
+def test_the_files_decide_when_the_checkpoint_file_is_torn(folder, torn):
+    (folder / "checkpoint").write_bytes(torn)
+    assert resume_point(str(folder)) == 10
+    assert tf.train.latest_checkpoint(str(folder)) == str(folder / "model.ckpt-10")
+
+
+def test_the_files_decide_when_the_checkpoint_file_is_behind(folder):
+    v1.train.update_checkpoint_state(str(folder), str(folder / "model.ckpt-2"))
+    assert resume_point(str(folder)) == 10
+
+
+def test_a_half_written_checkpoint_does_not_count(folder):
+    """The index comes last: data without it is what a crash leaves."""
+    (folder / "model.ckpt-12.data-00000-of-00001").write_bytes(b"half")
+    (folder / "model.ckpt-12.data-00000-of-00001.tempstate1").write_bytes(b"half")
+    assert resume_point(str(folder)) == 10
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_nothing_to_go_on_from(tmp_path, there):
+    if there:
+        (tmp_path / "run").mkdir()
+        (tmp_path / "run" / "history.jsonl").write_text("")
+    assert resume_point(str(tmp_path / "run")) == 0

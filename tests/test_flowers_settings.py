@@ -1,0 +1,105 @@
+"""What a run is told: flags, a YAML file, and mistakes in either."""
+
+import subprocess
+import sys
+
+import pytest
+
+from lab_utils.flowers.settings import parse
+
+PATHS = ["--train_data_path=t", "--eval_data_path=e", "--output_dir=o"]
+
+
+def said(capsys, arguments) -> str:
+    """What `parse` says of mistaken arguments."""
+    with pytest.raises(SystemExit) as stopped:
+        parse(arguments)
+    assert stopped.value.code == 2
+    return capsys.readouterr().err
+
+
+@pytest.fixture
+def config(tmp_path):
+    def write(text: str) -> str:
+        (tmp_path / "run.yaml").write_text(text)
+        return f"--config={tmp_path / 'run.yaml'}"
+
+    return write
+
+
+def test_a_flag_wins_over_the_file_and_the_file_over_the_default(config):
+    file = config("train_steps: 7\nlearning_rate: 1\nuse_bfloat16: true\nseed: 3\n")
+    settings = parse([*PATHS, file, "--seed=5", "--no-use_bfloat16"])
+    assert (settings.train_steps, settings.seed, settings.use_bfloat16) == (7, 5, False)
+    assert settings.learning_rate == 1.0
+    assert settings.train_batch_size == parse(PATHS).train_batch_size
+
+
+def test_every_flag_can_stand_in_the_file(config):
+    settings = parse([config("train_data_path: t\neval_data_path: e\noutput_dir: gs://b/o\n")])
+    assert settings.output_dir == "gs://b/o"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("train_stpes: 7", ["run.yaml", "'train_stpes'", "train_steps"]),
+        ("train_steps: many", ["run.yaml", "train_steps", "int", "'many'"]),
+        ("train_steps: 7.5", ["train_steps", "int", "7.5"]),
+        ("use_tpu: 1", ["use_tpu", "bool", "1"]),
+        ("seed: true", ["seed", "int", "True"]),
+        ("output_dir:", ["output_dir", "str", "None"]),
+        ("- train_steps", ["run.yaml", "name: value"]),
+        ("a: [", ["run.yaml", "not valid YAML"]),
+        ("output_dir: 'my [run]'", ["output_dir", "'my [run]'", "choose"]),
+        ("train_steps: 0", ["train_steps", "at least 1"]),
+        ("image_size: 100", ["image_size", "multiple of 16"]),
+    ],
+)
+def test_mistakes_in_the_file_are_named(capsys, config, text, words):
+    paths = PATHS[:2] if "output_dir" in text else PATHS
+    message = said(capsys, [*paths, config(text)])
+    assert all(word in message for word in words), message
+
+
+def test_a_missing_file_is_named(capsys, tmp_path):
+    message = said(capsys, [*PATHS, f"--config={tmp_path / 'none.yaml'}"])
+    assert "none.yaml" in message
+    assert "No such file" in message
+
+
+@pytest.mark.parametrize("missing", range(3))
+def test_what_must_be_given_is_named(capsys, missing):
+    message = said(capsys, PATHS[:missing] + PATHS[missing + 1 :])
+    name = PATHS[missing].split("=")[0]
+    assert f"give {name}, or {name[2:]} in the YAML file" in message
+
+
+@pytest.mark.parametrize("flag", ["--train_stpes=7", "--train_steps=many", "--train_steps=-1"])
+def test_mistaken_flags_are_named(capsys, flag):
+    assert flag.split("=")[0].lstrip("-") in said(capsys, [*PATHS, flag])
+
+
+def test_the_file_that_make_flowers_uses_is_right():
+    from lab_utils.flowers.__main__ import CONFIG
+
+    settings = parse([*PATHS, f"--config={CONFIG}"])
+    assert settings.train_steps % settings.eval_steps_between == 0
+    # A TPU of eight cores divides both batches.
+    assert settings.train_batch_size % 8 == settings.eval_batch_size % 8 == 0
+
+
+@pytest.mark.parametrize("module", ["flowers", "flowers.task", "flowers.page", "flowers.predict"])
+def test_help_needs_no_tensorflow(module):
+    script = (
+        "import runpy, sys\n"
+        f"sys.argv = ['lab_utils.{module}', '--help']\n"
+        "try:\n"
+        f"    runpy.run_module('lab_utils.{module}', run_name='__main__')\n"
+        "finally:\n"
+        "    heavy = {'tensorflow', 'jax', 'apache_beam'} & set(sys.modules)\n"
+        "    assert not heavy, heavy\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    assert "--output" in ran.stdout
