@@ -28,6 +28,7 @@ _REARRANGES = {"RandomShuffle", "RandomCrop", "Multinomial", "StatelessMultinomi
 _SHAPES_ONLY = {"Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike"}
 _ALL_CORES = {"CrossReplicaSum", "XlaAllReduce", "CollectiveReduce", "CollectiveReduceV2"}
 _INFEED = {"InfeedDequeue", "InfeedDequeueTuple"}
+_PASSES_ON = {"Identity", "Enter", "Switch", "Merge"}
 _CONTROL_FLOW = {"Exit", "NextIteration", "Switch", "Merge", "LoopCond", "Enter"}
 
 
@@ -166,16 +167,20 @@ class Flow:
         self.writers: dict[str, set[tf.Operation]] = {}
         self.writes: dict[str, tf.Operation] = {}
         self.augmented: list[tf.Operation] = []
-        known = None
-        while known != self.variables:  # what one step writes, the next one reads
-            known = dict(self.variables)
+        bits, handles = dict.fromkeys(data, DATA), dict(program.handles)
+        before = None
+        # What one step writes, the next one reads; and version 1 loops lead back to earlier ops.
+        while before != (after := (dict(self.variables), dict(bits), dict(handles))):
+            before = after
             self.writes.clear()
             self.augmented.clear()
-            self._run(program.graph, dict.fromkeys(data, DATA), dict(program.handles), 0)
+            self._run(program.graph, bits, handles, 0)
 
     def _run(self, graph: Any, bits: dict[str, int], handles: dict[str, str], branch: int) -> None:
         """One pass over `graph`: fills `bits` (tensor name -> bits); `branch` are those of its condition."""
         for op in graph.get_operations():
+            if op.type in _PASSES_ON and op.inputs[0].name in handles:
+                handles |= {tensor.name: handles[op.inputs[0].name] for tensor in op.outputs}
             if graph is self._step:
                 if not self._on_device(op):
                     continue
@@ -187,8 +192,6 @@ class Flow:
                 out = [self._op(op, bits, handles, branch)] * len(op.outputs)
             for tensor, known in zip(op.outputs, out, strict=True):
                 bits[tensor.name] = bits.get(tensor.name, 0) | known
-            if op.type == "Identity" and op.inputs[0].name in handles:
-                handles[op.outputs[0].name] = handles[op.inputs[0].name]
 
     def _op(self, op: tf.Operation, bits: dict, handles: dict, branch: int) -> int:
         if op.type in _INFEED:
@@ -260,5 +263,5 @@ class Flow:
 
 def _sums_over_all_cores(op: tf.Operation) -> bool:
     if op.type == "CrossReplicaSum":  # group_assignment: [groups, cores of a group]
-        return op.inputs[1].shape.rank != 2 or op.inputs[1].shape[0] in (0, 1)
+        return op.inputs[1].shape.rank != 2 or op.inputs[1].shape.as_list()[0] in (0, 1)
     return op.type in _ALL_CORES

@@ -139,7 +139,7 @@ def batch_size(pipeline: Pipeline, input_fn: Callable) -> Iterator[Finding]:
     op = pipeline.last_batch()
     where = place(op) if op is not None else place(input_fn)
     shapes = [spec.shape for spec in tf.nest.flatten(pipeline.data.element_spec)]
-    sizes = {shape[0] for shape in shapes if shape.rank}
+    sizes = {shape.as_list()[0] for shape in shapes if shape.rank}
     if len(sizes) == 1 and None not in sizes and sizes != {pipeline.asked}:
         yield finding("TPU214", where, asked=pipeline.asked, got=sizes.pop())
     elif not pipeline.reads_batch_size:
