@@ -48,12 +48,12 @@ def inference(images: tf.Tensor, *, classes: int, training: bool) -> tf.Tensor:
 
 
 def _logits(images: tf.Tensor, params: dict[str, Any], mode: str) -> tf.Tensor:
-    """uint8 images as `input_pipeline` gives them -> logits."""
+    """uint8 images as `input_pipeline` gives them -> logits; to predict, as `serving` does: batch first."""
     training = mode == v1.estimator.ModeKeys.TRAIN
-    if params.get("transpose_input"):
+    predicting = mode == v1.estimator.ModeKeys.PREDICT
+    if params.get("transpose_input") and not predicting:
         images = tf.transpose(images, [3, 0, 1, 2])
-    serving = mode == v1.estimator.ModeKeys.PREDICT and not params["use_tpu"]
-    bfloat16 = params.get("use_bfloat16") and not serving
+    bfloat16 = params.get("use_bfloat16") and (params["use_tpu"] or not predicting)
     images = tf.cast(images, tf.bfloat16 if bfloat16 else tf.float32) / 127.5 - 1.0
     if training:
         step = tf.cast(v1.train.get_or_create_global_step(), tf.int32)

@@ -34,11 +34,16 @@ _PAGE = """<!doctype html>
 <img src="confusion.png" alt="Confusion matrix of the held-out images">
 <h2>How it learnt</h2>
 <img src="learning_curves.png" alt="Loss and accuracy over training steps">
+<h2>On a TPU</h2>
+<p>{dry_run}</p>
 <h2>What it took</h2>
 <table>{table}</table>
 <p class="credit">{credit}</p>
 </body></html>
 """
+
+_DRY_RUN = """<a href="dry_run.html">The dry run's report</a> on the same model, compiled for eight TPU cores
+by the real TPU compiler, without a TPU."""
 
 
 def training_losses(run_dir: Path) -> list[tuple[int, float]]:
@@ -106,6 +111,7 @@ def make(
             summary=f"After {result['step']:,} steps the model names {result['accuracy']:.1%} of "
             f"{result['images']} held-out photographs rightly (measured here); a guess would name "
             f"{1 / len(labels):.0%}.",
+            dry_run=_DRY_RUN if (output_dir / "dry_run.html").exists() else "No dry run was made.",
             table=rows,
             credit=html.escape(credit),
         )

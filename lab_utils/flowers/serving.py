@@ -10,11 +10,10 @@ from lab_utils.flowers.input_pipeline import decode_image
 v1 = tf.compat.v1
 
 
-def make_serving_input_fn(image_size: int, transpose: bool) -> Callable:
+def make_serving_input_fn(image_size: int) -> Callable:
     """Makes the serving_input_receiver_fn: "image_bytes", string [B], each one encoded image.
 
-    Decoding is the evaluation's own: the whole image, no augmentation. With `transpose` the model gets the
-    batch last, as from the input pipeline.
+    Decoding is the evaluation's own: the whole image, no augmentation.
     """
 
     def serving_input_receiver_fn():
@@ -23,8 +22,6 @@ def make_serving_input_fn(image_size: int, transpose: bool) -> Callable:
             lambda one: decode_image(one, image_size), encoded, fn_output_signature=tf.uint8
         )
         image = tf.ensure_shape(image, [None, image_size, image_size, 3])
-        if transpose:
-            image = tf.transpose(image, [1, 2, 3, 0])
         return v1.estimator.export.ServingInputReceiver({"image": image}, {"image_bytes": encoded})
 
     return serving_input_receiver_fn

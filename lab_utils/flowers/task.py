@@ -178,7 +178,7 @@ def run(settings: Settings) -> dict:
     _write(labels_file, "\n".join(labels) + "\n")
     saved_model = estimator.export_saved_model(
         os.path.join(settings.output_dir, "export"),
-        serving.make_serving_input_fn(settings.image_size, settings.transpose_input),
+        serving.make_serving_input_fn(settings.image_size),
         assets_extra={"labels.txt": labels_file},
     )
     last = max(history, key=lambda record: record["step"])

@@ -1,0 +1,319 @@
+"""The model: layouts, random views, bfloat16, metrics, and the graphs that a TPU runs."""
+
+import numpy as np
+import pytest
+
+from lab_utils import estimator  # noqa: F401  (before tf.keras is touched)
+
+# isort: split
+import tensorflow as tf
+
+from lab_utils.dry_run.trace import trace
+from lab_utils.flowers import augment, model, settings, task
+from lab_utils.flowers.input_pipeline import train_size
+from lab_utils.flowers.model import inference, learning_rate, metric_fn, model_fn
+
+v1 = tf.compat.v1
+MODES = tf.estimator.ModeKeys
+SIZE, CLASSES = 32, 3
+
+
+def params(**changes) -> dict:
+    return {
+        "labels": ["a", "b", "c"],
+        "image_size": SIZE,
+        "train_steps": 10,
+        "learning_rate": 0.05,
+        "model_dir": "unused",
+        "use_tpu": False,
+    } | changes
+
+
+def random_images(batch: int, side: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 256, [batch, side, side, 3], np.uint8)
+
+
+def batch_of(mode: str, transpose: bool = False):
+    """(features, labels) as the input pipeline gives them."""
+    side = train_size(SIZE) if mode == MODES.TRAIN else SIZE
+    images = random_images(4, side)
+    if transpose:
+        images = np.moveaxis(images, 0, -1)
+    features = {"image": tf.constant(images), "weight": tf.ones([4])}
+    return features, tf.constant([0, 1, 2, 0])
+
+
+def evaluate(fetch, mode: str, transpose: bool = False, **changes):
+    """Builds model_fn and runs what `fetch(graph, spec)` names, with the same weights each time."""
+    random = np.random.default_rng(0)
+    with tf.Graph().as_default() as graph, v1.Session() as session:
+        v1.train.get_or_create_global_step()
+        features, labels = batch_of(mode, transpose)
+        spec = model_fn(
+            features, None if mode == MODES.PREDICT else labels, mode, params(**changes)
+        )
+        session.run([v1.global_variables_initializer(), v1.local_variables_initializer()])
+        for variable in v1.trainable_variables():
+            if "kernel" in variable.name:
+                variable.load(random.normal(0, 0.1, variable.shape), session)
+        return session.run(fetch(graph, spec))
+
+
+def logits_of_evaluation(graph, spec):
+    return spec.eval_metrics[1][1]
+
+
+@pytest.fixture
+def no_dropout(monkeypatch):
+    monkeypatch.setattr(model, "DROPOUT", 0.0)
+
+
+@pytest.mark.parametrize("mode", [MODES.TRAIN, MODES.EVAL])
+def test_both_layouts_give_the_same(mode, no_dropout):
+    def fetch(graph, spec):
+        return spec.loss if mode == MODES.TRAIN else logits_of_evaluation(graph, spec)
+
+    plain = evaluate(fetch, mode)
+    transposed = evaluate(fetch, mode, transpose=True, transpose_input=True)
+    np.testing.assert_array_equal(plain, transposed)
+
+
+def test_evaluation_and_prediction_augment_nothing():
+    def probabilities_of_evaluation(graph, spec):
+        return tf.nn.softmax(logits_of_evaluation(graph, spec))
+
+    first, second = (evaluate(probabilities_of_evaluation, MODES.EVAL) for _ in range(2))
+    served = evaluate(lambda graph, spec: spec.predictions["probabilities"], MODES.PREDICT)
+    np.testing.assert_array_equal(first, second)
+    np.testing.assert_array_equal(first, served)
+
+
+def random_ops(mode: str) -> set[str]:
+    """Kinds of the random ops that do not set a variable's first value."""
+    with tf.Graph().as_default() as graph:
+        v1.train.get_or_create_global_step()
+        features, labels = batch_of(mode)
+        model_fn(features, None if mode == MODES.PREDICT else labels, mode, params())
+        return {
+            op.type
+            for op in graph.get_operations()
+            if "Random" in op.type and "/Initializer/" not in op.name
+        }
+
+
+def test_only_training_draws_random_numbers():
+    assert {"StatelessRandomUniformV2", "RandomUniform"} <= random_ops(MODES.TRAIN)
+    assert not random_ops(MODES.EVAL)
+    assert not random_ops(MODES.PREDICT)
+
+
+def views(images, seed, size=SIZE):
+    return augment.random_views(images, size, tf.constant(seed, tf.int32)).numpy()
+
+
+@pytest.fixture(scope="module")
+def images() -> tf.Tensor:
+    return tf.cast(random_images(6, 40), tf.float32) / 127.5 - 1
+
+
+def test_the_whole_image_unmirrored_in_its_own_light_is_the_image(monkeypatch, images):
+    monkeypatch.setattr(augment, "SMALLEST_AREA", 1.0)
+    monkeypatch.setattr(augment, "ASPECT", 0.0)
+    monkeypatch.setattr(augment, "LIGHT", 0.0)
+    got = views(images, [0, 0], size=40)
+    same = [np.allclose(view, image, atol=1e-5) for view, image in zip(got, images, strict=True)]
+    mirrored = [
+        np.allclose(view[:, ::-1], image, atol=1e-5)
+        for view, image in zip(got, images, strict=True)
+    ]
+    assert all(one or other for one, other in zip(same, mirrored, strict=True))
+    assert any(same)
+    assert any(mirrored)
+
+
+def test_views_are_fixed_by_the_seed(images):
+    one = views(images, [3, 7])
+    np.testing.assert_array_equal(one, views(images, [3, 7]))
+    assert not np.allclose(one, views(images, [3, 8]))
+    assert not np.allclose(one, views(images, [4, 7]))
+
+
+def test_each_image_of_a_batch_gets_a_view_of_its_own(images):
+    same = tf.repeat(images[:1], 6, axis=0)
+    got = views(same, [0, 0])
+    assert len({view.tobytes() for view in got}) == 6
+
+
+def test_a_view_shows_enough_of_the_image_and_nothing_beyond_it(images):
+    ramp = tf.linspace(0.0, 1.0, 40)
+    ramps = tf.broadcast_to(ramp[None, None, :, None], [200, 40, 40, 3])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(augment, "LIGHT", 0.0)
+        got = views(ramps, [0, 0])
+    assert got.min() >= 0
+    assert got.max() <= 1
+    widths = np.abs(got[:, 0, -1, 0] - got[:, 0, 0, 0]) * SIZE / (SIZE - 1)
+    narrowest = (augment.SMALLEST_AREA * np.exp(-augment.ASPECT)) ** 0.5
+    assert widths.min() > narrowest - 0.03
+    assert widths.min() < 0.75
+    assert widths.max() > 0.9
+    mirrored = got[:, 0, -1, 0] < got[:, 0, 0, 0]
+    assert 60 < mirrored.sum() < 140
+
+
+@pytest.mark.parametrize(("start", "length"), [(0.0, 1.0), (1.0, -1.0), (0.3, 0.5), (0.9, -0.7)])
+@pytest.mark.parametrize("target", [8, 40, 64])
+def test_sampling_weights_sum_to_one(start, length, target):
+    matrix = augment._sampling_matrix(tf.constant([start]), tf.constant([length]), 40, target)
+    assert matrix.shape == [1, target, 40]
+    np.testing.assert_allclose(tf.reduce_sum(matrix, 2), 1, atol=1e-5)
+    assert matrix.numpy().min() >= 0
+
+
+@pytest.mark.parametrize("mode", [MODES.TRAIN, MODES.EVAL])
+def test_bfloat16_computes_in_it_and_keeps_float32_variables(mode, no_dropout):
+    def fetch(graph, spec):
+        assert {v.dtype.base_dtype for v in v1.trainable_variables()} == {tf.float32}
+        convolutions = {op.outputs[0].dtype for op in graph.get_operations() if op.type == "Conv2D"}
+        assert convolutions == {tf.bfloat16}
+        return (
+            [spec.loss] if mode == MODES.TRAIN else [logits_of_evaluation(graph, spec), spec.loss]
+        )
+
+    values = evaluate(fetch, mode, use_bfloat16=True)
+    exact = evaluate(
+        lambda graph, spec: spec.loss if mode == MODES.TRAIN else logits_of_evaluation(graph, spec),
+        mode,
+    )
+    assert all(np.isfinite(value).all() for value in values)
+    np.testing.assert_allclose(values[0], exact, rtol=0.1, atol=0.1)
+
+
+def test_serving_computes_in_float32_even_after_bfloat16_training():
+    def fetch(graph, spec):
+        assert not [
+            op for op in graph.get_operations() for out in op.outputs if out.dtype == tf.bfloat16
+        ]
+        return spec.predictions["probabilities"]
+
+    evaluate(fetch, MODES.PREDICT, use_bfloat16=True)
+
+
+def metrics_of(batches) -> dict:
+    """The streaming metrics after `batches` of (labels, logits, cross-entropy, weights)."""
+    with tf.Graph().as_default(), v1.Session() as session:
+        fed = [
+            v1.placeholder(kind, shape)
+            for kind, shape in (
+                (tf.int32, [4]),
+                (tf.float32, [4, CLASSES]),
+                (tf.float32, [4]),
+                (tf.float32, [4]),
+            )
+        ]
+        metrics = metric_fn(*fed)
+        session.run(v1.local_variables_initializer())
+        for batch in batches:
+            session.run(
+                [update for _, update in metrics.values()], dict(zip(fed, batch, strict=True))
+            )
+        return session.run({name: value for name, (value, _) in metrics.items()})
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_metrics_count_padding_for_nothing(seed):
+    random = np.random.default_rng(seed)
+    labels = random.integers(0, CLASSES, 6).astype(np.int32)
+    logits = random.normal(size=[6, CLASSES]).astype(np.float32)
+    loss = random.uniform(0, 2, 6).astype(np.float32)
+
+    def padded(values, filler):
+        return np.concatenate([values, np.full([2, *values.shape[1:]], filler, values.dtype)])
+
+    def run(label, logit, padding_loss):
+        everything = (
+            padded(labels, label),
+            padded(logits, logit),
+            padded(loss, padding_loss),
+            np.array([1.0] * 6 + [0.0] * 2, np.float32),
+        )
+        return metrics_of([[part[:4] for part in everything], [part[4:] for part in everything]])
+
+    metrics = run(0, 0, 0)
+    assert metrics["accuracy"] == pytest.approx((logits.argmax(1) == labels).mean())
+    assert metrics["cross_entropy"] == pytest.approx(loss.mean(), rel=1e-6)
+    assert metrics["confusion"].sum() == 6
+    assert np.trace(metrics["confusion"]) == (logits.argmax(1) == labels).sum()
+    other = run(2, 1e9, 1e9)
+    for name, value in metrics.items():
+        np.testing.assert_array_equal(value, other[name])
+
+
+def test_confusion_has_labels_down_and_predictions_across():
+    logits = np.eye(CLASSES, dtype=np.float32)[[1, 1, 2, 0]]
+    metrics = metrics_of([[np.array([0, 1, 2, 2], np.int32), logits, np.ones(4), np.ones(4)]])
+    assert metrics["confusion"].tolist() == [[0, 1, 0], [0, 1, 0], [1, 0, 1]]
+
+
+def test_the_learning_rate_rises_and_falls_to_zero():
+    with tf.Graph().as_default(), v1.Session() as session:
+        rates = [
+            session.run(learning_rate(params(train_steps=100), tf.constant(step)))
+            for step in (0, 5, 11, 60, 100, 150)
+        ]
+    assert 0 < rates[0] < rates[1] < rates[2]
+    assert rates[2] > rates[3] > 0
+    np.testing.assert_allclose(rates[-2:], 0, atol=1e-8)
+
+
+def test_inference_is_one_function_of_static_shape():
+    with tf.Graph().as_default():
+        logits = inference(tf.zeros([4, SIZE, SIZE, 3]), classes=CLASSES, training=False)
+        assert logits.shape == [4, CLASSES]
+        assert logits.dtype == tf.float32
+
+
+@pytest.fixture(scope="module")
+def traces(run_flags, tmp_path_factory):
+    """The graphs that a TPU of eight cores would run, built by TPUEstimator itself."""
+    chosen = settings.parse(
+        [*run_flags, f"--output_dir={tmp_path_factory.mktemp('tpu')}", "--transpose_input"]
+        + ["--train_batch_size=16", "--eval_batch_size=16", "--use_bfloat16"]
+    )
+    train_from, evaluate_input_fn, _, labels = task.input_fns(chosen)
+    built = task.make_estimator(chosen, labels)
+
+    def predict_input_fn(params):
+        images = tf.zeros([params["batch_size"], SIZE, SIZE, 3], tf.uint8)
+        return tf.data.Dataset.from_tensors({"image": images})
+
+    own = {"eval_input_fn": evaluate_input_fn, "predict_input_fn": predict_input_fn}
+    return {each.mode: each for each in trace(built, train_from(0), cores=8, **own)}
+
+
+def test_a_tpu_takes_all_three_modes_without_complaint(traces):
+    assert set(traces) == {"train", "eval", "predict"}
+    for each in traces.values():
+        assert each.error is None
+        assert not each.log
+
+
+def test_no_string_reaches_a_tpu(traces):
+    for each in traces.values():
+        strings = [
+            op.name
+            for op in each.core_graph.get_operations()
+            if any(tensor.dtype.base_dtype == tf.string for tensor in [*op.inputs, *op.outputs])
+        ]
+        assert not strings, each.mode
+    assert set(traces["predict"].spec.predictions) == {"class_id", "probabilities"}
+
+
+def test_training_averages_the_gradients_of_all_cores(traces):
+    def sums(mode):
+        ops = traces[mode].core_graph.get_operations()
+        return sum(op.type == "CrossReplicaSum" for op in ops)
+
+    kernels_and_norms = 4 * 3 + 2  # four convolutions with batch normalisation, one dense layer
+    assert sums("train") == kernels_and_norms
+    assert sums("eval") == 0
