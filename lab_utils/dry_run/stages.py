@@ -128,7 +128,7 @@ class DryRun:
         largest = compile.largest_batch(
             lambda batch: self._subject.lower(cores, global_batch=batch * cores),
             self.report.topology,
-            upto=64 * start,
+            upto=16 * start if self._compiled.fits else start,
             progress=say,
         )
         return Figure("largest batch a core that fits", float(largest), "examples", Kind.COMPILER)
