@@ -1,10 +1,15 @@
 """The corpus of ports against the stages that build and read graphs; prints the score."""
 
 import collections
+import os
+import pathlib
+import subprocess
+import sys
 
 import pytest
 from dry_run_ports import RIGHT, WRONG, rights, wrong_read, wrong_trace  # noqa: F401
 
+from lab_utils.dry_run import read_input
 from lab_utils.dry_run.read import read
 from lab_utils.dry_run.trace import trace
 from lab_utils.dry_run.trace_findings import trace_findings
@@ -38,6 +43,12 @@ def score(request):
         print("\n" + "\n".join(rows))
 
 
+@pytest.fixture(autouse=True)
+def small_constants_count_as_large(monkeypatch):
+    """Spares the tests a graph with a constant of hundreds of megabytes."""
+    monkeypatch.setattr(read_input, "_LARGE", 2**20)
+
+
 @pytest.mark.parametrize("port", WRONG, ids=lambda port: f"{port.rule}-{port.name}")
 def test_wrong_port_is_found_at_its_place(port, score):
     found = findings(port.make(True))
@@ -63,3 +74,30 @@ def test_right_port_yields_nothing(make, score):
     found = findings(make())
     assert not found, in_lines(found)
     score["clean"] += 1
+
+
+VERSION_ONE = """
+import tensorflow as tf
+from lab_utils import estimator
+tf.compat.v1.disable_v2_behavior()
+tf.get_logger().setLevel("ERROR")
+import test_dry_run_corpus as corpus
+for port in corpus.WRONG:
+    if port.rule in ("TPU201", "TPU215", "TPU219", "TPU220", "TPU224"):
+        for wrong in (True, False):
+            rules = {f.rule for f in corpus.findings(port.make(wrong))}
+            assert rules == ({port.rule} if wrong else set()), (port.name, wrong, rules)
+print("as with version 2")
+"""
+
+
+def test_training_is_judged_alike_with_version_1_behaviour():
+    here = pathlib.Path(__file__).parent
+    result = subprocess.run(
+        [sys.executable, "-c", VERSION_ONE],
+        cwd=here,
+        env=os.environ | {"PYTHONPATH": str(here.parent)},
+        capture_output=True,
+        text=True,
+    )
+    assert result.stdout.strip().endswith("as with version 2"), result.stderr[-2000:]

@@ -128,15 +128,15 @@ class CoreProgram:
         return list(everywhere(self.graph, self.on_device))
 
     def ops(self, needed_by: list[tf.Operation] = ()) -> list[tf.Operation]:
-        """What the compiler keeps: all that its outputs, its stateful ops or `needed_by` need.
+        """What the compiler keeps: all that outputs, ops with an effect or `needed_by` need.
 
         Ops given to the host by outside compilation, and in a plain graph those outside the core's
-        program, are left out.
+        program, are left out; so are random ops whose numbers nothing uses.
         """
         own = [op for op in self.graph.get_operations() if self.on_device(op)]
         outputs = [tensor.op for tensor in getattr(self.graph, "outputs", ())]
         outputs += getattr(self.graph, "control_outputs", ())
-        roots = [op for op in own if op.op_def.is_stateful or op.type in _CONTROL_FLOW]
+        roots = [op for op in own if _has_effect(op) or op.type in _CONTROL_FLOW]
         live = ancestors([*roots, *outputs, *needed_by])
         return list(everywhere(self.graph, lambda op: op in live and self.on_device(op)))
 
@@ -259,6 +259,14 @@ class Flow:
         inner_handles = {p.name: handles[t.name] for t, p in pairs if t.name in handles}
         self._run(function, inner, inner_handles, branch)
         return [inner.get(tensor.name, 0) for tensor in function.outputs]
+
+
+def _has_effect(op: tf.Operation) -> bool:
+    """Whether the op does something beside computing its outputs; drawing numbers does not count."""
+    if not op.op_def.is_stateful or is_random(op):
+        return False
+    functions = called(op)
+    return not functions or any(_has_effect(o) for f in functions for o in f.get_operations())
 
 
 def _sums_over_all_cores(op: tf.Operation) -> bool:

@@ -22,7 +22,7 @@ import tensorflow as tf
 v1 = tf.compat.v1
 # Their inputs: the dataset, the batch size, ..., drop_remainder.
 _BATCHES = ("BatchDatasetV2", "ParallelBatchDataset", "PaddedBatchDatasetV2")
-_LARGE = 128 * 2**20  # bytes of one constant; the whole graph may have 2 GiB
+_LARGE = 256 * 2**20  # bytes of one constant; the whole graph may have 2 GiB
 
 
 class _Watched(dict):

@@ -26,7 +26,8 @@ def in_model(ops: list[tf.Operation], flow: Flow, mode: str) -> Iterator[Finding
     for op in dropout:
         yield finding("TPU223", place(op), op=op.type, mode=_IN_WORDS[mode])
     if not dropout:
-        yield from _augmentation(flow, mode)
+        used = set(ops)
+        yield from _augmentation([op for op in flow.augmented if op in used], mode)
 
 
 def in_input(graph: tf.Graph, mode: str) -> Iterator[Finding]:
@@ -42,14 +43,14 @@ def in_input(graph: tf.Graph, mode: str) -> Iterator[Finding]:
                 for t in function.inputs
                 if t.name not in captured and (t.dtype == tf.string or t.shape.rank != 0)
             ]
-            yield from _augmentation(Flow(CoreProgram(function), data), mode)
+            yield from _augmentation(Flow(CoreProgram(function), data).augmented, mode)
 
 
-def _augmentation(flow: Flow, mode: str) -> Iterator[Finding]:
+def _augmentation(augmented: list[tf.Operation], mode: str) -> Iterator[Finding]:
     """A finding for the first random op whose numbers change the examples of `mode`."""
-    if not flow.augmented:
+    if not augmented:
         return
-    changed = flow.augmented[0]
+    changed = augmented[0]
     needed = ancestors([changed])
     op = next(
         (op for op in changed.graph.get_operations() if op in needed and is_random(op)), changed

@@ -30,6 +30,7 @@ _EXCEPTIONS: tuple[tuple[str, str, str], ...] = (
     ),
     (r"_chief_hooks returned by EstimatorSpec is not supported", "TPU114", "model_fn"),
     (r"should have graph attribute that is equal to current graph", "TPU115", "model_fn"),
+    (r"The name '.*' refers to a Tensor which does not exist", "TPU115", "model_fn"),
     (r"MergeSummary.* in a while loop", "TPU206", "model_fn"),
     (r"scaffold_fn returns None", "TPU117", "host function"),
     (
@@ -37,6 +38,7 @@ _EXCEPTIONS: tuple[tuple[str, str, str], ...] = (
         "TPU118",
         "model_fn",
     ),
+    (r"convert elements of SparseTensor|RaggedTensor' object has no", "TPU128", "input_fn"),
     (r"'string'> is not a supported TPU infeed type", "TPU119", "input_fn"),
     (r"Unsupported data type for TPU: string", "TPU119", "input_fn"),
     (r"is not a supported TPU infeed type|Unsupported data type for TPU", "TPU120", "input_fn"),

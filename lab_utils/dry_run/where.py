@@ -103,7 +103,9 @@ def _of_function(function: Callable) -> str:
 def _in_words(frame: Frame | None) -> str:
     if frame is None:
         return ""
-    words = f"{_file_and_line(frame)}, in {frame.name}"
+    words = _file_and_line(frame)
+    if frame.name and frame.name != "<module>":  # AutoGraph leaves out the name of a lambda
+        words += f", in {frame.name}"
     text = linecache.getline(frame.filename, frame.lineno).strip()
     return f"{words}: `{text}`" if text else words
 

@@ -477,3 +477,88 @@ def table_of_numbers_in_the_model():
         return parts.spec(mode, labels, parts.logits_of(near))
 
     return Port(parts.estimator(model_fn), parts.train_input, parts.eval_input)
+
+
+@right
+def keras_model_and_estimator_spec_in_training():
+    def model_fn(features, labels, mode, params):
+        layers = tf.keras.layers
+        model = tf.keras.Sequential(
+            [
+                layers.Conv2D(8, 3, activation="relu", input_shape=(32, 32, 3)),
+                layers.Flatten(),
+                layers.Dropout(0.4),
+                layers.Dense(4),
+            ]
+        )
+        logits = model(features, training=mode == TRAIN)
+        if mode != TRAIN:
+            return parts.spec(mode, labels, logits)
+        loss = parts.loss_of(labels, logits)
+        return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=parts.minimize(loss))
+
+    return _port(model_fn, _image)
+
+
+@right
+def images_transposed_for_the_tpu():
+    def input_fn(params):
+        dataset = tf.data.Dataset.range(256).map(_image).shuffle(64).repeat()
+        dataset = dataset.batch(params["batch_size"], drop_remainder=True)
+        dataset = dataset.map(lambda images, labels: (tf.transpose(images, [1, 2, 3, 0]), labels))
+        return dataset.prefetch(1)
+
+    def model_fn(features, labels, mode, params):
+        images = tf.transpose(features, [3, 0, 1, 2])
+        logits = v1.layers.dense(v1.layers.flatten(images), 4)
+        loss = parts.loss_of(labels, logits)
+        return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=parts.minimize(loss))
+
+    return Port(parts.estimator(model_fn, batch_axis=[3, 0], eval_batch_size=None), input_fn)
+
+
+@right
+def one_batch_a_core():
+    loop = {"per_host_input_for_training": tpu.InputPipelineConfig.PER_HOST_V2}
+    estimator = parts.estimator(run_config={"loop": loop})
+    return Port(estimator, parts.train_input, parts.eval_input)
+
+
+@right
+def input_as_tensors_of_an_iterator():
+    def input_fn(params):
+        return v1.data.make_one_shot_iterator(parts.train_input(params)).get_next()
+
+    return Port(parts.estimator(), input_fn, parts.eval_input)
+
+
+@right
+def examples_drawn_at_random():
+    centres = np.random.default_rng(0).normal(size=[4, parts.SIZE]).astype(np.float32)
+
+    def make(n):
+        label = tf.random.uniform([], 0, 4, tf.int32)
+        return tf.gather(centres, label) + tf.random.normal([parts.SIZE]), label
+
+    return Port(parts.estimator(), _input(make), _input(make, training=False))
+
+
+@right
+def generator_and_critic():
+    def model_fn(features, labels, mode, params):
+        with v1.variable_scope("generator"):
+            made = v1.layers.dense(tf.random.normal([tf.shape(features)[0], 4]), parts.SIZE)
+        with v1.variable_scope("critic", reuse=v1.AUTO_REUSE):
+            real, fake = (v1.layers.dense(x, 1, name="score") for x in (features, made))
+        critic_loss = tf.reduce_mean(tf.nn.softplus(-real) + tf.nn.softplus(fake))
+        if mode == EVAL:
+            metrics = (lambda scores: {"score": v1.metrics.mean(scores)}, [real])
+            return tpu.TPUEstimatorSpec(mode, loss=critic_loss, eval_metrics=metrics)
+        first, second = (v1.tpu.CrossShardOptimizer(v1.train.AdamOptimizer()) for _ in range(2))
+        update = first.minimize(critic_loss, var_list=v1.trainable_variables("critic"))
+        loss, step = tf.reduce_mean(tf.nn.softplus(-fake)), v1.train.get_global_step()
+        with tf.control_dependencies([update]):
+            train_op = second.minimize(loss, step, v1.trainable_variables("generator"))
+        return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    return Port(parts.estimator(model_fn), parts.train_input, parts.eval_input)

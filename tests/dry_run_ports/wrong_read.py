@@ -497,7 +497,7 @@ def training_data_given_once(wrong):
 
 @wrong("TPU222")
 def data_as_a_constant(wrong):
-    array = np.zeros([2**21 if wrong else 2**10, parts.SIZE], np.float32)
+    array = np.zeros([2**15 if wrong else 2**10, parts.SIZE], np.float32)
 
     def input_fn(params):
         labels = tf.data.Dataset.range(len(array)).map(lambda n: tf.cast(n % 4, tf.int32))

@@ -220,6 +220,21 @@ def hook_that_fetches_the_loss(wrong):
     return Port(parts.estimator(model_fn), parts.train_input, parts.eval_input)
 
 
+@wrong("TPU115")
+def hook_that_fetches_by_name(wrong):
+    def model_fn(features, labels, mode, params):  # <- TPU115
+        logits = parts.logits_of(features)
+        if mode != parts.TRAIN:
+            return parts.spec(mode, labels, logits)
+        loss = tf.identity(parts.loss_of(labels, logits), "my_loss")
+        hooks = [v1.train.LoggingTensorHook(["my_loss"], every_n_iter=10)] if wrong else []
+        return tpu.TPUEstimatorSpec(
+            mode, loss=loss, train_op=parts.minimize(loss), training_hooks=hooks
+        )
+
+    return Port(parts.estimator(model_fn), parts.train_input, parts.eval_input)
+
+
 @wrong("TPU116")
 def scaffold_in_place_of_scaffold_fn(wrong):
     def model_fn(features, labels, mode, params):  # <- TPU116
@@ -403,6 +418,42 @@ def dense_layer_on_a_shape_from_data(wrong):
         return parts.spec(mode, labels, logits)
 
     return Port(parts.estimator(model_fn), parts.train_input, parts.eval_input)
+
+
+@wrong("TPU128")
+def sparse_ids(wrong):
+    def input_fn(params):  # <- TPU128
+        def example(n):
+            ids = tf.stack([n % 5, 0, 1])
+            return tf.sparse.from_dense(ids) if wrong else ids, tf.cast(n % 4, tf.int32)
+
+        return parts.batched(tf.data.Dataset.range(256).map(example), params)
+
+    def model_fn(features, labels, mode, params):
+        table = v1.get_variable("table", [5, 8])
+        if wrong:
+            words = tf.nn.embedding_lookup_sparse(table, features, None)
+        else:
+            words = tf.reduce_mean(tf.nn.embedding_lookup(table, features), 1)
+        return parts.spec(mode, labels, parts.logits_of(words))
+
+    return Port(parts.estimator(model_fn, eval_batch_size=None), input_fn)
+
+
+@wrong("TPU128")
+def ragged_ids(wrong):
+    def input_fn(params):  # <- TPU128
+        def example(n):
+            ids = tf.RaggedTensor.from_row_splits(tf.range(n % 5), [0, n % 5])
+            return ids if wrong else ids.to_tensor(shape=[1, 5]), tf.cast(n % 4, tf.int32)
+
+        return parts.batched(tf.data.Dataset.range(256).map(example), params)
+
+    def model_fn(features, labels, mode, params):
+        ids = features.to_tensor() if wrong else features
+        return parts.spec(mode, labels, parts.logits_of(tf.cast(ids[:, 0], tf.float32)))
+
+    return Port(parts.estimator(model_fn, eval_batch_size=None), input_fn)
 
 
 @wrong("TPU199")
