@@ -177,6 +177,24 @@ def test_virtual_cores_run_what_this_machine_can_bear(subject, monkeypatch, topo
     assert any(f"{cores} virtual cores ran it with {batch}" in item for item in report.not_checked)
 
 
+def test_virtual_cores_run_few_examples_where_the_compiler_gave_no_figures(subject, monkeypatch):
+    ran = []
+
+    def run(program, *, one_core, **options):
+        ran.append((program.per_core_batch, one_core.per_core_batch))
+        return stages.virtual.VirtualRun(losses=[[1.0] * program.cores])
+
+    def lower(cores, mode="train", global_batch=None):
+        made_up = made.program()
+        made_up.cores, made_up.per_core_batch = cores, (global_batch or 1024 * cores) // cores
+        return made_up
+
+    subject.lower = lower
+    monkeypatch.setattr(stages.virtual, "run_program", run)
+    dry_run(None, None, stages=["run"], progress=False)
+    assert ran == [(8, 64)]
+
+
 def test_stages_that_were_not_asked_for_do_not_run(subject):
     report = dry_run(None, None, stages=["read"], progress=False)
     assert [stage for stage, became in status(report).items() if became == "done"] == ["read"]

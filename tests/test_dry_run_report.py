@@ -187,6 +187,7 @@ def test_a_report_with_a_rule_of_another_version_still_shows():
     [
         svg.memory_bar(made.train_step(), "words"),
         svg.memory_bar(made.out_of_memory().compiled[0], "words"),
+        svg.memory_bar(made.train_step(0.0, needed=60 * 2**30), "words"),
         svg.roofline([made.train_step(), made.eval_step()], "words"),
         svg.feed_gauge(412.0, 29304.0, "words"),
     ],
@@ -206,6 +207,11 @@ def test_pictures_are_well_formed_described_and_within_their_frame(picture):
         ):
             at = float(shape.get(name, 0))
             assert -15 <= at <= limit, (shape.tag, name, at)
+        if shape.tag == f"{space}text" and not shape.get("transform"):
+            letters, at = 6.2 * len("".join(shape.itertext())), float(shape.get("x"))
+            share = {"end": 1.0, "middle": 0.5}.get(shape.get("text-anchor"), 0.0)
+            assert at - share * letters >= -2, shape.text
+            assert at + (1 - share) * letters <= width + 2, shape.text
         if shape.tag == f"{space}rect":
             assert float(shape.get("x")) + float(shape.get("width")) <= width + 0.1
 

@@ -169,11 +169,12 @@ class DryRun:
     def _affordable_batch(self, program: Program, cores: int) -> int:
         """Examples a virtual core that this machine can work through: the port's own batch, or a part of it.
 
-        A step costs about as many FLOP and bytes here as the TPU compiler counts for it.
+        A step costs about as many FLOP and bytes here as the TPU compiler counts for it; where it gave no
+        figures, as when memory does not suffice, eight examples a core it is.
         """
         batch = program.per_core_batch
         if not self._compiled or not self._compiled.cost:
-            return batch
+            return batch if batch % 8 else 8
         memory = self._compiled.memory
         flops = self._compiled.cost["flops"].value * cores * self._steps
         size = (memory["temporaries"].value + memory["arguments"].value) * cores

@@ -40,9 +40,10 @@ def memory_bar(step: CompiledStep, description: str) -> str:
             f'<rect class="beyond" x="{end:.1f}" y="{top}" width="{left + step.used * scale - end:.1f}" '
             f'height="{height}"/>'
         )
+    label, anchor = (end - 4, "end") if end > WIDTH / 2 else (end + 4, "start")
     shapes.append(
         f'<line class="limit" x1="{end:.1f}" x2="{end:.1f}" y1="{top - 6}" y2="{top + height + 6}"/>'
-        f'<text x="{end - 4:.1f}" y="{top - 8}" text-anchor="end">usable {units.memory(limit)}</text>'
+        f'<text x="{label:.1f}" y="{top - 8}" text-anchor="{anchor}">usable {units.memory(limit)}</text>'
     )
     size, unit = (2**30, "GiB") if max(limit, step.used) >= 2**30 else (2**20, "MiB")
     for tick in _linear_ticks(max(limit, step.used) / size):
