@@ -67,9 +67,11 @@ def main() -> int:
         parser.error(str(error))
     stages = arguments.stages.split(",")
     report = dry_run(estimator, train, arguments.topology, eval_input_fn=evaluate, stages=stages)
-    print(report)
     if arguments.html:
         report.write_html(arguments.html)
+        print(f"{report.verdict_sentence}\nReport: {arguments.html}")
+    else:
+        print(report)
     return report.exit_status
 
 
