@@ -205,14 +205,16 @@ def _explain_refusal(compiled: Compiled, message: str, progress: Progress | None
     if found is None:
         compiled.findings.append(refused(compiled, message))
         return
-    temporaries = float(found[1]) * _UNITS[found[2]]
+    # The message speaks of temporaries, and its figure holds the arguments too.
+    needed = float(found[1]) * _UNITS[found[2]]
     arguments = float(sum(each.bytes for each in compiled.program.inputs))
     limit = float(found[3]) * _UNITS[found[4]]
+    others = max(0.0, needed - arguments)
     compiled.memory |= {
         "arguments": Figure("arguments, unpadded", arguments, "bytes", Kind.DERIVED),
-        "temporaries": Figure("temporaries", temporaries, "bytes", Kind.COMPILER),
+        "temporaries": Figure("temporaries, and padding", others, "bytes", Kind.DERIVED),
         "available": Figure("memory that a program may use", limit, "bytes", Kind.COMPILER),
-        "needed": Figure("memory needed", temporaries + arguments, "bytes", Kind.COMPILER),
+        "needed": Figure("memory needed", needed, "bytes", Kind.COMPILER),
     }
     compiled.findings.append(out_of_memory(compiled, _roomy(compiled, progress), message))
 

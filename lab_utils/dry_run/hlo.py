@@ -2,14 +2,11 @@
 
 import math
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from lab_utils.dry_run.layout import Shape, numbers, shapes
+from lab_utils.dry_run.hlo_text import Instruction, parse, rounds
+from lab_utils.dry_run.layout import Shape, numbers
 
-_COMPUTATION = re.compile(r"^(ENTRY )?%?([\w.\-]+) \(.*\) -> .* \{$")
-_INSTRUCTION = re.compile(r"^\s+(ROOT )?%?([\w.\-]+) = (.*)$")
-_OPCODE = re.compile(r" ([a-z][a-z0-9\-]*)\(")
 _NO_BUFFER = {"tuple", "get-tuple-element", "bitcast", "while", "conditional", "call", "after-all"}
 _COLLECTIVES = ("all-reduce", "reduce-scatter", "all-gather", "all-to-all", "collective-permute")
 
@@ -79,37 +76,9 @@ class Summary:
         return self.share([each for each in self.products if min(each.edges) < 128])
 
 
-@dataclass
-class _Instruction:
-    name: str
-    opcode: str
-    shapes: list[Shape]
-    operands: list[str]
-    text: str
-
-    def called(self) -> Iterator[tuple[str, str]]:
-        for key, names in re.findall(
-            r"(calls|body|condition|to_apply|branch_computations|true_computation|false_computation)"
-            r"=\{?((?:%?[\w.\-]+(?:, )?)+)",
-            self.text,
-        ):
-            for name in names.split(","):
-                yield key, name.strip().lstrip("%")
-
-    @property
-    def op_name(self) -> str:
-        """The TensorFlow op that it stems from, or its own name."""
-        found = re.search(r'op_name="([^"]*)"', self.text)
-        name = found[1].split(";")[-1] if found else ""
-        return (
-            name.removeprefix("StatefulPartitionedCall/").removeprefix("PartitionedCall/")
-            or self.name
-        )
-
-
 def summarise(text: str, *, largest: int = 50) -> Summary:
     """Reads an optimised module; keeps the `largest` buffers."""
-    computations, entry = _parse(text)
+    computations, entry = parse(text)
     summary = Summary(entry)
     known = {each.name: each for body in computations.values() for each in body}
     _walk(entry, computations, known, summary, 1, on_chip=False)
@@ -120,33 +89,10 @@ def summarise(text: str, *, largest: int = 50) -> Summary:
     return summary
 
 
-def _parse(text: str) -> tuple[dict[str, list[_Instruction]], str]:
-    computations: dict[str, list[_Instruction]] = {}
-    entry, current = "", None
-    for line in text.splitlines():
-        opened = _COMPUTATION.match(line)
-        if opened:
-            current = computations.setdefault(opened[2], [])
-            entry = opened[2] if opened[1] else entry
-            continue
-        found = _INSTRUCTION.match(line)
-        if current is None or not found:
-            continue
-        line_after = " " + found[3]
-        opcode = _OPCODE.search(line_after)
-        if not opcode:
-            continue
-        arguments = line_after[opcode.end() :].split(")")[0]
-        operands = re.findall(r"%([\w.\-]+)", arguments)
-        result = shapes(line_after[: opcode.start()])
-        current.append(_Instruction(found[2], opcode[1], result, operands, line_after))
-    return computations, entry
-
-
 def _walk(
     name: str,
-    computations: dict[str, list[_Instruction]],
-    known: dict[str, _Instruction],
+    computations: dict[str, list[Instruction]],
+    known: dict[str, Instruction],
     summary: Summary,
     times: int,
     *,
@@ -174,18 +120,18 @@ def _walk(
                 for shape in each.shapes
                 if not shape.memory_space
             ]
-        rounds = times
+        repeated = times
         if each.opcode == "while":
-            trips = re.search(r'known_trip_count"?:\{"?n"?:"?(\d+)', each.text)
-            rounds *= int(trips[1]) if trips else 1
-            summary.loops += 0 if trips else 1
+            known_rounds = rounds(each, computations, known)
+            repeated *= known_rounds or 1
+            summary.loops += known_rounds is None
         for key, called in each.called():
             if key != "to_apply" or each.opcode == "call":
                 inside = on_chip or each.opcode == "fusion"
-                _walk(called, computations, known, summary, rounds, on_chip=inside)
+                _walk(called, computations, known, summary, repeated, on_chip=inside)
 
 
-def _traffic(each: _Instruction, known: dict[str, _Instruction]) -> int:
+def _traffic(each: Instruction, known: dict[str, Instruction]) -> int:
     """Bytes that an instruction reads and writes. A slice reads only what it takes."""
     written = sum(shape.bytes for shape in each.shapes)
     if each.opcode in ("parameter", "constant", "iota"):
@@ -199,7 +145,7 @@ def _traffic(each: _Instruction, known: dict[str, _Instruction]) -> int:
     return written + sum(read)
 
 
-def _product(each: _Instruction, known: dict[str, _Instruction], times: int) -> Product:
+def _product(each: Instruction, known: dict[str, Instruction], times: int) -> Product:
     left, right = (known[name].shapes[0] for name in each.operands[:2])
     macs, edges = (
         _convolution(each, left, right) if each.opcode == "convolution" else _dot(each, left)
@@ -208,7 +154,7 @@ def _product(each: _Instruction, known: dict[str, _Instruction], times: int) -> 
     return Product(each.op_name, 2.0 * macs * times, (left.dtype, right.dtype), precise, edges)
 
 
-def _dot(each: _Instruction, left: Shape) -> tuple[int, tuple[int, int, int]]:
+def _dot(each: Instruction, left: Shape) -> tuple[int, tuple[int, int, int]]:
     axes = {
         key: numbers(found[1])
         if (found := re.search(rf"lhs_{key}_dims=\{{([\d,]*)\}}", each.text))
@@ -223,7 +169,7 @@ def _dot(each: _Instruction, left: Shape) -> tuple[int, tuple[int, int, int]]:
     return macs, (rows, contracted, columns)
 
 
-def _convolution(each: _Instruction, left: Shape, right: Shape) -> tuple[int, tuple[int, int, int]]:
+def _convolution(each: Instruction, left: Shape, right: Shape) -> tuple[int, tuple[int, int, int]]:
     """Multiply-adds of a convolution, without those that fall on padding or on holes of dilation."""
     labels = re.search(r"dim_labels=(\w+)_(\w+)->(\w+)", each.text)
     left_labels, right_labels, out_labels = labels[1], labels[2], labels[3]

@@ -343,6 +343,7 @@ def _explained(error: Exception, graph: Any) -> CannotLower:
     op_type = unsupported[1] if unsupported else operation.type if operation is not None else ""
     where = place(operation) if operation is not None else ""
     only_here = bool(unsupported) and op_type in _tpu_ops()
+    text = text.removeprefix("Failed getting HLO text: ").strip("'")
     text = re.sub(r"\{\{function_node [^}]*\}\}|\(?The op is created at:.*", "", text)
     return CannotLower(text, op_type=op_type, where=where, only_here=only_here)
 

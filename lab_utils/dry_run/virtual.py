@@ -145,7 +145,7 @@ def _npz(arrays: dict[str, np.ndarray]) -> bytes:
     """Arrays as their bytes: numpy's own format has no bfloat16."""
     file = io.BytesIO()
     flat = {name: np.frombuffer(a.tobytes(), np.uint8) for name, a in arrays.items()}
-    np.savez(file, allow_pickle=False, **flat)
+    np.savez(file, **flat)
     return file.getvalue()
 
 

@@ -1,0 +1,298 @@
+"""Compiling for a TPU that is not here: figures, findings, the cache, and the child process."""
+
+import importlib.util
+import json
+import math
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from dry_run_models import CLASSES, MODELS, ROWS, dense, make, reader
+
+from lab_utils.dry_run import cache, chips, compile, hlo, layout, process
+from lab_utils.dry_run.findings import Kind
+from lab_utils.dry_run.lower_estimator import lower_estimator
+from lab_utils.dry_run.lower_function import lower_function
+from lab_utils.dry_run.program import Program
+
+# isort: split
+import tensorflow as tf
+
+needs_libtpu = pytest.mark.skipif(
+    importlib.util.find_spec("libtpu") is None, reason="libtpu is not installed here"
+)
+
+
+MODULE = """HloModule m
+%body (p: (s32[], f32[8,8])) -> (s32[], f32[8,8]) {
+  %p = (s32[], f32[8,8]{1,0}) parameter(0)
+  %x = f32[8,8]{1,0} get-tuple-element(%p), index=1
+  %i = s32[] get-tuple-element(%p), index=0
+  %d = f32[8,8]{1,0} dot(%x, %x), lhs_contracting_dims={1}, operand_precision={high,high}, op_name="inner"
+  ROOT %t = (s32[], f32[8,8]{1,0}) tuple(%i, %d)
+}
+%cond (p.1: (s32[], f32[8,8])) -> pred[] {
+  %p.1 = (s32[], f32[8,8]{1,0}) parameter(0)
+  %n = s32[] constant(5)
+  %i.1 = s32[] get-tuple-element(%p.1), index=0
+  ROOT %c = pred[] compare(%i.1, %n), direction=LT
+}
+ENTRY %main (a: bf16[8,16], b: bf16[16,8]) -> f32[8,8] {
+  %a = bf16[8,16]{1,0:T(8,128)(2,1)} parameter(0)
+  %b = bf16[16,8]{1,0:T(8,128)(2,1)} parameter(1)
+  %zero = s32[] constant(0)
+  %m = f32[8,8]{1,0:T(8,128)} dot(%a, %b), lhs_contracting_dims={1}, metadata={op_name="outer"}
+  %state = (s32[], f32[8,8]{1,0}) tuple(%zero, %m)
+  %w = (s32[], f32[8,8]{1,0}) while(%state), condition=%cond, body=%body
+  %r = f32[8,8]{1,0:T(8,128)} get-tuple-element(%w), index=1
+  ROOT %s = f32[8,8]{1,0:T(8,128)} all-reduce(%r), replica_groups={{0,1}}, to_apply=%add
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def own_cache(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="module")
+def program():
+    return lower_estimator(make(dense), reader((ROWS, CLASSES)), cores=8)
+
+
+@pytest.fixture(scope="module")
+def compiled(program, own_cache):
+    return compile.compile_program(program, "v2:2x2")
+
+
+@needs_libtpu
+def test_memory_and_cost_of_a_step(compiled, program):
+    assert compiled.fits and not compiled.cached
+    memory, cost = compiled.memory, compiled.cost
+    data = sum(each.bytes for each in program.inputs)
+    assert memory["arguments"].value > data  # padded to tiles
+    assert (
+        memory["outputs"].value < memory["arguments"].value
+    )  # new variables take the old one's place
+    products = 2 * 8 * (6 * 16 + 16 * 3) + 2 * 8 * (6 * 16) + 2 * 2 * 8 * 16 * 3
+    assert sum(each.flops for each in compiled.summary.products) == products
+    assert cost["flops"].value > products
+    assert cost["all_reduce_bytes"].value == 4 * (6 * 16 + 16 + 16 * 3 + 3)
+    assert cost["bf16_share"].value == 1
+    assert memory["temporaries"].kind == cost["flops"].kind == Kind.COMPILER
+    assert cost["peak_flops"].kind == Kind.QUOTED and cost["peak_flops"].source
+    assert {each.severity.value for each in compiled.findings} <= {"note"}
+
+
+@needs_libtpu
+def test_the_second_time_comes_from_the_cache(compiled, program, monkeypatch):
+    monkeypatch.setattr(process, "child", None)  # no process is started
+    again = compile.compile_program(program, "v2:2x2")
+    assert again.cached
+    assert again.cost == compiled.cost and again.memory == compiled.memory
+    [entry] = cache.folder().iterdir()
+    entry.write_bytes(b"torn")
+    assert cache.read(entry.name.removesuffix(".json.gz")) is None
+
+
+@needs_libtpu
+def test_loops_count_all_their_rounds(own_cache):
+    model_fn, data = MODELS["recurrent"]
+    lowered = lower_estimator(make(model_fn), reader(data), cores=8)
+    found = compile.compile_program(lowered, "v2:2x2")
+    names = [each.name for each in found.summary.products if "lstm_cell" in each.name]
+    flops = {each.flops for each in found.summary.products if each.name in names}
+    assert flops == {2.0 * 7 * 8 * 16 * 32}  # 7 words, batch 8, 8 + 8 inputs, 4 gates of 8
+    assert found.summary.loops == 0 and found.cost["flops"].kind == Kind.DERIVED
+
+
+@needs_libtpu
+def test_out_of_memory(own_cache):
+    batch = np.zeros([8, 2**29], "float32")  # 16 GiB, of which no page is touched
+    lowered = lower_function(lambda x: tf.reduce_sum(tf.sort(x)[:, 5]), batch, cores=1)
+    found = compile.compile_program(lowered, "v5e:1x1")
+    assert not found.fits and found.memory["needed"].value > found.memory["available"].value
+    [finding] = found.findings
+    assert finding.rule == "TPU303" and "RESOURCE_EXHAUSTED" in finding.message
+    assert "feature [8, 536870912] (16.0 GiB)" in finding.why
+
+
+def test_out_of_memory_names_the_largest_tensors_as_a_larger_chip_stores_them(program, monkeypatch):
+    asked = []
+
+    def ask(hlo, topology, cores, progress, cache):
+        asked.append(topology)
+        if topology == "v2:2x2":
+            said = "memory required for HLO temporaries (19.26G) exceeds available HBM (7.48G)."
+            return {"refused": "program", "message": f"RESOURCE_EXHAUSTED: the total {said}"}, False
+        return {"optimised": MODULE}, False
+
+    monkeypatch.setattr(compile, "_ask", ask)
+    found = compile.compile_program(program, "v2:2x2")
+    assert asked == ["v2:2x2", "tpu7x:2x2x1"]
+    assert found.memory["needed"].value == 19.26 * 2**30
+    assert "outer f32[8,8] (4.00 KiB, of which padding 3.75 KiB)" in found.findings[0].why
+
+
+def test_what_the_compiler_refuses_is_a_finding_in_its_own_words(program, monkeypatch):
+    answer = {"refused": "program", "message": "UNIMPLEMENTED: no such custom call"}
+    monkeypatch.setattr(compile, "_ask", lambda *arguments: (answer, False))
+    [found] = compile.compile_program(program, "v2:2x2").findings
+    assert found.rule == "TPU309" and found.message == answer["message"]
+
+
+def test_topologies_that_libtpu_does_not_have(program, monkeypatch):
+    with pytest.raises(compile.BadTopology, match="v5e:2x2"):
+        compile.compile_program(program, "v5litepod-8")
+    with pytest.raises(compile.BadTopology, match="16 cores, and the program was lowered for 8"):
+        compile.compile_program(program, "v2:2x4")
+    answer = {"refused": "topology", "message": "INVALID_ARGUMENT: not divisible"}
+    monkeypatch.setattr(compile, "_ask", lambda *arguments: (answer, False))
+    with pytest.raises(compile.BadTopology, match="not divisible. Accepted: v2:2x2"):
+        compile.compile_program(program, "v2:2x2")
+
+
+def lower_for(cores):
+    return lower_function(lambda x: tf.reduce_sum(x), np.zeros([cores, 2], "float32"), cores=cores)
+
+
+@needs_libtpu
+def test_a_single_chip(own_cache):
+    assert compile.compile_program(lower_for(1), "v5e:1x1").fits
+
+
+def test_largest_batch_by_bisection(monkeypatch):
+    tried = []
+
+    class Fits:
+        def __init__(self, batch):
+            self.fits = batch <= 200
+
+    def compile_program(batch, topology, progress):
+        tried.append(batch)
+        return Fits(batch)
+
+    monkeypatch.setattr(compile, "compile_program", compile_program)
+    assert compile.largest_batch(lambda batch: batch, "v2:2x2", upto=1024) == 200
+    assert len(tried) < 12
+    assert compile.largest_batch(lambda batch: batch, "v2:2x2", upto=100) == 96
+    assert compile.largest_batch(lambda batch: batch + 500, "v2:2x2", upto=64) == 0
+
+
+def test_without_libtpu_it_says_how_to_get_it(monkeypatch, program):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(compile.CompilerMissing, match=r"pip install 'lab-utils\[tpu\]'"):
+        compile.compile_program(program, "v2:2x2", cache=False)
+    monkeypatch.setattr(process.platform, "machine", lambda: "arm64")
+    with pytest.raises(compile.CompilerMissing, match="Linux on x86_64 alone"):
+        compile.compile_program(program, "v2:2x2", cache=False)
+
+
+def temporary_folders():
+    return set(Path(tempfile.gettempdir()).glob("dry_run_*"))
+
+
+def test_an_interrupt_kills_the_child_and_leaves_nothing(monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    started = []
+    popen = process.subprocess.Popen
+
+    def note(command, **arguments):
+        code = "import time; print('started', flush=True); time.sleep(600)"
+        started.append(popen([command[0], "-c", code], **arguments))
+        return started[-1]
+
+    def interrupt(line):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(process.subprocess, "Popen", note)
+    with (
+        pytest.raises(KeyboardInterrupt),
+        process.child("compile", {}, {"program.hlo": b"x"}, progress=interrupt),
+    ):
+        pass
+    assert started[0].poll() is not None
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_child_that_dies_is_an_error_with_its_last_words():
+    with (
+        pytest.raises(process.ChildFailed, match="KeyError: 'nonsense'"),
+        process.child("nonsense", {}, {}),
+    ):
+        pass
+
+
+def test_shapes_layouts_and_padding():
+    [shape] = layout.shapes("f32[128,74,74,20]{0,3,2,1:T(8,128)}")
+    assert shape.padded_dims == (128, 74, 74, 24) and shape.worst_axis == 3
+    assert shape.padded_bytes == 128 * 74 * 74 * 24 * 4 and shape.bytes == 128 * 74 * 74 * 20 * 4
+    [small] = layout.shapes("bf16[8,3]{1,0:T(8,128)(2,1)}")
+    assert small.padded_bytes == 8 * 128 * 2 and small.worst_axis == 1
+    [vector] = layout.shapes("f32[100,1024]{1,0:T(8,128)S(1)}")
+    assert vector.padded_dims == (104, 1024) and vector.memory_space == 1
+    [scalar] = layout.shapes("f32[]{:T(256)}")
+    assert scalar.padded_bytes == 1024 and scalar.worst_axis is None
+    assert [str(each) for each in layout.shapes("(s32[7]{0}, pred[2,2]{1,0})")] == [
+        "s32[7]",
+        "pred[2,2]",
+    ]
+
+
+def test_convolution_flops_leave_out_padding_and_holes():
+    def count(size, kernel, out, **window):
+        window = {key: str(value) for key, value in window.items()}
+        low = int(window.get("pad", "0_0").split("_")[0])
+        stride, holes = int(window.get("stride", 1)), int(window.get("lhs_dilate", 1))
+        places = [o * stride + k - low for o in range(out) for k in range(kernel)]
+        brute = sum(0 <= p <= (size - 1) * holes and p % holes == 0 for p in places)
+        assert hlo._positions(size, kernel, out, window) == brute > 0
+
+    count(9, 3, 7)
+    count(9, 3, 9, pad="1_1")
+    count(9, 5, 5, pad="2_2", stride=2)
+    count(5, 3, 11, pad="2_2", lhs_dilate=2)
+
+
+def test_products_padding_and_loops_of_a_module():
+    summary = hlo.summarise(MODULE)
+    flops = {each.name: each.flops for each in summary.products}
+    assert flops == {"outer": 2.0 * 8 * 16 * 8, "inner": 5 * 2.0 * 8 * 8 * 8}
+    assert summary.loop_flops == 4 * 2.0 * 8 * 8 * 8 and summary.loops == 0
+    assert math.isclose(summary.bfloat16_share, 2048 / 7168)
+    assert summary.bfloat16_operand_share == summary.bfloat16_share
+    assert summary.collective_bytes == 256 and summary.collectives == 1
+    assert summary.buffers[0].shape.padded_bytes == 4096
+
+
+def test_chips_and_the_roofline():
+    assert chips.cores("v2:16x16") == 512 and chips.cores("v5e:2x4") == 8
+    assert chips.cores("v5:2x2x1") == 4 and chips.cores("TPU7x:2x2x1") == 8
+    assert chips.cores_per_host("v2:16x16") == 8 and chips.cores_per_host("v5e:1x1") == 1
+    for refused in ("v5litepod-8", "v7x:2x2", "v2", "v2:0x2"):
+        with pytest.raises(chips.BadTopology, match="Accepted: v2:2x2"):
+            chips.cores(refused)
+    chip, _ = chips.parse("v2:2x2")
+    bound = chips.roofline(145.5e9, 12.51e9, chip, cores=8, per_core_batch=128)
+    assert bound.bound == "memory bandwidth"
+    assert round(bound.memory_seconds * 1e3) == 35 and round(bound.compute_seconds * 1e3, 1) == 6.3
+    assert math.isclose(bound.examples_per_second, 8 * 128 / bound.seconds)
+
+
+def test_the_cache_depends_on_all_that_the_answer_depends_on():
+    keys = {
+        cache.key(program, topology, versions)
+        for program in (b"a", b"b")
+        for topology in ("v2:2x2", "v3:2x2")
+        for versions in ({"jax": "1"}, {"jax": "1", "libtpu": "2"})
+    }
+    assert len(keys) == 8
+
+
+def test_a_program_is_plain_data(program):
+    assert isinstance(program, Program)
+    json.dumps([vars(each) for each in program.inputs])
+    assert program.global_batch == 64

@@ -1,0 +1,222 @@
+"""Lowering: a step of anybody's model as HLO for one of N cores, by three front doors."""
+
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+from dry_run_models import (
+    CLASSES,
+    IMAGES,
+    MODELS,
+    ROWS,
+    classify,
+    dense,
+    make,
+    reader,
+    tpu,
+    train_spec,
+    v1,
+)
+
+from lab_utils.dry_run import _tensorflow
+from lab_utils.dry_run.batches import InputUnfit
+from lab_utils.dry_run.lower import CannotLower
+from lab_utils.dry_run.lower_estimator import lower_estimator
+from lab_utils.dry_run.lower_function import lower_function
+from lab_utils.dry_run.lower_keras import lower_keras
+
+# isort: split
+import tensorflow as tf
+
+NO_CPU_KERNEL = {"host_work"}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_trait_lowers(name):
+    model_fn, data = MODELS[name]
+    program = lower_estimator(make(model_fn), reader(data), cores=8)
+    trainable = [each.name for each in program.inputs if each.trainable]
+    assert program.per_core_batch == 8
+    assert program.all_reduces >= len(trainable) > 0
+    updated = {each.name for each in program.outputs if each.role == "variable"}
+    assert {*trainable, "global_step"} <= updated
+    assert program.values.keys() == {e.name for e in program.inputs if e.role == "variable"}
+    batch = next(program.read())
+    shapes = [(8, *program.inputs[number].shape) for number in program.fed]
+    assert [array.shape for array in batch] == shapes
+
+
+def test_what_the_step_holds_is_known():
+    lowered = {
+        name: lower_estimator(make(MODELS[name][0]), reader(MODELS[name][1]), cores=8)
+        for name in ("dense", "dropout", "batch_norm", "no_labels", "host_work")
+    }
+    assert not lowered["dense"].random and not lowered["dense"].batch_statistics
+    assert "RandomUniform" in lowered["dropout"].random[0]
+    assert "FusedBatchNorm" in lowered["batch_norm"].batch_statistics[0]
+    assert [e.name for e in lowered["no_labels"].outputs if e.role == "host"] == ["host_call/0"]
+    assert [e.shape for e in lowered["host_work"].inputs if e.role == "host"] == [(8, 6)]
+
+
+def test_all_reduces_name_all_cores_and_one_core_has_the_whole_batch():
+    program = lower_estimator(make(dense), reader((ROWS, CLASSES)), cores=4)
+    module = _tensorflow.hlo_module(program.hlo)
+    ops = [op for computation in module.computations for op in computation.instructions]
+    # TensorFlow 2.20 moved the groups into a message of their own.
+    holders = [getattr(op, "collective_device_list", op) for op in ops] + ops
+    groups = {tuple(g.replica_ids) for each in holders for g in getattr(each, "replica_groups", ())}
+    assert groups == {(0, 1, 2, 3)}
+    one = lower_estimator(make(dense), reader((ROWS, CLASSES)), cores=1)
+    assert one.inputs[0].shape == (64, 6)
+
+
+def test_the_same_step_gives_the_same_bytes():
+    first, second = (
+        lower_estimator(make(dense), reader((ROWS, CLASSES)), cores=8) for _ in range(2)
+    )
+    assert first.hlo == second.hlo
+
+
+def test_eval_and_predict_lower_without_updates():
+    for mode, role in (("eval", "eval_metrics/1"), ("predict", "predictions/0")):
+        program = lower_estimator(make(dense), reader((ROWS, CLASSES)), cores=8, mode=mode)
+        assert role in [each.name for each in program.outputs]
+        assert all(each.role != "variable" for each in program.outputs)
+
+
+@pytest.mark.parametrize(
+    "rule, op_type, change, data",
+    [
+        ("TPU302", "ResizeBicubic", lambda x: v1.image.resize_bicubic(x, [4, 4]), IMAGES),
+        (
+            "TPU302",
+            "AsString",
+            lambda x: x + tf.cast(tf.strings.length(tf.as_string(x)), tf.float32),
+            ROWS,
+        ),
+        (
+            "TPU301",
+            "Fill",
+            lambda x: x[:, :1] + tf.ones([tf.cast(tf.reduce_sum(x), tf.int32), 8])[:8],
+            ROWS,
+        ),
+    ],
+)
+def test_what_xla_refuses_is_a_finding_at_the_learners_line(rule, op_type, change, data):
+    def model_fn(features, labels, mode, params):
+        x = v1.layers.flatten(change(features))
+        x.set_shape([8, x.shape[1] or 8])
+        return train_spec(mode, classify(v1.layers.dense(x, 3), labels), params)
+
+    with pytest.raises(CannotLower) as caught:
+        lower_estimator(make(model_fn), reader((data, CLASSES)), cores=8)
+    assert caught.value.op_type == op_type
+    found = caught.value.finding()
+    assert found.rule == rule
+    assert "test_dry_run_lower.py" in found.where and op_type in found.message
+
+
+def test_an_op_that_a_tpu_has_and_this_machine_has_not_is_no_finding():
+    def model_fn(features, labels, mode, params):
+        pairs = [[core, (core + 1) % 8] for core in range(8)]
+        x = tf.raw_ops.CollectivePermute(input=features, source_target_pairs=pairs)
+        return train_spec(mode, classify(v1.layers.dense(x, 3), labels), params)
+
+    with pytest.raises(CannotLower) as caught:
+        lower_estimator(make(model_fn), reader((ROWS, CLASSES)), cores=8)
+    assert caught.value.only_here and caught.value.finding() is None
+
+
+def test_shapes_that_are_not_fixed_are_the_inputs_fault():
+    ragged = lambda params: reader((ROWS, CLASSES))(params).unbatch().batch(8)  # noqa: E731
+    with pytest.raises(InputUnfit, match="no fixed shape"):
+        lower_estimator(make(dense), ragged, cores=8)
+
+
+@pytest.mark.parametrize("kind", ["PER_HOST_V1", "PER_HOST_V2", "PER_SHARD_V1"])
+def test_batches_are_sharded_as_tpu_estimator_shards_them(kind):
+    asked = []
+
+    def input_fn(params):
+        asked.append(params["batch_size"])
+        data = tf.data.Dataset.range(640).map(lambda i: (tf.fill([6], tf.cast(i, tf.float32)), 0))
+        data = data.batch(params["batch_size"], drop_remainder=True)
+        return data if kind != "PER_SHARD_V1" else v1.data.make_one_shot_iterator(data).get_next()
+
+    sharding = getattr(v1.estimator.tpu.InputPipelineConfig, kind)
+    config = tpu.RunConfig(tpu_config=tpu.TPUConfig(per_host_input_for_training=sharding))
+    program = lower_estimator(make(dense, config=config), input_fn, cores=8)
+    first, second = (batch for batch, _ in zip(program.read(), range(2), strict=False))
+    assert set(asked) == ({64} if kind == "PER_HOST_V1" else {8})
+    if kind == "PER_SHARD_V1":  # input_fn is called for each core, which reads all the data
+        assert (first[0][:, 0, 0] == 0).all() and (second[0][:, 0, 0] == 8).all()
+    else:
+        assert first[0][:, :, 0].ravel().tolist() == list(range(64))
+        assert second[0][:, :, 0].ravel().tolist() == list(range(64, 128))
+
+
+def keras_model(package):
+    layers = [package.layers.Dense(8, activation="relu"), package.layers.Dense(3)]
+    model = package.Sequential(layers)
+    loss = package.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(package.optimizers.Adam(0.01), loss)
+    model.build((None, 6))
+    return model
+
+
+@pytest.mark.parametrize("package", [tf.keras, keras], ids=["keras 2", "keras 3"])
+def test_keras_models_sum_each_gradient_once(package):
+    model = keras_model(package)
+    before = [np.array(value) for value in model.get_weights()]
+    program = lower_keras(model, reader((ROWS, CLASSES))({"batch_size": 32}), cores=8)
+    assert program.all_reduces == 4
+    assert sum(each.trainable for each in program.inputs) == 4
+    assert program.outputs[0].role == "loss" and program.per_core_batch == 4
+    for old, new in zip(before, model.get_weights(), strict=True):
+        np.testing.assert_array_equal(old, new)
+
+
+def test_a_keras_dataset_without_a_fixed_batch_is_refused():
+    data = tf.data.Dataset.from_tensor_slices((ROWS, CLASSES)).batch(32)
+    with pytest.raises(InputUnfit, match="drop_remainder"):
+        lower_keras(keras_model(tf.keras), data, cores=8)
+
+
+def test_a_bare_step_keeps_its_constants_and_asks_for_its_own_sums():
+    weights = tf.Variable(tf.zeros([6, 3]), name="weights")
+    half = tf.constant(0.5)
+
+    def step(features, labels):
+        with tf.GradientTape() as tape:
+            loss = half * classify(features @ weights, labels)
+        gradient = tape.gradient(loss, weights)
+        context = tf.distribute.get_replica_context()
+        weights.assign_sub(context.all_reduce(tf.distribute.ReduceOp.MEAN, gradient))
+        return loss
+
+    program = lower_function(step, ROWS[:64], CLASSES[:64], cores=8)
+    assert program.all_reduces == 1
+    roles = {each.role: each for each in program.inputs}
+    assert roles["variable"].name == "weights" and roles["variable"].trainable
+    assert program.values[roles["constant"].name] == 0.5
+    with pytest.raises(InputUnfit, match="cannot be split"):
+        lower_function(step, ROWS[:60], CLASSES[:60], cores=8)
+
+
+def test_where_the_caller_has_turned_off_version_2():
+    code = """
+import sys
+sys.path.insert(0, "tests")
+from dry_run_models import *
+from lab_utils.dry_run.lower_estimator import lower_estimator
+from lab_utils.dry_run.trace import trace
+v1.disable_v2_behavior()
+for model_fn, data in (MODELS["recurrent"], MODELS["control_flow"]):
+    assert all(each.error is None for each in trace(make(model_fn), reader(data), cores=8, modes=["train"]))
+    print(lower_estimator(make(model_fn), reader(data), cores=8).all_reduces)
+print(v1.resource_variables_enabled(), v1.control_flow_v2_enabled(), tf.executing_eagerly())
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ran.stdout.split() == ["5", "4", "False", "False", "False"], ran.stderr

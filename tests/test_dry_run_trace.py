@@ -1,0 +1,132 @@
+"""Stage 1: the genuine TPUEstimator graphs, and what its exceptions become."""
+
+from pathlib import Path
+
+import pytest
+from dry_run_models import CLASSES, IMAGES, ROWS, classify, dense, make, reader, tpu, train_spec, v1
+
+from lab_utils.dry_run import _tensorflow
+from lab_utils.dry_run.trace import trace
+from lab_utils.dry_run.trace_findings import trace_findings
+
+# isort: split
+import tensorflow as tf
+
+DATA = reader((ROWS, CLASSES))
+
+
+def findings(model_fn=dense, data=DATA, **arguments):
+    return trace_findings(trace(make(model_fn, **arguments), data, cores=8))
+
+
+def rules(*args, **arguments):
+    return [each.rule for each in findings(*args, **arguments)]
+
+
+def test_a_right_port_builds_all_three_graphs_and_has_no_findings():
+    traces = trace(make(dense), DATA, cores=8)
+    assert [each.mode for each in traces] == ["train", "eval", "predict"]
+    assert trace_findings(traces) == []
+    train = traces[0]
+    assert train.per_core_batch == 8
+    assert train.features.shape == [8, 6]
+    assert any(op.type == "CrossReplicaSum" for op in train.core_graph.get_operations())
+    assert traces[2].labels is None
+
+
+def test_the_estimator_and_its_model_dir_are_left_alone(tmp_path):
+    estimator = make(dense, params={"mine": 1}, config=tpu.RunConfig(model_dir=str(tmp_path)))
+    before = dict(estimator.__dict__)
+    trace(estimator, DATA, cores=8)
+    assert estimator.__dict__ == before
+    assert estimator.params == {"mine": 1}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_private_functions_are_put_back_when_the_users_code_raises():
+    def broken(features, labels, mode, params):
+        raise RuntimeError("mine")
+
+    owners = [(owner, name, getattr(owner, name)) for owner, name in _tensorflow._NAMES]
+    [found, *_] = findings(broken)
+    assert found.rule == "TPU199" and "in broken" in found.where and "mine" in found.message
+    assert all(getattr(owner, name) is value for owner, name, value in owners)
+
+
+def test_nothing_is_printed(capfd):
+    findings(lambda features, labels, mode, params: v1.summary.scalar("a", 1.0))
+    captured = capfd.readouterr()
+    assert captured.out == ""
+    assert [line for line in captured.err.splitlines() if "temporary folder" not in line] == []
+
+
+@pytest.mark.parametrize(
+    "rule, data",
+    [
+        (
+            "TPU101",
+            lambda params: tf.data.Dataset.range(9).map(lambda i: (tf.zeros([6]), 0)).batch(4),
+        ),
+        ("TPU103", lambda: DATA({"batch_size": 8})),
+        ("TPU119", lambda params: DATA(params).map(lambda x, y: (tf.as_string(x), y))),
+        ("TPU120", lambda params: DATA(params).map(lambda x, y: (tf.cast(x, tf.float64), y))),
+    ],
+)
+def test_what_input_fn_does_wrong(rule, data):
+    [found] = findings(data=data)
+    assert found.rule == rule
+    assert Path(__file__).name in found.where
+    assert found.message
+
+
+def test_a_batch_that_does_not_divide():
+    found = findings(batch=60)
+    assert {each.rule for each in found} == {"TPU106"}
+    assert "60" in found[0].why and "64" in found[0].fix
+
+
+def test_a_scalar_and_a_wrong_arity_in_eval_metrics():
+    def metrics(function, scalar):
+        def model_fn(features, labels, mode, params):
+            logits = v1.layers.dense(features, 3)
+            loss = classify(logits, labels)
+            if mode == "eval":
+                sent = [loss] if scalar else [labels]
+                return tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=(function, sent))
+            return train_spec(mode, loss, params)
+
+        return model_fn
+
+    one = lambda value: {"m": v1.metrics.mean(value)}  # noqa: E731
+    two = lambda value, other: {"m": v1.metrics.mean(value)}  # noqa: E731
+    assert rules(metrics(one, scalar=True), predict_batch_size=None) == ["TPU111"]
+    assert rules(metrics(two, scalar=False), predict_batch_size=None) == ["TPU112"]
+
+
+def test_a_scaffold_is_spoken_of_only_where_it_does_something():
+    def with_scaffold(scaffold):
+        def model_fn(features, labels, mode, params):
+            spec = train_spec(mode, classify(v1.layers.dense(features, 3), labels), params)
+            return v1.estimator.EstimatorSpec(
+                mode, loss=spec.loss, train_op=spec.train_op, scaffold=scaffold()
+            )
+
+        return model_fn
+
+    only_train = {"eval_batch_size": None, "predict_batch_size": None}
+    work = lambda: v1.train.Scaffold(init_fn=lambda scaffold, session: None)  # noqa: E731
+    assert rules(with_scaffold(lambda: None), **only_train) == []
+    assert rules(with_scaffold(work), **only_train) == ["TPU116"]
+
+
+def test_modes_without_a_batch_size_are_left_out_or_probed():
+    estimator = make(dense, eval_batch_size=None, predict_batch_size=None)
+    traces = trace(estimator, DATA, cores=8)
+    assert [(each.mode, each.probe) for each in traces] == [("train", False), ("eval", True)]
+    with_own = trace(estimator, DATA, cores=8, eval_input_fn=DATA)
+    assert [each.rule for each in trace_findings(with_own)] == ["TPU107"]
+
+
+def test_a_plain_estimator_is_refused():
+    with pytest.raises(TypeError, match="TPUEstimator is needed"):
+        trace(v1.estimator.Estimator(dense), reader((IMAGES, CLASSES)), cores=8)
