@@ -7,12 +7,15 @@ import subprocess
 import sys
 
 import pytest
-from dry_run_ports import RIGHT, WRONG, rights, wrong_read, wrong_trace  # noqa: F401
+from dry_run_ports import RIGHT, WRONG, WRONG_WHEN_RUN, rights, wrong_read, wrong_run, wrong_trace  # noqa: F401
 
 from lab_utils.dry_run import read_input
+from lab_utils.dry_run.lower import CannotLower
+from lab_utils.dry_run.lower_estimator import lower_estimator
 from lab_utils.dry_run.read import read
 from lab_utils.dry_run.trace import trace
 from lab_utils.dry_run.trace_findings import trace_findings
+from lab_utils.dry_run.virtual import run_program
 
 CORES = 8
 
@@ -35,6 +38,7 @@ def score(request):
     kinds = (
         ("wrong ports found at their place", "found", len(WRONG)),
         ("wrong ports mended by their fix", "mended", len(WRONG)),
+        ("wrong steps found when run", "run", len(WRONG_WHEN_RUN)),
         ("right ports without a finding", "clean", len(RIGHT)),
     )
     rows = [f"  {text:34} {counted[key]:3} of {total}" for text, key, total in kinds]
@@ -74,6 +78,28 @@ def test_right_port_yields_nothing(make, score):
     found = findings(make())
     assert not found, in_lines(found)
     score["clean"] += 1
+
+
+def findings_when_run(port):
+    """What lowering the train step, and three steps on two virtual cores, find."""
+    try:
+        program, one_core = (
+            lower_estimator(port.estimator, port.input_fn, cores=cores) for cores in (2, 1)
+        )
+    except CannotLower as error:
+        return [error.finding()]
+    return run_program(program, steps=3, one_core=one_core).findings
+
+
+@pytest.mark.parametrize("wrong", [True, False], ids=["wrong", "mended"])
+@pytest.mark.parametrize("port", WRONG_WHEN_RUN, ids=lambda port: f"{port.rule}-{port.name}")
+def test_wrong_port_when_run(port, wrong, score):
+    pytest.importorskip("jax")
+    found = findings_when_run(port.make(wrong))
+    assert (port.rule in {f.rule for f in found}) == wrong, in_lines(found)
+    assert wrong or not found, in_lines(found)
+    if wrong:
+        score["run"] += 1
 
 
 VERSION_ONE = """

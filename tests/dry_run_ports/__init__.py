@@ -60,6 +60,19 @@ def wrong(rule: str, place: str = "") -> Callable:
     return register
 
 
+WRONG_WHEN_RUN: list[Wrong] = []
+
+
+def wrong_when_run(rule: str) -> Callable:
+    """Registers a wrong port that shows only when its step is lowered or run."""
+
+    def register(make: Callable[[bool], Port]) -> Callable[[bool], Port]:
+        WRONG_WHEN_RUN.append(Wrong(rule, make))
+        return make
+
+    return register
+
+
 def right(make: Callable[[], Port]) -> Callable[[], Port]:
     """Registers a right port."""
     RIGHT.append(make)

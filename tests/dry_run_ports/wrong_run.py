@@ -1,0 +1,92 @@
+"""Mistakes that show when the step is lowered or run on virtual cores: TPU301, TPU4xx."""
+
+from dry_run_ports import Port, parts, wrong_when_run
+from dry_run_ports.parts import tf, tpu, v1
+
+
+def _port(loss_of, rate=0.01, shards=True, input_fn=parts.train_input):
+    """A port whose only particular is how its loss comes from features and labels."""
+
+    def model_fn(features, labels, mode, params):
+        loss = loss_of(features, labels)
+        optimizer = v1.train.GradientDescentOptimizer(rate)
+        if shards:
+            optimizer = v1.tpu.CrossShardOptimizer(optimizer)
+        train_op = optimizer.minimize(loss, v1.train.get_global_step())
+        return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    return Port(parts.estimator(model_fn, eval_batch_size=None), input_fn)
+
+
+def _plain(features, labels):
+    return parts.loss_of(labels, parts.logits_of(features))
+
+
+@wrong_when_run("TPU301")
+def mask_as_long_as_the_longest(wrong):
+    def loss_of(features, labels):
+        mask = tf.sequence_mask(labels, None if wrong else parts.SIZE, tf.float32)
+        mask = tf.pad(mask, [[0, 0], [0, parts.SIZE - tf.shape(mask)[1]]])
+        return _plain(features * tf.ensure_shape(mask, features.shape), labels)
+
+    return _port(loss_of)
+
+
+@wrong_when_run("TPU401")
+def cores_that_drift_apart(wrong):
+    return _port(_plain, shards=not wrong)
+
+
+@wrong_when_run("TPU402")
+def logarithm_of_zero(wrong):
+    def loss_of(features, labels):
+        share = tf.nn.softmax(parts.logits_of(features) * (1e4 if wrong else 1.0))
+        chosen = tf.reduce_sum(share * tf.one_hot(labels, parts.CLASSES), 1)
+        return -tf.reduce_mean(tf.math.log(chosen))
+
+    return _port(loss_of)
+
+
+@wrong_when_run("TPU403")
+def loss_summed_over_the_batch(wrong):
+    def loss_of(features, labels):
+        logits = parts.logits_of(features)
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+        return tf.reduce_sum(losses) if wrong else tf.reduce_mean(losses)
+
+    return _port(loss_of, rate=1e-4)
+
+
+@wrong_when_run("TPU404")
+def one_batch_for_ever(wrong):
+    def input_fn(params):
+        dataset = parts.examples().batch(params["batch_size"], drop_remainder=True)
+        return dataset.take(1 if wrong else -1).repeat()
+
+    return _port(_plain, input_fn=input_fn)
+
+
+@wrong_when_run("TPU405")
+def square_root_at_zero(wrong):
+    def loss_of(features, labels):
+        weights = v1.get_variable("weights", [parts.SIZE], initializer=v1.zeros_initializer())
+        length = tf.sqrt(tf.reduce_sum(tf.square(weights)) + (0.0 if wrong else 1e-6))
+        return _plain(features, labels) + length
+
+    return _port(loss_of)
+
+
+@wrong_when_run("TPU407")
+def input_that_ends_too_soon(wrong):
+    def input_fn(params):
+        dataset = parts.examples().repeat()
+        if wrong:
+            dataset = dataset.take(2 * params["batch_size"])
+        return dataset.batch(params["batch_size"], drop_remainder=True)
+
+    return _port(_plain, input_fn=input_fn)
+
+
+@wrong_when_run("TPU408")
+def learning_rate_of_zero(wrong):
+    return _port(_plain, rate=0.0 if wrong else 0.01)
