@@ -6,20 +6,16 @@ that the host does is cut out, and TensorFlow's own bridge turns the rest into H
 of the CPU build: the TPU's is not in any wheel that installs beside a working TensorFlow.
 """
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from lab_utils.dry_run import _tensorflow
-from lab_utils.dry_run.findings import Finding
 from lab_utils.dry_run.program import Input, Output, Program
-from lab_utils.dry_run.rules import finding
+from lab_utils.dry_run.refusal import CannotLower, explained
 from lab_utils.dry_run.where import place
 
 # isort: split
@@ -32,33 +28,6 @@ _RANDOM = re.compile(
     r"|StatefulStandardNormal|StatefulTruncatedNormal|StatefulRandom|StatelessRandom"
     r"|StatelessTruncatedNormal|StatelessMultinomial|StatelessParameterizedTruncatedNormal)"
 )
-_NEEDS_CONSTANT = re.compile(
-    r"compile-time constant|evaluated to concrete values at compile time|fixed tensor list size"
-)
-
-
-class CannotLower(Exception):
-    """XLA has no program for this step.
-
-    `op_type` and `where` name the op and the learner's line, each "" where the error names none.
-    `only_here` says that a TPU would take it: the limit is that of this machine's TensorFlow.
-    """
-
-    def __init__(
-        self, message: str, *, op_type: str = "", where: str = "", only_here: bool = False
-    ) -> None:
-        super().__init__(message)
-        self.op_type, self.where, self.only_here = op_type, where, only_here
-
-    def finding(self) -> Finding | None:
-        """What the port has to mend; None where only this machine stands in the way."""
-        message = str(self)
-        if self.only_here:
-            return None
-        if _NEEDS_CONSTANT.search(message):
-            return finding("TPU301", self.where, message=message)
-        reason = f"it has no {self.op_type} op" if self.op_type else message[:200]
-        return finding("TPU302", self.where, message=message, reason=reason)
 
 
 @dataclass(frozen=True)
@@ -323,35 +292,12 @@ def _compile(
             make = function.experimental_get_compiler_ir(*specs)
             hlo = make(stage="hlo_serialized", platform_name="CPU")
         except (tf.errors.OpError, ValueError, TypeError, NotImplementedError) as error:
-            raise _explained(error, graph) from error
+            raise explained(error, graph) from error
         order = [
             next(n for n, variable in enumerate(held) if variable.handle is handle)
             for handle in captured
         ]
     return hlo, order
-
-
-def _explained(error: Exception, graph: Any) -> CannotLower:
-    """The bridge's error, with the op that it names looked up in the graph that the learner built."""
-    text = " ".join(str(getattr(error, "message", error)).split())
-    operation = None
-    for name in re.findall(r"\{+node ([^}]+)\}", text):
-        operation = _tensorflow.find_operation(graph, name)
-        if operation is not None:
-            break
-    unsupported = re.search(r"XLA_CPU_JIT: (\w+) \(", text)
-    op_type = unsupported[1] if unsupported else operation.type if operation is not None else ""
-    where = place(operation) if operation is not None else ""
-    only_here = bool(unsupported) and op_type in _tpu_ops()
-    text = text.removeprefix("Failed getting HLO text: ").strip("'")
-    text = re.sub(r"\{\{function_node [^}]*\}\}|\(?The op is created at:.*", "", text)
-    return CannotLower(text, op_type=op_type, where=where, only_here=only_here)
-
-
-@cache
-def _tpu_ops() -> frozenset[str]:
-    table = Path(__file__).parent / "ops_xla_tpu_jit.json"
-    return frozenset(json.loads(table.read_text(encoding="utf-8"))["ops"])
 
 
 def _check_interface(module: Any, inputs: list[Input], outputs: list[Output]) -> None:

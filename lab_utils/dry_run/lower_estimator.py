@@ -6,8 +6,9 @@ from typing import Any
 
 from lab_utils.dry_run import _tensorflow
 from lab_utils.dry_run.batches import Feed, InputUnfit
-from lab_utils.dry_run.lower import CannotLower, Step, initial_values, placeholders, to_program
+from lab_utils.dry_run.lower import Step, initial_values, placeholders, to_program
 from lab_utils.dry_run.program import Program
+from lab_utils.dry_run.refusal import CannotLower
 from lab_utils.dry_run.trace import twin
 from lab_utils.dry_run.where import place
 
