@@ -178,7 +178,7 @@ def test_export_is_float32_and_takes_plain_images_whatever_training_took(
 def test_the_page_holds_pictures_and_figures(finished_run, tiny_csv, tmp_path):
     made = page.make(finished_run[0], tiny_csv.eval_csv, tmp_path, {"time <s>": "1 s"}, "A & B")
     text = made.read_text()
-    assert "After 12 steps" in text
+    assert "After 16 steps" in text
     assert "12 held-out" in text
     assert "time &lt;s&gt;" in text
     assert "A &amp; B" in text

@@ -3,11 +3,12 @@
 import fnmatch
 import json
 import os
+import re
 import sys
 from collections.abc import Callable
 
 from lab_utils import runtime
-from lab_utils.convert import ManifestError, read_manifest
+from lab_utils.convert import ManifestError, read_manifest, storage
 from lab_utils.flowers.settings import Settings, parse
 
 
@@ -16,13 +17,21 @@ def _examples(pattern: str) -> tuple[list[str], int]:
     folder, _, names = pattern.rpartition("/")
     manifest = read_manifest(folder or ".")
     shards = [shard for split in manifest.splits.values() for shard in split.shards]
-    matching = [shard.examples for shard in shards if fnmatch.fnmatch(shard.file, names)]
+    matching = [shard for shard in shards if fnmatch.fnmatch(shard.file, names)]
     if not matching:
         known = ", ".join(sorted({shard.file.split("-")[0] + "-*" for shard in shards}))
         raise ManifestError(
             f"{pattern} matches no shard of the manifest beside it; there are {known}"
         )
-    return manifest.labels, sum(matching)
+    for shard in matching:
+        path = storage.join(manifest.folder, shard.file)
+        found = storage.size(path) if storage.exists(path) else "no"
+        if found != shard.bytes:
+            raise ManifestError(
+                f"{path} has {found} bytes, not the {shard.bytes} of its manifest: copy it again, or convert "
+                "again with --overwrite"
+            )
+    return manifest.labels, sum(shard.examples for shard in matching)
 
 
 def make_estimator(settings: Settings, labels: list[str]):
@@ -191,10 +200,20 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs the command line; returns its exit status."""
     settings = parse(arguments)
     runtime.quiet()
+    import tensorflow as tf
+
     try:
         result = run(settings)
     except (ManifestError, FileNotFoundError, RuntimeError) as error:
         print(f"task: {error}", file=sys.stderr)
+        return 1
+    except tf.errors.DataLossError as error:
+        found = re.search(r"\w+ record at \d+", error.message)
+        print(
+            f"task: a TFRecord file is damaged ({found[0] if found else error.message}): convert again with "
+            "--overwrite",
+            file=sys.stderr,
+        )
         return 1
     except KeyboardInterrupt:
         print(

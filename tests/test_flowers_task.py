@@ -1,0 +1,198 @@
+"""The training run: to the last step, killed and started again, and over damage."""
+
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lab_utils import estimator  # noqa: F401  (before tf.keras is touched)
+
+# isort: split
+import tensorflow as tf
+
+from lab_utils.flowers import settings, task
+
+COMMAND = [sys.executable, "-m", "lab_utils.flowers.task"]
+
+
+def history(run_dir: Path) -> list[dict]:
+    return [json.loads(line) for line in (run_dir / "history.jsonl").read_text().splitlines()]
+
+
+def weights(run_dir: Path, step: int) -> dict[str, np.ndarray]:
+    reader = tf.train.load_checkpoint(str(run_dir / f"model.ckpt-{step}"))
+    return {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()}
+
+
+def assert_same_weights(run_dir: Path, other: Path, step: int) -> None:
+    """Equal but for the order in which threads add."""
+    one, two = weights(run_dir, step), weights(other, step)
+    assert set(one) == set(two)
+    for name, value in one.items():
+        np.testing.assert_allclose(value, two[name], rtol=1e-2, atol=1e-4, err_msg=name)
+
+
+@pytest.fixture
+def copy(finished_run, tmp_path) -> Path:
+    """A copy of the finished run, to damage."""
+    return Path(shutil.copytree(finished_run[0], tmp_path / "run"))
+
+
+@pytest.fixture
+def again(run_flags):
+    """Runs the same run again in another folder, with other flags."""
+
+    def run(run_dir: Path, *flags: str) -> dict:
+        return task.run(settings.parse([*run_flags, f"--output_dir={run_dir}", *flags]))
+
+    return run
+
+
+def test_a_run_evaluates_at_each_checkpoint_and_ends_at_its_last_step(finished_run):
+    run_dir, result = finished_run
+    assert [record["step"] for record in history(run_dir)] == [4, 8, 12, 16]
+    assert all(record["images"] == 12 for record in history(run_dir))
+    assert json.loads((run_dir / "result.json").read_text()) == result
+    assert result == history(run_dir)[-1] | {
+        "labels": ["daisy", "roses", "tulips"],
+        "saved_model": result["saved_model"],
+    }
+    assert sum(map(sum, result["confusion"])) == 12
+    right = sum(row[i] for i, row in enumerate(result["confusion"]))
+    assert result["accuracy"] == pytest.approx(right / 12, abs=1e-6)
+    assert not list(run_dir.glob("*.partial"))
+
+
+def test_a_finished_run_stays_as_it_is(copy, again, finished_run, capsys):
+    before = {file.name: file.read_bytes() for file in copy.glob("model.ckpt*")}
+    result = again(copy)
+    assert result | {"saved_model": ""} == finished_run[1] | {"saved_model": ""}
+    assert {file.name: file.read_bytes() for file in copy.glob("model.ckpt*")} == before
+    assert [record["step"] for record in history(copy)] == [4, 8, 12, 16]
+    assert "Going on from step 16 of 16" in capsys.readouterr().out
+
+
+def test_a_finished_run_can_be_made_longer(copy, again):
+    assert again(copy, "--train_steps=18")["step"] == 18
+    assert [record["step"] for record in history(copy)] == [4, 8, 12, 16, 18]
+
+
+def test_a_damaged_last_checkpoint_costs_its_steps_alone(copy, again, finished_run, capsys):
+    data = copy / "model.ckpt-16.data-00000-of-00001"
+    data.write_bytes(data.read_bytes()[:-200])
+    result = again(copy)
+    said = capsys.readouterr().out
+    assert "model.ckpt-16 is damaged" in said
+    assert "Going on from step 12 of 16" in said
+    assert result["step"] == 16
+    assert [record["step"] for record in history(copy)] == [4, 8, 12, 16]
+    assert_same_weights(copy, finished_run[0], 16)
+
+
+def test_an_evaluation_that_was_not_written_is_made(copy, again, finished_run):
+    expected = history(copy)
+    lines = (copy / "history.jsonl").read_text().splitlines(keepends=True)
+    (copy / "history.jsonl").write_text("".join(lines[:-1]))
+    (copy / "result.json").unlink()
+    again(copy)
+    assert history(copy) == expected
+    assert (copy / "result.json").exists()
+
+
+def test_other_seed_other_weights(again, finished_run, tmp_path):
+    again(tmp_path, "--seed=1", "--train_steps=4")
+    kernel = "conv2d/kernel"
+    assert not np.allclose(weights(tmp_path, 4)[kernel], weights(finished_run[0], 4)[kernel])
+
+
+def checkpoints(run_dir: Path) -> list[int]:
+    found = (re.search(r"ckpt-(\d+)\.index", file.name) for file in run_dir.glob("model.*.index"))
+    return sorted(int(match[1]) for match in found)
+
+
+def test_killed_at_any_moment_the_same_command_ends_at_the_same_place(
+    run_flags, finished_run, tmp_path
+):
+    run_dir = tmp_path / "run"
+    command = [*COMMAND, *run_flags, f"--output_dir={run_dir}"]
+    environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "2"}
+
+    with (tmp_path / "log").open("w") as log:
+        first = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+        try:
+            while not any(checkpoints(run_dir)):  # one beyond that of step 0
+                assert first.poll() is None, (tmp_path / "log").read_text()
+                time.sleep(0.05)
+            time.sleep(random.uniform(0, 2))
+            assert first.poll() is None
+        finally:
+            first.send_signal(signal.SIGKILL)
+            first.wait()
+    left = checkpoints(run_dir)[-1]
+    assert 0 < left < 16
+    assert not (run_dir / "result.json").exists()
+
+    second = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert second.returncode == 0, second.stderr
+    assert f"Going on from step {left} of 16" in second.stdout
+    assert "damaged" not in second.stdout
+    assert [record["step"] for record in history(run_dir)] == [4, 8, 12, 16]
+    result = json.loads((run_dir / "result.json").read_text())
+    assert result["step"] == 16
+    assert Path(result["saved_model"], "saved_model.pb").exists()
+    assert_same_weights(run_dir, finished_run[0], 16)
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ("--train_data_path=nowhere/train-*", ["nowhere", "lab_utils.convert"]),
+        ("--eval_data_path={records}/test-*", ["test-*", "eval-*, train-*"]),
+    ],
+)
+def test_data_that_is_not_there_is_one_sentence(
+    run_flags, tiny_records, tmp_path, capsys, changed, words
+):
+    changed = changed.format(records=tiny_records.folder)
+    assert task.main([*run_flags, f"--output_dir={tmp_path}", changed]) == 1
+    message = capsys.readouterr().err
+    assert message.startswith("task: ")
+    assert len(message.splitlines()) == 1
+    assert all(word in message for word in words), message
+
+
+def cut_short(shard: Path) -> None:
+    shard.write_bytes(shard.read_bytes()[:-7])
+
+
+def flip_a_byte(shard: Path) -> None:
+    content = bytearray(shard.read_bytes())
+    content[len(content) // 2] ^= 1
+    shard.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (cut_short, ["train-00001-of-00003", "manifest", "copy it again"]),
+        (Path.unlink, ["train-00001-of-00003", "has no bytes"]),
+        (flip_a_byte, ["corrupted record at", "convert again"]),
+    ],
+)
+def test_a_damaged_shard_is_one_sentence(run_flags, tiny_records, tmp_path, capsys, damage, words):
+    records = Path(shutil.copytree(tiny_records.folder, tmp_path / "records"))
+    damage(next(records.glob("train-00001-*")))
+    flags = [*run_flags, f"--train_data_path={records}/train-*", f"--output_dir={tmp_path / 'run'}"]
+    assert task.main(flags) == 1
+    message = capsys.readouterr().err.splitlines()[-1]
+    assert message.startswith("task: ")
+    assert all(word in message for word in words), message
