@@ -10,9 +10,9 @@ import pytest
 from dry_run_ports import RIGHT, WRONG, WRONG_WHEN_RUN, rights, wrong_read, wrong_run, wrong_trace  # noqa: F401
 
 from lab_utils.dry_run import read_input
-from lab_utils.dry_run.lower import CannotLower
 from lab_utils.dry_run.lower_estimator import lower_estimator
 from lab_utils.dry_run.read import read
+from lab_utils.dry_run.refusal import CannotLower
 from lab_utils.dry_run.trace import trace
 from lab_utils.dry_run.trace_findings import trace_findings
 from lab_utils.dry_run.virtual import run_program
