@@ -8,6 +8,11 @@ from numpy.typing import ArrayLike
 from PIL import Image
 
 RIGHT, WRONG, NEUTRAL = "#2b7a3d", "#b3261e", "#4c6a92"
+BARS = 6  # classes shown under a photograph
+
+
+def _short(label: str, width: int) -> str:
+    return label if len(label) <= width else label[: width - 1] + "…"
 
 
 def predictions(
@@ -17,7 +22,7 @@ def predictions(
     truths: Sequence[int | None],
     columns: int = 4,
 ) -> Figure:
-    """Photographs, each over bars of its class probabilities.
+    """Photographs, each over bars of its class probabilities: the six highest, in the order of `labels`.
 
     Args:
         images: PIL images of any size.
@@ -26,6 +31,7 @@ def predictions(
         truths: the true class of each image where known; the predicted bar is green when it is right,
             red when it is wrong, blue when the truth is not known.
     """
+    columns = min(columns, len(images))
     rows = -(-len(images) // columns)
     figure = Figure(figsize=(2.7 * columns, 3.6 * rows), layout="constrained")
     grid = figure.add_gridspec(2 * rows, columns, height_ratios=[2.1, 1] * rows)
@@ -39,19 +45,22 @@ def predictions(
         thumbnail.thumbnail((320, 320))
         photograph.imshow(thumbnail)
         photograph.set_axis_off()
-        said = f"{labels[best]}, {shares[best]:.0%}"
+        said = f"{_short(labels[best], 20)}, {shares[best]:.0%}"
         if truth is not None and truth != best:
-            said += f"\nbut is {labels[truth]}"
+            said += f"\nbut is {_short(labels[truth], 18)}"
         photograph.set_title(said, fontsize=10, color=colour, loc="left")
 
         bars = figure.add_subplot(grid[2 * row + 1, column])
-        bars.barh(
-            labels, shares, color=[colour if i == best else "#c9ced6" for i in range(len(labels))]
-        )
+        shown = np.sort(np.argsort(shares)[-BARS:])
+        places = range(len(shown))
+        colours = [colour if i == best else "#c9ced6" for i in shown]
+        bars.barh(places, shares[shown], color=colours)
+        bars.set_yticks(places, [_short(labels[i], 14) for i in shown], fontsize=8)
+        bars.tick_params(axis="y", length=0)
         bars.invert_yaxis()
         bars.set_xlim(0, 1)
-        bars.set_xticks([0, 0.5, 1], ["0", "50 %", "100 %"], fontsize=7)
-        bars.tick_params(axis="y", labelsize=8, length=0)
+        bars.set_xticks([0, 0.5, 1], ["0%", "50%", "100%"], fontsize=7)
+        bars.set_xlabel("probability", fontsize=7, labelpad=1)
         bars.spines[["top", "right"]].set_visible(False)
     return figure
 
@@ -60,13 +69,12 @@ def confusion(matrix: ArrayLike, labels: Sequence[str]) -> Figure:
     """A confusion matrix, int [classes, classes], rows the true classes; cells show counts."""
     matrix = np.asarray(matrix)
     shares = matrix / np.maximum(1, matrix.sum(axis=1, keepdims=True))
-    figure = Figure(
-        figsize=(1.1 * len(labels) + 1.6, 0.9 * len(labels) + 1.2), layout="constrained"
-    )
+    names = [_short(label, 16) for label in labels]
+    figure = Figure(figsize=(0.9 * len(labels) + 3, 0.8 * len(labels) + 1.8), layout="constrained")
     axes = figure.add_subplot()
     shown = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
-    axes.set_xticks(range(len(labels)), labels, rotation=30, ha="right")
-    axes.set_yticks(range(len(labels)), labels)
+    axes.set_xticks(range(len(labels)), names, rotation=30, ha="right")
+    axes.set_yticks(range(len(labels)), names)
     axes.set_xlabel("predicted")
     axes.set_ylabel("true")
     for (row, column), count in np.ndenumerate(matrix):
@@ -75,7 +83,7 @@ def confusion(matrix: ArrayLike, labels: Sequence[str]) -> Figure:
     figure.colorbar(shown, label="share of the true class", shrink=0.8)
     accuracy = np.trace(matrix) / max(1, matrix.sum())
     axes.set_title(
-        f"{matrix.sum()} held-out images, accuracy {accuracy:.1%} (measured here)", fontsize=10
+        f"{matrix.sum()} held-out images\naccuracy {accuracy:.1%} (measured here)", fontsize=10
     )
     return figure
 
