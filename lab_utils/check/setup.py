@@ -1,0 +1,28 @@
+"""The first cell of each lab: is everything here?"""
+
+import importlib.metadata
+import platform
+
+from lab_utils import doctor, runtime
+
+
+def ready() -> None:
+    """Prints one line where all is in place, else a line for each thing that is not.
+
+    Looks at versions alone, which takes no time: `python -m lab_utils doctor` looks at everything.
+    """
+    wrong = [each for each in (doctor.python(), doctor.packages()) if not each.ok]
+    for each in wrong:
+        print(each)
+    versions = [f"Python {platform.python_version()}"]
+    for name, package in (("TensorFlow", "tensorflow-cpu"), ("TensorFlow", "tensorflow")):
+        try:
+            versions.append(f"{name} {importlib.metadata.version(package)}")
+            break
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    else:
+        print("[FAIL] TensorFlow: missing\n       run `make setup`")
+        return
+    if not wrong:
+        print(f"Ready: {', '.join(versions)}, on {runtime.place()}.")

@@ -1,0 +1,80 @@
+"""solutions/ -> labs/: starters, the solution as a module, and nothing stale in the repository."""
+
+import nbformat
+import pytest
+
+from lab_utils import build
+
+CELL = """\
+def twice(x):
+    # TODO 1a: double it, "quickly"
+    ### BEGIN SOLUTION
+    # a comment of the solution
+    return 2 * x
+    ### END SOLUTION
+"""
+
+
+def test_labs_and_modules_are_what_their_solutions_make():
+    assert build.stale() == [], "run `python -m lab_utils.build`"
+
+
+def test_a_region_becomes_an_exception_that_names_its_todo():
+    lab = build.starter(CELL)
+    assert "return 2 * x" not in lab and "### " not in lab
+    names = {}
+    exec(lab, names)
+    with pytest.raises(NotImplementedError, match="TODO 1a: double it, 'quickly'"):
+        names["twice"](3)
+
+
+def test_a_region_may_give_its_own_starter():
+    start = "# STARTER: steps = ...\n# STARTER: rest = ...\n"
+    cell = f"### BEGIN SOLUTION\n{start}steps = 3\nrest = 1\n### END SOLUTION"
+    assert build.starter(cell) == "steps = ...\nrest = ..."
+    assert build.solved(cell) == "steps = 3\nrest = 1\n"
+
+
+def test_two_regions_of_a_cell_each_name_their_own_todo():
+    lab = build.starter(CELL + "\n" + CELL.replace("1a", "1b").replace("twice", "double"))
+    assert lab.count("NotImplementedError") == 2
+    assert lab.index("TODO 1a: double it, '") < lab.index("TODO 1b: double it, '")
+
+
+@pytest.mark.parametrize(
+    "cell, message",
+    [
+        ("### BEGIN SOLUTION\nx = 1\n### END SOLUTION", "no `# TODO"),
+        ("# TODO 1a: x\n### BEGIN SOLUTION\nx = 1", "without its partner"),
+        ("# TODO 1a: x\nx = 1\n### END SOLUTION", "without its partner"),
+    ],
+)
+def test_a_region_that_cannot_be_replaced_is_an_error(cell, message):
+    with pytest.raises(ValueError, match=message):
+        build.starter(cell)
+
+
+def test_the_module_holds_given_cells_and_solutions_alone():
+    given = nbformat.v4.new_code_cell("import math", metadata={"tags": ["given"]})
+    other = nbformat.v4.new_code_cell("print(twice(2))")
+    guess = nbformat.v4.new_code_cell(
+        '### BEGIN SOLUTION\n# STARTER: predict("x", ...)\npredict("x", 1)\n### END SOLUTION'
+    )
+    notebook = nbformat.v4.new_notebook(
+        cells=[given, other, guess, nbformat.v4.new_code_cell(CELL)]
+    )
+    text = build.module(notebook, "01_x.ipynb")
+    assert "import math" in text and "print" not in text and "predict" not in text
+    names = {}
+    exec(text, names)
+    assert names["twice"](4) == 8
+
+
+def test_nbgrader_sees_cells_to_solve_and_cells_that_give_points():
+    cells = [nbformat.v4.new_code_cell(CELL), nbformat.v4.new_code_cell('check("1a", twice)')]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    build.stamp(notebook)
+    solution, grade = (cell.metadata["nbgrader"] for cell in cells)
+    assert solution["solution"] and not solution["grade"] and "points" not in solution
+    assert grade["grade"] and grade["locked"] and grade["points"] == 1
+    assert grade["grade_id"] == "check-1a" and solution["schema_version"] == 3
