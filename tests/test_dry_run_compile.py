@@ -3,8 +3,11 @@
 import importlib.util
 import json
 import math
+import os
+import subprocess
+import sys
 import tempfile
-from pathlib import Path
+import time
 
 import numpy as np
 import pytest
@@ -191,10 +194,6 @@ def test_without_libtpu_it_says_how_to_get_it(monkeypatch, program):
         compile.compile_program(program, "v2:2x2", cache=False)
 
 
-def temporary_folders():
-    return set(Path(tempfile.gettempdir()).glob("dry_run_*"))
-
-
 def test_an_interrupt_kills_the_child_and_leaves_nothing(monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     started = []
@@ -216,6 +215,31 @@ def test_an_interrupt_kills_the_child_and_leaves_nothing(monkeypatch, tmp_path):
         pass
     assert started[0].poll() is not None
     assert list(tmp_path.iterdir()) == []
+
+
+@needs_libtpu
+def test_a_killed_parent_leaves_no_child_and_no_folder(program, tmp_path):
+    (tmp_path / "program").write_bytes(program.hlo)
+    code = f"""
+from pathlib import Path
+from lab_utils.dry_run.process import child
+hlo = Path({str(tmp_path / "program")!r}).read_bytes()
+request = {{"topology": "v2:2x2", "cores": 8}}
+with child("compile", request, {{"program.hlo": hlo}}, progress=lambda line: print(line, flush=True)):
+    pass
+"""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    environment = os.environ | {"TMPDIR": str(temporary)}
+    command = [sys.executable, "-c", code]
+    parent = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+    assert "compiling" in parent.stdout.readline()
+    parent.kill()
+    parent.wait()
+    deadline = time.monotonic() + 60
+    while list(temporary.iterdir()) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert list(temporary.iterdir()) == []
 
 
 def test_a_child_that_dies_is_an_error_with_its_last_words():

@@ -6,7 +6,10 @@ and prints a line of progress at a time. It never imports TensorFlow. See proces
 
 import hashlib
 import json
+import os
+import shutil
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -112,8 +115,17 @@ def _check(request: dict[str, Any], folder: Path) -> dict[str, Any]:
     return {"moved": _jax.check()}
 
 
+def _end_with_parent(folder: Path) -> None:
+    """Waits for the end of the standard input: the parent is gone, and with it who would clean up."""
+    os.read(0, 1)  # unbuffered: Python's own reader would hold a lock when the job ends
+    while folder.exists():  # the job may be writing its result there just now
+        shutil.rmtree(folder, ignore_errors=True)
+    os._exit(1)
+
+
 def main(folder: Path) -> None:
     """Does the job that FOLDER/request.json asks for."""
+    threading.Thread(target=_end_with_parent, args=(folder,), daemon=True).start()
     request = json.loads((folder / "request.json").read_text(encoding="utf-8"))
     jobs = {"compile": _compile, "run": _run, "check": _check}
     result = jobs[request["job"]](request, folder)

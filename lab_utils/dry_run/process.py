@@ -93,7 +93,7 @@ def _run(folder: Path, cores: int, progress: Progress) -> None:
     child = subprocess.Popen(
         command,
         env=_environment(cores, folder),
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.PIPE,  # never written to: its end tells the child that this process died
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -112,6 +112,7 @@ def _run(folder: Path, cores: int, progress: Progress) -> None:
         raise
     finally:
         reader.join(timeout=5)
+        child.stdin.close()
         child.stdout.close()
         child.stderr.close()
     if code or not (folder / "result.json").exists():
