@@ -153,7 +153,8 @@ def execute(names: Iterable[str]) -> None:
             notebook = nbformat.read(path, as_version=4)
             resources = {"metadata": {"path": str(path.parent)}}
             NotebookClient(notebook, timeout=600, resources=resources).execute()
-            _write(notebook, path)
+            text = _write(notebook, path).read_text(encoding="utf-8")
+            path.write_text(text.replace(str(ROOT), "."), encoding="utf-8")  # nobody else's paths
             print(f"executed {path.relative_to(ROOT)}")
 
 
