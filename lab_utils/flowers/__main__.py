@@ -40,7 +40,8 @@ def _stage(title: str, module: str, *arguments: object, accept: tuple[int, ...] 
     print(f"\n== {title}", flush=True)
     start = time.monotonic()
     command = [sys.executable, "-m", f"lab_utils.{module}", *map(str, arguments)]
-    status = subprocess.run(command).returncode
+    # glibc keeps an arena of freed memory a thread; with two, training holds about a tenth less.
+    status = subprocess.run(command, env=os.environ | {"MALLOC_ARENA_MAX": "2"}).returncode
     if status not in accept:
         sys.exit(f"flowers: stopped, {title.lower()} did not succeed (exit status {status}).")
     return time.monotonic() - start
@@ -99,7 +100,7 @@ def main() -> int:
             "flowers.port",
             *("--records", records, "--html", page / "dry_run.html"),
             *("--stages", "trace,read,compile,feed"),  # run would take 4 GB
-            accept=(0, 1),  # findings about the port do not stop the job
+            accept=(0, 1, 2),  # what it says of the port does not stop the job
         )
         facts = {name: f"{value:.0f} s (measured here)" for name, value in seconds.items()}
         facts["most memory held, all processes together"] = (
