@@ -9,6 +9,7 @@ on where it was: what is converted stays converted, and training continues from 
 import argparse
 import hashlib
 import json
+import os
 import re
 import subprocess
 import sys
