@@ -1,0 +1,157 @@
+"""What drives it: TODO 2e, the RunConfig, and 2f, the TPUEstimator."""
+
+import contextlib
+from collections.abc import Callable
+
+from lab_utils import estimator  # noqa: F401  (makes tf.estimator)
+from lab_utils.check.outcome import Wrong
+from lab_utils.check.todos import Mutant, todo
+from lab_utils.check.tools import a, expect
+
+# isort: split
+import tensorflow as tf
+
+v1 = tf.compat.v1
+tpu = v1.estimator.tpu
+SETTINGS = {
+    "use_tpu": False,
+    "tpu": "grpc://10.0.0.2:8470",
+    "model_dir": "never_written",
+    "train_batch_size": 64,
+    "eval_batch_size": 24,
+    "learning_rate": 0.5,
+    "iterations_per_loop": 30,
+}
+
+
+@todo(
+    "2e",
+    hints=(
+        "tpu.RunConfig takes cluster, model_dir, save_checkpoints_steps and tpu_config.",
+        "tpu_config=tpu.TPUConfig(iterations_per_loop=...). Make the resolver inside an if: without a TPU "
+        "it finds none and says so with an exception.",
+    ),
+    mutants=(
+        Mutant("tpu_config=tpu.TPUConfig(iterations_per_loop=loop),", "", "iterations_per_loop"),
+        Mutant("return tpu.RunConfig(", "return tf.estimator.RunConfig(", "RunConfig"),
+        Mutant('if settings["use_tpu"]:', "if True:", "use_tpu is false"),
+        Mutant('if settings["use_tpu"]:', "if False:", "resolver"),
+        Mutant(
+            'TPUClusterResolver(settings["tpu"])', 'TPUClusterResolver("grpc://x:1")', "settings"
+        ),
+        Mutant("save_checkpoints_steps=10 * loop", "save_checkpoints_steps=100", "300"),
+        Mutant('model_dir=settings["model_dir"],', "", "model_dir"),
+    ),
+)
+def config(make_config: Callable) -> str:
+    """A RunConfig with TPUConfig, and a resolver on a TPU alone."""
+    try:
+        without = make_config(dict(SETTINGS))
+    except TypeError as error:
+        if "tpu_config" not in str(error) and "cluster" not in str(error):
+            raise
+        raise Wrong("tf.estimator.RunConfig knows nothing of a TPU: take tpu.RunConfig.") from None
+    expect(
+        isinstance(without, tpu.RunConfig),
+        f"make_config should return a tpu.RunConfig; yours returns {a(without)}.",
+    )
+    expect(without.cluster is None, "Where use_tpu is false, cluster should be None.")
+    expect(
+        without.model_dir == SETTINGS["model_dir"],
+        f'model_dir should be settings["model_dir"]; yours is {without.model_dir}.',
+    )
+    loop = without.tpu_config.iterations_per_loop
+    expect(loop == 30, f"With iterations_per_loop of 30 in settings, TPUConfig's is {loop}.")
+    saved = without.save_checkpoints_steps
+    expect(
+        saved == 300,
+        f"With iterations_per_loop of 30 a checkpoint is due every 300 steps; yours is every {saved}.",
+    )
+    resolver = make_config(SETTINGS | {"use_tpu": True}).cluster
+    expect(
+        isinstance(resolver, tf.distribute.cluster_resolver.TPUClusterResolver),
+        f"Where use_tpu is true, cluster should be a resolver; yours is {a(resolver)}.",
+    )
+    expect(
+        resolver.master() == SETTINGS["tpu"],
+        f'The resolver should look for settings["tpu"]; yours looks for {resolver.master()}.',
+    )
+    return "The TPU's name, its loop and the checkpoints are in their places."
+
+
+@todo(
+    "2f",
+    hints=(
+        "tpu.TPUEstimator(model, config=config, use_tpu=..., train_batch_size=..., ...)",
+        'params={"learning_rate": settings["learning_rate"]}: batch_size is a reserved name there.',
+    ),
+    mutants=(
+        Mutant(
+            'params={"learning_rate": settings["learning_rate"]}',
+            'params={"learning_rate": settings["learning_rate"], "batch_size": 64}',
+            "reserved",
+        ),
+        Mutant('params={"learning_rate": settings["learning_rate"]}', "params={}", "learning_rate"),
+        Mutant(
+            'eval_batch_size=settings["eval_batch_size"],\n        predict',
+            "predict",
+            "eval_batch_size",
+        ),
+        Mutant('predict_batch_size=settings["eval_batch_size"],', "", "predict_batch_size"),
+        Mutant(
+            'train_batch_size=settings["train_batch_size"]',
+            "train_batch_size=8",
+            "train_batch_size",
+        ),
+        Mutant('use_tpu=settings["use_tpu"]', "use_tpu=False", "use_tpu"),
+        Mutant("    return tpu.TPUEstimator(", "    tpu.TPUEstimator(", "return missing"),
+    ),
+)
+def estimator_of(make_estimator: Callable) -> str:
+    """A TPUEstimator, whose batch sizes and params arrive where they should."""
+    config = tpu.RunConfig(model_dir="never_written")
+    made = make_estimator(_never_called, config, dict(SETTINGS))
+    expect(
+        isinstance(made, tpu.TPUEstimator),
+        f"make_estimator should return a tpu.TPUEstimator; yours returns {a(made)}.",
+    )
+    expect(
+        made.params.get("learning_rate") == 0.5,
+        f"params should hold the learning_rate of settings; yours hold {made.params}.",
+    )
+    for name, use, wanted in (
+        ("train_batch_size", lambda read: made.train(read, steps=1), 64),
+        ("eval_batch_size", lambda read: made.evaluate(read, steps=1), 24),
+        ("predict_batch_size", lambda read: next(made.predict(read)), 24),
+    ):
+        size = _batch_size(use)
+        expect(
+            size == wanted,
+            f"input_fn should get a batch_size of {wanted} there, and gets {size}: set {name} from settings.",
+        )
+    try:
+        make_estimator(_never_called, config, SETTINGS | {"use_tpu": True, "train_batch_size": 0})
+    except ValueError:
+        return "Each batch size arrives where it belongs, and use_tpu is a setting."
+    raise Wrong('use_tpu should be settings["use_tpu"]; the TPU is never used.')
+
+
+class _Enough(Exception):
+    """Raised by an input_fn that has seen its params."""
+
+
+def _never_called(features, labels, mode, params):
+    raise AssertionError("the input_fn stops the Estimator before")
+
+
+def _batch_size(use: Callable) -> int | None:
+    """The batch size that an Estimator tells input_fn; with use_tpu=False that is the global one."""
+    seen = {}
+
+    def read(params):
+        seen.update(params)
+        raise _Enough
+
+    with contextlib.suppress(_Enough):
+        use(read)
+    return seen.get("batch_size")
