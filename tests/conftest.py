@@ -1,5 +1,6 @@
 """What several tests share, made once in a run: a few small pictures, converted and trained on."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,9 @@ from PIL import Image
 
 from lab_utils import datasets
 from lab_utils.convert import Manifest, convert
+
+# As lab_utils.flowers.task has it, so that runs in this process equal those in one of their own.
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 
 CLASSES = ("daisy", "roses", "tulips")
 EACH = 9  # pictures of a class; one of them is a PNG

@@ -1,0 +1,232 @@
+"""How fast the input pipeline feeds a model, beside a naive reader of JPEG files and the bare decoder.
+
+    python tests/benchmarks/input_pipeline.py --data ../shared/flower_photos --output_dir out/benchmarks
+
+Variants: ours, keeping the decoded images (from the second epoch on); ours, decoding (a first epoch, or a set
+too large to keep); a naive reader (CSV, read, decode, resize, one image after the other); and the decoder
+alone on all cores, from memory, which nothing that decodes can beat. No model takes part: the batches are
+thrown away. Each measurement is a process of its own, and the variants take turns, so that a busy machine is
+unfair to none. Read the ratios: medians of those of the rounds, with the least and the greatest.
+"""
+
+import argparse
+import csv
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+BATCH = 32
+VARIANTS = ("ours, kept", "ours, decoding", "naive reader", "decoder alone")
+
+
+def rows(csv_file: Path) -> list[tuple[str, str]]:
+    with csv_file.open(newline="", encoding="utf-8") as file:
+        return [(str(csv_file.parent / path), label) for path, label in csv.reader(file)]
+
+
+def ours(records: Path, size: int, keep: bool):
+    """The training pipeline of the flowers job, endless."""
+    from lab_utils.convert import read_manifest
+    from lab_utils.flowers import input_pipeline
+
+    input_pipeline.CACHE_LIMIT = 2**62 if keep else 0
+    examples = read_manifest(str(records)).splits["train"].examples
+    input_fn = input_pipeline.make_input_fn(
+        f"{records}/train-*", training=True, image_size=size, examples=examples
+    )
+    return input_fn({"batch_size": BATCH})
+
+
+def naive_reader(train_csv: Path, size: int):
+    """What one writes first: no shards, no parallel calls, nothing kept, no prefetching."""
+    import tensorflow as tf
+
+    from lab_utils.flowers.input_pipeline import train_size
+
+    side = train_size(size)
+    paths, labels = zip(*rows(train_csv), strict=True)
+    classes = sorted(set(labels))
+
+    def read(path, label):
+        image = tf.io.decode_jpeg(tf.io.read_file(path), channels=3)
+        return tf.image.resize(image, [side, side]), label
+
+    images = tf.data.Dataset.from_tensor_slices((list(paths), [classes.index(x) for x in labels]))
+    return images.shuffle(1024, seed=0).repeat().map(read).batch(BATCH)
+
+
+def decoder_alone(train_csv: Path):
+    """Decodes the bytes of all images, held in memory, on all cores; keeps one number of each."""
+    import tensorflow as tf
+
+    encoded = [Path(path).read_bytes() for path, _ in rows(train_csv)]
+    return (
+        tf.data.Dataset.from_tensor_slices(encoded)
+        .repeat()
+        .map(
+            lambda one: tf.size(tf.io.decode_jpeg(one, channels=3)),
+            num_parallel_calls=os.cpu_count(),
+            deterministic=False,
+        )
+        .batch(BATCH)
+    )
+
+
+def role(variant: str, records: Path, train_csv: Path, size: int, seconds: float) -> None:
+    """Takes batches for `seconds` after two epochs, and prints what that cost as JSON."""
+    makers: dict[str, Callable] = {
+        "ours, kept": lambda: ours(records, size, keep=True),
+        "ours, decoding": lambda: ours(records, size, keep=False),
+        "naive reader": lambda: naive_reader(train_csv, size),
+        "decoder alone": lambda: decoder_alone(train_csv),
+    }
+    from lab_utils import runtime
+
+    runtime.quiet()
+    import resource
+
+    batches = iter(makers[variant]())
+    for _ in range(2 * len(rows(train_csv)) // BATCH):
+        next(batches)
+    taken, cpu, start = 0, time.process_time(), time.perf_counter()
+    while (elapsed := time.perf_counter() - start) < seconds:
+        next(batches)
+        taken += BATCH
+    print(
+        json.dumps(
+            {
+                "images_per_second": taken / elapsed,
+                "cpu_ms_per_image": (time.process_time() - cpu) / taken * 1e3,
+                "peak_rss_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+            }
+        )
+    )
+
+
+def measure(variant: str, records: Path, train_csv: Path, flags: argparse.Namespace) -> dict:
+    command = [sys.executable, __file__, "--role", variant, str(records), str(train_csv)]
+    command += ["--image_size", str(flags.image_size), "--seconds", str(flags.seconds)]
+    ran = subprocess.run(command, capture_output=True, text=True)
+    if ran.returncode:
+        sys.exit(f"{variant} failed:\n{ran.stderr[-3000:]}")
+    return json.loads(ran.stdout.splitlines()[-1])
+
+
+def ratios(runs: dict[str, list[dict]], variant: str, base: str, figure: str) -> list[float]:
+    """variant / base in each round."""
+    pairs = zip(runs[variant], runs[base], strict=True)
+    return [one[figure] / other[figure] for one, other in pairs]
+
+
+def table(runs: dict[str, list[dict]]) -> str:
+    lines = [
+        f"{'':16}{'images/s':>10}{'CPU ms/image':>14}{'peak MiB':>10}"
+        f"{'speed / naive':>22}{'speed / decoder':>22}"
+    ]
+    for variant, measured in runs.items():
+        medians = [statistics.median(run[figure] for run in measured) for figure in measured[0]]
+        line = f"{variant:16}{medians[0]:10,.0f}{medians[1]:14.2f}{medians[2]:10,.0f}"
+        for base in ("naive reader", "decoder alone"):
+            found = ratios(runs, variant, base, "images_per_second")
+            spread = f"[{min(found):.2f} - {max(found):.2f}]"
+            line += f"{statistics.median(found):8.2f} {spread:>13}"
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def picture(runs: dict[str, list[dict]], title: str, path: Path) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 3.2), layout="constrained")
+    figure.suptitle(title, fontsize=10)
+    panels = {
+        "images_per_second": "images/s, higher is better",
+        "cpu_ms_per_image": "process CPU per image, ms",
+        "peak_rss_mib": "peak resident memory, MiB",
+    }
+    for axes, (name, label) in zip(figure.subplots(1, 3, sharey=True), panels.items(), strict=True):
+        values = [[run[name] for run in runs[variant]] for variant in runs]
+        medians = [statistics.median(value) for value in values]
+        spread = [
+            [median - min(value) for median, value in zip(medians, values, strict=True)],
+            [max(value) - median for median, value in zip(medians, values, strict=True)],
+        ]
+        colours = ["#2b7a3d" if variant.startswith("ours") else "#9aa5b4" for variant in runs]
+        axes.barh(list(runs), medians, xerr=spread, color=colours, ecolor="#444444", capsize=3)
+        for place, (median, value) in enumerate(zip(medians, values, strict=True)):
+            text = f"{median:.2f}" if median < 10 else f"{median:,.0f}"
+            axes.text(max(value), place, f"  {text}", va="center", fontsize=8)
+        axes.set_xlabel(f"{label}\n(median, range of the rounds)", fontsize=9)
+        axes.set_xlim(0, 1.3 * max(map(max, values)))
+        axes.spines[["top", "right"]].set_visible(False)
+    axes.invert_yaxis()
+    figure.savefig(path, dpi=150)
+
+
+def main() -> None:
+    """Measures, prints, writes."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", help="folder of photographs in class sub-folders (bundled)")
+    parser.add_argument("--image_size", type=int, default=128)
+    parser.add_argument("--seconds", type=float, default=5, help="a measurement (default 5)")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--output_dir", type=Path, default=Path("out/benchmarks"))
+    parser.add_argument("--role", nargs=3, help=argparse.SUPPRESS)
+    flags = parser.parse_args()
+    if flags.role:
+        variant, records, train_csv = flags.role
+        role(variant, Path(records), Path(train_csv), flags.image_size, flags.seconds)
+        return
+
+    runs: dict[str, list[dict]] = {variant: [] for variant in VARIANTS}
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        prepare = (
+            "import sys; from lab_utils import convert, datasets\n"
+            "data, csv, records = sys.argv[1:]\n"
+            "photos = datasets.from_folder(data, csv) if data else datasets.bundled()\n"
+            "convert.convert(photos.train_csv, photos.eval_csv, photos.labels_file, records)\n"
+            "print(photos.train_csv)"
+        )  # in a process of its own: what it needs must not count towards the variants' memory
+        ran = subprocess.run(
+            [sys.executable, "-c", prepare, flags.data or "", folder / "csv", folder / "records"],
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+        train_csv = Path(ran.stdout.splitlines()[-1])
+        images = len(rows(train_csv))
+        for number in range(flags.rounds):
+            for variant in VARIANTS:
+                run = measure(variant, folder / "records", train_csv, flags)
+                runs[variant].append(run)
+                print(f"round {number + 1}, {variant}: {run['images_per_second']:,.0f} images/s")
+    print(table(runs))
+
+    flags.output_dir.mkdir(parents=True, exist_ok=True)
+    machine = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
+    data = f"{images} images of {Path(flags.data).name if flags.data else 'the bundled set'}"
+    content = {
+        "data": data,
+        "image_size": flags.image_size,
+        "batch": BATCH,
+        "machine": machine,
+        "runs": runs,
+        "kind": "measured here",
+    }
+    written = flags.output_dir / "input_pipeline.json"
+    written.write_text(json.dumps(content, indent=2) + "\n")
+    title = f"Feeding a model: {data}, {flags.image_size} pixels (measured here: {machine})"
+    picture(runs, title, written.with_suffix(".png"))
+    print(f"written: {written}, {written.with_suffix('.png')}")
+
+
+if __name__ == "__main__":
+    main()
