@@ -270,6 +270,8 @@ def test_a_tpu_estimator_from_end_to_end(port, tmp_path):
     assert report.verdict == "ready", str(report)
     assert set(status(report).values()) == {"done"}, str(report)
     assert [step.name for step in report.compiled] == ["train step", "eval step"]
+    [small] = [each for each in report.findings if each.rule == "TPU305"]
+    assert "the train step" in small.why and "the eval step" in small.why
     used = report.compiled[0].used
     assert 0 < used < report.memory["available"].value
     assert report.compiled[0].has_roofline

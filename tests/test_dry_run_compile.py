@@ -1,5 +1,6 @@
 """Compiling for a TPU that is not here: figures, findings, the cache, and the child process."""
 
+import dataclasses
 import importlib.util
 import json
 import math
@@ -13,7 +14,8 @@ import numpy as np
 import pytest
 from dry_run_models import CLASSES, MODELS, ROWS, dense, make, reader
 
-from lab_utils.dry_run import cache, chips, compile, hlo, layout, process
+from lab_utils.dry_run import cache, chips, compile, hlo, layout, process, rules
+from lab_utils.dry_run.compile_findings import merged
 from lab_utils.dry_run.findings import Kind
 from lab_utils.dry_run.lower_estimator import lower_estimator
 from lab_utils.dry_run.lower_function import lower_function
@@ -145,6 +147,18 @@ def test_what_the_compiler_refuses_is_a_finding_in_its_own_words(program, monkey
     monkeypatch.setattr(compile, "_ask", lambda *arguments: (answer, False))
     [found] = compile.compile_program(program, "v2:2x2").findings
     assert found.rule == "TPU309" and found.message == answer["message"]
+    assert "refused the train step" in found.why
+
+
+def test_what_both_steps_share_is_one_entry_that_names_them():
+    train, evaluation = (
+        rules.finding("TPU305", "model.py:1", step=step, share=share)
+        for step, share in (("train", "60%"), ("eval", "90%"))
+    )
+    elsewhere = dataclasses.replace(evaluation, where="model.py:9")
+    both, alone = merged([train, evaluation, elsewhere])
+    assert both.why == f"{train.why} {evaluation.why}" and alone == elsewhere
+    assert "In the train step, 60%" in both.why and "In the eval step, 90%" in both.why
 
 
 def test_topologies_that_libtpu_does_not_have(program, monkeypatch):

@@ -1,5 +1,6 @@
 """What a compiled step says of the port (rules TPU3xx)."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lab_utils.dry_run.findings import Finding
@@ -19,16 +20,17 @@ NOTEWORTHY = 0.5  # of the matrix products
 
 def findings_of(compiled: "Compiled") -> list[Finding]:
     """The findings of a step that the compiler took."""
-    summary, where = compiled.summary, compiled.program.where
+    summary, where, step = compiled.summary, compiled.program.where, compiled.program.mode
     found = []
     if "needed" in compiled.memory:
         found.append(out_of_memory(compiled, summary, ""))
     found += _padding(compiled)
     found += _tables(compiled)
     if summary.small_edge_share > NOTEWORTHY:
-        found.append(finding("TPU305", where, share=f"{summary.small_edge_share:.0%}"))
+        found.append(finding("TPU305", where, step=step, share=f"{summary.small_edge_share:.0%}"))
     if summary.products and summary.bfloat16_operand_share < NOTEWORTHY:
-        found.append(finding("TPU306", where, share=f"{summary.bfloat16_operand_share:.0%}"))
+        share = f"{summary.bfloat16_operand_share:.0%}"
+        found.append(finding("TPU306", where, step=step, share=share))
     cost, chip = compiled.cost, compiled.chip
     compute = cost["flops"].value / chip.flops_per_core
     traffic = cost["bytes"].value / chip.bandwidth_per_core
@@ -37,6 +39,7 @@ def findings_of(compiled: "Compiled") -> list[Finding]:
             finding(
                 "TPU307",
                 where,
+                step=step,
                 bytes=scaled(cost["bytes"].value, "B"),
                 memory_time=scaled(traffic, "s"),
                 chip=f"a core of {chip.name}",
@@ -44,6 +47,16 @@ def findings_of(compiled: "Compiled") -> list[Finding]:
             )
         )
     return found
+
+
+def merged(findings: list[Finding]) -> list[Finding]:
+    """One entry for what differs in its why alone, as train and eval step do: the whys in turn."""
+    entries: dict[tuple, Finding] = {}
+    for each in findings:
+        same = (each.rule, each.where, each.fix, each.message)
+        first = entries.get(same)
+        entries[same] = replace(first, why=f"{first.why} {each.why}") if first else each
+    return list(entries.values())
 
 
 def out_of_memory(compiled: "Compiled", summary: Summary | None, message: str) -> Finding:
@@ -66,6 +79,7 @@ def out_of_memory(compiled: "Compiled", summary: Summary | None, message: str) -
         "TPU303",
         program.where,
         message=message,
+        step=program.mode,
         topology=compiled.topology,
         limit=memory(compiled.memory["available"].value),
         needed=memory(compiled.memory["needed"].value),
@@ -76,7 +90,10 @@ def out_of_memory(compiled: "Compiled", summary: Summary | None, message: str) -
 
 def refused(compiled: "Compiled", message: str) -> Finding:
     """TPU309: the compiler's own words."""
-    return finding("TPU309", compiled.program.where, message=message, topology=compiled.topology)
+    program = compiled.program
+    return finding(
+        "TPU309", program.where, message=message, step=program.mode, topology=compiled.topology
+    )
 
 
 def _described(buffer: Buffer, program: Program) -> str:
@@ -106,6 +123,7 @@ def _padding(compiled: "Compiled") -> list[Finding]:
         finding(
             "TPU304",
             compiled.program.where,
+            step=compiled.program.mode,
             tensor=f"{_name(worst, compiled.program)} {shape}",
             padded=memory(shape.padded_bytes),
             true=memory(shape.bytes),
@@ -127,6 +145,7 @@ def _tables(compiled: "Compiled") -> list[Finding]:
                 finding(
                     "TPU308",
                     compiled.program.where,
+                    step=compiled.program.mode,
                     variable=table.name,
                     size=memory(size),
                     limit=memory(limit),

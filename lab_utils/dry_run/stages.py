@@ -8,6 +8,7 @@ import psutil
 
 from lab_utils.dry_run import chips, compile, feed, rules, subjects, units, virtual, where
 from lab_utils.dry_run.batches import InputUnfit
+from lab_utils.dry_run.compile_findings import merged
 from lab_utils.dry_run.findings import Figure, Finding, Kind, Stage, StageResult
 from lab_utils.dry_run.lower import CannotLower
 from lab_utils.dry_run.program import Program
@@ -114,7 +115,7 @@ class DryRun:
                 continue
             if mode == "train":
                 self._compiled = compiled
-            result.findings += compiled.findings
+            result.findings = merged([*result.findings, *compiled.findings])
             self.report.compiled.append(
                 CompiledStep(f"{mode} step", compiled.memory, compiled.cost)
             )
