@@ -24,7 +24,8 @@ from lab_utils import runtime
 os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
 runtime.quiet()
 
-import tensorflow as tf  # noqa: E402
+with runtime.hide_native_notices():
+    import tensorflow as tf
 
 OLDEST, NEWEST = (2, 15), (2, 21)
 
@@ -73,20 +74,9 @@ def _stand_in(name: str, **attributes: object) -> None:
 
 
 def _first_session() -> None:
-    """Runs an empty graph session where nobody sees what it prints.
-
-    The first session of a process writes a notice about MLIR straight to file descriptor 2, past
-    every log level; it is printed once.
-    """
-    visible = os.dup(2)
-    with open(os.devnull, "w") as nowhere:
-        os.dup2(nowhere.fileno(), 2)
-        try:
-            with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-                session.run(tf.no_op())
-        finally:
-            os.dup2(visible, 2)
-            os.close(visible)
+    """Runs an empty graph session: the first of a process writes a notice about MLIR, once."""
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        session.run(tf.no_op())
 
 
 def _install() -> None:
@@ -102,7 +92,8 @@ def _install() -> None:
             f"lab_utils.estimator works with TensorFlow 2.15 to 2.21; this is {tf.__version__}. "
             "Install one of those, for example: pip install tensorflow==2.20.0 tf-keras==2.20.1"
         )
-    _first_session()
+    with runtime.hide_native_notices():
+        _first_session()
     if version == OLDEST:
         return
     try:

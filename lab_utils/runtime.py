@@ -1,11 +1,14 @@
 """This machine: where the code runs, how quiet the frameworks are, and whether all is in place."""
 
+import contextlib
 import glob
 import logging
 import os
 import shutil
 import subprocess
+import tempfile
 import warnings
+from collections.abc import Iterator
 
 # Said by TensorFlow and its parts about each other; nothing that the person at the keyboard could change.
 _NOTICES = (
@@ -28,6 +31,26 @@ def quiet() -> None:
     logging.getLogger("tensorflow").addFilter(_is_news)
     warnings.filterwarnings("ignore", r"`tf\.layers\.\w+` is deprecated")
     warnings.filterwarnings("ignore", "float_format is deprecated", module="google.protobuf")
+
+
+@contextlib.contextmanager
+def hide_native_notices() -> Iterator[None]:
+    """Keeps from the screen what native code writes straight to file descriptor 2, past every log level.
+
+    For start-up alone. Should the block raise, all that was written is shown after all.
+    """
+    visible = os.dup(2)
+    with tempfile.TemporaryFile() as aside:
+        os.dup2(aside.fileno(), 2)
+        try:
+            yield
+        except BaseException:
+            aside.seek(0)
+            os.write(visible, aside.read())
+            raise
+        finally:
+            os.dup2(visible, 2)
+            os.close(visible)
 
 
 def place() -> str:
