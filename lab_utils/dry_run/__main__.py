@@ -96,7 +96,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _dry_run(flags: argparse.Namespace, stages: list[str]) -> int:
     from lab_utils import estimator  # noqa: F401  (the target's module may use tf.estimator)
     from lab_utils.dry_run import text
-    from lab_utils.dry_run.api import dry_run
+    from lab_utils.dry_run.api import dry_run, refusal
+    from lab_utils.dry_run.trace_findings import settings_finding
 
     options = {
         "topology": flags.topology,
@@ -107,8 +108,15 @@ def _dry_run(flags: argparse.Namespace, stages: list[str]) -> int:
         "cache": not flags.no_cache,
     }
     try:
-        subject, data, more = load(flags.target)
-        report = dry_run(subject, data, **options | more)
+        try:
+            subject, data, more = load(flags.target)
+        except TargetError as error:
+            found = error.__cause__ and settings_finding(error.__cause__)
+            if not found:
+                raise
+            report = refusal(flags.target, flags.topology, found)
+        else:
+            report = dry_run(subject, data, **options | more)
     except (TargetError, TypeError, ValueError) as error:
         print(f"{flags.target}: {error}", file=sys.stderr)
         return EXIT_STATUS[COULD_NOT_RUN]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from lab_utils.dry_run import chips, process, rules, subjects
-from lab_utils.dry_run.findings import Stage, StageResult
+from lab_utils.dry_run.findings import Finding, Stage, StageResult
 from lab_utils.dry_run.progress import Progress
 from lab_utils.dry_run.report import NEVER_CHECKED, Report
 from lab_utils.dry_run.stages import DryRun
@@ -54,7 +54,10 @@ def dry_run(
     try:
         judged = subjects.of(subject, data, eval_input_fn, predict_input_fn)
     except subjects.PlainEstimator as refused:
-        return _no_tpu_estimator(refused.kind, topology, cores)
+        found = rules.finding(
+            "TPU109", f"the {refused.kind} handed to the dry run", kind=refused.kind
+        )
+        return refusal(refused.kind, topology, found)
     report = Report(judged.name, topology, cores, versions=_versions())
     run = DryRun(report, judged, steps, feed_seconds, largest_batch, cache)
     bar = Progress(len(wanted), progress)
@@ -65,13 +68,17 @@ def dry_run(
     return report
 
 
-def _no_tpu_estimator(kind: str, topology: str, cores: int) -> Report:
-    """The report on a plain Estimator: one finding, and nothing else that could be checked."""
-    report = Report(kind, topology, cores, not_checked=list(NEVER_CHECKED), versions=_versions())
-    found = rules.finding("TPU109", f"the {kind} handed to the dry run", kind=kind)
+def refusal(name: str, topology: str, found: Finding) -> Report:
+    """The report on a port of which nothing but `found` could be checked.
+
+    Raises:
+        ValueError: an unknown topology.
+    """
+    report = Report(name, topology, chips.cores(topology), versions=_versions())
+    report.not_checked = list(NEVER_CHECKED)
     report.stages = [StageResult(Stage.TRACE, "done", findings=[found])]
     report.stages += [
-        StageResult(stage, "skipped", "mend TPU109 first") for stage in list(Stage)[1:]
+        StageResult(stage, "skipped", f"mend {found.rule} first") for stage in list(Stage)[1:]
     ]
     return report
 

@@ -12,14 +12,19 @@ from lab_utils.dry_run.where import own_frames, place
 CONSTRUCTOR = "the constructor of TPUEstimator"
 
 # Each row: what the message holds, the rule, and where to look if no line of the learner's is on the
-# exception's way. The first row that matches counts.
-_EXCEPTIONS: tuple[tuple[str, str, str], ...] = (
+# exception's way. The first row that matches counts. First the settings, refused also without a TPU.
+_SETTINGS: tuple[tuple[str, str, str], ...] = (
     (r"input_fn .*does not include params argument", "TPU103", "input_fn"),
     (r"model_fn .*does not include params argument", "TPU104", "model_fn"),
     (r"are reserved keys but existed in params", "TPU105", CONSTRUCTOR),
     (r"batch size \d+ must be divisible by number of replicas", "TPU106", CONSTRUCTOR),
     (r"_batch_size`? .*cannot be `?None", "TPU107", CONSTRUCTOR),
     (r"`?steps`?.* must be set.*[Cc]annot be", "TPU108", CONSTRUCTOR),
+    (r"export_to_cpu and export_to_tpu must be true", "TPU124", CONSTRUCTOR),
+    (r"Invalid TPUConfig `?iterations_per_loop", "TPU125", "TPUConfig"),
+)
+_EXCEPTIONS = (
+    *_SETTINGS,
     (r"must have type ?`?TPUEstimatorSpec", "TPU110", "model_fn"),
     (r"should preserve batch size dimension, but got scalar", "TPU111", "host function"),
     (r"length of tensors \d+ does not match method args", "TPU112", "host function"),
@@ -45,8 +50,6 @@ _EXCEPTIONS: tuple[tuple[str, str, str], ...] = (
     (r"`?input_fn`? must return `?a? ?`?Dataset", "TPU121", "input_fn"),
     (r"predictions must be dict of Tensors", "TPU122", "model_fn"),
     (r"predictions has dynamic shape", "TPU123", "model_fn"),
-    (r"export_to_cpu and export_to_tpu must be true", "TPU124", CONSTRUCTOR),
-    (r"iterations_per_loop", "TPU125", "TPUConfig"),
     (
         r"Missing (loss|train_op|predictions)|(loss|train_op|predictions) must be",
         "TPU126",
@@ -78,6 +81,20 @@ def trace_findings(traces: list[Trace]) -> list[Finding]:
         for each in _findings(trace):
             found.setdefault((each.rule, each.where), each)
     return list(found.values())
+
+
+def settings_finding(error: BaseException) -> Finding | None:
+    """The finding for an exception met while the learner's own code made the estimator.
+
+    None where it is not about the settings of a TPUEstimator.
+    """
+    text = " ".join(str(error).split())
+    for pattern, rule, fallback in _SETTINGS:
+        if re.search(pattern, text):
+            message = f"{type(error).__name__}: {text}"
+            facts = _divided(text) if rule == "TPU106" else {}
+            return finding(rule, place(error) or fallback, message=message, **facts)
+    return None
 
 
 def _findings(trace: Trace) -> list[Finding]:
@@ -126,9 +143,7 @@ def _only_the_batch_is_unknown(text: str) -> bool:
 def _facts(rule: str, trace: Trace, text: str) -> dict[str, object]:
     """What the texts of `rule` need to know."""
     if rule == "TPU106":
-        batch = int(re.search(r"batch size (\d+)", text)[1])
-        suggestion = max(trace.cores, round(batch / trace.cores) * trace.cores)
-        return {"cores": trace.cores, "batch": batch, "suggestion": suggestion}
+        return _divided(text)
     if rule in ("TPU110", "TPU126"):
         return {"mode": trace.mode}
     if rule == "TPU118":
@@ -144,6 +159,12 @@ def _facts(rule: str, trace: Trace, text: str) -> dict[str, object]:
     if rule == "TPU199":
         return {"mode": trace.mode, "error": f"{type(trace.error).__name__}: {text[:300]}"}
     return {}
+
+
+def _divided(text: str) -> dict[str, object]:
+    batch, cores = map(int, re.search(r"batch size (\d+) .* replicas (\d+)", text).groups())
+    suggestion = max(cores, round(batch / cores) * cores)
+    return {"cores": cores, "batch": batch, "suggestion": suggestion}
 
 
 def _fallback(trace: Trace, kind: str, text: str) -> str:
