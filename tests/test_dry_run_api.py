@@ -19,6 +19,8 @@ v1 = tf.compat.v1
 
 def model_fn(features, labels, mode, params):
     logits = v1.layers.dense(features["x"], 3)
+    if mode == "infer":
+        return v1.estimator.tpu.TPUEstimatorSpec(mode, predictions={"logits": logits})
     loss = v1.losses.sparse_softmax_cross_entropy(labels, logits)
     if mode == "eval":
         metric_fn = lambda labels, logits: {  # noqa: E731
@@ -286,6 +288,19 @@ def test_a_tpu_estimator_from_end_to_end(port, tmp_path):
     again = dry_run(port, input_fn, stages=["compile"], progress=False)
     assert "from the cache" in again.stages[2].detail
     assert again.memory == report.memory
+
+
+def test_the_graph_that_is_exported_is_read_too(port):
+    def receiver():
+        sent = v1.placeholder(tf.float32, [None, 8])
+        noisy = sent + tf.random.normal([8])
+        return tf.estimator.export.ServingInputReceiver({"x": noisy}, {"x": sent})
+
+    options = {"stages": ["trace", "read"], "progress": False}
+    report = dry_run(port, input_fn, serving_input_receiver_fn=receiver, **options)
+    assert "serving" in report.stages[0].detail
+    [found] = report.findings
+    assert found.rule == "TPU213" and "in receiver" in found.where and "serving" in found.why
 
 
 def test_a_keras_model_from_end_to_end():

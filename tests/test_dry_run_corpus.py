@@ -22,7 +22,10 @@ CORES = 8
 
 def findings(port):
     own = {"eval_input_fn": port.eval_input_fn, "predict_input_fn": port.predict_input_fn}
-    traces = trace(port.estimator, port.input_fn, cores=CORES, **own)
+    serving = port.serving_input_receiver_fn
+    traces = trace(
+        port.estimator, port.input_fn, cores=CORES, serving_input_receiver_fn=serving, **own
+    )
     return trace_findings(traces) + read(traces, port.estimator, port.input_fn, **own)
 
 

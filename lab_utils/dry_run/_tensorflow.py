@@ -36,7 +36,7 @@ CORES_PER_HOST = 8  # of v2 and v3, the TPUs that TPUEstimator was made for
 
 
 class GraphBuilt(Exception):
-    """Raised where TPUEstimator would open its session: the graph is whole."""
+    """Raised where TPUEstimator would begin to run its graph: it is whole."""
 
 
 @dataclass
@@ -153,7 +153,7 @@ def tpu_system(cores: int) -> Iterator[None]:
 
 @contextmanager
 def no_session() -> Iterator[None]:
-    """Within it, opening a monitored session raises GraphBuilt.
+    """Within it, opening a monitored session, or restoring a checkpoint, raises GraphBuilt.
 
     Hooks that reset TPU workers before they are preempted are left out: their module left
     TensorFlow in 2.16, and there are no workers.
@@ -167,6 +167,7 @@ def no_session() -> Iterator[None]:
         mock.patch.object(monitored_session.ChiefSessionCreator, "create_session", stop),
         mock.patch.object(monitored_session.WorkerSessionCreator, "create_session", stop),
         mock.patch.object(session_manager.SessionManager, "prepare_session", stop),
+        mock.patch.object(v1.train.Saver, "restore", stop),
     ):
         yield
 

@@ -22,6 +22,7 @@ def dry_run(
     steps: int = 3,
     eval_input_fn: Callable | None = None,
     predict_input_fn: Callable | None = None,
+    serving_input_receiver_fn: Callable | None = None,
     feed_seconds: float = 4.0,
     largest_batch: bool = False,
     cache: bool = True,
@@ -37,6 +38,8 @@ def dry_run(
         stages: which of trace, read, compile, run and feed.
         steps: how many train steps to run on virtual cores.
         eval_input_fn, predict_input_fn: a TPUEstimator's other input functions; `data` stands in for them.
+        serving_input_receiver_fn: what export_saved_model of a TPUEstimator would be given; the graph that it
+            exports for the CPU is then built and read too.
         feed_seconds: how long to measure the input pipeline.
         largest_batch: find the largest batch per core that fits, by compiling several times.
         cache: take what the same compiler said of the same program before.
@@ -52,7 +55,9 @@ def dry_run(
     wanted = {Stage(stage) for stage in stages}
     cores = chips.cores(topology)
     try:
-        judged = subjects.of(subject, data, eval_input_fn, predict_input_fn)
+        judged = subjects.of(
+            subject, data, eval_input_fn, predict_input_fn, serving_input_receiver_fn
+        )
     except subjects.PlainEstimator as refused:
         found = rules.finding(
             "TPU109", f"the {refused.kind} handed to the dry run", kind=refused.kind

@@ -33,17 +33,23 @@ def read(
     own = {"train": input_fn, "eval": eval_input_fn, "predict": predict_input_fn}
     found: dict[tuple[str, str], Finding] = {}
     for trace in traces:
-        findings = [*_model(trace, settings)]
+        findings = [*(_serving(trace) if trace.mode == "serving" else _model(trace, settings))]
         if trace.mode == "train":
             findings += read_settings.checkpoints(settings.config, settings.model_fn)
             findings += read_settings.batch(trace.per_core_batch, trace.cores, settings.model_fn)
-        if trace.error is None or trace.core_graph is not None:
+        if trace.mode != "serving" and (trace.error is None or trace.core_graph is not None):
             function = own[trace.mode] or input_fn
             findings += _input(trace, estimator, function, settings, own[trace.mode] is not None)
         for each in findings:
             line = each.where.partition(" (op ")[0]
             found.setdefault((each.rule, line), each)
     return list(found.values())
+
+
+def _serving(trace: Trace) -> Iterator[Finding]:
+    """What model_fn and the serving input made of the graph that a CPU serves."""
+    if trace.spec is not None:
+        yield from read_random.in_serving(trace.core_graph, trace.spec)
 
 
 def _model(trace: Trace, settings: Any) -> Iterator[Finding]:

@@ -103,11 +103,13 @@ class CoreProgram:
         graph: the graph of one step, a loop's body or (under version 1 control flow) the whole graph.
         handles: name of a resource tensor in `graph` -> name of the variable.
         trained: names of the trainable variables.
+        off_device: the graph is not of a core at all (serving on a CPU): every op counts.
     """
 
     graph: Any
     handles: dict[str, str] = field(default_factory=dict)
     trained: set[str] = field(default_factory=set)
+    off_device: bool = False
 
     @classmethod
     def of(cls, graph: Any) -> "CoreProgram":
@@ -142,6 +144,8 @@ class CoreProgram:
 
     def on_device(self, op: tf.Operation) -> bool:
         """Whether the op of `graph` is part of the core's program."""
+        if self.off_device:
+            return True
         if attribute(op, _tensorflow.OUTSIDE_COMPILATION_ATTRIBUTE) is not None:
             return False
         in_function = hasattr(self.graph, "captures")

@@ -1,6 +1,7 @@
-"""Random numbers where there should be none, in evaluation and prediction: TPU212, TPU213, TPU223."""
+"""Random numbers where there should be none, in all but training: TPU212, TPU213, TPU223."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from lab_utils.dry_run.findings import Finding
 from lab_utils.dry_run.read_graph import (
@@ -17,17 +18,29 @@ from lab_utils.dry_run.where import place
 # isort: split
 import tensorflow as tf
 
-_IN_WORDS = {"eval": "evaluation", "predict": "prediction"}
+_IN_WORDS = {"eval": "evaluation", "predict": "prediction", "serving": "serving"}
 
 
 def in_model(ops: list[tf.Operation], flow: Flow, mode: str) -> Iterator[Finding]:
-    """Findings for dropout and for augmentation among the ops of an evaluation or prediction step."""
+    """Findings for dropout and for augmentation among the ops of a step of `mode`."""
     dropout = [op for op in ops if is_random(op) and "dropout" in op.name.lower()]
     for op in dropout:
         yield finding("TPU223", place(op), op=op.type, mode=_IN_WORDS[mode])
     if not dropout:
         used = set(ops)
         yield from _augmentation([op for op in flow.augmented if op in used], mode)
+
+
+def in_serving(graph: tf.Graph, spec: Any) -> Iterator[Finding]:
+    """Findings for dropout and for augmentation between what a client sends and what it gets."""
+    exports = (getattr(spec, "export_outputs", None) or {}).values()
+    answers = tf.nest.flatten([spec.predictions, [list(vars(each).values()) for each in exports]])
+    live = ancestors([answer.op for answer in answers if tf.is_tensor(answer)])
+    sent = [t.name for op in live if op.type.startswith("Placeholder") for t in op.outputs]
+    program = CoreProgram.of(graph)
+    program.off_device = True
+    ops = list(everywhere(graph, lambda op: op in live))
+    yield from in_model(ops, Flow(program, sent), "serving")
 
 
 def in_input(graph: tf.Graph, mode: str) -> Iterator[Finding]:

@@ -45,6 +45,7 @@ class EstimatorSubject:
         input_fn: Callable,
         eval_input_fn: Callable | None,
         predict_input_fn: Callable | None,
+        serving_input_receiver_fn: Callable | None,
     ) -> None:
         if not callable(input_fn):
             raise TypeError(
@@ -52,6 +53,7 @@ class EstimatorSubject:
             )
         self.estimator, self.input_fn = estimator, input_fn
         self.eval_input_fn, self.predict_input_fn = eval_input_fn, predict_input_fn
+        self.serving_input_receiver_fn = serving_input_receiver_fn
         place = where.place(_tensorflow.settings(estimator).model_fn)
         self.name = f"TPUEstimator with the model_fn of {place.split(': ')[0]}"
         self.feed_where = where.place(input_fn)
@@ -64,6 +66,7 @@ class EstimatorSubject:
             cores=cores,
             eval_input_fn=self.eval_input_fn,
             predict_input_fn=self.predict_input_fn,
+            serving_input_receiver_fn=self.serving_input_receiver_fn,
         )
 
     def read(self, traces: list[Trace]) -> list[Finding]:
@@ -180,6 +183,7 @@ def of(
     data: Any,
     eval_input_fn: Callable | None = None,
     predict_input_fn: Callable | None = None,
+    serving_input_receiver_fn: Callable | None = None,
 ) -> Subject:
     """The port behind one interface, by the type of `subject`.
 
@@ -189,7 +193,9 @@ def of(
     """
     estimators = tf.compat.v1.estimator
     if isinstance(subject, estimators.tpu.TPUEstimator):
-        return EstimatorSubject(subject, data, eval_input_fn, predict_input_fn)
+        return EstimatorSubject(
+            subject, data, eval_input_fn, predict_input_fn, serving_input_receiver_fn
+        )
     if isinstance(subject, estimators.Estimator | tf.estimator.Estimator):
         raise PlainEstimator(subject)
     keras = _keras_of(subject)

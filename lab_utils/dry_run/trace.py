@@ -27,11 +27,11 @@ class Trace:
     """One mode's graph, as far as it could be built.
 
     Attributes:
-        mode: "train", "eval" or "predict".
+        mode: "train", "eval", "predict", or "serving": what export_saved_model writes for a CPU.
         cores: of the TPU system that the estimator was told of.
         global_batch: the batch size that the constructor got for this mode.
         graph: the whole graph, there also after an error (None if it fell before input_fn).
-        core_graph: the graph in which model_fn ran, one core's step.
+        core_graph: the graph in which model_fn ran, one core's step (in serving, the whole graph).
         features, labels: what model_fn got.
         spec: what model_fn returned (None if it raised).
         error: the genuine exception, with its traceback.
@@ -96,8 +96,9 @@ def trace(
     modes: Sequence[str] = MODES,
     eval_input_fn: Callable | None = None,
     predict_input_fn: Callable | None = None,
+    serving_input_receiver_fn: Callable | None = None,
 ) -> list[Trace]:
-    """Builds the graph of each mode for `cores` cores.
+    """Builds the graph of each mode for `cores` cores, and that of serving where it has an input.
 
     Evaluation and prediction take `input_fn` where they are given none of their own (prediction
     without its labels). A mode for which the constructor got no batch size is left out, unless it
@@ -121,6 +122,14 @@ def trace(
         changes = {"eval_batch_size": given.train_batch_size} if result.probe else {}
         if _build(result, estimator, changes):
             traces.append(result)
+    if serving_input_receiver_fn is not None:
+        serving = Trace("serving", cores, None)
+        serving.model_fn, serving.input_fn = given.model_fn, serving_input_receiver_fn
+        # The graph for the CPU, also where only the one for a TPU would be written.
+        any_export = given.export_to_cpu or given.export_to_tpu
+        changes = {"use_tpu": False, "export_to_cpu": any_export, "export_to_tpu": False}
+        _build(serving, estimator, changes)
+        traces.append(serving)
     return traces
 
 
@@ -139,6 +148,8 @@ def _build(result: Trace, estimator: Any, changes: dict[str, Any]) -> bool:
                 built.train(result.input_fn, steps=1)
             elif result.mode == "eval":
                 built.evaluate(result.input_fn, steps=1)
+            elif result.mode == "serving":
+                built.export_saved_model(model_dir, result.input_fn, checkpoint_path="none")
             else:
                 next(built.predict(result.input_fn))
         except _tensorflow.GraphBuilt:

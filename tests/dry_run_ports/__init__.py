@@ -19,6 +19,7 @@ class Port:
     input_fn: Callable
     eval_input_fn: Callable | None = None
     predict_input_fn: Callable | None = None
+    serving_input_receiver_fn: Callable | None = None
 
 
 @dataclass(frozen=True)

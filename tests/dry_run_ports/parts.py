@@ -33,6 +33,11 @@ def predict_input(params):
     return examples().map(lambda features, labels: features).batch(params["batch_size"])
 
 
+def receiver():
+    features = v1.placeholder(tf.float32, [None, SIZE])
+    return tf.estimator.export.TensorServingInputReceiver(features, features)
+
+
 def logits_of(features):
     hidden = v1.layers.dense(features, 32, tf.nn.relu, name="hidden")
     return v1.layers.dense(hidden, CLASSES, name="logits")

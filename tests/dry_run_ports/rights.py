@@ -325,6 +325,7 @@ def exported_for_the_cpu_with_class_names():
 
     def model_fn(features, labels, mode, params):
         if mode == PREDICT:
+            features = v1.layers.dropout(features, 0.4, training=False)
             logits = parts.logits_of(features)
             predictions = {"class": tf.argmax(logits, 1)}
             if not params["use_tpu"]:
@@ -334,7 +335,8 @@ def exported_for_the_cpu_with_class_names():
         return parts.spec(mode, labels, parts.logits_of(features))
 
     estimator = parts.estimator(model_fn, predict_batch_size=BATCH, export_to_tpu=False)
-    return Port(estimator, parts.train_input, parts.eval_input, parts.predict_input)
+    inputs = (parts.train_input, parts.eval_input, parts.predict_input, parts.receiver)
+    return Port(estimator, *inputs)
 
 
 @right

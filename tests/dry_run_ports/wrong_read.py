@@ -452,6 +452,34 @@ def prediction_augmented_in_the_model(wrong):
     return Port(estimator, parts.train_input, parts.eval_input, parts.predict_input)
 
 
+def _served(images):
+    placeholder = v1.placeholder(tf.string, [None], name="jpeg")
+    features = tf.reshape(tf.map_fn(images, placeholder, fn_output_signature=tf.float32), [-1, 16])
+    return tf.estimator.export.TensorServingInputReceiver(features, {"jpeg": placeholder})
+
+
+@wrong("TPU213")
+def serving_input_augmented(wrong):
+    def decode(jpeg):
+        image = tf.image.resize(tf.image.decode_jpeg(jpeg, channels=1), [4, 4])
+        return tf.image.random_flip_left_right(image) if wrong else image  # <- TPU213
+
+    estimator = parts.estimator(export_to_tpu=False)
+    receiver = lambda: _served(decode)  # noqa: E731
+    return Port(estimator, parts.train_input, parts.eval_input, None, receiver)
+
+
+@wrong("TPU213")
+def serving_augmented_in_the_model(wrong):
+    def model_fn(features, labels, mode, params):
+        if mode == parts.TRAIN or (wrong and mode == parts.PREDICT):
+            features = features + tf.random.normal(features.shape[1:])  # <- TPU213
+        return parts.spec(mode, labels, parts.logits_of(features))
+
+    estimator = parts.estimator(model_fn)
+    return Port(estimator, parts.train_input, parts.eval_input, None, parts.receiver)
+
+
 @wrong("TPU214")
 def batch_divided_once_more(wrong):
     def input_fn(params):

@@ -396,6 +396,12 @@ def predictions_of_unknown_length(wrong):
     return _predicting(predictions)
 
 
+@wrong("TPU124", place="the constructor")
+def nothing_to_export(wrong):
+    estimator = parts.estimator(export_to_cpu=not wrong, export_to_tpu=False)
+    return Port(estimator, parts.train_input, parts.eval_input, None, parts.receiver)
+
+
 @wrong("TPU126")
 def no_train_op(wrong):
     def model_fn(features, labels, mode, params):  # <- TPU126
