@@ -1,0 +1,25 @@
+"""The flowers port, judged by the dry run for the TPU of the lectures and for one that learners can get."""
+
+import pytest
+
+from lab_utils.dry_run import chips, dry_run
+from lab_utils.flowers.port import make_port
+
+pytest.importorskip("libtpu", reason="the TPU compiler has wheels for Linux on x86-64 alone")
+
+
+@pytest.mark.parametrize("topology", ["v2:2x2", "v5e:2x2"])
+def test_ready_for(topology, tiny_records):
+    estimator, train, evaluate = make_port(tiny_records.folder, chips.cores(topology))
+    stages = ("trace", "read", "compile")
+    report = dry_run(
+        estimator,
+        train,
+        topology,
+        eval_input_fn=evaluate,
+        stages=stages,
+        cache=False,
+        progress=False,
+    )
+    assert report.verdict == "ready", str(report)
+    assert {step.name for step in report.compiled} == {"train step", "eval step"}
