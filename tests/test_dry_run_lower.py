@@ -22,10 +22,10 @@ from dry_run_models import (
 
 from lab_utils.dry_run import _tensorflow
 from lab_utils.dry_run.batches import InputUnfit
-from lab_utils.dry_run.lower import CannotLower
 from lab_utils.dry_run.lower_estimator import lower_estimator
 from lab_utils.dry_run.lower_function import lower_function
 from lab_utils.dry_run.lower_keras import lower_keras
+from lab_utils.dry_run.refusal import CannotLower
 
 # isort: split
 import tensorflow as tf

@@ -5,7 +5,7 @@ import importlib.util
 import pytest
 from dry_run_models import CLASSES, MODELS, ROWS, dense, make, reader, v1
 
-from lab_utils.dry_run import _tensorflow, process
+from lab_utils.dry_run import _tensorflow, _tpu_estimator, process
 from lab_utils.dry_run.compile import compile_program
 from lab_utils.dry_run.lower_estimator import lower_estimator
 from lab_utils.dry_run.trace import trace
@@ -14,12 +14,22 @@ from lab_utils.dry_run.virtual import run_program
 # isort: split
 import tensorflow as tf
 
-HERE = f"TensorFlow {tf.__version__}: see lab_utils/dry_run/_tensorflow.py"
+HERE = f"TensorFlow {tf.__version__}: see lab_utils/dry_run/_tensorflow.py and _tpu_estimator.py"
 DATA = reader((ROWS, CLASSES))
+NAMES = (*_tensorflow._NAMES, *_tpu_estimator._NAMES)
 
 
-def test_tensorflow_has_every_name():
-    assert _tensorflow.check() == []
+@pytest.mark.parametrize("module", [_tensorflow, _tpu_estimator], ids=lambda m: m.__name__)
+def test_every_name_is_there(module):
+    assert module.check() == []
+
+
+@pytest.mark.parametrize("module", [_tensorflow, _tpu_estimator], ids=lambda m: m.__name__)
+def test_a_name_that_moved_is_told_in_a_sentence(module, monkeypatch):
+    monkeypatch.setattr(module, "_NAMES", ((tf.Graph, "_moved"),))
+    [said] = module.check()
+    file = module.__name__.rsplit(".", 1)[-1]
+    assert "has no Graph._moved" in said and said.endswith(f"see lab_utils/dry_run/{file}.py")
 
 
 @pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="jax is not installed here")
@@ -29,14 +39,14 @@ def test_jax_has_every_name():
 
 
 def test_a_constructors_arguments_can_be_read_back():
-    given = _tensorflow.settings(make(dense, params={"mine": 1}))
+    given = _tpu_estimator.settings(make(dense, params={"mine": 1}))
     assert given.model_fn is dense, f"TPUEstimator keeps model_fn elsewhere in {HERE}"
     assert (given.train_batch_size, given.eval_batch_size, given.use_tpu) == (64, 64, False), HERE
     assert given.params == {"mine": 1} and given.batch_axis is None, HERE
 
 
 def test_graphs_are_built_and_every_function_is_put_back():
-    owners = [(owner, name, getattr(owner, name)) for owner, name in _tensorflow._NAMES]
+    owners = [(owner, name, getattr(owner, name)) for owner, name in NAMES]
     for each in trace(make(dense), DATA, cores=8):
         assert each.error is None and each.spec is not None, f"{each.mode}, {each.error}, {HERE}"
     for owner, name, value in owners:

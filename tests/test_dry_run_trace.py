@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from dry_run_models import CLASSES, IMAGES, ROWS, classify, dense, make, reader, tpu, train_spec, v1
 
-from lab_utils.dry_run import _tensorflow
+from lab_utils.dry_run import _tensorflow, _tpu_estimator
 from lab_utils.dry_run.trace import trace
 from lab_utils.dry_run.trace_findings import trace_findings
 
@@ -47,7 +47,8 @@ def test_private_functions_are_put_back_when_the_users_code_raises():
     def broken(features, labels, mode, params):
         raise RuntimeError("mine")
 
-    owners = [(owner, name, getattr(owner, name)) for owner, name in _tensorflow._NAMES]
+    names = (*_tensorflow._NAMES, *_tpu_estimator._NAMES)
+    owners = [(owner, name, getattr(owner, name)) for owner, name in names]
     [found, *_] = findings(broken)
     assert found.rule == "TPU199" and "in broken" in found.where and "mine" in found.message
     assert all(getattr(owner, name) is value for owner, name, value in owners)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lab_utils.dry_run import _tensorflow
+from lab_utils.dry_run import _tensorflow, _tpu_estimator
 
 # isort: split
 import tensorflow as tf
@@ -42,9 +42,9 @@ class Feed:
 
     def __init__(self, estimator: Any, input_fn: Callable, mode: str, cores: int) -> None:
         self._estimator, self._input_fn, self._mode = estimator, input_fn, mode
-        with _tensorflow.tpu_system(cores), _tensorflow.caught_log():
-            self._sharding = _tensorflow.sharding(estimator, mode)
-            self._axes = _tensorflow.settings(estimator).batch_axis
+        with _tpu_estimator.tpu_system(cores), _tensorflow.caught_log():
+            self._sharding = _tpu_estimator.sharding(estimator, mode)
+            self._axes = _tpu_estimator.settings(estimator).batch_axis
             with self._graph() as pipelines:
                 tensors = pipelines[0].tensors
                 specs = [self._spec(each, axis) for each, axis in self._with_axes(tensors)]
@@ -62,7 +62,7 @@ class Feed:
             tf.errors.OpError: what reading the data raised.
         """
         with (
-            _tensorflow.tpu_system(self._cores),
+            _tpu_estimator.tpu_system(self._cores),
             _tensorflow.caught_log(),
             self._graph() as pipelines,
             v1.Session(config=CPU_ONLY) as session,
@@ -112,7 +112,7 @@ class Feed:
             yield [self._pipeline(number) for number in range(self._sharding.invocations)]
 
     def _pipeline(self, number: int) -> _Pipeline:
-        data = _tensorflow.call_input_fn(self._estimator, self._input_fn, self._mode, number)
+        data = _tpu_estimator.call_input_fn(self._estimator, self._input_fn, self._mode, number)
         initializer = tf.no_op()
         if isinstance(data, tf.data.Dataset):
             iterator = v1.data.make_initializable_iterator(data)

@@ -7,16 +7,23 @@ of the CPU build: the TPU's is not in any wheel that installs beside a working T
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from lab_utils.dry_run import _tensorflow
+from lab_utils.dry_run.graph_def import (
+    all_nodes,
+    cut_host_work,
+    drop,
+    input_of,
+    pruned,
+    use_xla_collectives,
+)
 from lab_utils.dry_run.program import Input, Output, Program
 from lab_utils.dry_run.refusal import CannotLower, explained
-from lab_utils.dry_run.where import place
 
 # isort: split
 import tensorflow as tf
@@ -64,15 +71,15 @@ def to_program(step: Step, *, name: str, mode: str, cores: int, per_core_batch: 
     """
     results = {} if step.loss is None else {"loss": step.loss}
     results |= step.host
-    graph_def = _pruned(step.graph, [t.op for t in results.values()] + step.updates)
-    from_host = _cut_host_work(graph_def, step.graph)
-    nodes = list(_all_nodes(graph_def))
-    all_reduces = _use_xla_collectives(nodes)
+    graph_def = pruned(step.graph, [t.op for t in results.values()] + step.updates)
+    from_host = cut_host_work(graph_def, step.graph)
+    nodes = list(all_nodes(graph_def))
+    all_reduces = use_xla_collectives(nodes)
     fed = step.fed + from_host
     used = {input.split(":")[0] for node in graph_def.node for input in node.input}
     used |= {tensor.op.name for tensor in results.values()}
     variables = [each for each in step.variables if each.handle.op.name in used]
-    _drop(graph_def, {t.op.name for t, _ in fed} | {each.handle.op.name for each in variables})
+    drop(graph_def, {t.op.name for t, _ in fed} | {each.handle.op.name for each in variables})
 
     fetches = [tensor.name for tensor in results.values()] + [op.name for op in step.updates]
     hlo, order = _compile(graph_def, fed, variables, fetches, len(results), step.graph)
@@ -158,92 +165,6 @@ def leaf_names(prefix: str, structure: Any) -> list[str]:
     else:
         return [prefix]
     return [name for key, part in parts for name in leaf_names(f"{prefix}/{key}", part)]
-
-
-def _pruned(graph: Any, operations: Iterable[tf.Operation]) -> Any:
-    """The part of a graph that `operations` depend on, and the functions it calls, free of devices."""
-    names = list(dict.fromkeys(op.name for op in operations))
-    graph_def = v1.graph_util.extract_sub_graph(graph.as_graph_def(), names)
-    functions = {function.signature.name: function for function in graph_def.library.function}
-    reachable: dict[str, Any] = {}
-    waiting = list(graph_def.node)
-    while waiting:
-        for name in _called(waiting.pop()):
-            if name in functions and name not in reachable:
-                reachable[name] = functions[name]
-                waiting += functions[name].node_def
-    gradients = list(graph_def.library.gradient)
-    graph_def.library.Clear()
-    graph_def.library.function.extend(reachable.values())
-    graph_def.library.gradient.extend(g for g in gradients if g.function_name in reachable)
-    for node in _all_nodes(graph_def):
-        node.device = ""
-        for attribute in (_tensorflow.REPLICATE_ATTRIBUTE, "_class"):
-            node.attr.pop(attribute, None)
-    return graph_def
-
-
-def _called(node: Any) -> Iterator[str]:
-    yield node.op
-    for value in node.attr.values():
-        if value.HasField("func"):
-            yield value.func.name
-        yield from (function.name for function in value.list.func)
-
-
-def _all_nodes(graph_def: Any) -> Iterator[Any]:
-    yield from graph_def.node
-    for function in graph_def.library.function:
-        yield from function.node_def
-
-
-def _drop(graph_def: Any, names: set[str]) -> None:
-    kept = [node for node in graph_def.node if node.name not in names]
-    del graph_def.node[:]
-    graph_def.node.extend(kept)
-
-
-def _cut_host_work(graph_def: Any, graph: Any) -> list[tuple[tf.Tensor, Input]]:
-    """Takes out ops marked for the host (outside compilation); what they send back becomes inputs."""
-    marked = _tensorflow.OUTSIDE_COMPILATION_ATTRIBUTE
-    host = {node.name for node in graph_def.node if marked in node.attr}
-    if any(marked in node.attr for f in graph_def.library.function for node in f.node_def):
-        raise CannotLower(
-            "outside_compilation within a loop or a branch is not lowered here", only_here=True
-        )
-    crossing: dict[str, tuple[tf.Tensor, Input]] = {}
-    for node in graph_def.node:
-        if node.name in host:
-            continue
-        kept = [name for name in node.input if name.removeprefix("^") not in host or name[0] != "^"]
-        node.input[:] = kept
-        for name in kept:
-            if name.split(":")[0] in host:
-                tensor = graph.get_tensor_by_name(name if ":" in name else f"{name}:0")
-                if not tensor.shape.is_fully_defined():
-                    raise CannotLower(
-                        f"{tensor.name} comes from the host without a fixed shape",
-                        op_type=tensor.op.type,
-                        where=place(tensor.op),
-                    )
-                crossing[tensor.name] = (tensor, input_of(tensor.name, "host", tensor))
-    _drop(graph_def, host)
-    return list(crossing.values())
-
-
-def input_of(name: str, role: str, tensor: Any) -> Input:
-    """The Input of a tensor of a graph."""
-    return Input(name, role, tuple(tensor.shape.as_list()), tensor.dtype.as_numpy_dtype.__name__)
-
-
-def _use_xla_collectives(nodes: list[Any]) -> int:
-    """Turns CrossReplicaSum, which CPU builds do not have, into XlaAllReduce; returns how many."""
-    sums = [node for node in nodes if node.op == "CrossReplicaSum"]
-    for node in sums:
-        node.op = "XlaAllReduce"
-        node.attr["reduce_op"].s = b"Add"
-        node.attr["mode"].s = b"CrossReplica"
-    return len(sums)
 
 
 def _is_batch_statistic(node: Any) -> bool:

@@ -4,7 +4,7 @@ import tempfile
 from collections.abc import Callable
 from typing import Any
 
-from lab_utils.dry_run import _tensorflow
+from lab_utils.dry_run import _tensorflow, _tpu_estimator
 from lab_utils.dry_run.batches import Feed, InputUnfit
 from lab_utils.dry_run.lower import Step, initial_values, placeholders, to_program
 from lab_utils.dry_run.program import Program
@@ -44,7 +44,7 @@ def lower_estimator(
         CannotLower: the step cannot be built or lowered; its `finding()` says what to mend.
         TypeError: `estimator` is no TPUEstimator.
     """
-    given = _tensorflow.settings(estimator)
+    given = _tpu_estimator.settings(estimator)
     batch = global_batch or given.batch_size(mode)
     if not batch or batch % cores:
         raise CannotLower(f"a global batch of {batch} cannot be split over {cores} cores")
@@ -52,7 +52,7 @@ def lower_estimator(
     model_dir = tempfile.gettempdir() + "/dry_run_unused"
     key = "infer" if mode == "predict" else mode
     changes = {f"{mode}_batch_size": batch}
-    with _tensorflow.caught_log(), _tensorflow.tpu_system(cores):
+    with _tensorflow.caught_log(), _tpu_estimator.tpu_system(cores):
         built = twin(estimator, model_dir, **changes)
         try:
             feed = Feed(built, input_fn, key, cores)
@@ -75,9 +75,9 @@ def _step(estimator: Any, key: str, feed: Feed, cores: int) -> Step:
     v1.set_random_seed(estimator.config.tf_random_seed)
     features, fed = placeholders(feed.features, "feature")
     labels, fed_labels = (None, []) if feed.labels is None else placeholders(feed.labels, "label")
-    _tensorflow.create_global_step(estimator)
+    _tpu_estimator.create_global_step(estimator)
     with _tensorflow.core(cores):
-        spec = _tensorflow.call_model_fn(estimator, key, features, labels)
+        spec = _tpu_estimator.call_model_fn(estimator, key, features, labels)
         host = _host_tensors(spec)
         loss = None if spec.loss is None else tf.identity(spec.loss)
     if getattr(spec, "scaffold_fn", None):

@@ -7,7 +7,8 @@ import numpy as np
 
 from lab_utils.dry_run import _tensorflow
 from lab_utils.dry_run.batches import InputUnfit
-from lab_utils.dry_run.lower import Step, Variable, input_of, leaf_names, to_program
+from lab_utils.dry_run.graph_def import input_of
+from lab_utils.dry_run.lower import Step, Variable, leaf_names, to_program
 from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.refusal import CannotLower
 from lab_utils.dry_run.where import place

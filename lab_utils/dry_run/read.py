@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from lab_utils.dry_run import (
-    _tensorflow,
+    _tpu_estimator,
     read_graph,
     read_input,
     read_ops,
@@ -29,7 +29,7 @@ def read(
     A trace that ended in an error is read as far as it came. The input functions are those that
     were given to `trace`; each is called once more.
     """
-    settings = _tensorflow.settings(estimator)
+    settings = _tpu_estimator.settings(estimator)
     own = {"train": input_fn, "eval": eval_input_fn, "predict": predict_input_fn}
     found: dict[tuple[str, str], Finding] = {}
     for trace in traces:

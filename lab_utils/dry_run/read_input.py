@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from lab_utils.dry_run import _tensorflow, units
+from lab_utils.dry_run import _tensorflow, _tpu_estimator, units
 from lab_utils.dry_run.findings import Finding
 from lab_utils.dry_run.read_graph import everywhere
 from lab_utils.dry_run.rules import finding
@@ -76,18 +76,18 @@ class Pipeline:
         """Calls input_fn as TPUEstimator does for the first time in `mode`."""
         mode = "infer" if mode == "predict" else mode
         read: set = set()
-        params = _tensorflow.settings(estimator).params
+        params = _tpu_estimator.settings(estimator).params
         if isinstance(params, dict):
             params = _Watched(params, read)
         with (
             tempfile.TemporaryDirectory(prefix="dry_run_") as model_dir,
             _tensorflow.caught_log(),
-            _tensorflow.tpu_system(cores),
+            _tpu_estimator.tpu_system(cores),
             tf.Graph().as_default() as graph,
         ):
             built = twin(estimator, model_dir, params=params)
-            sharding = _tensorflow.sharding(built, mode)
-            data = _tensorflow.call_input_fn(built, input_fn, mode, 0)
+            sharding = _tpu_estimator.sharding(built, mode)
+            data = _tpu_estimator.call_input_fn(built, input_fn, mode, 0)
             one_each = sharding.kind == "per host, one batch a core"
             pipeline = cls(
                 graph,

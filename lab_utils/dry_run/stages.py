@@ -10,9 +10,9 @@ from lab_utils.dry_run import chips, compile, feed, rules, subjects, units, virt
 from lab_utils.dry_run.batches import InputUnfit
 from lab_utils.dry_run.compile_findings import merged
 from lab_utils.dry_run.findings import Figure, Finding, Kind, Stage, StageResult
-from lab_utils.dry_run.lower import CannotLower
 from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.progress import Progress
+from lab_utils.dry_run.refusal import CannotLower
 from lab_utils.dry_run.report import CompiledStep, Report
 from lab_utils.dry_run.trace import Trace
 from lab_utils.dry_run.trace_findings import trace_findings

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from lab_utils.dry_run import _tensorflow, where
+from lab_utils.dry_run import _tensorflow, _tpu_estimator, where
 from lab_utils.dry_run.findings import Finding
 from lab_utils.dry_run.lower_estimator import lower_estimator
 from lab_utils.dry_run.lower_function import lower_function, split
@@ -54,7 +54,7 @@ class EstimatorSubject:
         self.estimator, self.input_fn = estimator, input_fn
         self.eval_input_fn, self.predict_input_fn = eval_input_fn, predict_input_fn
         self.serving_input_receiver_fn = serving_input_receiver_fn
-        place = where.place(_tensorflow.settings(estimator).model_fn)
+        place = where.place(_tpu_estimator.settings(estimator).model_fn)
         self.name = f"TPUEstimator with the model_fn of {place.split(': ')[0]}"
         self.feed_where = where.place(input_fn)
 
@@ -91,13 +91,13 @@ class EstimatorSubject:
         """The training input_fn as one host calls it, and the examples in its batches."""
         with (
             tempfile.TemporaryDirectory() as model_dir,
-            _tensorflow.tpu_system(cores),
+            _tpu_estimator.tpu_system(cores),
             _tensorflow.caught_log(),
         ):
             built = twin(self.estimator, model_dir)
-            batch_size = _tensorflow.sharding(built, "train").batch_size
+            batch_size = _tpu_estimator.sharding(built, "train").batch_size
             yield (
-                functools.partial(_tensorflow.call_input_fn, built, self.input_fn, "train", 0),
+                functools.partial(_tpu_estimator.call_input_fn, built, self.input_fn, "train", 0),
                 batch_size,
             )
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lab_utils.dry_run import _tensorflow
+from lab_utils.dry_run import _tensorflow, _tpu_estimator
 
 # isort: split
 import tensorflow as tf
@@ -70,10 +70,10 @@ def twin(estimator: Any, model_dir: str, **changes: Any) -> Any:
     `changes` replace arguments of its constructor. Warm starting is left out: it would read a
     checkpoint, and changes no shape.
     """
-    given = _tensorflow.settings(estimator)
+    given = _tpu_estimator.settings(estimator)
     arguments = {
         "model_fn": given.model_fn,
-        "config": _tensorflow.config_for_dry_run(given.config, model_dir),
+        "config": _tpu_estimator.config_for_dry_run(given.config, model_dir),
         "params": copy.deepcopy(given.params),
         "use_tpu": True,
         "train_batch_size": given.train_batch_size,
@@ -108,7 +108,7 @@ def trace(
     Raises:
         TypeError: `estimator` is no TPUEstimator.
     """
-    given = _tensorflow.settings(estimator)
+    given = _tpu_estimator.settings(estimator)
     own = {"train": input_fn, "eval": eval_input_fn, "predict": predict_input_fn}
     traces = []
     for mode in modes:
@@ -138,9 +138,9 @@ def _build(result: Trace, estimator: Any, changes: dict[str, Any]) -> bool:
     with (
         tempfile.TemporaryDirectory(prefix="dry_run_") as model_dir,
         _tensorflow.caught_log() as log,
-        _tensorflow.tpu_system(result.cores),
+        _tpu_estimator.tpu_system(result.cores),
         _tensorflow.no_session(),
-        _tensorflow.spying(result.mode == "predict" and result.borrowed_input) as spy,
+        _tpu_estimator.spying(result.mode == "predict" and result.borrowed_input) as spy,
     ):
         try:
             built = twin(estimator, model_dir, **changes)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from lab_utils.dry_run import _tensorflow
+from lab_utils.dry_run import _tpu_estimator
 from lab_utils.dry_run.findings import Finding
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.trace import Trace
@@ -100,7 +100,7 @@ def settings_finding(error: BaseException) -> Finding | None:
 def _findings(trace: Trace) -> list[Finding]:
     found = []
     ignored = [line for line in trace.log if "Scaffold is ignored" in line]
-    if ignored and _tensorflow.scaffold_does_something(trace.spec.scaffold):
+    if ignored and _tpu_estimator.scaffold_does_something(trace.spec.scaffold):
         found.append(finding("TPU116", place(trace.model_fn), message=ignored[0]))
     if trace.error is not None and _CROSS_SHARD not in str(trace.error):
         found.append(_of_exception(trace))
