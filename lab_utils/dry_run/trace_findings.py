@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Callable
+from typing import Any
 
-from lab_utils.dry_run import _tpu_estimator
+from lab_utils.dry_run import _tensorflow, _tpu_estimator
 from lab_utils.dry_run.findings import Finding
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.trace import Trace
-from lab_utils.dry_run.where import own_frames, place
+from lab_utils.dry_run.where import own_frame, own_frames, place
 
 CONSTRUCTOR = "the constructor of TPUEstimator"
 
@@ -39,7 +40,8 @@ _EXCEPTIONS = (
     (r"MergeSummary.* in a while loop", "TPU206", "model_fn"),
     (r"scaffold_fn returns None", "TPU117", "host function"),
     (
-        r"depends on TPU computation|in a while loop|is out of scope|must be from the same graph",
+        r"depends on TPU computation|in a while loop|is out of scope|must be from the same graph"
+        r"|eval_metric_ops with .* must be from the default graph",
         "TPU118",
         "model_fn",
     ),
@@ -124,7 +126,8 @@ def _of_exception(trace: Trace) -> Finding:
             rule, fallback = "TPU112", "host function"
     if rule == "TPU101" and not _only_the_batch_is_unknown(text):
         rule = "TPU102"
-    where = place(trace.error) or _fallback(trace, fallback, text)
+    strayed = _strayed_metric(trace, text)
+    where = place(strayed or trace.error) or _fallback(trace, fallback, text)
     return finding(rule, where, message=message, **_facts(rule, trace, text))
 
 
@@ -147,8 +150,9 @@ def _facts(rule: str, trace: Trace, text: str) -> dict[str, object]:
     if rule in ("TPU110", "TPU126"):
         return {"mode": trace.mode}
     if rule == "TPU118":
-        frames = own_frames(trace.error)
-        return {"function": frames[-1].name if frames else "A host function"}
+        strayed = _strayed_metric(trace, text)
+        frame = own_frame(strayed.traceback) if strayed else (own_frames(trace.error) or [None])[-1]
+        return {"function": frame.name if frame else "A host function"}
     if rule == "TPU120":
         named = re.search(r"dtype: '(\w+)'|for TPU: (\w+)", text)
         return {
@@ -159,6 +163,14 @@ def _facts(rule: str, trace: Trace, text: str) -> dict[str, object]:
     if rule == "TPU199":
         return {"mode": trace.mode, "error": f"{type(trace.error).__name__}: {text[:300]}"}
     return {}
+
+
+def _strayed_metric(trace: Trace, text: str) -> Any | None:
+    """The op of a metric that joined the model's graph: metric_fn made it of a captured tensor alone."""
+    named = re.search(
+        r'eval_metric_ops with ".*: ([^":]+)(?::\d+)?" must be from the default graph', text
+    )
+    return _tensorflow.find_operation(trace.core_graph, named[1]) if named else None
 
 
 def _divided(text: str) -> dict[str, object]:

@@ -285,6 +285,26 @@ def metric_fn_that_closes_over_the_model(wrong):
 
 
 @wrong("TPU118")
+def metric_fn_with_a_metric_of_a_captured_loss_alone(wrong):
+    def model_fn(features, labels, mode, params):
+        logits = parts.logits_of(features)
+        if mode != parts.EVAL:
+            return parts.spec(mode, labels, logits)
+        each = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+        loss = tf.reduce_mean(each)
+
+        def metric_fn(labels, logits, each):
+            accuracy = v1.metrics.accuracy(labels, tf.argmax(logits, 1))
+            mean = v1.metrics.mean(loss if wrong else each)  # <- TPU118
+            return {"accuracy": accuracy, "mean_loss": mean}
+
+        metrics = (metric_fn, [labels, logits, each])
+        return tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=metrics)
+
+    return Port(parts.estimator(model_fn), parts.train_input, parts.eval_input)
+
+
+@wrong("TPU118")
 def scaffold_fn_that_closes_over_the_model(wrong):
     def model_fn(features, labels, mode, params):
         logits = parts.logits_of(features)
