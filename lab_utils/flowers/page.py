@@ -22,7 +22,6 @@ _PAGE = """<!doctype html>
   h1 {{ font-size: 1.6rem; }} h2 {{ font-size: 1.15rem; margin-top: 2rem; }}
   img {{ max-width: 100%; height: auto; }}
   td, th {{ text-align: left; padding: .15rem 1.2rem .15rem 0; vertical-align: top; }}
-  td.n {{ text-align: right; }}
   p.credit {{ color: #666; font-size: .85rem; }}
 </style></head>
 <body>
