@@ -1,0 +1,82 @@
+"""The flowers model in Keras 3, layer by layer the same as `model.inference`, for any of its backends.
+
+Nothing here imports TensorFlow: under KERAS_BACKEND=jax the same lines make the JAX model. The names of
+the layers are those of the Estimator's variables, so that weights carry over by name.
+"""
+
+from typing import Any
+
+import keras
+
+WIDTHS = (32, 64, 128, 256)
+LABEL_SMOOTHING = 0.1
+WEIGHT_DECAY = 5e-4
+DROPOUT = 0.3
+
+
+@keras.saving.register_keras_serializable("lab_utils")
+class SpaceToDepth(keras.layers.Layer):
+    """Each `block` by `block` patch of pixels as one position: [B, H, W, C] -> [B, H/b, W/b, b*b*C]."""
+
+    def __init__(self, block: int, **options: Any) -> None:
+        super().__init__(**options)
+        self.block = block
+
+    def call(self, images):
+        """The channels stand in the order of tf.nn.space_to_depth: row, column, channel."""
+        _, height, width, channels = images.shape
+        b = self.block
+        x = keras.ops.reshape(images, (-1, height // b, b, width // b, b, channels))
+        x = keras.ops.transpose(x, (0, 1, 3, 2, 4, 5))
+        return keras.ops.reshape(x, (-1, height // b, width // b, b * b * channels))
+
+    def get_config(self) -> dict[str, Any]:
+        """What `from_config` needs."""
+        return super().get_config() | {"block": self.block}
+
+
+def network(
+    image_size: int, classes: int, *, dtype: str = "float32", dropout: float = DROPOUT
+) -> keras.Model:
+    """From images to class scores.
+
+    Args:
+        image_size: side S of the images in pixels; a multiple of 32.
+        classes: number of classes.
+        dtype: "float32", or "mixed_bfloat16" for activations in bfloat16 beside float32 variables.
+        dropout: share of the pooled features dropped in training; 0 makes a training step repeatable.
+
+    Returns:
+        A model from uint8 [B, S, S, 3] to logits, float32 [B, classes]. Not compiled.
+    """
+    decay = keras.regularizers.L2(WEIGHT_DECAY / 2)  # Keras adds l2 * sum(w^2), TensorFlow half of it
+    images = keras.Input((image_size, image_size, 3), dtype="uint8", name="image")
+    x = keras.layers.Rescaling(1 / 127.5, offset=-1.0, dtype=dtype, name="scale")(images)
+    x = SpaceToDepth(4, dtype=dtype, name="patches")(x)
+    for index, filters in enumerate(WIDTHS):
+        end = f"_{index}" if index else ""
+        if index:
+            x = keras.layers.MaxPooling2D(2, dtype=dtype, name=f"pool{end}")(x)
+        x = keras.layers.Conv2D(
+            filters,
+            3,
+            padding="same",
+            use_bias=False,
+            kernel_regularizer=decay,
+            dtype=dtype,
+            name=f"conv2d{end}",
+        )(x)
+        x = keras.layers.BatchNormalization(
+            momentum=0.97, dtype=dtype, name=f"batch_normalization{end}"
+        )(x)
+        x = keras.layers.ReLU(dtype=dtype, name=f"relu{end}")(x)
+    x = keras.layers.GlobalAveragePooling2D(dtype=dtype, name="pool_all")(x)
+    x = keras.layers.Dropout(dropout, dtype=dtype, name="dropout")(x)
+    x = keras.layers.Dense(classes, kernel_regularizer=decay, dtype=dtype, name="dense")(x)
+    logits = keras.layers.Activation("linear", dtype="float32", name="logits")(x)
+    return keras.Model(images, logits, name="flowers")
+
+
+def loss() -> keras.losses.Loss:
+    """Cross-entropy with smoothed labels: takes one-hot labels [B, classes] and logits."""
+    return keras.losses.CategoricalCrossentropy(from_logits=True, label_smoothing=LABEL_SMOOTHING)
