@@ -131,3 +131,42 @@ def learning_curves(
         axes.spines[["top", "right"]].set_visible(False)
         axes.set_xlim(left=0)
     return figure
+
+
+def equivalence(ladder) -> Figure:
+    """A `lab_utils.equivalence.Ladder`: each rung's difference beside its tolerance; both losses."""
+    figure = Figure(figsize=(9, 3), layout="constrained")
+    rungs, run = figure.subplots(1, 2)
+    colours = {True: RIGHT, False: WRONG, None: "#c9ced6"}
+    least = 1e-8  # where a difference of nothing is drawn on a log scale
+    for row, rung in enumerate(ladder.rungs):
+        colour = colours[rung.holds]
+        if rung.difference is None:
+            says = {True: "holds", False: "parts", None: "not climbed"}[rung.holds]
+            rungs.text(least * 1.3, row, says, va="center", fontsize=9, color=colour)
+            continue
+        rungs.barh(row, max(rung.difference, least * 1.3), color=colour, height=0.5)
+        rungs.plot([rung.tolerance] * 2, [row - 0.4, row + 0.4], color="black", linewidth=1.5)
+    rungs.set_xscale("log")
+    rungs.set_xlim(least, 10)
+    rungs.set_yticks(
+        range(len(ladder.rungs)),
+        [f"{number}. {rung.name}" for number, rung in enumerate(ladder.rungs, start=1)],
+    )
+    rungs.set_ylim(len(ladder.rungs) - 0.4, -0.6)
+    rungs.set_xlabel("largest relative difference; black: tolerated")
+    if ladder.losses:
+        steps = range(1, len(ladder.losses) + 1)
+        theirs, ours = zip(*ladder.losses, strict=True)
+        run.plot(steps, theirs, "o", color=NEUTRAL, markersize=6, alpha=0.5, label="Estimator")
+        run.plot(steps, ours, "-", color="#c77700", linewidth=1.5, label="Keras")
+        run.set_ylim(bottom=0)
+        run.legend(frameon=False)
+    else:
+        run.text(0.5, 0.5, "not climbed", ha="center", color="#8a93a0", transform=run.transAxes)
+    run.set_xlabel("step")
+    run.set_ylabel("training loss (nats)")
+    figure.suptitle("Measured here", fontsize=10)
+    for axes in (rungs, run):
+        axes.spines[["top", "right"]].set_visible(False)
+    return figure

@@ -4,14 +4,20 @@ Nothing here imports TensorFlow: under KERAS_BACKEND=jax the same lines make the
 the layers are those of the Estimator's variables, so that weights carry over by name.
 """
 
+import math
 from typing import Any
 
 import keras
 
-WIDTHS = (32, 64, 128, 256)
-LABEL_SMOOTHING = 0.1
-WEIGHT_DECAY = 5e-4
-DROPOUT = 0.3
+from lab_utils.flowers.recipe import (
+    DROPOUT,
+    LABEL_SMOOTHING,
+    MOMENTUM,
+    STATISTICS_MOMENTUM,
+    WARMUP,
+    WEIGHT_DECAY,
+    WIDTHS,
+)
 
 
 @keras.saving.register_keras_serializable("lab_utils")
@@ -49,7 +55,9 @@ def network(
     Returns:
         A model from uint8 [B, S, S, 3] to logits, float32 [B, classes]. Not compiled.
     """
-    decay = keras.regularizers.L2(WEIGHT_DECAY / 2)  # Keras adds l2 * sum(w^2), TensorFlow half of it
+    decay = keras.regularizers.L2(
+        WEIGHT_DECAY / 2
+    )  # Keras adds l2 * sum(w^2), TensorFlow half of it
     images = keras.Input((image_size, image_size, 3), dtype="uint8", name="image")
     x = keras.layers.Rescaling(1 / 127.5, offset=-1.0, dtype=dtype, name="scale")(images)
     x = SpaceToDepth(4, dtype=dtype, name="patches")(x)
@@ -67,7 +75,7 @@ def network(
             name=f"conv2d{end}",
         )(x)
         x = keras.layers.BatchNormalization(
-            momentum=0.97, dtype=dtype, name=f"batch_normalization{end}"
+            momentum=STATISTICS_MOMENTUM, dtype=dtype, name=f"batch_normalization{end}"
         )(x)
         x = keras.layers.ReLU(dtype=dtype, name=f"relu{end}")(x)
     x = keras.layers.GlobalAveragePooling2D(dtype=dtype, name="pool_all")(x)
@@ -80,3 +88,45 @@ def network(
 def loss() -> keras.losses.Loss:
     """Cross-entropy with smoothed labels: takes one-hot labels [B, classes] and logits."""
     return keras.losses.CategoricalCrossentropy(from_logits=True, label_smoothing=LABEL_SMOOTHING)
+
+
+@keras.saving.register_keras_serializable("lab_utils")
+class LearningRate(keras.optimizers.schedules.LearningRateSchedule):
+    """Rises linearly, then falls along half a cosine to zero at `train_steps`."""
+
+    def __init__(self, highest: float, train_steps: int) -> None:
+        self.highest, self.train_steps = highest, train_steps
+
+    def __call__(self, step):
+        """The rate of a step: float32 scalar."""
+        done = keras.ops.cast(step, "float32") / self.train_steps
+        rise = keras.ops.minimum(1.0, done / WARMUP + 1e-3)
+        fall = 0.5 * (1.0 + keras.ops.cos(math.pi * keras.ops.minimum(1.0, done)))
+        return self.highest * rise * fall
+
+    def get_config(self) -> dict[str, Any]:
+        """What `from_config` needs."""
+        return {"highest": self.highest, "train_steps": self.train_steps}
+
+
+@keras.saving.register_keras_serializable("lab_utils")
+class Momentum(keras.optimizers.SGD):
+    """Nesterov momentum as tf.compat.v1.train.MomentumOptimizer has it.
+
+    Keras multiplies the learning rate into what the momentum remembers, TensorFlow 1 into each step. The two
+    agree while the rate stays as it is, and part while it rises or falls.
+    """
+
+    def update_step(self, gradient, variable, learning_rate) -> None:
+        """m' = momentum * m + g; w' = w - rate * (momentum * m' + g)."""
+        memory = self.momentums[self._get_variable_index(variable)]
+        gradient = keras.ops.cast(gradient, variable.dtype)
+        rate = keras.ops.cast(learning_rate, variable.dtype)
+        self.assign(memory, self.momentum * memory + gradient)
+        self.assign_sub(variable, rate * (self.momentum * memory + gradient))
+
+
+def optimizer(highest: float, train_steps: int) -> keras.optimizers.Optimizer:
+    """The Estimator port's optimizer, without CrossShardOptimizer: a strategy sums the gradients."""
+    rate = LearningRate(highest, train_steps)
+    return Momentum(rate, momentum=MOMENTUM, nesterov=True)

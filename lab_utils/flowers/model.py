@@ -10,18 +10,24 @@ import tensorflow as tf
 
 from lab_utils import estimator  # noqa: F401  (makes tf.compat.v1.estimator)
 from lab_utils.flowers.augment import random_views
+from lab_utils.flowers.recipe import (
+    DROPOUT,
+    LABEL_SMOOTHING,
+    MOMENTUM,
+    STATISTICS_MOMENTUM,
+    WARMUP,
+    WEIGHT_DECAY,
+    WIDTHS,
+)
 
 v1 = tf.compat.v1
 
-WIDTHS = (32, 64, 128, 256)  # filters of the stages, each on half the width and height of the last
-LABEL_SMOOTHING = 0.1
-WEIGHT_DECAY = 5e-4
-DROPOUT = 0.3
 SUMMARY_STEPS = 10
-WARMUP = 0.1  # share of the steps over which the learning rate rises
 
 
-def inference(images: tf.Tensor, *, classes: int, training: bool) -> tf.Tensor:
+def inference(
+    images: tf.Tensor, *, classes: int, training: bool, dropout: float = DROPOUT
+) -> tf.Tensor:
     """From images to class scores: the part that training, evaluation and serving share.
 
     Each 4 by 4 patch of pixels becomes one position with 48 channels: the first convolution then works
@@ -32,6 +38,7 @@ def inference(images: tf.Tensor, *, classes: int, training: bool) -> tf.Tensor:
         images: float32 or bfloat16 [B, S, S, 3] in [-1, 1]; S a multiple of 16.
         classes: number of classes.
         training: use the batch's own statistics, and dropout.
+        dropout: share of the pooled features that training drops.
 
     Returns:
         Logits, float32 [B, classes]. Variables are float32 whatever the images are.
@@ -45,9 +52,11 @@ def inference(images: tf.Tensor, *, classes: int, training: bool) -> tf.Tensor:
         x = v1.layers.conv2d(
             x, filters, 3, padding="same", use_bias=False, kernel_initializer=glorot
         )
-        x = tf.nn.relu(v1.layers.batch_normalization(x, training=training, momentum=0.97))
+        x = tf.nn.relu(
+            v1.layers.batch_normalization(x, training=training, momentum=STATISTICS_MOMENTUM)
+        )
     x = tf.reduce_mean(x, [1, 2])
-    x = v1.layers.dropout(x, DROPOUT, training=training)
+    x = v1.layers.dropout(x, dropout, training=training)
     return tf.cast(v1.layers.dense(x, classes, kernel_initializer=glorot), tf.float32)
 
 
@@ -59,11 +68,16 @@ def _logits(images: tf.Tensor, params: dict[str, Any], mode: str) -> tf.Tensor:
         images = tf.transpose(images, [3, 0, 1, 2])
     bfloat16 = params.get("use_bfloat16") and (params["use_tpu"] or not predicting)
     images = tf.cast(images, tf.bfloat16 if bfloat16 else tf.float32) / 127.5 - 1.0
-    if training:
+    repeatable = params.get("repeatable", False)
+    if training and not repeatable:
         step = tf.cast(v1.train.get_or_create_global_step(), tf.int32)
         seed = tf.stack([params.get("seed", 0), step])
         images = random_views(images, params["image_size"], seed)
-    arguments = {"classes": len(params["labels"]), "training": training}
+    arguments = {
+        "classes": len(params["labels"]),
+        "training": training,
+        "dropout": 0.0 if repeatable else DROPOUT,
+    }
     if bfloat16:
         with v1.tpu.bfloat16_scope():
             return inference(images, **arguments)
@@ -127,7 +141,8 @@ def model_fn(features: dict[str, tf.Tensor], labels: tf.Tensor, mode: str, param
         labels: int32 [B]; None to predict.
         mode: one of tf.estimator.ModeKeys.
         params: "labels" (the class names), "image_size", "train_steps", "learning_rate", "model_dir";
-            optional "use_bfloat16", "transpose_input", "seed"; "use_tpu" comes from TPUEstimator.
+            optional "use_bfloat16", "transpose_input", "seed", and "repeatable" for steps without dropout
+            and random views, to compare ports by; "use_tpu" comes from TPUEstimator.
 
     Returns:
         A TPUEstimatorSpec.
@@ -162,7 +177,7 @@ def model_fn(features: dict[str, tf.Tensor], labels: tf.Tensor, mode: str, param
 
     step = v1.train.get_global_step()
     rate = learning_rate(params, step)
-    optimizer = v1.train.MomentumOptimizer(rate, momentum=0.9, use_nesterov=True)
+    optimizer = v1.train.MomentumOptimizer(rate, momentum=MOMENTUM, use_nesterov=True)
     if params["use_tpu"]:
         optimizer = v1.tpu.CrossShardOptimizer(optimizer)
     with tf.control_dependencies(v1.get_collection(v1.GraphKeys.UPDATE_OPS)):  # batch statistics

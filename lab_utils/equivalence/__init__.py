@@ -1,0 +1,16 @@
+"""Is a Keras port the same model as the Estimator that it came from? Four rungs, each resting on the last.
+
+    from lab_utils.equivalence import ladder
+    ladder(estimator, keras_model, batches)
+
+1. the same variables: names, shapes, in order
+2. the same outputs, with the Estimator's weights in both
+3. the same loss and the same update, from one training step on one batch
+4. the same course of the loss over a short run
+
+The first rung that does not hold is where the ports part; those above it are not climbed.
+"""
+
+from lab_utils.equivalence.ladder import Ladder, Rung, ladder
+
+__all__ = ["Ladder", "Rung", "ladder"]

@@ -1,0 +1,198 @@
+"""The two ports behind one interface: their variables, their outputs, and one training step of each."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+import lab_utils.estimator  # noqa: F401  (makes tf.estimator)
+
+# isort: split
+import tensorflow as tf
+
+v1 = tf.compat.v1
+Arrays = dict[str, np.ndarray]
+
+
+class _Graph:
+    """A graph that is fed a batch, with its session."""
+
+    def __init__(self, config: Any, batch: Any, build: Callable[..., Any]) -> None:
+        """`build` gets the batch as placeholders; what it returns is kept as `spec`."""
+        self.graph = tf.Graph()
+        with self.graph.as_default():
+            v1.set_random_seed(config.tf_random_seed or 0)
+            v1.train.create_global_step()
+            self._feeds = tf.nest.map_structure(_placeholder, batch)
+            self.spec = build(self._feeds)
+            self.trained = [each.op.name for each in v1.trainable_variables()]
+            self._variables = {each.op.name: each for each in v1.global_variables()}
+            first = [v1.global_variables_initializer(), v1.local_variables_initializer()]
+            first.append(v1.tables_initializer())
+        self._session = v1.Session(graph=self.graph, config=config.session_config)
+        self._session.run(first)
+
+    @property
+    def names(self) -> list[str]:
+        """Of all variables but the global step, in the order of their making."""
+        return [name for name in self._variables if name != "global_step"]
+
+    def run(self, fetches: Any, batch: Any) -> Any:
+        feeds = zip(tf.nest.flatten(self._feeds), tf.nest.flatten(batch), strict=True)
+        return self._session.run(fetches, dict(feeds))
+
+    def read(self) -> Arrays:
+        return self._session.run(self._variables)
+
+    def write(self, values: Arrays) -> None:
+        for name, value in values.items():
+            initializer = self._variables[name].initializer
+            self._session.run(initializer, {initializer.inputs[1]: value})
+
+    def close(self) -> None:
+        self._session.close()
+
+
+class EstimatorSide:
+    """An Estimator or TPUEstimator; its weights are those of its newest checkpoint, if it has one."""
+
+    def __init__(self, estimator: Any, features: Any, labels: Any, prediction: str) -> None:
+        """`features`, `labels`: a batch of arrays. `prediction`: the entry of predictions to compare.
+
+        Raises:
+            ValueError: PREDICT mode gives no such entry.
+        """
+        config = estimator.config
+
+        def training(batch: Any) -> Any:
+            return estimator.model_fn(*batch, "train", config)
+
+        def predicting(features: Any) -> Any:
+            return estimator.model_fn(features, None, "infer", config)
+
+        self._train = _Graph(config, (features, labels), training)
+        self._predict = _Graph(config, features, predicting)
+        predictions = self._predict.spec.predictions
+        if prediction not in predictions:
+            raise ValueError(
+                f"the Estimator predicts {', '.join(predictions)}, not {prediction!r}: say prediction=..."
+            )
+        self._output = predictions[prediction]
+        self.trained = self._train.trained
+        self.kept = [name for name in self._predict.names if name not in self.trained]
+        if checkpoint := estimator.latest_checkpoint():
+            saved = v1.train.load_checkpoint(checkpoint)
+            self._train.write({name: saved.get_tensor(name) for name in self.trained + self.kept})
+        self._start = self._train.read()
+
+    def random(self) -> list[str]:
+        """Types of the ops that draw random numbers in a training step."""
+        return _random(_behind(self._train.spec.loss.op))
+
+    def variables(self, names: Iterable[str]) -> Arrays:
+        """Their present values."""
+        values = self._train.read()
+        return {name: values[name] for name in names}
+
+    def reset(self) -> None:
+        """Back to the first weights, with the optimizer's slots as they were."""
+        self._train.write(self._start)
+
+    def outputs(self, features: Any) -> np.ndarray:
+        """What the model predicts with its present weights, in PREDICT mode."""
+        self._predict.write(self.variables(self._predict.names))
+        return self._predict.run(self._output, features)
+
+    def step(self, features: Any, labels: Any) -> float:
+        """Takes one training step; returns the loss before it."""
+        fetches = [self._train.spec.loss, self._train.spec.train_op]
+        return float(self._train.run(fetches, (features, labels))[0])
+
+    def close(self) -> None:
+        """Ends the sessions."""
+        self._train.close()
+        self._predict.close()
+
+
+class KerasSide:
+    """A compiled Keras model: of Keras 3 on TensorFlow, or of Keras 2."""
+
+    def __init__(self, model: Any, output: Callable) -> None:
+        """`output` turns what the model returns into what the Estimator predicts.
+
+        Raises:
+            ValueError: the model is not compiled.
+        """
+        if getattr(model, "optimizer", None) is None:
+            raise ValueError(f"the Keras model {model.name!r} is not compiled: call compile first")
+        self._model, self._output = model, output
+        model.optimizer.build(model.trainable_variables)
+        self._weights = {_path(each): each for each in model.weights}
+        self.trained = [_path(each) for each in model.trainable_weights]
+        self.kept = [_path(each) for each in model.non_trainable_weights]
+        slots = model.optimizer.variables
+        slots = slots() if callable(slots) else slots  # a method in Keras 2
+        self._slots = [(each, each.numpy()) for each in slots]
+        self._before = [(each, each.numpy()) for each in model.weights]
+
+        @tf.autograph.experimental.do_not_convert
+        def step(x: Any, y: Any) -> Any:
+            return model.train_step((x, y))["loss"]
+
+        self._step = tf.function(step)
+
+    def random(self, x: Any, y: Any) -> list[str]:
+        """Types of the ops that draw random numbers in a training step on such a batch."""
+        graph = self._step.get_concrete_function(x, y).graph.as_graph_def()
+        bodies = (each.node_def for each in graph.library.function)
+        return _random(node.op for nodes in (graph.node, *bodies) for node in nodes)
+
+    def variables(self, paths: Iterable[str]) -> Arrays:
+        """Their present values."""
+        return {path: self._weights[path].numpy() for path in paths}
+
+    def write(self, values: Arrays) -> None:
+        """Sets weights by path; the optimizer's slots are put back as they were."""
+        for path, value in values.items():
+            self._weights[path].assign(value)
+        for variable, value in self._slots:
+            variable.assign(value)
+
+    def restore(self) -> None:
+        """Leaves the model as it was handed over."""
+        for variable, value in self._before + self._slots:
+            variable.assign(value)
+        self._model.reset_metrics()
+
+    def outputs(self, x: Any) -> np.ndarray:
+        """What the model gives in inference."""
+        return np.asarray(self._output(self._model(x, training=False)))
+
+    def step(self, x: Any, y: Any) -> float:
+        """Takes one training step; returns the loss before it, regularisation included."""
+        self._model.reset_metrics()  # else Keras gives a running mean
+        return float(self._step(x, y))
+
+
+def _placeholder(array: np.ndarray) -> tf.Tensor:
+    return v1.placeholder(array.dtype, array.shape)
+
+
+def _path(variable: Any) -> str:
+    """Of a Keras variable: Keras 2 has names alone."""
+    return getattr(variable, "path", None) or variable.name.removesuffix(":0")
+
+
+def _behind(operation: tf.Operation) -> Iterable[str]:
+    """Types of the ops that a tensor depends on; a variable's initial value is not among them."""
+    seen, todo = set(), [operation]
+    while todo:
+        each = todo.pop()
+        if each not in seen:
+            seen.add(each)
+            todo += [tensor.op for tensor in each.inputs] + list(each.control_inputs)
+    return (each.type for each in seen)
+
+
+def _random(types: Iterable[str]) -> list[str]:
+    return sorted({each for each in types if "Random" in each and "KeyCounter" not in each})

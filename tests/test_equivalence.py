@@ -1,0 +1,201 @@
+"""The equivalence ladder: the same model twice climbs it whole; each usual slip is named at its rung."""
+
+import re
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+from lab_utils import estimator  # noqa: F401
+
+# isort: split
+import tensorflow as tf
+
+from lab_utils.equivalence import ladder
+from lab_utils.flowers import keras_model, model
+
+v1 = tf.compat.v1
+tpu = v1.estimator.tpu
+SIDE, STEPS = 64, 10
+LABELS = ["daisy", "roses", "tulips"]
+
+
+def small_model_fn(features, labels, mode, params):
+    logits = v1.layers.dense(v1.layers.dense(features, 8, activation=tf.nn.relu), 3)
+    if mode == "infer":
+        predictions = {"logits": logits, "probabilities": tf.nn.softmax(logits)}
+        return tf.estimator.EstimatorSpec(mode, predictions=predictions)
+    loss = v1.losses.sparse_softmax_cross_entropy(labels, logits)
+    optimizer = v1.train.AdamOptimizer(0.01)
+    train_op = optimizer.minimize(loss, v1.train.get_global_step())
+    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+
+@pytest.fixture
+def small(tmp_path):
+    config = tf.estimator.RunConfig(str(tmp_path), tf_random_seed=1)
+    return tf.estimator.Estimator(small_model_fn, config=config, params={})
+
+
+@pytest.fixture(scope="module")
+def batches():
+    rng = np.random.default_rng(5)
+    return [
+        (rng.normal(size=(12, 6)).astype("float32"), rng.integers(0, 3, 12).astype("int32"))
+        for _ in range(STEPS)
+    ]
+
+
+def small_keras(units=8, activation="relu", rate=0.01, epsilon=1e-8, dropout=0.0):
+    layers = [
+        keras.Input((6,)),
+        keras.layers.Dense(units, activation=activation),
+        keras.layers.Dropout(dropout),
+        keras.layers.Dense(3),
+    ]
+    found = keras.Sequential(layers)
+    found.compile(
+        keras.optimizers.Adam(rate, epsilon=epsilon),
+        loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+    )
+    return found
+
+
+def test_the_same_model_climbs_the_whole_ladder_and_is_left_as_it_was(small, batches):
+    port = small_keras()
+    before = [each.numpy() for each in port.weights]
+    found = ladder(small, port, batches)
+    assert found.holds and len(found.losses) == STEPS, found
+    assert len(set(found.losses)) == STEPS  # it trains
+    for then, now in zip(before, port.weights, strict=True):
+        np.testing.assert_array_equal(then, now.numpy())
+    assert not list(Path(small.model_dir).iterdir())
+
+
+@pytest.mark.parametrize(
+    ("slip", "rung", "says"),
+    [
+        ({"units": 9}, 0, r"dense/kernel is \[6, 8\] in the Estimator, .* is \[6, 9\] in Keras"),
+        ({"activation": "gelu"}, 1, "outputs differ"),
+        ({"rate": 0.02}, 2, "the update of"),
+        ({"epsilon": 1e-2}, 2, "the update of"),
+        ({"dropout": 0.5}, 2, r"draws at random in Keras \(StatelessRandomUniformV2\)"),
+    ],
+)
+def test_a_slip_is_named_at_its_rung(small, batches, slip, rung, says):
+    found = ladder(small, small_keras(**slip), batches)
+    assert [each.holds for each in found.rungs] == [True] * rung + [False] + [None] * (3 - rung)
+    assert re.search(says, found.rungs[rung].says), found
+
+
+def test_a_layer_too_many_is_named(small, batches):
+    port = keras.Sequential([keras.Input((6,)), *(keras.layers.Dense(n) for n in (8, 3, 3))])
+    port.compile("sgd", "mse")
+    found = ladder(small, port, batches)
+    assert "Keras alone has" in found.rungs[0].says and "dense" in found.rungs[0].says
+
+
+def test_weights_are_those_of_the_checkpoint_and_may_be_paired_by_name(small, batches):
+    small.train(lambda: tf.data.Dataset.from_tensors(batches[0]).repeat(), steps=3)
+    port = small_keras()
+    paths = [each.path for each in port.trainable_weights]
+    ours = ["dense/kernel", "dense/bias", "dense_1/kernel", "dense_1/bias"]
+    names = dict(zip(reversed(ours), reversed(paths), strict=True))
+    found = ladder(
+        small, port, batches, names=names, prediction="probabilities", output=keras.ops.softmax
+    )
+    assert found.holds, found
+    fresh = ladder(fresh_copy(), port, batches[:1])
+    assert abs(found.losses[0][0] - fresh.losses[0][0]) > 1e-3
+
+
+def fresh_copy():
+    return tf.estimator.Estimator(
+        small_model_fn, config=tf.estimator.RunConfig(tf_random_seed=1), params={}
+    )
+
+
+def test_errors_say_what_to_do(small, batches):
+    with pytest.raises(ValueError, match="at least one"):
+        ladder(small, small_keras(), [])
+    with pytest.raises(ValueError, match="predicts logits, probabilities, not 'scores'"):
+        ladder(small, small_keras(), batches, prediction="scores")
+    bare = keras.Sequential([keras.Input((6,)), keras.layers.Dense(3)])
+    with pytest.raises(ValueError, match="call compile first"):
+        ladder(small, bare, batches)
+
+
+@pytest.fixture(scope="module")
+def flowers_batches():
+    rng = np.random.default_rng(2)
+    images = rng.integers(0, 256, (4, 16, SIDE, SIDE, 3), dtype=np.uint8)
+    labels = rng.integers(0, 3, (4, 16)).astype("int32")
+    weight = np.ones(16, np.float32)
+    return [({"image": x, "weight": weight}, y) for x, y in zip(images, labels, strict=True)]
+
+
+def flowers_estimator(folder):
+    params = {
+        "labels": LABELS,
+        "image_size": SIDE,
+        "train_steps": 40,
+        "learning_rate": 0.05,
+        "model_dir": folder,
+        "repeatable": True,
+    }
+    return tpu.TPUEstimator(
+        model.model_fn,
+        config=tpu.RunConfig(model_dir=folder),
+        use_tpu=False,
+        train_batch_size=16,
+        predict_batch_size=16,
+        params=params,
+    )
+
+
+def to_keras(features, labels):
+    return features["image"], np.eye(len(LABELS), dtype="float32")[labels]
+
+
+def test_the_flowers_model_in_keras_is_the_estimators(flowers_batches, tmp_path):
+    port = keras_model.network(SIDE, len(LABELS), dropout=0.0)
+    port.compile(keras_model.optimizer(0.05, 40), loss=keras_model.loss())
+    found = ladder(
+        flowers_estimator(str(tmp_path)),
+        port,
+        flowers_batches,
+        prediction="probabilities",
+        output=keras.ops.softmax,
+        to_keras=to_keras,
+        run_tolerance=1e-4,
+    )
+    assert found.holds, found
+
+
+def test_keras_own_momentum_parts_in_the_short_run_when_the_rate_moves(flowers_batches, tmp_path):
+    port = keras_model.network(SIDE, len(LABELS), dropout=0.0)
+    rate = keras_model.LearningRate(0.05, 40)
+    port.compile(keras.optimizers.SGD(rate, 0.9, nesterov=True), loss=keras_model.loss())
+    found = ladder(
+        flowers_estimator(str(tmp_path)),
+        port,
+        flowers_batches,
+        prediction="probabilities",
+        output=keras.ops.softmax,
+        to_keras=to_keras,
+        run_tolerance=1e-4,
+    )
+    assert [each.holds for each in found.rungs] == [True, True, True, False], found
+
+
+def test_the_picture_shows_every_rung(small, batches):
+    for port in (small_keras(), small_keras(units=9)):
+        figure = ladder(small, port, batches).plot()
+        rungs = figure.axes[0]
+        assert [each.get_text()[3:] for each in rungs.get_yticklabels()] == [
+            "variables",
+            "outputs",
+            "one step",
+            "short run",
+        ]
