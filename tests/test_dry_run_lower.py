@@ -30,6 +30,7 @@ from lab_utils.dry_run.refusal import CannotLower
 # isort: split
 import tensorflow as tf
 
+pytestmark = pytest.mark.usefixtures("own_cache")
 NO_CPU_KERNEL = {"host_work"}
 
 
@@ -176,6 +177,15 @@ def test_keras_models_sum_each_gradient_once(package):
     assert program.outputs[0].role == "loss" and program.per_core_batch == 4
     for old, new in zip(before, model.get_weights(), strict=True):
         np.testing.assert_array_equal(old, new)
+
+
+def test_the_gradient_of_a_recurrent_layers_loop_lowers():
+    layers = [keras.layers.Embedding(50, 8), keras.layers.LSTM(8), keras.layers.Dense(3)]
+    model = keras.Sequential([keras.Input([5], dtype="int32"), *layers])
+    model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    words = np.zeros([64, 5], np.int32)
+    program = lower_keras(model, reader((words, CLASSES[:64]))({"batch_size": 32}), cores=8)
+    assert sum(each.trainable for each in program.inputs) == 6
 
 
 def test_a_keras_dataset_without_a_fixed_batch_is_refused():

@@ -78,7 +78,9 @@ def lower_step(
         CannotLower: the step cannot be built or lowered.
     """
     with _tensorflow.eager(), _tensorflow.caught_log(), _tensorflow.replicas(cores):
-        function = tf.function(getattr(step, "python_function", step), autograph=True)
+        # jit_compile: as in a TPU's program, the gradient of a loop takes its lengths from static shapes.
+        python = getattr(step, "python_function", step)
+        function = tf.function(python, autograph=True, jit_compile=True)
         try:
             concrete = function.get_concrete_function(*specs)
         except Exception as error:  # whatever the user's function raises is the step's fault
