@@ -45,6 +45,40 @@ class Contender:
     eval_steps: int | None
 
 
+def old_model(classes: int, rate: float) -> Callable:
+    """The old model_fn: float32 images [B, 299, 299, 3] in [-1, 1], int32 labels [B]."""
+    from lab_utils import estimator  # noqa: F401
+
+    import tensorflow as tf  # isort: skip
+
+    v1 = tf.compat.v1
+
+    def model_fn(features, labels, mode, params):
+        training = mode == v1.estimator.ModeKeys.TRAIN
+        x = v1.layers.conv2d(features, 10, 5, padding="same", activation=tf.nn.relu)
+        x = v1.layers.max_pooling2d(x, 2, 2)
+        x = v1.layers.conv2d(x, 20, 5, padding="same", activation=tf.nn.relu)
+        x = v1.layers.flatten(v1.layers.max_pooling2d(x, 2, 2))
+        x = v1.layers.dense(x, 300, activation=tf.nn.relu)
+        x = v1.layers.dropout(x, 0.25, training=training)
+        logits = v1.layers.dense(x, classes)
+        loss = v1.losses.sparse_softmax_cross_entropy(labels, logits)
+        spec = v1.estimator.tpu.TPUEstimatorSpec
+        if training:
+            optimizer = v1.train.AdamOptimizer(rate)
+            if params["use_tpu"]:
+                optimizer = v1.tpu.CrossShardOptimizer(optimizer)
+            train_op = optimizer.minimize(loss, global_step=v1.train.get_global_step())
+            return spec(mode, loss=loss, train_op=train_op)
+
+        def metric_fn(labels, logits):
+            return {"accuracy": v1.metrics.accuracy(labels, tf.argmax(logits, 1))}
+
+        return spec(mode, loss=loss, eval_metrics=(metric_fn, [labels, logits]))
+
+    return model_fn
+
+
 def old(records: Path, model_dir: str, rate: float) -> Contender:
     """The old model, input pipeline and optimizer."""
     from lab_utils import estimator  # noqa: F401
@@ -95,32 +129,8 @@ def old(records: Path, model_dir: str, rate: float) -> Contender:
 
         return read
 
-    def model_fn(features, labels, mode, params):
-        training = mode == v1.estimator.ModeKeys.TRAIN
-        x = v1.layers.conv2d(features, 10, 5, padding="same", activation=tf.nn.relu)
-        x = v1.layers.max_pooling2d(x, 2, 2)
-        x = v1.layers.conv2d(x, 20, 5, padding="same", activation=tf.nn.relu)
-        x = v1.layers.flatten(v1.layers.max_pooling2d(x, 2, 2))
-        x = v1.layers.dense(x, 300, activation=tf.nn.relu)
-        x = v1.layers.dropout(x, 0.25, training=training)
-        logits = v1.layers.dense(x, classes)
-        loss = v1.losses.sparse_softmax_cross_entropy(labels, logits)
-        spec = v1.estimator.tpu.TPUEstimatorSpec
-        if training:
-            step = v1.train.get_global_step()
-            return spec(
-                mode,
-                loss=loss,
-                train_op=v1.train.AdamOptimizer(rate).minimize(loss, global_step=step),
-            )
-
-        def metric_fn(labels, logits):
-            return {"accuracy": v1.metrics.accuracy(labels, tf.argmax(logits, 1))}
-
-        return spec(mode, loss=loss, eval_metrics=(metric_fn, [labels, logits]))
-
     built = v1.estimator.tpu.TPUEstimator(
-        model_fn,
+        old_model(classes, rate),
         config=run_config(model_dir),
         use_tpu=False,
         train_batch_size=BATCH,
