@@ -306,6 +306,62 @@ def test_products_padding_and_loops_of_a_module():
     assert summary.buffers[0].shape.padded_bytes == 4096
 
 
+LOOP_WITH_SLICES = """HloModule slices
+
+%writes (p0: f32[64,8,128], p1: s32[], p2: f32[8,128]) -> f32[64,8,128] {
+  %p0 = f32[64,8,128]{2,1,0} parameter(0)
+  %p2 = f32[8,128]{1,0} parameter(2)
+  %row = f32[1,8,128]{2,1,0} bitcast(%p2)
+  %p1 = s32[] parameter(1)
+  %zero = s32[] constant(0)
+  ROOT %put = f32[64,8,128]{2,1,0} dynamic-update-slice(%p0, %row, %p1, %zero, %zero)
+}
+
+%reads (p0.1: f32[64,8,128], p1.1: s32[]) -> f32[8,128] {
+  %p0.1 = f32[64,8,128]{2,1,0} parameter(0)
+  %p1.1 = s32[] parameter(1)
+  %zero.1 = s32[] constant(0)
+  %taken = f32[1,8,128]{2,1,0} dynamic-slice(%p0.1, %p1.1, %zero.1, %zero.1), dynamic_slice_sizes={1,8,128}
+  ROOT %out = f32[8,128]{1,0} bitcast(%taken)
+}
+
+%body (state: (s32[], f32[64,8,128], f32[64,8,128])) -> (s32[], f32[64,8,128], f32[64,8,128]) {
+  %state = (s32[], f32[64,8,128]{2,1,0}, f32[64,8,128]{2,1,0}) parameter(0)
+  %i = s32[] get-tuple-element(%state), index=0
+  %source = f32[64,8,128]{2,1,0} get-tuple-element(%state), index=1
+  %target = f32[64,8,128]{2,1,0} get-tuple-element(%state), index=2
+  %one = s32[]{:T(128)S(6)} constant(1)
+  %next = s32[]{:T(128)S(6)} add(%i, %one)
+  %slice = f32[8,128]{1,0:T(8,128)PLACE} fusion(%source, %i), kind=kLoop, calls=%reads
+  %done = f32[64,8,128]{2,1,0:T(8,128)PLACE} fusion(%target, %i, %slice), kind=kLoop, calls=%writes
+  ROOT %new = (s32[], f32[64,8,128]{2,1,0}, f32[64,8,128]{2,1,0}) tuple(%next, %source, %done)
+}
+
+%test (state.1: (s32[], f32[64,8,128], f32[64,8,128])) -> pred[] {
+  %state.1 = (s32[], f32[64,8,128]{2,1,0}, f32[64,8,128]{2,1,0}) parameter(0)
+  %i.1 = s32[] get-tuple-element(%state.1), index=0
+  %limit = s32[] constant(64)
+  ROOT %less = pred[] compare(%i.1, %limit), direction=LT
+}
+
+ENTRY %main (start: f32[64,8,128]) -> (s32[], f32[64,8,128], f32[64,8,128]) {
+  %start = f32[64,8,128]{2,1,0} parameter(0)
+  %nought = s32[] constant(0)
+  %first = (s32[], f32[64,8,128]{2,1,0}, f32[64,8,128]{2,1,0}) tuple(%nought, %start, %start)
+  ROOT %loop = (s32[], f32[64,8,128]{2,1,0}, f32[64,8,128]{2,1,0}) while(%first), condition=%test, body=%body
+}
+"""
+
+
+def test_a_loop_moves_its_slices_and_what_stays_on_the_chip_moves_nothing():
+    row = 8 * 128 * 4
+    in_hbm = hlo.summarise(LOOP_WITH_SLICES.replace("PLACE", ""))
+    # Two reads and two writes of a row, and the counter, in each of 63 rounds after the first.
+    assert in_hbm.loop_bytes == pytest.approx(63 * 4 * row, rel=0.01)
+    on_chip = hlo.summarise(LOOP_WITH_SLICES.replace("PLACE", "S(1)"))
+    assert on_chip.loop_bytes == pytest.approx(63 * row, rel=0.01)  # the source alone is in HBM
+
+
 def test_chips_and_the_roofline():
     assert chips.cores("v2:16x16") == 512 and chips.cores("v5e:2x4") == 8
     assert chips.cores("v5:2x2x1") == 4 and chips.cores("TPU7x:2x2x1") == 8

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from lab_utils.dry_run.hlo_text import Instruction, parse, rounds
 from lab_utils.dry_run.layout import Shape, numbers
+from lab_utils.dry_run.traffic import traffic
 
 _NO_BUFFER = {"tuple", "get-tuple-element", "bitcast", "while", "conditional", "call", "after-all"}
 _COLLECTIVES = ("all-reduce", "reduce-scatter", "all-gather", "all-to-all", "collective-permute")
@@ -52,7 +53,7 @@ class Summary:
     collectives: int = 0
     loops: int = 0  # whose number of rounds the compiler does not know
     loop_flops: float = 0.0  # of matrix products, in rounds after the first
-    loop_bytes: float = 0.0  # read and written, in rounds after the first
+    loop_bytes: float = 0.0  # read from HBM and written to it, in rounds after the first
 
     def share(self, chosen: list[Product]) -> float:
         """The part of all matrix-product FLOP that `chosen` do; 0 where there are none."""
@@ -112,7 +113,7 @@ def _walk(
             summary.collectives += times
         if not on_chip and each.opcode not in _NO_BUFFER:
             if times > 1:
-                summary.loop_bytes += (times - 1) * _traffic(each, known)
+                summary.loop_bytes += (times - 1) * traffic(each, known, computations)
             parameter = re.search(r" parameter\((\d+)\)", each.text)
             number = int(parameter[1]) if parameter else None
             summary.buffers += [
@@ -129,20 +130,6 @@ def _walk(
             if key != "to_apply" or each.opcode == "call":
                 inside = on_chip or each.opcode == "fusion"
                 _walk(called, computations, known, summary, repeated, on_chip=inside)
-
-
-def _traffic(each: Instruction, known: dict[str, Instruction]) -> int:
-    """Bytes that an instruction reads and writes. A slice reads only what it takes."""
-    written = sum(shape.bytes for shape in each.shapes)
-    if each.opcode in ("parameter", "constant", "iota"):
-        return 0
-    if each.opcode in ("dynamic-slice", "slice", "gather"):
-        return 2 * written
-    read = [sum(s.bytes for s in known[o].shapes) for o in each.operands if o in known]
-    if "dynamic-slice" in each.text or "dynamic-update-slice" in each.text:
-        # In a loop such a fusion takes one round's part of a tensor that holds all rounds.
-        return 2 * min([written, *(size for size in read if size)])
-    return written + sum(read)
 
 
 def _product(each: Instruction, known: dict[str, Instruction], times: int) -> Product:
