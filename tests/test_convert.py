@@ -324,6 +324,17 @@ def test_importing_the_package_does_not_wait_for_beam():
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
+def test_in_a_notebook_beam_does_as_in_a_script(monkeypatch):
+    from lab_utils.convert.plain_beam import beam
+
+    notebooks = "apache_beam.runners.interactive.interactive_environment"
+    monkeypatch.delitem(sys.modules, notebooks, raising=False)
+    monkeypatch.setattr("IPython.get_ipython", lambda: True)
+    step = beam.Pipeline() | beam.Create([1])
+    assert step.producer.full_label.startswith("Create")
+    assert notebooks not in sys.modules
+
+
 @pytest.fixture
 def large(data) -> Data:
     """So many rows that a run can be struck in the midst of them."""

@@ -7,7 +7,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 
-import apache_beam as beam
 import grpc
 import psutil
 from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, StandardOptions
@@ -17,6 +16,7 @@ from apache_beam.transforms.environments import SubprocessSDKEnvironment
 from tqdm import tqdm
 
 from lab_utils.convert.errors import ConversionError
+from lab_utils.convert.plain_beam import beam
 
 # DirectRunner would look for another runner to download, and pick differently in a notebook than in a script.
 LOCAL_RUNNER = "FnApiRunner"
