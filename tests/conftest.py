@@ -71,3 +71,11 @@ def finished_run(run_flags, tmp_path_factory) -> tuple[Path, dict]:
 
     output_dir = tmp_path_factory.mktemp("run")
     return output_dir, task.run(settings.parse([*run_flags, f"--output_dir={output_dir}"]))
+
+
+@pytest.fixture(scope="module")
+def own_cache(tmp_path_factory):
+    """An empty cache for the dry runs of a module."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield

@@ -13,9 +13,11 @@ from lab_utils import estimator  # noqa: F401  (the Estimator API first, as ever
 import numpy as np
 import tensorflow as tf
 
-from lab_utils.dry_run import feed
+from lab_utils.dry_run import cache, feed
+from lab_utils.dry_run import demand as demanded
 from lab_utils.dry_run.findings import Kind, Severity
 
+pytestmark = pytest.mark.usefixtures("own_cache")
 SHORT = 0.2  # seconds to measure: the tests look at counts, not at speed
 
 
@@ -129,7 +131,7 @@ def rate(used: float, idle: float) -> feed.FeedRate:
 def test_a_slow_pipeline_is_a_warning_only_where_it_would_be_slow_on_any_host(
     used, idle, demand, rule
 ):
-    found, figures = feed.compare(rate(used, idle), demand, "model.py:3, in input_fn")
+    found, figures = demanded.compare(rate(used, idle), demand, "model.py:3, in input_fn")
     assert [finding.rule for finding in found] == ([rule] if rule else [])
     assert figures["times_too_slow"].value == pytest.approx(demand / 100)
     assert figures["host_cores_needed"].value == pytest.approx(used * demand / 100)
@@ -143,6 +145,27 @@ def test_figures_are_measured_ones():
     figures = rate(1.0, 0.0).figures()
     assert figures["examples_per_second"].value == 100
     assert {figure.kind for figure in figures.values()} == {Kind.MEASURED}
+
+
+@pytest.mark.parametrize("source", [batches, batches()], ids=["function", "dataset"])
+def test_a_measurement_is_kept_for_a_day_and_says_when_it_was_taken(source, monkeypatch):
+    first = feed.measure(source, seconds=SHORT + 0.01)
+    again = feed.measure(source, seconds=SHORT + 0.01)
+    assert not first.earlier and again.earlier
+    assert again.windows == first.windows
+    assert again.earlier in again.figures()["examples_per_second"].source
+    with cache.disabled():
+        assert not feed.measure(source, seconds=SHORT + 0.01).earlier
+    now = feed.time.time()
+    monkeypatch.setattr(feed.time, "time", lambda: now + 25 * 3600)
+    assert not feed.measure(source, seconds=SHORT + 0.01).earlier
+
+
+def test_a_pipeline_that_runs_python_code_is_measured_each_time():
+    def made():
+        return tf.data.Dataset.from_generator(lambda: iter(range(99)), tf.int32, []).batch(9)
+
+    assert [feed.measure(made, seconds=SHORT).earlier for _ in range(2)] == ["", ""]
 
 
 def test_usable_cores_are_those_of_this_process():

@@ -14,6 +14,7 @@ from lab_utils.dry_run.virtual import run_program
 # isort: split
 import tensorflow as tf
 
+pytestmark = pytest.mark.usefixtures("own_cache")  # nothing that another TensorFlow worked out
 HERE = f"TensorFlow {tf.__version__}: see lab_utils/dry_run/_tensorflow.py and _tpu_estimator.py"
 DATA = reader((ROWS, CLASSES))
 NAMES = (*_tensorflow._NAMES, *_tpu_estimator._NAMES)
@@ -75,7 +76,7 @@ def test_loops_host_work_and_the_callers_switches():
 def test_the_compiler_and_the_virtual_cores_take_the_program():
     program = lower_estimator(make(dense), DATA, cores=8)
     where = f"{process.versions()}: see lab_utils/dry_run/_jax.py"
-    compiled = compile_program(program, "v2:2x2", cache=False)
+    compiled = compile_program(program, "v2:2x2")
     assert compiled.fits, where
     assert compiled.summary.products and compiled.summary.collective_bytes, where
     assert compiled.memory["arguments"].value and compiled.cost["flops"].value, where

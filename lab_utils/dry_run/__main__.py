@@ -45,12 +45,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--stages", default=stages, help=f"some of {stages} (default: all)")
     parser.add_argument("--steps", type=int, default=3, help="steps on virtual cores (default: 3)")
     parser.add_argument(
-        "--feed_seconds", type=float, default=4.0, help="how long to measure the input (default: 4)"
+        "--feed_seconds", type=float, default=2.0, help="how long to measure the input (default: 2)"
     )
     parser.add_argument(
         "--largest_batch", action="store_true", help="find the largest batch that fits"
     )
-    parser.add_argument("--no_cache", action="store_true", help="compile anew")
+    parser.add_argument("--no_cache", action="store_true", help="do and measure all anew")
     parser.add_argument("--json", metavar="FILE", type=Path, help="write the report as JSON")
     parser.add_argument(
         "--html", metavar="FILE", type=Path, help="write the report as an HTML page"

@@ -1,8 +1,10 @@
 """The dry run from end to end: each stage in its order, none losing what an earlier one found."""
 
+import contextlib
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from lab_utils.dry_run import cache as results
 from lab_utils.dry_run import chips, process, rules, subjects
 from lab_utils.dry_run.findings import Finding, Stage, StageResult
 from lab_utils.dry_run.progress import Progress
@@ -23,7 +25,7 @@ def dry_run(
     eval_input_fn: Callable | None = None,
     predict_input_fn: Callable | None = None,
     serving_input_receiver_fn: Callable | None = None,
-    feed_seconds: float = 4.0,
+    feed_seconds: float = 2.0,
     largest_batch: bool = False,
     cache: bool = True,
     progress: bool = True,
@@ -42,7 +44,8 @@ def dry_run(
             exports for the CPU is then built and read too.
         feed_seconds: how long to measure the input pipeline.
         largest_batch: find the largest batch per core that fits, by compiling several times.
-        cache: take what the same compiler said of the same program before.
+        cache: take what an earlier dry run worked out of the same program (cache.py says what is kept, and
+            when an entry counts as the same). With False all is done and measured anew.
         progress: show what is going on, on a terminal or in a notebook.
 
     Returns:
@@ -64,9 +67,9 @@ def dry_run(
         )
         return refusal(refused.kind, topology, found)
     report = Report(judged.name, topology, cores, versions=_versions())
-    run = DryRun(report, judged, steps, feed_seconds, largest_batch, cache)
+    run = DryRun(report, judged, steps, feed_seconds, largest_batch)
     bar = Progress(len(wanted), progress)
-    with bar.running():
+    with contextlib.nullcontext() if cache else results.disabled(), bar.running():
         for stage in Stage:
             run.carry_out(stage, stage in wanted, bar)
     report.not_checked = [*NEVER_CHECKED, *run.not_checked()]

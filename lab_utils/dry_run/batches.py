@@ -1,5 +1,6 @@
 """Batches from the real input_fn of a TPUEstimator, split over the cores as TPUEstimator splits them."""
 
+import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,7 +14,26 @@ from lab_utils.dry_run import _tensorflow, _tpu_estimator
 import tensorflow as tf
 
 v1 = tf.compat.v1
+_SEED = 1
 CPU_ONLY = v1.ConfigProto(device_count={"GPU": 0})
+
+
+@contextmanager
+def fixed_seeds(chosen: int | None) -> Iterator[None]:
+    """Within it, what is built in the default graph draws the same random numbers in each dry run.
+
+    The graph's seed is `chosen`, the estimator's own, where there is one. Keras takes the seeds of its
+    initializers from Python's random numbers.
+    """
+    python, of_numpy = random.getstate(), np.random.get_state()
+    v1.set_random_seed(_SEED if chosen is None else chosen)
+    random.seed(_SEED)
+    np.random.seed(_SEED)
+    try:
+        yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(of_numpy)
 
 
 class InputUnfit(ValueError):
@@ -107,8 +127,7 @@ class Feed:
     @contextmanager
     def _graph(self) -> Iterator[list[_Pipeline]]:
         """The graph of all pipelines: one for each time that TPUEstimator would call input_fn."""
-        with tf.Graph().as_default():
-            v1.set_random_seed(self._estimator.config.tf_random_seed)
+        with tf.Graph().as_default(), fixed_seeds(self._estimator.config.tf_random_seed):
             yield [self._pipeline(number) for number in range(self._sharding.invocations)]
 
     def _pipeline(self, number: int) -> _Pipeline:

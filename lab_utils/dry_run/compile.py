@@ -2,11 +2,10 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from lab_utils.dry_run import cache as results
-from lab_utils.dry_run import chips, hlo, process
+from lab_utils.dry_run import cache, chips, hlo, process
 from lab_utils.dry_run.chips import BadTopology, Chip
 from lab_utils.dry_run.compile_findings import findings_of, out_of_memory, refused
 from lab_utils.dry_run.findings import Figure, Finding, Kind
@@ -61,7 +60,7 @@ class Compiled:
 
 
 def compile_program(
-    program: Program, topology: str, *, progress: Progress | None = None, cache: bool = True
+    program: Program, topology: str, *, progress: Progress | None = None
 ) -> Compiled:
     """Compiles a program for all cores of `topology`.
 
@@ -77,7 +76,7 @@ def compile_program(
         raise BadTopology(
             f"{topology} has {cores} cores, and the program was lowered for {program.cores}"
         )
-    answer, cached = _ask(program.hlo, topology, cores, progress, cache)
+    answer, cached = _ask(program.hlo, topology, cores, progress)
     if answer.get("refused") == "topology":
         raise BadTopology(f"{topology}: {answer['message']}. Accepted: {chips.ACCEPTED}")
     compiled = Compiled(topology, chip, program, cached=cached)
@@ -87,7 +86,7 @@ def compile_program(
     if answer.get("refused") == "program":
         _explain_refusal(compiled, answer["message"], progress)
         return compiled
-    compiled.summary = hlo.summarise(answer["optimised"])
+    compiled.summary = hlo.Summary.from_dict(answer["summary"])
     _take_figures(compiled, answer)
     compiled.findings = findings_of(compiled)
     return compiled
@@ -128,11 +127,12 @@ def largest_batch(
 
 
 def _ask(
-    program: bytes, topology: str, cores: int, progress: Progress | None, cache: bool
+    program: bytes, topology: str, cores: int, progress: Progress | None
 ) -> tuple[dict[str, Any], bool]:
     """The compiler's answer, and whether it is an earlier one."""
-    name = results.key(program, topology, process.versions())
-    if cache and (kept := results.read(name)) is not None:
+    code = cache.code("hlo", "hlo_text", "layout", "traffic", "_jax", "_child")
+    name = cache.key(program, topology, process.versions(), code)
+    if (kept := cache.read(name)) is not None:
         return kept, True
     process.require("jax", "libtpu")
     request = {"topology": topology, "cores": cores}
@@ -142,9 +142,9 @@ def _ask(
     ):
         optimised = files / "optimised.txt"
         if optimised.exists():
-            answer["optimised"] = optimised.read_text(encoding="utf-8")
-    if cache and answer.get("refused") != "topology":
-        results.write(name, answer)
+            answer["summary"] = asdict(hlo.summarise(optimised.read_text(encoding="utf-8")))
+    if answer.get("refused") != "topology":
+        cache.write(name, answer)
     return answer, False
 
 
@@ -230,5 +230,5 @@ def _roomy(compiled: Compiled, progress: Progress | None) -> hlo.Summary | None:
         sizes[sizes.index(min(sizes))] *= 2
         chips_ //= 2
     topology = "tpu7x:" + "x".join(str(size) for size in sorted(sizes, reverse=True))
-    answer, _ = _ask(compiled.program.hlo, topology, cores, progress, cache=True)
-    return hlo.summarise(answer["optimised"]) if "optimised" in answer else None
+    answer, _ = _ask(compiled.program.hlo, topology, cores, progress)
+    return hlo.Summary.from_dict(answer["summary"]) if "summary" in answer else None

@@ -1,32 +1,31 @@
-"""Stage 5: how fast the input pipeline is on this machine, against what the compiled step could take.
+"""Stage 5: how fast the input pipeline is on this machine (demand.py: what the step could take).
 
 The pipeline runs as it would on a TPU's host, except that nothing consumes its batches: they are counted
-and dropped. What it gives is measured; what the TPU takes is an upper limit, from the roofline bound.
+and dropped. The rate is a measurement of one moment. It is kept for a day, for this machine and for a
+pipeline whose graph, and files that it names, have not changed; the report says when it was taken. A
+pipeline that runs Python code is measured each time.
 """
 
 import os
+import platform
 import statistics
 import time
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import psutil
 import tensorflow as tf
 
-from lab_utils.dry_run import rules, units
-from lab_utils.dry_run.findings import Figure, Finding, Kind
+from lab_utils.dry_run import cache, fingerprint, units
+from lab_utils.dry_run.findings import Figure, Kind
 
 v1 = tf.compat.v1
 
 _WINDOWS = 3  # the rate is the median of this many equal parts of the time given
-# Below this step time the roofline says nothing about demand: what a step costs beside its arithmetic
-# and memory traffic (dispatch, infeed) is longer.
-LEAST_STEP_SECONDS = 1e-3
-# One busy core, as measured: the pipeline's threads and the loop that counts add a little.
-_ONE_CORE = 1.3
+_KEPT_SECONDS = 24 * 3600  # a measurement of this machine is repeated after a day
 
 
 class NoBatches(Exception):
@@ -40,7 +39,7 @@ class FeedRate:
     `examples_per_second` is the median of the rates of `windows`. `host_cores` is the processor time of
     this process over the time that passed; `idle_cores` what this machine had left beside it.
     `batches_in_pass` is None for a dataset that did not end while it was measured. `memory_rise` is in
-    bytes.
+    bytes. `earlier` is the date and time of the measurement where an earlier dry run took it, else "".
     """
 
     windows: list[float]
@@ -51,6 +50,7 @@ class FeedRate:
     machine_cores: int
     memory_rise: int
     batches_in_pass: int | None
+    earlier: str = ""
 
     @property
     def examples_per_second(self) -> float:
@@ -83,17 +83,20 @@ class FeedRate:
         }
         if self.batches_in_pass is not None:
             rows["batches"] = ("batches in the dataset", float(self.batches_in_pass), "batches")
-        return {key: Figure(*row, Kind.MEASURED) for key, row in rows.items()}
+        source = f"on {self.earlier}, the same input pipeline" if self.earlier else ""
+        return {key: Figure(*row, Kind.MEASURED, source) for key, row in rows.items()}
 
 
 def measure(
     source: Callable[[], Any] | tf.data.Dataset,
     *,
-    seconds: float = 4.0,
+    seconds: float = 2.0,
     batch_size: int | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> FeedRate:
     """Reads batches for about `seconds` after a warm-up, as fast as they come; anew where the data ends.
+
+    Or gives what was measured within a day of the same pipeline, as the module's docstring says.
 
     Args:
         source: a dataset; or a function without arguments that returns one, or the tensors of a batch,
@@ -113,9 +116,16 @@ def measure(
         reader = _GraphReader(lambda: source, v1.get_default_graph())
     else:
         reader = _GraphReader(source, tf.Graph())
+    cores = usable_cores()
+    content = reader.fingerprint()
+    code = cache.code("feed", "fingerprint")
+    name = cache.key(content, seconds, batch_size, cores, platform.node(), tf.__version__, code)
     process = psutil.Process()
     memory_before = memory_peak = process.memory_info().rss
     with closing(reader):
+        kept = cache.read(name) if content else None
+        if kept and 0 <= time.time() - kept["time"] < _KEPT_SECONDS:
+            return FeedRate(**kept["rate"])
         count = _Counter(reader, batch_size)
         began = time.perf_counter()
         count.next()
@@ -136,8 +146,7 @@ def measure(
                 progress(f"{units.rounded(windows[-1])} examples/s ({window + 1} of {_WINDOWS})")
         passed = time.perf_counter() - start
         used = (_processor_seconds(process) - processor) / passed
-        cores = usable_cores()
-        return FeedRate(
+        rate = FeedRate(
             windows=windows,
             bytes_per_second=bytes_read / passed,
             first_batch_seconds=first,
@@ -147,41 +156,10 @@ def measure(
             memory_rise=memory_peak - memory_before,
             batches_in_pass=count.batches_in_pass,
         )
-
-
-def compare(rate: FeedRate, demand: float, where: str) -> tuple[list[Finding], dict[str, Figure]]:
-    """Sets the measured rate against `demand`, the most examples/s that the cores of one host take.
-
-    A slow pipeline is a warning only where it would be slow on any host, as it
-    keeps to one core; else it says what this machine is, and is a note.
-    """
-    given = rate.examples_per_second
-    times = demand / given
-    needed = rate.host_cores * times
-    figures = {
-        "demand": Figure("demand of one host's cores, at most", demand, "examples/s", Kind.DERIVED),
-        "times_too_slow": Figure("demand over what is given here", times, "times", Kind.DERIVED),
-        "host_cores_needed": Figure(
-            "host cores like these to meet it", needed, "cores", Kind.DERIVED
-        ),
-    }
-    if times <= 1:
-        return [], figures
-    facts = {"rate": units.rounded(given), "demand": units.rounded(demand)}
-    if rate.host_cores <= _ONE_CORE and rate.idle_cores >= 0.5:
-        found = rules.finding(
-            "TPU501",
-            where,
-            used=units.rounded(rate.host_cores),
-            machine=rate.machine_cores,
-            idle=units.rounded(rate.idle_cores),
-            **facts,
-        )
-    else:
-        found = rules.finding(
-            "TPU502", where, times=units.rounded(times), cores=f"{needed:,.0f}", **facts
-        )
-    return [found], figures
+        if content:
+            earlier = {"earlier": time.strftime("%Y-%m-%d at %H:%M")}
+            cache.write(name, {"time": time.time(), "rate": asdict(rate) | earlier})
+        return rate
 
 
 class _GraphReader:
@@ -205,9 +183,17 @@ class _GraphReader:
             # The group makes the batch; sizes alone may be known without it, and the batch left unread.
             self._fetches = (tf.group(*leaves), first, tf.add_n(sizes))
             setup = [v1.local_variables_initializer(), v1.tables_initializer()]
+        self._graph = graph
         self._session = v1.Session(graph=graph)
         self._session.run(setup)
         self.restart()
+
+    def fingerprint(self) -> str | None:
+        """As fingerprint.of_pipeline has it."""
+        try:
+            return fingerprint.of_pipeline(self._graph.as_graph_def())
+        except ValueError:  # a graph of 2 GiB or more cannot be written down
+            return None
 
     def restart(self) -> None:
         self._session.run(self._initialize)
@@ -226,6 +212,15 @@ class _EagerReader:
     def __init__(self, dataset: tf.data.Dataset) -> None:
         self._dataset = dataset
         self.restart()
+
+    def fingerprint(self) -> str | None:
+        """As fingerprint.of_pipeline has it."""
+        variant = tf.data.experimental.to_variant(self._dataset)
+        try:  # state outside the graph, such as a lookup table, cannot be written down
+            graph = tf.raw_ops.DatasetToGraphV2(input_dataset=variant, external_state_policy=2)
+        except tf.errors.OpError:
+            return None
+        return fingerprint.of_pipeline(v1.GraphDef.FromString(graph.numpy()))
 
     def restart(self) -> None:
         self._batches = iter(self._dataset)

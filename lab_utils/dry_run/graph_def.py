@@ -22,7 +22,7 @@ def pruned(graph: Any, operations: Iterable[tf.Operation]) -> Any:
     reachable: dict[str, Any] = {}
     waiting = list(graph_def.node)
     while waiting:
-        for name in _called(waiting.pop()):
+        for name in called(waiting.pop()):
             if name in functions and name not in reachable:
                 reachable[name] = functions[name]
                 waiting += functions[name].node_def
@@ -37,9 +37,10 @@ def pruned(graph: Any, operations: Iterable[tf.Operation]) -> Any:
     return graph_def
 
 
-def _called(node: Any) -> Iterator[str]:
+def called(node: Any) -> Iterator[str]:
+    """The names of the functions that a node may call, its own op among them."""
     yield node.op
-    for value in node.attr.values():
+    for _, value in sorted(node.attr.items()):
         if value.HasField("func"):
             yield value.func.name
         yield from (function.name for function in value.list.func)

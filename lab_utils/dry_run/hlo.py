@@ -3,6 +3,7 @@
 import math
 import re
 from dataclasses import dataclass, field
+from typing import Any
 
 from lab_utils.dry_run.hlo_text import Instruction, parse, rounds
 from lab_utils.dry_run.layout import Shape, numbers
@@ -55,6 +56,16 @@ class Summary:
     loop_flops: float = 0.0  # of matrix products, in rounds after the first
     loop_bytes: float = 0.0  # read from HBM and written to it, in rounds after the first
 
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> "Summary":
+        """The summary of which `content` is dataclasses.asdict, as JSON gives it back."""
+        buffers = [
+            Buffer(**each | {"shape": Shape(**_tuples(each["shape"]))})
+            for each in content["buffers"]
+        ]
+        products = [Product(**_tuples(each)) for each in content["products"]]
+        return cls(**content | {"buffers": buffers, "products": products})
+
     def share(self, chosen: list[Product]) -> float:
         """The part of all matrix-product FLOP that `chosen` do; 0 where there are none."""
         total = sum(each.flops for each in self.products)
@@ -75,6 +86,13 @@ class Summary:
     def small_edge_share(self) -> float:
         """The share of matrix-product FLOP with an edge below 128."""
         return self.share([each for each in self.products if min(each.edges) < 128])
+
+
+def _tuples(content: dict[str, Any]) -> dict[str, Any]:
+    """`content` with its lists as tuples."""
+    return {
+        key: tuple(value) if isinstance(value, list) else value for key, value in content.items()
+    }
 
 
 def summarise(text: str, *, largest: int = 50) -> Summary:

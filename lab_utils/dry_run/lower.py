@@ -6,6 +6,7 @@ that the host does is cut out, and TensorFlow's own bridge turns the rest into H
 of the CPU build: the TPU's is not in any wheel that installs beside a working TensorFlow.
 """
 
+import base64
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from lab_utils.dry_run import _tensorflow
+from lab_utils.dry_run import _tensorflow, cache, fingerprint
 from lab_utils.dry_run.graph_def import (
     all_nodes,
     cut_host_work,
@@ -82,7 +83,13 @@ def to_program(step: Step, *, name: str, mode: str, cores: int, per_core_batch: 
     drop(graph_def, {t.op.name for t, _ in fed} | {each.handle.op.name for each in variables})
 
     fetches = [tensor.name for tensor in results.values()] + [op.name for op in step.updates]
-    hlo, order = _compile(graph_def, fed, variables, fetches, len(results), step.graph)
+    lowering = (graph_def, fed, variables, fetches, len(results))
+    name_kept = _entry(*lowering)
+    if (kept := cache.read(name_kept)) is not None:
+        hlo, order = base64.b64decode(kept["hlo"]), kept["order"]
+    else:
+        hlo, order = _compile(*lowering, step.graph)
+        cache.write(name_kept, {"hlo": base64.b64encode(hlo).decode(), "order": order})
     inputs = [each for _, each in fed]
     inputs += [
         Input(each.name, "variable", each.value.shape, each.value.dtype.name, each.trainable)
@@ -171,6 +178,21 @@ def _is_batch_statistic(node: Any) -> bool:
     if node.op.startswith("FusedBatchNorm") and "Grad" not in node.op:
         return node.attr["is_training"].b
     return node.op == "SquaredDifference" and node.name.endswith("moments/SquaredDifference")
+
+
+def _entry(
+    graph_def: Any,
+    fed: list[tuple[tf.Tensor, Input]],
+    variables: list[Variable],
+    fetches: list[str],
+    returned: int,
+) -> str:
+    """The cache's name for what `_compile` makes of these arguments."""
+    given = [(tensor.name, each.shape, each.dtype) for tensor, each in fed]
+    held = [(each.handle.name, each.value.shape, each.value.dtype.name) for each in variables]
+    interface = {"fed": given, "variables": held, "fetches": fetches, "returned": returned}
+    code = cache.code("lower", "graph_def", "fingerprint", "_tensorflow")
+    return cache.key(fingerprint.of_graph(graph_def), interface, tf.__version__, code)
 
 
 def _compile(

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lab_utils.dry_run import _tensorflow, _tpu_estimator
-from lab_utils.dry_run.batches import Feed, InputUnfit
+from lab_utils.dry_run.batches import Feed, InputUnfit, fixed_seeds
 from lab_utils.dry_run.lower import Step, initial_values, placeholders, to_program
 from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.refusal import CannotLower
@@ -56,7 +56,7 @@ def lower_estimator(
         built = twin(estimator, model_dir, **changes)
         try:
             feed = Feed(built, input_fn, key, cores)
-            with tf.Graph().as_default():
+            with tf.Graph().as_default(), fixed_seeds(built.config.tf_random_seed):
                 step = _step(built, key, feed, cores)
         except (CannotLower, InputUnfit):
             raise
@@ -72,7 +72,6 @@ def lower_estimator(
 
 def _step(estimator: Any, key: str, feed: Feed, cores: int) -> Step:
     """Calls model_fn in the default graph; `key` is the mode as Estimator names it."""
-    v1.set_random_seed(estimator.config.tf_random_seed)
     features, fed = placeholders(feed.features, "feature")
     labels, fed_labels = (None, []) if feed.labels is None else placeholders(feed.labels, "label")
     _tpu_estimator.create_global_step(estimator)

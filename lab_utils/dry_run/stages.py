@@ -4,9 +4,8 @@ import textwrap
 import time
 from collections.abc import Callable
 
-import psutil
-
-from lab_utils.dry_run import chips, compile, feed, rules, subjects, units, virtual, where
+from lab_utils.dry_run import compile, demand, feed, rules, subjects, virtual, where
+from lab_utils.dry_run.afford import affordable_batch, affordable_cores
 from lab_utils.dry_run.batches import InputUnfit
 from lab_utils.dry_run.compile_findings import merged
 from lab_utils.dry_run.findings import Figure, Finding, Kind, Stage, StageResult
@@ -16,11 +15,6 @@ from lab_utils.dry_run.refusal import CannotLower
 from lab_utils.dry_run.report import CompiledStep, Report
 from lab_utils.dry_run.trace import Trace
 from lab_utils.dry_run.trace_findings import trace_findings
-
-# A pod's program is compiled for all its cores; so many of them are run here.
-MOST_VIRTUAL_CORES = 8
-# In all steps together; about 20 s on two busy cores. Beyond it, the virtual cores run a smaller batch.
-MOST_VIRTUAL_FLOP = 2e11
 
 
 class _Skip(Exception):
@@ -37,11 +31,10 @@ class DryRun:
         steps: int,
         feed_seconds: float,
         largest_batch: bool,
-        cache: bool,
     ) -> None:
         self.report, self._not_checked = report, []
         self._subject, self._steps, self._feed_seconds = subject, steps, feed_seconds
-        self._largest_batch, self._cache = largest_batch, cache
+        self._largest_batch = largest_batch
         self._traces: list[Trace] | None = None
         self._programs: dict[str, Program | Exception] = {}
         self._compiled: compile.Compiled | None = None
@@ -103,9 +96,7 @@ class DryRun:
             try:
                 program = self._program(mode)
                 say(f"{program.name} for {self.report.topology}")
-                compiled = compile.compile_program(
-                    program, self.report.topology, progress=say, cache=self._cache
-                )
+                compiled = compile.compile_program(program, self.report.topology, progress=say)
             except compile.CompilerMissing as error:
                 raise _Skip(f"cannot be checked here: {error}") from error
             except (CannotLower, InputUnfit) as error:
@@ -136,20 +127,21 @@ class DryRun:
 
     def _run(self, result: StageResult, say: Callable[[str], None]) -> str:
         program = self._program("train")
-        cores = min(self.report.cores, MOST_VIRTUAL_CORES)
-        batch = self._affordable_batch(program, cores)
+        cores = affordable_cores(program)
+        batch = affordable_batch(program, self._compiled, cores, self._steps)
         if (cores, batch) != (program.cores, program.per_core_batch):
             self._not_checked.append(
                 f"A step of {program.cores} cores with {program.per_core_batch} examples each: to spare "
                 f"this machine, {cores} virtual cores ran it with {batch} each."
             )
             program = self._subject.lower(cores, global_batch=batch * cores)
-        say("lowering for one core with the whole batch, to compare")
-        try:
-            one_core = self._subject.lower(1, global_batch=batch * cores)
-        except (CannotLower, InputUnfit) as error:
-            one_core = None
-            self._not_checked.append(f"The loss against one core's: {_first_line(error)}.")
+        one_core = None
+        if virtual.comparable(program):
+            say("lowering for one core with the whole batch, to compare")
+            try:
+                one_core = self._subject.lower(1, global_batch=batch * cores)
+            except (CannotLower, InputUnfit) as error:
+                self._not_checked.append(f"The loss against one core's: {_first_line(error)}.")
         try:
             steps = self._subject.most_steps or self._steps
             ran = virtual.run_program(program, steps=steps, one_core=one_core, progress=say)
@@ -165,25 +157,8 @@ class DryRun:
         ]
         self._not_checked += [note for note in ran.notes if note.startswith("Not ")]
         said = [note for note in ran.notes if not note.startswith("Not ")]
-        return " ".join([f"{len(losses)} steps on {cores} virtual cores.", *said])
-
-    def _affordable_batch(self, program: Program, cores: int) -> int:
-        """Examples a virtual core that this machine can work through: the port's own batch, or a part of it.
-
-        A step costs about as many FLOP and bytes here as the TPU compiler counts for it; where it gave no
-        figures, as when memory does not suffice, eight examples a core it is.
-        """
-        batch = program.per_core_batch
-        if not self._compiled or not self._compiled.cost:
-            return batch if batch % 8 else 8
-        memory = self._compiled.memory
-        flops = self._compiled.cost["flops"].value * cores * self._steps
-        size = (memory["temporaries"].value + memory["arguments"].value) * cores
-        room = psutil.virtual_memory().available / 2
-        part = 1.0
-        while max(flops / MOST_VIRTUAL_FLOP, size / room) * part > 1 and not batch % 16:
-            batch, part = batch // 2, part / 2
-        return batch
+        before = " (from the cache: the same program, values and batches)" if ran.cached else ""
+        return " ".join([f"{len(losses)} steps on {cores} virtual cores{before}.", *said])
 
     def _feed(self, result: StageResult, say: Callable[[str], None]) -> str:
         place = self._subject.feed_where
@@ -208,28 +183,19 @@ class DryRun:
                 )
                 return "the input pipeline failed"
         self.report.feed = rate.figures()
-        result.findings += self._against_demand(rate, place)
+        try:
+            cost = self._compiled.cost if self._compiled else {}
+            wanted = demand.of_host(cost, self.report.topology)
+            found, figures = demand.compare(rate, wanted, place)
+            result.findings += found
+            self.report.feed |= figures
+        except demand.Unknown as why:
+            self._not_checked.append(f"Whether the input pipeline is fast enough: {why}")
         batches = rate.batches_in_pass
-        return "the data did not end" if batches is None else f"{batches} batches in the dataset"
-
-    def _against_demand(self, rate: feed.FeedRate, place: str) -> list[Finding]:
-        """Sets the measured rate against what the compiled step could take, where that is known."""
-        doubt = "Whether the input pipeline is fast enough: "
-        cost = self._compiled.cost if self._compiled else {}
-        if "step_seconds" not in cost:
-            self._not_checked.append(f"{doubt}the step was not compiled.")
-            return []
-        least = cost["step_seconds"].value
-        if least < feed.LEAST_STEP_SECONDS:
-            self._not_checked.append(
-                f"{doubt}the roofline bound of {units.scaled(least, 's')} is less than what any step costs "
-                "beside its arithmetic and memory traffic."
-            )
-            return []
-        demand = cost["examples_per_second"].value * chips.cores_per_host(self.report.topology)
-        found, figures = feed.compare(rate, demand, place)
-        self.report.feed |= figures
-        return found
+        said = "the data did not end" if batches is None else f"{batches} batches in the dataset"
+        return (
+            f"{said}; measured on {rate.earlier}, nothing changed since" if rate.earlier else said
+        )
 
     def _cannot_lower(
         self, result: StageResult, mode: str, error: CannotLower | InputUnfit

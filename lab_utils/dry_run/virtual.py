@@ -6,16 +6,15 @@ It says nothing of a TPU's numerics: here matrix products are done in float32.
 """
 
 import hashlib
-import io
 import itertools
 import math
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from lab_utils.dry_run import process
+from lab_utils.dry_run.execute import execute
 from lab_utils.dry_run.findings import Finding
 from lab_utils.dry_run.process import ChildFailed, Progress
 from lab_utils.dry_run.program import Input, Program
@@ -47,6 +46,7 @@ class VirtualRun:
             not run.
         disagreements: trained variables (and their optimizer slots) that differ, by first step.
         notes: what was seen and is no fault, or was not compared, and why.
+        cached: an earlier dry run ran the same program from the same values on the same batches.
     """
 
     losses: list[list[float]] = field(default_factory=list)
@@ -54,6 +54,7 @@ class VirtualRun:
     disagreements: list[Disagreement] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    cached: bool = False
 
 
 def run_program(
@@ -80,7 +81,6 @@ def run_program(
     if any(each.role == "host" for each in program.inputs):
         result.notes.append("Not run: the step takes values that the host computes meanwhile.")
         return result
-    process.require("jax")
     taken = list(itertools.islice(program.read() if batches is None else batches, steps))
     if len(taken) < steps:
         result.findings.append(
@@ -91,7 +91,9 @@ def run_program(
     _look_at_batches(program, taken, result)
     compared = _one_core_batches(program, one_core, taken, result)
     try:
-        ran = _execute(program, taken, one_core if compared else None, compared, progress)
+        ran, result.cached = execute(
+            program, taken, one_core if compared else None, compared, progress
+        )
     except ChildFailed as error:
         reason = str(error).splitlines()[-1]
         result.findings.append(
@@ -104,49 +106,6 @@ def run_program(
     _look_at_values(program, ran[0]["steps"], result)
     _look_at_losses(program, result)
     return result
-
-
-def _execute(
-    program: Program,
-    batches: list[list[np.ndarray]],
-    one_core: Program | None,
-    one_core_batches: list[list[np.ndarray]],
-    progress: Progress | None,
-) -> list[dict[str, Any]]:
-    """What the child says of the program's steps, and of the one core's where there is one."""
-    files = {"values.npz": _npz(program.values)}
-    runs = []
-    for each, fed in ((program, batches), (one_core, one_core_batches)):
-        if each is None:
-            continue
-        name = f"{each.cores}_cores"
-        files[f"{name}.hlo"] = each.hlo
-        names = [f"{name}_{number}.npz" for number in range(len(fed))]
-        for file, batch in zip(names, fed, strict=True):
-            arrays = zip(each.fed, batch, strict=True)
-            files[file] = _npz({str(number): array for number, array in arrays})
-        runs.append(
-            {
-                "hlo": f"{name}.hlo",
-                "cores": each.cores,
-                "inputs": [asdict(input_) for input_ in each.inputs],
-                "outputs": [asdict(output) for output in each.outputs],
-                "batches": names,
-            }
-        )
-    with process.child("run", {"runs": runs}, files, cores=program.cores, progress=progress) as (
-        answer,
-        _,
-    ):
-        return answer["runs"]
-
-
-def _npz(arrays: dict[str, np.ndarray]) -> bytes:
-    """Arrays as their bytes: numpy's own format has no bfloat16."""
-    file = io.BytesIO()
-    flat = {name: np.frombuffer(a.tobytes(), np.uint8) for name, a in arrays.items()}
-    np.savez(file, **flat)
-    return file.getvalue()
 
 
 def _look_at_batches(program: Program, batches: list[list[np.ndarray]], result: VirtualRun) -> None:
@@ -173,12 +132,15 @@ def _constant(array: np.ndarray) -> bool:
     return array.ndim == 0 or array.shape[0] < 2 or bool((array == array[:1]).all())
 
 
+def comparable(program: Program) -> bool:
+    """Whether one core with the whole batch must find the same loss."""
+    return not program.random and not program.batch_statistics
+
+
 def _one_core_batches(
     program: Program, one_core: Program | None, batches: list[list[np.ndarray]], result: VirtualRun
 ) -> list[list[np.ndarray]]:
     """The batches for one core, joined; none where its loss may rightly differ, with a note."""
-    if one_core is None:
-        return []
     if program.random:
         result.notes.append(
             f"Not compared with one core: the step draws random numbers ({program.random[0]})."
@@ -189,6 +151,8 @@ def _one_core_batches(
             "Not compared with one core: each core takes statistics over its own share of the "
             f"batch ({program.batch_statistics[0]})."
         )
+        return []
+    if one_core is None:
         return []
     own, whole = ([each.inputs[n] for n in each.fed] for each in (program, one_core))
     joined = [

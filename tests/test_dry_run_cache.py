@@ -1,0 +1,111 @@
+"""What a second dry run of an unchanged port need not do again, and what a change makes it do."""
+
+import importlib.util
+
+import pytest
+from dry_run_models import CLASSES, MODELS, ROWS, dense, make, reader
+
+from lab_utils.dry_run import dry_run, execute, fingerprint, lower, process
+from lab_utils.dry_run.lower_estimator import lower_estimator
+
+# isort: split
+import numpy as np
+import tensorflow as tf
+
+pytestmark = pytest.mark.usefixtures("own_cache")
+
+
+def lowered(model_fn=dense, data=(ROWS, CLASSES), **arguments):
+    return lower_estimator(make(model_fn, **arguments), reader(data), cores=8)
+
+
+@pytest.fixture
+def compilations(monkeypatch):
+    """How often the bridge was asked for a program."""
+    original, asked = lower._compile, []
+    monkeypatch.setattr(lower, "_compile", lambda *given: asked.append(1) or original(*given))
+    return asked
+
+
+@pytest.mark.parametrize("name", ["control_flow", "recurrent"])
+def test_a_step_that_was_lowered_before_is_not_lowered_again(name, compilations):
+    """Though their loops and branches are functions whose names count on."""
+    model_fn, data = MODELS[name]
+    first, again = lowered(model_fn, data), lowered(model_fn, data)
+    assert len(compilations) == 1
+    assert (first.hlo, first.inputs, first.outputs) == (again.hlo, again.inputs, again.outputs)
+    assert first.values.keys() == again.values.keys()
+
+
+def test_another_step_is_lowered_anew(compilations):
+    lowered()
+    lowered(params={"cross_shard": False})
+    lowered(batch=128)
+    lowered(data=(ROWS.astype("float64").astype("float32")[:, :5], CLASSES))
+    assert len(compilations) == 4
+
+
+def digest(make):
+    with tf.Graph().as_default() as graph:
+        make()
+        return fingerprint.of_pipeline(graph.as_graph_def())
+
+
+def mapped(scale):
+    data = tf.data.Dataset.from_tensor_slices(np.arange(8)).map(lambda n: n * scale)
+    return tf.compat.v1.data.make_one_shot_iterator(data.batch(2)).get_next()
+
+
+def test_a_graph_is_known_again_though_functions_were_counted_meanwhile():
+    first = digest(lambda: mapped(2))
+    for _ in range(11):
+        tf.function(lambda x: x + 1).get_concrete_function(tf.constant(1.0))
+    assert digest(lambda: mapped(2)) == first
+    assert digest(lambda: mapped(3)) != first
+
+
+def test_a_pipeline_is_another_when_its_files_change(tmp_path):
+    file = tmp_path / "a.txt"
+    file.write_text("one")
+
+    def made():
+        return tf.data.TextLineDataset(str(file)).cardinality()
+
+    before = digest(made)
+    assert before == digest(made)
+    file.write_text("one, two")
+    assert before != digest(made)
+
+
+def test_of_python_code_nothing_is_known():
+    assert digest(lambda: tf.py_function(lambda: 1, [], tf.int32)) is None
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("libtpu") is None, reason="libtpu is not installed here"
+)
+def test_a_second_dry_run_starts_no_process_and_says_what_it_took_over(monkeypatch, compilations):
+    port = make(dense), reader((ROWS, CLASSES))
+    options = {"steps": 2, "feed_seconds": 0.1, "progress": False}
+    first = dry_run(*port, **options)
+    assert "cache" not in str([stage.detail for stage in first.stages])
+    lowerings = len(compilations)
+    with monkeypatch.context() as patch:
+        patch.setattr(process, "child", None)
+        again = dry_run(*port, **options)
+    assert len(compilations) == lowerings
+    _, _, compiled, ran, fed = (stage.detail for stage in again.stages)
+    assert "from the cache" in compiled and "from the cache: the same program" in ran
+    assert "measured on 20" in fed
+    assert again.findings == first.findings
+    assert [f.value for f in again.stages[3].figures] == [f.value for f in first.stages[3].figures]
+
+    started = []
+    original = execute.process.child
+    patched = lambda job, *given, **more: started.append(job) or original(job, *given, **more)  # noqa: E731
+    monkeypatch.setattr(execute.process, "child", patched)
+    other = dry_run(port[0], reader((ROWS + 1, CLASSES)), **options)  # other data, the same program
+    assert started == ["run"] and "from the cache" in other.stages[2].detail
+    started.clear()
+    dry_run(*port, cache=False, **options)
+    assert started == ["compile", "compile", "run"] and len(compilations) > lowerings
