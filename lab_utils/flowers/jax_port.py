@@ -1,0 +1,183 @@
+"""The flowers model on JAX: the same Keras lines, another backend; on virtual cores and compiled for TPUs.
+
+    python -m lab_utils.flowers.jax_port --weights flowers.weights.h5 --batch batch.npz --output jax.json \\
+        [--topology v5e:2x2]
+
+Runs in a process of its own: Keras takes one backend a process, JAX its number of devices.
+"""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+VIRTUAL = 8
+PER_CORE = 128
+ENVIRONMENT = {
+    "KERAS_BACKEND": "jax",
+    "JAX_PLATFORMS": "cpu",
+    "XLA_FLAGS": f"--xla_force_host_platform_device_count={VIRTUAL}",
+    "TPU_SKIP_MDS_QUERY": "1",  # do not look for the metadata server of a cloud machine
+    "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
+    "TPU_WORKER_HOSTNAMES": "localhost",
+    "TPU_MIN_LOG_LEVEL": "2",
+    "TF_CPP_MIN_LOG_LEVEL": "2",
+}
+
+
+def train_step(model: Any, optimizer: Any, loss: Any) -> tuple[Callable, tuple]:
+    """One step as a pure function of the state, as jax.jit wants it.
+
+    Returns:
+        `step(state, images, targets) -> (loss, state)` and the first state, a tuple of lists of arrays:
+        trained weights, kept weights, the optimizer's slots. images: uint8 [B, S, S, 3]; targets: float32
+        [B, classes], one-hot. Where the batch is split over devices, XLA sums the gradients over them: the
+        step of the whole batch, batch statistics included.
+    """
+    import jax
+
+    optimizer.build(model.trainable_variables)
+
+    def loss_of(trained, kept, images, targets):
+        logits, kept, penalties = model.stateless_call(
+            trained, kept, images, training=True, return_losses=True
+        )
+        return loss(targets, logits) + sum(penalties), kept
+
+    def step(state, images, targets):
+        trained, kept, slots = state
+        (value, kept), gradients = jax.value_and_grad(loss_of, has_aux=True)(
+            trained, kept, images, targets
+        )
+        trained, slots = optimizer.stateless_apply(slots, gradients, trained)
+        return value, (trained, kept, slots)
+
+    variables = (model.trainable_variables, model.non_trainable_variables, optimizer.variables)
+    return step, tuple([each.value for each in group] for group in variables)
+
+
+def data_parallel(step: Callable, devices: list[Any]) -> Any:
+    """`step` jitted for those devices: the state on each of them, the batch split over them."""
+    import jax
+    from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+    mesh = Mesh(np.array(devices), ("batch",))
+    everywhere, split = (NamedSharding(mesh, PartitionSpec(*axes)) for axes in ((), ("batch",)))
+    return jax.jit(
+        step, in_shardings=(everywhere, split, split), out_shardings=(everywhere, everywhere)
+    )
+
+
+def compiled_for(topology: str, step: Callable, state: tuple, batch: tuple) -> dict[str, Any]:
+    """The step compiled ahead of time by a TPU's own compiler; the TPU need not be here.
+
+    Args:
+        topology: such as "v5e:2x2".
+        step, state: of `train_step`.
+        batch: images and targets; each core gets PER_CORE of their kind.
+
+    Returns:
+        "cores", "flops" and "bytes" of a core's step, "memory_bytes" of a core (arguments and temporaries),
+        "all_reduces" in the program: all computed by the TPU compiler. "images_per_second": at most, of
+        all cores, from quoted peaks.
+    """
+    import jax
+
+    from lab_utils.dry_run import _jax, chips
+
+    devices = _jax.tpu_devices(topology)
+
+    def like(array, first=None):
+        shape = array.shape if first is None else (first, *array.shape[1:])
+        return jax.ShapeDtypeStruct(shape, array.dtype)
+
+    shapes = jax.tree.map(like, state), *(like(each, PER_CORE * len(devices)) for each in batch)
+    program = data_parallel(step, devices).lower(*shapes).compile()
+    cost, memory, text = program.cost_analysis(), program.memory_analysis(), program.as_text()
+    chip, cores = chips.parse(topology)
+    bound = chips.roofline(
+        cost["flops"], cost["bytes accessed"], chip, cores=cores, per_core_batch=PER_CORE
+    )
+    return {
+        "cores": cores,
+        "flops": cost["flops"],
+        "bytes": cost["bytes accessed"],
+        "memory_bytes": memory.argument_size_in_bytes + memory.temp_size_in_bytes,
+        "all_reduces": text.count(" all-reduce(") + text.count(" all-reduce-start("),
+        "images_per_second": bound.examples_per_second,
+        "bound": bound.bound,
+    }
+
+
+def on_virtual_cores(step: Callable, state: tuple, batch: tuple) -> dict[str, Any]:
+    """One step on one device and on VIRTUAL of them, with the same batch; measured here.
+
+    Returns:
+        "losses", and "difference": the largest difference of a weight over the largest weight.
+    """
+    import jax
+
+    devices = jax.devices()[:VIRTUAL]
+    one, alone = data_parallel(step, devices[:1])(state, *batch)
+    many, together = data_parallel(step, devices)(state, *batch)
+    left, right = ([np.asarray(each) for each in done[0]] for done in (alone, together))
+    largest = max(np.abs(each).max() for each in left)
+    apart = max(np.abs(a - b).max() for a, b in zip(left, right, strict=True))
+    return {
+        "devices": len(devices),
+        "losses": [float(one), float(many)],
+        "difference": float(apart / largest),
+    }
+
+
+def main() -> int:
+    """Runs the command line; returns its exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m lab_utils.flowers.jax_port",
+        description="The flowers model on JAX, with weights that were trained on TensorFlow.",
+    )
+    parser.add_argument("--weights", type=Path, required=True, help="saved by model.save_weights")
+    parser.add_argument(
+        "--batch", type=Path, required=True, help=".npz with uint8 images and int labels"
+    )
+    parser.add_argument("--classes", type=int, default=5, help="default: 5")
+    parser.add_argument("--output", type=Path, required=True, help="JSON file to write")
+    parser.add_argument("--topology", action="append", default=[], help="may be repeated")
+    arguments = parser.parse_args()
+    os.environ.update(ENVIRONMENT)
+
+    from lab_utils.flowers import keras_model
+
+    with np.load(arguments.batch) as batch:
+        images, labels = batch["images"], batch["labels"]
+    targets = np.eye(arguments.classes, dtype=np.float32)[labels]
+    size = images.shape[1]
+
+    def loaded(**options):
+        model = keras_model.network(size, arguments.classes, dropout=0.0, **options)
+        model.load_weights(arguments.weights)
+        return model
+
+    exact = loaded()
+    step, state = train_step(exact, keras_model.optimizer(0.05, 1000), keras_model.loss())
+    result = {
+        "logits": np.asarray(exact(images, training=False)).tolist(),
+        "virtual": on_virtual_cores(step, state, (images, targets)),
+        "compiled": {},
+    }
+    mixed = loaded(dtype="mixed_bfloat16")
+    step, state = train_step(mixed, keras_model.optimizer(0.05, 1000), keras_model.loss())
+    for topology in arguments.topology:
+        print(f"compiling for {topology}", flush=True)
+        result["compiled"][topology] = compiled_for(topology, step, state, (images, targets))
+    arguments.output.write_text(json.dumps(result, indent=1), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
