@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lab_utils.dry_run import _tensorflow, _tpu_estimator, units
+from lab_utils.dry_run.blame import BATCHES
 from lab_utils.dry_run.findings import Finding
 from lab_utils.dry_run.read_graph import everywhere
 from lab_utils.dry_run.rules import finding
@@ -20,8 +21,6 @@ from lab_utils.dry_run.where import place
 import tensorflow as tf
 
 v1 = tf.compat.v1
-# Their inputs: the dataset, the batch size, ..., drop_remainder.
-_BATCHES = ("BatchDatasetV2", "ParallelBatchDataset", "PaddedBatchDatasetV2")
 _LARGE = 256 * 2**20  # bytes of one constant; the whole graph may have 2 GiB
 
 
@@ -114,7 +113,7 @@ class Pipeline:
 
     def last_batch(self) -> tf.Operation | None:
         """The op that makes the batches which the TPU gets."""
-        batches = (op for op in self.chain() if op.type in _BATCHES)
+        batches = (op for op in self.chain() if op.type in BATCHES)
         return next(batches, None)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lab_utils.dry_run import _tensorflow, _tpu_estimator
+from lab_utils.dry_run.blame import culprit
 from lab_utils.dry_run.findings import Finding
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.trace import Trace
@@ -68,6 +69,7 @@ _EXCEPTIONS = (
         "model_fn",
     ),
 )
+_OF_THE_BATCH = ("TPU101", "TPU102", "TPU119", "TPU120", "TPU128")
 _ARITY = r"positional argument|unexpected keyword argument|multiple values for argument"
 _CROSS_SHARD = "CrossShardOptimizer must be used"
 
@@ -124,11 +126,20 @@ def _of_exception(trace: Trace) -> Finding:
             and re.search(_ARITY, text)
         ):
             rule, fallback = "TPU112", "host function"
+    if rule == "TPU127" and trace.core_graph is None:  # TPUEstimator's own code: no model_fn yet
+        rule, fallback = "TPU101", "input_fn"
     if rule == "TPU101" and not _only_the_batch_is_unknown(text):
         rule = "TPU102"
     strayed = _strayed_metric(trace, text)
-    where = place(strayed or trace.error) or _fallback(trace, fallback, text)
-    return finding(rule, where, message=message, **_facts(rule, trace, text))
+    facts = _facts(rule, trace, text)
+    where = place(strayed or trace.error)
+    if not where and fallback == "input_fn" and rule in _OF_THE_BATCH and trace.graph is not None:
+        op = culprit(trace.graph, rule, str(facts.get("dtype", "")))
+        where = (
+            place(op).partition(" (op ")[0] if op is not None and own_frame(op.traceback) else ""
+        )
+    where = where or _fallback(trace, fallback, text)
+    return finding(rule, where, message=message, **facts)
 
 
 def _only_the_batch_is_unknown(text: str) -> bool:

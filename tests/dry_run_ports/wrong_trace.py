@@ -6,7 +6,7 @@ from dry_run_ports.parts import tf, tpu, v1
 
 @wrong("TPU101")
 def last_batch_is_shorter(wrong):
-    def input_fn(params):  # <- TPU101
+    def input_fn(params):
         dataset = parts.examples().shuffle(64).repeat()
         return dataset.batch(params["batch_size"], drop_remainder=not wrong)  # <- TPU101
 
@@ -19,11 +19,11 @@ def generator_without_shapes(wrong):
         while True:
             yield [0.0] * parts.SIZE, 1
 
-    def input_fn(params):  # <- TPU102
+    def input_fn(params):
         shape = None if wrong else [parts.SIZE]
         signature = (tf.TensorSpec(shape), tf.TensorSpec([], tf.int32))
-        dataset = tf.data.Dataset.from_generator(numbers, output_signature=signature)
-        return dataset.batch(params["batch_size"], drop_remainder=True)  # <- TPU102
+        dataset = tf.data.Dataset.from_generator(numbers, output_signature=signature)  # <- TPU102
+        return dataset.batch(params["batch_size"], drop_remainder=True)
 
     def model_fn(features, labels, mode, params):
         return parts.spec(mode, labels, parts.logits_of(tf.reshape(features, [-1, parts.SIZE])))
@@ -32,8 +32,23 @@ def generator_without_shapes(wrong):
 
 
 @wrong("TPU102")
+def shape_lost_in_python(wrong):
+    def model_fn(features, labels, mode, params):
+        return parts.spec(mode, labels, parts.logits_of(features["x"]))
+
+    def input_fn(params):
+        def root(features, labels):
+            x = tf.numpy_function(lambda x: abs(x) ** 0.5, [features], tf.float32)
+            return {"x": x if wrong else tf.ensure_shape(x, features.shape)}, labels
+
+        return parts.train_input(params).map(root)  # <- TPU102
+
+    return Port(parts.estimator(model_fn), input_fn, input_fn)
+
+
+@wrong("TPU102")
 def sequences_padded_to_the_longest(wrong):
-    def input_fn(params):  # <- TPU102
+    def input_fn(params):
         dataset = tf.data.Dataset.range(1, 100).map(lambda n: (tf.range(n), n % 2))
         length = None if wrong else 100
         return dataset.repeat().padded_batch(  # <- TPU102
@@ -350,18 +365,18 @@ def _of_dict(features, labels, mode, params):
     return parts.spec(mode, labels, parts.logits_of(features["x"]))
 
 
-@wrong("TPU119")
+@wrong("TPU119", place="examples().map(as_dict)")
 def file_names_as_a_feature(wrong):
-    def input_fn(params):  # <- TPU119
+    def input_fn(params):
         more = {"name": lambda x: tf.constant("a.jpg")} if wrong else {}
         return _with(**more)(params)
 
     return Port(parts.estimator(_of_dict, eval_batch_size=None), input_fn)
 
 
-@wrong("TPU120")
+@wrong("TPU120", place="examples().map(as_dict)")
 def double_precision_features(wrong):
-    def input_fn(params):  # <- TPU120
+    def input_fn(params):
         return _with(weight=lambda x: tf.cast(x[0], tf.float64 if wrong else tf.float32))(params)
 
     return Port(parts.estimator(_of_dict, eval_batch_size=None), input_fn)
@@ -369,11 +384,11 @@ def double_precision_features(wrong):
 
 @wrong("TPU120")
 def sixteen_bit_labels(wrong):
-    def input_fn(params):  # <- TPU120
+    def input_fn(params):
         def cast(features, labels):
             return features, tf.cast(labels, tf.int16 if wrong else tf.int32)
 
-        return parts.batched(parts.examples().map(cast), params)
+        return parts.batched(parts.examples().map(cast), params)  # <- TPU120
 
     def model_fn(features, labels, mode, params):
         return parts.spec(mode, tf.cast(labels, tf.int32), parts.logits_of(features))
@@ -448,12 +463,12 @@ def dense_layer_on_a_shape_from_data(wrong):
 
 @wrong("TPU128")
 def sparse_ids(wrong):
-    def input_fn(params):  # <- TPU128
+    def input_fn(params):
         def example(n):
             ids = tf.stack([n % 5, 0, 1])
             return tf.sparse.from_dense(ids) if wrong else ids, tf.cast(n % 4, tf.int32)
 
-        return parts.batched(tf.data.Dataset.range(256).map(example), params)
+        return parts.batched(tf.data.Dataset.range(256).map(example), params)  # <- TPU128
 
     def model_fn(features, labels, mode, params):
         table = v1.get_variable("table", [5, 8])
@@ -468,12 +483,12 @@ def sparse_ids(wrong):
 
 @wrong("TPU128")
 def ragged_ids(wrong):
-    def input_fn(params):  # <- TPU128
+    def input_fn(params):
         def example(n):
             ids = tf.RaggedTensor.from_row_splits(tf.range(n % 5), [0, n % 5])
             return ids if wrong else ids.to_tensor(shape=[1, 5]), tf.cast(n % 4, tf.int32)
 
-        return parts.batched(tf.data.Dataset.range(256).map(example), params)
+        return parts.batched(tf.data.Dataset.range(256).map(example), params)  # <- TPU128
 
     def model_fn(features, labels, mode, params):
         ids = features.to_tensor() if wrong else features
