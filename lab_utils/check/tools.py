@@ -27,7 +27,15 @@ def model_with(model_fn: Callable, inference: Callable) -> Callable:
         "inference" in model_fn.__code__.co_names,
         "model_fn should get its logits from inference(features), the function of TODO 1b.",
     )
-    names = model_fn.__globals__ | {"inference": inference}
+    return with_names(model_fn, inference=inference)
+
+
+def with_names(function: Callable, **names: Any) -> Callable:
+    """`function`, but that it finds other objects under these global names."""
     return types.FunctionType(
-        model_fn.__code__, names, model_fn.__name__, model_fn.__defaults__, model_fn.__closure__
+        function.__code__,
+        function.__globals__ | names,
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
     )
