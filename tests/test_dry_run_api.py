@@ -75,7 +75,7 @@ class MadeSubject:
     def trace(self, cores):
         return []
 
-    def read(self, traces):
+    def read(self, traces, cores):
         return [made.finding("TPU202", Stage.READ)]
 
     def lower(self, cores, mode="train", global_batch=None):
@@ -113,7 +113,7 @@ def test_a_stage_that_breaks_loses_nothing_of_the_others(subject):
 
 
 def test_without_findings_a_broken_stage_means_that_it_could_not_run(subject):
-    subject.read = lambda traces: []
+    subject.read = lambda traces, cores: []
     report = dry_run(None, None, feed_seconds=0.1, progress=False)
     assert (report.verdict, report.exit_status) == ("could not run", 2)
 
@@ -122,7 +122,7 @@ def test_without_the_compiler_the_rest_still_runs_and_the_verdict_says_so(subjec
     def missing(*arguments, **options):
         raise stages.compile.CompilerMissing("install jax and libtpu: pip install 'lab-utils[tpu]'")
 
-    subject.read = lambda traces: []
+    subject.read = lambda traces, cores: []
     subject.lower = lambda *arguments, **options: made.program()
     monkeypatch.setattr(stages.compile, "compile_program", missing)
     monkeypatch.setattr(stages.virtual, "run_program", missing)
@@ -204,7 +204,7 @@ def test_stages_that_were_not_asked_for_do_not_run(subject):
 
 
 def test_ctrl_c_is_not_swallowed(subject):
-    def interrupted(traces):
+    def interrupted(traces, cores):
         raise KeyboardInterrupt
 
     subject.read = interrupted

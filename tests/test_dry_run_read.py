@@ -1,15 +1,17 @@
 """Reading a core's program: the op table, the flow of data, and the learner's own lines."""
 
 import functools
+import inspect
 
 import pytest
 
 from lab_utils import estimator as _estimator  # noqa: F401
 
 # isort: split
+import numpy as np
 import tensorflow as tf
 
-from lab_utils.dry_run import op_table, read_ops, where
+from lab_utils.dry_run import dry_run, op_table, read_ops, where
 from lab_utils.dry_run.read_graph import DATA, RANDOM, VARIABLE, CoreProgram, Flow, is_random
 
 v1 = tf.compat.v1
@@ -263,3 +265,53 @@ def test_place_in_a_notebook_is_the_cell():
     op, error = printed.splitlines()
     assert op == "cell In [2], line 3, in model: `return tf.matmul(y, y)` (op MatMul)"
     assert error == "cell In [2], line 3, in model: `return tf.matmul(y, y)`"
+
+
+class Table(tf.keras.layers.Layer):
+    """Looks its words up in Python."""
+
+    def call(self, inputs):
+        found = tf.py_function(lambda x: x * 2, [inputs], tf.float32)  # <- here
+        return tf.ensure_shape(found, inputs.shape)
+
+
+def read_front_door(subject, data):
+    report = dry_run(subject, data, stages=["read"], progress=False)
+    found = {}
+    for finding in report.findings:
+        found.setdefault(finding.rule, finding)
+    return found
+
+
+def line_of(mark, function):
+    lines, first = inspect.getsourcelines(function)
+    return next(first + n for n, line in enumerate(lines) if line.rstrip().endswith(mark))
+
+
+def test_a_keras_models_own_layer_is_read_and_placed():
+    model = tf.keras.Sequential([Table(), tf.keras.layers.Dense(3)])
+    model.compile("sgd", "mse")
+    data = tf.data.Dataset.from_tensor_slices((np.ones([64, 4], "f4"), np.ones([64, 3], "f4")))
+    found = read_front_door(model, data.batch(32, drop_remainder=True))
+    assert set(found) == {"TPU205"}
+    assert f"test_dry_run_read.py:{line_of('<- here', Table)}" in found["TPU205"].where
+    right = tf.keras.Sequential([tf.keras.layers.Dense(3)])
+    right.compile("sgd", "mse")
+    assert read_front_door(right, data.batch(32, drop_remainder=True)) == {}
+
+
+def test_a_bare_steps_ops_and_types_are_read():
+    weights = tf.Variable(tf.ones([4, 3]))
+
+    @tf.function
+    def step(features, labels):
+        words = tf.strings.as_string(labels)  # <- strings
+        wide = tf.cast(features @ weights, tf.float64) * 2  # <- wide
+        return tf.reduce_mean(wide) + tf.cast(tf.reduce_sum(tf.strings.length(words)), tf.float64)
+
+    batch = np.ones([64, 4], "f4"), np.ones([64], "i4")
+    found = read_front_door(step, batch)
+    assert set(found) == {"TPU204", "TPU208"}
+    for rule, mark in (("TPU204", "<- strings"), ("TPU208", "<- wide")):
+        assert f"test_dry_run_read.py:{line_of(mark, step.python_function)}" in found[rule].where
+    assert read_front_door(lambda x, y: tf.reduce_mean(x @ weights), batch) == {}

@@ -40,18 +40,16 @@ def lower_function(
         InputUnfit: the batch cannot be split over the cores.
         CannotLower: the step cannot be built or lowered.
     """
-    data = (features,) if labels is None else (features, labels)
-    data = tf.nest.map_structure(np.asarray, data)
-    specs = tf.nest.map_structure(lambda a: share(tf.TensorSpec(a.shape, a.dtype), cores), data)
+    data, specs = _arguments(features, labels, cores)
     python = getattr(step, "python_function", step)
 
     def read() -> Iterator[list[np.ndarray]]:
         while True:
             yield [split(array, cores) for array in tf.nest.flatten(data)]
 
-    program = lower_step(
-        step,
-        list(specs),
+    program = lower_traced(
+        trace_step(step, specs, cores),
+        specs,
         ["feature", "label"],
         name=getattr(python, "__name__", "step"),
         mode="train",
@@ -62,8 +60,38 @@ def lower_function(
     return program
 
 
-def lower_step(
-    step: Callable,
+def trace_function(step: Callable, features: Any, labels: Any, cores: int) -> Any:
+    """The step as `lower_function` lowers it: a ConcreteFunction. It raises what that raises."""
+    return trace_step(step, _arguments(features, labels, cores)[1], cores)
+
+
+def _arguments(features: Any, labels: Any, cores: int) -> tuple[Any, list[Any]]:
+    """The example batch as arrays, and one core's specs of it."""
+    data = (features,) if labels is None else (features, labels)
+    data = tf.nest.map_structure(np.asarray, data)
+    specs = tf.nest.map_structure(lambda a: share(tf.TensorSpec(a.shape, a.dtype), cores), data)
+    return data, list(specs)
+
+
+def trace_step(step: Callable, specs: list[Any], cores: int) -> Any:
+    """step(*specs), nests of one core's tf.TensorSpec, as a ConcreteFunction for one of `cores` cores.
+
+    Raises:
+        CannotLower: the step raised.
+    """
+    with _tensorflow.eager(), _tensorflow.caught_log(), _tensorflow.replicas(cores):
+        # jit_compile: as in a TPU's program, the gradient of a loop takes its lengths from static shapes.
+        python = getattr(step, "python_function", step)
+        function = tf.function(python, autograph=True, jit_compile=True)
+        try:
+            return function.get_concrete_function(*specs)
+        except Exception as error:  # whatever the user's function raises is the step's fault
+            message = f"{type(error).__name__}: {error}"
+            raise CannotLower(message, where=place(error)) from error
+
+
+def lower_traced(
+    concrete: Any,
     specs: list[Any],
     roles: list[str],
     *,
@@ -72,20 +100,12 @@ def lower_step(
     cores: int,
     trained: Sequence[tf.Variable] | None = None,
 ) -> Program:
-    """Traces step(*specs), nests of one core's tf.TensorSpec, each with its role, and lowers it.
+    """Lowers what `trace_step` gave for `specs`, each of which has its role.
 
     Raises:
-        CannotLower: the step cannot be built or lowered.
+        CannotLower: the step cannot be lowered.
     """
-    with _tensorflow.eager(), _tensorflow.caught_log(), _tensorflow.replicas(cores):
-        # jit_compile: as in a TPU's program, the gradient of a loop takes its lengths from static shapes.
-        python = getattr(step, "python_function", step)
-        function = tf.function(python, autograph=True, jit_compile=True)
-        try:
-            concrete = function.get_concrete_function(*specs)
-        except Exception as error:  # whatever the user's function raises is the step's fault
-            message = f"{type(error).__name__}: {error}"
-            raise CannotLower(message, where=place(error)) from error
+    with _tensorflow.eager():
         names = [
             leaf
             for role, spec in zip(roles, specs, strict=False)

@@ -7,7 +7,7 @@ import numpy as np
 
 from lab_utils.dry_run import _tensorflow
 from lab_utils.dry_run.batches import InputUnfit
-from lab_utils.dry_run.lower_function import lower_step, share, split
+from lab_utils.dry_run.lower_function import lower_traced, share, split, trace_step
 from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.where import place
 
@@ -27,6 +27,33 @@ def lower_keras(
         InputUnfit: the dataset's shapes are not fixed, or its batch does not divide among the cores.
         CannotLower: the step cannot be built or lowered.
     """
+    concrete, specs = _traced(model, dataset, cores, mode)
+
+    def read() -> Iterator[list[np.ndarray]]:
+        with _tensorflow.eager():
+            for batch in dataset.as_numpy_iterator():
+                yield [split(np.asarray(array), cores) for array in tf.nest.flatten(batch)]
+
+    program = lower_traced(
+        concrete,
+        specs,
+        ["feature", "label", "label/weight"],
+        name=f"{mode} step of {model.name}",
+        mode=mode,
+        cores=cores,
+        trained=_trainable(model),
+    )
+    program.read, program.where = read, place(type(model)) or model.name
+    return program
+
+
+def trace_keras(model: Any, dataset: tf.data.Dataset, cores: int, mode: str = "train") -> Any:
+    """The step as `lower_keras` lowers it: a ConcreteFunction. It raises what that raises."""
+    return _traced(model, dataset, cores, mode)[0]
+
+
+def _traced(model: Any, dataset: tf.data.Dataset, cores: int, mode: str) -> tuple[Any, list[Any]]:
+    """The step as a ConcreteFunction, and one core's specs of the batch."""
     spec = dataset.element_spec
     parts = list(spec) if isinstance(spec, tuple) else [spec]
     try:
@@ -42,23 +69,8 @@ def lower_keras(
         )
         return results.pop("loss", next(iter(results.values()), tf.constant(0.0)))
 
-    def read() -> Iterator[list[np.ndarray]]:
-        with _tensorflow.eager():
-            for batch in dataset.as_numpy_iterator():
-                yield [split(np.asarray(array), cores) for array in tf.nest.flatten(batch)]
-
     with _tensorflow.averaged_gradients(model.optimizer, cores):
-        program = lower_step(
-            step,
-            specs,
-            ["feature", "label", "label/weight"],
-            name=f"{mode} step of {model.name}",
-            mode=mode,
-            cores=cores,
-            trained=_trainable(model),
-        )
-    program.read, program.where = read, place(type(model)) or model.name
-    return program
+        return trace_step(step, specs, cores), specs
 
 
 def _trainable(model: Any) -> list[tf.Variable] | None:

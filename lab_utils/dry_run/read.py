@@ -31,18 +31,39 @@ def read(
     """
     settings = _tpu_estimator.settings(estimator)
     own = {"train": input_fn, "eval": eval_input_fn, "predict": predict_input_fn}
-    found: dict[tuple[str, str], Finding] = {}
+    findings = []
     for trace in traces:
-        findings = [*(_serving(trace) if trace.mode == "serving" else _model(trace, settings))]
+        findings += [*(_serving(trace) if trace.mode == "serving" else _model(trace, settings))]
         if trace.mode == "train":
             findings += read_settings.checkpoints(settings.config, settings.model_fn)
             findings += read_settings.batch(trace.per_core_batch, trace.cores, settings.model_fn)
         if trace.mode != "serving" and (trace.error is None or trace.core_graph is not None):
             function = own[trace.mode] or input_fn
             findings += _input(trace, estimator, function, settings, own[trace.mode] is not None)
-        for each in findings:
-            line = each.where.partition(" (op ")[0]
-            found.setdefault((each.rule, line), each)
+    return _once(findings)
+
+
+def read_step(concrete: Any) -> list[Finding]:
+    """Ops and types that a TPU lacks in a Keras step or a bare one, each line and rule once.
+
+    `concrete` is the step as a ConcreteFunction of one core.
+    """
+    program = read_graph.CoreProgram(concrete.graph, off_device=True)
+    ops = program.ops()
+    findings = [
+        *read_ops.unsupported(ops),
+        *read_ops.summaries(program.every_op()),
+        *read_ops.float64(ops),
+        *read_input.constants(concrete.graph),
+    ]
+    return _once(findings)
+
+
+def _once(findings: list[Finding]) -> list[Finding]:
+    """The findings, each line and rule once."""
+    found: dict[tuple[str, str], Finding] = {}
+    for each in findings:
+        found.setdefault((each.rule, each.where.partition(" (op ")[0]), each)
     return list(found.values())
 
 

@@ -84,10 +84,13 @@ class DryRun:
         return f"graphs built for {', '.join(built)}" if built else "no graph could be built"
 
     def _read(self, result: StageResult, say: Callable[[str], None]) -> str:
+        traces = self._all_traces() if self._subject.traceable else []
+        result.findings += self._subject.read(traces, self.report.cores)
         if not self._subject.traceable:
-            raise _Skip("for a TPUEstimator only")
-        traces = self._all_traces()
-        result.findings += self._subject.read(traces)
+            self._not_checked.append(
+                "Gradients, settings and the input pipeline, which are read for a TPUEstimator only."
+            )
+            return "program of train, its ops and types"
         return f"programs of {', '.join(trace.mode for trace in traces)}"
 
     def _compile(self, result: StageResult, say: Callable[[str], None]) -> str:

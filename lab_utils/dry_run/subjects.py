@@ -9,10 +9,10 @@ from typing import Any
 from lab_utils.dry_run import _tensorflow, _tpu_estimator, where
 from lab_utils.dry_run.findings import Finding
 from lab_utils.dry_run.lower_estimator import lower_estimator
-from lab_utils.dry_run.lower_function import lower_function, split
-from lab_utils.dry_run.lower_keras import lower_keras
+from lab_utils.dry_run.lower_function import lower_function, split, trace_function
+from lab_utils.dry_run.lower_keras import lower_keras, trace_keras
 from lab_utils.dry_run.program import Program
-from lab_utils.dry_run.read import read
+from lab_utils.dry_run.read import read, read_step
 from lab_utils.dry_run.trace import Trace, trace, twin
 
 # isort: split
@@ -69,7 +69,7 @@ class EstimatorSubject:
             serving_input_receiver_fn=self.serving_input_receiver_fn,
         )
 
-    def read(self, traces: list[Trace]) -> list[Finding]:
+    def read(self, traces: list[Trace], cores: int) -> list[Finding]:
         """What the program of a core holds that a TPU would refuse, or take amiss."""
         return read(
             traces,
@@ -122,6 +122,10 @@ class KerasSubject:
         self.name = f"Keras model {model.name!r}"
         self.feed_where = "the dataset"
 
+    def read(self, traces: list[Trace], cores: int) -> list[Finding]:
+        """What the train step of a core holds that a TPU would refuse."""
+        return read_step(trace_keras(self.model, self.dataset, cores))
+
     def lower(self, cores: int, mode: str = "train", global_batch: int | None = None) -> Program:
         """One step of `mode`, as each of `cores` cores runs it."""
         dataset = self.dataset
@@ -151,6 +155,10 @@ class FunctionSubject:
         place = where.place(getattr(step, "python_function", step))
         self.name = f"step function of {place.split(': ')[0]}"
         self.feed_where = "the dataset"
+
+    def read(self, traces: list[Trace], cores: int) -> list[Finding]:
+        """What the step of a core holds that a TPU would refuse."""
+        return read_step(trace_function(self.step, self.features, self.labels, cores))
 
     def lower(self, cores: int, mode: str = "train", global_batch: int | None = None) -> Program:
         """The step, as each of `cores` cores runs it."""

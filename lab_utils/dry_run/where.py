@@ -19,6 +19,7 @@ _FRAMEWORK = re.compile(
     r"|tornado|pluggy|_pytest|pytest|nbclient|jupyter_client|lab_utils[/\\]dry_run)[/\\]"
     r"|[/\\](lab_utils[/\\]estimator|six)\.py$"
 )
+_OWN = re.compile(r"[/\\]lab_utils[/\\]dry_run[/\\]")
 _STANDARD_LIBRARY = tuple(
     os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "platstdlib")
 )
@@ -55,7 +56,13 @@ def place(source: _Op | BaseException | Callable) -> str:
 
 
 def own_frame(frames: Iterable[Frame]) -> Frame | None:
-    """The learner's innermost frame among `frames` (outermost first); None where all are frameworks'."""
+    """The learner's innermost frame among `frames` (outermost first); None where all are frameworks'.
+
+    The learner's call of the dry run itself does not count: what an op has to do with came after it.
+    """
+    frames = list(frames)
+    called = next((n for n, frame in enumerate(frames) if _OWN.search(frame.filename)), -1)
+    frames = frames[called + 1 :]
     ours = [frame for frame in frames if not _is_framework(frame.filename)]
     nearest = [frame for frame in ours if "site-packages" not in frame.filename]
     return (nearest or ours or [None])[-1]
