@@ -1,0 +1,394 @@
+"""The job: TODO 5c, the DoFn, 5d, the runner, 5e, the steps, and 5f, publishing."""
+
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from lab_utils import estimator  # noqa: F401  (TensorFlow, without its start-up notices)
+from lab_utils.check.lab_05.records import picture
+from lab_utils.check.outcome import Wrong
+from lab_utils.check.todos import Mutant, todo
+from lab_utils.check.tools import a, expect
+from lab_utils.convert.logs import quiet
+from lab_utils.convert.plain_beam import beam
+
+# isort: split
+import tensorflow as tf
+from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+
+LABELS = "daisy\nbird of paradise\nrose\n"
+ROWS = {
+    "a.jpg,bird of paradise": None,
+    "a.jpg,rose": None,
+    "a.jpg,tulip": "an unknown label",
+    "missing.jpg,rose": "a missing file",
+    "png.jpg,rose": "a PNG",
+    "a.jpg": "a row without a label",
+}
+
+
+@todo(
+    "5c",
+    hints=(
+        "setup: self.numbers = {label: number for number, label in enumerate(lines, 1)}.",
+        "process: path, label, data = read_row(line, self.folder); raise Reject for an unknown label; "
+        "yield make_example(data, path, number, label).",
+        'All of it in a try; except Reject as why: yield beam.pvalue.TaggedOutput("rejects", '
+        "(line, str(why))).",
+    ),
+    mutants=(
+        Mutant("enumerate(labels, 1)", "enumerate(labels)", "number 1"),
+        Mutant(".splitlines()\n        self", ".split()\n        self", "one a line"),
+        Mutant(
+            'raise Reject(f"unknown label {label}")',
+            "return",
+            "an unknown label.*nothing",
+        ),
+        Mutant(
+            "if label not in self.numbers:",
+            "if False:",
+            "KeyError",
+        ),
+        Mutant("yield beam.pvalue.TaggedOutput", "return beam.pvalue.TaggedOutput", "nothing"),
+        Mutant(
+            'yield beam.pvalue.TaggedOutput("rejects", (line, str(why)))',
+            "yield (line, str(why))",
+            "TaggedOutput",
+        ),
+        Mutant('TaggedOutput("rejects", (line', 'TaggedOutput("reject", (line', '"rejects"'),
+        Mutant("(line, str(why))", "str(why)", "pair"),
+        Mutant(
+            "self.folder, self.labels_file = str(folder), str(labels_file)",
+            "self.folder, self.labels_file = str(folder), str(labels_file)\n"
+            "        self.table = Path(labels_file).read_text()",
+            "__init__",
+        ),
+        Mutant(
+            "path, label, data = read_row(line, self.folder)",
+            "self.setup()\n            path, label, data = read_row(line, self.folder)",
+            "setup",
+        ),
+    ),
+)
+def dofn(ToExample: type) -> str:
+    """An example or a reject for each row; the table of labels is made once."""
+    with tempfile.TemporaryDirectory() as folder:
+        labels_file = Path(folder, "labels.txt")
+        Path(folder, "a.jpg").write_bytes(picture())
+        Path(folder, "png.jpg").write_bytes(picture("PNG"))
+        try:
+            made = ToExample(folder, labels_file)
+        except FileNotFoundError:
+            raise Wrong(
+                "__init__ reads the labels file. It runs where the pipeline is built; the workers, which may "
+                "be other machines, get a pickled copy. Read it in setup."
+            ) from None
+        labels_file.write_text(LABELS)
+        made.setup()
+        labels_file.unlink()
+        outputs = {line: _processed(made, line, what) for line, what in ROWS.items()}
+    for line, what in ROWS.items():
+        (output,) = outputs[line]
+        if what is None:
+            _is_example(line, output)
+        else:
+            _is_reject(line, what, output)
+    return (
+        "Every row becomes an example or a reject, and the table of labels is made once a worker."
+    )
+
+
+def _processed(made: beam.DoFn, line: str, what: str | None) -> list:
+    what = what or "a good row"
+    try:
+        outputs = list(made.process(line) or [])
+    except NotImplementedError:
+        raise
+    except FileNotFoundError as error:
+        if "labels.txt" in str(error):
+            raise Wrong(
+                "process reads the labels file again, for every row: do so in setup."
+            ) from None
+        raise Wrong(_ends(what, error)) from None
+    except Exception as error:
+        raise Wrong(_ends(what, error)) from None
+    expect(
+        bool(outputs),
+        f"For {what} nothing comes out of process: the row would be lost without a trace. (In a function "
+        "with yield, return hands nothing over.)",
+    )
+    expect(
+        len(outputs) == 1, f"For {what} process yields {len(outputs)} results; it should be one."
+    )
+    return outputs
+
+
+def _ends(what: str, error: Exception) -> str:
+    return (
+        f"For {what} process raises {type(error).__name__}: {error}. One such row would end the whole job; "
+        "it should be a reject."
+    )
+
+
+def _is_example(line: str, output: object) -> None:
+    expect(
+        isinstance(output, bytes),
+        f"For the good row {line!r} process should yield the bytes that make_example gives; it yields "
+        f"{_told(output)}.",
+    )
+    feature = tf.train.Example.FromString(output).features.feature
+    label = line.partition(",")[2]
+    number, wanted = feature["image/class/label"].int64_list.value[0], 3 if label == "rose" else 2
+    expect(
+        number == wanted,
+        f"{label!r} stands in line {wanted} of the labels file and gets number {number}; the first line is "
+        "number 1.",
+    )
+
+
+def _is_reject(line: str, what: str, output: object) -> None:
+    expect(
+        isinstance(output, beam.pvalue.TaggedOutput),
+        f"For {what} process should yield a beam.pvalue.TaggedOutput; it yields {_told(output)}, among the "
+        "examples.",
+    )
+    expect(output.tag == "rejects", f'The tag should be "rejects"; it is "{output.tag}".')
+    value = output.value
+    expect(
+        isinstance(value, tuple | list) and len(value) == 2 and value[0] == line and bool(value[1]),
+        f"A reject should be the pair (line, reason), both text; for {what} it is {value!r}.",
+    )
+
+
+def _told(output: object) -> str:
+    if isinstance(output, beam.pvalue.TaggedOutput):
+        return f"a reject, {output.value!r}: labels stand one a line, and may hold blanks"
+    return a(output)
+
+
+@todo(
+    "5d",
+    hints=(
+        'beam.Pipeline(options=PipelineOptions(["--runner=FnApiRunner"]))',
+        "Where workers is above 1, add two flags to the list; the number goes in with an f-string.",
+    ),
+    mutants=(
+        Mutant('"--runner=FnApiRunner"', '"--runner=DirectRunner"', "Prism"),
+        Mutant('flags = ["--runner=FnApiRunner"]', "flags = []", "Prism"),
+        Mutant('flags += ["--direct_running_mode=multi_processing", ', "flags += [", "in_memory"),
+        Mutant(', f"--direct_num_workers={workers}"', "", "3 workers"),
+        Mutant("mode=multi_processing", "mode=multi_threading", "threads"),
+        Mutant("if workers > 1:", "if True:", "One worker"),
+        Mutant("return beam.Pipeline(", "beam.Pipeline(", "return missing"),
+    ),
+)
+def runner(make_pipeline: Callable) -> str:
+    """FnApiRunner by name, and as many processes as are asked for."""
+    with quiet():
+        alone, three = make_pipeline(workers=1), make_pipeline(workers=3)
+    for made in (alone, three):
+        expect(
+            isinstance(made, beam.Pipeline),
+            f"make_pipeline should return a beam.Pipeline; yours returns {a(made)}.",
+        )
+        expect(
+            isinstance(made.runner, FnApiRunner),
+            f"The runner is {type(made.runner).__name__}, which may choose, and download, Prism: name "
+            "FnApiRunner.",
+        )
+    direct = three.options.view_as(DirectOptions)
+    mode = direct.direct_running_mode
+    expect(
+        mode != "multi_threading",
+        "multi_threading makes threads of one process, which Python runs one at a time.",
+    )
+    expect(
+        mode == "multi_processing",
+        f"For several workers the mode should be multi_processing; it is {mode}, one process.",
+    )
+    expect(
+        direct.direct_num_workers == 3,
+        f"Asked for 3 workers, the pipeline has {direct.direct_num_workers} (--direct_num_workers).",
+    )
+    expect(
+        alone.options.view_as(DirectOptions).direct_running_mode != "multi_processing",
+        "One worker should stay in this process: starting another costs seconds and wins nothing.",
+    )
+    return "FnApiRunner, in one process or in several."
+
+
+class _Halves(beam.DoFn):
+    """Stands for ToExample: odd numbers are examples, even ones rejects."""
+
+    def process(self, line: str):
+        if int(line) % 2:
+            yield line.encode()
+        else:
+            yield beam.pvalue.TaggedOutput("rejects", (line, "even"))
+
+
+@todo(
+    "5e",
+    hints=(
+        "made = pipeline | beam.io.ReadFromText(str(csv_file)) | beam.ParDo(to_example)"
+        '.with_outputs("rejects", main="examples")',
+        'made.examples | beam.io.WriteToTFRecord(f"{output}/train", file_name_suffix=".tfrecord", '
+        "num_shards=shards)",
+        'made.rejects | beam.Map("\\t".join) | beam.io.WriteToText(f"{output}/rejects.tsv", '
+        'shard_name_template="")',
+    ),
+    mutants=(
+        Mutant(", num_shards=shards", "", "3 files"),
+        Mutant(', file_name_suffix=".tfrecord"', "", ".tfrecord"),
+        Mutant('.with_outputs("rejects", main="examples")', "", "AttributeError"),
+        Mutant(
+            '    _ = (\n        made.rejects\n        | beam.Map("\\t".join)\n'
+            '        | beam.io.WriteToText(f"{output}/rejects.tsv", shard_name_template="")\n    )\n',
+            "",
+            "rejects.tsv",
+        ),
+        Mutant(', shard_name_template=""', "", "rejects.tsv"),
+        Mutant('beam.Map("\\t".join)', "beam.Map(str)", "tab"),
+        Mutant("beam.io.WriteToTFRecord(", '"Examples" >> beam.io.WriteToText(', "TFRecord"),
+    ),
+)
+def steps(add_steps: Callable) -> str:
+    """Lines in; TFRecord files and a list of rejects out, every line in one of them."""
+    lines = [str(number) for number in range(11)]
+    with tempfile.TemporaryDirectory() as folder, quiet():
+        rows, output = Path(folder, "rows.csv"), Path(folder, "output")
+        rows.write_text("\n".join(lines) + "\n")
+        pipeline = beam.Pipeline(options=PipelineOptions(["--runner=FnApiRunner"]))
+        add_steps(pipeline, rows, _Halves(), output, 3)
+        pipeline.run().wait_until_finish()
+        written = sorted(path.name for path in output.iterdir()) if output.is_dir() else []
+        examples = _records([output / name for name in written if name.startswith("train")])
+        rejects_file = output / "rejects.tsv"
+        rejects = rejects_file.read_text().splitlines() if rejects_file.is_file() else None
+    told = f"The folder holds: {', '.join(written) or 'nothing'}."
+    files = [name for name in written if name.startswith("train")]
+    expect(bool(files), f"There is no file train-*.tfrecord in output. {told}")
+    expect(
+        all(name.startswith("train-") and name.endswith(".tfrecord") for name in files),
+        f"The examples should be in train-*.tfrecord. {told}",
+    )
+    expect(len(files) == 3, f"Asked for 3 shards, there should be 3 files of examples. {told}")
+    wanted = sorted(line for line in lines if int(line) % 2)
+    expect(
+        examples == wanted,
+        f"Of {len(lines)} lines {len(wanted)} are good; the TFRecord files hold {examples}.",
+    )
+    expect(rejects is not None, f"The rejects should be in the one file rejects.tsv. {told}")
+    expect(
+        sorted(rejects) == sorted(f"{line}\teven" for line in lines if not int(line) % 2),
+        f"A line of rejects.tsv should be the row, a tab and the reason; the first one is {rejects[:1]}.",
+    )
+    return "Every row ends in a TFRecord file or in rejects.tsv."
+
+
+def _records(files: list[Path]) -> list[str]:
+    try:
+        return sorted(
+            record.decode()
+            for file in files
+            for record in tf.data.TFRecordDataset(str(file)).as_numpy_iterator()
+        )
+    except tf.errors.DataLossError:
+        raise Wrong("The examples are not written as TFRecord files: WriteToTFRecord.") from None
+
+
+@todo(
+    "5f",
+    hints=(
+        'tf.io.gfile.glob(f"{staging}/train-*.tfrecord") gives the files; iterate over a '
+        "tf.data.TFRecordDataset of them to count.",
+        "if examples + rejects != rows: raise RuntimeError(...), before anything is moved.",
+        "os.rename(staging, output); return examples, rejects",
+    ),
+    mutants=(
+        Mutant("if examples + rejects != rows:", "if False:", "12 rows"),
+        Mutant("if examples + rejects != rows:", "if examples != rows:", "make 10 rows"),
+        Mutant("os.rename(staging, output)", "shutil.move(staging, output)", "into"),
+        Mutant("os.rename(staging, output)", "shutil.copytree(staging, output)", "copy"),
+        Mutant(
+            "os.rename(staging, output)",
+            "shutil.rmtree(output, ignore_errors=True)\n    os.rename(staging, output)",
+            "deleted",
+        ),
+        Mutant("return examples, rejects", "return examples", "pair|both"),
+        Mutant(
+            "    if examples + rejects != rows:",
+            "    os.rename(staging, output)\n    if examples + rejects != rows:",
+            "as it is|FileNotFound",
+        ),
+    ),
+)
+def publishing(publish: Callable) -> str:
+    """A whole set is renamed; anything else raises and leaves all as it was."""
+    with tempfile.TemporaryDirectory() as folder:
+        staging, output = _staged(folder, "one.part"), Path(folder, "one")
+        try:
+            publish(staging, output, 12)
+        except NotImplementedError:
+            raise
+        except Exception:
+            expect(
+                staging.is_dir() and not output.exists(),
+                "Where rows are missing, publish should leave all as it is; something was moved.",
+            )
+        else:
+            raise Wrong(
+                "7 examples and 3 rejects were written for 12 rows, and publish says nothing."
+            )
+
+        try:
+            counts = publish(staging, output, 10)
+        except NotImplementedError:
+            raise
+        except (RuntimeError, ValueError, AssertionError) as error:
+            raise Wrong(
+                f"7 examples and 3 rejects make 10 rows, and publish raises {type(error).__name__}: {error}"
+            ) from None
+        expect(
+            counts is not None and not isinstance(counts, int) and tuple(counts) == (7, 3),
+            f"publish should return both counts, (7, 3) here; it returns {counts!r}.",
+        )
+        expect(
+            len(list(output.glob("train-*.tfrecord"))) == 2 and (output / "rejects.tsv").exists(),
+            "After publish the files should lie in output.",
+        )
+        expect(
+            not staging.exists(),
+            "staging is still there: a copy takes time, and half of it looks like a result. Rename.",
+        )
+
+        again, kept = _staged(folder, "two.part"), Path(folder, "two")
+        kept.mkdir()
+        (kept / "manifest.json").write_text("an earlier result")
+        try:
+            publish(again, kept, 10)
+        except NotImplementedError:
+            raise
+        except Exception:
+            expect(again.is_dir(), "Where output is taken, the new files should stay in staging.")
+        expect((kept / "manifest.json").exists(), "An earlier result in output was deleted.")
+        expect(
+            again.is_dir(),
+            "output held an earlier result, and staging was moved into it; refuse, as os.rename does.",
+        )
+    return "Counted, complete, and renamed in one step; an earlier result is left alone."
+
+
+def _staged(folder: str, name: str) -> Path:
+    """7 records in two files, and 3 rejects."""
+    staging = Path(folder, name)
+    staging.mkdir()
+    for shard, count in enumerate((4, 3)):
+        path = os.path.join(staging, f"train-{shard:05d}-of-00002.tfrecord")
+        with tf.io.TFRecordWriter(path) as writer:
+            for _ in range(count):
+                writer.write(b"record")
+    (staging / "rejects.tsv").write_text("row\treason\n" * 3)
+    return staging
