@@ -1,6 +1,7 @@
 """Compiling for a TPU that is not here: figures, findings, the cache, and the child process."""
 
 import dataclasses
+import functools
 import importlib.util
 import json
 import math
@@ -16,10 +17,10 @@ from dry_run_models import CLASSES, MODELS, ROWS, dense, make, reader
 
 from lab_utils.dry_run import cache, chips, compile, hlo, layout, process, rules
 from lab_utils.dry_run.compile_findings import merged
-from lab_utils.dry_run.findings import Kind
+from lab_utils.dry_run.findings import Figure, Kind
 from lab_utils.dry_run.lower_estimator import lower_estimator
 from lab_utils.dry_run.lower_function import lower_function
-from lab_utils.dry_run.program import Program
+from lab_utils.dry_run.program import Input, Program
 
 # isort: split
 import tensorflow as tf
@@ -182,22 +183,42 @@ def test_a_single_chip(own_cache):
     assert compile.compile_program(lower_for(1), "v5e:1x1").fits
 
 
-def test_largest_batch_by_bisection(monkeypatch):
+@pytest.mark.parametrize(
+    "curve", [lambda batch: batch, lambda batch: batch**1.3 / 5 + 40 * (batch > 150)]
+)
+@pytest.mark.parametrize("start", [4, 64, 512])
+def test_the_largest_batch_is_found_in_a_few_compilations(monkeypatch, curve, start):
+    """Memory as a straight line, and as a curve with a jump; started below, at a part, and above."""
     tried = []
 
-    class Fits:
-        def __init__(self, batch):
-            self.fits = batch <= 200
+    def compiled(batch):
+        chip, _ = chips.parse("v2:2x2")
+        inputs = [Input("kernel", "variable", (25,), "float32")]
+        made = Program("step", "train", 8, batch, b"", inputs, [])
+        found = compile.Compiled("v2:2x2", chip, made)
+        parts = dict.fromkeys(("arguments", "outputs", "code"), 0.0)
+        parts |= {"available": 300.0, "temporaries": 100.0 + curve(batch)}
+        if 100 + curve(batch) > 300:
+            parts["needed"] = 100.0 + curve(batch)
+        else:
+            found.cost = {"flops": Figure("", 1.0, "", Kind.COMPILER)}
+        found.memory = {
+            name: Figure(name, size, "bytes", Kind.COMPILER) for name, size in parts.items()
+        }
+        return found
 
     def compile_program(batch, topology, progress):
         tried.append(batch)
-        return Fits(batch)
+        return compiled(batch)
 
     monkeypatch.setattr(compile, "compile_program", compile_program)
-    assert compile.largest_batch(lambda batch: batch, "v2:2x2", upto=1024) == 200
-    assert len(tried) < 12
-    assert compile.largest_batch(lambda batch: batch, "v2:2x2", upto=100) == 96
-    assert compile.largest_batch(lambda batch: batch + 500, "v2:2x2", upto=64) == 0
+    largest = max(batch for batch in range(0, 1024, 8) if 100 + curve(batch) <= 300)
+    find = functools.partial(compile.largest_batch, lambda batch: batch, "v2:2x2")
+    assert find(known=compiled(start), upto=1024) == largest
+    assert len(tried) <= 9
+    assert find(known=compiled(start), upto=100) == min(96, largest)
+    monkeypatch.setattr(compile, "compile_program", lambda *given, **more: compiled(500))
+    assert find(known=compiled(500), upto=64) == 0
 
 
 def test_without_libtpu_it_says_how_to_get_it(monkeypatch, program):

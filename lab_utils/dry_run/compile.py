@@ -1,5 +1,6 @@
 """Stage 3: the step, compiled by libtpu for a topology that need not be here."""
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -11,6 +12,7 @@ from lab_utils.dry_run.compile_findings import findings_of, out_of_memory, refus
 from lab_utils.dry_run.findings import Figure, Finding, Kind
 from lab_utils.dry_run.process import ChildFailed, CompilerMissing, Progress
 from lab_utils.dry_run.program import Program
+from lab_utils.dry_run.report import MEMORY_PARTS
 
 __all__ = [
     "BadTopology",
@@ -58,6 +60,13 @@ class Compiled:
         """Whether the compiler took the program, and it fits in a core's memory."""
         return bool(self.cost) and "needed" not in self.memory
 
+    @property
+    def used(self) -> float | None:
+        """Bytes that the program needs of a core's memory; None where the compiler did not say."""
+        if "needed" in self.memory:
+            return self.memory["needed"].value
+        return sum(self.memory[part].value for part in MEMORY_PARTS) if self.cost else None
+
 
 def compile_program(
     program: Program, topology: str, *, progress: Progress | None = None
@@ -96,34 +105,45 @@ def largest_batch(
     lower: Callable[[int], Program],
     topology: str,
     *,
+    known: Compiled,
     upto: int,
     progress: Progress | None = None,
 ) -> int:
-    """The largest batch a core that fits, found by bisection over multiples of 8; 0 if none does.
+    """The largest batch a core that fits, a multiple of 8; 0 if none does.
+
+    Memory grows about linearly with the batch: the next batch to try is where the line through what is
+    known so far meets the limit, and each third time the middle of what is left, as the line may mislead.
 
     Args:
         lower: gives the program for a batch a core.
+        known: the step as it was compiled for some batch.
         upto: batches above it are not tried.
 
     Raises:
         as compile_program.
     """
-
-    def fits(eighths: int) -> bool:
-        return compile_program(lower(8 * eighths), topology, progress=progress).fits
-
-    fit, too_large = 0, upto // 8 + 1
-    step = 1
-    while fit + step < too_large:  # doubling first: large batches compile slowly
-        if not fits(fit + step):
-            too_large = fit + step
-            break
-        fit += step
-        step *= 2
-    while too_large - fit > 1:
-        middle = (fit + too_large) // 2
-        fit, too_large = (middle, too_large) if fits(middle) else (fit, middle)
-    return 8 * fit
+    fit, too_large, tried = 0, upto // 8 + 1, 0
+    constant = sum(each.bytes for each in known.program.inputs if each.role == "variable")
+    below, above = (0.0, float(constant)), None  # points of the line: batch / 8, bytes
+    batch, compiled = known.program.per_core_batch / 8, known
+    while True:
+        if compiled.fits:
+            fit, below = max(fit, int(batch)), (batch, compiled.used)
+        else:
+            too_large = min(too_large, math.ceil(batch))
+            above = (batch, compiled.used) if compiled.used else None
+        if too_large - fit <= 1:
+            return 8 * fit
+        tried += 1
+        if tried % 3 == 0 or (above is None and not compiled.fits):
+            batch = (fit + too_large) // 2
+        else:
+            (low, less), (high, more) = below, above or (0.0, float(constant))
+            limit = compiled.memory["available"].value
+            slope = (more - less) / (high - low) if high != low else 0.0
+            batch = int(low + (limit - less) / slope) if slope > 0 else 2 * fit
+        batch = min(max(batch, fit + 1), too_large - 1)
+        compiled = compile_program(lower(8 * batch), topology, progress=progress)
 
 
 def _ask(

@@ -57,6 +57,8 @@ def lower_function(
         trained=variables,
     )
     program.read, program.where, program.one_batch = read, place(python), True
+    if not any(each.role == "variable" for each in program.outputs):
+        program.mode = "forward"  # it changes nothing: no step of training
     return program
 
 

@@ -21,7 +21,7 @@ def lower_keras(
     """Lowers the model's train_step (or test_step, with mode "eval") as TPUStrategy would run it.
 
     The dataset's batch is the global one, which TPUStrategy splits over the cores; the gradients
-    are averaged over them where the optimizer applies them. The loss is the one that Keras shows.
+    are averaged over them where the optimizer applies them. The loss is the step's own.
 
     Raises:
         InputUnfit: the dataset's shapes are not fixed, or its batch does not divide among the cores.
@@ -63,6 +63,7 @@ def _traced(model: Any, dataset: tf.data.Dataset, cores: int, mode: str) -> tupl
         raise InputUnfit(f"{error}: {advice}") from error
 
     def step(*data: Any) -> Any:
+        model.reset_metrics()  # Keras shows the mean of all steps so far; this is one step's loss
         # Keras takes the batch as fit does: a tuple, or the lone features.
         results = (model.train_step if mode == "train" else model.test_step)(
             data if isinstance(spec, tuple) else data[0]

@@ -37,6 +37,7 @@ class Program:
     """One step for one of `cores` equal cores, collectives over all of them in place.
 
     Attributes:
+        mode: "train", "eval", "predict", or "forward" for a bare step that changes no variable.
         hlo: a serialized HloModuleProto; its parameters are `inputs`, its result tuple `outputs`.
         values: what each variable starts with, and each constant, by the input's name.
         all_reduces: how many sums over the cores the step holds.

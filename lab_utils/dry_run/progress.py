@@ -7,22 +7,9 @@ from contextlib import contextmanager
 
 from tqdm import tqdm
 
+from lab_utils.runtime import CellLine
+
 _TICK_SECONDS = 0.5
-
-
-class _CellLine:
-    """A file of one line within a notebook cell's output: each write replaces what it shows."""
-
-    def __init__(self) -> None:
-        from IPython.display import display
-
-        self._handle = display({"text/plain": ""}, raw=True, display_id=True)
-
-    def write(self, text: str) -> None:
-        self._handle.update({"text/plain": text.strip()}, raw=True)
-
-    def flush(self) -> None:
-        """Nothing waits to be written."""
 
 
 class Progress:
@@ -34,7 +21,7 @@ class Progress:
         self._bar = tqdm(
             total=stages,
             disable=not shown,
-            file=_CellLine() if shown and notebook else sys.stderr,
+            file=CellLine() if shown and notebook else sys.stderr,
             leave=False,
             bar_format="{desc} {bar:16} {n_fmt} of {total_fmt} stages done, {elapsed}{postfix}",
         )

@@ -111,9 +111,9 @@ class DryRun:
                 self._compiled = compiled
             result.findings = merged([*result.findings, *compiled.findings])
             self.report.compiled.append(
-                CompiledStep(f"{mode} step", compiled.memory, compiled.cost)
+                CompiledStep(f"{program.mode} step", compiled.memory, compiled.cost)
             )
-            said.append(f"{mode} step {_outcome(compiled)}")
+            said.append(f"{program.mode} step {_outcome(compiled)}")
         if self._largest_batch and self._compiled:
             result.figures.append(self._find_largest_batch(say))
         return ", ".join(said)
@@ -123,6 +123,7 @@ class DryRun:
         largest = compile.largest_batch(
             lambda batch: self._subject.lower(cores, global_batch=batch * cores),
             self.report.topology,
+            known=self._compiled,
             upto=16 * start if self._compiled.fits else start,
             progress=say,
         )

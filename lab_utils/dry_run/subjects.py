@@ -29,8 +29,8 @@ class PlainEstimator(TypeError):
     """The estimator is not a TPUEstimator; `kind` is its class."""
 
     def __init__(self, estimator: Any) -> None:
-        self.kind = type(estimator).__name__
-        super().__init__(f"{HOW}; this is a plain {self.kind}")
+        self.kind = type(estimator).__name__.removesuffix("V2")
+        super().__init__(f"{HOW}; this is of class {self.kind}")
 
 
 class EstimatorSubject:

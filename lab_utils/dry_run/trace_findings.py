@@ -21,7 +21,6 @@ _SETTINGS: tuple[tuple[str, str, str], ...] = (
     (r"are reserved keys but existed in params", "TPU105", CONSTRUCTOR),
     (r"batch size \d+ must be divisible by number of replicas", "TPU106", CONSTRUCTOR),
     (r"_batch_size`? .*cannot be `?None", "TPU107", CONSTRUCTOR),
-    (r"`?steps`?.* must be set.*[Cc]annot be", "TPU108", CONSTRUCTOR),
     (r"export_to_cpu and export_to_tpu must be true", "TPU124", CONSTRUCTOR),
     (r"Invalid TPUConfig `?iterations_per_loop", "TPU125", "TPUConfig"),
 )
