@@ -77,3 +77,22 @@ def accelerators() -> str:
         listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True)
         found += [line.split(" (UUID")[0] for line in listed.stdout.splitlines()]
     return ", ".join(found)
+
+
+class CellLine:
+    """A file of one line within a notebook cell's output, for a progress bar: each write replaces it."""
+
+    encoding = "utf-8"  # tqdm draws with blocks where it finds this
+
+    def __init__(self) -> None:
+        from IPython.display import display
+
+        self._handle = display({"text/plain": ""}, raw=True, display_id=True)
+
+    def write(self, text: str) -> None:
+        """Shows `text`; the line break that ends a bar leaves what is shown."""
+        if text != "\n":
+            self._handle.update({"text/plain": text.strip()}, raw=True)
+
+    def flush(self) -> None:
+        """Nothing waits to be written."""

@@ -7,9 +7,20 @@ import subprocess
 import sys
 
 import pytest
-from dry_run_ports import RIGHT, WRONG, WRONG_WHEN_RUN, rights, wrong_read, wrong_run, wrong_trace  # noqa: F401
+from dry_run_ports import (  # noqa: F401
+    RIGHT,
+    WRONG,
+    WRONG_WHEN_COMPILED,
+    WRONG_WHEN_RUN,
+    rights,
+    wrong_compile,
+    wrong_read,
+    wrong_run,
+    wrong_trace,
+)
 
 from lab_utils.dry_run import read_input
+from lab_utils.dry_run.compile import compile_program
 from lab_utils.dry_run.lower_estimator import lower_estimator
 from lab_utils.dry_run.read import read
 from lab_utils.dry_run.refusal import CannotLower
@@ -42,6 +53,7 @@ def score(request):
         ("wrong ports found at their place", "found", len(WRONG)),
         ("wrong ports mended by their fix", "mended", len(WRONG)),
         ("wrong steps found when run", "run", len(WRONG_WHEN_RUN)),
+        ("wrong steps found when compiled", "compiled", len(WRONG_WHEN_COMPILED)),
         ("right ports without a finding", "clean", len(RIGHT)),
     )
     rows = [f"  {text:34} {counted[key]:3} of {total}" for text, key, total in kinds]
@@ -103,6 +115,20 @@ def test_wrong_port_when_run(port, wrong, score):
     assert wrong or not found, in_lines(found)
     if wrong:
         score["run"] += 1
+
+
+@pytest.mark.parametrize("wrong", [True, False], ids=["wrong", "mended"])
+@pytest.mark.parametrize("port", WRONG_WHEN_COMPILED, ids=lambda port: f"{port.rule}-{port.name}")
+def test_wrong_port_when_compiled(port, wrong, score, own_cache):
+    pytest.importorskip("libtpu")
+    made = port.make(wrong)
+    found = compile_program(
+        lower_estimator(made.estimator, made.input_fn, cores=CORES), "v2:2x2"
+    ).findings
+    assert (port.rule in {f.rule for f in found}) == wrong, in_lines(found)
+    assert wrong or not found, in_lines(found)
+    if wrong:
+        score["compiled"] += 1
 
 
 VERSION_ONE = """

@@ -74,6 +74,19 @@ def wrong_when_run(rule: str) -> Callable:
     return register
 
 
+WRONG_WHEN_COMPILED: list[Wrong] = []
+
+
+def wrong_when_compiled(rule: str) -> Callable:
+    """Registers a wrong port that shows only when its step is compiled."""
+
+    def register(make: Callable[[bool], Port]) -> Callable[[bool], Port]:
+        WRONG_WHEN_COMPILED.append(Wrong(rule, make))
+        return make
+
+    return register
+
+
 def right(make: Callable[[], Port]) -> Callable[[], Port]:
     """Registers a right port."""
     RIGHT.append(make)

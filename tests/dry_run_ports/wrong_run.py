@@ -1,4 +1,4 @@
-"""Mistakes that show when the step is lowered or run on virtual cores: TPU301, TPU4xx."""
+"""Mistakes that show when the step is lowered or run on virtual cores: TPU301, TPU302, TPU4xx."""
 
 from dry_run_ports import Port, parts, wrong_when_run
 from dry_run_ports.parts import tf, tpu, v1
@@ -28,6 +28,17 @@ def mask_as_long_as_the_longest(wrong):
         mask = tf.sequence_mask(labels, None if wrong else parts.SIZE, tf.float32)
         mask = tf.pad(mask, [[0, 0], [0, parts.SIZE - tf.shape(mask)[1]]])
         return _plain(features * tf.ensure_shape(mask, features.shape), labels)
+
+    return _port(loss_of)
+
+
+@wrong_when_run("TPU302")
+def rows_scaled_in_python(wrong):
+    def loss_of(features, labels):
+        largest = tf.reduce_max(tf.abs(features))
+        if wrong:
+            largest = tf.ensure_shape(tf.numpy_function(abs, [largest], tf.float32), [])
+        return _plain(features / largest, labels)
 
     return _port(loss_of)
 
