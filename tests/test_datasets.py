@@ -7,6 +7,7 @@ import io
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -217,6 +218,12 @@ class TestBundled:
         """Measured: 0.40; guessing gives 0.2, and a small convolutional network 0.80."""
         bundled = datasets.bundled()
         assert 0.25 < datasets.histogram_baseline(bundled.train_csv, bundled.eval_csv) < 0.5
+
+    def test_of_the_clone_on_colab(self, monkeypatch, tmp_path):
+        clone = shutil.copytree(photos.BUNDLED, tmp_path / "course" / "datasets" / "flowers")
+        monkeypatch.setattr(photos, "BUNDLED", tmp_path / "site-packages")
+        monkeypatch.setattr(photos, "COLAB", tmp_path)
+        assert datasets.bundled().folder == clone
 
     def test_absent(self, monkeypatch, tmp_path):
         monkeypatch.setattr(photos, "BUNDLED", tmp_path / "flowers")

@@ -14,6 +14,7 @@ from tqdm import tqdm
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".gif", ".bmp")
 BUNDLED = Path(__file__).resolve().parents[2] / "datasets" / "flowers"
+COLAB = Path("/content")  # where the clone stands that the package is installed from
 
 
 class DatasetError(Exception):
@@ -55,13 +56,14 @@ def bundled() -> Photos:
     Raises:
       DatasetError: the package stands alone, without the repository around it.
     """
-    photos = Photos.at(BUNDLED, BUNDLED)
-    if not photos.train_csv.is_file():
-        raise DatasetError(
-            f"The bundled photographs are not at {BUNDLED}: they come with a clone of the repository. "
-            "Work from one, or draw some: python -m lab_utils.datasets synthetic --output_dir flowers"
-        )
-    return photos
+    for folder in (BUNDLED, *COLAB.glob("*/datasets/flowers")):
+        photos = Photos.at(folder, folder)
+        if photos.train_csv.is_file():
+            return photos
+    raise DatasetError(
+        f"The bundled photographs are not at {BUNDLED}: they come with a clone of the repository. "
+        "Work from one, or draw some: python -m lab_utils.datasets synthetic --output_dir flowers"
+    )
 
 
 def from_folder(

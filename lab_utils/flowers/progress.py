@@ -5,7 +5,9 @@ import sys
 from collections.abc import Iterator
 
 import tensorflow as tf
-from tqdm.auto import tqdm
+from tqdm import tqdm
+
+from lab_utils.runtime import CellLine
 
 v1 = tf.compat.v1
 
@@ -36,9 +38,10 @@ class _Bar(v1.train.SessionRunHook):
 @contextlib.contextmanager
 def bar(step: int, steps: int, batch: int) -> Iterator[_Bar]:
     """A bar from `step` to `steps`; in a log file, a line every ten seconds instead."""
-    interval = 0.1 if sys.stderr.isatty() else 10
-    with tqdm(
-        total=steps, initial=step, desc="train", unit="step", mininterval=interval
-    ) as progress:
+    notebook = "ipykernel" in sys.modules
+    interval = 0.1 if sys.stderr.isatty() else 0.5 if notebook else 10
+    options = {"desc": "train", "unit": "step", "mininterval": interval}
+    file = CellLine() if notebook else sys.stderr
+    with tqdm(total=steps, initial=step, file=file, **options) as progress:
         yield _Bar(progress, batch)
         progress.update(steps - progress.n)
