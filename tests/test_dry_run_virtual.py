@@ -102,3 +102,37 @@ def test_a_step_that_changes_nothing():
     optimizer = v1.train.GradientDescentOptimizer(0.0)
     result = run(linear(classify, optimizer), compare=False, steps=2)
     assert [each.rule for each in result.findings] == ["TPU408"]
+
+
+def test_gradients_gathered_over_more_steps_than_were_run_are_no_fault():
+    """The sums over the cores lie in a branch, of which TensorFlow knew another body before."""
+
+    def model_fn(features, labels, mode, params):
+        loss = classify(v1.layers.dense(features, 3), labels)
+        step, kernels = v1.train.get_global_step(), v1.trainable_variables()
+        optimizer = v1.tpu.CrossShardOptimizer(v1.train.GradientDescentOptimizer(0.1))
+        zeros = v1.zeros_initializer()
+        held = [
+            v1.get_variable(f"held_{n}", each.shape, initializer=zeros, trainable=False)
+            for n, each in enumerate(kernels)
+        ]
+        added = [
+            sum_.assign_add(g) for sum_, g in zip(held, tf.gradients(loss, kernels), strict=True)
+        ]
+
+        def apply():
+            with tf.control_dependencies(
+                [optimizer.apply_gradients(zip(held, kernels, strict=True))]
+            ):
+                return tf.group(*[each.assign(tf.zeros_like(each)) for each in held])
+
+        with tf.control_dependencies(added):
+            done = tf.cond(tf.equal(step % 4, 3), apply, tf.no_op)
+        with tf.control_dependencies([done]):
+            train_op = v1.assign_add(step, 1).op
+        return v1.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    result = run(model_fn, compare=False)
+    assert result.findings == []
+    assert any("held_0 did" in note for note in result.notes)
+    assert len(run(model_fn, compare=False, steps=4).losses) == 4

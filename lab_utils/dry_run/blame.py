@@ -34,6 +34,8 @@ def culprit(graph: tf.Graph, rule: str, dtype: str = "") -> tf.Operation | None:
         if _settles(op, rule):
             return op
         before = [t.op for t in op.inputs if t.dtype == tf.variant and _is_dataset(t.op)]
+        if rule not in ("TPU101", "TPU102"):  # records are strings by right, before they are parsed
+            before = [each for each in before if _types(each) == _types(op)]
         earlier = next((each for each in before if faulty[rule](each)), None)
         if earlier is None:
             return op
@@ -53,7 +55,7 @@ def _is_dataset(op: tf.Operation) -> bool:
 
 
 def _types(op: tf.Operation) -> list[Any]:
-    return attribute(op, "output_types") or []
+    return attribute(op, "output_types") or attribute(op, "Toutput_types") or []
 
 
 def _has_unknown_sizes(op: tf.Operation) -> bool:

@@ -97,11 +97,33 @@ def input_of(name: str, role: str, tensor: Any) -> Input:
     return Input(name, role, tuple(tensor.shape.as_list()), tensor.dtype.as_numpy_dtype.__name__)
 
 
-def use_xla_collectives(nodes: list[Any]) -> int:
-    """Turns CrossReplicaSum, which CPU builds do not have, into XlaAllReduce; returns how many."""
-    sums = [node for node in nodes if node.op == "CrossReplicaSum"]
+def use_xla_collectives(graph_def: Any) -> int:
+    """Turns CrossReplicaSum, which CPU builds do not have, into XlaAllReduce; returns how many.
+
+    Functions get new names where one changes: TensorFlow knows the old ones already, as they were.
+    """
+    sums = [node for node in all_nodes(graph_def) if node.op == "CrossReplicaSum"]
+    in_functions = len(sums) - sum(node.op == "CrossReplicaSum" for node in graph_def.node)
     for node in sums:
         node.op = "XlaAllReduce"
         node.attr["reduce_op"].s = b"Add"
         node.attr["mode"].s = b"CrossReplica"
+    if in_functions:
+        _rename_functions(graph_def)
     return len(sums)
+
+
+def _rename_functions(graph_def: Any) -> None:
+    names = {
+        each.signature.name: f"{each.signature.name}_xla" for each in graph_def.library.function
+    }
+    for node in all_nodes(graph_def):
+        node.op = names.get(node.op, node.op)
+        for value in node.attr.values():
+            for function in [*([value.func] if value.HasField("func") else []), *value.list.func]:
+                function.name = names.get(function.name, function.name)
+    for function in graph_def.library.function:
+        function.signature.name = names[function.signature.name]
+    for each in graph_def.library.gradient:
+        each.function_name = names.get(each.function_name, each.function_name)
+        each.gradient_func = names.get(each.gradient_func, each.gradient_func)

@@ -74,8 +74,8 @@ def to_program(step: Step, *, name: str, mode: str, cores: int, per_core_batch: 
     results |= step.host
     graph_def = pruned(step.graph, [t.op for t in results.values()] + step.updates)
     from_host = cut_host_work(graph_def, step.graph)
+    all_reduces = use_xla_collectives(graph_def)
     nodes = list(all_nodes(graph_def))
-    all_reduces = use_xla_collectives(nodes)
     fed = step.fed + from_host
     used = {input.split(":")[0] for node in graph_def.node for input in node.input}
     used |= {tensor.op.name for tensor in results.values()}

@@ -189,7 +189,8 @@ class Flow:
                 if not self._on_device(op):
                     continue
                 self._op_of_step = op
-            functions = called(op)
+            # What a dataset's function returns is not what the op returns: a dataset.
+            functions = [] if "Dataset" in op.type else called(op)
             if functions:
                 out = self._call(op, functions, bits, handles, branch)
             else:

@@ -215,7 +215,33 @@ def _look_at_values(program: Program, steps: list[dict[str, Any]], result: Virtu
             )
         )
     if len(steps) > 1 and trained and not _changed(program, trained, steps[-1]["variables"]):
-        result.findings.append(finding("TPU408", program.where, steps=len(steps)))
+        gathering = _gathering(program, trained, steps[-1]["variables"])
+        if gathering:
+            result.notes.append(
+                f"No trained variable changed in {len(steps)} steps, but {gathering} did, as where gradients "
+                "are gathered over more steps."
+            )
+        else:
+            result.findings.append(finding("TPU408", program.where, steps=len(steps)))
+
+
+def _gathering(program: Program, trained: set[str], after: dict[str, Any]) -> str:
+    """A variable that changed and may hold gradients for a later step; "" where there is none.
+
+    Slots of an optimizer, averages of batch normalisation and counters change in any step.
+    """
+    shapes = {each.shape for each in program.inputs if each.trainable}
+    for each in program.inputs:
+        if (
+            each.role == "variable"
+            and each.shape in shapes
+            and "int" not in each.dtype
+            and not _is_trained(each.name, trained)
+            and "moving_" not in each.name
+            and _changed(program, {each.name}, after)
+        ):
+            return each.name
+    return ""
 
 
 def _is_trained(name: str, trained: set[str]) -> bool:

@@ -564,3 +564,19 @@ def generator_and_critic():
         return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
 
     return Port(parts.estimator(model_fn), parts.train_input, parts.eval_input)
+
+
+@right
+def evaluation_from_a_generator():
+    """Python numbers, whose datasets lie within functions of the pipeline, in evaluation too."""
+
+    def numbers():
+        for number in range(256):
+            yield [float(number)] * parts.SIZE, number % parts.CLASSES
+
+    def input_fn(params):
+        signature = (tf.TensorSpec([parts.SIZE]), tf.TensorSpec([], tf.int32))
+        data = tf.data.Dataset.from_generator(numbers, output_signature=signature)
+        return data.repeat().batch(params["batch_size"], drop_remainder=True)
+
+    return Port(parts.estimator(), input_fn, input_fn)

@@ -374,6 +374,25 @@ def file_names_as_a_feature(wrong):
     return Port(parts.estimator(_of_dict, eval_batch_size=None), input_fn)
 
 
+@wrong("TPU119")
+def file_names_left_in_parsed_records(wrong):
+    parsed = {"x": tf.io.FixedLenFeature([parts.SIZE], tf.float32)}
+    parsed["label"] = tf.io.FixedLenFeature([], tf.int64)
+    parsed["name"] = tf.io.FixedLenFeature([], tf.string)
+
+    def input_fn(params):
+        def example(record):
+            features = tf.io.parse_single_example(record, parsed)
+            if not wrong:
+                features.pop("name")
+            return features, tf.cast(features.pop("label"), tf.int32)
+
+        records = tf.data.TFRecordDataset(["never read"]).map(example)  # <- TPU119
+        return parts.batched(records, params)
+
+    return Port(parts.estimator(_of_dict, eval_batch_size=None), input_fn)
+
+
 @wrong("TPU120", place="examples().map(as_dict)")
 def double_precision_features(wrong):
     def input_fn(params):
