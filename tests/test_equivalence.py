@@ -13,12 +13,9 @@ from lab_utils import estimator  # noqa: F401
 import tensorflow as tf
 
 from lab_utils.equivalence import ladder
-from lab_utils.flowers import keras_model, model
 
 v1 = tf.compat.v1
-tpu = v1.estimator.tpu
-SIDE, STEPS = 64, 10
-LABELS = ["daisy", "roses", "tulips"]
+STEPS = 10
 
 
 def small_model_fn(features, labels, mode, params):
@@ -124,69 +121,6 @@ def test_errors_say_what_to_do(small, batches):
     bare = keras.Sequential([keras.Input((6,)), keras.layers.Dense(3)])
     with pytest.raises(ValueError, match="call compile first"):
         ladder(small, bare, batches)
-
-
-@pytest.fixture(scope="module")
-def flowers_batches():
-    rng = np.random.default_rng(2)
-    images = rng.integers(0, 256, (4, 16, SIDE, SIDE, 3), dtype=np.uint8)
-    labels = rng.integers(0, 3, (4, 16)).astype("int32")
-    weight = np.ones(16, np.float32)
-    return [({"image": x, "weight": weight}, y) for x, y in zip(images, labels, strict=True)]
-
-
-def flowers_estimator(folder):
-    params = {
-        "labels": LABELS,
-        "image_size": SIDE,
-        "train_steps": 40,
-        "learning_rate": 0.05,
-        "model_dir": folder,
-        "repeatable": True,
-    }
-    return tpu.TPUEstimator(
-        model.model_fn,
-        config=tpu.RunConfig(model_dir=folder),
-        use_tpu=False,
-        train_batch_size=16,
-        predict_batch_size=16,
-        params=params,
-    )
-
-
-def to_keras(features, labels):
-    return features["image"], np.eye(len(LABELS), dtype="float32")[labels]
-
-
-def test_the_flowers_model_in_keras_is_the_estimators(flowers_batches, tmp_path):
-    port = keras_model.network(SIDE, len(LABELS), dropout=0.0)
-    port.compile(keras_model.optimizer(0.05, 40), loss=keras_model.loss())
-    found = ladder(
-        flowers_estimator(str(tmp_path)),
-        port,
-        flowers_batches,
-        prediction="probabilities",
-        output=keras.ops.softmax,
-        to_keras=to_keras,
-        run_tolerance=1e-4,
-    )
-    assert found.holds, found
-
-
-def test_keras_own_momentum_parts_in_the_short_run_when_the_rate_moves(flowers_batches, tmp_path):
-    port = keras_model.network(SIDE, len(LABELS), dropout=0.0)
-    rate = keras_model.LearningRate(0.05, 40)
-    port.compile(keras.optimizers.SGD(rate, 0.9, nesterov=True), loss=keras_model.loss())
-    found = ladder(
-        flowers_estimator(str(tmp_path)),
-        port,
-        flowers_batches,
-        prediction="probabilities",
-        output=keras.ops.softmax,
-        to_keras=to_keras,
-        run_tolerance=1e-4,
-    )
-    assert [each.holds for each in found.rungs] == [True, True, True, False], found
 
 
 def test_the_picture_shows_every_rung(small, batches):

@@ -1,0 +1,89 @@
+"""Made from solutions/09_todays_api.ipynb by `python -m lab_utils.build`: change it there."""
+
+from lab_utils import estimator  # noqa: F401  (the Estimator of lab 02 is needed at the end)
+
+
+import tempfile
+
+import keras
+import numpy as np
+import tensorflow as tf
+from sklearn.datasets import load_digits
+
+v1 = tf.compat.v1
+v1.logging.set_verbosity(v1.logging.ERROR)
+
+digits = load_digits()
+order = np.random.default_rng(0).permutation(len(digits.images))
+held_out, kept = order[:360], order[360:]
+scaled = (digits.images / 16).astype(np.float32)  # float32 [N, 8, 8] from 0 to 1
+pixels = {"train": scaled[kept], "eval": scaled[held_out]}
+labels = digits.target.astype(np.int32)
+classes = {"train": labels[kept], "eval": labels[held_out]}
+
+
+def make_strategy(use_tpu, tpu="local"):
+    """Where the model lives: on this machine's device, or on every core of the TPU of that name."""
+    # TODO 9a: the default strategy, or resolver, connect, initialize, TPUStrategy
+    if not use_tpu:
+        return tf.distribute.get_strategy()
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu)
+    tf.config.experimental_connect_to_cluster(resolver)
+    tf.tpu.experimental.initialize_tpu_system(resolver)
+    return tf.distribute.TPUStrategy(resolver)
+
+
+def make_dataset(split, per_core, strategy):
+    """(float32 [B, 8, 8] from 0 to 1, int32 [B]), B fixed: per_core for each of the replicas."""
+    dataset = tf.data.Dataset.from_tensor_slices((pixels[split], classes[split]))
+    if split == "train":
+        dataset = dataset.shuffle(2048, seed=1).repeat()
+    # TODO 9b: full batches for all replicas together
+    return dataset.batch(per_core * strategy.num_replicas_in_sync, drop_remainder=True).prefetch(1)
+
+
+def make_model(strategy, make_optimizer, steps_per_execution=1):
+    """The digits model, compiled, with a copy of its variables on each replica."""
+    # TODO 9c: build and compile in the strategy's scope
+    with strategy.scope():
+        model = keras.Sequential(
+            [
+                keras.Input((8, 8)),
+                keras.layers.Reshape((8, 8, 1)),
+                keras.layers.Conv2D(32, 3, padding="same", activation="relu"),
+                keras.layers.MaxPooling2D(2),
+                keras.layers.Flatten(),
+                keras.layers.Dense(64, activation="relu"),
+                keras.layers.Dense(10),
+            ]
+        )
+        model.compile(
+            make_optimizer(),
+            loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+            metrics=["accuracy"],
+            steps_per_execution=steps_per_execution,
+            jit_compile=False,
+        )
+    return model
+
+
+def replica_loss(labels, logits, global_batch):
+    """int32 [b], float32 [b, 10] of one replica -> its part of the global mean, a scalar."""
+    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+    # TODO 9d: the part that sums to the mean over the global batch
+    return tf.reduce_sum(losses) / global_batch
+
+
+def make_callbacks(folder):
+    """Callbacks for fit: a run that was stopped goes on from what they saved in folder."""
+    # TODO 9e: save, and restore when fit starts anew
+    return [keras.callbacks.BackupAndRestore(folder)]
+
+
+RATE = 3e-3
+
+
+def make_adam():
+    """The Estimator's Adam, in Keras."""
+    # TODO 9f: the same updates as tf.compat.v1.train.AdamOptimizer(RATE)
+    return keras.optimizers.Adam(RATE, epsilon=1e-8)
