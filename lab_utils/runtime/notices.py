@@ -1,11 +1,8 @@
-"""This machine: where the code runs, how quiet the frameworks are, and whether all is in place."""
+"""What the frameworks say at start-up, and a notebook's line for a progress bar."""
 
 import contextlib
-import glob
 import logging
 import os
-import shutil
-import subprocess
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -51,32 +48,6 @@ def hide_native_notices() -> Iterator[None]:
         finally:
             os.dup2(visible, 2)
             os.close(visible)
-
-
-def place() -> str:
-    """Where this runs: "Colab", "Kaggle", "TPU VM" or "this machine"."""
-    if "COLAB_RELEASE_TAG" in os.environ:
-        return "Colab"
-    if "KAGGLE_KERNEL_RUN_TYPE" in os.environ:
-        return "Kaggle"
-    return "TPU VM" if _tpu_chips() else "this machine"
-
-
-def _tpu_chips() -> int:
-    """TPU chips on this machine's own bus: v2 to v4 show as /dev/accel*, later ones as /dev/vfio/N."""
-    accel = glob.glob("/dev/accel[0-9]*")
-    return len(accel) or len(glob.glob("/dev/vfio/[0-9]*"))
-
-
-def accelerators() -> str:
-    """The accelerators of this machine in words, without importing a framework; "" for none."""
-    found = []
-    if chips := _tpu_chips():
-        found.append(f"{chips} TPU chips")
-    if shutil.which("nvidia-smi"):
-        listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True)
-        found += [line.split(" (UUID")[0] for line in listed.stdout.splitlines()]
-    return ", ".join(found)
 
 
 class CellLine:

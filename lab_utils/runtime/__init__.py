@@ -1,0 +1,25 @@
+"""This machine: where the code runs, what it has, how quiet the frameworks are, and the way to its TPU.
+
+    runtime.prepare_tpu()               before TensorFlow or JAX is imported
+    strategy, why = runtime.strategy()  a TPUStrategy, or the default strategy and the reason
+
+`python -m lab_utils.runtime` says what is here; with `--verify` it trains on it. No framework is imported
+until one is needed.
+"""
+
+from lab_utils.runtime.notices import CellLine, hide_native_notices, quiet
+from lab_utils.runtime.places import Machine, accelerators, detect, place
+from lab_utils.runtime.tpu import environment, prepare_tpu, strategy
+
+__all__ = [
+    "CellLine",
+    "Machine",
+    "accelerators",
+    "detect",
+    "environment",
+    "hide_native_notices",
+    "place",
+    "prepare_tpu",
+    "quiet",
+    "strategy",
+]

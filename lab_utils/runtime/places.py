@@ -1,0 +1,93 @@
+"""Where the code runs and which accelerator is there, read from the environment and from device files."""
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+PCI = Path("/sys/bus/pci/devices")
+DEVICES = Path("/dev")
+_GOOGLE = "0x1ae0"
+# As jax 0.10.2 has them (jax/_src/hardware_utils.py, read 2026-11-21); v2 and v3 share a number.
+_GENERATIONS = {
+    "0x0027": "v2 or v3",
+    "0x005e": "v4",
+    "0x0062": "v5p",
+    "0x0063": "v5e",
+    "0x006f": "v6e",
+    "0x0076": "tpu7x",
+}
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What this process runs on.
+
+    Attributes:
+        place: "Colab", "Kaggle", "GKE", "TPU VM" or "this machine".
+        accelerator: "TPU", "GPU" or "CPU".
+        chips: TPU chips of this host; 0 without.
+        generation: of these chips, such as "v5e"; "" where the bus does not tell.
+    """
+
+    place: str
+    accelerator: str
+    chips: int = 0
+    generation: str = ""
+
+    def __str__(self) -> str:
+        if not self.chips:
+            return f"{self.place}, {self.accelerator}, no TPU chip"
+        plural = "chip" if self.chips == 1 else "chips"
+        return f"{self.place}, {self.chips} TPU {plural} {self.generation}".rstrip()
+
+
+def detect() -> Machine:
+    """The machine that this process runs on; imports no framework and starts no process."""
+    chips, generation = _tpu_chips()
+    gpu = any(DEVICES.glob("nvidia[0-9]*"))
+    accelerator = "TPU" if chips else "GPU" if gpu else "CPU"
+    if "COLAB_RELEASE_TAG" in os.environ:
+        where = "Colab"
+    elif "KAGGLE_KERNEL_RUN_TYPE" in os.environ:
+        where = "Kaggle"
+    elif chips and "KUBERNETES_SERVICE_HOST" in os.environ:
+        where = "GKE"
+    else:
+        where = "TPU VM" if chips else "this machine"
+    return Machine(where, accelerator, chips, generation)
+
+
+def place() -> str:
+    """Where this runs: "Colab", "Kaggle", "GKE", "TPU VM" or "this machine"."""
+    return detect().place
+
+
+def _tpu_chips() -> tuple[int, str]:
+    """The number of TPU chips on this machine's own bus, and their generation where it is known."""
+    found = []
+    for device in sorted(PCI.glob("*")):
+        try:
+            vendor, number = ((device / name).read_text().strip() for name in ("vendor", "device"))
+        except OSError:
+            continue
+        if vendor == _GOOGLE and number in _GENERATIONS:
+            found.append(_GENERATIONS[number])
+    if found:
+        return len(found), found[-1]
+    # A container may hide the bus. v2 to v4 show as /dev/accel*, later ones as /dev/vfio/N.
+    accel = list(DEVICES.glob("accel[0-9]*"))
+    return len(accel) or len(list(DEVICES.glob("vfio/[0-9]*"))), ""
+
+
+def accelerators() -> str:
+    """The accelerators of this machine in words, without importing a framework; "" for none."""
+    found = []
+    chips, generation = _tpu_chips()
+    if chips:
+        found.append(f"{chips} TPU chips {generation}".rstrip())
+    if shutil.which("nvidia-smi"):
+        listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True)
+        found += [line.split(" (UUID")[0] for line in listed.stdout.splitlines()]
+    return ", ".join(found)

@@ -1,0 +1,171 @@
+"""The way to a TPU: what must stand in the environment before the import, and the strategy after it."""
+
+import importlib.metadata
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from lab_utils.runtime.notices import hide_native_notices, quiet
+from lab_utils.runtime.places import Machine, detect
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+# The Keras team's example for v5p and v6e sets these (keras-team/keras-io,
+# examples/keras_rs/distributed_embedding_tf.py at 93145b5, read 2026-11-21).
+_PJRT = {
+    "PJRT_DEVICE": "TPU",
+    "NEXT_PLUGGABLE_DEVICE_USE_C_API": "true",
+    "TF_XLA_FLAGS": "--tf_mlir_enable_mlir_bridge=true "
+    "--tf_mlir_enable_convert_control_to_data_outputs_pass=true "
+    "--tf_mlir_enable_merge_control_flow_pass=true",
+}
+# libtpu is a compiler here, and should look neither for a cloud machine nor for other hosts.
+_NO_CHIP = {
+    "TPU_SKIP_MDS_QUERY": "1",
+    "TPU_WORKER_HOSTNAMES": "localhost",
+    "TPU_MIN_LOG_LEVEL": "2",
+    "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
+}
+_STREAM_EXECUTOR = ("v2 or v3", "v4")  # driven without PJRT; such images set what they need
+
+# The first and last libtpu that goes with a tensorflow-tpu. With a later one the import of 2.20.0 ends the
+# process (seen 2026-11-21).
+_PAIRS = {
+    "2.19.1": ("0.0.10", "0.0.10"),
+    "2.20.0": ("0.0.14", "0.0.31"),
+}
+ADVICE = (
+    "tensorflow-tpu==2.19.1 with libtpu==0.0.10 (Python 3.11 or 3.12), or tensorflow-tpu==2.20.0 with "
+    "libtpu==0.0.21.1 (Python 3.13)"
+)
+
+
+def environment(machine: Machine, framework: str, libtpu: str = "") -> dict[str, str]:
+    """The variables that a framework has to find on that machine when it is imported.
+
+    Args:
+        machine: as `detect` gives it.
+        framework: "tensorflow" or "jax".
+        libtpu: path of libtpu.so, which TensorFlow loads.
+    """
+    if framework not in ("tensorflow", "jax"):
+        raise ValueError(f"framework is 'tensorflow' or 'jax', not {framework!r}")
+    if not machine.chips:
+        return dict(_NO_CHIP)
+    if framework == "jax" or machine.generation in _STREAM_EXECUTOR:
+        return {}  # JAX looks for the chips by itself
+    library = {"TF_PLUGGABLE_DEVICE_LIBRARY_PATH": libtpu} if libtpu else {}
+    return _PJRT | library
+
+
+def prepare_tpu(framework: str = "") -> str:
+    """Sets the variables that the framework needs, before it is imported; keeps what is set already.
+
+    Args:
+        framework: "tensorflow" or "jax"; by default TensorFlow where tensorflow-tpu is installed, else JAX.
+
+    Returns:
+        A sentence: the machine, and what was set.
+
+    Raises:
+        RuntimeError: the framework has been imported without them, or it would end the process.
+    """
+    machine = detect()
+    installed = _version("tensorflow-tpu")
+    framework = framework or ("tensorflow" if installed else "jax")
+    library = ""
+    if framework == "tensorflow" and installed:
+        _refuse_wrong_pair(installed)
+        library = _libtpu_path()
+    wanted = environment(machine, framework, library)
+    missing = {name: value for name, value in wanted.items() if name not in os.environ}
+    if missing and machine.chips and framework in sys.modules:
+        raise RuntimeError(
+            f"{framework} was imported before {', '.join(missing)} could be set: restart the process or "
+            "kernel, and call prepare_tpu() first"
+        )
+    quiet()
+    os.environ.update(missing)
+    if not machine.chips:
+        return f"{machine}: the code runs on the {machine.accelerator}."
+    if framework == "tensorflow" and not installed and machine.generation not in _STREAM_EXECUTOR:
+        return (
+            f"{machine}; but tensorflow-tpu, the TensorFlow that can use it, is missing. JAX can use it "
+            f"(KERAS_BACKEND=jax); or install {ADVICE}."
+        )
+    said = f"set {', '.join(missing)}" if missing else "nothing had to be set"
+    return f"{machine}: {said} for {framework}."
+
+
+def strategy(tpu: str = "local") -> "tuple[tf.distribute.Strategy, str]":
+    """TensorFlow's strategy for this machine, and a sentence that says which and why.
+
+    Imports TensorFlow: call `prepare_tpu` before.
+
+    Args:
+        tpu: "local" on the machine that holds the chips, else the TPU's name or address.
+
+    Returns:
+        A TPUStrategy over all cores; or the default strategy, where no TPU could be started.
+    """
+    with hide_native_notices():
+        import tensorflow as tf
+
+        try:
+            resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu)
+            tf.tpu.experimental.initialize_tpu_system(resolver)
+            made = tf.distribute.TPUStrategy(resolver)
+        except (tf.errors.OpError, ValueError, RuntimeError) as error:
+            why = _plain(str(error), detect())
+            return tf.distribute.get_strategy(), f"The default strategy, without a TPU: {why}"
+    return made, f"TPUStrategy over {made.num_replicas_in_sync} cores."
+
+
+def _plain(message: str, machine: Machine) -> str:
+    """What a failed search for a TPU means, in a sentence."""
+    if "No OpKernel was registered" in message:
+        if not machine.chips:
+            return f"there is none ({machine}), and this TensorFlow could not use one."
+        return f"this TensorFlow cannot use it ({machine}): install {ADVICE}."
+    if not machine.chips:
+        return f"there is none ({machine})."
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    told = next((line for line in lines if "TPU" in line), lines[0] if lines else "no message")
+    return (
+        f"{machine}, but it could not be started: {told.rstrip('.')}. Another process may hold it; and "
+        "prepare_tpu() has to come before the import."
+    )
+
+
+def _version(package: str) -> str:
+    """The installed version; "" for none."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def _libtpu_path() -> str:
+    try:
+        import libtpu
+    except ImportError:
+        return ""
+    return libtpu.get_library_path()
+
+
+def _refuse_wrong_pair(installed: str) -> None:
+    """Raises RuntimeError where importing TensorFlow with this libtpu would end the process."""
+    libtpu = _version("libtpu")
+    if not libtpu or installed not in _PAIRS:
+        return
+
+    def number(version: str) -> tuple[int, ...]:
+        return tuple(int(part) for part in version.split(".") if part.isdigit())
+
+    first, last = _PAIRS[installed]
+    if not number(first) <= number(libtpu)[:3] <= number(last):
+        raise RuntimeError(
+            f"tensorflow-tpu {installed} goes with libtpu {first} to {last}; here is libtpu {libtpu}, and "
+            f"importing the two can end the process. Install {ADVICE}"
+        )

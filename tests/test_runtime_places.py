@@ -1,0 +1,84 @@
+"""Where the code runs, told from fake environments and device files."""
+
+import subprocess
+import sys
+
+import pytest
+
+from lab_utils import runtime
+from lab_utils.runtime import places
+
+V5E, V4, GPU, OTHER_GOOGLE = "0x0063", "0x005e", "0x20b0", "0x9999"
+PLACES = ("COLAB_RELEASE_TAG", "KAGGLE_KERNEL_RUN_TYPE", "KUBERNETES_SERVICE_HOST")
+
+
+@pytest.fixture
+def machine(tmp_path, monkeypatch):
+    """Makes a machine of variables, PCI devices and device files, and says what is detected."""
+    for name in PLACES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(places, "PCI", tmp_path / "pci")
+    monkeypatch.setattr(places, "DEVICES", tmp_path / "dev")
+
+    def make(*variables, pci=(), devices=()):
+        for name in variables:
+            monkeypatch.setenv(name, "1")
+        for index, (vendor, number) in enumerate(pci):
+            folder = tmp_path / "pci" / f"0000:00:0{index}.0"
+            folder.mkdir(parents=True)
+            (folder / "vendor").write_text(vendor + "\n")
+            (folder / "device").write_text(number + "\n")
+        for name in devices:
+            path = tmp_path / "dev" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+        return runtime.detect()
+
+    return make
+
+
+def google(number, count=1):
+    return [("0x1ae0", number)] * count
+
+
+@pytest.mark.parametrize(
+    ("variables", "hardware", "expected"),
+    [
+        ((), {}, "this machine, CPU, no TPU chip"),
+        ((), {"devices": ["nvidia0", "nvidiactl"]}, "this machine, GPU, no TPU chip"),
+        (("COLAB_RELEASE_TAG",), {}, "Colab, CPU, no TPU chip"),
+        (("COLAB_RELEASE_TAG",), {"devices": ["nvidia0"]}, "Colab, GPU, no TPU chip"),
+        (("COLAB_RELEASE_TAG",), {"pci": google(V5E)}, "Colab, 1 TPU chip v5e"),
+        (("KAGGLE_KERNEL_RUN_TYPE",), {"pci": google(V5E, 8)}, "Kaggle, 8 TPU chips v5e"),
+        ((), {"pci": google(V4, 4), "devices": ["accel0"]}, "TPU VM, 4 TPU chips v4"),
+        (("KUBERNETES_SERVICE_HOST",), {"pci": google(V5E, 4)}, "GKE, 4 TPU chips v5e"),
+        (("KUBERNETES_SERVICE_HOST",), {}, "this machine, CPU, no TPU chip"),
+    ],
+)
+def test_each_place_is_told(machine, variables, hardware, expected):
+    assert str(machine(*variables, **hardware)) == expected
+
+
+def test_device_files_count_where_a_container_hides_the_bus(machine):
+    found = machine(devices=["vfio/0", "vfio/1", "vfio/vfio"])
+    assert (found.chips, found.generation, found.accelerator) == (2, "", "TPU")
+
+
+def test_other_devices_are_no_tpu(machine):
+    assert machine(pci=[("0x10de", GPU), ("0x1ae0", OTHER_GOOGLE)]).chips == 0
+
+
+def test_the_command_says_what_is_here():
+    code = (
+        "import sys; from lab_utils.runtime.__main__ import main; sys.argv = ['x']; status = main();"
+        "assert not {'tensorflow', 'jax', 'keras'} & set(sys.modules); sys.exit(status)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.startswith(str(runtime.detect()))
+
+
+def test_a_report_needs_a_run():
+    command = [sys.executable, "-m", "lab_utils.runtime", "--output", "report.json"]
+    ran = subprocess.run(command, capture_output=True, text=True)
+    assert ran.returncode == 2 and "--verify" in ran.stderr

@@ -1,0 +1,160 @@
+"""What is set before an import, what is left alone, and what is said where there is no TPU."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from lab_utils import runtime
+from lab_utils.runtime import tpu
+
+COLAB = runtime.Machine("Colab", "TPU", 1, "v5e")
+HIDDEN = runtime.Machine("Colab", "TPU", 1)
+OLD = runtime.Machine("TPU VM", "TPU", 4, "v2 or v3")
+LAPTOP = runtime.Machine("this machine", "CPU")
+PJRT = {
+    "PJRT_DEVICE",
+    "NEXT_PLUGGABLE_DEVICE_USE_C_API",
+    "TF_PLUGGABLE_DEVICE_LIBRARY_PATH",
+    "TF_XLA_FLAGS",
+}
+
+
+@pytest.fixture
+def on(monkeypatch):
+    """Puts this process on another machine, with other packages, and an environment of its own."""
+
+    def be(machine, imported=(), **packages):
+        versions = {name.replace("_", "-"): version for name, version in packages.items()}
+        monkeypatch.setattr(tpu, "detect", lambda: machine)
+        monkeypatch.setattr(tpu, "_version", lambda name: versions.get(name, ""))
+        monkeypatch.setattr(tpu, "_libtpu_path", lambda: "/somewhere/libtpu.so")
+        for name in ("tensorflow", "jax"):
+            if name in imported:
+                monkeypatch.setitem(sys.modules, name, object())
+            else:
+                monkeypatch.delitem(sys.modules, name, raising=False)
+        monkeypatch.setattr(os, "environ", {"HOME": "/nowhere"})
+        return os.environ
+
+    return be
+
+
+@pytest.mark.parametrize("machine", [COLAB, HIDDEN])
+def test_tensorflow_on_a_new_tpu_needs_pjrt(machine):
+    found = runtime.environment(machine, "tensorflow", "/x/libtpu.so")
+    assert set(found) == PJRT
+    assert found["TF_PLUGGABLE_DEVICE_LIBRARY_PATH"] == "/x/libtpu.so"
+    assert found["PJRT_DEVICE"] == "TPU" and found["NEXT_PLUGGABLE_DEVICE_USE_C_API"] == "true"
+
+
+@pytest.mark.parametrize(("machine", "framework"), [(OLD, "tensorflow"), (COLAB, "jax")])
+def test_stream_executor_and_jax_need_nothing(machine, framework):
+    assert runtime.environment(machine, framework, "/x/libtpu.so") == {}
+
+
+def test_without_a_chip_libtpu_asks_nobody():
+    assert runtime.environment(LAPTOP, "jax")["TPU_SKIP_MDS_QUERY"] == "1"
+    assert not PJRT & set(runtime.environment(LAPTOP, "tensorflow", "/x/libtpu.so"))
+
+
+def test_a_framework_that_is_not_known():
+    with pytest.raises(ValueError, match="'tensorflow' or 'jax', not 'torch'"):
+        runtime.environment(COLAB, "torch")
+
+
+def test_what_the_user_set_stays(on):
+    environ = on(COLAB, tensorflow_tpu="2.20.0", libtpu="0.0.21.1")
+    environ.update(PJRT_DEVICE="CPU", TF_XLA_FLAGS="--mine")
+    said = runtime.prepare_tpu()
+    assert environ["PJRT_DEVICE"] == "CPU" and environ["TF_XLA_FLAGS"] == "--mine"
+    assert environ["TF_PLUGGABLE_DEVICE_LIBRARY_PATH"] == "/somewhere/libtpu.so"
+    assert said.startswith("Colab, 1 TPU chip v5e: set NEXT_PLUGGABLE") and "tensorflow" in said
+
+
+def test_colab_has_jax(on):
+    environ = on(COLAB)
+    assert "nothing had to be set for jax" in runtime.prepare_tpu()
+    assert not PJRT & set(environ)
+
+
+def test_tensorflow_without_its_tpu_part_says_what_to_install(on):
+    on(COLAB)
+    said = runtime.prepare_tpu("tensorflow")
+    assert "tensorflow-tpu==2.20.0 with libtpu==0.0.21.1" in said and "KERAS_BACKEND=jax" in said
+
+
+def test_no_chip_is_said_plainly(on):
+    environ = on(LAPTOP)
+    assert runtime.prepare_tpu() == "this machine, CPU, no TPU chip: the code runs on the CPU."
+    assert environ["TPU_SKIP_MDS_QUERY"] == "1"
+
+
+def test_too_late_is_refused_where_it_matters(on):
+    on(COLAB, imported=["tensorflow"], tensorflow_tpu="2.20.0", libtpu="0.0.21.1")
+    with pytest.raises(RuntimeError, match="imported before PJRT_DEVICE.*restart"):
+        runtime.prepare_tpu()
+    on(LAPTOP, imported=["tensorflow", "jax"])
+    runtime.prepare_tpu()
+
+
+@pytest.mark.parametrize(
+    ("tensorflow", "libtpu", "fits"),
+    [
+        ("2.20.0", "0.0.14", True),
+        ("2.20.0", "0.0.21.1", True),
+        ("2.20.0", "0.0.31", True),
+        ("2.20.0", "0.0.32", False),
+        ("2.20.0", "0.0.51", False),
+        ("2.19.1", "0.0.10", True),
+        ("2.19.1", "0.0.21.1", False),
+        ("2.18.0", "2.18.0", True),
+    ],
+)
+def test_a_pair_that_would_end_the_process_is_refused_before(on, tensorflow, libtpu, fits):
+    on(COLAB, tensorflow_tpu=tensorflow, libtpu=libtpu)
+    if fits:
+        runtime.prepare_tpu()
+    else:
+        with pytest.raises(RuntimeError, match=rf"libtpu {libtpu}.*libtpu==0\.0\."):
+            runtime.prepare_tpu()
+
+
+def test_no_tpu_gives_the_default_strategy_and_a_sentence():
+    code = (
+        "from lab_utils import runtime; runtime.prepare_tpu(); strategy, why = runtime.strategy();"
+        "print(type(strategy).__name__, strategy.num_replicas_in_sync); print(why)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    first, second = ran.stdout.splitlines()
+    assert first == "_DefaultDistributionStrategy 1"
+    assert second.startswith("The default strategy, without a TPU: there is none (this machine")
+    assert not ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("message", "machine", "says"),
+    [
+        ("No OpKernel was registered to support Op 'ConfigureDistributedTPU'", COLAB, "install"),
+        (
+            "No OpKernel was registered to support Op 'ConfigureDistributedTPU'",
+            LAPTOP,
+            "there is none",
+        ),
+        (
+            "Detected at node\nTPU initialization failed: No ba16c7433 device found.",
+            LAPTOP,
+            "there is none",
+        ),
+        (
+            "Detected at node\nTPU initialization failed: busy.\n\t[[x]]",
+            COLAB,
+            "failed: busy. Another",
+        ),
+        ("", COLAB, "no message"),
+    ],
+)
+def test_what_a_failed_search_means(message, machine, says):
+    assert says in tpu._plain(message, machine)

@@ -1,0 +1,123 @@
+"""The self-check of a real run, on the CPU and small; and the verdicts on reports from machines not here."""
+
+import getpass
+import json
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lab_utils import verify
+
+SMALL = ["--batch", "4", "--image_size", "32"]
+TWO_CORES = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
+
+
+def run(*arguments, **variables):
+    """The command in a process of its own: Keras takes one backend a process."""
+    return subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, env=os.environ | variables
+    )
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """The command's output, and its report, on two virtual cores."""
+    file = tmp_path_factory.mktemp("verify") / "report.json"
+    ran = run("-m", "lab_utils.runtime", "--verify", *SMALL, "--output", str(file), **TWO_CORES)
+    assert ran.returncode == 0, ran.stderr
+    assert not ran.stderr
+    return ran.stdout, json.loads(file.read_text())
+
+
+def test_a_cpu_is_no_chip_and_the_step_learns(written):
+    _, report = written
+    assert report["checks"] == {
+        "a TPU was used": False,
+        "the loss is finite": True,
+        "the loss falls": True,
+    }
+    assert report["platform"] == "cpu" and report["cores"] == 2
+    assert len(report["losses"]) == 11
+    assert report["verdict"].startswith("No TPU: this ran on CPU, and the step learns.")
+    assert "no verdict on either" in report["verdict"]
+
+
+def test_each_figure_says_its_kind(written):
+    _, report = written
+    kinds = {each["name"]: each["kind"] for each in report["figures"]}
+    assert kinds.pop("least time of the step, v5e").startswith("computed by the TPU compiler")
+    assert len(kinds) == 5 and set(kinds.values()) == {"measured here"}
+    assert all(each["value"] > 0 for each in report["figures"])
+
+
+def test_it_holds_no_names_and_no_paths(written):
+    text = json.dumps(written[1])
+    assert "/" not in text.replace("1/s", "").replace("TFLOP/s", "")
+    for name in (platform.node(), Path.home().name, Path.cwd().name):
+        assert not name or f'"{name}' not in text
+
+
+def test_what_is_shown_is_what_is_written(written):
+    shown, report = written
+    assert verify.render(report) in shown
+
+
+def test_an_image_size_that_does_not_fit():
+    ran = run("-m", "lab_utils.runtime", "--verify", "--image_size", "50")
+    assert ran.returncode == 2 and "multiple of 32" in ran.stderr
+
+
+def test_in_bfloat16_and_for_every_kind_of_chip():
+    """A TPU's own settings; and each topology's core bears the name under which it is looked up."""
+    code = """
+import os
+from lab_utils import runtime, verify
+runtime.prepare_tpu("jax")
+os.environ["KERAS_BACKEND"] = "jax"
+import jax
+figures, losses = verify.train(jax.devices()[:1], 4, 32, "mixed_bfloat16")
+assert losses[-1] < losses[0], losses
+from lab_utils.dry_run import _jax
+for kind, (_, topology) in verify.KINDS.items():
+    assert _jax.tpu_devices(topology)[0].device_kind == kind, kind
+assert verify._bound("TPU v4", 4, 32, "mixed_bfloat16")[0]["value"] > 0
+"""
+    ran = run("-c", code)
+    assert ran.returncode == 0, ran.stderr[-2000:]
+
+
+def test_an_error_is_told_without_names_and_paths():
+    message = f"XlaRuntimeError: {Path.home()}/models/libtpu.so of {getpass.getuser()}: {'x' * 900}"
+    told = verify.anonymous(message)
+    assert told.startswith("XlaRuntimeError: libtpu.so of ...: xxx") and len(told) == 600
+
+
+def figure(name, value, unit="ms"):
+    return {"name": name, "value": value, "unit": unit, "kind": "measured here"}
+
+
+def a_report(step=3.0, least=1.5, platform="tpu", losses=(1.8, 0.5), **more):
+    figures = [figure("first step", 9.0), figure("step", step)]
+    figures += [figure("least time of the step, v5e", least)] if least else []
+    return {"platform": platform, "losses": list(losses), "figures": figures} | more
+
+
+@pytest.mark.parametrize(
+    ("report", "says"),
+    [
+        (a_report(), "The chip is reached: a step takes 2.0 times the least time."),
+        (a_report(least=None), "The chip is reached. No bound"),
+        (a_report(step=1.0), "the clock"),
+        (a_report(losses=[1.8, float("nan")]), "does not learn"),
+        (a_report(losses=[1.8, 1.9]), "does not learn"),
+        (a_report(platform="gpu"), "No TPU: this ran on GPU"),
+        (a_report(platform="cpu", least=None), "and the step learns."),
+        (a_report(losses=[], error="XlaRuntimeError: busy"), "could not be run to its end (Xla"),
+    ],
+)
+def test_verdicts(report, says):
+    assert says in verify.verdict(report)
