@@ -36,7 +36,8 @@ class CannotLower(Exception):
             return None
         if _NEEDS_CONSTANT.search(message):
             return finding("TPU301", self.where, message=message)
-        reason = f"it has no {self.op_type} op" if self.op_type else message[:200]
+        lacking = self.op_type and "No registered" in message
+        reason = f"it has no {self.op_type} op" if lacking else message[:200]
         return finding("TPU302", self.where, message=message, reason=reason)
 
 
