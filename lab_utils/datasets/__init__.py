@@ -8,6 +8,7 @@ from lab_utils.datasets.baseline import histogram_baseline
 from lab_utils.datasets.download import download_flower_photos
 from lab_utils.datasets.photos import DatasetError, Photos, bundled, from_folder
 from lab_utils.datasets.synthetic import synthetic
+from lab_utils.datasets.text import play
 
 __all__ = [
     "DatasetError",
@@ -16,5 +17,6 @@ __all__ = [
     "download_flower_photos",
     "from_folder",
     "histogram_baseline",
+    "play",
     "synthetic",
 ]
