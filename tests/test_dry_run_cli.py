@@ -196,3 +196,19 @@ def test_a_port_that_is_ready_ends_with_0(folder):
     assert ran.stdout.startswith("Ready for v2:2x2")
     assert "NOT CHECKED" in ran.stdout
     assert not ran.stderr.strip()
+
+
+def test_flags_of_absl_have_their_defaults(tmp_path):
+    """As the main of the port, which would read them from its own command line, does not run."""
+    (tmp_path / "flagged.py").write_text(
+        "from absl import flags\n"
+        "flags.DEFINE_integer('width', 32, 'of the hidden layer')\n"
+        "def port():\n"
+        "    return flags.FLAGS.width, None\n"
+    )
+    code = f"""
+from lab_utils.dry_run import __main__ as command
+print(command.load({str(tmp_path / "flagged.py")!r} + ":port"))
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ran.stdout.strip() == "(32, None, {})", ran.stderr

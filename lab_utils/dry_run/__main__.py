@@ -21,6 +21,8 @@ FUNCTION takes no arguments and returns what to judge, with its data:
     (step, (features, labels))       a function of one batch, and an example batch or a dataset
 and, if it likes, a dict of options for dry_run, such as {"eval_input_fn": eval_input_fn}, as a third.
 
+Flags that the module defines with absl have their defaults; FUNCTION may set them.
+
 exit status: 0 ready, 1 findings (errors or warnings), 2 could not run
 """
 
@@ -139,6 +141,7 @@ def load(target: str) -> tuple[object, object, dict]:
         raise TargetError("name it as MODULE:FUNCTION or FILE.py:FUNCTION")
     try:
         module = _module(module_name)
+        _default_flags()
         function = getattr(module, function_name, None)
         if not callable(function):
             raise TargetError(f"{module_name} has no function {function_name}")
@@ -156,6 +159,13 @@ def load(target: str) -> tuple[object, object, dict]:
         )
     subject, data, *rest = returned
     return subject, data, dict(rest[0]) if rest else {}
+
+
+def _default_flags() -> None:
+    """Gives the flags that the target defines with absl their defaults, as its own main does not run."""
+    flags = sys.modules.get("absl.flags")
+    if flags and not flags.FLAGS.is_parsed():
+        flags.FLAGS.mark_as_parsed()
 
 
 def _module(name: str) -> ModuleType:

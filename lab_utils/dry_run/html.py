@@ -50,7 +50,7 @@ def fragment(report: Report) -> str:
 def _body(report: Report) -> str:
     css = "could" if report.verdict == COULD_NOT_RUN else report.verdict
     parts = [
-        f'<div class="head"><span class="badge {css}">{_ICONS[report.verdict]} {report.verdict}</span>'
+        f'<div class="head"><span class="badge {css}">{_ICONS[report.verdict]} {report.verdict}</span> '
         f'<span class="verdict">{escape(report.verdict_sentence)}</span></div>',
         f'<div class="soft">{escape(text.subject_line(report))}</div>',
         f'<ul class="stages">{"".join(map(_stage, report.stages))}</ul>',
@@ -108,7 +108,7 @@ def _finding_group(group: list[Finding]) -> str:
     place = first.where.partition(": `")[0] + more  # the line's code is in the body
     return (
         f"<details{opened}><summary>"
-        f'<span class="badge {first.severity}">{first.severity} {escape(first.rule)}</span>'
+        f'<span class="badge {first.severity}">{first.severity} {escape(first.rule)}</span> '
         f"<b>{_inline(text.title(first))}</b> <code>{escape(place)}</code></summary>"
         f'<div class="body"><dl>{body}</dl>{rule_page}</div></details>'
     )
@@ -147,7 +147,7 @@ def _memory(step: CompiledStep) -> str:
     if "available" not in step.memory:
         return f"<p>{escape(sentence)}</p>"
     legend = "".join(
-        f'<li><span class="swatch {part}">{part[0].upper()}</span>'
+        f'<li><span class="swatch {part}">{part[0].upper()}</span> '
         f"{part} {units.figure_text(step.memory[part])}</li>"
         for part in MEMORY_PARTS
         if part in step.memory

@@ -171,7 +171,10 @@ def _facts(rule: str, trace: Trace, text: str) -> dict[str, object]:
     if rule == "TPU206":
         return {"op": "tf.summary"}
     if rule == "TPU199":
-        return {"mode": trace.mode, "error": f"{type(trace.error).__name__}: {text[:300]}"}
+        return {
+            "mode": trace.mode,
+            "error": f"{type(trace.error).__name__}: {text[:300]}".rstrip("."),
+        }
     return {}
 
 
