@@ -57,7 +57,7 @@ lint: $(READY)
 test-all:
 	@for version in 3.11 3.12 3.13; do \
 		echo "== Python $$version"; \
-		$(MAKE) --no-print-directory test VENV=.venv-py$$version PYTHON=python$$version || exit 1; done
+		WHOLE_LABS=1 $(MAKE) --no-print-directory test VENV=.venv-py$$version PYTHON=python$$version || exit 1; done
 	@for pair in "2.19.1 2.19.0" "2.20.0 2.20.1" "2.21.0 2.21.0"; do \
 		set -- $$pair; \
 		echo "== TensorFlow $$1"; \

@@ -3,6 +3,7 @@
 import ast
 import importlib.util
 import json
+import os
 import re
 import subprocess
 import sys
@@ -54,8 +55,12 @@ def ids(lab: int) -> list[str]:
 
 
 @pytest.mark.parametrize("path", LABS, ids=by_name)
-def test_an_untouched_lab_runs_to_its_end_and_every_todo_is_open(path):
+def test_an_untouched_lab_runs_and_every_todo_is_open(path):
+    """To the last TODO; with WHOLE_LABS=1 (`make test-all`) to the end, as the solutions always run."""
     notebook = nbformat.read(path, as_version=4)
+    if not os.environ.get("WHOLE_LABS"):
+        checks = [n for n, cell in enumerate(notebook.cells) if cell.source.startswith("check(")]
+        del notebook.cells[checks[-1] + 1 :]
     NotebookClient(notebook, timeout=600, resources={"metadata": {"path": path.parent}}).execute()
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert outcomes(cells) == dict.fromkeys(ids(int(path.name[:2])), "not attempted")
