@@ -5,7 +5,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from lab_utils.runtime.notices import hide_native_notices, quiet
+from lab_utils.runtime.notices import quiet
 from lab_utils.runtime.places import Machine, detect
 
 if TYPE_CHECKING:
@@ -109,27 +109,26 @@ def strategy(tpu: str = "local") -> "tuple[tf.distribute.Strategy, str]":
     Returns:
         A TPUStrategy over all cores; or the default strategy, where no TPU could be started.
     """
-    with hide_native_notices():
-        import tensorflow as tf
+    import tensorflow as tf
 
-        try:
-            resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu)
-            tf.tpu.experimental.initialize_tpu_system(resolver)
-            made = tf.distribute.TPUStrategy(resolver)
-        except (tf.errors.OpError, ValueError, RuntimeError) as error:
-            why = _plain(str(error), detect())
-            return tf.distribute.get_strategy(), f"The default strategy, without a TPU: {why}"
+    machine, without = detect(), "The default strategy, without a TPU"
+    # tensorflow-tpu 2.20.0 with libtpu 0.0.21.1 ends the process where it looks for a chip in vain.
+    if tpu == "local" and not machine.chips:
+        return tf.distribute.get_strategy(), f"{without}: there is none ({machine})."
+    # What native code says here is shown: where it ends the process, that is all there is.
+    try:
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu)
+        tf.tpu.experimental.initialize_tpu_system(resolver)
+        made = tf.distribute.TPUStrategy(resolver)
+    except (tf.errors.OpError, ValueError, RuntimeError) as error:
+        return tf.distribute.get_strategy(), f"{without}: {_plain(str(error), machine)}"
     return made, f"TPUStrategy over {made.num_replicas_in_sync} cores."
 
 
 def _plain(message: str, machine: Machine) -> str:
     """What a failed search for a TPU means, in a sentence."""
     if "No OpKernel was registered" in message:
-        if not machine.chips:
-            return f"there is none ({machine}), and this TensorFlow could not use one."
-        return f"this TensorFlow cannot use it ({machine}): install {ADVICE}."
-    if not machine.chips:
-        return f"there is none ({machine})."
+        return f"this TensorFlow cannot use one ({machine}): install {ADVICE}."
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     told = next((line for line in lines if "TPU" in line), lines[0] if lines else "no message")
     return (
