@@ -118,8 +118,7 @@ def reading(read: Callable) -> str:
         expect(
             settings.get("deterministic") is False
             or dataset.options().deterministic is False
-            or "deterministic" not in settings
-            and "map_func" not in settings,
+            or any("map_func" not in call.arguments for call in interleaves),  # num_parallel_reads
             "As it is, the order of the records is fixed, and a reader that has its record waits for one "
             "that has not: deterministic=False.",
         )
