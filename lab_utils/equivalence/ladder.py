@@ -1,8 +1,11 @@
 """Climbs from variables to a short run, and says at which rung two ports part, and in what."""
 
+import base64
+import io
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -51,6 +54,12 @@ class Ladder:
         )
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        picture = io.BytesIO()
+        self.plot().savefig(picture, format="svg")
+        encoded = base64.b64encode(picture.getvalue()).decode()
+        return f'<pre>{escape(str(self))}</pre><img src="data:image/svg+xml;base64,{encoded}"/>'
 
     def plot(self) -> Any:
         """The differences rung by rung beside what is tolerated, and both courses of the loss."""
