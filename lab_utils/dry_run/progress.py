@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from tqdm import tqdm
 
-from lab_utils.runtime import CellLine
+from lab_utils.runtime import CellLine, in_notebook
 
 _TICK_SECONDS = 0.5
 
@@ -16,7 +16,7 @@ class Progress:
     """A progress bar over the stages; it shows itself on a terminal or in a notebook only."""
 
     def __init__(self, stages: int, shown: bool = True) -> None:
-        notebook = "ipykernel" in sys.modules
+        notebook = in_notebook()
         shown = shown and (notebook or sys.stderr.isatty())
         self._bar = tqdm(
             total=stages,

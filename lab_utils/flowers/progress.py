@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import tensorflow as tf
 from tqdm import tqdm
 
-from lab_utils.runtime import CellLine
+from lab_utils.runtime import CellLine, in_notebook
 
 v1 = tf.compat.v1
 
@@ -38,7 +38,7 @@ class _Bar(v1.train.SessionRunHook):
 @contextlib.contextmanager
 def bar(step: int, steps: int, batch: int) -> Iterator[_Bar]:
     """A bar from `step` to `steps`; in a log file, a line every ten seconds instead."""
-    notebook = "ipykernel" in sys.modules
+    notebook = in_notebook()
     interval = 0.1 if sys.stderr.isatty() else 0.5 if notebook else 10
     options = {"desc": "train", "unit": "step", "mininterval": interval}
     file = CellLine() if notebook else sys.stderr

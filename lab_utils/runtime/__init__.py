@@ -7,7 +7,7 @@
 until one is needed.
 """
 
-from lab_utils.runtime.notices import CellLine, hide_native_notices, quiet
+from lab_utils.runtime.notices import CellLine, hide_native_notices, in_notebook, quiet
 from lab_utils.runtime.places import Machine, accelerators, detect, place
 from lab_utils.runtime.tpu import environment, prepare_tpu, strategy
 
@@ -18,6 +18,7 @@ __all__ = [
     "detect",
     "environment",
     "hide_native_notices",
+    "in_notebook",
     "place",
     "prepare_tpu",
     "quiet",

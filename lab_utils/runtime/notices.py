@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import os
+import sys
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -48,6 +49,12 @@ def hide_native_notices() -> Iterator[None]:
         finally:
             os.dup2(visible, 2)
             os.close(visible)
+
+
+def in_notebook() -> bool:
+    """Whether this runs in the kernel of a notebook."""
+    ipython = sys.modules.get("IPython")
+    return hasattr(ipython and ipython.get_ipython(), "kernel")
 
 
 class CellLine:
