@@ -42,7 +42,7 @@ flowers: $(READY)
 	@$(BIN)/python -m lab_utils.flowers --data "$(DATA)"
 
 test: $(READY)
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n 2 --dist worksteal
 
 lab: $(READY)
 	@$(BIN)/jupyter lab labs

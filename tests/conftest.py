@@ -79,3 +79,27 @@ def own_cache(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+CORPUS = {
+    "test_wrong_port_is_found_at_its_place[": "wrong ports found at their place",
+    "test_the_fix_clears_the_finding[": "wrong ports mended by their fix",
+    "test_wrong_port_when_run[wrong": "wrong steps found when run",
+    "test_wrong_port_when_compiled[wrong": "wrong steps found when compiled",
+    "test_right_port_yields_nothing[": "right ports without a finding",
+}
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Prints the score of the corpus and of the labs' wrong answers, whichever process ran them."""
+    passed, failed = (terminalreporter.stats.get(status, []) for status in ("passed", "failed"))
+    lines = []
+    for test, what in CORPUS.items():
+        right, wrong = (sum(test in each.nodeid for each in some) for some in (passed, failed))
+        if right + wrong:
+            lines.append(f"{what}: {right} of {right + wrong}")
+    recorded = (pair for each in [*passed, *failed] for pair in each.user_properties)
+    lines += sorted(value for name, value in recorded if name == "score")
+    if lines:
+        terminalreporter.section("scores")
+        terminalreporter.write_line("\n".join(lines))

@@ -1,6 +1,5 @@
-"""The corpus of ports against the stages that build and read graphs; prints the score."""
+"""The corpus of ports against the stages that build and read graphs; conftest.py prints the score."""
 
-import collections
 import os
 import pathlib
 import subprocess
@@ -44,24 +43,6 @@ def in_lines(found):
     return "\n".join(f"{f.rule} {f.where}: {f.why} {f.message[:300]}" for f in found) or "none"
 
 
-@pytest.fixture(scope="module")
-def score(request):
-    """Counts what was judged rightly, and prints the table at the end."""
-    counted = collections.Counter()
-    yield counted
-    kinds = (
-        ("wrong ports found at their place", "found", len(WRONG)),
-        ("wrong ports mended by their fix", "mended", len(WRONG)),
-        ("wrong steps found when run", "run", len(WRONG_WHEN_RUN)),
-        ("wrong steps found when compiled", "compiled", len(WRONG_WHEN_COMPILED)),
-        ("right ports without a finding", "clean", len(RIGHT)),
-    )
-    rows = [f"  {text:34} {counted[key]:3} of {total}" for text, key, total in kinds]
-    capture = request.config.pluginmanager.getplugin("capturemanager")
-    with capture.global_and_fixture_disabled():
-        print("\n" + "\n".join(rows))
-
-
 @pytest.fixture(autouse=True)
 def small_constants_count_as_large(monkeypatch):
     """Spares the tests a graph with a constant of hundreds of megabytes."""
@@ -69,7 +50,7 @@ def small_constants_count_as_large(monkeypatch):
 
 
 @pytest.mark.parametrize("port", WRONG, ids=lambda port: f"{port.rule}-{port.name}")
-def test_wrong_port_is_found_at_its_place(port, score):
+def test_wrong_port_is_found_at_its_place(port):
     found = findings(port.make(True))
     own = [f for f in found if f.rule == port.rule]
     assert own, f"{port.rule} is missing; found: {in_lines(found)}"
@@ -78,21 +59,18 @@ def test_wrong_port_is_found_at_its_place(port, score):
     assert any(place in f.where for f in own for place in wanted), f"{wanted}; {in_lines(own)}"
     others = [f for f in found if f.rule != port.rule and f.severity != "note"]
     assert not others, in_lines(others)
-    score["found"] += 1
 
 
 @pytest.mark.parametrize("port", WRONG, ids=lambda port: f"{port.rule}-{port.name}")
-def test_the_fix_clears_the_finding(port, score):
+def test_the_fix_clears_the_finding(port):
     found = findings(port.make(False))
     assert not found, in_lines(found)
-    score["mended"] += 1
 
 
 @pytest.mark.parametrize("make", RIGHT, ids=lambda make: make.__name__)
-def test_right_port_yields_nothing(make, score):
+def test_right_port_yields_nothing(make):
     found = findings(make())
     assert not found, in_lines(found)
-    score["clean"] += 1
 
 
 def findings_when_run(port):
@@ -108,18 +86,16 @@ def findings_when_run(port):
 
 @pytest.mark.parametrize("wrong", [True, False], ids=["wrong", "mended"])
 @pytest.mark.parametrize("port", WRONG_WHEN_RUN, ids=lambda port: f"{port.rule}-{port.name}")
-def test_wrong_port_when_run(port, wrong, score):
+def test_wrong_port_when_run(port, wrong):
     pytest.importorskip("jax")
     found = findings_when_run(port.make(wrong))
     assert (port.rule in {f.rule for f in found}) == wrong, in_lines(found)
     assert wrong or not found, in_lines(found)
-    if wrong:
-        score["run"] += 1
 
 
 @pytest.mark.parametrize("wrong", [True, False], ids=["wrong", "mended"])
 @pytest.mark.parametrize("port", WRONG_WHEN_COMPILED, ids=lambda port: f"{port.rule}-{port.name}")
-def test_wrong_port_when_compiled(port, wrong, score, own_cache):
+def test_wrong_port_when_compiled(port, wrong, own_cache):
     pytest.importorskip("libtpu")
     made = port.make(wrong)
     found = compile_program(
@@ -127,8 +103,6 @@ def test_wrong_port_when_compiled(port, wrong, score, own_cache):
     ).findings
     assert (port.rule in {f.rule for f in found}) == wrong, in_lines(found)
     assert wrong or not found, in_lines(found)
-    if wrong:
-        score["compiled"] += 1
 
 
 VERSION_ONE = """

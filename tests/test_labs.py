@@ -129,7 +129,7 @@ def wrong_answer(lab: int, mutant: todos.Mutant, path: Path) -> types.ModuleType
 
 
 @pytest.mark.parametrize("lab", NUMBERS)
-def test_wrong_answers_are_told_what_is_wrong_with_them(lab, capsys, tmp_path):
+def test_wrong_answers_are_told_what_is_wrong_with_them(lab, record_property, tmp_path):
     missed, tried = [], 0
     for todo in todos.of_lab(lab):
         assert len(todo.mutants) >= 3, f"TODO {todo.id} has fewer than three wrong answers"
@@ -139,6 +139,6 @@ def test_wrong_answers_are_told_what_is_wrong_with_them(lab, capsys, tmp_path):
             outcome = check(todo.id, *(getattr(answer, name) for name in todo.names))
             if outcome.status is not Status.INCORRECT or not re.search(mutant.says, outcome.why):
                 missed.append(f"{mutant.new!r} should hear {mutant.says!r}, hears: {outcome}")
-    with capsys.disabled():
-        print(f" lab {lab:02d}: {tried - len(missed)} of {tried} wrong answers told what is wrong")
+    right = f"{tried - len(missed)} of {tried}"
+    record_property("score", f"lab {lab:02d}: {right} wrong answers told what is wrong with them")
     assert not missed, "\n".join(missed)
