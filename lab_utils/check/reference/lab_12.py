@@ -1,7 +1,5 @@
 """Made from solutions/12_char_lstm.ipynb by `python -m lab_utils.build`: change it there."""
 
-import time
-
 from lab_utils import datasets, runtime
 
 runtime.quiet()  # before TensorFlow is imported
@@ -74,6 +72,7 @@ def sample(logits, temperature, rng):
 
 def write_line(following, first, end, most):
     """Characters after `first` (int32 []), each following(the last) -> (int32 [most], int32 [] written)."""
+
     # TODO 12f: a loop over a line of fixed size
     def goes_on(count, last, line):
         return (count < most) & (last != end)
