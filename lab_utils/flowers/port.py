@@ -37,7 +37,6 @@ def make_port(records: Path, cores: int) -> tuple:
         train_batch_size=BATCH_PER_CORE * cores,
         eval_batch_size=BATCH_PER_CORE * cores,
         use_bfloat16=True,
-        transpose_input=True,
     )
     train_from, evaluate, _, labels = input_fns(settings)
     return make_estimator(settings, labels), train_from(0), evaluate
