@@ -59,13 +59,13 @@ def model(make_model: Callable) -> str:
         f"make_model should return a keras.Model; yours returns {a(made)}.",
     )
     expect(
-        made.output.shape == (None, 10),
-        f"The output should be [batch, 10]; yours is {made.output.shape}.",
+        made.outputs[0].shape == (None, 10),
+        f"The output should be [batch, 10]; yours is {made.outputs[0].shape}.",
     )
     expect(
-        made.output.dtype == "float32",
-        f"With mixed_bfloat16 the logits come out in {made.output.dtype}: the loss needs float32's digits. "
-        'Give the last layer dtype="float32".',
+        made.outputs[0].dtype == "float32",
+        f"With mixed_bfloat16 the logits come out in {made.outputs[0].dtype}: the loss needs the digits of "
+        'float32. Give the last layer dtype="float32".',
     )
     kept = {weight.dtype for weight in made.trainable_variables}
     expect(

@@ -164,7 +164,7 @@ def model(make_model: Callable) -> str:
         isinstance(keeping, keras.Model),
         f"make_model should return a keras.Model; yours returns {a(keeping)}.",
     )
-    shape = keeping.output.shape
+    shape = keeping.outputs[0].shape
     expect(
         len(shape) == 3 and shape[1] == 3,
         f"The output for [2, 3] is {list(shape)}: the LSTM should answer at every character, "

@@ -24,17 +24,18 @@ held_out, kept = order[:360], order[360:]
 pixels = digits.images.astype(np.uint8)[..., None]  # counts from 0 to 16
 classes = digits.target.astype(np.int32)
 
-moved = keras.Sequential(
-    [
-        layers.RandomTranslation(0.12, 0.12, fill_mode="constant", seed=1),
-        layers.RandomRotation(0.02, fill_mode="constant", seed=2),
-    ]
-)
+moves = [
+    layers.RandomTranslation(0.12, 0.12, fill_mode="constant", seed=1),
+    layers.RandomRotation(0.02, fill_mode="constant", seed=2),
+]
 
 
 def augmented(images):
     """uint8 [B, 8, 8, 1] -> the same shape and type, each moved and turned at random."""
-    return tf.cast(tf.round(moved(tf.cast(images, tf.float32), training=True)), tf.uint8)
+    images = tf.cast(images, tf.float32)
+    for move in moves:
+        images = move(images, training=True)
+    return tf.cast(tf.round(images), tf.uint8)
 
 
 def make_train_dataset(images, labels, global_batch):
