@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from lab_utils import verify
+from lab_utils.verify import least_time
+from lab_utils.verify import report as report_
 
 SMALL = ["--batch", "4", "--image_size", "32"]
 TWO_CORES = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
@@ -75,24 +77,30 @@ def test_in_bfloat16_and_for_every_kind_of_chip():
     """A TPU's own settings; and each topology's core bears the name under which it is looked up."""
     code = """
 import os
-from lab_utils import runtime, verify
+from lab_utils import runtime
 runtime.prepare_tpu("jax")
 os.environ["KERAS_BACKEND"] = "jax"
 import jax
-figures, losses = verify.train(jax.devices()[:1], 4, 32, "mixed_bfloat16")
-assert losses[-1] < losses[0], losses
 from lab_utils.dry_run import _jax
-for kind, (_, topology) in verify.KINDS.items():
+from lab_utils.verify import least_time, training
+figures, losses = training.train(jax.devices()[:1], 4, 32, "mixed_bfloat16")
+assert losses[-1] < losses[0], losses
+for kind, (_, topology) in least_time.KINDS.items():
     assert _jax.tpu_devices(topology)[0].device_kind == kind, kind
-assert verify._bound("TPU v4", 4, 32, "mixed_bfloat16")[0]["value"] > 0
+assert least_time.compute("TPU v4", 4, 32, "mixed_bfloat16") > 0
 """
     ran = run("-c", code)
     assert ran.returncode == 0, ran.stderr[-2000:]
 
 
+def test_a_compiler_that_ends_its_process_costs_the_bound_alone(monkeypatch):
+    monkeypatch.setattr(least_time.sys, "executable", "/bin/false")
+    assert least_time.least_time("TPU v5 lite", 4, 32, "float32") is None
+
+
 def test_an_error_is_told_without_names_and_paths():
     message = f"XlaRuntimeError: {Path.home()}/models/libtpu.so of {getpass.getuser()}: {'x' * 900}"
-    told = verify.anonymous(message)
+    told = report_.anonymous(message)
     assert told.startswith("XlaRuntimeError: libtpu.so of ...: xxx") and len(told) == 600
 
 
