@@ -6,6 +6,7 @@ from lab_utils import estimator  # noqa: F401  (makes tf.estimator)
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import Mutant, todo
 from lab_utils.check.tools import a, expect
+from lab_utils.dry_run import _tensorflow
 
 # isort: split
 import tensorflow as tf
@@ -27,13 +28,26 @@ tpu = v1.estimator.tpu
         Mutant("    return optimizer\n", "", "return missing"),
         Mutant('AdamOptimizer(params["learning_rate"])', "AdamOptimizer()", "learning_rate"),
         Mutant("v1.train.AdamOptimizer(", "v1.train.GradientDescentOptimizer(", "Adam"),
+        Mutant("v1.train.AdamOptimizer(", "tf.keras.optimizers.Adam(", "Keras optimizer cannot"),
+        Mutant(
+            "CrossShardOptimizer(optimizer)",
+            "CrossShardOptimizer(optimizer, reduction=v1.losses.Reduction.SUM)",
+            "Leave reduction alone",
+        ),
     ),
 )
 def optimizer(make_optimizer: Callable) -> str:
     """Adam, wrapped on a TPU alone."""
     with tf.Graph().as_default(), v1.Session() as session:
         plain = make_optimizer({"learning_rate": 0.5, "use_tpu": False})
-        wrapped = make_optimizer({"learning_rate": 0.5, "use_tpu": True})
+        try:
+            wrapped = make_optimizer({"learning_rate": 0.5, "use_tpu": True})
+        except TypeError as error:
+            if "Keras" not in str(error):
+                raise
+            raise Wrong(
+                "A Keras optimizer cannot be wrapped: take v1.train.AdamOptimizer."
+            ) from None
         expect(
             isinstance(plain, v1.train.Optimizer),
             f"make_optimizer should return an optimizer of v1.train; yours returns {a(plain)}.",
@@ -54,10 +68,18 @@ def optimizer(make_optimizer: Callable) -> str:
         )
         # The first step of Adam moves a variable by the learning rate.
         variable = v1.get_variable("variable", initializer=2.0)
+        with _tensorflow.replicas(8):
+            ((gradient, _),) = wrapped.compute_gradients(3.0 * variable, [variable])
         step = plain.minimize(3.0 * variable)
         session.run(v1.global_variables_initializer())
         session.run(step)
         moved = 2.0 - session.run(variable)
+        share = session.run(gradient)
+    expect(
+        abs(share - 3.0 / 8) < 1e-6,
+        "The sum over eight cores would be 8 times the gradient of the batch's mean loss. Leave reduction "
+        "alone: by default each core's loss is divided by the number of cores first.",
+    )
     expect(abs(moved - 0.5) < 1e-3, 'The optimizer should take params["learning_rate"].')
     return "Adam on a CPU, Adam with summed gradients on a TPU."
 
@@ -97,7 +119,8 @@ def metrics(metric_fn: Callable) -> str:
         pair = made["accuracy"]
         expect(
             isinstance(pair, tuple) and len(pair) == 2,
-            "A metric is a pair (value so far, update op), as v1.metrics.accuracy makes it.",
+            "A metric is a pair (value so far, update op), as v1.metrics.accuracy makes it; a Keras metric "
+            f"is none. Yours is {a(pair)}.",
         )
         session.run(v1.local_variables_initializer())
         session.run(pair[1])
@@ -128,6 +151,22 @@ def metrics(metric_fn: Callable) -> str:
         Mutant("(metric_fn, [labels, logits])", "(metric_fn, [logits, labels])", "order"),
         Mutant("(metric_fn, [labels, logits])", "(metric_fn, [labels])", "length of tensors 1"),
         Mutant("(metric_fn, [labels, logits])", "(metric_fn, [labels, loss])", "batch first"),
+        Mutant(
+            "(metric_fn, [labels, logits])",
+            "(lambda a, b: metric_fn(labels, logits), [labels, logits])",
+            "closes over",
+        ),
+        Mutant(
+            "(metric_fn, [labels, logits])",
+            "(lambda a, b: metric_fn(a, logits), [labels, logits])",
+            "closes over",
+        ),
+        Mutant("(metric_fn, [labels, logits])", "(lambda: metric_fn(labels, logits), [])", "empty"),
+        Mutant(
+            "(metric_fn, [labels, logits])",
+            "(metric_fn, [labels, tf.argmax(logits, axis=1)])",
+            r"\[16, 10\]; yours is int64 \[16\]",
+        ),
     ),
 )
 def eval_spec(model_fn: Callable) -> str:
@@ -157,19 +196,53 @@ def eval_spec(model_fn: Callable) -> str:
         bool(spec.eval_metrics),
         "There are no eval_metrics: evaluation would tell the loss alone.",
     )
-    tensors = spec.eval_metrics[1]
-    tensors = list(tensors.values()) if isinstance(tensors, dict) else list(tensors)
-    for each in tensors:
+    function, tensors = spec.eval_metrics
+    sent = tf.nest.flatten(tensors)
+    expect(
+        bool(sent),
+        "The second part of eval_metrics should hold labels and logits; yours is empty.",
+    )
+    for each in sent:
         expect(
             each.shape.rank != 0,
             f"{each.name} is a scalar. What leaves a TPU for metric_fn has the batch first, since the "
             "cores' parts are joined along it.",
         )
-    expect(
-        tensors[0].shape.rank == 1 and tensors[1].shape.as_list() == [16, 10],
-        "The tensors should stand in the order of metric_fn's arguments: labels, logits.",
-    )
+    swapped = sent[0].shape.as_list() == [16, 10]
+    labels_first = sent[::-1] if swapped else sent
+    for name, each, wanted in zip(
+        ("labels", "logits"), labels_first, ([16], [16, 10]), strict=False
+    ):
+        expect(
+            each.shape.as_list() == wanted,
+            f"{name} should be a tensor {wanted}; yours is {each.dtype.name} {each.shape.as_list()}.",
+        )
+    _runs_on_the_host(function, tensors, swapped)
     return "The metrics are a function and its tensors; the host can run it."
+
+
+def _runs_on_the_host(function: Callable, tensors: list | dict, swapped: bool) -> None:
+    """Calls the function of eval_metrics as the host does: with other tensors, in another graph."""
+    with tf.Graph().as_default() as host:
+        arrived = tf.nest.map_structure(
+            lambda each: v1.placeholder(each.dtype, each.shape), tensors
+        )
+        try:
+            made = function(**arrived) if isinstance(arrived, dict) else function(*arrived)
+            strays = any(getattr(each, "graph", host) is not host for each in tf.nest.flatten(made))
+        except ValueError as error:
+            if swapped:
+                raise Wrong(
+                    "The tensors should stand in the order of metric_fn's arguments: labels, logits."
+                ) from None
+            strays = "graph" in str(error)
+            if not strays:
+                raise
+    expect(
+        not strays,
+        "Your function closes over a tensor of model_fn, which stays on the TPU: it may use nothing of the "
+        "graph but its own arguments.",
+    )
 
 
 @todo(
@@ -182,33 +255,45 @@ def eval_spec(model_fn: Callable) -> str:
         Mutant(", drop_remainder=True", "", "drop_remainder"),
         Mutant('params["batch_size"]', "128", "batch_size"),
         Mutant("return dataset.batch", "dataset.batch", "return missing"),
+        Mutant("drop_remainder=True", 'drop_remainder=split == "train"', "evaluation"),
+        Mutant(
+            'params["batch_size"], drop_remainder=True)',
+            'params["batch_size"], drop_remainder=True).repeat()',
+            "never ends",
+        ),
         Mutant("def input_fn(params):", "def input_fn():\n        params = settings", "params"),
     ),
 )
 def input_fn(make_input_fn: Callable) -> str:
-    """Full batches of the size that params names."""
-    made = make_input_fn("train")
-    try:
-        with tf.Graph().as_default():
-            dataset = made({"batch_size": 24})
-            expect(
-                isinstance(dataset, tf.data.Dataset),
-                f"input_fn should return a dataset; yours returns {a(dataset)}.",
-            )
-            shape = dataset.element_spec[0].shape
-    except TypeError as error:
-        if "positional argument" not in str(error):
-            raise
-        raise Wrong(
-            "input_fn should take params: TPUEstimator passes the batch size there."
-        ) from None
+    """Full batches of the size that params names, of both splits; an evaluation comes to its end."""
+    for split, run in (("train", "training"), ("eval", "evaluation")):
+        made = make_input_fn(split)
+        try:
+            with tf.Graph().as_default(), v1.Session() as session:
+                dataset = made({"batch_size": 24})
+                expect(
+                    isinstance(dataset, tf.data.Dataset),
+                    f"input_fn should return a dataset; yours returns {a(dataset)}.",
+                )
+                shape = dataset.element_spec[0].shape
+                batches = session.run(dataset.cardinality())
+        except TypeError as error:
+            if "positional argument" not in str(error):
+                raise
+            raise Wrong(
+                "input_fn should take params: TPUEstimator passes the batch size there."
+            ) from None
+        expect(
+            shape[0] is not None,
+            f"In {run} the batch's shape is {shape}: the last batch may be smaller, so a TPU program cannot "
+            "be compiled for it. drop_remainder=True.",
+        )
+        expect(
+            shape[0] == 24,
+            f'In {run} with params["batch_size"] of 24 the batch is {shape}: take the size from params.',
+        )
     expect(
-        shape[0] is not None,
-        f"The batch's shape is {shape}: the last batch may be smaller, so a TPU program cannot be compiled "
-        "for it. drop_remainder=True.",
-    )
-    expect(
-        shape[0] == 24,
-        f'With params["batch_size"] of 24 the batch is {shape}: take the size from params.',
+        batches != tf.data.INFINITE_CARDINALITY,
+        "The dataset of the evaluation never ends: repeat() is for training alone.",
     )
     return "Every batch has the shape that the program is compiled for."

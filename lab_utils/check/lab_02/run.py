@@ -7,6 +7,7 @@ from lab_utils import estimator  # noqa: F401  (makes tf.estimator)
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import Mutant, todo
 from lab_utils.check.tools import a, expect
+from lab_utils.dry_run import _tpu_estimator
 
 # isort: split
 import tensorflow as tf
@@ -33,6 +34,12 @@ SETTINGS = {
     ),
     mutants=(
         Mutant("tpu_config=tpu.TPUConfig(iterations_per_loop=loop),", "", "iterations_per_loop"),
+        Mutant(
+            'cluster=cluster,\n        model_dir=settings["model_dir"],\n'
+            "        save_checkpoints_steps=10 * loop,\n        tpu_config=tpu",
+            'cluster, settings["model_dir"], 10 * loop, tpu',
+            "by name",
+        ),
         Mutant("return tpu.RunConfig(", "return tf.estimator.RunConfig(", "RunConfig"),
         Mutant('if settings["use_tpu"]:', "if True:", "use_tpu is false"),
         Mutant('if settings["use_tpu"]:', "if False:", "resolver"),
@@ -47,8 +54,11 @@ def config(make_config: Callable) -> str:
     """A RunConfig with TPUConfig, and a resolver on a TPU alone."""
     try:
         without = make_config(dict(SETTINGS))
-    except TypeError as error:
-        if "tpu_config" not in str(error) and "cluster" not in str(error):
+    except (TypeError, ValueError) as error:
+        if "Both master and cluster" in str(error) or "multiple values" in str(error):
+            raise Wrong(f"Pass RunConfig's arguments by name. TensorFlow says: {error}") from None
+        unknown = "tpu_config" in str(error) or "cluster" in str(error)
+        if isinstance(error, ValueError) or not unknown:
             raise
         raise Wrong("tf.estimator.RunConfig knows nothing of a TPU: take tpu.RunConfig.") from None
     expect(
@@ -70,7 +80,8 @@ def config(make_config: Callable) -> str:
     resolver = make_config(SETTINGS | {"use_tpu": True}).cluster
     expect(
         isinstance(resolver, tf.distribute.cluster_resolver.TPUClusterResolver),
-        f"Where use_tpu is true, cluster should be a resolver; yours is {a(resolver)}.",
+        f"Where use_tpu is true, cluster should be a resolver; yours is "
+        f"{'None' if resolver is None else a(resolver)}.",
     )
     expect(
         resolver.master() == SETTINGS["tpu"],
@@ -104,6 +115,8 @@ def config(make_config: Callable) -> str:
             "train_batch_size",
         ),
         Mutant('use_tpu=settings["use_tpu"]', "use_tpu=False", "use_tpu"),
+        Mutant('use_tpu=settings["use_tpu"],', "", "defaults to True"),
+        Mutant("config=config,", "config=config, eval_on_tpu=False,", "eval_on_tpu"),
         Mutant("    return tpu.TPUEstimator(", "    tpu.TPUEstimator(", "return missing"),
     ),
 )
@@ -119,16 +132,29 @@ def estimator_of(make_estimator: Callable) -> str:
         made.params.get("learning_rate") == 0.5,
         f"params should hold the learning_rate of settings; yours hold {made.params}.",
     )
-    for name, use, wanted in (
-        ("train_batch_size", lambda read: made.train(read, steps=1), 64),
-        ("eval_batch_size", lambda read: made.evaluate(read, steps=1), 24),
-        ("predict_batch_size", lambda read: next(made.predict(read)), 24),
+    for name, run, use, wanted in (
+        ("train_batch_size", "training", lambda read: made.train(read, steps=1), 64),
+        ("eval_batch_size", "evaluation", lambda read: made.evaluate(read, steps=1), 24),
+        ("predict_batch_size", "prediction", lambda read: next(made.predict(read)), 24),
     ):
-        size = _batch_size(use)
+        try:
+            size = _batch_size(use)
+        except RuntimeError as error:
+            if "TPU" not in str(error):
+                raise
+            raise Wrong(
+                "It looks for a TPU though settings say use_tpu: false. use_tpu defaults to True: set it "
+                "from settings."
+            ) from None
         expect(
             size == wanted,
-            f"input_fn should get a batch_size of {wanted} there, and gets {size}: set {name} from settings.",
+            f"In {run} input_fn should get a batch_size of {wanted}, and gets {size}: set {name} from "
+            "settings.",
         )
+    expect(
+        _tpu_estimator.settings(made).eval_on_tpu,
+        "eval_on_tpu=False leaves the TPU idle in every evaluation: leave it out.",
+    )
     try:
         make_estimator(_never_called, config, SETTINGS | {"use_tpu": True, "train_batch_size": 0})
     except ValueError:
