@@ -1,6 +1,8 @@
 """The last batch: TODO 3a, what it leaves out, 3b, padding it, and 3c, counting no padding."""
 
+import re
 from collections.abc import Callable
+from numbers import Integral
 
 import numpy as np
 
@@ -30,15 +32,20 @@ v1 = tf.compat.v1
         Mutant("seen = examples // batch * batch", "seen = examples // batch", "not batches"),
         Mutant("steps * batch - examples", "examples - seen", "padding"),
         Mutant("return seen, steps, steps * batch - examples", "return seen, steps", "three"),
+        Mutant("-(-examples // batch)", "np.ceil(examples / batch)", "whole numbers"),
     ),
 )
 def plan(eval_plan: Callable) -> str:
     """What full batches leave out, and what padding brings it back."""
-    for examples, per_core, cores in ((370, 16, 8), (384, 16, 8), (370, 128, 8), (50, 7, 1)):
+    for examples, per_core, cores in ((370, 16, 8), (384, 16, 8), (100, 16, 8), (50, 7, 1)):
         given = eval_plan(examples, per_core, cores)
         expect(
             isinstance(given, tuple | list) and len(given) == 3,
             f"eval_plan should return three numbers, (seen, steps, padding); yours returns {given!r}.",
+        )
+        expect(
+            all(isinstance(each, Integral) for each in given),
+            f"seen, steps and padding should be whole numbers, of type int; yours are {given!r}.",
         )
         seen, steps, padding = given
         batch = per_core * cores
@@ -73,7 +80,7 @@ def plan(eval_plan: Callable) -> str:
             f"{case} {needed} steps have {needed * batch} rows, so the padding is "
             f"{needed * batch - examples}; yours is {padding}.",
         )
-    return "370 examples, 128 a core: none is seen without padding, and one step sees all with it."
+    return "Right for each of our cases."
 
 
 @todo(
@@ -94,6 +101,15 @@ def plan(eval_plan: Callable) -> str:
         ),
         Mutant('"weight": 0.0}, 0)', '"weight": 1.0}, 0)', "weight 0"),
         Mutant('"weight": 0.0}, 0)', '"weight": 0.0}, -1)', "class"),
+        Mutant('"weight": 0.0}, 0)', '"weight": 0}, 0)', "weight .* is int32 .* float32"),
+        Mutant("tf.zeros([8, 8])", "np.zeros([8, 8])", "image .* is float64 .* float32"),
+        Mutant("from_tensors(nothing).repeat()", "from_tensors(nothing).repeat(14)", "depends on"),
+        Mutant("from_tensors(nothing).repeat()", "from_tensors(nothing).repeat(24)", "depends on"),
+        Mutant(
+            "from_tensors(nothing).repeat()",
+            "from_tensors(nothing).repeat(eval_plan(len(images), 16, 8)[2])",
+            "depends on",
+        ),
         Mutant(
             "examples.concatenate(padding)",
             "padding.take(14).concatenate(examples)",
@@ -106,7 +122,7 @@ def plan(eval_plan: Callable) -> str:
 )
 def eval_input(make_eval_input_fn: Callable) -> str:
     """Every example once with weight 1, whatever the batch; all else has weight 0."""
-    for count, batch in ((50, 16), (48, 16), (50, 64)):
+    for count, batch in ((50, 16), (48, 16), (50, 200), (7, 1024)):
         steps = -(-count // batch)
         # The n-th image is full of n % 17, with n // 17 at its corner: any image tells its number.
         numbers = np.arange(count)
@@ -116,8 +132,9 @@ def eval_input(make_eval_input_fn: Callable) -> str:
         taken = _batches(make_eval_input_fn(images, labels), batch, steps)
         expect(
             len(taken) == steps,
-            f"{count} examples in batches of {batch} need {steps} steps; yours gives {len(taken)} of "
-            f"{steps} batches. Padding comes after the examples, enough to fill the last batch up.",
+            f"{count} examples in batches of {batch} make {steps} with padding; yours gives {len(taken)} of "
+            f"{steps} batches. Padding comes after the examples, enough to fill the last batch up: how much "
+            'depends on len(images) and params["batch_size"].',
         )
         image, weight, label = (np.concatenate(part) for part in zip(*taken, strict=True))
         expect(
@@ -151,7 +168,10 @@ def _batches(input_fn: Callable, batch: int, most: int) -> list[tuple[np.ndarray
     """The first `most` batches of an input_fn as (image, weight, label)."""
     expect(callable(input_fn), f"Return the function input_fn; yours returns {a(input_fn)}.")
     with tf.Graph().as_default(), v1.Session() as session:
-        dataset = input_fn({"batch_size": batch})
+        try:
+            dataset = input_fn({"batch_size": batch})
+        except TypeError as error:
+            raise _other_types(error) from None
         expect(
             isinstance(dataset, tf.data.Dataset),
             f"input_fn should return a dataset; yours returns {a(dataset)}.",
@@ -193,6 +213,20 @@ def _batches(input_fn: Callable, batch: int, most: int) -> list[tuple[np.ndarray
                 break
             taken.append((features["image"], features["weight"], label))
         return taken
+
+
+def _other_types(error: TypeError) -> Exception:
+    """What `concatenate` says of elements of two types, in words; or the error itself."""
+    parts = re.findall(r"TensorSpec\(shape=(\(.*?\)), dtype=tf\.(\w+)", str(error))
+    if "Incompatible dataset elements" not in str(error) or len(parts) != 6:
+        return error
+    for name, example, padding in zip(("image", "weight", "label"), parts, parts[3:], strict=False):
+        if example != padding:
+            return Wrong(
+                f"The {name} of one dataset is {padding[1]} {padding[0]}, that of the other "
+                f"{example[1]} {example[0]}: padding has the types and shapes of the examples."
+            )
+    return error
 
 
 @todo(

@@ -16,13 +16,13 @@ SIDE = 64
 COLOURS = np.array([[250, 20, 20], [20, 250, 20], [20, 20, 250], [250, 250, 20]], np.uint8)
 
 
-def _jpeg(height: int, width: int, grey: bool = False) -> tf.Tensor:
-    """A picture with another colour in each corner, around a black middle."""
+def _jpeg(height: int, width: int, grey: bool = False, darker: int = 1) -> tf.Tensor:
+    """A picture with another colour in each corner, divided by `darker`, around a black middle."""
     rows, columns = np.arange(height) * 6 // height, np.arange(width) * 6 // width
     picture = np.zeros([height, width, 3], np.uint8)
     for number, colour in enumerate(COLOURS):
         row, column = 5 * (number // 2), 5 * (number % 2)
-        picture[np.ix_(rows == row, columns == column)] = colour
+        picture[np.ix_(rows == row, columns == column)] = colour // darker
     return tf.io.encode_jpeg(picture[:, :, :1] if grey else picture, quality=95)
 
 
@@ -50,6 +50,24 @@ def _jpeg(height: int, width: int, grey: bool = False) -> tf.Tensor:
             "tf.cast(tf.image.resize_with_crop_or_pad(image, SIDE, SIDE), tf.float32)",
             "corner",
         ),
+        Mutant(
+            "return tf.image.resize(image, [SIDE, SIDE]) / 255.0",
+            "image = tf.image.resize(image, [SIDE, SIDE])\n    return image / tf.reduce_max(image)",
+            "brightest",
+        ),
+        Mutant("[SIDE, SIDE]) / 255.0", "[SIDE, SIDE]) / 127.5 - 1.0", "from -1 to"),
+        Mutant(
+            "tf.image.resize(image, [SIDE, SIDE])",
+            "tf.image.resize_with_pad(image, SIDE, SIDE)",
+            "pad it",
+        ),
+        Mutant(
+            "image = tf.io.decode_jpeg(encoded, channels=3)\n"
+            "    return tf.image.resize(image, [SIDE, SIDE]) / 255.0",
+            "image = tf.io.decode_jpeg(encoded)\n"
+            "    return tf.ensure_shape(tf.image.resize(image, [SIDE, SIDE]) / 255.0, [SIDE, SIDE, 3])",
+            "channels=3",
+        ),
         Mutant("    return tf.image", "    tf.image", "return missing"),
     ),
 )
@@ -59,6 +77,7 @@ def decoded(prepared: Callable) -> str:
         "a file of 90 by 200": _jpeg(90, 200),
         "one of 300 by 120": _jpeg(300, 120),
         "one in grey": _jpeg(80, 80, grey=True),
+        "a dark one": _jpeg(80, 80, darker=3),
     }
     dataset = tf.data.Dataset.from_tensor_slices(list(files.values()))
     mapped = _mapped(dataset, prepared)
@@ -80,6 +99,10 @@ def decoded(prepared: Callable) -> str:
     try:
         pictures = dict(zip(files, mapped.as_numpy_iterator(), strict=True))
     except tf.errors.InvalidArgumentError as error:
+        if f"[{SIDE},{SIDE},1]" in error.message:
+            raise Wrong(
+                f"A grey file comes as [{SIDE}, {SIDE}, 1]: ask decode_jpeg for channels=3."
+            ) from None
         raise Wrong(
             f"The static shape is {shape}, and what comes has another: saying a shape resizes nothing. "
             f"TensorFlow says: {error.message.split('}} ')[-1].split(' [Op')[0]}"
@@ -87,15 +110,21 @@ def decoded(prepared: Callable) -> str:
     for name, picture in pictures.items():
         expect(
             picture.min() >= -1e-3 and picture.max() < 1.05,
-            f"Values should go from 0 to 1; yours go up to {picture.max():.3g}.",
+            f"Values should go from 0 to 1; yours go from {picture.min():.3g} to {picture.max():.3g}.",
         )
-        if "grey" in name:
+        if "dark" in name:
+            expect(
+                picture.max() < 0.6,
+                f"A file whose brightest value is {COLOURS.max() // 3} of 255 comes with "
+                f"{picture.max():.3g}: divide by 255, rather than by the brightest value of each picture.",
+            )
+        if "of" not in name:
             continue
         corners = picture[[4, 4, -5, -5], [4, -5, 4, -5]] * 255
         expect(
             np.abs(corners - COLOURS).max() < 60,
             f"A corner of {name} is not in the corner of what comes: resize the whole picture, rather than "
-            "cut from it.",
+            "cut from it or pad it.",
         )
     return f"Files of any size, in colour and in grey, come as [{SIDE}, {SIDE}, 3]."
 
@@ -104,7 +133,7 @@ def _mapped(dataset: tf.data.Dataset, function: Callable) -> tf.data.Dataset:
     try:
         return dataset.map(function)
     except (TypeError, tf.errors.InvalidArgumentError) as error:
-        if "NoneType" not in str(error) and "output_types" not in str(error):
+        if "return value" not in str(error) and "output_types" not in str(error):
             raise
         raise Wrong("It returns None: is a return missing?") from None
 
@@ -128,6 +157,9 @@ def _mapped(dataset: tf.data.Dataset, function: Callable) -> tf.data.Dataset:
             "image.shape",
         ),
         Mutant("tf.ensure_shape(result, image.shape)", "tf.ensure_shape(image, image.shape)", "stretched"),
+        Mutant("tf.ensure_shape(result, image.shape)", "tf.reshape(result, image.shape)", "scrambled"),
+        Mutant("tf.ensure_shape(result, image.shape)", "tf.reshape(result, tf.shape(image))", "scrambled"),
+        Mutant("tf.ensure_shape(result, image.shape)", "result.set_shape(image.shape)", "returns nothing"),
         Mutant("return tf.ensure_shape(", "tf.ensure_shape(", "return missing"),
     ),
 )  # fmt: skip
@@ -137,6 +169,12 @@ def contrast(with_contrast: Callable) -> str:
     dataset = tf.data.Dataset.from_tensor_slices(images)
     try:
         mapped = _mapped(dataset, with_contrast)
+    except Wrong as wrong:
+        if "set_shape" not in with_contrast.__code__.co_names:
+            raise
+        raise Wrong(
+            "set_shape returns nothing, it changes the tensor; and it believes you."
+        ) from wrong
     except ValueError as error:
         if "shape" not in str(error).lower():
             raise
@@ -160,12 +198,18 @@ def contrast(with_contrast: Callable) -> str:
         abs(made[0].min()) < 1e-3 and abs(made[0].max() - 1) < 1e-3,
         "What you return is not what `stretched` made: give `result` the shape, and return that.",
     )
-    lying = with_names(with_contrast, stretched=lambda image: image[:2])
-    try:
-        next(iter(dataset.map(lambda image: tf.reduce_sum(lying(image)))))
-    except tf.errors.InvalidArgumentError:
-        return "The static shape is there, and an image of another shape is an error at once."
-    raise Wrong(
-        "Where NumPy returns another shape, nobody notices: set_shape believes what it is told. "
-        "tf.ensure_shape looks."
-    )
+    told = "Where NumPy returns another shape, nobody notices: "
+    for lie, wrong in (
+        (lambda image: image[:2], "set_shape believes what it is told."),
+        (
+            lambda image: image.swapaxes(0, 1),
+            "an array of [4, 6, 3] is scrambled into [6, 4, 3]. tf.reshape looks at the number of values.",
+        ),
+    ):
+        lying = with_names(with_contrast, stretched=lie)
+        try:
+            next(iter(dataset.map(lambda image, lying=lying: tf.reduce_sum(lying(image)))))
+        except tf.errors.InvalidArgumentError:
+            continue
+        raise Wrong(f"{told}{wrong} tf.ensure_shape looks at each axis.")
+    return "The static shape is there, and an image of another shape is an error at once."

@@ -29,7 +29,7 @@ def _sentences() -> tf.data.Dataset:
         "words[:length] cuts, and leaves a shorter sentence alone. Count after cutting: "
         "tf.size(words[:length]).",
         "padded_batch(batch, padded_shapes=([length], []), drop_remainder=True): a shape for each part of "
-        "the pair, [] for the count.",
+        "the pair, [] for the count, which is a scalar.",
     ),
     mutants=(
         Mutant("words[:length], tf.minimum", "words, tf.minimum", "longer than"),
@@ -113,6 +113,7 @@ def padded_text(padded: Callable) -> str:
         Mutant("tf.maximum(tf.reduce_sum(mask, axis=1), 1.0)", "tf.reduce_sum(mask, axis=1)", "zeros"),
         Mutant("tf.maximum(tf.reduce_sum(mask, axis=1), 1.0)", "vectors.shape[1]", "number of its words"),
         Mutant("vectors * mask", "vectors", "padding"),
+        Mutant("[:, :, None]", "", r"\[B, T\]"),
         Mutant("    return total / tf", "    total / tf", "return missing"),
     ),
 )  # fmt: skip
@@ -123,7 +124,14 @@ def mean_over_words(mean_of_words: Callable) -> str:
     is_word = (np.arange(6) < lengths[:, None])[:, :, None]
     vectors = np.where(is_word, random, 1e3).astype(np.float32)
     _lowers(mean_of_words, vectors, lengths)
-    made = mean_of_words(tf.constant(vectors), tf.constant(lengths))
+    try:
+        made = mean_of_words(tf.constant(vectors), tf.constant(lengths))
+    except tf.errors.InvalidArgumentError as error:
+        if "[4,6,5] vs. [4,6]" not in error.message:
+            raise
+        raise Wrong(
+            "The mask is [B, T], the vectors are [B, T, D]: mask[:, :, None] gives it the third axis."
+        ) from None
     expect(made is not None, f"mean_of_words returns {a(made)}.")
     expect(
         made.shape.as_list() == [4, 5],
