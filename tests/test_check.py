@@ -69,6 +69,19 @@ def test_an_exception_of_the_learner_becomes_an_outcome_with_its_line():
     assert "lab_utils" not in unusable.why
 
 
+def test_a_message_bears_no_kind_twice_and_no_function_nodes():
+    def traced(x):
+        raise ValueError("in user code:\n\n  File a.py, line 1\n\n  ValueError: two of a kind\n")
+
+    def eager(x):
+        raise ValueError(
+            "{{function_node __wrapped__Mul_device_/device:CPU:0}} Incompatible shapes"
+        )
+
+    assert "raised ValueError: two of a kind" in check("99a", traced).why
+    assert "raised ValueError: Incompatible shapes" in check("99a", eager).why
+
+
 def test_a_bug_of_the_learner_that_looks_like_a_starter_is_told():
     def unfinished(x):
         raise NotImplementedError

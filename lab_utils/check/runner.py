@@ -77,14 +77,15 @@ def _told(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     if lines and lines[0].startswith("in user code"):  # AutoGraph puts the message last
         lines = lines[-1:]
-    message = " ".join(lines)
+    kind = type(error).__name__
+    message = " ".join(lines).removeprefix(f"{kind}: ")  # AutoGraph puts the kind into the message
+    message = re.sub(r"\{\{function_node [^}]*\}\} ?", "", message)
     if len(message) > _LONGEST:
         message = f"{message[:_LONGEST]} ..."
     traceback = error.__traceback__
     while traceback and traceback.tb_frame.f_code.co_filename.startswith(_CHECKS):
         traceback = traceback.tb_next
     place = where.place(error.with_traceback(traceback))
-    kind = type(error).__name__
     if place:
         return f"Your code raised {kind}: {message}\nAt {place}"
     return f"What you gave could not be used. {kind}: {message}"
