@@ -73,7 +73,7 @@ def verify(
             report["figures"].append(training.figure(name, least * 1e3, "ms", least_time.COMPUTED))
     except RuntimeError as error:  # all that XLA and the TPU's runtime raise
         report["error"] = anonymous(f"{type(error).__name__}: {error}")
-    report["checks"] = _checks(report)
+    report["checks"] = checks(report)
     return report | {"verdict": verdict(report)}
 
 
@@ -92,7 +92,8 @@ def value(report: dict[str, Any], name: str) -> float | None:
     return next(found, None)
 
 
-def _checks(report: dict[str, Any]) -> dict[str, bool]:
+def checks(report: dict[str, Any]) -> dict[str, bool]:
+    """What holds of a report with "platform" and "losses"."""
     losses = report["losses"]
     return {
         "a TPU was used": report["platform"] == "tpu",
@@ -105,11 +106,11 @@ def verdict(report: dict[str, Any]) -> str:
     """What the report comes to, in a sentence or two."""
     if "error" in report:
         return f"It could not be run to its end ({report['error']}). Attach this report to a bug report."
-    checks = _checks(report)
-    if not checks["the loss is finite"] or not checks["the loss falls"]:
+    held = checks(report)
+    if not held["the loss is finite"] or not held["the loss falls"]:
         return "The training step does not learn here: attach this report to a bug report."
     step, least = value(report, "step"), value(report, "least time")
-    if not checks["a TPU was used"]:
+    if not held["a TPU was used"]:
         said = f"No TPU: this ran on {report['platform'].upper()}, and the step learns."
         if least is None:
             return said
