@@ -98,6 +98,11 @@ def test_a_compiler_that_ends_its_process_costs_the_bound_alone(monkeypatch):
     assert least_time.least_time("TPU v5 lite", 4, 32, "float32") is None
 
 
+def test_a_chip_that_is_not_known_has_no_bound():
+    assert least_time.least_time("TPU v99", 4, 32, "float32") is None
+    assert set(least_time.ALIASES.values()) < set(least_time.KINDS)
+
+
 def test_an_error_is_told_without_names_and_paths():
     message = f"XlaRuntimeError: {Path.home()}/models/libtpu.so of {getpass.getuser()}: {'x' * 900}"
     told = report_.anonymous(message)
@@ -111,7 +116,8 @@ def figure(name, value, unit="ms"):
 def a_report(step=3.0, least=1.5, platform="tpu", losses=(1.8, 0.5), **more):
     figures = [figure("first step", 9.0), figure("step", step)]
     figures += [figure("least time of the step, v5e", least)] if least else []
-    return {"platform": platform, "losses": list(losses), "figures": figures} | more
+    report = {"platform": platform, "tpu_chips": 0, "losses": list(losses), "figures": figures}
+    return report | more
 
 
 @pytest.mark.parametrize(
@@ -123,6 +129,7 @@ def a_report(step=3.0, least=1.5, platform="tpu", losses=(1.8, 0.5), **more):
         (a_report(losses=[1.8, float("nan")]), "does not learn"),
         (a_report(losses=[1.8, 1.9]), "does not learn"),
         (a_report(platform="gpu"), "No TPU: this ran on GPU"),
+        (a_report(platform="cpu", tpu_chips=4), "JAX did not use them"),
         (a_report(platform="cpu", least=None), "and the step learns."),
         (a_report(losses=[], error="XlaRuntimeError: busy"), "could not be run to its end (Xla"),
     ],

@@ -23,6 +23,8 @@ KINDS = {
     "TPU v6 lite": ("v6e", "v6e:1x1"),
     "TPU7x": ("tpu7x", "tpu7x:2x2x1"),
 }
+# Further names that jax 0.10.2 takes for the same (jax/_src/pallas/mosaic/tpu_info.py, read 2026-11-21).
+ALIASES = {"TPU v5e": "TPU v5 lite", "TPU v5p": "TPU v5", "TPU v6e": "TPU v6 lite"}
 COMPUTED = "computed by the TPU compiler, with quoted peaks"
 
 
@@ -30,11 +32,13 @@ def least_time(kind: str, batch: int, image_size: int, dtype: str) -> float | No
     """Seconds, from the compiler's FLOP and bytes and published peaks; None where it cannot compile.
 
     Args:
-        kind: of KINDS.
+        kind: as JAX names the device; one that is not in KINDS cannot be compiled for.
         batch: images a core.
         image_size: side in pixels.
         dtype: as `keras_model.network` takes it.
     """
+    if kind not in KINDS:
+        return None
     command = [sys.executable, "-m", __name__, kind, str(batch), str(image_size), dtype]
     here = runtime.Machine("this machine", "CPU")  # so the child looks for no chip
     variables = runtime.environment(here, "jax") | {"JAX_PLATFORMS": "cpu", "KERAS_BACKEND": "jax"}

@@ -1,5 +1,6 @@
 """The report: what was run where, its figures and their kinds, and what they come to."""
 
+import contextlib
 import datetime
 import getpass
 import importlib.metadata
@@ -37,19 +38,23 @@ def verify(
         raise ValueError(f"image_size must be a multiple of 32, not {image_size}")
     say(runtime.prepare_tpu("jax"))
     os.environ["KERAS_BACKEND"] = "jax"  # of this process, whatever the user's own models take
-    with runtime.hide_native_notices():
+    machine = runtime.detect()
+    # Beside a chip all is shown: where native code ends the process, that is all there is.
+    with contextlib.nullcontext() if machine.chips else runtime.hide_native_notices():
         import jax
 
         devices = jax.local_devices()
     there = devices[0].platform == "tpu"
     batch = batch or (128 if there else 16)
     dtype = "mixed_bfloat16" if there else "float32"
-    kind = devices[0].device_kind if devices[0].device_kind in least_time.KINDS else STAND_IN
+    kind = devices[0].device_kind if there else STAND_IN
+    kind = least_time.ALIASES.get(kind, kind)
 
     report = {
         "report": "flowers on a real chip, 1",
         "date": datetime.date.today().isoformat(),
-        "place": runtime.place(),
+        "place": machine.place,
+        "tpu_chips": machine.chips,
         "platform": devices[0].platform,
         "chip": devices[0].device_kind,
         "cores": len(devices),
@@ -66,7 +71,7 @@ def verify(
         say(f"a flowers step and {training.STEPS}, {batch} images a core, cores: {len(devices)}")
         steps, report["losses"] = training.train(devices, batch, image_size, dtype)
         report["figures"] += steps
-        say(f"the same step compiled for one core of {least_time.KINDS[kind][0]}")
+        say(f"the same step compiled for one core of a {kind}")
         least = least_time.least_time(kind, batch, image_size, dtype)
         if least is not None:
             name = f"least time of the step, {least_time.KINDS[kind][0]}"
@@ -110,6 +115,11 @@ def verdict(report: dict[str, Any]) -> str:
     if not held["the loss is finite"] or not held["the loss falls"]:
         return "The training step does not learn here: attach this report to a bug report."
     step, least = value(report, "step"), value(report, "least time")
+    if not held["a TPU was used"] and report["tpu_chips"]:
+        return (
+            "This machine has TPU chips, and JAX did not use them: does another process hold them, and is "
+            'there a libtpu beside JAX (pip install "jax[tpu]")?'
+        )
     if not held["a TPU was used"]:
         said = f"No TPU: this ran on {report['platform'].upper()}, and the step learns."
         if least is None:
@@ -119,7 +129,9 @@ def verdict(report: dict[str, Any]) -> str:
             f"{step / least:,.0f} times as fast at best, which is no verdict on either."
         )
     if least is None:
-        return "The chip is reached. No bound: the TPU compiler (libtpu) could not be asked."
+        return (
+            "The chip is reached. No bound: the compiler (libtpu) could not be asked for this chip."
+        )
     if step < least:
         return (
             f"The step took {step:g} ms, less than the {least:g} ms that it must take: the clock, the chip's "
