@@ -113,6 +113,19 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.glob("*.tfrecord")}
 
 
+def test_images_are_scaled_down_where_that_is_asked_for(data):
+    manifest = data.convert(shorter_side=6)
+    sizes = {
+        (f["image/width"], f["image/height"])
+        for path in manifest.paths("train")
+        for f in map(features, records(path))
+    }
+    assert sizes == {(8, 6)}
+    assert read_manifest(str(data.out)).shorter_side == 6
+    with pytest.raises(ConversionError, match="--shorter_side must be 1 or more, not 0"):
+        data.convert(shorter_side=0, overwrite=True)
+
+
 def test_every_row_becomes_one_record_with_the_features_of_the_tpu_readers(data):
     manifest = data.convert(train_shards=4)
     found = [features(record) for path in manifest.paths("train") for record in records(path)]

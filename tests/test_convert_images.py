@@ -178,3 +178,27 @@ def test_a_cut_photograph_is_found_though_its_thumbnail_is_whole():
 def test_what_is_no_image_gets_a_reason(data, reason):
     with pytest.raises(RejectError, match=reason):
         to_rgb_jpeg(data)
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG"])
+def test_a_larger_image_is_scaled_down_to_the_shorter_side(kind):
+    image = corner().resize((480, 320))
+    result = to_rgb_jpeg(encode(image, kind), shorter_side=40)
+    assert (result.width, result.height) == (60, 40)
+    with Image.open(io.BytesIO(result.data)) as stored:
+        assert stored.size == (60, 40)
+    assert close(pixel(result.data, 10, 10), RED) and close(pixel(result.data, 50, 30), WHITE)
+
+
+def test_what_is_small_enough_passes_through_byte_for_byte():
+    data = encode(corner(), "JPEG")
+    assert to_rgb_jpeg(data, shorter_side=32).data == data
+    assert min(to_rgb_jpeg(encode(corner(), "PNG"), shorter_side=100).width, 48) == 48
+
+
+def test_a_rotated_jpeg_is_scaled_by_the_side_that_is_shorter_upright():
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    image = corner().resize((480, 320))
+    result = to_rgb_jpeg(encode(image, "JPEG", exif=exif), shorter_side=40)
+    assert (result.width, result.height) == (40, 60)

@@ -34,6 +34,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--train_shards", type=int, help="number of training shards, instead")
     parser.add_argument("--eval_shards", type=int, help="number of evaluation shards, instead")
     parser.add_argument(
+        "--shorter_side",
+        type=int,
+        help="scale images with a longer one down to so many pixels (default: all as they are); shards then "
+        "get smaller than --shard_mb",
+    )
+    parser.add_argument(
         "--max_reject_share",
         type=float,
         default=0.01,

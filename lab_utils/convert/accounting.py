@@ -39,6 +39,7 @@ def account(
     staging: str,
     output_dir: str,
     max_reject_share: float,
+    shorter_side: int | None,
 ) -> Manifest:
     """Write rejects and manifest into the staging folder, once every row is found in one or a shard.
 
@@ -65,7 +66,7 @@ def account(
                 f"{reason}. All of them, with reasons: {path}"
             )
     _write_rejects(storage.join(staging, REJECTS), rejects)
-    manifest = Manifest(output_dir, labels, counted, _versions())
+    manifest = Manifest(output_dir, labels, counted, _versions(), shorter_side)
     with storage.open_to_write(storage.join(staging, MANIFEST)) as file:
         file.write(manifest.to_json().encode())
     return manifest

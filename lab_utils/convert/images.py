@@ -39,7 +39,7 @@ class _Header:
     scan: int  # where the compressed image data begin
 
 
-def to_rgb_jpeg(data: bytes) -> RgbJpeg:
+def to_rgb_jpeg(data: bytes, shorter_side: int | None = None) -> RgbJpeg:
     """Return the image as an RGB JPEG that shows it upright.
 
     An RGB JPEG passes through byte for byte and is not decoded: its header gives the size. That holds for
@@ -51,18 +51,24 @@ def to_rgb_jpeg(data: bytes) -> RgbJpeg:
     A JPEG that was cut short is found, for it has no end-of-image marker. Damage in the midst of the
     compressed data of an RGB JPEG is not: finding it would take a full decode.
 
+    Args:
+        data: the file's content.
+        shorter_side: pixels; an image with a longer one is scaled down to it, proportions kept, and
+            compressed anew. None leaves all sizes as they are.
+
     Raises:
         RejectError: if this is no image, or one that is truncated, damaged or of an unsupported kind.
     """
     if not data.startswith(b"\xff\xd8"):
-        return _transcode(data)
+        return _transcode(data, shorter_side)
     header = _read_jpeg_header(data)
     # Compressed data cannot hold this pair (after 0xFF a 0 is stuffed), and thumbnails stand before them.
     if data.rfind(b"\xff\xd9", header.scan) < 0:
         raise RejectError("truncated JPEG: it has no end-of-image marker")
-    if header.components == 3 and header.orientation == 1:
+    small = shorter_side is None or min(header.height, header.width) <= shorter_side
+    if small and header.components == 3 and header.orientation == 1:
         return RgbJpeg(data, header.height, header.width)
-    return _transcode(data)
+    return _transcode(data, shorter_side)
 
 
 def _read_jpeg_header(data: bytes) -> _Header:
@@ -115,7 +121,7 @@ def _exif_orientation(segment: bytes) -> int:
     return orientation if orientation in range(1, 9) else 1
 
 
-def _transcode(data: bytes) -> RgbJpeg:
+def _transcode(data: bytes, shorter_side: int | None) -> RgbJpeg:
     if not data:
         raise RejectError("empty file (0 bytes)")
     jpeg = io.BytesIO()
@@ -123,8 +129,13 @@ def _transcode(data: bytes) -> RgbJpeg:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Pillow's remarks on odd metadata
             with Image.open(io.BytesIO(data), formats=("JPEG", *_OTHER_FORMATS)) as image:
+                target = _scaled(image.size, shorter_side)
+                image.draft(None, target)  # a JPEG is decoded at an eighth, a quarter or a half
                 image.load()
                 rgb = _to_rgb(_upright(image))
+                target = _scaled(rgb.size, shorter_side)
+                if target != rgb.size:
+                    rgb = rgb.resize(target, Image.Resampling.LANCZOS)
         rgb.save(jpeg, "JPEG", quality=_QUALITY)
     except Image.UnidentifiedImageError:
         formats = ", ".join(_OTHER_FORMATS)
@@ -138,6 +149,14 @@ def _transcode(data: bytes) -> RgbJpeg:
     ) as error:  # for damaged files Pillow raises OSError, SyntaxError, ValueError, ...
         raise RejectError(f"cannot be decoded: {error}") from None
     return RgbJpeg(jpeg.getvalue(), rgb.height, rgb.width)
+
+
+def _scaled(size: tuple[int, int], shorter_side: int | None) -> tuple[int, int]:
+    shortest = min(size)
+    if shorter_side is None or shortest <= shorter_side:
+        return size
+    width, height = (max(1, round(side * shorter_side / shortest)) for side in size)
+    return width, height
 
 
 def _upright(image: Image.Image) -> Image.Image:

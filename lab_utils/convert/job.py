@@ -24,6 +24,7 @@ def convert(
     shard_mb: float = 100,
     train_shards: int | None = None,
     eval_shards: int | None = None,
+    shorter_side: int | None = None,
     max_reject_share: float = 0.01,
     overwrite: bool = False,
     workers: int | None = None,
@@ -43,6 +44,8 @@ def convert(
         shard_mb: size of a shard to aim at, in millions of bytes; up to 1,000 images are asked for theirs.
         train_shards: number of training shards, instead.
         eval_shards: number of evaluation shards, instead.
+        shorter_side: pixels; larger images are scaled down to it and compressed anew, which makes records
+            that hold less and are decoded faster. None stores every image as it is.
         max_reject_share: the conversion fails if more than this share of a split's rows gave no example.
         overwrite: replace an earlier result; it stays until the new one is complete.
         workers: processes on this machine; 0 for one a core. Starting them takes seconds, so one, the
@@ -57,6 +60,8 @@ def convert(
     )
     if shard_mb <= 0:
         raise ConversionError(f"--shard_mb must be above 0, not {shard_mb}")
+    if shorter_side is not None and shorter_side < 1:
+        raise ConversionError(f"--shorter_side must be 1 or more, not {shorter_side}")
     if not 0 <= max_reject_share <= 1:
         raise ConversionError(f"--max_reject_share must be from 0 to 1, not {max_reject_share}")
     if workers is not None and workers < 0:
@@ -81,9 +86,9 @@ def convert(
         rows = sum(split.rows for split in splits)
         staging = publishing.make_staging(output_dir)
         try:
-            pipeline.add_steps(beam_pipeline, splits, labels, staging, progress_file)
+            pipeline.add_steps(beam_pipeline, splits, labels, staging, progress_file, shorter_side)
             running.run(beam_pipeline, rows=rows, progress_file=progress_file, scratch=scratch)
-            manifest = account(splits, labels, staging, output_dir, max_reject_share)
+            manifest = account(splits, labels, staging, output_dir, max_reject_share, shorter_side)
         except BaseException:
             storage.remove_folder(staging)
             raise

@@ -43,12 +43,14 @@ class Manifest:
         labels: the classes; the id of `labels[i]` in the records is i + 1.
         splits: "train" and "eval".
         versions: of the software that wrote it.
+        shorter_side: pixels that larger images were scaled down to; None where they are as they were.
     """
 
     folder: str
     labels: list[str]
     splits: dict[str, Split]
     versions: dict[str, str]
+    shorter_side: int | None = None
 
     def paths(self, split: str) -> list[str]:
         """Return the paths of a split's shards."""
@@ -100,4 +102,6 @@ def parse_manifest(folder: str, content: dict[str, Any]) -> Manifest:
         name: Split(**split | {"shards": [Shard(**shard) for shard in split["shards"]]})
         for name, split in content["splits"].items()
     }
-    return Manifest(folder, content["labels"], splits, content["versions"])
+    return Manifest(
+        folder, content["labels"], splits, content["versions"], content.get("shorter_side")
+    )

@@ -29,6 +29,7 @@ def add_steps(
     labels: list[str],
     staging: str,
     progress_file: str | None,
+    shorter_side: int | None,
 ) -> None:
     """Make the pipeline write every shard of the splits, and its summary, into the staging folder.
 
@@ -38,13 +39,15 @@ def add_steps(
         labels: the classes, in the order of their ids.
         staging: the folder to write into.
         progress_file: a local file that grows by one byte for each row done, or None.
+        shorter_side: see `images.to_rgb_jpeg`.
     """
+    write = _WriteShard(splits, labels, staging, progress_file, shorter_side)
     _ = (
         pipeline
         | "Splits" >> beam.Create(splits, reshuffle=False)
         | "Deal rows to shards" >> beam.ParDo(_DealRows())
         | "Rows of each shard" >> beam.GroupByKey()
-        | "Write shards" >> beam.ParDo(_WriteShard(splits, labels, staging, progress_file))
+        | "Write shards" >> beam.ParDo(write)
     )
 
 
@@ -61,11 +64,13 @@ class _WriteShard(beam.DoFn):
         labels: list[str],
         staging: str,
         progress_file: str | None,
+        shorter_side: int | None,
     ):
         self._csv_paths = {split.name: split.csv_path for split in splits}
         self._ids = {label: number for number, label in enumerate(labels, 1)}
         self._staging = staging
         self._progress_file = progress_file
+        self._shorter_side = shorter_side
 
     def process(self, shard: tuple[str, Iterable[tuple[int, bytes]]]) -> None:
         name, grouped = shard
@@ -100,7 +105,7 @@ class _WriteShard(beam.DoFn):
         row = parse_row(line, csv_path)
         if row.label not in self._ids:
             raise RejectError(f"unknown label {row.label!r}: it is not in the labels file")
-        image = to_rgb_jpeg(_read_first(row.paths))
+        image = to_rgb_jpeg(_read_first(row.paths), self._shorter_side)
         return row.label, records.encode_example(
             image, row.filename, self._ids[row.label], row.label
         )

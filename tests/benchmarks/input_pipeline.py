@@ -3,8 +3,10 @@
     python tests/benchmarks/input_pipeline.py --data ../shared/flower_photos --output_dir out/benchmarks
 
 Variants: ours, keeping the decoded images (from the second epoch on); ours, decoding (a first epoch, or a set
-too large to keep); a naive reader (CSV, read, decode, resize, one image after the other); and the decoder
-alone on all cores, from memory, which nothing that decodes can beat. No model takes part: the batches are
+too large to keep), also from records that were converted with --shorter_side; the pipeline of the old flowers
+job, which augments on the host and reads 64 streams; a naive reader (CSV, read, decode, resize, one image
+after the other); and the decoder alone on all cores, from memory, which nothing that decodes so large images
+can beat. No model takes part: the batches are
 thrown away, and tf.data holds more memory for so fast a consumer than for training. Each measurement is a
 process of its own, and the variants take turns, so that a busy machine is unfair to none. Read the ratios:
 medians of those of the rounds, with the least and the greatest.
@@ -24,7 +26,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 BATCH = 32
-VARIANTS = ("ours, kept", "ours, decoding", "naive reader", "decoder alone")
+SMALLER = "ours, from smaller"
+VARIANTS = ("ours, kept", "ours, decoding", SMALLER, "old job", "naive reader", "decoder alone")
 
 
 def rows(csv_file: Path) -> list[tuple[str, str]]:
@@ -43,6 +46,40 @@ def ours(records: Path, size: int, keep: bool):
         f"{records}/train-*", training=True, image_size=size, examples=examples
     )
     return input_fn({"batch_size": BATCH})
+
+
+def old_job(records: Path, size: int):
+    """The old job's algorithm: 64 streams of 8 MiB each, shuffled, decoded, resized and augmented one by one."""
+    import tensorflow as tf
+
+    from lab_utils.flowers.input_pipeline import train_size
+
+    side = train_size(size)
+    features = {
+        "image/encoded": tf.io.FixedLenFeature([], tf.string),
+        "image/class/label": tf.io.FixedLenFeature([], tf.int64),
+    }
+
+    def read(record):
+        example = tf.io.parse_single_example(record, features)
+        image = tf.io.decode_jpeg(example["image/encoded"], channels=3)
+        image = tf.image.convert_image_dtype(image, tf.float32)
+        image = tf.image.resize(image, [side + 10, side + 10])
+        image = tf.image.random_crop(image, [side, side, 3])
+        image = tf.image.random_flip_left_right(image)
+        image = tf.image.random_brightness(image, 63 / 255)
+        image = tf.image.random_contrast(image, 0.2, 1.8)
+        return image, example["image/class/label"]
+
+    files = tf.data.Dataset.list_files(f"{records}/train-*", seed=0).repeat(64)
+    streams = files.interleave(
+        lambda path: tf.data.TFRecordDataset(path, buffer_size=8 * 2**20).repeat(),
+        cycle_length=64,
+        num_parallel_calls=64,
+        deterministic=False,
+    )
+    images = streams.shuffle(1024, seed=0).map(read, num_parallel_calls=os.cpu_count())
+    return images.batch(BATCH, drop_remainder=True).prefetch(tf.data.AUTOTUNE)
 
 
 def naive_reader(train_csv: Path, size: int):
@@ -85,6 +122,8 @@ def role(variant: str, records: Path, train_csv: Path, size: int, seconds: float
     makers: dict[str, Callable] = {
         "ours, kept": lambda: ours(records, size, keep=True),
         "ours, decoding": lambda: ours(records, size, keep=False),
+        SMALLER: lambda: ours(records, size, keep=False),
+        "old job": lambda: old_job(records, size),
         "naive reader": lambda: naive_reader(train_csv, size),
         "decoder alone": lambda: decoder_alone(train_csv),
     }
@@ -129,12 +168,12 @@ def ratios(runs: dict[str, list[dict]], variant: str, base: str, figure: str) ->
 def table(runs: dict[str, list[dict]]) -> str:
     lines = [
         f"{'':16}{'images/s':>10}{'CPU ms/image':>14}{'peak MiB':>10}"
-        f"{'speed / naive':>22}{'speed / decoder':>22}"
+        f"{'speed / old job':>22}{'speed / decoder':>22}"
     ]
     for variant, measured in runs.items():
         medians = [statistics.median(run[figure] for run in measured) for figure in measured[0]]
         line = f"{variant:16}{medians[0]:10,.0f}{medians[1]:14.2f}{medians[2]:10,.0f}"
-        for base in ("naive reader", "decoder alone"):
+        for base in ("old job", "decoder alone"):
             found = ratios(runs, variant, base, "images_per_second")
             spread = f"[{min(found):.2f} - {max(found):.2f}]"
             line += f"{statistics.median(found):8.2f} {spread:>13}"
@@ -195,13 +234,18 @@ def main() -> None:
         folder = Path(scratch)
         prepare = (
             "import sys; from lab_utils import convert, datasets\n"
-            "data, csv, records = sys.argv[1:]\n"
+            "data, csv, records, smaller, side = sys.argv[1:]\n"
             "photos = datasets.from_folder(data, csv) if data else datasets.bundled()\n"
-            "convert.convert(photos.train_csv, photos.eval_csv, photos.labels_file, records)\n"
+            "inputs = photos.train_csv, photos.eval_csv, photos.labels_file\n"
+            "convert.convert(*inputs, records)\n"
+            "convert.convert(*inputs, smaller, shorter_side=int(side))\n"
             "print(photos.train_csv)"
         )  # in a process of its own: what it needs must not count towards the variants' memory
         ran = subprocess.run(
-            [sys.executable, "-c", prepare, flags.data or "", folder / "csv", folder / "records"],
+            [
+                *(sys.executable, "-c", prepare, flags.data or "", folder / "csv"),
+                *(folder / "records", folder / "smaller", str(flags.image_size * 5 // 4)),
+            ],
             stdout=subprocess.PIPE,
             text=True,
             check=True,
@@ -210,7 +254,8 @@ def main() -> None:
         images = len(rows(train_csv))
         for number in range(flags.rounds):
             for variant in VARIANTS:
-                run = measure(variant, folder / "records", train_csv, flags)
+                records = folder / ("smaller" if variant == SMALLER else "records")
+                run = measure(variant, records, train_csv, flags)
                 runs[variant].append(run)
                 print(f"round {number + 1}, {variant}: {run['images_per_second']:,.0f} images/s")
     print(table(runs))
