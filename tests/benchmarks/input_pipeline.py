@@ -49,7 +49,7 @@ def ours(records: Path, size: int, keep: bool):
 
 
 def old_job(records: Path, size: int):
-    """The old job's algorithm: 64 streams of 8 MiB each, shuffled, decoded, resized and augmented one by one."""
+    """The old job's algorithm: 64 streams of 8 MiB; shuffled, decoded, resized, augmented one by one."""
     import tensorflow as tf
 
     from lab_utils.flowers.input_pipeline import train_size
