@@ -156,6 +156,9 @@ def _build(result: Trace, estimator: Any, changes: dict[str, Any]) -> bool:
             pass
         except Exception as error:  # whatever TPUEstimator or the user's code raises is the result
             result.error = error
+        if result.mode == "train":  # its saver opened a writer, which must not outlive the folder
+            with tf.Graph().as_default():
+                v1.summary.FileWriterCache.get(model_dir).close()
     result.log = [line for line in log if line != "Reraising captured error"]
     result.graph = spy.graph
     if spy.calls:
