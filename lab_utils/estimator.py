@@ -27,6 +27,9 @@ runtime.quiet()
 with runtime.hide_native_notices():
     import tensorflow as tf
 
+# In a notebook AutoGraph prints its warnings as well as logging them: the log and its level remain.
+tf.autograph.set_verbosity(0, alsologtostdout=False)
+
 OLDEST, NEWEST = (2, 15), (2, 21)
 
 
