@@ -227,6 +227,7 @@ class TestBundled:
 
     def test_absent(self, monkeypatch, tmp_path):
         monkeypatch.setattr(photos, "BUNDLED", tmp_path / "flowers")
+        monkeypatch.setattr(photos, "COLAB", tmp_path)
         with pytest.raises(
             DatasetError, match="come with a clone of the repository.*datasets synthetic"
         ):
