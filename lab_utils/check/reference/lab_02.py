@@ -103,7 +103,7 @@ def make_config(settings):
 
 
 SETTINGS = """
-use_tpu: false            # a flag would win over this
+use_tpu: false            # a flag wins over this, see below
 tpu: local                # the name of a TPU; "local" on a TPU VM
 train_batch_size: 1024    # over all cores: 128 for each of eight
 eval_batch_size: 360
