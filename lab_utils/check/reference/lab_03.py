@@ -88,6 +88,16 @@ def train_input(params):
     return examples.batch(params["batch_size"], drop_remainder=True)
 
 
+def whole_picture(features, label):
+    image = tf.where(features["image"][:, 4:5] > 0, features["image"], 0.0)
+    return {"image": image, "weight": features["weight"]}, label
+
+
+def rows_kept(params):
+    examples = weighted_examples(train_images, train_labels).repeat().map(whole_picture)
+    return examples.padded_batch(params["batch_size"], drop_remainder=True)
+
+
 def eval_plan(examples, per_core, cores):
     """(seen, steps, padding) of an evaluation of that many examples: whole numbers."""
     # TODO 3a: seen, steps, padding
@@ -146,7 +156,7 @@ it was the best of times it was the worst of times it was the age of wisdom
 there was no possibility of taking a walk that day
 alice was beginning to get very tired of sitting by her sister on the bank
 to be or not to be that is the question
-you will rejoice to hear that no disaster has accompanied the commencement of an enterprise
+my fathers family name being pirrip and my christian name philip my infant tongue could make nothing longer
 it was a dark and stormy night"""
 lines = [line.split() for line in SENTENCES.splitlines()]
 every_word = sorted({word for line in lines for word in line})
