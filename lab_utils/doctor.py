@@ -55,8 +55,11 @@ def python() -> Check:
     return Check(fits, "Python", platform.python_version(), "use Python 3.11, 3.12 or 3.13")
 
 
-def packages() -> Check:
-    """Every package that lab_utils asks for is here, in a version that it accepts."""
+def packages(extra: str = "lab") -> Check:
+    """Every package that lab_utils asks for is here, in a version that it accepts.
+
+    `extra` is one of pyproject.toml's whose packages are looked for as well; "" for none.
+    """
     from packaging.requirements import Requirement
 
     wrong = []
@@ -66,7 +69,7 @@ def packages() -> Check:
         return Check(False, "packages", "lab_utils is not installed", "run `make setup`")
     wanted = [Requirement(text) for text in needed]
     for requirement in wanted:
-        if requirement.marker and not requirement.marker.evaluate({"extra": "lab"}):
+        if requirement.marker and not requirement.marker.evaluate({"extra": extra}):
             continue
         try:
             version = importlib.metadata.version(requirement.name)

@@ -9,9 +9,10 @@ from lab_utils import doctor, runtime
 def ready() -> None:
     """Prints one line where all is in place, else a line for each thing that is not.
 
-    Looks at versions alone, which takes no time: `python -m lab_utils doctor` looks at everything.
+    Looks at versions alone, which takes no time, and not at Jupyter's, which is running: `python -m lab_utils
+    doctor` looks at everything.
     """
-    wrong = [each for each in (doctor.python(), doctor.packages()) if not each.ok]
+    wrong = [each for each in (doctor.python(), doctor.packages(extra="")) if not each.ok]
     for each in wrong:
         print(each)
     versions = [f"Python {platform.python_version()}"]
