@@ -212,6 +212,17 @@ def test_ctrl_c_is_not_swallowed(subject):
         dry_run(None, None, progress=False)
 
 
+def test_data_that_end_before_the_first_batch_are_a_finding(subject):
+    @contextlib.contextmanager
+    def short(cores):
+        yield lambda: examples().take(4).batch(8, drop_remainder=True), 8
+
+    subject.feed = short
+    report = dry_run(None, None, stages=["feed"], progress=False)
+    (found,) = report.findings
+    assert (found.rule, found.severity) == ("TPU504", Severity.ERROR)
+
+
 def test_an_error_while_reading_data_is_a_finding(subject):
     @contextlib.contextmanager
     def broken(cores):

@@ -18,7 +18,7 @@ from dry_run_ports import (  # noqa: F401
     wrong_trace,
 )
 
-from lab_utils.dry_run import read_input
+from lab_utils.dry_run import compile_findings, read_input
 from lab_utils.dry_run.compile import compile_program
 from lab_utils.dry_run.lower_estimator import lower_estimator
 from lab_utils.dry_run.read import read
@@ -44,9 +44,10 @@ def in_lines(found):
 
 
 @pytest.fixture(autouse=True)
-def small_constants_count_as_large(monkeypatch):
-    """Spares the tests a graph with a constant of hundreds of megabytes."""
+def small_tensors_count_as_large(monkeypatch):
+    """Spares the tests constants of hundreds of megabytes, and tables of gigabytes."""
     monkeypatch.setattr(read_input, "_LARGE", 2**20)
+    monkeypatch.setattr(compile_findings, "TABLE_SHARE", 0.01)
 
 
 @pytest.mark.parametrize("port", WRONG, ids=lambda port: f"{port.rule}-{port.name}")
