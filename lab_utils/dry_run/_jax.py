@@ -33,10 +33,33 @@ def compile_hlo(hlo: bytes, devices: list[Any], *, load: bool) -> Any:
     text = xla_client._xla.mlir.xla_computation_to_mlir_module(xla_client.XlaComputation(hlo))
     # The one op of the old dialect that the parser refuses; the barrier does the same: nothing.
     text = text.replace("mhlo.copy", "stablehlo.optimization_barrier")
+    return _compile(text, devices, _options(len(devices), 1), load=load)
+
+
+def compile_partitioned(stablehlo: str, devices: list[Any]) -> Any:
+    """Compiles a program with shardings, as `jax.jit(...).lower(...).as_text()` gives it, split over devices.
+
+    Lower it for as many devices of any kind, with lowering_platforms=("tpu",). `.compile()` for a topology's
+    devices ends the process with jax 0.7.2 and libtpu 0.0.21.1.
+    """
+    options = _options(1, len(devices))
+    build = options.executable_build_options
+    build.num_replicas, build.num_partitions = 1, len(devices)
+    build.device_assignment = options.device_assignment
+    build.use_spmd_partitioning = True
+    build.use_shardy_partitioner = "sdy." in stablehlo
+    return _compile(stablehlo, devices, options, load=False)
+
+
+def _options(replicas: int, partitions: int) -> Any:
     options = xla_client.CompileOptions()
-    options.num_replicas, options.num_partitions = len(devices), 1
-    ids = np.arange(len(devices)).reshape(-1, 1)
+    options.num_replicas, options.num_partitions = replicas, partitions
+    ids = np.arange(replicas * partitions).reshape(replicas, partitions)
     options.device_assignment = xla_client.DeviceAssignment.create(ids)
+    return options
+
+
+def _compile(text: str, devices: list[Any], options: Any, *, load: bool) -> Any:
     client = devices[0].client
     with jax_mlir.make_ir_context():
         # jax 0.10 takes a parsed module, jax 0.7 its text as bytes.

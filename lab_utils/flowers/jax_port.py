@@ -81,6 +81,9 @@ def compiled_for(topology: str, step: Callable, state: tuple, batch: tuple) -> d
         step, state: of `train_step`.
         batch: images and targets; each core gets PER_CORE of their kind.
 
+    Raises:
+        ValueError: it has more than VIRTUAL cores.
+
     Returns:
         "cores", "flops" and "bytes" of a core's step, "memory_bytes" of a core (arguments and temporaries),
         "all_reduces" in the program: all computed by the TPU compiler. "images_per_second": at most, of
@@ -91,23 +94,25 @@ def compiled_for(topology: str, step: Callable, state: tuple, batch: tuple) -> d
     from lab_utils.dry_run import _jax, chips
 
     devices = _jax.tpu_devices(topology)
+    if len(devices) > VIRTUAL:
+        raise ValueError(f"{topology} has {len(devices)} cores; this compiles for up to {VIRTUAL}")
 
     def like(array, first=None):
         shape = array.shape if first is None else (first, *array.shape[1:])
         return jax.ShapeDtypeStruct(shape, array.dtype)
 
     shapes = jax.tree.map(like, state), *(like(each, PER_CORE * len(devices)) for each in batch)
-    program = data_parallel(step, devices).lower(*shapes).compile()
-    cost, memory, text = program.cost_analysis(), program.memory_analysis(), program.as_text()
+    stand_ins = data_parallel(step, jax.devices()[: len(devices)])
+    lowered = stand_ins.trace(*shapes).lower(lowering_platforms=("tpu",))
+    program = _jax.compile_partitioned(lowered.as_text(), devices)
+    cost, memory, text = _jax.cost(program), _jax.memory(program), _jax.optimised_hlo(program)
     chip, cores = chips.parse(topology)
-    bound = chips.roofline(
-        cost["flops"], cost["bytes accessed"], chip, cores=cores, per_core_batch=PER_CORE
-    )
+    bound = chips.roofline(cost["flops"], cost["bytes"], chip, cores=cores, per_core_batch=PER_CORE)
     return {
         "cores": cores,
         "flops": cost["flops"],
-        "bytes": cost["bytes accessed"],
-        "memory_bytes": memory.argument_size_in_bytes + memory.temp_size_in_bytes,
+        "bytes": cost["bytes"],
+        "memory_bytes": memory["arguments"] + memory["temporaries"],
         "all_reduces": text.count(" all-reduce(") + text.count(" all-reduce-start("),
         "images_per_second": bound.examples_per_second,
         "bound": bound.bound,
