@@ -160,3 +160,10 @@ def test_nbgrader_sees_an_exception_for_all_but_correct(monkeypatch):
     assert check("99a", lambda x: 2 * x).status is Status.CORRECT
     with pytest.raises(AssertionError, match="TODO 99a: incorrect"):
         check("99a", lambda x: x)
+
+
+def test_the_starter_that_nbgrader_writes_counts_as_not_attempted():
+    def matmul_flop(m, k, n):
+        raise NotImplementedError()
+
+    assert check("0a", matmul_flop).status is Status.NOT_ATTEMPTED

@@ -62,7 +62,7 @@ def feed_gauge(rate: float, demand: float, description: str) -> str:
     scale = (right - left) / max(rate, demand)
     shapes = []
     for y, css, value, label in (
-        (20, "measured", rate, "this machine's input pipeline (measured here)"),
+        (20, "measured", rate, "this machine (measured here)"),
         (68, "demand", demand, "one host's cores, at most (computed)"),
     ):
         shapes.append(
