@@ -104,8 +104,8 @@ def tpu_compiler() -> Check:
         found = f"not made for {platform.system()} on {platform.machine()}: the dry run traces and reads only"
         return Check(True, "TPU compiler", found)
     answer, problem = _in_child(
-        "import os; os.environ.update(TPU_SKIP_MDS_QUERY='1', ALLOW_MULTIPLE_LIBTPU_LOAD='1',"
-        "JAX_PLATFORMS='cpu'); import json, jax, importlib.metadata as m;"
+        "import os; from lab_utils import runtime;"
+        "os.environ.update(runtime.NO_CHIP, JAX_PLATFORMS='cpu'); import json, jax, importlib.metadata as m;"
         "from jax.experimental import topologies;"
         "chip = topologies.get_topology_desc('v2:2x2', 'tpu').devices[0].device_kind;"
         "print(json.dumps({'jax': jax.__version__, 'libtpu': m.version('libtpu'), 'chip': chip}))"

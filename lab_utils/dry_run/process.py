@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import lab_utils
+from lab_utils import runtime
 
 # In a sum the virtual cores wait for each other: on a slow machine longer than XLA's 40 seconds.
 _PATIENCE = ("warn_stuck", "terminate")
@@ -131,14 +132,11 @@ def _environment(cores: int, folder: Path) -> dict[str, str]:
     major, minor = (int(part) for part in versions().get("jax", "0.0").split(".")[:2])
     if (major, minor) >= (0, 10):  # jax 0.7 does not know these
         flags += [f"--xla_cpu_collective_call_{name}_timeout_seconds=3600" for name in _PATIENCE]
-    return os.environ | {
+    own = {
         "PYTHONPATH": os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")])),
         "XLA_FLAGS": " ".join([*flags, f"--xla_force_host_platform_device_count={cores}"]),
         "JAX_PLATFORMS": "cpu",
-        "TPU_SKIP_MDS_QUERY": "1",  # do not look for the metadata server of a cloud machine
-        "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",  # several dry runs at once
-        "TPU_WORKER_HOSTNAMES": "localhost",
         "TF_CPP_MIN_LOG_LEVEL": "2",
-        "TPU_MIN_LOG_LEVEL": "2",
         "TPU_LOG_DIR": str(folder),
     }
+    return os.environ | runtime.NO_CHIP | own

@@ -16,16 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from lab_utils import runtime
+
 VIRTUAL = 8
 PER_CORE = 128
-ENVIRONMENT = {
+ENVIRONMENT = runtime.NO_CHIP | {
     "KERAS_BACKEND": "jax",
     "JAX_PLATFORMS": "cpu",
     "XLA_FLAGS": f"--xla_force_host_platform_device_count={VIRTUAL}",
-    "TPU_SKIP_MDS_QUERY": "1",  # do not look for the metadata server of a cloud machine
-    "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
-    "TPU_WORKER_HOSTNAMES": "localhost",
-    "TPU_MIN_LOG_LEVEL": "2",
     "TF_CPP_MIN_LOG_LEVEL": "2",
 }
 

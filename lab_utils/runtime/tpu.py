@@ -21,11 +21,11 @@ _PJRT = {
     "--tf_mlir_enable_merge_control_flow_pass=true",
 }
 # libtpu is a compiler here, and should look neither for a cloud machine nor for other hosts.
-_NO_CHIP = {
-    "TPU_SKIP_MDS_QUERY": "1",
+NO_CHIP = {
+    "TPU_SKIP_MDS_QUERY": "1",  # the metadata server of a cloud machine
     "TPU_WORKER_HOSTNAMES": "localhost",
     "TPU_MIN_LOG_LEVEL": "2",
-    "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
+    "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",  # by several processes at once
 }
 _STREAM_EXECUTOR = ("v2 or v3", "v4")  # driven without PJRT; such images set what they need
 
@@ -52,7 +52,7 @@ def environment(machine: Machine, framework: str, libtpu: str = "") -> dict[str,
     if framework not in ("tensorflow", "jax"):
         raise ValueError(f"framework is 'tensorflow' or 'jax', not {framework!r}")
     if not machine.chips:
-        return dict(_NO_CHIP)
+        return dict(NO_CHIP)
     if framework == "jax" or machine.generation in _STREAM_EXECUTOR:
         return {}  # JAX looks for the chips by itself
     library = {"TF_PLUGGABLE_DEVICE_LIBRARY_PATH": libtpu} if libtpu else {}
