@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 
 import lab_utils.estimator  # noqa: F401  (makes tf.estimator)
+from lab_utils.dry_run.graph_def import all_nodes
+from lab_utils.dry_run.read_graph import ancestors
 
 # isort: split
 import tensorflow as tf
@@ -87,7 +89,8 @@ class EstimatorSide:
 
     def random(self) -> list[str]:
         """Types of the ops that draw random numbers in a training step."""
-        return _random(_behind(self._train.spec.loss.op))
+        # A variable's initial value is not among them.
+        return _random(op.type for op in ancestors([self._train.spec.loss.op]))
 
     def variables(self, names: Iterable[str]) -> Arrays:
         """Their present values."""
@@ -144,8 +147,7 @@ class KerasSide:
     def random(self, x: Any, y: Any) -> list[str]:
         """Types of the ops that draw random numbers in a training step on such a batch."""
         graph = self._step.get_concrete_function(x, y).graph.as_graph_def()
-        bodies = (each.node_def for each in graph.library.function)
-        return _random(node.op for nodes in (graph.node, *bodies) for node in nodes)
+        return _random(node.op for node in all_nodes(graph))
 
     def variables(self, paths: Iterable[str]) -> Arrays:
         """Their present values."""
@@ -181,17 +183,6 @@ def _placeholder(array: np.ndarray) -> tf.Tensor:
 def _path(variable: Any) -> str:
     """Of a Keras variable: Keras 2 has names alone."""
     return getattr(variable, "path", None) or variable.name.removesuffix(":0")
-
-
-def _behind(operation: tf.Operation) -> Iterable[str]:
-    """Types of the ops that a tensor depends on; a variable's initial value is not among them."""
-    seen, todo = set(), [operation]
-    while todo:
-        each = todo.pop()
-        if each not in seen:
-            seen.add(each)
-            todo += [tensor.op for tensor in each.inputs] + list(each.control_inputs)
-    return (each.type for each in seen)
 
 
 def _random(types: Iterable[str]) -> list[str]:
