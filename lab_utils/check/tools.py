@@ -21,6 +21,16 @@ def a(value: Any) -> str:
     return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
 
 
+def expect_dataset(value: Any, function: str) -> None:
+    """Raises `Wrong` unless `value`, which the learner's `function` returned, is a tf.data dataset."""
+    import tensorflow as tf
+
+    expect(
+        isinstance(value, tf.data.Dataset),
+        f"{function} should return a dataset; yours returns {a(value)}.",
+    )
+
+
 def model_with(model_fn: Callable, inference: Callable) -> Callable:
     """`model_fn`, but that it finds another function under the name `inference`."""
     expect(

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from lab_utils import estimator  # noqa: F401  (makes tf.estimator)
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import Mutant, todo
-from lab_utils.check.tools import a, expect
+from lab_utils.check.tools import a, expect, expect_dataset
 from lab_utils.dry_run import _tensorflow
 
 # isort: split
@@ -271,10 +271,7 @@ def input_fn(make_input_fn: Callable) -> str:
         try:
             with tf.Graph().as_default(), v1.Session() as session:
                 dataset = made({"batch_size": 24})
-                expect(
-                    isinstance(dataset, tf.data.Dataset),
-                    f"input_fn should return a dataset; yours returns {a(dataset)}.",
-                )
+                expect_dataset(dataset, "input_fn")
                 shape = dataset.element_spec[0].shape
                 batches = session.run(dataset.cardinality())
         except TypeError as error:

@@ -9,7 +9,7 @@ import numpy as np
 from lab_utils import estimator  # noqa: F401  (makes tf.estimator)
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import Mutant, todo
-from lab_utils.check.tools import a, expect
+from lab_utils.check.tools import a, expect, expect_dataset
 
 # isort: split
 import tensorflow as tf
@@ -172,10 +172,7 @@ def _batches(input_fn: Callable, batch: int, most: int) -> list[tuple[np.ndarray
             dataset = input_fn({"batch_size": batch})
         except TypeError as error:
             raise _other_types(error) from None
-        expect(
-            isinstance(dataset, tf.data.Dataset),
-            f"input_fn should return a dataset; yours returns {a(dataset)}.",
-        )
+        expect_dataset(dataset, "input_fn")
         spec = dataset.element_spec
         expect(
             isinstance(spec, tuple)

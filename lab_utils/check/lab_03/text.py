@@ -7,7 +7,7 @@ import numpy as np
 from lab_utils import estimator  # noqa: F401  (makes tf.estimator)
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import Mutant, todo
-from lab_utils.check.tools import a, expect
+from lab_utils.check.tools import a, expect, expect_dataset
 from lab_utils.dry_run.lower_function import lower_function
 from lab_utils.dry_run.refusal import CannotLower
 
@@ -45,10 +45,7 @@ def padded_text(padded: Callable) -> str:
     """Sentences of one length with their counts, in full batches."""
     length, batch = 5, 2
     dataset = padded(_sentences(), length, batch)
-    expect(
-        isinstance(dataset, tf.data.Dataset),
-        f"padded should return a dataset; yours returns {a(dataset)}.",
-    )
+    expect_dataset(dataset, "padded")
     spec = dataset.element_spec
     expect(
         isinstance(spec, tuple) and len(spec) == 2,

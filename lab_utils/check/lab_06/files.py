@@ -10,7 +10,7 @@ from lab_utils.check.lab_06.calls import recorded
 from lab_utils.check.lab_06.images import jpeg
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import Mutant, todo
-from lab_utils.check.tools import a, expect
+from lab_utils.check.tools import a, expect, expect_dataset
 
 # isort: split
 import tensorflow as tf
@@ -89,10 +89,7 @@ def reading(read: Callable) -> str:
     with files_of_records() as files:
         with recorded() as calls:
             dataset = read(files)
-        expect(
-            isinstance(dataset, tf.data.Dataset),
-            f"read should return a dataset; yours returns {a(dataset)}.",
-        )
+        expect_dataset(dataset, "read")
         expect(
             dataset.element_spec == tf.TensorSpec([], tf.string),
             f"Each element should be one record, a scalar string; yours is {dataset.element_spec}.",

@@ -6,7 +6,7 @@ from lab_utils import estimator  # noqa: F401  (TensorFlow, without its start-up
 from lab_utils.check.lab_06.calls import Call, has_images, recorded
 from lab_utils.check.lab_06.files import Context, files_of_records
 from lab_utils.check.todos import Mutant, todo
-from lab_utils.check.tools import a, expect
+from lab_utils.check.tools import a, expect, expect_dataset
 
 # isort: split
 import tensorflow as tf
@@ -173,10 +173,7 @@ def _checked(make: Callable) -> list[Call]:
         )
         with recorded() as calls:
             dataset = input_fn({"batch_size": 5})
-        expect(
-            isinstance(dataset, tf.data.Dataset),
-            f"input_fn should return a dataset; yours returns {a(dataset)}.",
-        )
+        expect_dataset(dataset, "input_fn")
         spec = dataset.element_spec
         expect(
             isinstance(spec, tuple) and len(spec) == 2 and spec[0].shape.rank == 4,

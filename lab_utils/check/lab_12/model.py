@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from lab_utils.check.todos import Mutant, todo
-from lab_utils.check.tools import a, expect
+from lab_utils.check.tools import a, expect, expect_dataset
 
 
 @todo(
@@ -96,10 +96,7 @@ def streams(make_dataset: Callable) -> str:
     for count in (1000, 257, 256):
         ids = np.arange(count, dtype=np.int32)
         dataset = make_dataset(ids, 4, 8)
-        expect(
-            isinstance(dataset, tf.data.Dataset),
-            f"make_dataset should return a dataset; yours returns {a(dataset)}.",
-        )
+        expect_dataset(dataset, "make_dataset")
         spec = dataset.element_spec
         expect(
             isinstance(spec, tuple) and len(spec) == 2,
