@@ -54,6 +54,7 @@ def test_every_flag_can_stand_in_the_file(config):
         ("output_dir: 'my [run]'", ["output_dir", "'my [run]'", "choose"]),
         ("train_steps: 0", ["train_steps", "at least 1"]),
         ("image_size: 100", ["image_size", "multiple of 16"]),
+        ("image_size: 16", ["image_size", "at least 32"]),
     ],
 )
 def test_mistakes_in_the_file_are_named(capsys, config, text, words):

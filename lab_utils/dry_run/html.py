@@ -64,7 +64,8 @@ def _body(report: Report) -> str:
 
 
 def _stage(stage: StageResult) -> str:
-    took = f" {units.scaled(stage.seconds, 's')}" if stage.status != "skipped" else ""
+    seconds = units.scaled(stage.seconds, "s").replace(" ", "\N{NO-BREAK SPACE}")
+    took = f" {seconds}" if stage.status != "skipped" else ""
     count = len(stage.findings)
     said = "; ".join(
         part

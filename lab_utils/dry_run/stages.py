@@ -91,7 +91,8 @@ class DryRun:
                 "Gradients, settings and the input pipeline, which are read for a TPUEstimator only."
             )
             return "program of train, its ops and types"
-        return f"programs of {', '.join(trace.mode for trace in traces)}"
+        built = [trace.mode for trace in traces if trace.error is None]
+        return f"programs of {', '.join(built)}" if built else "no program to read"
 
     def _compile(self, result: StageResult, say: Callable[[str], None]) -> str:
         said = []

@@ -47,7 +47,7 @@ def network(
     """From images to class scores.
 
     Args:
-        image_size: side S of the images in pixels; a multiple of 32.
+        image_size: side S of the images in pixels; a multiple of 16, at least 32.
         classes: number of classes.
         dtype: "float32", or "mixed_bfloat16" for activations in bfloat16 beside float32 variables.
         dropout: share of the pooled features dropped in training; 0 makes a training step repeatable.

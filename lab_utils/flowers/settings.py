@@ -27,7 +27,7 @@ class Settings:
     eval_steps_between: int = _setting(200, "steps from one checkpoint and evaluation to the next")
     learning_rate: float = _setting(0.05, "at its highest, for the given batch")
     image_size: int = _setting(
-        128, "side of the square that the model sees, in pixels; a multiple of 16"
+        128, "side of the square that the model sees, in pixels; a multiple of 16, at least 32"
     )
     iterations_per_loop: int = _setting(
         100, "steps that a TPU takes before it comes back to the host"
@@ -58,8 +58,10 @@ class Settings:
         for name in ("train_steps", "train_batch_size", "eval_batch_size", "eval_steps_between"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
-        if self.image_size % 16 or self.image_size < 16:
-            raise ValueError(f"image_size must be a multiple of 16, not {self.image_size}")
+        if self.image_size % 16 or self.image_size < 32:  # it is halved five times
+            raise ValueError(
+                f"image_size must be a multiple of 16, at least 32, not {self.image_size}"
+            )
 
 
 def _from_yaml(path: Path) -> dict:

@@ -13,6 +13,11 @@ after each. The seconds run from the start of a stretch's first step to the end 
 evaluations and checkpoints are left out, as those of the old model (400 MB) would weigh on it. The schedule
 of ours wants the number of steps beforehand: a trial of 15 seconds, thrown away, estimates it. Each training
 is a process of its own, one after the other, since two at once would share the cores: use an idle machine.
+
+The first step is counted from the start of the process; beside it stands what `import tensorflow` alone
+takes, which no job of either kind can go below. For speed, memory and start alone, short runs in many rounds:
+
+    python tests/benchmarks/flowers_quality.py --records RECORDS --seconds 15 --stretches 1 --rounds 5
 """
 
 import argparse
@@ -31,6 +36,7 @@ from pathlib import Path
 
 BATCH = 32
 TRIAL = 15  # seconds
+IMPORT = "import tensorflow"
 CONTENDERS = {"ours": None, "old, rate 0.001": 0.001, "old, rate 0.01": 0.01}
 COLOURS = {"ours": "#2b7a3d", "old, rate 0.001": "#4c6a92", "old, rate 0.01": "#c77f3a"}
 
@@ -179,26 +185,39 @@ def stop_after(seconds: float):
         def __init__(self):
             self.start = None
             self.times = []
+            self.since_process_began = None  # s, at the end of the first step
 
         def before_run(self, run_context):
             self.start = self.start or time.monotonic()
 
         def after_run(self, run_context, run_values):
             self.times.append(time.monotonic() - self.start)
+            self.since_process_began = self.since_process_began or process_age()
             if self.times[-1] > seconds:
                 run_context.request_stop()
 
     return StopAfter()
 
 
-def steps_in(records: Path, seconds: float, stretches: int) -> int:
-    """How many steps ours will take in `seconds`, by a short trial; somewhat too few rather than too many."""
+def process_age() -> float:
+    """Seconds since this process was started."""
+    import psutil
+
+    return time.time() - psutil.Process().create_time()
+
+
+def steps_in(records: Path, seconds: float, stretches: int) -> tuple[int, float]:
+    """How many steps ours will take in `seconds`, by a short trial; somewhat too few rather than too many.
+
+    Also the age of the process, in seconds, when the trial's first step was done.
+    """
     with tempfile.TemporaryDirectory() as folder:
         trial = ours(records, folder, steps=10**6)
         hook = stop_after(TRIAL)
         trial.estimator.train(trial.train_from(0), hooks=[hook])
     step = statistics.median(b - a for a, b in itertools.pairwise(hook.times))
-    return max(10, int(0.9 * (seconds - stretches * hook.times[0]) / step))
+    steps = max(10, int(0.9 * (seconds - stretches * hook.times[0]) / step))
+    return steps, hook.since_process_began
 
 
 def role(name: str, flags: argparse.Namespace) -> None:
@@ -209,7 +228,9 @@ def role(name: str, flags: argparse.Namespace) -> None:
     import resource
 
     rate = CONTENDERS[name]
-    steps = None if rate else steps_in(flags.records, flags.seconds, flags.stretches)
+    steps, first_step = (
+        (None, None) if rate else steps_in(flags.records, flags.seconds, flags.stretches)
+    )
     with tempfile.TemporaryDirectory() as folder:
         contender = old(flags.records, folder, rate) if rate else ours(flags.records, folder, steps)
         spent, step, points = 0.0, 0, []
@@ -217,6 +238,7 @@ def role(name: str, flags: argparse.Namespace) -> None:
             hook = stop_after(flags.seconds * (len(points) + 1) / flags.stretches - spent)
             contender.estimator.train(contender.train_from(step), hooks=[hook], max_steps=steps)
             spent += hook.times[-1]
+            first_step = first_step or hook.since_process_began
             metrics = contender.estimator.evaluate(
                 contender.eval_input_fn, steps=contender.eval_steps
             )
@@ -227,7 +249,7 @@ def role(name: str, flags: argparse.Namespace) -> None:
                 file=sys.stderr,
             )
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"points": points, "peak_rss_mib": peak}))
+    print(json.dumps({"points": points, "peak_rss_mib": peak, "first_step_s": first_step}))
 
 
 def measure(name: str, flags: argparse.Namespace) -> dict:
@@ -242,6 +264,13 @@ def measure(name: str, flags: argparse.Namespace) -> dict:
     return json.loads(ran.stdout.splitlines()[-1])
 
 
+def import_seconds() -> float:
+    """How long a process takes that imports TensorFlow and does nothing else."""
+    start = time.monotonic()
+    subprocess.run([sys.executable, "-c", IMPORT], check=True, stderr=subprocess.DEVNULL)
+    return time.monotonic() - start
+
+
 def figures(runs: list[dict]) -> dict[str, list[float]]:
     """By the name of the figure, its value in each round."""
     last = [run["points"][-1] for run in runs]
@@ -251,7 +280,29 @@ def figures(runs: list[dict]) -> dict[str, list[float]]:
         "steps": [point["step"] for point in last],
         "images/s": [point["step"] * BATCH / point["seconds"] for point in last],
         "peak MiB": [run["peak_rss_mib"] for run in runs],
+        "first step, s": [run["first_step_s"] for run in runs],
     }
+
+
+def spread(values: list[float], form: str) -> str:
+    """Their median, with the least and the greatest where there are several."""
+    text = form.format(statistics.median(values))
+    if len(values) > 1:
+        text += f" [{form.format(min(values))}-{form.format(max(values))}]"
+    return text
+
+
+def ratios(runs: dict[str, list[dict]]) -> str:
+    """Ours beside each old one, each ratio taken within a round."""
+    ours, lines = figures(runs["ours"]), []
+    for contender in list(CONTENDERS)[1:]:
+        theirs = figures(runs[contender])
+        told = [
+            f"{name} {spread([a / b for a, b in zip(ours[name], theirs[name], strict=True)], '{:.2f}')}"
+            for name in ("images/s", "peak MiB", "first step, s")
+        ]
+        lines.append(f"ours / {contender}: {', '.join(told)}")
+    return "\n".join(lines)
 
 
 def table(runs: dict[str, list[dict]]) -> str:
@@ -261,11 +312,10 @@ def table(runs: dict[str, list[dict]]) -> str:
     for contender, measured in runs.items():
         line = f"{contender:18}"
         for name, values in figures(measured).items():
-            form = "{:.1%}" if "accuracy" in name else "{:,.0f}"
-            text = form.format(statistics.median(values))
-            if len(values) > 1:
-                text += f" [{form.format(min(values))}-{form.format(max(values))}]"
-            line += f"{text:>22}"
+            form = (
+                "{:.1%}" if "accuracy" in name else "{:,.1f}" if name.endswith(" s") else "{:,.0f}"
+            )
+            line += f"{spread(values, form):>22}"
         lines.append(line)
     return "\n".join(lines)
 
@@ -316,10 +366,14 @@ def main() -> None:
 
     manifest = json.loads((flags.records / "manifest.json").read_text())
     runs: dict[str, list[dict]] = {name: [] for name in CONTENDERS}
+    imports = []
     for _ in range(flags.rounds):
+        imports.append(import_seconds())
         for name in CONTENDERS:
             runs[name].append(measure(name, flags))
     print(table(runs))
+    print(ratios(runs))
+    print(f"{IMPORT} alone: {spread(imports, '{:.1f}')} s")
 
     flags.output_dir.mkdir(parents=True, exist_ok=True)
     machine = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
@@ -331,6 +385,7 @@ def main() -> None:
         "batch": BATCH,
         "machine": machine,
         "runs": runs,
+        "import_s": imports,
         "kind": "measured here",
     }
     written = flags.output_dir / "flowers_quality.json"

@@ -9,7 +9,8 @@ after the other); and the decoder alone on all cores, from memory, which nothing
 can beat. No model takes part: the batches are
 thrown away, and tf.data holds more memory for so fast a consumer than for training. Each measurement is a
 process of its own, and the variants take turns, so that a busy machine is unfair to none. Read the ratios:
-medians of those of the rounds, with the least and the greatest.
+medians of those of the rounds, with the least and the greatest. "Start" is from the making of the pipeline to
+its first batch, "buffers" by how much the process grew from before that to its largest.
 """
 
 import argparse
@@ -132,22 +133,30 @@ def role(variant: str, records: Path, train_csv: Path, size: int, seconds: float
     runtime.quiet()
     import resource
 
+    import psutil
+    import tensorflow as tf
+
+    tf.constant(0)  # the runtime starts
+    before, start = psutil.Process().memory_info().rss, time.perf_counter()
     batches = iter(makers[variant]())
+    next(batches)
+    first_batch = time.perf_counter() - start
     for _ in range(2 * len(rows(train_csv)) // BATCH):
         next(batches)
     taken, cpu, start = 0, time.process_time(), time.perf_counter()
     while (elapsed := time.perf_counter() - start) < seconds:
         next(batches)
         taken += BATCH
-    print(
-        json.dumps(
-            {
-                "images_per_second": taken / elapsed,
-                "cpu_ms_per_image": (time.process_time() - cpu) / taken * 1e3,
-                "peak_rss_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-            }
-        )
-    )
+    cpu_ms = (time.process_time() - cpu) / taken * 1e3
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    measured = {
+        "images_per_second": taken / elapsed,
+        "cpu_ms_per_image": cpu_ms,
+        "peak_rss_mib": peak,
+        "buffers_mib": peak - before / 2**20,
+        "first_batch_s": first_batch,
+    }
+    print(json.dumps(measured))
 
 
 def measure(variant: str, records: Path, train_csv: Path, flags: argparse.Namespace) -> dict:
@@ -167,12 +176,13 @@ def ratios(runs: dict[str, list[dict]], variant: str, base: str, figure: str) ->
 
 def table(runs: dict[str, list[dict]]) -> str:
     lines = [
-        f"{'':16}{'images/s':>10}{'CPU ms/image':>14}{'peak MiB':>10}"
+        f"{'':18}{'images/s':>10}{'CPU ms/image':>14}{'peak MiB':>10}{'buffers':>9}{'start, s':>10}"
         f"{'speed / old job':>22}{'speed / decoder':>22}"
     ]
     for variant, measured in runs.items():
         medians = [statistics.median(run[figure] for run in measured) for figure in measured[0]]
-        line = f"{variant:16}{medians[0]:10,.0f}{medians[1]:14.2f}{medians[2]:10,.0f}"
+        line = f"{variant:18}{medians[0]:10,.0f}{medians[1]:14.2f}{medians[2]:10,.0f}"
+        line += f"{medians[3]:9,.0f}{medians[4]:10.2f}"
         for base in ("old job", "decoder alone"):
             found = ratios(runs, variant, base, "images_per_second")
             spread = f"[{min(found):.2f} - {max(found):.2f}]"
