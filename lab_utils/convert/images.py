@@ -19,6 +19,7 @@ _START_OF_SCAN, _END_OF_IMAGE, _APP1 = 0xDA, 0xD9, 0xE1
 _ORIENTATION = 0x0112
 _OTHER_FORMATS = ("PNG", "GIF", "BMP", "WEBP")
 _QUALITY = 95
+_QUALITY_SCALED = 90  # scaling down hides an image's own artefacts, and 90 decodes faster than 95
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ def to_rgb_jpeg(data: bytes, shorter_side: int | None = None) -> RgbJpeg:
     Args:
         data: the file's content.
         shorter_side: pixels; an image with a longer one is scaled down to it, proportions kept, and
-            compressed anew. None leaves all sizes as they are.
+            compressed at quality 90. None leaves all sizes as they are.
 
     Raises:
         RejectError: if this is no image, or one that is truncated, damaged or of an unsupported kind.
@@ -130,13 +131,14 @@ def _transcode(data: bytes, shorter_side: int | None) -> RgbJpeg:
             warnings.simplefilter("ignore")  # Pillow's remarks on odd metadata
             with Image.open(io.BytesIO(data), formats=("JPEG", *_OTHER_FORMATS)) as image:
                 target = _scaled(image.size, shorter_side)
+                quality = _QUALITY if target == image.size else _QUALITY_SCALED
                 image.draft(None, target)  # a JPEG is decoded at an eighth, a quarter or a half
                 image.load()
                 rgb = _to_rgb(_upright(image))
                 target = _scaled(rgb.size, shorter_side)
                 if target != rgb.size:
                     rgb = rgb.resize(target, Image.Resampling.LANCZOS)
-        rgb.save(jpeg, "JPEG", quality=_QUALITY)
+        rgb.save(jpeg, "JPEG", quality=quality)
     except Image.UnidentifiedImageError:
         formats = ", ".join(_OTHER_FORMATS)
         raise RejectError(

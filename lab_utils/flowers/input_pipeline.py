@@ -5,11 +5,13 @@ augments them there (`augment.py`), where XLA fuses the work, and one decode can
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import tensorflow as tf
 
-READ_BUFFER = 8 * 1024 * 1024  # bytes a file; a remote store answers big reads far better
-PARALLEL_FILES = 8  # open at once: 64 MB of read buffers at most
+READ_BUFFER = 4 * 1024 * 1024  # bytes a file; a remote store answers big reads far better
+PARALLEL_FILES = 8  # open at once: 32 MB of read buffers at most
+WINDOW = 256  # encoded images among which the next is drawn; the converter has mixed them before
 CACHE_LIMIT = 400 * 1024 * 1024  # bytes of decoded images that may stay in memory
 
 _FEATURES = {
@@ -18,15 +20,29 @@ _FEATURES = {
 }
 
 
+@tf.autograph.experimental.do_not_convert  # nothing to convert, and looking for it takes a third of a second
 def decode_image(encoded: tf.Tensor, size: int) -> tf.Tensor:
     """Decodes one image: scalar string (JPEG, or any kind that TensorFlow knows) -> uint8 [size, size, 3].
 
-    The whole image is squeezed into the square, each pixel the mean of those that it covers; that aliases no
-    more than `antialias=True` and takes half its time. Training, evaluation and serving all pass here.
+    The whole image is squeezed into the square. Of a JPEG twice as large or more, the decoder makes a half, a
+    quarter or an eighth, at less work than the whole; bilinear sampling does what is left to do, in half the
+    time of a mean over areas. Training, evaluation and serving all pass here.
     """
-    image = tf.io.decode_image(encoded, channels=3, expand_animations=False)
-    image = tf.image.resize(image, [size, size], method="area")
-    return tf.cast(tf.clip_by_value(tf.round(image), 0, 255), tf.uint8)
+
+    def jpeg() -> tf.Tensor:
+        shorter = tf.reduce_min(tf.io.extract_jpeg_shape(encoded)[:2])
+        halvings = tf.reduce_sum(tf.cast(shorter >= [2 * size, 4 * size, 8 * size], tf.int32))
+        scaled = [
+            partial(tf.io.decode_jpeg, encoded, channels=3, ratio=ratio) for ratio in (1, 2, 4, 8)
+        ]
+        return tf.switch_case(halvings, scaled)
+
+    def other() -> tf.Tensor:
+        return tf.io.decode_image(encoded, channels=3, expand_animations=False)
+
+    image = tf.ensure_shape(tf.cond(tf.io.is_jpeg(encoded), jpeg, other), [None, None, 3])
+    image = tf.image.resize(image, [size, size])
+    return tf.cast(image + 0.5, tf.uint8)
 
 
 def train_size(image_size: int) -> int:
@@ -69,6 +85,7 @@ def make_input_fn(
     """
     side = train_size(image_size) if training else image_size
 
+    @tf.autograph.experimental.do_not_convert
     def parse(record: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
         example = tf.io.parse_single_example(record, _FEATURES)
         image = decode_image(example["image/encoded"], side)
@@ -99,11 +116,15 @@ def make_input_fn(
         # By record, not by file: hosts get equal shares however few files there are.
         records = records.shard(hosts, host)
         fits = examples // hosts * side * side * 3 <= CACHE_LIMIT
-        if training and not fits:  # shuffle what is small: encoded images
-            records = records.shuffle(1024, seed=seed).repeat()
+        if training:  # what is small: encoded images
+            records = records.shuffle(WINDOW, seed=seed)
+        if training and not fits:
+            records = records.repeat()
         images = records.map(parse, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
         if training and fits:
-            images = images.cache().shuffle(1024, seed=seed).repeat()
+            # The first time through, none waits for others to be decoded; then all can be mixed.
+            images = images.cache()
+            images = images.concatenate(images.shuffle(examples, seed=seed).repeat())
         if not training:
             images = images.concatenate(_padding(side).repeat())
         batches = images.batch(params["batch_size"], drop_remainder=True)
