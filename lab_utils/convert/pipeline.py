@@ -5,10 +5,12 @@ of a shard reads and writes one image after another, so memory does not grow wit
 is copied once. Beam's own TFRecord sink would shuffle the finished records to get a set number of shards.
 """
 
+import itertools
 import os
 import random
 import secrets
 import stat
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 import apache_beam as beam
@@ -21,6 +23,7 @@ from lab_utils.convert.plan import SplitPlan
 from lab_utils.convert.rows import deal, decode, parse_row, read_lines
 
 _PROGRESS_STEP = 16  # rows
+_BLOCK = 64  # rows
 
 
 def add_steps(
@@ -52,9 +55,15 @@ def add_steps(
 
 
 class _DealRows(beam.DoFn):
-    def process(self, split: SplitPlan) -> Iterator[tuple[str, tuple[int, bytes]]]:
+    def process(self, split: SplitPlan) -> Iterator[tuple[str, list[tuple[int, bytes]]]]:
+        # In blocks, since Beam's shuffle costs more for an element than for the text of a row.
+        blocks: defaultdict[int, list[tuple[int, bytes]]] = defaultdict(list)
         for shard, row in deal(read_lines(split.csv_path), split.shards, seed=split.name):
-            yield split.shard_name(shard), row
+            blocks[shard].append(row)
+            if len(blocks[shard]) == _BLOCK:
+                yield split.shard_name(shard), blocks.pop(shard)
+        for shard, block in blocks.items():
+            yield split.shard_name(shard), block
 
 
 class _WriteShard(beam.DoFn):
@@ -72,10 +81,10 @@ class _WriteShard(beam.DoFn):
         self._progress_file = progress_file
         self._shorter_side = shorter_side
 
-    def process(self, shard: tuple[str, Iterable[tuple[int, bytes]]]) -> None:
-        name, grouped = shard
+    def process(self, shard: tuple[str, Iterable[list[tuple[int, bytes]]]]) -> None:
+        name, blocks = shard
         # Beam hands over a group in any order: sort, so that every run writes the same bytes, then mix.
-        rows = sorted(grouped)
+        rows = sorted(itertools.chain.from_iterable(blocks))
         random.Random(name).shuffle(rows)
         # A runner may try a bundle twice, even at once: each attempt works in a folder of its own.
         attempt = storage.join(self._staging, secrets.token_hex(4))
