@@ -77,6 +77,14 @@ def test_a_pipeline_is_another_when_its_files_change(tmp_path):
     assert before != digest(made)
 
 
+def test_a_pipeline_may_hold_bytes_that_are_no_text():
+    def made(start):
+        return tf.strings.regex_full_match(tf.constant(start), "x")
+
+    assert digest(lambda: made(b"\xff\xd8\xff")) == digest(lambda: made(b"\xff\xd8\xff"))
+    assert digest(lambda: made(b"\xff\xd8\xff")) != digest(lambda: made(b"\xff\xd8\xfe"))
+
+
 def test_of_python_code_nothing_is_known():
     assert digest(lambda: tf.py_function(lambda: 1, [], tf.int32)) is None
 

@@ -191,9 +191,10 @@ class _GraphReader:
     def fingerprint(self) -> str | None:
         """As fingerprint.of_pipeline has it."""
         try:
-            return fingerprint.of_pipeline(self._graph.as_graph_def())
+            graph_def = self._graph.as_graph_def()
         except ValueError:  # a graph of 2 GiB or more cannot be written down
             return None
+        return fingerprint.of_pipeline(graph_def)
 
     def restart(self) -> None:
         self._session.run(self._initialize)

@@ -60,7 +60,8 @@ def of_pipeline(graph_def: Any) -> str | None:
     if len(strings) > _MOST_STRINGS:
         return None
     states = [f"{file} {_state(file)}" for text in sorted(strings) for file in _files(text)]
-    return hashlib.sha256("\n".join([of_graph(graph_def), *states]).encode()).hexdigest()
+    text = "\n".join([of_graph(graph_def), *states])
+    return hashlib.sha256(os.fsencode(text)).hexdigest()  # a string may be no UTF-8
 
 
 def _strings(node: Any) -> Iterator[str]:

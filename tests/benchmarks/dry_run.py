@@ -1,10 +1,11 @@
 """Time of each stage of a dry run, with an empty cache and with a filled one, side by side.
 
-    python tests/benchmarks/dry_run.py [MODULE:FUNCTION] [--topology v2:2x2] [--repeats 3] [--output DIR]
+    python tests/benchmarks/dry_run.py [MODULE:FUNCTION] [--topology v2:2x2 ...] [--repeats 3] [--output DIR]
 
-Without a MODULE:FUNCTION the flowers port is judged, on the bundled photographs. Each run is a process of
-its own; runs with an empty and with a filled cache alternate, so that other work on the machine falls on
-both. Prints medians and their ratio; writes dry_run.json and dry_run.png to DIR.
+Without a MODULE:FUNCTION the flowers port is judged, on the bundled photographs, 128 images a core. Each run
+is a process of its own; runs with an empty and with a filled cache alternate, and so do topologies, so that
+other work on the machine falls on all. Prints medians and their ratios; writes dry_run.json and, for each
+topology, a picture to DIR.
 
 What bounds each stage of the flowers port:
 
@@ -19,6 +20,7 @@ What bounds each stage of the flowers port:
 """
 
 import argparse
+import itertools
 import json
 import os
 import platform
@@ -28,10 +30,11 @@ import sys
 import tempfile
 from pathlib import Path
 
+from lab_utils.dry_run import chips
 from lab_utils.dry_run.findings import Stage
 
 FLOWERS = f"{Path(__file__).resolve()}:flowers"
-RECORDS = "DRY_RUN_BENCHMARK_RECORDS"
+RECORDS, CORES = "DRY_RUN_BENCHMARK_RECORDS", "DRY_RUN_BENCHMARK_CORES"
 CASES = ("empty cache", "filled cache")
 
 
@@ -39,7 +42,8 @@ def flowers() -> tuple:
     """The flowers port over the records that `main` has converted; called by the command."""
     from lab_utils.flowers.port import make_port
 
-    estimator, train, evaluate = make_port(Path(os.environ[RECORDS]), cores=8)
+    records, cores = Path(os.environ[RECORDS]), int(os.environ[CORES])
+    estimator, train, evaluate = make_port(records, cores)
     return estimator, train, {"eval_input_fn": evaluate}
 
 
@@ -67,7 +71,7 @@ def stage_seconds(target: str, topology: str, cache: Path, folder: Path) -> dict
             "--json",
             written,
         ],
-        env=os.environ | {"XDG_CACHE_HOME": str(cache)},
+        env=os.environ | {"XDG_CACHE_HOME": str(cache), CORES: str(chips.cores(topology))},
         capture_output=True,
         text=True,
     )
@@ -76,21 +80,30 @@ def stage_seconds(target: str, topology: str, cache: Path, folder: Path) -> dict
     return {stage["stage"]: stage["seconds"] for stage in json.loads(written.read_text())["stages"]}
 
 
-def measure(target: str, topology: str, repeats: int) -> dict[str, dict[str, list[float]]]:
-    """Seconds by case and stage, a value for each repeat."""
-    runs: dict[str, dict[str, list[float]]] = {
-        case: {stage: [] for stage in Stage} for case in CASES
+def measure(
+    target: str, topologies: list[str], repeats: int
+) -> dict[str, dict[str, dict[str, list[float]]]]:
+    """Seconds by topology, case and stage, a value for each repeat."""
+    runs = {
+        topology: {case: {stage: [] for stage in Stage} for case in CASES}
+        for topology in topologies
     }
-    for repeat in range(repeats):
+    for repeat, topology in itertools.product(range(repeats), topologies):
         with tempfile.TemporaryDirectory() as folder:
             for case in CASES:  # the first fills the cache that the second finds
                 seconds = stage_seconds(target, topology, Path(folder) / "cache", Path(folder))
                 for stage in Stage:
-                    runs[case][stage].append(seconds[stage])
+                    runs[topology][case][stage].append(seconds[stage])
                 print(
-                    f"run {repeat + 1} of {repeats}, {case}: {sum(seconds.values()):.1f} s in all"
+                    f"run {repeat + 1} of {repeats}, {topology}, {case}: "
+                    f"{sum(seconds.values()):.1f} s in all"
                 )
     return runs
+
+
+def totals(runs: dict[str, dict[str, list[float]]], case: str) -> list[float]:
+    """Seconds of all stages together, a value for each repeat."""
+    return [sum(seconds) for seconds in zip(*runs[case].values(), strict=True)]
 
 
 def table(runs: dict[str, dict[str, list[float]]]) -> str:
@@ -100,9 +113,8 @@ def table(runs: dict[str, dict[str, list[float]]]) -> str:
         empty, filled = (statistics.median(runs[case][stage]) for case in CASES)
         ratio = f"{empty / filled:.2f}" if filled else "-"
         lines.append(f"{stage:<10}{empty:>12.2f} s{filled:>12.2f} s{ratio:>9}")
-    totals = [statistics.median(map(sum, zip(*runs[case].values(), strict=True))) for case in CASES]
-    ratio = totals[0] / totals[1]
-    lines.append(f"{'in all':<10}{totals[0]:>12.2f} s{totals[1]:>12.2f} s{ratio:>9.2f}")
+    empty, filled = (statistics.median(totals(runs, case)) for case in CASES)
+    lines.append(f"{'in all':<10}{empty:>12.2f} s{filled:>12.2f} s{empty / filled:>9.2f}")
     return "\n".join(lines)
 
 
@@ -135,7 +147,7 @@ def main() -> None:
     """Measures, prints, writes."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("target", nargs="?", default=FLOWERS, metavar="MODULE:FUNCTION")
-    parser.add_argument("--topology", default="v2:2x2")
+    parser.add_argument("--topology", nargs="+", default=["v2:2x2"])
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--output", type=Path, default=Path("out/benchmarks"))
     flags = parser.parse_args()
@@ -144,20 +156,23 @@ def main() -> None:
             convert_flowers(Path(folder))
         runs = measure(flags.target, flags.topology, flags.repeats)
     name = "the flowers port" if flags.target == FLOWERS else flags.target
-    print(table(runs))
     flags.output.mkdir(parents=True, exist_ok=True)
     machine = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
-    content = {
-        "target": name,
-        "topology": flags.topology,
-        "machine": machine,
-        "seconds": runs,
-        "kind": "measured here",
-    }
+    first, *others = flags.topology
+    for topology, measured in runs.items():
+        print(f"{topology}\n{table(measured)}")
+        title = f"Dry run of {name} for {topology} (measured here: {machine})"
+        picture(measured, title, flags.output / f"dry_run_{topology.replace(':', '_')}.png")
+    for topology, case in itertools.product(others, CASES):
+        pairs = zip(totals(runs[topology], case), totals(runs[first], case), strict=True)
+        found = [one / other for one, other in pairs]
+        print(
+            f"{topology} / {first}, {case}: {statistics.median(found):.2f} "
+            f"[{min(found):.2f} to {max(found):.2f}]"
+        )
+    content = {"target": name, "machine": machine, "seconds": runs, "kind": "measured here"}
     (flags.output / "dry_run.json").write_text(json.dumps(content, indent=2) + "\n")
-    title = f"Dry run of {name} for {flags.topology} (measured here: {machine})"
-    picture(runs, title, flags.output / "dry_run.png")
-    print(f"written: {flags.output / 'dry_run.json'}, {flags.output / 'dry_run.png'}")
+    print(f"written to {flags.output}")
 
 
 if __name__ == "__main__":
