@@ -100,7 +100,6 @@ def main() -> int:
             "The same port, through the TPU compiler",
             "flowers.port",
             *("--records", records, "--html", page / "dry_run.html"),
-            *("--stages", "trace,read,compile,feed"),  # run would take 4 GB
             accept=(0, 1, 2),  # what it says of the port does not stop the job
         )
         facts = {name: f"{value:.0f} s (measured here)" for name, value in seconds.items()}

@@ -52,7 +52,7 @@ def main() -> int:
         "--records", type=Path, required=True, help="folder that lab_utils.convert wrote"
     )
     parser.add_argument("--topology", default="v2:2x2", help="default: v2:2x2, eight cores")
-    parser.add_argument("--stages", default=STAGES, help=f"default: {STAGES}; run takes about 4 GB")
+    parser.add_argument("--stages", default=STAGES, help=f"default: {STAGES}")
     parser.add_argument("--html", type=Path, help="write the report as a page")
     arguments = parser.parse_args()
     runtime.quiet()
