@@ -46,11 +46,16 @@ class Ladder:
         """Whether every rung does: the ports are the same, as far as this batch and these steps show."""
         return all(rung.holds for rung in self.rungs)
 
-    def __str__(self) -> str:
+    def _rows(self) -> list[tuple[str, str, str]]:
         marks = {True: "holds", False: "PARTS", None: "not climbed"}
-        return "\n".join(
-            f"{number}. {rung.name:<10} {marks[rung.holds]:<12} {rung.says}".rstrip()
+        return [
+            (f"{number}. {rung.name}", marks[rung.holds], rung.says)
             for number, rung in enumerate(self.rungs, start=1)
+        ]
+
+    def __str__(self) -> str:
+        return "\n".join(
+            f"{name:<13} {mark:<12} {says}".rstrip() for name, mark, says in self._rows()
         )
 
     __repr__ = __str__
@@ -59,7 +64,12 @@ class Ladder:
         picture = io.BytesIO()
         self.plot().savefig(picture, format="svg")
         encoded = base64.b64encode(picture.getvalue()).decode()
-        return f'<pre>{escape(str(self))}</pre><img src="data:image/svg+xml;base64,{encoded}"/>'
+        left = '<td style="text-align:left">'
+        rows = "".join(
+            f"<tr>{''.join(left + escape(cell) + '</td>' for cell in row)}</tr>"
+            for row in self._rows()
+        )
+        return f'<table>{rows}</table><img src="data:image/svg+xml;base64,{encoded}"/>'
 
     def plot(self) -> Any:
         """The differences rung by rung beside what is tolerated, and both courses of the loss."""
