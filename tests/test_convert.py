@@ -351,7 +351,7 @@ def test_in_a_notebook_beam_does_as_in_a_script(monkeypatch):
 @pytest.fixture
 def large(data) -> Data:
     """So many rows that a run can be struck in the midst of them."""
-    data.write("train", [f"{n % 100}.jpg,roses".encode() for n in range(10_000)])
+    data.write("train", [f"{n % 100}.jpg,roses".encode() for n in range(50_000)])
     return data
 
 
@@ -380,7 +380,7 @@ def test_a_killed_run_leaves_nothing_that_looks_finished_and_the_next_completes(
         for path in read_manifest(str(large.out)).paths("train")
         for record in records(path)
     )
-    assert numbers == {f"{n}.jpg".encode(): 100 for n in range(100)}
+    assert numbers == {f"{n}.jpg".encode(): 500 for n in range(100)}
 
 
 def test_an_interrupt_leaves_nothing(large):

@@ -114,8 +114,20 @@ def test_a_seed_fixes_the_order(reader, monkeypatch, cache_limit):
     assert one != other
 
 
+def take(make, batches, *, in_graph):
+    """Reads so many batches of a dataset, eagerly or in a graph as TPUEstimator does."""
+    if not in_graph:
+        return list(make().take(batches))
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        batch = tf.compat.v1.data.make_one_shot_iterator(make()).get_next()
+        return [session.run(batch) for _ in range(batches)]
+
+
+@pytest.mark.parametrize("in_graph", [False, True])
 @pytest.mark.parametrize(("limit_in_images", "kept"), [(15, True), (14, False)])
-def test_decoded_images_are_kept_where_they_fit(reader, monkeypatch, limit_in_images, kept):
+def test_decoded_images_are_kept_where_they_fit(
+    reader, monkeypatch, limit_in_images, kept, in_graph
+):
     decoded = []
 
     def count(image):
@@ -128,9 +140,7 @@ def test_decoded_images_are_kept_where_they_fit(reader, monkeypatch, limit_in_im
 
     monkeypatch.setattr(input_pipeline, "decode_image", counting)
     monkeypatch.setattr(input_pipeline, "CACHE_LIMIT", limit_in_images * train_size(SIZE) ** 2 * 3)
-    batches = iter(reader("train", 5))
-    for _ in range(9):  # three times through 15 images
-        next(batches)
+    take(lambda: reader("train", 5), 9, in_graph=in_graph)  # three times through 15 images
     assert (len(decoded) == 15) is kept
 
 
@@ -170,6 +180,15 @@ def test_decoding_squeezes_the_whole_image_whatever_its_kind():
         np.testing.assert_allclose(image[:, : SIZE // 2 - 1], 0, atol=12)
         blue = np.broadcast_to([0, 0, 255], [SIZE, SIZE // 2 - 1, 3])
         np.testing.assert_allclose(image[:, SIZE // 2 + 1 :], blue, atol=12)
+
+
+@pytest.mark.parametrize("encode", [tf.io.encode_png, tf.io.encode_jpeg])
+@pytest.mark.parametrize("shape", [(1600, 1600), (200, 1600), (3000, 2000)])
+def test_no_pixels_are_passed_over(encode, shape):
+    stripes = np.zeros([*shape, 3], np.uint8)
+    stripes[:, ::2] = 255
+    image = decode_image(encode(stripes), SIZE).numpy()
+    np.testing.assert_allclose(image, 127, atol=6)
 
 
 @pytest.mark.parametrize("times", [1, 2, 3, 4, 9])

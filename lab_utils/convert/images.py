@@ -19,7 +19,7 @@ _START_OF_SCAN, _END_OF_IMAGE, _APP1 = 0xDA, 0xD9, 0xE1
 _ORIENTATION = 0x0112
 _OTHER_FORMATS = ("PNG", "GIF", "BMP", "WEBP")
 _QUALITY = 95
-_QUALITY_SCALED = 90  # scaling down hides an image's own artefacts, and 90 decodes faster than 95
+_QUALITY_SCALED = 90  # whoever scales down wants records that are small and quick to decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +45,9 @@ def to_rgb_jpeg(data: bytes, shorter_side: int | None = None) -> RgbJpeg:
 
     An RGB JPEG passes through byte for byte and is not decoded: its header gives the size. That holds for
     progressive ones too, since TensorFlow reads them and a second compression would cost quality. All else
-    is decoded once and compressed at quality 95: grey and CMYK JPEGs, JPEGs whose EXIF data ask for a
-    rotation (TensorFlow ignores them), PNG, GIF (its first frame), BMP and WebP. Transparency is laid on
-    white.
+    is decoded once and compressed at quality 95, or 90 where it is scaled down: grey and CMYK JPEGs, JPEGs
+    whose EXIF data ask for a rotation (TensorFlow ignores them), PNG, GIF (its first frame), BMP and WebP.
+    Transparency is laid on white.
 
     A JPEG that was cut short is found, for it has no end-of-image marker. Damage in the midst of the
     compressed data of an RGB JPEG is not: finding it would take a full decode.
@@ -55,7 +55,7 @@ def to_rgb_jpeg(data: bytes, shorter_side: int | None = None) -> RgbJpeg:
     Args:
         data: the file's content.
         shorter_side: pixels; an image with a longer one is scaled down to it, proportions kept, and
-            compressed at quality 90. None leaves all sizes as they are.
+            compressed anew. None leaves all sizes as they are.
 
     Raises:
         RejectError: if this is no image, or one that is truncated, damaged or of an unsupported kind.

@@ -1,7 +1,7 @@
 """The Beam pipeline: CSV rows are dealt out to shards, and each shard is written by one worker.
 
 Only rows of text go through Beam's shuffle (its GroupByKey), never images. A worker that has all the rows
-of a shard reads and writes one image after another, so memory does not grow with their number, and an image
+of a shard reads and writes one image after another, so memory grows with the rows' text alone, and an image
 is copied once. Beam's own TFRecord sink would shuffle the finished records to get a set number of shards.
 """
 

@@ -35,7 +35,7 @@ def inference(
     all positions stands where 33 million dense weights once stood.
 
     Args:
-        images: float32 or bfloat16 [B, S, S, 3] in [-1, 1]; S a multiple of 16.
+        images: float32 or bfloat16 [B, S, S, 3] in [-1, 1]; S a multiple of 16, at least 32.
         classes: number of classes.
         training: use the batch's own statistics, and dropout.
         dropout: share of the pooled features that training drops.

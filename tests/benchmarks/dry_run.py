@@ -1,6 +1,6 @@
 """Time of each stage of a dry run, with an empty cache and with a filled one, side by side.
 
-    python tests/benchmarks/dry_run.py [MODULE:FUNCTION] [--topology v2:2x2 ...] [--repeats 3] [--output DIR]
+    python tests/benchmarks/dry_run.py [MODULE:FUNCTION] [--topology v2:2x2]... [--repeats 3] [--output DIR]
 
 Without a MODULE:FUNCTION the flowers port is judged, on the bundled photographs, 128 images a core. Each run
 is a process of its own; runs with an empty and with a filled cache alternate, and so do topologies, so that
@@ -147,18 +147,19 @@ def main() -> None:
     """Measures, prints, writes."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("target", nargs="?", default=FLOWERS, metavar="MODULE:FUNCTION")
-    parser.add_argument("--topology", nargs="+", default=["v2:2x2"])
+    parser.add_argument("--topology", action="append", help="may be given several times (v2:2x2)")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--output", type=Path, default=Path("out/benchmarks"))
     flags = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         if flags.target == FLOWERS:
             convert_flowers(Path(folder))
-        runs = measure(flags.target, flags.topology, flags.repeats)
+        topologies = flags.topology or ["v2:2x2"]
+        runs = measure(flags.target, topologies, flags.repeats)
     name = "the flowers port" if flags.target == FLOWERS else flags.target
     flags.output.mkdir(parents=True, exist_ok=True)
     machine = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
-    first, *others = flags.topology
+    first, *others = topologies
     for topology, measured in runs.items():
         print(f"{topology}\n{table(measured)}")
         title = f"Dry run of {name} for {topology} (measured here: {machine})"

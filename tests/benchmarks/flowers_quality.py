@@ -11,8 +11,9 @@ the original it does not augment in evaluation, and evaluates every image.
 Both train with TPUEstimator, oneDNN and batches of 32 for `--seconds`, in `--stretches` with an evaluation
 after each. The seconds run from the start of a stretch's first step to the end of its last: imports, graphs,
 evaluations and checkpoints are left out, as those of the old model (400 MB) would weigh on it. The schedule
-of ours wants the number of steps beforehand: a trial of 15 seconds, thrown away, estimates it. Each training
-is a process of its own, one after the other, since two at once would share the cores: use an idle machine.
+of ours wants the number of steps beforehand: a trial of 15 seconds, thrown away, estimates it. Trial and
+trainings are processes of their own, one after the other, since two at once would share the cores: use an
+idle machine.
 
 The first step is counted from the start of the process; beside it stands what `import tensorflow` alone
 takes, which no job of either kind can go below. For speed, memory and start alone, short runs in many rounds:
@@ -35,8 +36,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 BATCH = 32
-TRIAL = 15  # seconds
+TRIAL, TRIAL_ROLE = 15, "trial"  # seconds
 IMPORT = "import tensorflow"
+STARTED = (
+    "FLOWERS_QUALITY_STARTED"  # names a variable of the environment: when the process was started
+)
 CONTENDERS = {"ours": None, "old, rate 0.001": 0.001, "old, rate 0.01": 0.01}
 COLOURS = {"ours": "#2b7a3d", "old, rate 0.001": "#4c6a92", "old, rate 0.01": "#c77f3a"}
 
@@ -200,37 +204,31 @@ def stop_after(seconds: float):
 
 
 def process_age() -> float:
-    """Seconds since this process was started."""
-    import psutil
-
-    return time.time() - psutil.Process().create_time()
+    """Seconds since `run_role` started this process."""
+    return time.time() - float(os.environ[STARTED])
 
 
-def steps_in(records: Path, seconds: float, stretches: int) -> tuple[int, float]:
-    """How many steps ours will take in `seconds`, by a short trial; somewhat too few rather than too many.
-
-    Also the age of the process, in seconds, when the trial's first step was done.
-    """
+def steps_in(records: Path, seconds: float, stretches: int) -> int:
+    """How many steps ours will take in `seconds`, by a short trial; somewhat too few rather than too many."""
     with tempfile.TemporaryDirectory() as folder:
         trial = ours(records, folder, steps=10**6)
         hook = stop_after(TRIAL)
         trial.estimator.train(trial.train_from(0), hooks=[hook])
     step = statistics.median(b - a for a, b in itertools.pairwise(hook.times))
-    steps = max(10, int(0.9 * (seconds - stretches * hook.times[0]) / step))
-    return steps, hook.since_process_began
+    return max(10, int(0.9 * (seconds - stretches * hook.times[0]) / step))
 
 
 def role(name: str, flags: argparse.Namespace) -> None:
-    """Trains and evaluates one contender; prints the points of its curve as JSON."""
+    """Trains and evaluates one contender; prints the points of its curve as JSON. Or the trial: its steps."""
     from lab_utils import runtime
 
     runtime.quiet()
     import resource
 
-    rate = CONTENDERS[name]
-    steps, first_step = (
-        (None, None) if rate else steps_in(flags.records, flags.seconds, flags.stretches)
-    )
+    if name == TRIAL_ROLE:
+        print(steps_in(flags.records, flags.seconds, flags.stretches))
+        return
+    rate, steps, first_step = CONTENDERS[name], flags.steps, None
     with tempfile.TemporaryDirectory() as folder:
         contender = old(flags.records, folder, rate) if rate else ours(flags.records, folder, steps)
         spent, step, points = 0.0, 0, []
@@ -252,17 +250,24 @@ def role(name: str, flags: argparse.Namespace) -> None:
     print(json.dumps({"points": points, "peak_rss_mib": peak, "first_step_s": first_step}))
 
 
-def measure(name: str, flags: argparse.Namespace) -> dict:
+def run_role(name: str, flags: argparse.Namespace, *more: str) -> str:
+    """Carries out a role in a process of its own; returns the last line that it prints."""
     command = [sys.executable, __file__, "--role", name, "--records", flags.records]
-    command += ["--seconds", str(flags.seconds), "--stretches", str(flags.stretches)]
+    command += ["--seconds", str(flags.seconds), "--stretches", str(flags.stretches), *more]
     # oneDNN as our job has it: the old one gains more. The arenas as `make flowers` starts our training.
     environment = os.environ | {"TF_ENABLE_ONEDNN_OPTS": "1"}
-    if name == "ours":
+    if name in ("ours", TRIAL_ROLE):
         environment["MALLOC_ARENA_MAX"] = "2"
+    environment[STARTED] = str(time.time())
     ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=environment)
     if ran.returncode:
         sys.exit(f"{name} failed")
-    return json.loads(ran.stdout.splitlines()[-1])
+    return ran.stdout.splitlines()[-1]
+
+
+def measure(name: str, flags: argparse.Namespace) -> dict:
+    more = ("--steps", run_role(TRIAL_ROLE, flags)) if name == "ours" else ()
+    return json.loads(run_role(name, flags, *more))
 
 
 def import_seconds() -> float:
@@ -359,7 +364,8 @@ def main() -> None:
     parser.add_argument("--stretches", type=int, default=5, help="evaluations in it (default 5)")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--output_dir", type=Path, default=Path("out/benchmarks"))
-    parser.add_argument("--role", choices=CONTENDERS, help=argparse.SUPPRESS)
+    parser.add_argument("--role", choices=[*CONTENDERS, TRIAL_ROLE], help=argparse.SUPPRESS)
+    parser.add_argument("--steps", type=int, help=argparse.SUPPRESS)
     flags = parser.parse_args()
     if flags.role:
         role(flags.role, flags)

@@ -5,7 +5,7 @@
 Variants: ours, keeping the decoded images (from the second epoch on); ours, decoding (a first epoch, or a set
 too large to keep), also from records that were converted with --shorter_side; the pipeline of the old flowers
 job, which augments on the host and reads 64 streams; a naive reader (CSV, read, decode, resize, one image
-after the other); and the decoder alone on all cores, from memory, which nothing that decodes so large images
+after the other); and the decoder alone on all cores, from memory, which nothing that decodes images whole
 can beat. No model takes part: the batches are
 thrown away, and tf.data holds more memory for so fast a consumer than for training. Each measurement is a
 process of its own, and the variants take turns, so that a busy machine is unfair to none. Read the ratios:
