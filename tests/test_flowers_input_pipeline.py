@@ -13,7 +13,7 @@ from lab_utils import estimator  # noqa: F401  (before tf.keras is touched)
 import tensorflow as tf
 
 from lab_utils.flowers import input_pipeline
-from lab_utils.flowers.input_pipeline import decode_image, make_input_fn, train_size
+from lab_utils.flowers.input_pipeline import decode_image, decode_jpeg, make_input_fn, train_size
 
 SIZE = 32
 FEATURES = {
@@ -135,10 +135,10 @@ def test_decoded_images_are_kept_where_they_fit(
         return image
 
     def counting(encoded, size):
-        image = tf.numpy_function(count, [decode_image(encoded, size)], tf.uint8)
+        image = tf.numpy_function(count, [decode_jpeg(encoded, size)], tf.uint8)
         return tf.ensure_shape(image, [size, size, 3])
 
-    monkeypatch.setattr(input_pipeline, "decode_image", counting)
+    monkeypatch.setattr(input_pipeline, "decode_jpeg", counting)
     monkeypatch.setattr(input_pipeline, "CACHE_LIMIT", limit_in_images * train_size(SIZE) ** 2 * 3)
     take(lambda: reader("train", 5), 9, in_graph=in_graph)  # three times through 15 images
     assert (len(decoded) == 15) is kept
@@ -206,11 +206,11 @@ def test_the_first_batch_does_not_wait_for_all_images(reader, monkeypatch):
 
     def counting(encoded, size):
         image = tf.numpy_function(
-            lambda image: decoded.append(1) or image, [decode_image(encoded, size)], tf.uint8
+            lambda image: decoded.append(1) or image, [decode_jpeg(encoded, size)], tf.uint8
         )
         return tf.ensure_shape(image, [size, size, 3])
 
-    monkeypatch.setattr(input_pipeline, "decode_image", counting)
+    monkeypatch.setattr(input_pipeline, "decode_jpeg", counting)
     monkeypatch.setattr(input_pipeline.tf.data, "AUTOTUNE", 1)
     next(iter(reader("train", 2)))
     assert len(decoded) < 15  # those of one batch, and what is prefetched
