@@ -23,6 +23,7 @@ LOCAL_RUNNER = "FnApiRunner"
 _POLL_SECONDS = 0.1
 _LOG = "workers.log"
 _KEEPER = "run_worker"  # Beam's name for a thread that starts a worker and waits for its end
+_READERS = ("beam_control_read", "read_grpc_client_inputs")  # and for those that hear what it says
 
 
 def make_pipeline(
@@ -144,8 +145,10 @@ def _kill(processes: set[psutil.Process]) -> None:
     for process in processes:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
+    # Whose worker was killed says that its connection broke: to `_dead_workers`, if waited for.
+    ending = (_KEEPER, *_READERS) if processes else (_KEEPER,)
     for thread in threading.enumerate():
-        if thread.name == _KEEPER:
+        if thread.name in ending:
             thread.join(timeout=5)
 
 
