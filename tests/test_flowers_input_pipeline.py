@@ -114,6 +114,23 @@ def test_a_seed_fixes_the_order(reader, monkeypatch, cache_limit):
     assert one != other
 
 
+@pytest.fixture
+def decoded(monkeypatch) -> list[np.ndarray]:
+    """The images that the pipeline has decoded so far."""
+    images = []
+
+    def count(image):
+        images.append(image)
+        return image
+
+    def counting(encoded, size):
+        image = tf.numpy_function(count, [decode_jpeg(encoded, size)], tf.uint8)
+        return tf.ensure_shape(image, [size, size, 3])
+
+    monkeypatch.setattr(input_pipeline, "decode_jpeg", counting)
+    return images
+
+
 def take(make, batches, *, in_graph):
     """Reads so many batches of a dataset, eagerly or in a graph as TPUEstimator does."""
     if not in_graph:
@@ -126,19 +143,8 @@ def take(make, batches, *, in_graph):
 @pytest.mark.parametrize("in_graph", [False, True])
 @pytest.mark.parametrize(("limit_in_images", "kept"), [(15, True), (14, False)])
 def test_decoded_images_are_kept_where_they_fit(
-    reader, monkeypatch, limit_in_images, kept, in_graph
+    reader, decoded, monkeypatch, limit_in_images, kept, in_graph
 ):
-    decoded = []
-
-    def count(image):
-        decoded.append(image)
-        return image
-
-    def counting(encoded, size):
-        image = tf.numpy_function(count, [decode_jpeg(encoded, size)], tf.uint8)
-        return tf.ensure_shape(image, [size, size, 3])
-
-    monkeypatch.setattr(input_pipeline, "decode_jpeg", counting)
     monkeypatch.setattr(input_pipeline, "CACHE_LIMIT", limit_in_images * train_size(SIZE) ** 2 * 3)
     take(lambda: reader("train", 5), 9, in_graph=in_graph)  # three times through 15 images
     assert (len(decoded) == 15) is kept
@@ -201,16 +207,7 @@ def test_a_large_jpeg_is_scaled_by_its_decoder_to_much_the_same(times):
     assert np.abs(image - mean_of_areas).mean() < 4
 
 
-def test_the_first_batch_does_not_wait_for_all_images(reader, monkeypatch):
-    decoded = []
-
-    def counting(encoded, size):
-        image = tf.numpy_function(
-            lambda image: decoded.append(1) or image, [decode_jpeg(encoded, size)], tf.uint8
-        )
-        return tf.ensure_shape(image, [size, size, 3])
-
-    monkeypatch.setattr(input_pipeline, "decode_jpeg", counting)
+def test_the_first_batch_does_not_wait_for_all_images(reader, decoded, monkeypatch):
     monkeypatch.setattr(input_pipeline.tf.data, "AUTOTUNE", 1)
     next(iter(reader("train", 2)))
     assert len(decoded) < 15  # those of one batch, and what is prefetched

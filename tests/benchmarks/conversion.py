@@ -23,6 +23,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from rounds import round_ratios
+
 PHOTOGRAPHS = Path(__file__).parents[3] / "shared" / "flower_photos"
 
 
@@ -166,10 +168,6 @@ def write_lists(images: list[tuple[str, str]], count: int, folder: Path) -> Path
     return folder
 
 
-def spread(values: list[float]) -> dict[str, float]:
-    return {"median": statistics.median(values), "min": min(values), "max": max(values)}
-
-
 def compare(rounds: list[dict], small: int, large: int) -> dict[str, dict[str, float]]:
     """Return the ratios, each taken within a round."""
 
@@ -181,7 +179,8 @@ def compare(rounds: list[dict], small: int, large: int) -> dict[str, dict[str, f
         return [(more - less) / (large - small) for more, less in pairs]
 
     def ratio(top: list[float], bottom: list[float]) -> dict[str, float]:
-        return spread([a / b for a, b in zip(top, bottom, strict=True)])
+        found = round_ratios(top, bottom)
+        return {"median": statistics.median(found), "min": min(found), "max": max(found)}
 
     return {
         f"naive job's time / converter's, {small:,} images, start-up included": ratio(

@@ -12,11 +12,11 @@ What bounds each stage of the flowers port:
     trace    TPUEstimator builds the graphs of train and eval; never kept, as it tells whether anything
              changed. Part of the first time in a process are imports that TensorFlow does late.
     read     one call of input_fn a mode and a walk over the graphs; never kept.
-    compile  with an empty cache libtpu on one core, most of it for the train step. Else model_fn's graphs,
-             built once more.
+    compile  with an empty cache libtpu, on one core and part of another, most of it for the train step. Else
+             model_fn's graphs, built once more.
     run      with an empty cache XLA compiling for the CPU on one core, more than the steps themselves. Else
              model_fn's graph, and the first batches, which are read each time to see that they are the same.
-    feed     the seconds that it was asked to measure for, and a quarter of them to warm up.
+    feed     the seconds that it was asked to measure for, and a quarter of them to warm up; kept for a day.
 """
 
 import argparse
@@ -29,6 +29,8 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from rounds import round_ratios, spread
 
 from lab_utils.dry_run import chips
 from lab_utils.dry_run.findings import Stage
@@ -128,12 +130,12 @@ def picture(runs: dict[str, dict[str, list[float]]], title: str, path: Path) -> 
     figure, axes = pyplot.subplots(figsize=(8, 4), layout="constrained")
     for offset, (case, hatch) in enumerate(zip(CASES, ("", "//"), strict=True)):
         medians = [statistics.median(runs[case][stage]) for stage in Stage]
-        spread = [
+        ranges = [
             [median - min(runs[case][stage]) for median, stage in zip(medians, Stage, strict=True)],
             [max(runs[case][stage]) - median for median, stage in zip(medians, Stage, strict=True)],
         ]
         places = [index + 0.4 * offset - 0.2 for index in range(len(Stage))]
-        bars = axes.bar(places, medians, 0.38, yerr=spread, capsize=3, label=case, hatch=hatch)
+        bars = axes.bar(places, medians, 0.38, yerr=ranges, capsize=3, label=case, hatch=hatch)
         axes.bar_label(bars, [f"{median:.1f}" for median in medians], padding=3, fontsize=8)
     axes.set_xticks(range(len(Stage)), list(Stage))
     axes.set_ylabel("time, s (median, range of the repeats)")
@@ -165,12 +167,8 @@ def main() -> None:
         title = f"Dry run of {name} for {topology} (measured here: {machine})"
         picture(measured, title, flags.output / f"dry_run_{topology.replace(':', '_')}.png")
     for topology, case in itertools.product(others, CASES):
-        pairs = zip(totals(runs[topology], case), totals(runs[first], case), strict=True)
-        found = [one / other for one, other in pairs]
-        print(
-            f"{topology} / {first}, {case}: {statistics.median(found):.2f} "
-            f"[{min(found):.2f} to {max(found):.2f}]"
-        )
+        found = round_ratios(totals(runs[topology], case), totals(runs[first], case))
+        print(f"{topology} / {first}, {case}: {spread(found)}")
     content = {"target": name, "machine": machine, "seconds": runs, "kind": "measured here"}
     (flags.output / "dry_run.json").write_text(json.dumps(content, indent=2) + "\n")
     print(f"written to {flags.output}")

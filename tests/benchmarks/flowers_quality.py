@@ -35,12 +35,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from rounds import round_ratios, spread
+
+from lab_utils.flowers.__main__ import CONFIG, STAGE_ENVIRONMENT
+
 BATCH = 32
 TRIAL, TRIAL_ROLE = 15, "trial"  # seconds
 IMPORT = "import tensorflow"
-STARTED = (
-    "FLOWERS_QUALITY_STARTED"  # names a variable of the environment: when the process was started
-)
+STARTED = "FLOWERS_QUALITY_STARTED"  # variable of the environment: when a process was started
+FORMS = {"accuracy": "{:.1%}", "s": "{:,.1f}"}  # by the last word of a figure's name
 CONTENDERS = {"ours": None, "old, rate 0.001": 0.001, "old, rate 0.01": 0.01}
 COLOURS = {"ours": "#2b7a3d", "old, rate 0.001": "#4c6a92", "old, rate 0.01": "#c77f3a"}
 
@@ -152,7 +155,6 @@ def old(records: Path, model_dir: str, rate: float) -> Contender:
 def ours(records: Path, model_dir: str, steps: int) -> Contender:
     """The flowers model as `make flowers` trains it, its schedule fitted to `steps`."""
     from lab_utils.flowers import settings, task
-    from lab_utils.flowers.__main__ import CONFIG
 
     chosen = settings.parse(
         [
@@ -254,11 +256,9 @@ def run_role(name: str, flags: argparse.Namespace, *more: str) -> str:
     """Carries out a role in a process of its own; returns the last line that it prints."""
     command = [sys.executable, __file__, "--role", name, "--records", flags.records]
     command += ["--seconds", str(flags.seconds), "--stretches", str(flags.stretches), *more]
-    # oneDNN as our job has it: the old one gains more. The arenas as `make flowers` starts our training.
-    environment = os.environ | {"TF_ENABLE_ONEDNN_OPTS": "1"}
-    if name in ("ours", TRIAL_ROLE):
-        environment["MALLOC_ARENA_MAX"] = "2"
-    environment[STARTED] = str(time.time())
+    # oneDNN as our job has it: the old one gains more. Ours as `make flowers` starts it.
+    own = STAGE_ENVIRONMENT if name in ("ours", TRIAL_ROLE) else {}
+    environment = os.environ | own | {"TF_ENABLE_ONEDNN_OPTS": "1", STARTED: str(time.time())}
     ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=environment)
     if ran.returncode:
         sys.exit(f"{name} failed")
@@ -290,21 +290,13 @@ def figures(runs: list[dict]) -> dict[str, list[float]]:
     }
 
 
-def spread(values: list[float], form: str) -> str:
-    """Their median, with the least and the greatest where there are several."""
-    text = form.format(statistics.median(values))
-    if len(values) > 1:
-        text += f" [{form.format(min(values))}-{form.format(max(values))}]"
-    return text
-
-
 def ratios(runs: dict[str, list[dict]]) -> str:
     """Ours beside each old one, each ratio taken within a round."""
     ours, lines = figures(runs["ours"]), []
     for contender in list(CONTENDERS)[1:]:
         theirs = figures(runs[contender])
         told = [
-            f"{name} {spread([a / b for a, b in zip(ours[name], theirs[name], strict=True)], '{:.2f}')}"
+            f"{name} {spread(round_ratios(ours[name], theirs[name]))}"
             for name in ("images/s", "peak MiB", "first step, s")
         ]
         lines.append(f"ours / {contender}: {', '.join(told)}")
@@ -314,14 +306,12 @@ def ratios(runs: dict[str, list[dict]]) -> str:
 def table(runs: dict[str, list[dict]]) -> str:
     """Medians of the rounds, with the least and the greatest where there are several."""
     names = list(figures(next(iter(runs.values()))))
-    lines = [f"{'':18}" + "".join(f"{name:>22}" for name in names)]
+    lines = [f"{'':18}" + "".join(f"{name:>26}" for name in names)]
     for contender, measured in runs.items():
         line = f"{contender:18}"
         for name, values in figures(measured).items():
-            form = (
-                "{:.1%}" if "accuracy" in name else "{:,.1f}" if name.endswith(" s") else "{:,.0f}"
-            )
-            line += f"{spread(values, form):>22}"
+            unit = name.split()[-1]
+            line += f"{spread(values, FORMS.get(unit, '{:,.0f}')):>26}"
         lines.append(line)
     return "\n".join(lines)
 

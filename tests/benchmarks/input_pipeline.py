@@ -26,6 +26,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from rounds import round_ratios, spread
+
+from lab_utils.flowers.__main__ import STAGE_ENVIRONMENT
+
 BATCH = 32
 SMALLER = "ours, from smaller"
 VARIANTS = ("ours, kept", "ours, decoding", SMALLER, "old job", "naive reader", "decoder alone")
@@ -163,7 +167,7 @@ def measure(variant: str, records: Path, train_csv: Path, flags: argparse.Namesp
     command = [sys.executable, __file__, "--role", variant, str(records), str(train_csv)]
     command += ["--image_size", str(flags.image_size), "--seconds", str(flags.seconds)]
     # As our job starts its stages; the others as they come.
-    own = {"MALLOC_ARENA_MAX": "2"} if variant.startswith("ours") else {}
+    own = STAGE_ENVIRONMENT if variant.startswith("ours") else {}
     ran = subprocess.run(command, capture_output=True, text=True, env=os.environ | own)
     if ran.returncode:
         sys.exit(f"{variant} failed:\n{ran.stderr[-3000:]}")
@@ -172,14 +176,14 @@ def measure(variant: str, records: Path, train_csv: Path, flags: argparse.Namesp
 
 def ratios(runs: dict[str, list[dict]], variant: str, base: str, figure: str) -> list[float]:
     """variant / base in each round."""
-    pairs = zip(runs[variant], runs[base], strict=True)
-    return [one[figure] / other[figure] for one, other in pairs]
+    one, other = ([run[figure] for run in runs[name]] for name in (variant, base))
+    return round_ratios(one, other)
 
 
 def table(runs: dict[str, list[dict]]) -> str:
     lines = [
         f"{'':18}{'images/s':>10}{'CPU ms/image':>14}{'peak MiB':>10}{'buffers':>9}{'start, s':>10}"
-        f"{'speed / old job':>22}{'speed / decoder':>22}{'buffers / old job':>22}"
+        f"{'speed / old job':>24}{'speed / decoder':>24}{'buffers / old job':>24}"
     ]
     for variant, measured in runs.items():
         medians = [statistics.median(run[figure] for run in measured) for figure in measured[0]]
@@ -190,9 +194,7 @@ def table(runs: dict[str, list[dict]]) -> str:
             ("decoder alone", "images_per_second"),
             ("old job", "buffers_mib"),
         ):
-            found = ratios(runs, variant, base, figure)
-            spread = f"[{min(found):.2f} - {max(found):.2f}]"
-            line += f"{statistics.median(found):8.2f} {spread:>13}"
+            line += f"{spread(ratios(runs, variant, base, figure)):>24}"
         lines.append(line)
     return "\n".join(lines)
 
@@ -210,12 +212,12 @@ def picture(runs: dict[str, list[dict]], title: str, path: Path) -> None:
     for axes, (name, label) in zip(figure.subplots(1, 3, sharey=True), panels.items(), strict=True):
         values = [[run[name] for run in runs[variant]] for variant in runs]
         medians = [statistics.median(value) for value in values]
-        spread = [
+        ranges = [
             [median - min(value) for median, value in zip(medians, values, strict=True)],
             [max(value) - median for median, value in zip(medians, values, strict=True)],
         ]
         colours = ["#2b7a3d" if variant.startswith("ours") else "#9aa5b4" for variant in runs]
-        axes.barh(list(runs), medians, xerr=spread, color=colours, ecolor="#444444", capsize=3)
+        axes.barh(list(runs), medians, xerr=ranges, color=colours, ecolor="#444444", capsize=3)
         for place, (median, value) in enumerate(zip(medians, values, strict=True)):
             text = f"{median:.2f}" if median < 10 else f"{median:,.0f}"
             axes.text(max(value), place, f"  {text}", va="center", fontsize=8)
