@@ -1,10 +1,10 @@
 """The genuine Estimator and TPUEstimator (package tensorflow-estimator 2.15.0) under today's TensorFlow.
 
-Import this module, then use `tf.estimator` and `tf.compat.v1.estimator` as their documentation says:
+One import line hands out TensorFlow with `tf.estimator` in place, its version 1 API, and the TPU
+Estimator's names:
 
-    from lab_utils import estimator  # noqa: F401
-    import tensorflow as tf
-    tf.compat.v1.estimator.tpu.TPUEstimator(...)
+    from lab_utils.estimator import tf, tpu, v1
+    tpu.TPUEstimator(...)
 
 TensorFlow 2.15 has the API itself. TensorFlow 2.16 removed it, with five private names that the package
 still imports. None of the five does any work for a plain Estimator or TPUEstimator: they register names
@@ -92,7 +92,8 @@ def _install() -> None:
     version = tuple(int(part) for part in tf.__version__.split(".")[:2])
     if not OLDEST <= version <= NEWEST:
         raise ImportError(
-            f"lab_utils.estimator works with TensorFlow 2.15 to 2.21; this is {tf.__version__}. "
+            f"lab_utils.estimator works with TensorFlow {'.'.join(map(str, OLDEST))} to "
+            f"{'.'.join(map(str, NEWEST))}; this is {tf.__version__}. "
             "Install one of those, for example: pip install tensorflow==2.20.0 tf-keras==2.20.1"
         )
     with runtime.hide_native_notices():
@@ -131,3 +132,6 @@ def _install() -> None:
 
 if not hasattr(tf.compat.v1, "estimator"):
     _install()
+
+v1 = tf.compat.v1
+tpu = v1.estimator.tpu

@@ -1,13 +1,9 @@
 """Small models for the tests of the dry run: a port as people write them, one trait each."""
 
-from lab_utils import estimator  # noqa: F401  (first: makes tf.compat.v1.estimator)
-
-# isort: split
 import numpy as np
-import tensorflow as tf
 
-v1 = tf.compat.v1
-tpu = v1.estimator.tpu
+from lab_utils.estimator import tf, tpu, v1
+
 RNG = np.random.RandomState(0)
 IMAGES = RNG.rand(256, 8, 8, 3).astype("float32")
 ROWS = RNG.rand(256, 6).astype("float32")

@@ -3,18 +3,12 @@
 import contextlib
 
 import dry_run_reports as made
-import pytest
-
-from lab_utils import estimator  # noqa: F401  (the Estimator API first, as everywhere)
-
-# isort: split
 import numpy as np
-import tensorflow as tf
+import pytest
 
 from lab_utils.dry_run import Report, chips, dry_run, stages, subjects
 from lab_utils.dry_run.findings import Figure, Kind, Severity, Stage
-
-v1 = tf.compat.v1
+from lab_utils.estimator import tf, v1
 
 
 def model_fn(features, labels, mode, params):

@@ -2,15 +2,13 @@
 
 import importlib.util
 
+import numpy as np
 import pytest
 from dry_run_models import CLASSES, MODELS, ROWS, dense, make, reader
 
 from lab_utils.dry_run import dry_run, execute, fingerprint, lower, process
 from lab_utils.dry_run.lower_estimator import lower_estimator
-
-# isort: split
-import numpy as np
-import tensorflow as tf
+from lab_utils.estimator import tf
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 

@@ -21,9 +21,7 @@ from lab_utils.dry_run.findings import Figure, Kind
 from lab_utils.dry_run.lower_estimator import lower_estimator
 from lab_utils.dry_run.lower_function import lower_function
 from lab_utils.dry_run.program import Input, Program
-
-# isort: split
-import tensorflow as tf
+from lab_utils.estimator import tf
 
 needs_libtpu = pytest.mark.skipif(
     importlib.util.find_spec("libtpu") is None, reason="libtpu is not installed here"

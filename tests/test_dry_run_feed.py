@@ -5,17 +5,13 @@ import sys
 import textwrap
 import time
 
-import pytest
-
-from lab_utils import estimator  # noqa: F401  (the Estimator API first, as everywhere)
-
-# isort: split
 import numpy as np
-import tensorflow as tf
+import pytest
 
 from lab_utils.dry_run import cache, feed
 from lab_utils.dry_run import demand as demanded
 from lab_utils.dry_run.findings import Kind, Severity
+from lab_utils.estimator import tf
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 SHORT = 0.2  # seconds to measure: the tests look at counts, not at speed

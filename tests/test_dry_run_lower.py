@@ -26,9 +26,7 @@ from lab_utils.dry_run.lower_estimator import lower_estimator
 from lab_utils.dry_run.lower_function import lower_function
 from lab_utils.dry_run.lower_keras import lower_keras
 from lab_utils.dry_run.refusal import CannotLower
-
-# isort: split
-import tensorflow as tf
+from lab_utils.estimator import tf
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 NO_CPU_KERNEL = {"host_work"}

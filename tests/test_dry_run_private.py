@@ -10,9 +10,7 @@ from lab_utils.dry_run.compile import compile_program
 from lab_utils.dry_run.lower_estimator import lower_estimator
 from lab_utils.dry_run.trace import trace
 from lab_utils.dry_run.virtual import run_program
-
-# isort: split
-import tensorflow as tf
+from lab_utils.estimator import tf
 
 pytestmark = pytest.mark.usefixtures("own_cache")  # nothing that another TensorFlow worked out
 HERE = f"TensorFlow {tf.__version__}: see lab_utils/dry_run/_tensorflow.py and _tpu_estimator.py"

@@ -3,18 +3,12 @@
 import functools
 import inspect
 
-import pytest
-
-from lab_utils import estimator as _estimator  # noqa: F401
-
-# isort: split
 import numpy as np
-import tensorflow as tf
+import pytest
 
 from lab_utils.dry_run import dry_run, op_table, read_ops, where
 from lab_utils.dry_run.read_graph import DATA, RANDOM, VARIABLE, CoreProgram, Flow, is_random
-
-v1 = tf.compat.v1
+from lab_utils.estimator import tf, v1
 
 # What tensorflow-tpu 2.19.1 did with small functions, on x: float32 [8, 16], i: int32 [8].
 REFUSED = {

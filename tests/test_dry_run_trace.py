@@ -8,9 +8,7 @@ from dry_run_models import CLASSES, IMAGES, ROWS, classify, dense, make, reader,
 from lab_utils.dry_run import _tensorflow, _tpu_estimator
 from lab_utils.dry_run.trace import trace
 from lab_utils.dry_run.trace_findings import trace_findings
-
-# isort: split
-import tensorflow as tf
+from lab_utils.estimator import tf
 
 DATA = reader((ROWS, CLASSES))
 

@@ -8,9 +8,7 @@ from dry_run_models import CLASSES, MODELS, ROWS, classify, dense, make, reader,
 
 from lab_utils.dry_run.lower_estimator import lower_estimator
 from lab_utils.dry_run.virtual import run_program
-
-# isort: split
-import tensorflow as tf
+from lab_utils.estimator import tf
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("jax") is None, reason="jax is not installed here"

@@ -7,14 +7,9 @@ import keras
 import numpy as np
 import pytest
 
-from lab_utils import estimator  # noqa: F401
-
-# isort: split
-import tensorflow as tf
-
 from lab_utils.equivalence import ladder
+from lab_utils.estimator import tf, v1
 
-v1 = tf.compat.v1
 STEPS = 10
 
 

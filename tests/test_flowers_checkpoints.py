@@ -4,14 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from lab_utils import estimator  # noqa: F401  (before tf.keras is touched)
-
-# isort: split
-import tensorflow as tf
-
+from lab_utils.estimator import tf, v1
 from lab_utils.flowers.checkpoints import resume_point
-
-v1 = tf.compat.v1
 
 
 @pytest.fixture

@@ -10,11 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lab_utils import estimator  # noqa: F401  (before tf.keras is touched)
-
-# isort: split
-import tensorflow as tf
-
+from lab_utils.estimator import tf
 from lab_utils.flowers import page, predict, settings, task
 
 CLI = Path(sys.executable).with_name("saved_model_cli")

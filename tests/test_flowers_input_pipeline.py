@@ -7,11 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from lab_utils import estimator  # noqa: F401  (before tf.keras is touched)
-
-# isort: split
-import tensorflow as tf
-
+from lab_utils.estimator import tf
 from lab_utils.flowers import input_pipeline
 from lab_utils.flowers.input_pipeline import decode_image, decode_jpeg, make_input_fn, train_size
 

@@ -8,17 +8,12 @@ import keras
 import numpy as np
 import pytest
 
-from lab_utils import estimator  # noqa: F401
-
-# isort: split
-import tensorflow as tf
-
 from lab_utils.equivalence import ladder
 from lab_utils.equivalence.sides import EstimatorSide
+from lab_utils.estimator import tf, tpu
 from lab_utils.flowers import keras_model, model
 from lab_utils.flowers.recipe import DROPOUT
 
-tpu = tf.compat.v1.estimator.tpu
 SIDE = 64
 LABELS = ["daisy", "roses", "tulips"]
 

@@ -3,17 +3,12 @@
 import numpy as np
 import pytest
 
-from lab_utils import estimator  # noqa: F401  (before tf.keras is touched)
-
-# isort: split
-import tensorflow as tf
-
 from lab_utils.dry_run.trace import trace
+from lab_utils.estimator import tf, v1
 from lab_utils.flowers import augment, model, settings, task
 from lab_utils.flowers.input_pipeline import train_size
 from lab_utils.flowers.model import inference, learning_rate, metric_fn, model_fn
 
-v1 = tf.compat.v1
 MODES = tf.estimator.ModeKeys
 SIZE, CLASSES = 32, 3
 

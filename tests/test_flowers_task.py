@@ -14,11 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lab_utils import estimator  # noqa: F401  (before tf.keras is touched)
-
-# isort: split
-import tensorflow as tf
-
+from lab_utils.estimator import tf
 from lab_utils.flowers import settings, task
 
 COMMAND = [sys.executable, "-m", "lab_utils.flowers.task"]

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
-import tensorflow as tf
 from tensorflow.compiler.tf2xla.ops import gen_xla_ops
 from tensorflow.compiler.xla.service import hlo_pb2
 from tensorflow.python.distribute import distribute_lib
@@ -20,7 +19,7 @@ from tensorflow.python.eager import context as eager_context
 from tensorflow.python.tpu import tpu_function, tpu_replication
 from tensorflow.python.training import monitored_session, session_manager
 
-v1 = tf.compat.v1
+from lab_utils.estimator import tf, v1
 
 # Attributes that TPUReplicateContext puts on each op of a core's program.
 REPLICATE_ATTRIBUTE = "_tpu_replicate"

@@ -12,16 +12,13 @@ from dataclasses import dataclass, field
 from typing import Any
 from unittest import mock
 
-from lab_utils import estimator as _estimator  # noqa: F401  (makes tf.compat.v1.estimator)
 from lab_utils.dry_run import _tensorflow
+from lab_utils.estimator import tf, v1
 
 # isort: split
-import tensorflow as tf
 from tensorflow.compiler.tf2xla.ops import gen_xla_ops
 from tensorflow.python.tpu import tpu_system_metadata
 from tensorflow_estimator.python.estimator.tpu import tpu_context, tpu_estimator
-
-v1 = tf.compat.v1
 
 CORES_PER_HOST = 8  # of v2 and v3, the TPUs that TPUEstimator was made for
 

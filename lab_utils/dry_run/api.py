@@ -10,9 +10,7 @@ from lab_utils.dry_run.findings import Finding, Stage, StageResult
 from lab_utils.dry_run.progress import Progress
 from lab_utils.dry_run.report import NEVER_CHECKED, Report
 from lab_utils.dry_run.stages import DryRun
-
-# isort: split
-import tensorflow as tf
+from lab_utils.estimator import tf
 
 
 def dry_run(

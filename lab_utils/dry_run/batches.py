@@ -9,11 +9,8 @@ from typing import Any
 import numpy as np
 
 from lab_utils.dry_run import _tensorflow, _tpu_estimator
+from lab_utils.estimator import tf, v1
 
-# isort: split
-import tensorflow as tf
-
-v1 = tf.compat.v1
 _SEED = 1
 CPU_ONLY = v1.ConfigProto(device_count={"GPU": 0})
 

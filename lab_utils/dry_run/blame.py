@@ -5,9 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lab_utils.dry_run.read_graph import attribute
-
-# isort: split
-import tensorflow as tf
+from lab_utils.estimator import tf
 
 # Ops that give their batches a first dimension; one that pads settles the others as well.
 BATCHES = ("BatchDatasetV2", "ParallelBatchDataset", "PaddedBatchDatasetV2")

@@ -17,12 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-import tensorflow as tf
 
 from lab_utils.dry_run import cache, fingerprint, units
 from lab_utils.dry_run.findings import Figure, Kind
-
-v1 = tf.compat.v1
+from lab_utils.estimator import tf, v1
 
 _WINDOWS = 3  # the rate is the median of this many equal parts of the time given
 _KEPT_SECONDS = 24 * 3600  # a measurement of this machine is repeated after a day

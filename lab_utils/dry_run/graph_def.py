@@ -7,11 +7,7 @@ from lab_utils.dry_run import _tensorflow
 from lab_utils.dry_run.program import Input
 from lab_utils.dry_run.refusal import CannotLower
 from lab_utils.dry_run.where import place
-
-# isort: split
-import tensorflow as tf
-
-v1 = tf.compat.v1
+from lab_utils.estimator import tf, v1
 
 
 def pruned(graph: Any, operations: Iterable[tf.Operation]) -> Any:

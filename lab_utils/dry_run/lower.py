@@ -25,11 +25,7 @@ from lab_utils.dry_run.graph_def import (
 )
 from lab_utils.dry_run.program import Input, Output, Program
 from lab_utils.dry_run.refusal import CannotLower, explained
-
-# isort: split
-import tensorflow as tf
-
-v1 = tf.compat.v1
+from lab_utils.estimator import tf, v1
 
 _RANDOM = re.compile(
     r"(Random|Multinomial|TruncatedNormal|ParameterizedTruncatedNormal|StatefulUniform"

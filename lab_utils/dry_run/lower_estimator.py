@@ -11,11 +11,7 @@ from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.refusal import CannotLower
 from lab_utils.dry_run.trace import twin
 from lab_utils.dry_run.where import place
-
-# isort: split
-import tensorflow as tf
-
-v1 = tf.compat.v1
+from lab_utils.estimator import tf, v1
 
 
 def lower_estimator(

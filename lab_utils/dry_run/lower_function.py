@@ -12,9 +12,7 @@ from lab_utils.dry_run.lower import Step, Variable, leaf_names, to_program
 from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.refusal import CannotLower
 from lab_utils.dry_run.where import place
-
-# isort: split
-import tensorflow as tf
+from lab_utils.estimator import tf
 
 
 def lower_function(

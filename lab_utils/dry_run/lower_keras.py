@@ -10,9 +10,7 @@ from lab_utils.dry_run.batches import InputUnfit
 from lab_utils.dry_run.lower_function import lower_traced, share, split, trace_step
 from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.where import place
-
-# isort: split
-import tensorflow as tf
+from lab_utils.estimator import tf
 
 
 def lower_keras(

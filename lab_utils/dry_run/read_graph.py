@@ -6,9 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lab_utils.dry_run import _tensorflow
-
-# isort: split
-import tensorflow as tf
+from lab_utils.estimator import tf
 
 # What is known of a value, as bits: it depends on the features or labels, and so differs from core
 # to core; on a variable; on a random op.

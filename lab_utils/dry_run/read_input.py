@@ -16,11 +16,8 @@ from lab_utils.dry_run.read_graph import everywhere
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.trace import twin
 from lab_utils.dry_run.where import place
+from lab_utils.estimator import tf, v1
 
-# isort: split
-import tensorflow as tf
-
-v1 = tf.compat.v1
 _LARGE = 256 * 2**20  # bytes of one constant; the whole graph may have 2 GiB
 
 

@@ -7,9 +7,7 @@ from lab_utils.dry_run.findings import Finding
 from lab_utils.dry_run.read_graph import attribute
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.where import place
-
-# isort: split
-import tensorflow as tf
+from lab_utils.estimator import tf
 
 _REFUSED = (
     "Detected unsupported operations when trying to compile graph on XLA_TPU_JIT: {op.type} "

@@ -14,9 +14,7 @@ from lab_utils.dry_run.read_graph import (
 )
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.where import place
-
-# isort: split
-import tensorflow as tf
+from lab_utils.estimator import tf
 
 _IN_WORDS = {"eval": "evaluation", "predict": "prediction", "serving": "serving"}
 

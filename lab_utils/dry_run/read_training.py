@@ -8,11 +8,8 @@ from lab_utils.dry_run.findings import Finding
 from lab_utils.dry_run.read_graph import CoreProgram, Flow, ancestors
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.where import place
+from lab_utils.estimator import tf, v1
 
-# isort: split
-import tensorflow as tf
-
-v1 = tf.compat.v1
 _NAMES_SHOWN = 4
 _AVERAGES = ("moving_mean:0", "moving_variance:0")
 

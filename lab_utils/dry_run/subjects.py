@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from lab_utils.dry_run import _tensorflow, _tpu_estimator, where
 from lab_utils.dry_run.findings import Finding
 from lab_utils.dry_run.lower_estimator import lower_estimator
@@ -14,10 +16,7 @@ from lab_utils.dry_run.lower_keras import lower_keras, trace_keras
 from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.read import read, read_step
 from lab_utils.dry_run.trace import Trace, trace, twin
-
-# isort: split
-import numpy as np
-import tensorflow as tf
+from lab_utils.estimator import tf
 
 HOW = (
     "dry_run takes a TPUEstimator and its input_fn, a compiled Keras model and a tf.data dataset, "

@@ -14,11 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lab_utils.dry_run import _tensorflow, _tpu_estimator
+from lab_utils.estimator import tf, v1
 
-# isort: split
-import tensorflow as tf
-
-v1 = tf.compat.v1
 MODES = ("train", "eval", "predict")
 
 

@@ -5,14 +5,10 @@ from typing import Any
 
 import numpy as np
 
-import lab_utils.estimator  # noqa: F401  (makes tf.estimator)
 from lab_utils.dry_run.graph_def import all_nodes
 from lab_utils.dry_run.read_graph import ancestors
+from lab_utils.estimator import tf, v1
 
-# isort: split
-import tensorflow as tf
-
-v1 = tf.compat.v1
 Arrays = dict[str, np.ndarray]
 
 

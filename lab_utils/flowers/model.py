@@ -6,9 +6,7 @@ TPUEstimatorSpec with a metric_fn, a RunConfig with TPUConfig, and TPUEstimator.
 
 from typing import Any
 
-import tensorflow as tf
-
-from lab_utils import estimator  # noqa: F401  (makes tf.compat.v1.estimator)
+from lab_utils.estimator import tf, v1
 from lab_utils.flowers.augment import random_views
 from lab_utils.flowers.recipe import (
     DROPOUT,
@@ -19,8 +17,6 @@ from lab_utils.flowers.recipe import (
     WEIGHT_DECAY,
     WIDTHS,
 )
-
-v1 = tf.compat.v1
 
 SUMMARY_STEPS = 10
 

@@ -2,12 +2,8 @@
 
 from collections.abc import Callable
 
-import tensorflow as tf
-
-from lab_utils import estimator  # noqa: F401  (makes tf.compat.v1.estimator)
+from lab_utils.estimator import tf, v1
 from lab_utils.flowers.input_pipeline import decode_image
-
-v1 = tf.compat.v1
 
 
 def make_serving_input_fn(image_size: int) -> Callable:

@@ -9,11 +9,8 @@ import argparse
 import sys
 import tempfile
 
-from lab_utils import estimator  # noqa: F401
 from lab_utils.dry_run import dry_run
-
-# isort: split
-import tensorflow as tf
+from lab_utils.estimator import tf
 
 BATCH = 128  # a core
 MULTIPLY_ADDS = 3.8e9  # forward, an image: He et al. 2015, arXiv:1512.03385, table 1

@@ -1,12 +1,7 @@
 """Parts that the ports share: a small right model, a right input_fn, a TPUEstimator around them."""
 
-from lab_utils import estimator as _estimator  # noqa: F401
+from lab_utils.estimator import tf, tpu, v1
 
-# isort: split
-import tensorflow as tf
-
-v1 = tf.compat.v1
-tpu = v1.estimator.tpu
 TRAIN, EVAL, PREDICT = "train", "eval", "infer"
 SIZE, CLASSES = 16, 4
 

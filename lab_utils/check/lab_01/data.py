@@ -4,14 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lab_utils import estimator  # noqa: F401  (makes tf.estimator)
 from lab_utils.check.todos import Mutant, todo
 from lab_utils.check.tools import a, expect
+from lab_utils.estimator import tf, v1
 
-# isort: split
-import tensorflow as tf
-
-v1 = tf.compat.v1
 COUNT, BATCH = 50, 16
 
 

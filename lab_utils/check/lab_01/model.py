@@ -5,15 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from lab_utils import estimator  # noqa: F401  (makes tf.estimator)
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import Mutant, todo
 from lab_utils.check.tools import a, expect, model_with
+from lab_utils.estimator import tf, v1
 
-# isort: split
-import tensorflow as tf
-
-v1 = tf.compat.v1
 CLASSES = 10
 
 

@@ -2,17 +2,11 @@
 
 from collections.abc import Callable
 
-from lab_utils import estimator  # noqa: F401  (makes tf.estimator)
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import Mutant, todo
 from lab_utils.check.tools import a, expect, expect_dataset
 from lab_utils.dry_run import _tensorflow
-
-# isort: split
-import tensorflow as tf
-
-v1 = tf.compat.v1
-tpu = v1.estimator.tpu
+from lab_utils.estimator import tf, tpu, v1
 
 
 @todo(

@@ -3,17 +3,12 @@
 import contextlib
 from collections.abc import Callable
 
-from lab_utils import estimator  # noqa: F401  (makes tf.estimator)
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import Mutant, todo
 from lab_utils.check.tools import a, expect
 from lab_utils.dry_run import _tpu_estimator
+from lab_utils.estimator import tf, tpu
 
-# isort: split
-import tensorflow as tf
-
-v1 = tf.compat.v1
-tpu = v1.estimator.tpu
 SETTINGS = {
     "use_tpu": False,
     "tpu": "grpc://10.0.0.2:8470",

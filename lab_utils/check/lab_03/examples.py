@@ -4,13 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lab_utils import estimator  # noqa: F401  (makes tf.estimator)
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import Mutant, todo
 from lab_utils.check.tools import expect, with_names
-
-# isort: split
-import tensorflow as tf
+from lab_utils.estimator import tf
 
 SIDE = 64
 COLOURS = np.array([[250, 20, 20], [20, 250, 20], [20, 20, 250], [250, 250, 20]], np.uint8)

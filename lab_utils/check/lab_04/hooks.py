@@ -7,15 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from lab_utils import estimator  # noqa: F401  (makes tf.estimator)
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import Mutant, todo
 from lab_utils.check.tools import a, expect
-
-# isort: split
-import tensorflow as tf
-
-v1 = tf.compat.v1
+from lab_utils.estimator import tf, v1
 
 
 @todo(

@@ -5,15 +5,14 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from lab_utils import estimator  # noqa: F401  (TensorFlow, without its start-up notices)
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import Mutant, todo
 from lab_utils.check.tools import a, expect
 from lab_utils.convert.logs import quiet
 from lab_utils.convert.plain_beam import beam
+from lab_utils.estimator import tf
 
 # isort: split
-import tensorflow as tf
 from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 

@@ -7,13 +7,10 @@ from unittest import mock
 import numpy as np
 from PIL import Image, ImageFile
 
-from lab_utils import estimator  # noqa: F401  (TensorFlow, without its start-up notices)
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import Mutant, todo
 from lab_utils.check.tools import a, expect
-
-# isort: split
-import tensorflow as tf
+from lab_utils.estimator import tf
 
 HEIGHT, WIDTH = 40, 60
 

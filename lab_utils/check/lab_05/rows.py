@@ -3,15 +3,12 @@
 import tempfile
 from pathlib import Path
 
-from lab_utils import estimator  # noqa: F401  (TensorFlow, without its start-up notices)
 from lab_utils.check.lab_05.records import picture
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import Mutant, todo
 from lab_utils.check.tools import a, expect
 from lab_utils.convert.plain_beam import beam
-
-# isort: split
-import tensorflow as tf
+from lab_utils.estimator import tf
 
 LABELS = "daisy\nbird of paradise\nrose\n"
 ROWS = {

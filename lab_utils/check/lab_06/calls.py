@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from unittest import mock
 
-import tensorflow as tf
+from lab_utils.estimator import tf
 
 STEPS = ("interleave", "map", "cache", "shuffle", "repeat", "batch", "prefetch", "shard")
 

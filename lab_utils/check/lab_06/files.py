@@ -5,15 +5,12 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from lab_utils import estimator  # noqa: F401  (TensorFlow, without its start-up notices)
 from lab_utils.check.lab_06.calls import recorded
 from lab_utils.check.lab_06.images import jpeg
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import Mutant, todo
 from lab_utils.check.tools import a, expect, expect_dataset
-
-# isort: split
-import tensorflow as tf
+from lab_utils.estimator import tf
 
 FILES, EACH = 4, 6
 

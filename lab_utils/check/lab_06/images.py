@@ -6,12 +6,9 @@ from collections.abc import Callable
 import numpy as np
 from PIL import Image
 
-from lab_utils import estimator  # noqa: F401  (TensorFlow, without its start-up notices)
 from lab_utils.check.todos import Mutant, todo
 from lab_utils.check.tools import a, expect
-
-# isort: split
-import tensorflow as tf
+from lab_utils.estimator import tf
 
 HEIGHT, WIDTH = 180, 240
 

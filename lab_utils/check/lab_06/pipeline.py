@@ -2,14 +2,11 @@
 
 from collections.abc import Callable
 
-from lab_utils import estimator  # noqa: F401  (TensorFlow, without its start-up notices)
 from lab_utils.check.lab_06.calls import Call, has_images, recorded
 from lab_utils.check.lab_06.files import Context, files_of_records
 from lab_utils.check.todos import Mutant, todo
 from lab_utils.check.tools import a, expect, expect_dataset
-
-# isort: split
-import tensorflow as tf
+from lab_utils.estimator import tf
 
 _HINTS = (
     "read(share(files, params)) comes first, prefetch(AUTOTUNE) last.",

@@ -4,14 +4,10 @@ import inspect
 from collections.abc import Callable
 from unittest import mock
 
-from lab_utils import estimator  # noqa: F401  (makes tf.estimator)
 from lab_utils.check.todos import Mutant, todo
 from lab_utils.check.tools import a, expect
+from lab_utils.estimator import tf, tpu
 
-# isort: split
-import tensorflow as tf
-
-tpu = tf.compat.v1.estimator.tpu
 SETTINGS = {
     "use_tpu": False,
     "tpu": "grpc://10.0.0.2:8470",

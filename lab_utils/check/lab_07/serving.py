@@ -4,16 +4,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lab_utils import estimator  # noqa: F401  (makes tf.estimator)
 from lab_utils.check.lab_07.data import SIZE, banded, image_of
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import Mutant, todo
 from lab_utils.check.tools import a, expect
-
-# isort: split
-import tensorflow as tf
-
-v1 = tf.compat.v1
+from lab_utils.estimator import tf, v1
 
 
 @todo(

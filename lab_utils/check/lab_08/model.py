@@ -4,16 +4,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lab_utils import estimator  # noqa: F401
 from lab_utils.check import todos
 from lab_utils.check.outcome import CannotCheck
 from lab_utils.check.todos import Mutant, todo
 from lab_utils.check.tools import a, expect
-
-# isort: split
-import tensorflow as tf
-
-v1 = tf.compat.v1
+from lab_utils.estimator import tf, v1
 
 SIDE = 152  # pixels
 RATE = 400_000  # images/s of a v2-8 in float32, at least

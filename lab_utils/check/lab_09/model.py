@@ -4,16 +4,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lab_utils import estimator  # noqa: F401  (TensorFlow, without its start-up notices)
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import Mutant, todo
 from lab_utils.check.tools import a, expect
+from lab_utils.estimator import tf, v1
 
 # isort: split
 import keras
-import tensorflow as tf
 
-v1 = tf.compat.v1
 RATE = 3e-3
 
 

@@ -4,12 +4,9 @@ import types
 from collections.abc import Callable
 from unittest import mock
 
-from lab_utils import estimator  # noqa: F401  (TensorFlow, without its start-up notices)
 from lab_utils.check.todos import Mutant, todo
 from lab_utils.check.tools import a, expect
-
-# isort: split
-import tensorflow as tf
+from lab_utils.estimator import tf
 
 
 class _Recorder:

@@ -5,10 +5,10 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from lab_utils.check.todos import Mutant, todo
 from lab_utils.check.tools import a, expect
+from lab_utils.estimator import tf
 
 IMAGES = np.random.default_rng(1).integers(0, 17, [130, 8, 8, 1]).astype(np.uint8)
 LABELS = np.arange(130, dtype=np.int32)  # each picture known by its label

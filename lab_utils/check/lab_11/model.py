@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import keras
 import numpy as np
-import tensorflow as tf
 
 from lab_utils.check.todos import Mutant, todo
 from lab_utils.check.tools import a, expect
+from lab_utils.estimator import tf
 
 IMAGES = np.random.default_rng(1).integers(0, 17, [130, 8, 8, 1]).astype(np.uint8)
 

@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import keras
 import numpy as np
-import tensorflow as tf
 
 from lab_utils.check.todos import Mutant, todo
 from lab_utils.check.tools import a, expect, expect_dataset
+from lab_utils.estimator import tf
 
 
 @todo(

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 
 import numpy as np
-import tensorflow as tf
 
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import Mutant, todo
 from lab_utils.check.tools import a, expect
+from lab_utils.estimator import tf
 
 DRAWS = 3000
 
