@@ -38,7 +38,7 @@ import nbformat
 from lab_utils import notebook_format
 
 ROOT = Path(__file__).parents[1]
-REFERENCE = Path("lab_utils/check/reference")
+REFERENCE = Path("lab_utils/check/solved")
 REGION = re.compile(r"^([ ]*)### BEGIN SOLUTION\n(.*?)^\1### END SOLUTION$", re.M | re.S)
 STARTER = re.compile(r"^[ ]*# STARTER: ?(.*)$", re.M)
 TODO = re.compile(r"^[ ]*# (TODO \d+[a-z]: .*)$", re.M)

@@ -1,9 +1,11 @@
 """What a check, a hint and a prediction say, and what they keep."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
+from wrong_answers import heard
 
 from lab_utils.check import check, compare, hint, hints, predict, progress, runner, todos, working
 from lab_utils.check.outcome import CannotCheck, Status, Wrong
@@ -33,9 +35,7 @@ def lab(tmp_path, monkeypatch):
     monkeypatch.setattr(progress, "_memory", None)
     monkeypatch.setattr(runner, "said", {})
     monkeypatch.setattr(hints, "_shown", {})
-    entries = [
-        todos.Todo(id, _check_function(), ("First.", "Second."), ()) for id in ("99a", "99b")
-    ]
+    entries = [todos.Todo(id, _check_function(), ("First.", "Second.")) for id in ("99a", "99b")]
     monkeypatch.setattr(todos, "of_lab", lambda number: entries)
     return entries
 
@@ -118,7 +118,7 @@ def test_working_takes_the_learners_object_only_where_all_that_it_needs_is_right
     class Reference:
         twice = "ours"
 
-    monkeypatch.setattr(todos, "reference", lambda number: Reference)
+    monkeypatch.setattr(todos, "solved", lambda number: Reference)
     check("99a", lambda x: 2 * x)
     assert working("mine", "99a") == "mine"
     assert working("mine", "99b", "99a") == "ours"
@@ -167,3 +167,52 @@ def test_the_starter_that_nbgrader_writes_counts_as_not_attempted():
         raise NotImplementedError()
 
     assert check("99a", starter).status is Status.NOT_ATTEMPTED
+
+
+SOLUTION = """
+def twice(x):
+    if x < 0:
+        return abs(2 * x)
+    def inner(y):
+        return 2 * y
+    return inner(x)
+"""
+
+
+def test_a_forgotten_return_is_told_by_the_engine(monkeypatch):
+    monkeypatch.setattr(todos, "source", lambda number: SOLUTION)
+
+    def none(x):
+        2 * x
+
+    def of_inner(x):
+        def inner(y):
+            2 * y
+
+        return inner(x) or 0
+
+    def dropped(x):
+        if x > 0:
+            abs(2 * x)
+        return -1
+
+    def at_the_end(x):
+        if x == 0:
+            return 0
+
+    def other_mistake(x):
+        return 3 * x
+
+    assert "none returns None: is a return missing?" in check("99a", none).why
+    assert "inner returns None: is a return missing?" in check("99a", of_inner).why
+    assert "dropped makes a abs and drops it" in check("99a", dropped).why
+    assert "at_the_end can come to its end" in check("99a", at_the_end).why
+    assert "return missing" not in check("99a", other_mistake).why
+    assert "return missing" not in check("99a", lambda x: 3 * x).why
+
+
+def test_words_to_be_heard_are_literal_unless_they_are_a_pattern():
+    """As a pattern "[B, 10]" stands for one character, and is found in any sentence with a space."""
+    assert not heard("[B, 10]", "xyz abc")
+    assert heard("[B, 10]", "Logits should be float32 [B, 10]; yours are int64.")
+    assert heard(re.compile("float(16|32)"), "Logits should be float32.")

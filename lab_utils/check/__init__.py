@@ -7,7 +7,8 @@
     compare("first loss", measured)     shows both
 
 Progress is kept in one small file of the user's (see `progress`); nothing leaves the machine.
-Each lab's checks stand in a module of its own, `lab_01` and so on, which is imported when first asked for.
+The engine stands here. `labs` holds what is checked, a module a lab, imported when first asked for; `solved`
+holds the solutions as modules, which `python -m lab_utils.build` makes.
 """
 
 from lab_utils.check.carry_on import working

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from lab_utils.check import progress, todos
+from lab_utils.check import progress, returns, todos
 from lab_utils.check.outcome import CannotCheck, Outcome, Status, Wrong
 from lab_utils.dry_run import where
 
@@ -36,6 +36,8 @@ def check(todo: str, *attempts: Any) -> Outcome:
     if len(attempts) != len(entry.names):
         raise TypeError(f"write: check({todo!r}, {', '.join(entry.names)})")
     status, why = _judge(entry, attempts)
+    if status is Status.INCORRECT:
+        why = _with_return(entry, attempts, why)
     said[todo] = status
     if status is Status.CORRECT:
         progress.record(todo)
@@ -60,6 +62,16 @@ def _judge(entry: todos.Todo, attempts: tuple) -> tuple[Status, str]:
         return _open(entry.id, error)
     except Exception as error:
         return Status.INCORRECT, _told(error)
+
+
+def _with_return(entry: todos.Todo, attempts: tuple, why: str) -> str:
+    """`why`, after a word on a return that is missing."""
+    solution = todos.source(todos.lab_of(entry.id))
+    for name, attempt in zip(entry.names, attempts, strict=True):
+        told = returns.forgotten(attempt, name, solution)
+        if told and "return missing" not in why:
+            return f"{told}\n{why}"
+    return why
 
 
 def _open(id: str, error: NotImplementedError) -> tuple[Status, str]:
