@@ -36,6 +36,7 @@ from pathlib import Path
 import nbformat
 
 from lab_utils import notebook_format
+from lab_utils.check import life
 
 ROOT = Path(__file__).parents[1]
 REFERENCE = Path("lab_utils/check/solved")
@@ -147,6 +148,7 @@ def execute(names: Iterable[str]) -> None:
 
     with tempfile.TemporaryDirectory() as state:
         os.environ["XDG_STATE_HOME"] = state
+        os.environ[life.SILENCE] = "1"
         for path in sorted((ROOT / "solutions").glob("*.ipynb")):
             if names and not any(name in path.name for name in names):
                 continue

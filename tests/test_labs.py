@@ -17,7 +17,7 @@ from nbclient import NotebookClient
 from wrong_answers import Right, heard
 
 from lab_utils import build
-from lab_utils.check import check, todos
+from lab_utils.check import check, life, todos
 from lab_utils.check.outcome import Status
 
 ROOT = Path(__file__).parents[1]
@@ -35,6 +35,7 @@ def by_name(path: Path) -> str:
 def no_progress(tmp_path, monkeypatch):
     """Each test starts as a learner without any progress, and leaves that of the person here alone."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setenv(life.SILENCE, "1")
 
 
 def code_cells(path: Path) -> list[nbformat.NotebookNode]:

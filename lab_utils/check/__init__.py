@@ -2,6 +2,7 @@
 
     check("1a", make_input_fn)          is it right, and if not, what is wrong with it
     hint("1a")                          a first hint; called again, a further one
+    solution("1a")                      ours, and why it is so
     working(make_input_fn, "1a")        yours where it is right, ours otherwise
     predict("first loss", 2.3, "nats")  keeps a number, for
     compare("first loss", measured)     shows both
@@ -16,5 +17,6 @@ from lab_utils.check.hints import hint
 from lab_utils.check.predictions import compare, predict
 from lab_utils.check.runner import check
 from lab_utils.check.setup import ready
+from lab_utils.check.solutions import solution
 
-__all__ = ["check", "compare", "hint", "predict", "ready", "working"]
+__all__ = ["check", "compare", "hint", "predict", "ready", "solution", "working"]

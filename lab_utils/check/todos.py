@@ -16,11 +16,13 @@ class Todo:
 
     `function` gets the learner's objects. It returns a sentence on what was found to be right, or
     raises `Wrong` or `CannotCheck`. Its parameters bear the names that the lab gives to these objects.
+    `why` stands below our solution where that is shown; without it, the first line of `function`'s docstring.
     """
 
     id: str
     function: Callable[..., str]
     hints: Sequence[str]
+    why: str = ""
 
     @property
     def names(self) -> list[str]:
@@ -31,11 +33,11 @@ class Todo:
 _TODOS: dict[str, Todo] = {}
 
 
-def todo(id: str, hints: Sequence[str]) -> Callable:
+def todo(id: str, hints: Sequence[str], why: str = "") -> Callable:
     """Enters the decorated function as the check of TODO `id` ("1a": lab 01, its first)."""
 
     def enter(function: Callable[..., str]) -> Callable[..., str]:
-        _TODOS[id] = Todo(id, function, hints)
+        _TODOS[id] = Todo(id, function, hints, why)
         return function
 
     return enter
