@@ -5,6 +5,7 @@ from unittest import mock
 
 import numpy as np
 
+from lab_utils.check.labs.digits import expect_digits_model
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import todo
 from lab_utils.check.tools import a, expect
@@ -61,7 +62,7 @@ def model(make_model: Callable) -> str:
         all(strategy.extended.variable_created_in_scope(_inner(v)) for v in made.weights),
         "The variables were made outside of strategy.scope(): no replica would get a copy of its own.",
     )
-    _is_of_lab_01(made, images, outputs)
+    expect_digits_model(made, images, images[..., None])
     expect(
         any(made.optimizer is each for each in optimizers),
         "compile should get the optimizer that make_optimizer() makes: the caller chooses it; yours has "
@@ -103,50 +104,6 @@ def model(make_model: Callable) -> str:
         f"{named:.3f} of these images are named correctly; your metric says {said['accuracy']:.3f}.",
     )
     return "Built and compiled in the scope: each replica gets its copy, and gradients are summed."
-
-
-def _is_of_lab_01(made: keras.Model, images: np.ndarray, outputs: np.ndarray) -> None:
-    """Raises Wrong unless the model computes what lab 01's does with the same weights."""
-    shapes = [tuple(weight.shape) for weight in made.weights]
-    for shape, told in (
-        ((3, 3, 1, 32), "The convolution should be 3 by 3 with 32 filters"),
-        (
-            (512, 64),
-            "A dense layer of 64 should get the 512 numbers that 'same' padding, 2 by 2 pooling and flatten "
-            "leave of a picture",
-        ),
-        ((64, 10), "The last layer should make ten logits of the 64"),
-    ):
-        expect(shape in shapes, f"{told}; the weights have the shapes {', '.join(map(str, shapes))}.")
-    convolution, hidden, last = (
-        next(np.asarray(weight) for weight in made.weights if tuple(weight.shape) == shape)
-        for shape in ((3, 3, 1, 32), (512, 64), (64, 10))
-    )
-
-    def gives(pool: Callable, bend: Callable, bend_hidden: Callable, bend_last: Callable) -> bool:
-        net = bend(tf.nn.conv2d(images[..., None], convolution, 1, "SAME"))
-        net = tf.reshape(pool(net, 2, 2, "VALID"), [len(images), -1])
-        wanted = bend_last(bend_hidden(net @ hidden) @ last)
-        return np.allclose(outputs, wanted, atol=1e-3)
-
-    largest, relu, none = tf.nn.max_pool2d, tf.nn.relu, tf.identity
-    for what, told in (
-        ((tf.nn.avg_pool2d, relu, relu, none), "The pooling takes means; take the maximum."),
-        ((largest, none, relu, none), "The convolution has no relu."),
-        ((largest, relu, none, none), "The dense layer of 64 has no relu."),
-        ((largest, none, none, none), "Convolution and dense layer have no relu."),
-        ((largest, relu, relu, relu), "The last layer has a relu: logits may be negative."),
-    ):
-        expect(not gives(*what), told)
-    expect(
-        gives(largest, relu, relu, none),
-        "With these weights lab 01's model gives other logits: convolution, relu, 2 by 2 max pooling, "
-        "flatten, dense, relu, dense, of the pixels as they come.",
-    )
-    expect(
-        np.allclose(outputs, np.asarray(made(images, training=True)), atol=1e-3),
-        "In training the model does something more (dropout?); lab 01's does not.",
-    )
 
 
 def _inner(variable) -> tf.Variable:
