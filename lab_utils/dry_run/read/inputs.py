@@ -4,18 +4,16 @@ input_fn is called once more a mode, in a graph of its own, as TPUEstimator call
 """
 
 import inspect
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.read.flow import everywhere
-from lab_utils.dry_run.records import Finding
+from lab_utils.dry_run.records import Finding, Mode
+from lab_utils.dry_run.rehearsal import rehearsing
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.trace.blame import BATCHES
-from lab_utils.dry_run.trace.stage import twin
 from lab_utils.estimator import tf, v1
 from lab_utils.figures import memory
 from lab_utils.source import place
@@ -70,22 +68,16 @@ class Pipeline:
     examples: float | None = None
 
     @classmethod
-    def of(cls, estimator: Any, input_fn: Callable, mode: str, cores: int) -> "Pipeline":
+    def of(cls, estimator: Any, input_fn: Callable, mode: Mode, cores: int) -> "Pipeline":
         """Calls input_fn as TPUEstimator does for the first time in `mode`."""
-        mode = "infer" if mode == "predict" else mode
         read: set = set()
         params = _tpu_estimator.settings(estimator).params
         if isinstance(params, dict):
             params = _Watched(params, read)
-        with (
-            tempfile.TemporaryDirectory(prefix="dry_run_") as model_dir,
-            _tensorflow.caught_log(),
-            _tpu_estimator.tpu_system(cores),
-            tf.Graph().as_default() as graph,
-        ):
-            built = twin(estimator, model_dir, params=params)
-            sharding = _tpu_estimator.sharding(built, mode)
-            data = _tpu_estimator.call_input_fn(built, input_fn, mode, 0)
+        with rehearsing(cores) as rehearsal, tf.Graph().as_default() as graph:
+            built = rehearsal.twin(estimator, params=params)
+            sharding = _tpu_estimator.sharding(built, mode.key)
+            data = _tpu_estimator.call_input_fn(built, input_fn, mode.key, 0)
             one_each = sharding.kind == "per host, one batch a core"
             pipeline = cls(
                 graph,
@@ -144,33 +136,33 @@ def batch_size(pipeline: Pipeline, input_fn: Callable) -> Iterator[Finding]:
         yield finding("TPU226", where)
 
 
-def length(pipeline: Pipeline, mode: str, loop: int, input_fn: Callable) -> Iterator[Finding]:
+def length(pipeline: Pipeline, mode: Mode, loop: int, input_fn: Callable) -> Iterator[Finding]:
     """A finding where the data end before the steps do; `loop`: iterations_per_loop."""
     if pipeline.last is None:
         return
     op = pipeline.last_batch()
     where = place(op) if op is not None else place(input_fn)
-    need = loop if mode == "train" else 1
+    need = loop if mode is Mode.TRAIN else 1
     if pipeline.elements is not None and pipeline.elements // pipeline.batches_a_step < need:
         have = int(pipeline.elements // pipeline.batches_a_step)
         yield finding("TPU211", where, have=have, need=need, **_LONGER[mode])
-    elif mode == "train" and pipeline.elements != float("inf"):
+    elif mode is Mode.TRAIN and pipeline.elements != float("inf"):
         types = {op.type for op in everywhere(pipeline.graph)}
         if not any("Repeat" in type or "Generator" in type for type in types):
             yield finding("TPU218", where)
 
 
 _LONGER = {
-    "train": {
+    Mode.TRAIN: {
         "mode": "training",
         "hint": "Repeat the training data: dataset.repeat() before batch().",
     },
-    "eval": {
+    Mode.EVAL: {
         "mode": "evaluation",
         "hint": "Make eval_batch_size no larger than the number of examples, and ask for "
         "number of examples // eval_batch_size steps.",
     },
-    "predict": {
+    Mode.PREDICT: {
         "mode": "prediction",
         "hint": "Leave out drop_remainder: TPUEstimator itself pads the last batch of prediction.",
     },

@@ -27,7 +27,7 @@ def unsummed_gradients(program: CoreProgram, flow: Flow) -> Iterator[Finding]:
     updated = defaultdict(list)
     for variable, op in flow.writes.items():
         if variable in program.trained:
-            updated[place(op).partition(" (op ")[0]].append(variable)
+            updated[place(op).source_line].append(variable)
     for where, variables in updated.items():
         yield finding(
             "TPU201",

@@ -13,6 +13,7 @@ from string import Formatter
 import yaml
 
 from lab_utils.dry_run.records import Finding, Severity, Stage
+from lab_utils.source import Place
 
 _PAGES = Path(__file__).parent
 _MARK = "---\n"
@@ -75,8 +76,8 @@ def page(id: str) -> str:
     )
 
 
-def finding(id: str, where: str, *, message: str = "", **facts: object) -> Finding:
-    """A finding of rule `id` at `where`, its why and fix filled from `facts`.
+def finding(id: str, place: Place, *, message: str = "", **facts: object) -> Finding:
+    """A finding of rule `id` at `place`, its why and fix filled from `facts`.
 
     `message` is the text that TensorFlow or the compiler gave, or would have given on a TPU.
 
@@ -90,4 +91,4 @@ def finding(id: str, where: str, *, message: str = "", **facts: object) -> Findi
             f"{id} needs the facts {sorted(found.facts)}, and was given {sorted(facts.keys())}"
         )
     why, fix = found.why.format(**facts), found.fix.format(**facts)
-    return Finding(id, found.stage, found.severity, where, why, fix, found.lab, message)
+    return Finding(id, found.stage, found.severity, place, why, fix, found.lab, message)

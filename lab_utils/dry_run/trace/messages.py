@@ -9,8 +9,8 @@ from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.trace.blame import culprit
-from lab_utils.dry_run.trace.stage import Trace
-from lab_utils.source import own_frame, own_frames, place
+from lab_utils.dry_run.trace.record import Trace
+from lab_utils.source import NOWHERE, Place, own_frame, own_frames, place
 
 CONSTRUCTOR = "the constructor of TPUEstimator"
 
@@ -80,10 +80,10 @@ def trace_findings(traces: list[Trace]) -> list[Finding]:
     A missing CrossShardOptimizer, of which TPUEstimator speaks only where control flow is version 1,
     is left to the stages that look at the graph (TPU201) and run it (TPU401).
     """
-    found: dict[tuple[str, str], Finding] = {}
+    found: dict[tuple[str, Place], Finding] = {}
     for trace in traces:
         for each in _findings(trace):
-            found.setdefault((each.rule, each.where), each)
+            found.setdefault((each.rule, each.place), each)
     return list(found.values())
 
 
@@ -97,7 +97,7 @@ def settings_finding(error: BaseException) -> Finding | None:
         if re.search(pattern, text):
             message = f"{type(error).__name__}: {text}"
             facts = _divided(text) if rule == "TPU106" else {}
-            return finding(rule, place(error) or fallback, message=message, **facts)
+            return finding(rule, place(error) or Place(text=fallback), message=message, **facts)
     return None
 
 
@@ -135,9 +135,7 @@ def _of_exception(trace: Trace) -> Finding:
     where = place(strayed or trace.error)
     if not where and fallback == "input_fn" and rule in _OF_THE_BATCH and trace.graph is not None:
         op = culprit(trace.graph, rule, str(facts.get("dtype", "")))
-        where = (
-            place(op).partition(" (op ")[0] if op is not None and own_frame(op.traceback) else ""
-        )
+        where = place(op).source_line if op is not None and own_frame(op.traceback) else NOWHERE
     where = where or _fallback(trace, fallback, text)
     return finding(rule, where, message=message, **facts)
 
@@ -193,13 +191,13 @@ def _divided(text: str) -> dict[str, object]:
     return {"cores": cores, "batch": batch, "suggestion": suggestion}
 
 
-def _fallback(trace: Trace, kind: str, text: str) -> str:
+def _fallback(trace: Trace, kind: str, text: str) -> Place:
     if kind == "input_fn":
         return place(trace.input_fn)
     if kind == "host function":
         function = _host_function(trace, text)
         return place(function or trace.model_fn)
-    return place(trace.model_fn) if kind == "model_fn" else kind
+    return place(trace.model_fn) if kind == "model_fn" else Place(text=kind)
 
 
 def _host_function(trace: Trace, text: str) -> Callable | None:
