@@ -36,9 +36,10 @@ from pathlib import Path
 import nbformat
 
 from lab_utils import notebook_format
+from lab_utils.check import life
 
 ROOT = Path(__file__).parents[1]
-REFERENCE = Path("lab_utils/check/reference")
+REFERENCE = Path("lab_utils/check/solved")
 REGION = re.compile(r"^([ ]*)### BEGIN SOLUTION\n(.*?)^\1### END SOLUTION$", re.M | re.S)
 STARTER = re.compile(r"^[ ]*# STARTER: ?(.*)$", re.M)
 TODO = re.compile(r"^[ ]*# (TODO \d+[a-z]: .*)$", re.M)
@@ -147,6 +148,7 @@ def execute(names: Iterable[str]) -> None:
 
     with tempfile.TemporaryDirectory() as state:
         os.environ["XDG_STATE_HOME"] = state
+        os.environ[life.SILENCE] = "1"
         for path in sorted((ROOT / "solutions").glob("*.ipynb")):
             if names and not any(name in path.name for name in names):
                 continue

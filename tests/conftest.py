@@ -91,7 +91,7 @@ CORPUS = {
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Prints the score of the corpus and of the labs' wrong answers, whichever process ran them."""
+    """Prints the score of the corpus and of the answers to the labs, whichever process ran them."""
     passed, failed = (terminalreporter.stats.get(status, []) for status in ("passed", "failed"))
     lines = []
     for test, what in CORPUS.items():

@@ -33,6 +33,19 @@ def record(todo: str) -> None:
         _save(state)
 
 
+def shown() -> set[str]:
+    """The ids of the TODOs whose solution was shown."""
+    return set(_load()["shown"])
+
+
+def record_shown(todo: str) -> None:
+    """Keeps that the solution of a TODO was shown."""
+    state = _load()
+    if todo not in state["shown"]:
+        state["shown"] = sorted([*state["shown"], todo])
+        _save(state)
+
+
 def prediction(name: str) -> float | None:
     """The number predicted under that name, if any."""
     return _load()["predictions"].get(name)
@@ -51,9 +64,13 @@ def _load() -> dict[str, Any]:
         return _memory
     try:
         state = json.loads(file().read_text(encoding="utf-8"))
-        return {"done": list(state["done"]), "predictions": dict(state["predictions"])}
+        return {
+            "done": list(state["done"]),
+            "shown": list(state.get("shown", [])),  # older files have none
+            "predictions": dict(state["predictions"]),
+        }
     except (OSError, ValueError, KeyError, TypeError):
-        return {"done": [], "predictions": {}}
+        return {"done": [], "shown": [], "predictions": {}}
 
 
 def _save(state: dict[str, Any]) -> None:
