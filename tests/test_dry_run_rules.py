@@ -52,6 +52,16 @@ def test_finding_is_filled_from_facts(rule):
     assert "{" not in re.sub(r"\{'name'.*?\}", "", found.why + found.fix)
 
 
+def test_each_rule_has_an_emitter_and_a_wrong_port():
+    package = pathlib.Path(rules.__file__).parents[2]
+    code = "".join(path.read_text(encoding="utf-8") for path in package.rglob("dry_run/**/*.py"))
+    emitted = set(re.findall(r'"(TPU\d+)"', code))
+    assert emitted == set(rules.catalogue())
+    corpus = pathlib.Path(__file__).parent / "rules"
+    ports = "".join(path.read_text(encoding="utf-8") for path in corpus.glob("wrong_*.py"))
+    assert set(re.findall(r'^@wrong\("(TPU\d+)"', ports, re.M)) == set(rules.catalogue())
+
+
 def test_missing_and_needless_facts_are_errors():
     with pytest.raises(TypeError, match="batch.*cores.*suggestion"):
         rules.finding("TPU106", "", cores=8)
