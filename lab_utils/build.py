@@ -1,6 +1,7 @@
 """solutions/ -> labs/: each lab is made from its solution, the one source.
 
-python -m lab_utils.build            writes labs/NN_name.ipynb, and the solutions as modules for the checks
+python -m lab_utils.build            writes labs/NN_name.ipynb, the solutions as modules for the checks, and
+                                     the labs' titles for the rules of the dry run
 python -m lab_utils.build --execute  runs the solutions first and keeps their outputs; names may follow
 python -m lab_utils.build --check    writes nothing; exit status 1 where a file is not what it would be
 
@@ -26,6 +27,7 @@ files. Code cells with a region and those tagged "given" make up the module of t
 """
 
 import argparse
+import json
 import os
 import re
 import sys
@@ -40,10 +42,12 @@ from lab_utils.check import life
 
 ROOT = Path(__file__).parents[1]
 REFERENCE = Path("lab_utils/check/solved")
+TITLES = Path("lab_utils/dry_run/rules/labs.json")
 REGION = re.compile(r"^([ ]*)### BEGIN SOLUTION\n(.*?)^\1### END SOLUTION$", re.M | re.S)
 STARTER = re.compile(r"^[ ]*# STARTER: ?(.*)$", re.M)
 TODO = re.compile(r"^[ ]*# (TODO \d+[a-z]: .*)$", re.M)
 CHECK = re.compile(r'^check\("(\d+[a-z])"', re.M)
+HEADING = re.compile(r"# (\d\d) · (.+)")
 
 
 def starter(source: str) -> str:
@@ -104,11 +108,28 @@ def stamp(notebook: nbformat.NotebookNode) -> None:
         } | ({"points": 1} if check else {})
 
 
+def title(notebook: nbformat.NotebookNode, name: str) -> str:
+    """The title of the notebook `name`, from its first line: "# 04 · Metrics and the host".
+
+    Raises:
+        ValueError: the first cell does not begin so, with the number of the file's name.
+    """
+    found = HEADING.match(notebook.cells[0].source) if notebook.cells else None
+    if not found or found[1] != name[:2]:
+        raise ValueError(f"{name}: the first line is not '# {name[:2]} · TITLE'")
+    return found[2].strip()
+
+
 def build(into: Path) -> list[Path]:
-    """Writes every solution in its canonical form, its lab and its module below `into`; their paths."""
-    written = []
+    """Writes every solution in its canonical form, its lab, its module and all titles below `into`.
+
+    Returns:
+        The paths of the files.
+    """
+    written, titles = [], {}
     for source in sorted((ROOT / "solutions").glob("*.ipynb")):
         notebook = nbformat.read(source, as_version=4)
+        titles[source.name[:2]] = title(notebook, source.name)
         stamp(notebook)
         code = module(notebook, source.name)
         written.append(_write(notebook, into / "solutions" / source.name))
@@ -116,27 +137,32 @@ def build(into: Path) -> list[Path]:
             if cell.cell_type == "code":
                 cell.source = starter(cell.source)
         written.append(_write(notebook, into / "labs" / source.name))
-        reference = into / REFERENCE / f"lab_{source.name[:2]}.py"
-        reference.parent.mkdir(parents=True, exist_ok=True)
-        reference.write_text(code, encoding="utf-8")
-        written.append(reference)
+        written.append(_text(code, into / REFERENCE / f"lab_{source.name[:2]}.py"))
+    text = json.dumps(titles, ensure_ascii=False, indent=2) + "\n"
+    written.append(_text(text, into / TITLES))
     return written
+
+
+def _text(text: str, path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
 
 
 def _write(notebook: nbformat.NotebookNode, path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     nbformat.write(notebook, path)
-    path.write_text(notebook_format.canonical(path), encoding="utf-8")
-    return path
+    return _text(notebook_format.canonical(path), path)
 
 
 def stale() -> list[str]:
     """The files that `build` would change, and those that no solution accounts for."""
     with tempfile.TemporaryDirectory() as scratch:
         wanted = {str(path.relative_to(scratch)): path.read_text() for path in build(Path(scratch))}
+    patterns = ("solutions/*.ipynb", "labs/*.ipynb", f"{REFERENCE}/lab_*.py", str(TITLES))
     there = {
         str(path.relative_to(ROOT)): path.read_text()
-        for pattern in ("solutions/*.ipynb", "labs/*.ipynb", f"{REFERENCE}/lab_*.py")
+        for pattern in patterns
         for path in ROOT.glob(pattern)
     }
     return sorted(name for name in wanted | there if wanted.get(name) != there.get(name))

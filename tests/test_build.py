@@ -78,3 +78,12 @@ def test_nbgrader_sees_cells_to_solve_and_cells_that_give_points():
     assert solution["solution"] and not solution["grade"] and "points" not in solution
     assert grade["grade"] and grade["locked"] and grade["points"] == 1
     assert grade["grade_id"] == "check-1a" and solution["schema_version"] == 3
+
+
+@pytest.mark.parametrize("first", ["# 04 · Metrics", "# Metrics", "Metrics"])
+def test_the_heading_gives_the_title_and_repeats_the_number(first):
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(f"{first}\n\nText")])
+    if first.startswith("# 04"):
+        assert build.title(notebook, "04_metrics.ipynb") == "Metrics"
+    with pytest.raises(ValueError, match=r"05_metrics\.ipynb.*'# 05 · TITLE'"):
+        build.title(notebook, "05_metrics.ipynb")

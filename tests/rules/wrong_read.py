@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from dry_run_ports import Port, parts, wrong
-from dry_run_ports.parts import tf, tpu, v1
+from rules import Port, parts, wrong
+from rules.parts import tf, tpu, v1
 
 
 def _port(logits_of, **settings):

@@ -1,7 +1,7 @@
 """Mistakes that show when the step is lowered or run on virtual cores: TPU301, TPU302, TPU4xx."""
 
-from dry_run_ports import Port, parts, wrong_when_run
-from dry_run_ports.parts import tf, tpu, v1
+from rules import Port, parts, wrong
+from rules.parts import tf, tpu, v1
 
 
 def _port(loss_of, rate=0.01, shards=True, input_fn=parts.train_input):
@@ -22,7 +22,7 @@ def _plain(features, labels):
     return parts.loss_of(labels, parts.logits_of(features))
 
 
-@wrong_when_run("TPU301")
+@wrong("TPU301")
 def mask_as_long_as_the_longest(wrong):
     def loss_of(features, labels):
         mask = tf.sequence_mask(labels, None if wrong else parts.SIZE, tf.float32)
@@ -32,7 +32,7 @@ def mask_as_long_as_the_longest(wrong):
     return _port(loss_of)
 
 
-@wrong_when_run("TPU302")
+@wrong("TPU302")
 def rows_scaled_in_python(wrong):
     def loss_of(features, labels):
         largest = tf.reduce_max(tf.abs(features))
@@ -43,12 +43,12 @@ def rows_scaled_in_python(wrong):
     return _port(loss_of)
 
 
-@wrong_when_run("TPU401")
+@wrong("TPU401")
 def cores_that_drift_apart(wrong):
     return _port(_plain, shards=not wrong)
 
 
-@wrong_when_run("TPU402")
+@wrong("TPU402")
 def logarithm_of_zero(wrong):
     def loss_of(features, labels):
         share = tf.nn.softmax(parts.logits_of(features) * (1e4 if wrong else 1.0))
@@ -58,7 +58,7 @@ def logarithm_of_zero(wrong):
     return _port(loss_of)
 
 
-@wrong_when_run("TPU403")
+@wrong("TPU403")
 def loss_summed_over_the_batch(wrong):
     def loss_of(features, labels):
         logits = parts.logits_of(features)
@@ -68,7 +68,7 @@ def loss_summed_over_the_batch(wrong):
     return _port(loss_of, rate=1e-4)
 
 
-@wrong_when_run("TPU404")
+@wrong("TPU404")
 def one_batch_for_ever(wrong):
     def input_fn(params):
         dataset = parts.examples().batch(params["batch_size"], drop_remainder=True)
@@ -77,7 +77,7 @@ def one_batch_for_ever(wrong):
     return _port(_plain, input_fn=input_fn)
 
 
-@wrong_when_run("TPU405")
+@wrong("TPU405")
 def square_root_at_zero(wrong):
     def loss_of(features, labels):
         weights = v1.get_variable("weights", [parts.SIZE], initializer=v1.zeros_initializer())
@@ -87,7 +87,19 @@ def square_root_at_zero(wrong):
     return _port(loss_of)
 
 
-@wrong_when_run("TPU407")
+@wrong("TPU406")
+def groups_of_cores_that_are_not_there(wrong):
+    """With eight cores the groups would do; the two that run it are refused when XLA compiles."""
+    groups = [[0, 1, 2, 3], [4, 5, 6, 7]] if wrong else [[0], [1]]
+
+    def loss_of(features, labels):
+        mean = v1.tpu.cross_replica_sum(tf.reduce_mean(features, 0), groups)
+        return _plain(features - mean / len(groups[0]), labels)
+
+    return _port(loss_of)
+
+
+@wrong("TPU407")
 def input_that_ends_too_soon(wrong):
     def input_fn(params):
         dataset = parts.examples().repeat()
@@ -98,6 +110,6 @@ def input_that_ends_too_soon(wrong):
     return _port(_plain, input_fn=input_fn)
 
 
-@wrong_when_run("TPU408")
+@wrong("TPU408")
 def learning_rate_of_zero(wrong):
     return _port(_plain, rate=0.0 if wrong else 0.01)

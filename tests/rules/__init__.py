@@ -1,14 +1,18 @@
 """Small ports to a TPU, wrong and right, for the dry run to judge.
 
 A wrong port is a function of one flag. With wrong=True it makes one mistake, which the finding must
-place at a line that ends in "# <- TPUxxx"; with wrong=False it is the same port, mended as the rule's
-fix says, and must yield no finding.
+place at a line that ends in "# <- TPUxxx"; with wrong=False it is the same port, fixed as the rule's
+page says, and must yield no finding. Findings of the stages compile, run and feed are about the whole
+step or the whole pipeline, so their ports mark no line.
 """
 
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+from lab_utils.dry_run.records import Stage
+from lab_utils.dry_run.rules import rule as rule_of
 
 
 @dataclass
@@ -34,6 +38,10 @@ class Wrong:
     def name(self) -> str:
         return self.make.__name__
 
+    @property
+    def stage(self) -> Stage:
+        return rule_of(self.rule).stage
+
     def places(self) -> list[str]:
         """Endings of file and line of the marked lines, or the place that is expected in words."""
         if self.place:
@@ -56,32 +64,6 @@ def wrong(rule: str, place: str = "") -> Callable:
 
     def register(make: Callable[[bool], Port]) -> Callable[[bool], Port]:
         WRONG.append(Wrong(rule, make, place))
-        return make
-
-    return register
-
-
-WRONG_WHEN_RUN: list[Wrong] = []
-
-
-def wrong_when_run(rule: str) -> Callable:
-    """Registers a wrong port that shows only when its step is lowered or run."""
-
-    def register(make: Callable[[bool], Port]) -> Callable[[bool], Port]:
-        WRONG_WHEN_RUN.append(Wrong(rule, make))
-        return make
-
-    return register
-
-
-WRONG_WHEN_COMPILED: list[Wrong] = []
-
-
-def wrong_when_compiled(rule: str) -> Callable:
-    """Registers a wrong port that shows only when its step is compiled."""
-
-    def register(make: Callable[[bool], Port]) -> Callable[[bool], Port]:
-        WRONG_WHEN_COMPILED.append(Wrong(rule, make))
         return make
 
     return register

@@ -1,7 +1,7 @@
 """Mistakes that show when the step is compiled: TPU3xx. Most are one right program, made worse."""
 
-from dry_run_ports import Port, parts, wrong_when_compiled
-from dry_run_ports.parts import tf, tpu, v1
+from rules import Port, parts, wrong
+from rules.parts import tf, tpu, v1
 
 WIDTH, CLASSES = 1024, 128
 
@@ -36,22 +36,22 @@ def _convolved(features):
     return v1.layers.dense(tf.reduce_mean(v1.layers.conv2d(features, 8, 5), [1, 2]), CLASSES)
 
 
-@wrong_when_compiled("TPU303")
+@wrong("TPU303")
 def examples_of_a_gibibyte(wrong):
     return _port(8, shape=(2**28,), logits_of=_of_a_part) if wrong else _port()
 
 
-@wrong_when_compiled("TPU304")
+@wrong("TPU304")
 def one_large_picture_a_core(wrong):
     return _port(1, shape=(512, 512, 3), logits_of=_convolved) if wrong else _port()
 
 
-@wrong_when_compiled("TPU306")
+@wrong("TPU306")
 def all_in_float32(wrong):
     return _port(dtype=tf.float32 if wrong else tf.bfloat16)
 
 
-@wrong_when_compiled("TPU307")
+@wrong("TPU307")
 def eight_examples_a_core(wrong):
     return _port(8 if wrong else 512)
 
@@ -61,7 +61,7 @@ def _narrow(features):
     return v1.layers.dense(hidden, CLASSES)
 
 
-@wrong_when_compiled("TPU305")
+@wrong("TPU305")
 def a_hidden_layer_of_64(wrong):
     return _port(logits_of=_narrow) if wrong else _port()
 
@@ -73,6 +73,18 @@ def _of_a_table(features):
         return v1.layers.dense(tf.cast(rows, tf.bfloat16), CLASSES)
 
 
-@wrong_when_compiled("TPU308")
+@wrong("TPU308")
 def a_large_table(wrong):
     return _port(logits_of=_of_a_table) if wrong else _port()
+
+
+@wrong("TPU309")
+def spectrum_in_double_precision(wrong):
+    def spectrum(features):
+        rows = tf.cast(features[:, :128], tf.float64 if wrong else tf.float32)
+        powers = tf.cast(tf.abs(tf.signal.rfft(rows)), tf.bfloat16)
+        with v1.tpu.bfloat16_scope():
+            hidden = v1.layers.dense(tf.cast(features, tf.bfloat16), WIDTH, tf.nn.relu)
+            return v1.layers.dense(tf.concat([hidden, powers], 1), CLASSES)
+
+    return _port(logits_of=spectrum)

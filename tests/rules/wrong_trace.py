@@ -1,7 +1,7 @@
 """Mistakes that TPUEstimator itself refuses while it builds the graph: TPU1xx."""
 
-from dry_run_ports import Port, parts, wrong
-from dry_run_ports.parts import tf, tpu, v1
+from rules import Port, parts, wrong
+from rules.parts import tf, tpu, v1
 
 
 @wrong("TPU101")
@@ -80,6 +80,13 @@ def model_fn_without_params(wrong):
     return Port(parts.estimator(model_fn), parts.train_input, parts.eval_input)
 
 
+@wrong("TPU105")
+def reserved_key_in_params(wrong):
+    settings = {"config": tpu.RunConfig(model_dir="never_written"), "train_batch_size": 64}
+    settings["params"] = {"batch_size": 64} if wrong else {"rate": 0.1}
+    return Port(tpu.TPUEstimator(parts.model_fn, **settings), parts.train_input)  # <- TPU105
+
+
 @wrong("TPU106", place="the constructor")
 def batch_not_a_multiple_of_the_cores(wrong):
     estimator = parts.estimator(train_batch_size=60 if wrong else 64)
@@ -89,6 +96,12 @@ def batch_not_a_multiple_of_the_cores(wrong):
 @wrong("TPU107", place="the constructor")
 def no_batch_size_for_evaluation(wrong):
     estimator = parts.estimator(eval_batch_size=None if wrong else 64)
+    return Port(estimator, parts.train_input, parts.eval_input)
+
+
+@wrong("TPU109", place="the Estimator handed")
+def plain_estimator(wrong):
+    estimator = tf.estimator.Estimator(parts.model_fn) if wrong else parts.estimator()
     return Port(estimator, parts.train_input, parts.eval_input)
 
 
@@ -454,6 +467,14 @@ def predictions_of_unknown_length(wrong):
 def nothing_to_export(wrong):
     estimator = parts.estimator(export_to_cpu=not wrong, export_to_tpu=False)
     return Port(estimator, parts.train_input, parts.eval_input, None, parts.receiver)
+
+
+@wrong("TPU125")
+def loop_of_no_steps(wrong):
+    loop = tpu.TPUConfig(iterations_per_loop=0 if wrong else 10)  # <- TPU125
+    config = tpu.RunConfig(model_dir="never_written", tpu_config=loop)
+    estimator = tpu.TPUEstimator(parts.model_fn, config=config, train_batch_size=64)
+    return Port(estimator, parts.train_input)
 
 
 @wrong("TPU126")

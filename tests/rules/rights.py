@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from dry_run_ports import Port, parts, right
-from dry_run_ports.parts import EVAL, PREDICT, TRAIN, tf, tpu, v1
+from rules import Port, parts, right
+from rules.parts import EVAL, PREDICT, TRAIN, tf, tpu, v1
 
 BATCH = 64
 
