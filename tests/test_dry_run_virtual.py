@@ -33,7 +33,11 @@ def linear(loss_of, optimizer=None):
 
 def test_a_right_port_agrees_with_one_core():
     result = run(dense)
-    assert result.findings == [] and result.notes == result.not_compared == [] and result.disagreements == []
+    assert (
+        result.findings == []
+        and result.notes == result.not_compared == []
+        and result.disagreements == []
+    )
     assert len(result.losses) == 3 and len(result.losses[0]) == 8
     assert len(set(result.losses[0])) == 8  # each core has its own examples
     means = [np.mean(losses) for losses in result.losses]

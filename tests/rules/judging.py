@@ -8,7 +8,6 @@ from lab_utils.dry_run import dry_run, rules
 from lab_utils.dry_run.compile import findings as compile_findings
 from lab_utils.dry_run.compile.stage import compile_program
 from lab_utils.dry_run.feed import measure, required
-
 from lab_utils.dry_run.frontends.estimator import lower_estimator
 from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.dry_run.read import inputs
@@ -75,7 +74,9 @@ def _fed(port: Port, rule: str) -> list[Finding]:
     ticks = iter(range(1, 10**6))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(required, "of_host", lambda cost, topology: DEMAND)
-        patch.setattr(measure, "_idle_seconds", lambda: 0 if rule == "TPU502" else 1000 * next(ticks))
+        patch.setattr(
+            measure, "_idle_seconds", lambda: 0 if rule == "TPU502" else 1000 * next(ticks)
+        )
         patch.setattr(measure, "usable_cores", lambda: 4)
         return _report(port, [Stage.FEED])
 
