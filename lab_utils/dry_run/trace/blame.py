@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from lab_utils.dry_run.read.flow import attribute
+from lab_utils.dry_run.graphs import attribute
 from lab_utils.estimator import tf
 
 # Ops that give their batches a first dimension; one that pads settles the others as well.

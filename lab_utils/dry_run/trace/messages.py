@@ -9,7 +9,7 @@ from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.trace.blame import culprit
-from lab_utils.dry_run.trace.record import Trace
+from lab_utils.dry_run.traced import Trace
 from lab_utils.source import NOWHERE, Place, own_frame, own_frames, place
 
 CONSTRUCTOR = "the constructor of TPUEstimator"

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from lab_utils.dry_run.read import op_table
-from lab_utils.dry_run.read.flow import attribute
+from lab_utils.dry_run import ops as op_table
+from lab_utils.dry_run.graphs import attribute
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
 from lab_utils.estimator import tf

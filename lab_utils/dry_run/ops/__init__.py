@@ -1,6 +1,6 @@
 """Which ops and types a TPU has, and what is said of those it lacks. No TensorFlow here.
 
-ops_xla_tpu_jit.json is made by make_op_table.py; op_notes.yaml is written by hand.
+xla_tpu_jit.json is made by make_op_table.py; notes.yaml is written by hand.
 """
 
 import json
@@ -15,12 +15,12 @@ _FOLDER = Path(__file__).parent
 
 @cache
 def _table() -> dict[str, Any]:
-    return json.loads((_FOLDER / "ops_xla_tpu_jit.json").read_text(encoding="utf-8"))
+    return json.loads((_FOLDER / "xla_tpu_jit.json").read_text(encoding="utf-8"))
 
 
 @cache
 def _notes() -> dict[str, Any]:
-    notes = yaml.safe_load((_FOLDER / "op_notes.yaml").read_text(encoding="utf-8"))
+    notes = yaml.safe_load((_FOLDER / "notes.yaml").read_text(encoding="utf-8"))
     return {key: text.split() if isinstance(text, str) else text for key, text in notes.items()}
 
 
