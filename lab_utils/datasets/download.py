@@ -76,7 +76,7 @@ def download_flower_photos(
 
 
 def fetch(url: str, path: Path, sha256: str, size: int) -> None:
-    """Downloads the `size` bytes of `url` to `path`, by way of `path`.part: a later call goes on from there."""
+    """Downloads the `size` bytes of `url` to `path`, by way of `path`.part, which later calls go on from."""
     part = path.with_name(path.name + ".part")
     resumed = part.exists() and part.stat().st_size > 0
     if not (resumed and file_sha256(part) == sha256):
