@@ -3,7 +3,6 @@
 `python -m lab_utils.flowers.stage MODULE ARGUMENTS` is `python -m MODULE ARGUMENTS`, but for that end.
 """
 
-import _thread
 import os
 import runpy
 import signal
@@ -47,30 +46,36 @@ def _end_with_job(pipe: int) -> None:
     """Waits for the job's end; then this process may clean up, and ends."""
     while os.read(pipe, 1):
         pass
-    _thread.interrupt_main()  # as Ctrl-C would
+    signal.pthread_kill(threading.main_thread().ident, signal.SIGTERM)
     time.sleep(GRACE)
     for process in psutil.Process().children(recursive=True):
         process.kill()
     os._exit(1)
 
 
-def _interrupted(number: int, frame: object) -> None:
-    """Ctrl-C reaches the job and its stage, and the job's end reaches the stage too: the first one counts."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _interrupt(number: int, frame: object) -> None:
+    """Ends the stage as Ctrl-C would. Several reasons may come together: the first one counts."""
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
-def main() -> None:
+def main() -> int:
     """Runs the module that the command line names, as `python -m` would."""
+    signal.signal(signal.SIGTERM, _interrupt)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # ignored in the background
-        signal.signal(signal.SIGINT, _interrupted)
+        signal.signal(signal.SIGINT, _interrupt)
     pipe = os.dup(0)
     with open(os.devnull) as nothing:
         os.dup2(nothing.fileno(), 0)
     threading.Thread(target=_end_with_job, args=(pipe,), daemon=True).start()
     sys.argv = sys.argv[1:]
-    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+    try:
+        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+    except KeyboardInterrupt:  # before the module could hear it
+        return 130
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
