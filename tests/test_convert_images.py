@@ -52,10 +52,52 @@ def test_an_rgb_jpeg_passes_through_byte_for_byte(options):
     assert (result.width, result.height) == SIZE
 
 
-def test_an_rgb_jpeg_is_not_decoded(monkeypatch):
+def test_an_rgb_jpeg_is_not_decoded_where_that_is_not_wanted(monkeypatch):
     data = encode(corner(), "JPEG")
     monkeypatch.setattr(Image, "open", lambda *_, **__: pytest.fail("decoded"))
-    assert to_rgb_jpeg(data).data == data
+    assert to_rgb_jpeg(data, decode_check=False).data == data
+
+
+def photograph(**options) -> bytes:
+    """So detailed that damage has something to hit."""
+    coarse = np.random.default_rng(0).integers(0, 256, (24, 32, 3), dtype=np.uint8)
+    return encode(Image.fromarray(coarse).resize((320, 240)), "JPEG", quality=95, **options)
+
+
+@pytest.mark.parametrize("progressive", [False, True])
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("a marker of no kind", "cannot be decoded"),
+        ("a segment that leads past the end", "past the end of the file"),
+        ("no quantisation tables", "cannot be decoded"),
+        ("a Huffman table that is none", "cannot be decoded"),
+    ],
+)
+def test_damage_inside_that_stops_the_decoder_is_found(name, reason, progressive):
+    data = bytearray(photograph(progressive=progressive))
+    assert to_rgb_jpeg(bytes(data)).data == data
+    middle = len(data) // 2
+    if name == "a marker of no kind":
+        data[middle : middle + 4] = b"\xff\x05\x00\x02"
+    elif name == "a segment that leads past the end":
+        data[-1000:-996] = b"\xff\xe5\xff\xff"
+    elif name == "no quantisation tables":
+        while (place := data.find(b"\xff\xdb")) >= 0:
+            del data[place : place + 2 + int.from_bytes(data[place + 2 : place + 4], "big")]
+    else:
+        data[data.find(b"\xff\xc4") + 5] = 255
+    with pytest.raises(RejectError, match="damaged JPEG: .*" + reason):
+        to_rgb_jpeg(bytes(data))
+    to_rgb_jpeg(bytes(data), decode_check=False)
+
+
+def test_a_size_that_would_fill_the_memory_is_refused():
+    data = bytearray(photograph())
+    frame = data.find(b"\xff\xc0")
+    data[frame + 5 : frame + 9] = struct.pack(">HH", 65500, 65500)
+    with pytest.raises(RejectError, match="cannot be decoded: Image size .* exceeds limit"):
+        to_rgb_jpeg(bytes(data))
 
 
 PALETTE = corner().convert("P", palette=Image.Palette.ADAPTIVE, colors=4)

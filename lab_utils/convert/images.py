@@ -1,8 +1,11 @@
-"""Any readable image becomes an upright RGB JPEG; what is one already stays as it is, undecoded."""
+"""Any readable image becomes an upright RGB JPEG; what is one already stays as it is."""
 
+import contextlib
 import io
+import re
 import struct
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +19,8 @@ _READABLE_FRAMES = {0xC0, 0xC1, 0xC2}
 _FRAMES = set(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _STANDALONE = {0x01, *range(0xD0, 0xD9)}
 _START_OF_SCAN, _END_OF_IMAGE, _APP1 = 0xDA, 0xD9, 0xE1
+# A marker within or after compressed data: 0xFF 0x00 is data there, 0xD0 to 0xD7 restart the decoder.
+_MARKER = re.compile(rb"\xff+([^\x00\x01\xd0-\xd7\xff])", re.DOTALL)
 _ORIENTATION = 0x0112
 _OTHER_FORMATS = ("PNG", "GIF", "BMP", "WEBP")
 _QUALITY = 95
@@ -40,22 +45,26 @@ class _Header:
     scan: int  # where the compressed image data begin
 
 
-def to_rgb_jpeg(data: bytes, shorter_side: int | None = None) -> RgbJpeg:
+def to_rgb_jpeg(
+    data: bytes, shorter_side: int | None = None, *, decode_check: bool = True
+) -> RgbJpeg:
     """Return the image as an RGB JPEG that shows it upright.
 
-    An RGB JPEG passes through byte for byte and is not decoded: its header gives the size. That holds for
-    progressive ones too, since TensorFlow reads them and a second compression would cost quality. All else
-    is decoded once and compressed at quality 95, or 90 where it is scaled down: grey and CMYK JPEGs, JPEGs
-    whose EXIF data ask for a rotation (TensorFlow ignores them), PNG, GIF (its first frame), BMP and WebP.
-    Transparency is laid on white.
+    An RGB JPEG passes through byte for byte: its header gives the size. That holds for progressive ones
+    too, since TensorFlow reads them and a second compression would cost quality. All else is decoded once
+    and compressed at quality 95, or 90 where it is scaled down: grey and CMYK JPEGs, JPEGs whose EXIF data
+    ask for a rotation (TensorFlow ignores them), PNG, GIF (its first frame), BMP and WebP. Transparency is
+    laid on white.
 
-    A JPEG that was cut short is found, for it has no end-of-image marker. Damage in the midst of the
-    compressed data of an RGB JPEG is not: finding it would take a full decode.
+    A JPEG that was cut short is found, for it has no end-of-image marker. Damage inside that would stop
+    TensorFlow's decoder is found by decoding the image at an eighth of its size, with the same library as
+    TensorFlow's (libjpeg-turbo). Damage that only spoils the picture is not found.
 
     Args:
         data: the file's content.
         shorter_side: pixels; an image with a longer one is scaled down to it, proportions kept, and
             compressed anew. None leaves all sizes as they are.
+        decode_check: decode what passes through, too.
 
     Raises:
         RejectError: if this is no image, or one that is truncated, damaged or of an unsupported kind.
@@ -68,8 +77,35 @@ def to_rgb_jpeg(data: bytes, shorter_side: int | None = None) -> RgbJpeg:
         raise RejectError("truncated JPEG: it has no end-of-image marker")
     small = shorter_side is None or min(header.height, header.width) <= shorter_side
     if small and header.components == 3 and header.orientation == 1:
+        if decode_check:
+            _check_decodes(data, header.scan)
         return RgbJpeg(data, header.height, header.width)
     return _transcode(data, shorter_side)
+
+
+def _check_decodes(data: bytes, scan: int) -> None:
+    position = scan
+    # TensorFlow reads on to the end-of-image marker, Pillow stops at the last row of pixels.
+    while (found := _MARKER.search(data, position)) and found[1][0] != _END_OF_IMAGE:
+        position = found.end() + int.from_bytes(data[found.end() : found.end() + 2], "big")
+    if found is None:
+        raise RejectError("damaged JPEG: its compressed data lead past the end of the file")
+    try:
+        with _opened(data, ("JPEG",)) as image:
+            image.draft("L", (1, 1))
+            image.load()
+    except MemoryError:
+        raise
+    except Exception as error:  # as in _transcode
+        raise RejectError(f"damaged JPEG: cannot be decoded: {error}") from None
+
+
+@contextlib.contextmanager
+def _opened(data: bytes, formats: tuple[str, ...]) -> Iterator[Image.Image]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Pillow's remarks on odd metadata
+        with Image.open(io.BytesIO(data), formats=formats) as image:
+            yield image
 
 
 def _read_jpeg_header(data: bytes) -> _Header:
@@ -127,17 +163,15 @@ def _transcode(data: bytes, shorter_side: int | None) -> RgbJpeg:
         raise RejectError("empty file (0 bytes)")
     jpeg = io.BytesIO()
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Pillow's remarks on odd metadata
-            with Image.open(io.BytesIO(data), formats=("JPEG", *_OTHER_FORMATS)) as image:
-                target = _scaled(image.size, shorter_side)
-                quality = _QUALITY if target == image.size else _QUALITY_SCALED
-                image.draft(None, target)  # a JPEG is decoded at an eighth, a quarter or a half
-                image.load()
-                rgb = _to_rgb(_upright(image))
-                target = _scaled(rgb.size, shorter_side)
-                if target != rgb.size:
-                    rgb = rgb.resize(target, Image.Resampling.LANCZOS)
+        with _opened(data, ("JPEG", *_OTHER_FORMATS)) as image:
+            target = _scaled(image.size, shorter_side)
+            quality = _QUALITY if target == image.size else _QUALITY_SCALED
+            image.draft(None, target)  # a JPEG is decoded at an eighth, a quarter or a half
+            image.load()
+            rgb = _to_rgb(_upright(image))
+            target = _scaled(rgb.size, shorter_side)
+            if target != rgb.size:
+                rgb = rgb.resize(target, Image.Resampling.LANCZOS)
         rgb.save(jpeg, "JPEG", quality=quality)
     except Image.UnidentifiedImageError:
         formats = ", ".join(_OTHER_FORMATS)
