@@ -80,13 +80,6 @@ def _parser() -> argparse.ArgumentParser:
         help="processes on this machine, 0 for one a core (default 1, faster below some thousands of images)",
     )
     parser.add_argument(
-        "--no_decode_check",
-        dest="decode_check",
-        action="store_false",
-        help="store JPEGs as they are without decoding them once: faster, but one that is damaged inside "
-        "may end the training that reads it",
-    )
-    parser.add_argument(
         "--stall_minutes",
         type=float,
         default=30,

@@ -35,7 +35,6 @@ def convert(
     max_reject_share: float = 0.01,
     overwrite: bool = False,
     workers: int | None = None,
-    decode_check: bool = True,
     stall_minutes: float = 30,
     beam_flags: Sequence[str] = (),
 ) -> Manifest:
@@ -59,7 +58,6 @@ def convert(
         overwrite: replace an earlier result; it stays until the new one is complete.
         workers: processes on this machine; 0 for one a core. Starting them takes seconds, so one, the
             default, is faster for some thousands of images.
-        decode_check: decode JPEGs that are stored as they are, too: TensorFlow may not read a damaged one.
         stall_minutes: the job is ended after so long without another image converted.
         beam_flags: Beam's own, for example ["--runner=DataflowRunner", "--project=...", "--region=..."].
 
@@ -107,9 +105,7 @@ def convert(
         staging = stack.enter_context(publishing.staging(output))
         try:
             deal_rows(splits, staging, own)
-            pipeline.add_steps(
-                beam_pipeline, splits, labels, staging, progress_file, shorter_side, decode_check
-            )
+            pipeline.add_steps(beam_pipeline, splits, labels, staging, progress_file, shorter_side)
             done = _bytes_of(progress_file) if engine.local else _rows_of_shards(staging, rows)
             try:
                 running.run(

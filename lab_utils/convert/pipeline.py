@@ -36,7 +36,6 @@ def add_steps(
     staging: str,
     progress_file: str | None,
     shorter_side: int | None,
-    decode_check: bool,
 ) -> None:
     """Make the pipeline write every shard of the splits, and its summary, into the staging folder.
 
@@ -47,9 +46,8 @@ def add_steps(
         staging: the folder to write into.
         progress_file: a local file that grows by one byte for each row done, or None.
         shorter_side: see `images.to_rgb_jpeg`.
-        decode_check: see there.
     """
-    write = _WriteShard(splits, labels, staging, progress_file, shorter_side, decode_check)
+    write = _WriteShard(splits, labels, staging, progress_file, shorter_side)
     names = [name for split in splits for name in split.shard_names]
     _ = pipeline | "Shards" >> beam.Create(names) | "Write shards" >> beam.ParDo(write)
 
@@ -62,14 +60,12 @@ class _WriteShard(beam.DoFn):
         staging: str,
         progress_file: str | None,
         shorter_side: int | None,
-        decode_check: bool,
     ):
         self._csv_paths = {split.name: split.csv_path for split in splits}
         self._ids = {label: number for number, label in enumerate(labels, 1)}
         self._staging = staging
         self._progress_file = progress_file
         self._shorter_side = shorter_side
-        self._decode_check = decode_check
 
     def process(self, shard: str) -> None:
         for wait in (*_WAITS, None):
@@ -137,9 +133,7 @@ class _WriteShard(beam.DoFn):
         row = parse_row(line, csv_path)
         if row.label not in self._ids:
             raise RejectError(f"unknown label {row.label!r}: it is not in the labels file")
-        image = to_rgb_jpeg(
-            read_first(row.paths), self._shorter_side, decode_check=self._decode_check
-        )
+        image = to_rgb_jpeg(read_first(row.paths), self._shorter_side)
         return row.label, records.encode_example(
             image, row.filename, self._ids[row.label], row.label
         )
