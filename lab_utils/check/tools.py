@@ -4,6 +4,7 @@ import contextlib
 import functools
 import inspect
 import re
+import sys
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -116,9 +117,10 @@ def _scope(function: Callable) -> dict[str, Any]:
         function = inspect.unwrap(function.func)
     function = getattr(function, "python_function", function)  # what tf.function keeps
     function = getattr(function, "__func__", function)
-    if not hasattr(function, "__globals__"):
-        function = inspect.unwrap(type(function).__call__)
-    return function.__globals__
+    if hasattr(function, "__globals__"):
+        return function.__globals__
+    kind = function if isinstance(function, type) else type(function)
+    return vars(sys.modules[kind.__module__])
 
 
 def _mentions(function: Callable, name: str) -> bool:
