@@ -524,9 +524,9 @@ ANSWERS = {
             def prepared(encoded):
                 image = tf.io.decode_jpeg(encoded, channels=3)
                 image = tf.image.random_flip_left_right(image)
-                return tf.image.resize(image[:, ::-1], [SIDE, SIDE]) / 255.0
+                return tf.image.resize(image, [SIDE, SIDE]) / 255.0
         """,
-            re.compile("mirror|flip|corner"),
+            "turn it",
         ),
     ],
     "3e": [
