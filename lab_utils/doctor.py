@@ -30,7 +30,8 @@ class Check:
 
     def __str__(self) -> str:
         line = f"[{'OK' if self.ok else 'FAIL'}] {self.subject}: {self.found}"
-        return line if self.ok else f"{line}\n       {self.remedy}"
+        text = line if self.ok else f"{line}\n       {self.remedy}"
+        return text.encode(errors="backslashreplace").decode()  # a folder's name may be no UTF-8
 
 
 def _in_child(code: str, seconds: int = 120) -> tuple[dict, str]:
