@@ -1,8 +1,9 @@
 """Made-up reports for the tests of how a report shows itself: ready, with findings, and out of memory."""
 
-from lab_utils.dry_run.findings import Figure, Finding, Kind, Severity, Stage, StageResult
 from lab_utils.dry_run.program import Program
-from lab_utils.dry_run.report import NEVER_CHECKED, CompiledStep, Report
+from lab_utils.dry_run.records import Finding, Severity, Stage, StageResult
+from lab_utils.dry_run.report.outcome import NEVER_CHECKED, CompiledStep, Report
+from lab_utils.figures import Figure, Kind
 
 MIB = 2**20
 V2 = "jax 0.10.2, jax/_src/pallas/mosaic/tpu_info.py, read 2026-11-21"

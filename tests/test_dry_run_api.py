@@ -6,9 +6,11 @@ import dry_run_reports as made
 import numpy as np
 import pytest
 
-from lab_utils.dry_run import Report, chips, dry_run, stages, subjects
-from lab_utils.dry_run.findings import Figure, Kind, Severity, Stage
+from lab_utils.dry_run import Report, chips, dry_run, stages
+from lab_utils.dry_run.frontends import workloads as subjects
+from lab_utils.dry_run.records import Severity, Stage
 from lab_utils.estimator import tf, v1
+from lab_utils.figures import Figure, Kind
 
 
 def model_fn(features, labels, mode, params):

@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 from dry_run_models import CLASSES, MODELS, ROWS, dense, make, reader
 
-from lab_utils.dry_run import dry_run, execute, fingerprint, lower, process
-from lab_utils.dry_run.lower_estimator import lower_estimator
+from lab_utils.dry_run import cache, dry_run, fingerprint
+from lab_utils.dry_run.frontends.estimator_step import lower_estimator
+from lab_utils.dry_run.lower import bridge as lower
+from lab_utils.dry_run.private import process
+from lab_utils.dry_run.run import execute
 from lab_utils.estimator import tf
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -115,3 +118,12 @@ def test_a_second_dry_run_starts_no_process_and_says_what_it_took_over(monkeypat
     started.clear()
     dry_run(*port, cache=False, **options)
     assert started == ["compile", "compile", "run"] and len(compilations) > lowerings
+
+
+def test_an_entry_depends_on_all_the_code_that_made_it():
+    names = {path.name for path in cache.imported("lab_utils.dry_run.compile.hlo.summary")}
+    assert {"summary.py", "parse.py", "layout.py", "traffic.py"} <= names
+    # JAX's private names are imported inside the child's functions.
+    child = {f"{path.parent.name}/{path.name}" for path in cache.imported(process.CHILD)}
+    assert "private/jax.py" in child
+    assert cache.code(process.CHILD) != cache.code("lab_utils.dry_run.compile.hlo.summary")

@@ -15,13 +15,17 @@ import numpy as np
 import pytest
 from dry_run_models import CLASSES, MODELS, ROWS, dense, make, reader
 
-from lab_utils.dry_run import cache, chips, compile, hlo, layout, process, rules
-from lab_utils.dry_run.compile_findings import merged
-from lab_utils.dry_run.findings import Figure, Kind
-from lab_utils.dry_run.lower_estimator import lower_estimator
-from lab_utils.dry_run.lower_function import lower_function
+from lab_utils.dry_run import cache, chips, rules
+from lab_utils.dry_run.compile import stage as compile
+from lab_utils.dry_run.compile.findings import merged
+from lab_utils.dry_run.compile.hlo import layout
+from lab_utils.dry_run.compile.hlo import summary as hlo
+from lab_utils.dry_run.frontends.estimator_step import lower_estimator
+from lab_utils.dry_run.frontends.function_step import lower_function
+from lab_utils.dry_run.private import process
 from lab_utils.dry_run.program import Input, Program
 from lab_utils.estimator import tf
+from lab_utils.figures import Figure, Kind
 
 needs_libtpu = pytest.mark.skipif(
     importlib.util.find_spec("libtpu") is None, reason="libtpu is not installed here"
@@ -257,7 +261,7 @@ def test_a_killed_parent_leaves_no_child_and_no_folder(program, tmp_path):
     (tmp_path / "program").write_bytes(program.hlo)
     code = f"""
 from pathlib import Path
-from lab_utils.dry_run.process import child
+from lab_utils.dry_run.private.process import child
 hlo = Path({str(tmp_path / "program")!r}).read_bytes()
 request = {{"topology": "v2:2x2", "cores": 8}}
 with child("compile", request, {{"program.hlo": hlo}}, progress=lambda line: print(line, flush=True)):

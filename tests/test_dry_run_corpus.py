@@ -18,14 +18,15 @@ from dry_run_ports import (  # noqa: F401
     wrong_trace,
 )
 
-from lab_utils.dry_run import compile_findings, read_input
-from lab_utils.dry_run.compile import compile_program
-from lab_utils.dry_run.lower_estimator import lower_estimator
-from lab_utils.dry_run.read import read
-from lab_utils.dry_run.refusal import CannotLower
-from lab_utils.dry_run.trace import trace
-from lab_utils.dry_run.trace_findings import trace_findings
-from lab_utils.dry_run.virtual import run_program
+from lab_utils.dry_run.compile import findings as compile_findings
+from lab_utils.dry_run.compile.stage import compile_program
+from lab_utils.dry_run.frontends.estimator_step import lower_estimator
+from lab_utils.dry_run.lower.errors import CannotLower
+from lab_utils.dry_run.read import inputs as read_input
+from lab_utils.dry_run.read.stage import read
+from lab_utils.dry_run.run.stage import run_program
+from lab_utils.dry_run.trace.messages import trace_findings
+from lab_utils.dry_run.trace.stage import trace
 
 CORES = 8
 

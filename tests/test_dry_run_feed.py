@@ -8,10 +8,12 @@ import time
 import numpy as np
 import pytest
 
-from lab_utils.dry_run import cache, feed
-from lab_utils.dry_run import demand as demanded
-from lab_utils.dry_run.findings import Kind, Severity
+from lab_utils.dry_run import cache
+from lab_utils.dry_run.feed import demand as demanded
+from lab_utils.dry_run.feed import stage as feed
+from lab_utils.dry_run.records import Severity
 from lab_utils.estimator import tf
+from lab_utils.figures import Kind
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 SHORT = 0.2  # seconds to measure: the tests look at counts, not at speed
@@ -101,7 +103,7 @@ def test_it_works_where_eager_execution_is_off():
         from lab_utils import estimator
         import tensorflow as tf
         tf.compat.v1.disable_v2_behavior()
-        from lab_utils.dry_run import feed
+        from lab_utils.dry_run.feed import stage as feed
         made = lambda: tf.compat.v1.data.Dataset.range(12).batch(4)
         print([feed.measure(source, seconds=0.2).batches_in_pass for source in (made, made())])
     """

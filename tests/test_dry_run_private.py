@@ -5,15 +5,17 @@ import importlib.util
 import pytest
 from dry_run_models import CLASSES, MODELS, ROWS, dense, make, reader, v1
 
-from lab_utils.dry_run import _tensorflow, _tpu_estimator, process
-from lab_utils.dry_run.compile import compile_program
-from lab_utils.dry_run.lower_estimator import lower_estimator
-from lab_utils.dry_run.trace import trace
-from lab_utils.dry_run.virtual import run_program
+from lab_utils.dry_run.compile.stage import compile_program
+from lab_utils.dry_run.frontends.estimator_step import lower_estimator
+from lab_utils.dry_run.private import process
+from lab_utils.dry_run.private import tensorflow as _tensorflow
+from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
+from lab_utils.dry_run.run.stage import run_program
+from lab_utils.dry_run.trace.stage import trace
 from lab_utils.estimator import tf
 
 pytestmark = pytest.mark.usefixtures("own_cache")  # nothing that another TensorFlow worked out
-HERE = f"TensorFlow {tf.__version__}: see lab_utils/dry_run/_tensorflow.py and _tpu_estimator.py"
+HERE = f"TensorFlow {tf.__version__}: see lab_utils/dry_run/private/tensorflow.py and _tpu_estimator.py"
 DATA = reader((ROWS, CLASSES))
 NAMES = (*_tensorflow._NAMES, *_tpu_estimator._NAMES)
 
@@ -73,7 +75,7 @@ def test_loops_host_work_and_the_callers_switches():
 )
 def test_the_compiler_and_the_virtual_cores_take_the_program():
     program = lower_estimator(make(dense), DATA, cores=8)
-    where = f"{process.versions()}: see lab_utils/dry_run/_jax.py"
+    where = f"{process.versions()}: see lab_utils/dry_run/private/jax.py"
     compiled = compile_program(program, "v2:2x2")
     assert compiled.fits, where
     assert compiled.summary.products and compiled.summary.collective_bytes, where

@@ -6,8 +6,11 @@ import inspect
 import numpy as np
 import pytest
 
-from lab_utils.dry_run import dry_run, op_table, read_ops, where
-from lab_utils.dry_run.read_graph import DATA, RANDOM, VARIABLE, CoreProgram, Flow, is_random
+from lab_utils import source
+from lab_utils.dry_run import dry_run
+from lab_utils.dry_run.read import op_table
+from lab_utils.dry_run.read import ops as read_ops
+from lab_utils.dry_run.read.flow import DATA, RANDOM, VARIABLE, CoreProgram, Flow, is_random
 from lab_utils.estimator import tf, v1
 
 # What tensorflow-tpu 2.19.1 did with small functions, on x: float32 [8, 16], i: int32 [8].
@@ -201,7 +204,7 @@ def test_flow_remembers_what_a_variable_was_given_in_an_earlier_step():
 def test_place_of_an_op_is_the_learner_s_line():
     with tf.Graph().as_default():
         op = v1.layers.dense(tf.zeros([2, 3]), 4, name="mine").op  # this line
-    place = where.place(op)
+    place = source.place(op)
     assert "test_dry_run_read.py:" in place
     assert "# this line" in place
     assert place.endswith("(op mine/BiasAdd)")
@@ -212,7 +215,7 @@ def test_place_of_an_exception_is_the_learner_s_innermost_line():
         with tf.Graph().as_default():
             tf.matmul(tf.zeros([2, 3]), tf.zeros([2, 3]))  # this line
     except ValueError as error:
-        assert "# this line" in where.place(error)
+        assert "# this line" in source.place(error)
 
 
 def test_place_within_a_mapped_function():
@@ -221,30 +224,30 @@ def test_place_within_a_mapped_function():
 
     with pytest.raises(ValueError) as caught:
         tf.data.Dataset.from_tensors(tf.zeros([4])).map(refuses)
-    assert "# this line" in where.place(caught.value)
+    assert "# this line" in source.place(caught.value)
 
 
 def test_place_of_a_function():
     def model_fn(features, params):
         return features
 
-    assert ", in model_fn: `def model_fn(features, params):`" in where.place(model_fn)
-    assert where.place(functools.partial(model_fn, params={})) == where.place(model_fn)
+    assert ", in model_fn: `def model_fn(features, params):`" in source.place(model_fn)
+    assert source.place(functools.partial(model_fn, params={})) == source.place(model_fn)
 
     class Model:
         def __call__(self, features):
             return features
 
-    assert "in __call__" in where.place(Model())
+    assert "in __call__" in source.place(Model())
 
 
 NOTEBOOK = [
-    "import tensorflow as tf\nfrom lab_utils.dry_run import where",
+    "import tensorflow as tf\nfrom lab_utils import source",
     "def model(x):\n    y = x + 1\n    return tf.matmul(y, y)",
     "with tf.Graph().as_default():\n    op = model(tf.zeros([2, 2])).op\n"
-    "    print(where.place(op))\n"
+    "    print(source.place(op))\n"
     "    try:\n        model(tf.zeros([2, 3]))\n    except ValueError as error:\n"
-    "        print(where.place(error))",
+    "        print(source.place(error))",
 ]
 
 

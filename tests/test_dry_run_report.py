@@ -11,9 +11,13 @@ from html.parser import HTMLParser
 import dry_run_reports as made
 import pytest
 
-from lab_utils.dry_run import html, pages_html, rules, svg, text, units
-from lab_utils.dry_run.findings import Figure, Kind, Severity, Stage, StageResult
-from lab_utils.dry_run.report import Report
+from lab_utils.dry_run import rules
+from lab_utils.dry_run.records import Severity, Stage, StageResult
+from lab_utils.dry_run.report import html, svg
+from lab_utils.dry_run.report import site as pages_html
+from lab_utils.dry_run.report import terminal as text
+from lab_utils.dry_run.report.outcome import Report
+from lab_utils.figures import Figure, Kind, figure_text
 
 ALL = [made.ready, made.with_findings, made.out_of_memory]
 
@@ -246,7 +250,7 @@ def test_roofline_puts_a_program_on_the_roof():
     ],
 )
 def test_figures_read_as_people_write_them(value, unit, shown):
-    assert units.figure_text(Figure("a figure", value, unit, Kind.MEASURED)) == shown
+    assert figure_text(Figure("a figure", value, unit, Kind.MEASURED)) == shown
 
 
 def test_rule_pages_form_a_site_without_dead_links(tmp_path):
@@ -266,7 +270,7 @@ def test_rule_pages_form_a_site_without_dead_links(tmp_path):
 
 def test_importing_the_package_imports_no_framework():
     code = (
-        "import sys, lab_utils.dry_run, lab_utils.dry_run.__main__, lab_utils.dry_run.report\n"
+        "import sys, lab_utils.dry_run, lab_utils.dry_run.__main__, lab_utils.dry_run.report.outcome\n"
         "print([name for name in ('tensorflow', 'jax', 'keras') if name in sys.modules])"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from lab_utils.dry_run import rules
-from lab_utils.dry_run.findings import Stage
+from lab_utils.dry_run.records import Stage
 
 STAGE_OF_NUMBER = {
     "1": Stage.TRACE,

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 from dry_run_models import CLASSES, IMAGES, ROWS, classify, dense, make, reader, tpu, train_spec, v1
 
-from lab_utils.dry_run import _tensorflow, _tpu_estimator
-from lab_utils.dry_run.trace import trace
-from lab_utils.dry_run.trace_findings import trace_findings
+from lab_utils.dry_run.private import tensorflow as _tensorflow
+from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
+from lab_utils.dry_run.trace.messages import trace_findings
+from lab_utils.dry_run.trace.stage import trace
 from lab_utils.estimator import tf
 
 DATA = reader((ROWS, CLASSES))

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from dry_run_models import CLASSES, MODELS, ROWS, classify, dense, make, reader, train_spec, v1
 
-from lab_utils.dry_run.lower_estimator import lower_estimator
-from lab_utils.dry_run.virtual import run_program
+from lab_utils.dry_run.frontends.estimator_step import lower_estimator
+from lab_utils.dry_run.run.stage import run_program
 from lab_utils.estimator import tf
 
 pytestmark = pytest.mark.skipif(

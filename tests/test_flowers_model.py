@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lab_utils.dry_run.trace import trace
+from lab_utils.dry_run.trace.stage import trace
 from lab_utils.estimator import tf, v1
 from lab_utils.flowers import augment, model, settings, task
 from lab_utils.flowers.input_pipeline import train_size

@@ -81,7 +81,7 @@ from lab_utils import runtime
 runtime.prepare_tpu("jax")
 os.environ["KERAS_BACKEND"] = "jax"
 import jax
-from lab_utils.dry_run import _jax
+from lab_utils.dry_run.private import jax as _jax
 from lab_utils.verify import least_time, training
 figures, losses = training.train(jax.devices()[:1], 4, 32, "mixed_bfloat16")
 assert losses[-1] < losses[0], losses

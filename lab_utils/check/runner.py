@@ -5,9 +5,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+from lab_utils import source
 from lab_utils.check import progress, todos
 from lab_utils.check.outcome import CannotCheck, Outcome, Status, Wrong
-from lab_utils.dry_run import where
 
 _CHECKS = str(Path(__file__).parent)
 _LONGEST = 400  # characters of an exception's message
@@ -85,7 +85,7 @@ def _told(error: Exception) -> str:
     traceback = error.__traceback__
     while traceback and traceback.tb_frame.f_code.co_filename.startswith(_CHECKS):
         traceback = traceback.tb_next
-    place = where.place(error.with_traceback(traceback))
+    place = source.place(error.with_traceback(traceback))
     if place:
         return f"Your code raised {kind}: {message}\nAt {place}"
     return f"What you gave could not be used. {kind}: {message}"

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
-from lab_utils.dry_run import rules, where
-from lab_utils.dry_run.findings import Stage
-from lab_utils.dry_run.report import COULD_NOT_RUN, EXIT_STATUS
+from lab_utils import source
+from lab_utils.dry_run import rules
+from lab_utils.dry_run.records import Stage
+from lab_utils.dry_run.report.outcome import COULD_NOT_RUN, EXIT_STATUS
 
 _EPILOG = """\
 FUNCTION takes no arguments and returns what to judge, with its data:
@@ -78,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{rule.id}  {rule.stage:<8}{rule.severity:<8}  {rule.title}")
         return 0
     if flags.pages:
-        from lab_utils.dry_run import pages_html
+        from lab_utils.dry_run.report import site as pages_html
 
         print(
             f"{len(pages_html.write_pages(flags.pages))} pages: open {flags.pages / 'index.html'}"
@@ -97,9 +98,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _dry_run(flags: argparse.Namespace, stages: list[str]) -> int:
     from lab_utils import estimator  # noqa: F401  (the target's module may use tf.estimator)
-    from lab_utils.dry_run import text
     from lab_utils.dry_run.api import dry_run, refusal
-    from lab_utils.dry_run.trace_findings import settings_finding
+    from lab_utils.dry_run.report import terminal as text
+    from lab_utils.dry_run.trace.messages import settings_finding
 
     options = {
         "topology": flags.topology,
@@ -150,7 +151,7 @@ def load(target: str) -> tuple[object, object, dict]:
         raise
     except (Exception, SystemExit) as error:  # a script may end itself when it is imported
         said = textwrap.shorten(str(error), 1000)
-        place = where.place(error) or "while it was imported or called"
+        place = source.place(error) or "while it was imported or called"
         raise TargetError(f"{type(error).__name__}: {said}\n  at {place}") from error
     if not isinstance(returned, tuple | list) or len(returned) not in (2, 3):
         raise TargetError(

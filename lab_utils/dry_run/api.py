@@ -5,10 +5,12 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from lab_utils.dry_run import cache as results
-from lab_utils.dry_run import chips, process, rules, subjects
-from lab_utils.dry_run.findings import Finding, Stage, StageResult
-from lab_utils.dry_run.progress import Progress
-from lab_utils.dry_run.report import NEVER_CHECKED, Report
+from lab_utils.dry_run import chips, rules
+from lab_utils.dry_run.frontends import workloads as subjects
+from lab_utils.dry_run.private import process
+from lab_utils.dry_run.records import Finding, Stage, StageResult
+from lab_utils.dry_run.report.outcome import NEVER_CHECKED, Report
+from lab_utils.dry_run.report.progress import Progress
 from lab_utils.dry_run.stages import DryRun
 from lab_utils.estimator import tf
 

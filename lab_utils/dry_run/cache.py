@@ -2,18 +2,21 @@
 
 Three kinds of entry, each named by all that its answer depends on:
 
-- a lowered step: the graph that was traced, its arguments' shapes, TensorFlow's version (lower.py);
-- what the TPU's compiler said: the program, the topology, the versions of jax and libtpu (compile.py);
-- what the virtual cores computed: the program, the variables' first values and the very batches (virtual.py).
+- a lowered step: the graph that was traced, its arguments' shapes, TensorFlow's version (lower/);
+- what the TPU compiler said: the program, the topology, the versions of jax and libtpu (compile/);
+- what the virtual cores computed: the program, the variables' first values and the very batches (run/).
+
+Each name also holds a digest of the code that made the entry (`code`).
 
 These follow from what they are named by, so an entry is as good as doing the work again. The rate of an
 input pipeline is none of them: it is a measurement, kept with its time, and the report says when it was
-taken (feed.py). Tracing is never kept: it is what tells whether anything has changed.
+taken (feed/). Tracing is never kept: it is what tells whether anything has changed.
 
 Writing is atomic: several dry runs at once, or one that is stopped, leave no half entry. An entry that
 cannot be read counts as none, and is written anew.
 """
 
+import ast
 import functools
 import gzip
 import hashlib
@@ -25,6 +28,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
+
+import lab_utils
 
 _FORMAT = "2"
 _LARGEST = 64 * 2**20  # bytes of an entry before it is packed; larger ones are not kept
@@ -60,10 +65,38 @@ def key(*parts: Any) -> str:
 
 @functools.cache
 def code(*modules: str) -> str:
-    """A digest of modules of the dry run, for entries that depend on what these do."""
-    folder = Path(__file__).parent
-    text = b"".join((folder / f"{module}.py").read_bytes() for module in modules)
-    return hashlib.sha256(text).hexdigest()
+    """A digest of the code that an entry depends on: `modules`, by their full names, and all of this
+    package that they import, also inside functions."""
+    digest = hashlib.sha256()
+    for path in sorted(imported(*modules)):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def imported(*modules: str) -> set[Path]:
+    """The files of `modules`, and of all modules of this package that these import."""
+    found: set[Path] = set()
+    waiting = list(modules)
+    while waiting:
+        path = _file(waiting.pop())
+        if path is None or path in found:
+            continue
+        found.add(path)
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.Import):
+                waiting += [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                waiting += [node.module, *(f"{node.module}.{a.name}" for a in node.names)]
+    return found
+
+
+def _file(module: str) -> Path | None:
+    """The file of a module of this package; None for any other."""
+    if module.split(".")[0] != lab_utils.__name__:
+        return None
+    path = Path(lab_utils.__file__).parents[1].joinpath(*module.split("."))
+    candidates = (path.with_suffix(".py"), path / "__init__.py")
+    return next((file for file in candidates if file.is_file()), None)
 
 
 def read(name: str) -> dict[str, Any] | None:

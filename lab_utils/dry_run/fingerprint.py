@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from lab_utils.dry_run.graph_def import all_nodes, called
+from lab_utils.dry_run.lower.graph_def import all_nodes, called
 
 # They hold counters of the process: names of functions, and of datasets.
 _COUNTED = ("_gradient_op_type", "forward_function_name", "backward_function_name", "metadata")

@@ -4,17 +4,24 @@ import textwrap
 import time
 from collections.abc import Callable
 
-from lab_utils.dry_run import compile, demand, feed, rules, subjects, virtual, where
-from lab_utils.dry_run.afford import affordable_batch, affordable_cores
-from lab_utils.dry_run.batches import InputUnfit
-from lab_utils.dry_run.compile_findings import merged
-from lab_utils.dry_run.findings import Figure, Finding, Kind, Stage, StageResult
+from lab_utils import source
+from lab_utils.dry_run import rules
+from lab_utils.dry_run.compile import stage as compile
+from lab_utils.dry_run.compile.findings import merged
+from lab_utils.dry_run.feed import demand
+from lab_utils.dry_run.feed import stage as feed
+from lab_utils.dry_run.frontends import workloads as subjects
+from lab_utils.dry_run.frontends.batches import InputUnfit
+from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.dry_run.program import Program
-from lab_utils.dry_run.progress import Progress
-from lab_utils.dry_run.refusal import CannotLower
-from lab_utils.dry_run.report import CompiledStep, Report
-from lab_utils.dry_run.trace import Trace
-from lab_utils.dry_run.trace_findings import trace_findings
+from lab_utils.dry_run.records import Finding, Stage, StageResult
+from lab_utils.dry_run.report.outcome import CompiledStep, Report
+from lab_utils.dry_run.report.progress import Progress
+from lab_utils.dry_run.run import stage as virtual
+from lab_utils.dry_run.run.budget import affordable_batch, affordable_cores
+from lab_utils.dry_run.trace.messages import trace_findings
+from lab_utils.dry_run.trace.stage import Trace
+from lab_utils.figures import Figure, Kind
 
 
 class _Skip(Exception):
@@ -181,7 +188,7 @@ class DryRun:
                 result.findings.append(
                     rules.finding(
                         "TPU503",
-                        where.place(error) or place,
+                        source.place(error) or place,
                         message=str(error),
                         error=type(error).__name__,
                     )
@@ -269,5 +276,5 @@ def _first_line(error: Exception) -> str:
 
 def _in_words(error: Exception) -> str:
     """Type and first line of an exception, and the learner's line where it passed through one."""
-    place = where.place(error)
+    place = source.place(error)
     return f"{type(error).__name__}: {_first_line(error)}" + (f" (at {place})" if place else "")

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from lab_utils.dry_run.graph_def import all_nodes
-from lab_utils.dry_run.read_graph import ancestors
+from lab_utils.dry_run.lower.graph_def import all_nodes
+from lab_utils.dry_run.read.flow import ancestors
 from lab_utils.estimator import tf, v1
 
 Arrays = dict[str, np.ndarray]

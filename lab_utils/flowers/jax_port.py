@@ -89,7 +89,8 @@ def compiled_for(topology: str, step: Callable, state: tuple, batch: tuple) -> d
     """
     import jax
 
-    from lab_utils.dry_run import _jax, chips
+    from lab_utils.dry_run import chips
+    from lab_utils.dry_run.private import jax as _jax
 
     devices = _jax.tpu_devices(topology)
     if len(devices) > VIRTUAL:

@@ -50,7 +50,7 @@ def compute(kind: str, batch: int, image_size: int, dtype: str) -> float:
     """As `least_time`, in this process; raises whatever JAX or libtpu raise."""
     import jax
 
-    from lab_utils.dry_run import _jax
+    from lab_utils.dry_run.private import jax as _jax
     from lab_utils.verify.training import flowers
 
     step, *arguments = flowers(batch, image_size, dtype)

@@ -33,7 +33,7 @@ from pathlib import Path
 from rounds import round_ratios, spread
 
 from lab_utils.dry_run import chips
-from lab_utils.dry_run.findings import Stage
+from lab_utils.dry_run.records import Stage
 
 FLOWERS = f"{Path(__file__).resolve()}:flowers"
 RECORDS, CORES = "DRY_RUN_BENCHMARK_RECORDS", "DRY_RUN_BENCHMARK_CORES"

@@ -23,8 +23,8 @@ from lab_utils import estimator  # noqa: E402, F401
 import tensorflow as tf  # noqa: E402
 
 from lab_utils.dry_run import chips  # noqa: E402
-from lab_utils.dry_run.compile import Compiled, compile_program  # noqa: E402
-from lab_utils.dry_run.lower_estimator import lower_estimator  # noqa: E402
+from lab_utils.dry_run.compile.stage import Compiled, compile_program  # noqa: E402
+from lab_utils.dry_run.frontends.estimator_step import lower_estimator  # noqa: E402
 from lab_utils.dry_run.program import Program  # noqa: E402
 from lab_utils.flowers.input_pipeline import train_size  # noqa: E402
 from lab_utils.flowers.port import BATCH_PER_CORE  # noqa: E402

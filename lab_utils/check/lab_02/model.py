@@ -5,7 +5,7 @@ from collections.abc import Callable
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import Mutant, todo
 from lab_utils.check.tools import a, expect, expect_dataset
-from lab_utils.dry_run import _tensorflow
+from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.estimator import tf, tpu, v1
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import Mutant, todo
 from lab_utils.check.tools import a, expect
-from lab_utils.dry_run import _tpu_estimator
+from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.estimator import tf, tpu
 
 SETTINGS = {

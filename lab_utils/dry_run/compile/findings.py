@@ -1,0 +1,158 @@
+"""What a compiled step says of the port (rules TPU3xx)."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from lab_utils.dry_run.compile.hlo.summary import Buffer, Summary
+from lab_utils.dry_run.program import Input, Program
+from lab_utils.dry_run.records import Finding
+from lab_utils.dry_run.rules import finding
+from lab_utils.figures import memory, scaled
+
+if TYPE_CHECKING:
+    from lab_utils.dry_run.compile.stage import Compiled
+
+# A tensor's padding is worth a warning from this part of the program's memory on, and this size.
+PADDING_SHARE, PADDING_BYTES = 0.25, 32 * 2**20
+TABLE_SHARE = 0.25  # of a core's memory, for one variable with its optimizer slots
+NOTEWORTHY = 0.5  # of the matrix products
+
+
+def findings_of(compiled: "Compiled") -> list[Finding]:
+    """The findings of a step that the compiler took."""
+    summary, where, step = compiled.summary, compiled.program.where, compiled.program.mode
+    found = []
+    if "needed" in compiled.memory:
+        found.append(out_of_memory(compiled, summary, ""))
+    found += _padding(compiled)
+    found += _tables(compiled)
+    if summary.small_edge_share > NOTEWORTHY:
+        found.append(finding("TPU305", where, step=step, share=f"{summary.small_edge_share:.0%}"))
+    if summary.products and summary.bfloat16_operand_share < NOTEWORTHY:
+        share = f"{summary.bfloat16_operand_share:.0%}"
+        found.append(finding("TPU306", where, step=step, share=share))
+    cost, chip = compiled.cost, compiled.chip
+    compute = cost["flops"].value / chip.flops_per_core
+    traffic = cost["bytes"].value / chip.bandwidth_per_core
+    if traffic > compute:
+        found.append(
+            finding(
+                "TPU307",
+                where,
+                step=step,
+                bytes=scaled(cost["bytes"].value, "B"),
+                memory_time=scaled(traffic, "s"),
+                chip=f"a core of {chip.name}",
+                compute_time=scaled(compute, "s"),
+            )
+        )
+    return found
+
+
+def merged(findings: list[Finding]) -> list[Finding]:
+    """One entry for what differs in its why alone, as train and eval step do: the whys in turn."""
+    entries: dict[tuple, Finding] = {}
+    for each in findings:
+        same = (each.rule, each.where, each.fix, each.message)
+        first = entries.get(same)
+        entries[same] = replace(first, why=f"{first.why} {each.why}") if first else each
+    return list(entries.values())
+
+
+def out_of_memory(compiled: "Compiled", summary: Summary | None, message: str) -> Finding:
+    """TPU303, naming the largest tensors: as stored where `summary` says, else the arguments."""
+    program = compiled.program
+    if summary is None:
+        inputs = sorted(program.inputs, key=lambda each: each.bytes, reverse=True)
+        largest = [f"{each.name} {list(each.shape)} ({memory(each.bytes)})" for each in inputs[:4]]
+    else:
+        names = dict.fromkeys(_described(buffer, program) for buffer in summary.buffers)
+        largest = list(names)[:4]
+    batch = program.per_core_batch
+    hint = "Build the model under tf.compat.v1.tpu.bfloat16_scope(), or make the largest tensors smaller."
+    if batch > 8:
+        hint = (
+            f"Lower the batch of {batch} a core ({program.global_batch} in all); "
+            "dry_run(..., largest_batch=True) finds the largest that fits. " + hint
+        )
+    return finding(
+        "TPU303",
+        program.where,
+        message=message,
+        step=program.mode,
+        topology=compiled.topology,
+        limit=memory(compiled.memory["available"].value),
+        needed=memory(compiled.memory["needed"].value),
+        largest=", ".join(largest),
+        hint=hint,
+    )
+
+
+def refused(compiled: "Compiled", message: str) -> Finding:
+    """TPU309: the compiler's own words."""
+    program = compiled.program
+    return finding(
+        "TPU309", program.where, message=message, step=program.mode, topology=compiled.topology
+    )
+
+
+def _described(buffer: Buffer, program: Program) -> str:
+    size = memory(buffer.shape.padded_bytes)
+    padding = f", of which padding {memory(buffer.waste)}" if buffer.waste else ""
+    return f"{_name(buffer, program)} {buffer.shape} ({size}{padding})"
+
+
+def _name(buffer: Buffer, program: Program) -> str:
+    return buffer.name if buffer.parameter is None else program.inputs[buffer.parameter].name
+
+
+def _padding(compiled: "Compiled") -> list[Finding]:
+    """TPU304 for the tensor with the most padding, where that is much of the program's memory."""
+    used = compiled.memory["arguments"].value + compiled.memory["temporaries"].value
+    buffers = [each for each in compiled.summary.buffers if each.shape.worst_axis is not None]
+    worst = max(buffers, key=lambda buffer: buffer.waste, default=None)
+    if worst is None or worst.waste < max(PADDING_BYTES, PADDING_SHARE * used):
+        return []
+    shape, batch = worst.shape, compiled.program.per_core_batch
+    axis = shape.worst_axis
+    size = shape.dims[axis]
+    hint = f"Make that axis a multiple of {shape.padded_dims[axis]}, or fold it into another axis."
+    if size == batch:
+        hint = "That axis is the batch: take a multiple of 8 a core, best of 128."
+    return [
+        finding(
+            "TPU304",
+            compiled.program.where,
+            step=compiled.program.mode,
+            tensor=f"{_name(worst, compiled.program)} {shape}",
+            padded=memory(shape.padded_bytes),
+            true=memory(shape.bytes),
+            axis=f"axis {axis} of size {size}",
+            hint=hint,
+        )
+    ]
+
+
+def _tables(compiled: "Compiled") -> list[Finding]:
+    """TPU308 for each matrix that takes much of a core's memory with its optimizer slots."""
+    variables = [each for each in compiled.program.inputs if each.role == "variable"]
+    limit = compiled.memory["available"].value
+    found = []
+    for table in variables:
+        size = sum(each.bytes for each in variables if _belongs(each, table))
+        if table.trainable and len(table.shape) == 2 and size > TABLE_SHARE * limit:
+            found.append(
+                finding(
+                    "TPU308",
+                    compiled.program.where,
+                    step=compiled.program.mode,
+                    variable=table.name,
+                    size=memory(size),
+                    limit=memory(limit),
+                )
+            )
+    return found
+
+
+def _belongs(variable: Input, table: Input) -> bool:
+    return variable.name == table.name or variable.name.startswith(f"{table.name}/")

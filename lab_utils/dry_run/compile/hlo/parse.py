@@ -1,0 +1,131 @@
+"""The text of an HLO module as computations and instructions, and how often its loops go round."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lab_utils.dry_run.compile.hlo.layout import Shape, shapes
+
+_COMPUTATION = re.compile(r"^(ENTRY )?%?([\w.\-]+) \(.*\) -> .* \{$")
+_INSTRUCTION = re.compile(r"^\s+(ROOT )?%?([\w.\-]+) = (.*)$")
+_OPCODE = re.compile(r" ([a-z][a-z0-9\-]*)\(")
+_CALLS = "calls|body|condition|to_apply|branch_computations|true_computation|false_computation"
+
+
+@dataclass
+class Instruction:
+    """One line: its result's shapes (several for a tuple), and the names of its operands."""
+
+    name: str
+    opcode: str
+    shapes: list[Shape]
+    operands: list[str]
+    text: str
+
+    def called(self) -> Iterator[tuple[str, str]]:
+        """The computations that it calls: pairs of the attribute ("body", "calls" ...) and the name."""
+        for key, several, one in re.findall(
+            rf"\b({_CALLS})=(?:\{{([^}}]*)\}}|%?([\w.\-]+))", self.text
+        ):
+            for name in several.split(",") if several else [one]:
+                yield key, name.strip().lstrip("%")
+
+    @property
+    def op_name(self) -> str:
+        """The TensorFlow op that it stems from, or its own name."""
+        found = re.search(r'op_name="([^"]*)"', self.text)
+        name = found[1].split(";")[-1] if found else ""
+        return (
+            name.removeprefix("StatefulPartitionedCall/").removeprefix("PartitionedCall/")
+            or self.name
+        )
+
+
+def parse(text: str) -> tuple[dict[str, list[Instruction]], str]:
+    """The computations of a module by name, and the name of the entry computation."""
+    computations: dict[str, list[Instruction]] = {}
+    entry, current = "", None
+    for line in text.splitlines():
+        opened = _COMPUTATION.match(line)
+        if opened:
+            current = computations.setdefault(opened[2], [])
+            entry = opened[2] if opened[1] else entry
+            continue
+        found = _INSTRUCTION.match(line)
+        if current is None or not found:
+            continue
+        line_after = " " + found[3]
+        opcode = _OPCODE.search(line_after)
+        if not opcode:
+            continue
+        arguments = line_after[opcode.end() :].split(")")[0]
+        operands = re.findall(r"%([\w.\-]+)", arguments)
+        result = shapes(line_after[: opcode.start()])
+        current.append(Instruction(found[2], opcode[1], result, operands, line_after))
+    return computations, entry
+
+
+def rounds(
+    loop: Instruction,
+    computations: dict[str, list[Instruction]],
+    known: dict[str, Instruction],
+) -> int | None:
+    """How often a while loop goes round, if that can be seen: it counts from a constant to one."""
+    annotated = re.search(r'known_trip_count"?:\{"?n"?:"?(\d+)', loop.text)
+    if annotated:
+        return int(annotated[1])
+    span = _span(loop, computations, known)
+    return None if span is None else max(0, span[2] - span[1])
+
+
+def _span(
+    loop: Instruction,
+    computations: dict[str, list[Instruction]],
+    known: dict[str, Instruction],
+) -> tuple[int, int, int] | None:
+    """(index of the counter in the loop's tuple, its first value, its limit) of `i < limit`."""
+    condition = computations.get(dict(loop.called()).get("condition", ""), [])
+    root = condition[-1] if condition else None
+    if root is None or root.opcode != "compare" or "direction=LT" not in root.text:
+        return None
+    state = known.get(loop.operands[0])
+    if state is None or state.opcode != "tuple":
+        return None
+    local = {each.name: each for each in condition}
+    counter, limit = (local.get(name) for name in root.operands[:2])
+    if counter is None or limit is None or counter.opcode != "get-tuple-element":
+        return None
+    index = _index(counter)
+    start = _value(known.get(state.operands[index]), computations, known)
+    if limit.opcode == "get-tuple-element":
+        limit = known.get(state.operands[_index(limit)])
+    end = _value(limit, computations, known)
+    return None if start is None or end is None else (index, start, end)
+
+
+def _index(each: Instruction) -> int:
+    return int(re.search(r"index=(\d+)", each.text)[1])
+
+
+def _value(
+    each: Instruction | None,
+    computations: dict[str, list[Instruction]],
+    known: dict[str, Instruction],
+) -> int | None:
+    """The whole number that an instruction is, if that can be seen."""
+    if each is None:
+        return None
+    if each.opcode == "constant":
+        number = re.search(r" constant\((-?\d+)\)", each.text)
+        return int(number[1]) if number else None
+    if each.opcode in ("copy", "bitcast", "convert"):
+        return _value(known.get(each.operands[0]), computations, known)
+    if each.opcode == "get-tuple-element":
+        source = known.get(each.operands[0])
+        if source is not None and source.opcode == "while":
+            # A loop leaves its counter at the limit; of its other values nothing is known.
+            span = _span(source, computations, known)
+            return span[2] if span and span[0] == _index(each) else None
+        if source is not None and source.opcode == "tuple":
+            return _value(known.get(source.operands[_index(each)]), computations, known)
+    return None

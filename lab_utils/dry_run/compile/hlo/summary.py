@@ -1,0 +1,223 @@
+"""Reads the text of an optimised HLO module: what the TPU's compiler made of a step."""
+
+import math
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from lab_utils.dry_run.compile.hlo.layout import Shape, numbers
+from lab_utils.dry_run.compile.hlo.parse import Instruction, parse, rounds
+from lab_utils.dry_run.compile.hlo.traffic import traffic
+
+_NO_BUFFER = {"tuple", "get-tuple-element", "bitcast", "while", "conditional", "call", "after-all"}
+_COLLECTIVES = ("all-reduce", "reduce-scatter", "all-gather", "all-to-all", "collective-permute")
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """An array that a core holds: the op that made it, or the argument of that number."""
+
+    name: str
+    shape: Shape
+    parameter: int | None = None
+
+    @property
+    def waste(self) -> int:
+        """Bytes of padding."""
+        return self.shape.padded_bytes - self.shape.bytes
+
+
+@dataclass(frozen=True)
+class Product:
+    """A matrix product or convolution: its FLOP a step, and how its operands are stored.
+
+    The matrix unit rounds float32 operands to bfloat16 and adds up in float32, unless the op asks
+    for more passes (`precise`: operand_precision high or highest). `edges` are the sizes that the
+    matrix unit sees: rows, contracted, columns.
+    """
+
+    name: str
+    flops: float
+    operands: tuple[str, str]
+    precise: bool
+    edges: tuple[int, int, int]
+
+
+@dataclass
+class Summary:
+    """What the optimised HLO says of a core's step."""
+
+    entry: str
+    buffers: list[Buffer] = field(default_factory=list)  # in HBM; largest first, as padded
+    products: list[Product] = field(default_factory=list)
+    collective_bytes: int = 0
+    collectives: int = 0
+    loops: int = 0  # whose number of rounds the compiler does not know
+    loop_flops: float = 0.0  # of matrix products, in rounds after the first
+    loop_bytes: float = 0.0  # read from HBM and written to it, in rounds after the first
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> "Summary":
+        """The summary of which `content` is dataclasses.asdict, as JSON gives it back."""
+        buffers = [
+            Buffer(**each | {"shape": Shape(**_tuples(each["shape"]))})
+            for each in content["buffers"]
+        ]
+        products = [Product(**_tuples(each)) for each in content["products"]]
+        return cls(**content | {"buffers": buffers, "products": products})
+
+    def share(self, chosen: list[Product]) -> float:
+        """The part of all matrix-product FLOP that `chosen` do; 0 where there are none."""
+        total = sum(each.flops for each in self.products)
+        return sum(each.flops for each in chosen) / total if total else 0.0
+
+    @property
+    def bfloat16_share(self) -> float:
+        """The share of matrix-product FLOP that the matrix unit does in bfloat16."""
+        return self.share([each for each in self.products if not each.precise])
+
+    @property
+    def bfloat16_operand_share(self) -> float:
+        """The share of matrix-product FLOP of which both operands are bfloat16 in the compiled
+        program, by the model's choice or because the compiler narrowed them on the way."""
+        return self.share([each for each in self.products if each.operands == ("bf16", "bf16")])
+
+    @property
+    def small_edge_share(self) -> float:
+        """The share of matrix-product FLOP with an edge below 128."""
+        return self.share([each for each in self.products if min(each.edges) < 128])
+
+
+def _tuples(content: dict[str, Any]) -> dict[str, Any]:
+    """`content` with its lists as tuples."""
+    return {
+        key: tuple(value) if isinstance(value, list) else value for key, value in content.items()
+    }
+
+
+def summarise(text: str, *, largest: int = 50) -> Summary:
+    """Reads an optimised module; keeps the `largest` buffers."""
+    computations, entry = parse(text)
+    summary = Summary(entry)
+    known = {each.name: each for body in computations.values() for each in body}
+    _walk(entry, computations, known, summary, 1, on_chip=False)
+    unique = {(each.name, each.shape): each for each in summary.buffers}
+    summary.buffers = sorted(unique.values(), key=lambda b: b.shape.padded_bytes, reverse=True)[
+        :largest
+    ]
+    return summary
+
+
+def _walk(
+    name: str,
+    computations: dict[str, list[Instruction]],
+    known: dict[str, Instruction],
+    summary: Summary,
+    times: int,
+    *,
+    on_chip: bool,
+) -> None:
+    """Adds what one computation holds; `on_chip` inside a fusion, whose parts never reach HBM."""
+    for each in computations.get(name, ()):
+        if each.opcode in ("convolution", "dot"):
+            product = _product(each, known, times)
+            summary.products.append(product)
+            summary.loop_flops += product.flops * (times - 1) / times
+        if each.opcode.removesuffix("-start") in _COLLECTIVES:
+            result = (
+                each.shapes[: len(each.operands)] if each.opcode.endswith("-start") else each.shapes
+            )
+            summary.collective_bytes += times * sum(shape.bytes for shape in result)
+            summary.collectives += times
+        if not on_chip and each.opcode not in _NO_BUFFER:
+            if times > 1:
+                summary.loop_bytes += (times - 1) * traffic(each, known, computations)
+            parameter = re.search(r" parameter\((\d+)\)", each.text)
+            number = int(parameter[1]) if parameter else None
+            summary.buffers += [
+                Buffer(each.op_name, shape, number)
+                for shape in each.shapes
+                if not shape.memory_space
+            ]
+        repeated = times
+        if each.opcode == "while":
+            known_rounds = rounds(each, computations, known)
+            repeated *= known_rounds or 1
+            summary.loops += known_rounds is None
+        for key, called in each.called():
+            if key != "to_apply" or each.opcode == "call":
+                inside = on_chip or each.opcode == "fusion"
+                _walk(called, computations, known, summary, repeated, on_chip=inside)
+
+
+def _product(each: Instruction, known: dict[str, Instruction], times: int) -> Product:
+    left, right = (known[name].shapes[0] for name in each.operands[:2])
+    macs, edges = (
+        _convolution(each, left, right) if each.opcode == "convolution" else _dot(each, left)
+    )
+    precise = re.search(r"operand_precision=\{[^}]*high", each.text) is not None
+    return Product(each.op_name, 2.0 * macs * times, (left.dtype, right.dtype), precise, edges)
+
+
+def _dot(each: Instruction, left: Shape) -> tuple[int, tuple[int, int, int]]:
+    axes = {
+        key: numbers(found[1])
+        if (found := re.search(rf"lhs_{key}_dims=\{{([\d,]*)\}}", each.text))
+        else ()
+        for key in ("contracting", "batch")
+    }
+    contracted = math.prod(left.dims[axis] for axis in axes["contracting"])
+    batch = math.prod(left.dims[axis] for axis in axes["batch"])
+    rows = math.prod(left.dims) // max(1, contracted * batch)
+    macs = math.prod(each.shapes[0].dims) * contracted
+    columns = macs // max(1, contracted * batch * rows)
+    return macs, (rows, contracted, columns)
+
+
+def _convolution(each: Instruction, left: Shape, right: Shape) -> tuple[int, tuple[int, int, int]]:
+    """Multiply-adds of a convolution, without those that fall on padding or on holes of dilation."""
+    labels = re.search(r"dim_labels=(\w+)_(\w+)->(\w+)", each.text)
+    left_labels, right_labels, out_labels = labels[1], labels[2], labels[3]
+    out = each.shapes[0].dims
+    window = _window(each.text)
+    spatial = sorted(label for label in out_labels if label.isdigit())
+    positions = math.prod(
+        _positions(
+            left.dims[left_labels.index(label)],
+            right.dims[right_labels.index(label)],
+            out[out_labels.index(label)],
+            {key: values[number] for key, values in window.items()},
+        )
+        for number, label in enumerate(spatial)
+    )
+    inputs = right.dims[right_labels.index("i")]
+    batch, features = out[out_labels.index("b")], out[out_labels.index("f")]
+    groups = re.search(r"batch_group_count=(\d+)", each.text)
+    macs = positions * batch * features * inputs // (int(groups[1]) if groups else 1)
+    area = math.prod(out[out_labels.index(label)] for label in spatial)
+    kernel = math.prod(right.dims[right_labels.index(label)] for label in spatial)
+    return macs, (batch * area, inputs * kernel, features)
+
+
+def _window(text: str) -> dict[str, list[str]]:
+    found = re.search(r"window=\{([^}]*)\}", text)
+    parts = dict(part.split("=") for part in found[1].split()) if found else {}
+    return {key: value.split("x") for key, value in parts.items()}
+
+
+def _positions(size: int, kernel: int, out: int, window: dict[str, str]) -> int:
+    """How many pairs of an output place and a kernel place meet a real input place, on one axis."""
+    low = int(window.get("pad", "0_0").split("_")[0])
+    stride, holes = int(window.get("stride", 1)), int(window.get("lhs_dilate", 1))
+    spread = int(window.get("rhs_dilate", 1))
+    last, count = (size - 1) * holes, 0
+    for place in range(kernel):
+        offset = place * spread - low
+        # Places 0 <= o * stride + offset <= last that are multiples of `holes`.
+        first = max(0, math.ceil(-offset / stride))
+        end = min(out - 1, (last - offset) // stride)
+        if holes == 1:
+            count += max(0, end - first + 1)
+        else:
+            count += sum((o * stride + offset) % holes == 0 for o in range(first, end + 1))
+    return count

@@ -1,0 +1,68 @@
+"""How many bytes an instruction of an optimised HLO module moves between a core and its HBM."""
+
+from lab_utils.dry_run.compile.hlo.parse import Instruction
+
+
+def traffic(
+    each: Instruction, known: dict[str, Instruction], computations: dict[str, list[Instruction]]
+) -> int:
+    """Bytes of HBM that an instruction reads and writes. A slice takes no more than its own size.
+
+    What lies in a memory on the chip is left out, though the compiler counts it in its own figure.
+    """
+    if each.opcode in ("parameter", "constant", "iota"):
+        return 0
+    reads = [known[name] for name in each.operands if name in known]
+    if each.opcode in ("dynamic-slice", "slice", "gather"):
+        return _in_hbm(each) + min(_in_hbm(each), _in_hbm(reads[0]) if reads else 0)
+    if each.opcode == "dynamic-update-slice":
+        return (bool(_in_hbm(each)) + 1) * _in_hbm(reads[1]) if len(reads) > 1 else 0
+    called = dict(each.called()).get("calls") if each.opcode == "fusion" else None
+    if called is None:
+        return _in_hbm(each) + sum(map(_in_hbm, reads))
+    body = computations.get(called, [])
+    return _written(each, body) + _read(reads, body)
+
+
+def _in_hbm(each: Instruction) -> int:
+    return sum(shape.bytes for shape in each.shapes if not shape.memory_space)
+
+
+def _size(each: Instruction) -> int:
+    return sum(shape.bytes for shape in each.shapes)
+
+
+def _read(operands: list[Instruction], body: list[Instruction]) -> int:
+    """Bytes that a fusion reads: of a tensor that it only slices, the slices; where it writes, none."""
+    total = 0
+    for number, operand in enumerate(operands):
+        whole = _in_hbm(operand)
+        name = next((i.name for i in body if f" parameter({number})" in i.text), "")
+        users = [user for user in body if name in user.operands]
+        if users and all(user.opcode in ("dynamic-slice", "slice") for user in users):
+            whole = min(whole, sum(map(_size, users)))
+        elif users and all(
+            u.opcode == "dynamic-update-slice" and u.operands[0] == name for u in users
+        ):
+            whole = 0
+        total += whole
+    return total
+
+
+def _written(fusion: Instruction, body: list[Instruction]) -> int:
+    """Bytes that a fusion writes: of a tensor that it updates in place, the update."""
+    inner = {each.name: each for each in body}
+    root = body[-1] if body else fusion
+    makers = [inner.get(name) for name in root.operands] if root.opcode == "tuple" else [root]
+    if len(makers) != len(fusion.shapes):
+        return _in_hbm(fusion)
+    total = 0
+    for shape, maker in zip(fusion.shapes, makers, strict=True):
+        while maker is not None and maker.opcode in ("bitcast", "copy", "convert"):
+            maker = inner.get(maker.operands[0])
+        if maker is not None and maker.opcode == "dynamic-update-slice":
+            update = inner.get(maker.operands[1])
+            total += 0 if shape.memory_space or update is None else _size(update)
+        else:
+            total += 0 if shape.memory_space else shape.bytes
+    return total

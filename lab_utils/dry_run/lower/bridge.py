@@ -1,0 +1,252 @@
+"""From a TensorFlow graph of one core's step to a program for XLA.
+
+Three front doors build such a graph: lower_estimator, lower_keras and lower_function. What they share
+is here: the graph is pruned to what the step computes, sums over cores become XLA's all-reduce, work
+that the host does is cut out, and TensorFlow's own bridge turns the rest into HLO. The bridge is that
+of the CPU build: the TPU's is not in any wheel that installs beside a working TensorFlow.
+"""
+
+import base64
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lab_utils.dry_run import cache, fingerprint
+from lab_utils.dry_run.lower.errors import CannotLower, explained
+from lab_utils.dry_run.lower.graph_def import (
+    all_nodes,
+    cut_host_work,
+    drop,
+    input_of,
+    pruned,
+    use_xla_collectives,
+)
+from lab_utils.dry_run.private import tensorflow as _tensorflow
+from lab_utils.dry_run.program import Input, Output, Program
+from lab_utils.estimator import tf, v1
+
+_RANDOM = re.compile(
+    r"(Random|Multinomial|TruncatedNormal|ParameterizedTruncatedNormal|StatefulUniform"
+    r"|StatefulStandardNormal|StatefulTruncatedNormal|StatefulRandom|StatelessRandom"
+    r"|StatelessTruncatedNormal|StatelessMultinomial|StatelessParameterizedTruncatedNormal)"
+)
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable of a graph: its handle there (a resource tensor), and the value it starts with."""
+
+    name: str
+    handle: Any
+    value: np.ndarray
+    trainable: bool
+
+
+@dataclass
+class Step:
+    """One core's step in a graph.
+
+    `fed` pairs each placeholder with its Input (features, labels and constants); `updates` are the
+    ops that must run; `host` are tensors that leave the core, by name.
+    """
+
+    graph: Any
+    fed: list[tuple[tf.Tensor, Input]]
+    variables: list[Variable]
+    loss: tf.Tensor | None
+    host: dict[str, tf.Tensor]
+    updates: list[tf.Operation]
+
+
+def to_program(step: Step, *, name: str, mode: str, cores: int, per_core_batch: int) -> Program:
+    """Lowers a step.
+
+    Raises:
+        CannotLower: an op has no XLA kernel here, a shape depends on data, and the like.
+    """
+    results = {} if step.loss is None else {"loss": step.loss}
+    results |= step.host
+    graph_def = pruned(step.graph, [t.op for t in results.values()] + step.updates)
+    from_host = cut_host_work(graph_def, step.graph)
+    all_reduces = use_xla_collectives(graph_def)
+    nodes = list(all_nodes(graph_def))
+    fed = step.fed + from_host
+    used = {input.split(":")[0] for node in graph_def.node for input in node.input}
+    used |= {tensor.op.name for tensor in results.values()}
+    variables = [each for each in step.variables if each.handle.op.name in used]
+    drop(graph_def, {t.op.name for t, _ in fed} | {each.handle.op.name for each in variables})
+
+    fetches = [tensor.name for tensor in results.values()] + [op.name for op in step.updates]
+    lowering = (graph_def, fed, variables, fetches, len(results))
+    name_kept = _entry(*lowering)
+    if (kept := cache.read(name_kept)) is not None:
+        hlo, order = base64.b64decode(kept["hlo"]), kept["order"]
+    else:
+        hlo, order = _compile(*lowering, step.graph)
+        cache.write(name_kept, {"hlo": base64.b64encode(hlo).decode(), "order": order})
+    inputs = [each for _, each in fed]
+    inputs += [
+        Input(each.name, "variable", each.value.shape, each.value.dtype.name, each.trainable)
+        for each in (variables[number] for number in order)
+    ]
+    module = _tensorflow.hlo_module(hlo)
+    outputs = [Output(key, "loss" if key == "loss" else "host") for key in results]
+    outputs += [
+        Output(inputs[alias.parameter_number].name, "variable", alias.parameter_number)
+        for alias in module.input_output_alias.entries
+    ]
+    _check_interface(module, inputs, outputs)
+    return Program(
+        name=name,
+        mode=mode,
+        cores=cores,
+        per_core_batch=per_core_batch,
+        hlo=module.SerializeToString(deterministic=True),
+        inputs=inputs,
+        outputs=outputs,
+        values={each.name: each.value for each in variables},
+        all_reduces=all_reduces,
+        random=[node.name for node in nodes if _RANDOM.match(node.op)],
+        batch_statistics=[node.name for node in nodes if _is_batch_statistic(node)],
+    )
+
+
+def initial_values(graph: tf.Graph) -> list[Variable]:
+    """Every variable of a version 1 graph, initialised in a session of its own.
+
+    Raises:
+        CannotLower: an initializer failed.
+    """
+    collections = (v1.GraphKeys.GLOBAL_VARIABLES, v1.GraphKeys.LOCAL_VARIABLES)
+    variables = list({id(v): v for key in collections for v in graph.get_collection(key)}.values())
+    trainable = {id(v) for v in graph.get_collection(v1.GraphKeys.TRAINABLE_VARIABLES)}
+    resources = [v for v in variables if v.handle is not None and v.handle.dtype == tf.resource]
+    if not resources:
+        return []
+    # The whole graph cannot be opened in a session: it holds ops that no CPU has.
+    initializers = [v.initializer.name for v in resources]
+    part = v1.graph_util.extract_sub_graph(graph.as_graph_def(), initializers)
+    with tf.Graph().as_default() as alone:
+        tf.graph_util.import_graph_def(part, name="")
+        reads = [
+            tf.raw_ops.ReadVariableOp(
+                resource=alone.get_tensor_by_name(v.handle.name), dtype=v.dtype.base_dtype
+            )
+            for v in resources
+        ]
+        try:
+            with v1.Session(config=v1.ConfigProto(device_count={"GPU": 0})) as session:
+                session.run(initializers)
+                values = session.run(reads)
+        except tf.errors.OpError as error:
+            raise CannotLower(f"the variables could not be initialised: {error.message}") from error
+    return [
+        Variable(v.op.name, v.handle, np.asarray(value), id(v) in trainable)
+        for v, value in zip(resources, values, strict=True)
+    ]
+
+
+def placeholders(structure: Any, role: str) -> tuple[Any, list[tuple[tf.Tensor, Input]]]:
+    """Placeholders for a nest of tf.TensorSpec, as that nest and as a Step's `fed`."""
+    fed = []
+    for name, spec in zip(leaf_names(role, structure), tf.nest.flatten(structure), strict=True):
+        tensor = v1.placeholder(spec.dtype, spec.shape, name=re.sub(r"[^\w./-]", "_", name))
+        fed.append((tensor, input_of(name, role, tensor)))
+    return tf.nest.pack_sequence_as(structure, [tensor for tensor, _ in fed]), fed
+
+
+def leaf_names(prefix: str, structure: Any) -> list[str]:
+    """A name for each leaf of a nest, in tf.nest's order: "feature/image", or the prefix alone."""
+    if isinstance(structure, Mapping):
+        parts = sorted(structure.items())
+    elif isinstance(structure, tuple | list):
+        parts = list(
+            zip(getattr(structure, "_fields", range(len(structure))), structure, strict=True)
+        )
+    else:
+        return [prefix]
+    return [name for key, part in parts for name in leaf_names(f"{prefix}/{key}", part)]
+
+
+def _is_batch_statistic(node: Any) -> bool:
+    if node.op.startswith("FusedBatchNorm") and "Grad" not in node.op:
+        return node.attr["is_training"].b
+    return node.op == "SquaredDifference" and node.name.endswith("moments/SquaredDifference")
+
+
+def _entry(
+    graph_def: Any,
+    fed: list[tuple[tf.Tensor, Input]],
+    variables: list[Variable],
+    fetches: list[str],
+    returned: int,
+) -> str:
+    """The cache's name for what `_compile` makes of these arguments."""
+    given = [(tensor.name, each.shape, each.dtype) for tensor, each in fed]
+    held = [(each.handle.name, each.value.shape, each.value.dtype.name) for each in variables]
+    interface = {"fed": given, "variables": held, "fetches": fetches, "returned": returned}
+    code = cache.code(__name__)
+    return cache.key(fingerprint.of_graph(graph_def), interface, tf.__version__, code)
+
+
+def _compile(
+    graph_def: Any,
+    fed: list[tuple[tf.Tensor, Input]],
+    variables: list[Variable],
+    fetches: list[str],
+    returned: int,
+    graph: Any,
+) -> tuple[bytes, list[int]]:
+    """The HLO of an imported graph, and the order in which it takes the variables.
+
+    `fetches` are the names of `returned` tensors, then of ops that must run.
+    """
+    used = {name.split(":")[0] for node in graph_def.node for name in node.input}
+    used |= {name.split(":")[0] for name in fetches}
+    specs = [tf.TensorSpec(tensor.shape, tensor.dtype) for tensor, _ in fed]
+    with _tensorflow.eager(), _tensorflow.caught_log(), tf.device("/device:CPU:0"):
+        held = [tf.Variable(each.value, trainable=False) for each in variables]
+
+        def step(*arguments: tf.Tensor) -> list[tf.Tensor]:
+            scope = v1.get_default_graph()
+            inputs = {
+                tensor.name: argument
+                for (tensor, _), argument in zip(fed, arguments, strict=True)
+                if tensor.op.name in used
+            }
+            for each, variable in zip(variables, held, strict=True):
+                inputs[each.handle.name] = scope.capture(variable.handle)
+            got = tf.graph_util.import_graph_def(graph_def, inputs, fetches, name="")
+            with tf.control_dependencies(got[returned:]):
+                return [tf.identity(tensor) for tensor in got[:returned]]
+
+        try:
+            wrapped = v1.wrap_function(step, specs)
+            function = tf.function(
+                lambda *arguments: wrapped(*arguments), jit_compile=True, autograph=False
+            )
+            captured = function.get_concrete_function(*specs).captured_inputs
+            make = function.experimental_get_compiler_ir(*specs)
+            hlo = make(stage="hlo_serialized", platform_name="CPU")
+        except (tf.errors.OpError, ValueError, TypeError, NotImplementedError) as error:
+            raise explained(error, graph) from error
+        order = [
+            next(n for n, variable in enumerate(held) if variable.handle is handle)
+            for handle in captured
+        ]
+    return hlo, order
+
+
+def _check_interface(module: Any, inputs: list[Input], outputs: list[Output]) -> None:
+    """Holds the HLO against what we believe of it: parameters and results, by shape."""
+    shape = module.host_program_shape
+    taken = [tuple(each.dimensions) for each in shape.parameters]
+    given = shape.result.tuple_shapes or [shape.result]  # one result alone is no tuple
+    if taken != [each.shape for each in inputs] or len(given) != len(outputs):
+        raise CannotLower(
+            f"XLA's program takes {len(taken)} arguments and returns {len(given)} results where "
+            f"{len(inputs)} and {len(outputs)} were expected: please report it, with the port"
+        )

@@ -1,0 +1,136 @@
+"""The process that imports JAX: `python -m lab_utils.dry_run.private.child FOLDER`.
+
+It reads FOLDER/request.json, does one job ("compile", "run" or "check"), writes FOLDER/result.json,
+and prints a line of progress at a time. It never imports TensorFlow. See process.py for its parent.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+def _compile(request: dict[str, Any], folder: Path) -> dict[str, Any]:
+    from lab_utils.dry_run.private import jax as _jax
+
+    try:
+        devices = _jax.tpu_devices(request["topology"])
+    except Exception as error:
+        return {"refused": "topology", "message": str(error)}
+    if len(devices) != request["cores"]:
+        message = f"{request['topology']} has {len(devices)} cores, not {request['cores']}"
+        return {"refused": "topology", "message": message}
+    kind = devices[0].device_kind
+    print(f"compiling for {len(devices)} cores of {kind}", flush=True)
+    try:
+        executable = _jax.compile_hlo((folder / "program.hlo").read_bytes(), devices, load=False)
+    except Exception as error:
+        return {"refused": "program", "message": str(error), "device_kind": kind}
+    (folder / "optimised.txt").write_text(_jax.optimised_hlo(executable), encoding="utf-8")
+    memory, cost = _jax.memory(executable), _jax.cost(executable)
+    return {"device_kind": kind, "memory": memory, "cost": cost}
+
+
+def _run(request: dict[str, Any], folder: Path) -> dict[str, Any]:
+    return {"runs": [_run_one(each, folder) for each in request["runs"]]}
+
+
+def _run_one(request: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Executes a program for each of its batches, on one virtual core for each replica."""
+    import jax
+
+    from lab_utils.dry_run.private import jax as _jax
+
+    jax.config.update("jax_enable_x64", True)  # the global step is an int64
+    devices = jax.devices("cpu")[: request["cores"]]
+    inputs, outputs = request["inputs"], request["outputs"]
+    print(f"compiling for {len(devices)} virtual cores", flush=True)
+    executable = _jax.compile_hlo((folder / request["hlo"]).read_bytes(), devices, load=True)
+    held: list[Any] = [None] * len(inputs)
+    with np.load(folder / "values.npz") as values:
+        for number, each in enumerate(inputs):
+            if each["name"] in values:
+                array = _array(values[each["name"]], each)
+                held[number] = [jax.device_put(array, device) for device in devices]
+    steps = []
+    for step, batch in enumerate(request["batches"], 1):
+        print(
+            f"step {step} of {len(request['batches'])} on {len(devices)} virtual cores", flush=True
+        )
+        with np.load(folder / batch) as arrays:
+            for key in arrays:
+                number = int(key)
+                cores = _array(arrays[key], inputs[number], len(devices))
+                held[number] = [
+                    jax.device_put(core, device)
+                    for core, device in zip(cores, devices, strict=True)
+                ]
+        results = _jax.execute(executable, held, devices)
+        steps.append(_report(outputs, results))
+        for output, cores in zip(outputs, results, strict=True):
+            if output["role"] == "variable":
+                held[output["input"]] = cores
+    return {"steps": steps}
+
+
+def _array(flat: np.ndarray, spec: dict[str, Any], cores: int | None = None) -> np.ndarray:
+    """An array from its bytes; with `cores`, one array for each of them."""
+    import ml_dtypes
+
+    dtype = np.dtype(getattr(ml_dtypes, spec["dtype"], None) or spec["dtype"])
+    shape = tuple(spec["shape"]) if cores is None else (cores, *spec["shape"])
+    return np.frombuffer(flat.tobytes(), dtype).reshape(shape)
+
+
+def _report(outputs: list[dict[str, Any]], results: list[list[Any]]) -> dict[str, Any]:
+    """What a step did: each core's loss, and of each variable a digest by core and what stands out."""
+    report: dict[str, Any] = {"losses": [], "variables": {}}
+    for output, cores in zip(outputs, results, strict=True):
+        arrays = [np.asarray(core) for core in cores]
+        if output["role"] == "loss":
+            report["losses"] = [float(array) for array in arrays]
+        if output["role"] != "variable":
+            continue
+        digests = [hashlib.sha256(array.tobytes()).hexdigest()[:16] for array in arrays]
+        entry: dict[str, Any] = {"digests": digests}
+        if arrays[0].dtype.kind not in "biu":
+            wide = [array.astype(np.float64) for array in arrays]
+            entry["finite"] = all(np.isfinite(array).all() for array in wide)
+            if len(set(digests)) > 1:
+                entry["difference"] = max(float(np.abs(array - wide[0]).max()) for array in wide)
+                entry["scale"] = float(np.abs(wide[0]).max())
+        report["variables"][output["name"]] = entry
+    return report
+
+
+def _check(request: dict[str, Any], folder: Path) -> dict[str, Any]:
+    from lab_utils.dry_run.private import jax as _jax
+
+    return {"moved": _jax.check()}
+
+
+def _end_with_parent(folder: Path) -> None:
+    """Waits for the end of the standard input: the parent is gone, and with it who would clean up."""
+    os.read(0, 1)  # unbuffered: Python's own reader would hold a lock when the job ends
+    while folder.exists():  # the job may be writing its result there just now
+        shutil.rmtree(folder, ignore_errors=True)
+    os._exit(1)
+
+
+def main(folder: Path) -> None:
+    """Does the job that FOLDER/request.json asks for."""
+    threading.Thread(target=_end_with_parent, args=(folder,), daemon=True).start()
+    request = json.loads((folder / "request.json").read_text(encoding="utf-8"))
+    jobs = {"compile": _compile, "run": _run, "check": _check}
+    result = jobs[request["job"]](request, folder)
+    (folder / "result.json").write_text(json.dumps(result), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

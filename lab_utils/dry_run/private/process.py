@@ -1,0 +1,144 @@
+"""Starts the child process that imports JAX, and brings its result back.
+
+JAX is kept out of the caller's process: its flags, its number of devices and its 64-bit switch hold
+for a whole process, and libtpu is 700 MB. A child can be stopped at any moment, and leaves nothing.
+"""
+
+import importlib.metadata
+import importlib.util
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import lab_utils
+from lab_utils import runtime
+
+# In a sum the virtual cores wait for each other: on a slow machine longer than XLA's 40 seconds.
+_PATIENCE = ("warn_stuck", "terminate")
+
+CHILD = "lab_utils.dry_run.private.child"
+
+Progress = Callable[[str], None]
+
+
+class CompilerMissing(RuntimeError):
+    """JAX or libtpu, the TPU's compiler, is not installed here; the message says how to get it."""
+
+
+class ChildFailed(RuntimeError):
+    """The child process ended without a result; the message holds the last lines that it wrote."""
+
+
+def versions() -> dict[str, str]:
+    """The installed versions of jax and libtpu, without those that are missing."""
+    found = {}
+    for name in ("jax", "libtpu"):
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def require(*packages: str) -> None:
+    """Raises CompilerMissing where one of the packages ("jax", "libtpu") is not installed."""
+    missing = [name for name in packages if importlib.util.find_spec(name) is None]
+    if not missing:
+        return
+    machine = f"{platform.system()} on {platform.machine()}"
+    if "libtpu" in missing and machine != "Linux on x86_64":
+        advice = (
+            f"libtpu has wheels for Linux on x86_64 alone, and this is {machine}: "
+            "run this stage in Colab or on a Linux machine. The other stages work here."
+        )
+    else:
+        advice = "Install them with: pip install 'lab-utils[tpu]' (jax==0.10.2, libtpu==0.0.42.1)"
+    raise CompilerMissing(f"{' and '.join(missing)} not installed. {advice}")
+
+
+@contextmanager
+def child(
+    job: str,
+    request: dict[str, Any],
+    files: dict[str, bytes],
+    *,
+    cores: int = 1,
+    progress: Progress | None = None,
+) -> Iterator[tuple[dict[str, Any], Path]]:
+    """Runs a job of child.py; yields its result and the folder that it wrote to.
+
+    The folder holds `files` for the child, and is removed on leaving. The child is killed when this
+    process is interrupted. `cores` is the number of virtual devices of its CPU.
+
+    Raises:
+        ChildFailed: it ended without a result.
+    """
+    with tempfile.TemporaryDirectory(prefix="dry_run_") as name:
+        folder = Path(name)
+        for file, content in files.items():
+            (folder / file).write_bytes(content)
+        (folder / "request.json").write_text(json.dumps({"job": job} | request), encoding="utf-8")
+        _run(folder, cores, progress or (lambda line: None))
+        yield json.loads((folder / "result.json").read_text(encoding="utf-8")), folder
+
+
+def _run(folder: Path, cores: int, progress: Progress) -> None:
+    command = [sys.executable, "-m", CHILD, str(folder)]
+    child = subprocess.Popen(
+        command,
+        env=_environment(cores, folder),
+        stdin=subprocess.PIPE,  # never written to: its end tells the child that this process died
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+    )
+    last: deque[str] = deque(maxlen=30)
+    reader = threading.Thread(target=last.extend, args=(child.stderr,), daemon=True)
+    reader.start()
+    try:
+        for line in child.stdout:
+            progress(line.strip())
+        code = child.wait()
+    except BaseException:
+        child.kill()
+        child.wait()
+        raise
+    finally:
+        reader.join(timeout=5)
+        child.stdin.close()
+        child.stdout.close()
+        child.stderr.close()
+    if code or not (folder / "result.json").exists():
+        said = "".join(last).strip() or "nothing on its standard error"
+        how = f"was ended by signal {-code}" if code < 0 else f"ended with status {code}"
+        raise ChildFailed(f"the process that runs JAX {how}; it said last:\n{said}")
+
+
+def _environment(cores: int, folder: Path) -> dict[str, str]:
+    package = str(Path(lab_utils.__file__).parents[1])
+    flags = [
+        flag
+        for flag in os.environ.get("XLA_FLAGS", "").split()
+        if "force_host_platform_device_count" not in flag
+    ]
+    major, minor = (int(part) for part in versions().get("jax", "0.0").split(".")[:2])
+    if (major, minor) >= (0, 10):  # jax 0.7 does not know these
+        flags += [f"--xla_cpu_collective_call_{name}_timeout_seconds=3600" for name in _PATIENCE]
+    own = {
+        "PYTHONPATH": os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")])),
+        "XLA_FLAGS": " ".join([*flags, f"--xla_force_host_platform_device_count={cores}"]),
+        "JAX_PLATFORMS": "cpu",
+        "TF_CPP_MIN_LOG_LEVEL": "2",
+        "TPU_LOG_DIR": str(folder),
+    }
+    return os.environ | runtime.NO_CHIP | own

@@ -1,0 +1,250 @@
+"""Every private name of tensorflow-estimator that the dry run uses, behind typed functions.
+
+Those of TensorFlow itself are in tensorflow.py. `check()` says in a sentence which name moved;
+tests/test_dry_run_private.py runs it on each supported TensorFlow.
+"""
+
+import importlib.metadata
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from unittest import mock
+
+from lab_utils.dry_run.private import tensorflow as _tensorflow
+from lab_utils.estimator import tf, v1
+
+# isort: split
+from tensorflow.compiler.tf2xla.ops import gen_xla_ops
+from tensorflow.python.tpu import tpu_system_metadata
+from tensorflow_estimator.python.estimator.tpu import tpu_context, tpu_estimator
+
+CORES_PER_HOST = 8  # of v2 and v3, the TPUs that TPUEstimator was made for
+
+
+@dataclass
+class Settings:
+    """What a TPUEstimator was constructed with; `model_fn` is the user's own function."""
+
+    model_fn: Callable
+    params: dict[str, Any]
+    config: Any
+    train_batch_size: int | None
+    eval_batch_size: int | None
+    predict_batch_size: int | None
+    batch_axis: Any
+    use_tpu: bool
+    eval_on_tpu: bool
+    export_to_tpu: bool
+    export_to_cpu: bool
+    embedding_config_spec: Any
+    warm_start_from: Any
+
+    def batch_size(self, mode: str) -> int | None:
+        """The global batch of "train", "eval" or "infer"/"predict"."""
+        return getattr(self, ("predict" if mode == "infer" else mode) + "_batch_size")
+
+
+@dataclass
+class Call:
+    """One call of model_fn within a core's program: what it was given, and the spec it returned."""
+
+    graph: Any
+    features: Any
+    labels: Any
+    spec: Any = None
+
+
+@dataclass
+class Spy:
+    """What was seen while TPUEstimator built a graph.
+
+    `graph` is the whole graph; `configured` says that the settings passed TPUEstimator's checks,
+    so that input_fn came next.
+    """
+
+    calls: list[Call] = field(default_factory=list)
+    graph: tf.Graph | None = None
+    configured: bool = False
+
+
+def settings(estimator: Any) -> Settings:
+    """Reads a TPUEstimator's constructor arguments back from it. It is left as it is.
+
+    Raises:
+        TypeError: `estimator` is no TPUEstimator.
+    """
+    if not isinstance(estimator, v1.estimator.tpu.TPUEstimator):
+        raise TypeError(f"a TPUEstimator is needed, and this is a {type(estimator).__name__}")
+    context = estimator._ctx
+    # TPUEstimator keeps the user's model_fn only in the closure of the one it wraps around it.
+    closure = inspect.getclosurevars(estimator._model_fn).nonlocals
+    return Settings(
+        model_fn=closure["model_fn"],
+        params=estimator.params,
+        config=estimator._config,
+        train_batch_size=context._train_batch_size,
+        eval_batch_size=context._eval_batch_size,
+        predict_batch_size=context._predict_batch_size,
+        batch_axis=closure["batch_axis"],
+        use_tpu=context._use_tpu,
+        eval_on_tpu=context._eval_on_tpu,
+        export_to_tpu=estimator._export_to_tpu,
+        export_to_cpu=estimator._export_to_cpu,
+        embedding_config_spec=context._embedding_config_spec,
+        warm_start_from=estimator._warm_start_settings,
+    )
+
+
+def config_for_dry_run(config: Any, model_dir: str) -> Any:
+    """A copy of a TPU RunConfig for a cluster that is never contacted, writing to `model_dir`."""
+    config = _shallow_copy(config)
+    config._cluster = None
+    config._master = config._evaluation_master = "grpc://dry-run.invalid:1"
+    if config._session_config is not None:
+        session_config = v1.ConfigProto()
+        session_config.CopyFrom(config._session_config)
+        session_config.ClearField("cluster_def")
+        config._session_config = session_config
+    return config.replace(model_dir=model_dir)
+
+
+def _shallow_copy(config: Any) -> Any:
+    copied = object.__new__(type(config))
+    copied.__dict__.update(config.__dict__)
+    return copied
+
+
+@contextmanager
+def tpu_system(cores: int) -> Iterator[None]:
+    """Within it, the question how many cores the TPU has is answered with `cores`."""
+    hosts = max(1, cores // CORES_PER_HOST)
+    metadata = tpu_system_metadata.TPUSystemMetadata(
+        num_cores=cores,
+        num_hosts=hosts,
+        num_of_cores_per_host=cores // hosts,
+        topology=None,
+        devices=[],
+    )
+    with mock.patch.object(
+        tpu_context.tpu_system_metadata_lib,
+        "_query_tpu_system_metadata",
+        lambda *args, **kwargs: metadata,
+    ):
+        yield
+
+
+@contextmanager
+def spying(unlabelled: bool = False) -> Iterator[Spy]:
+    """Within it, each call that TPUEstimator makes of a model_fn is noted.
+
+    With `unlabelled`, datasets of (features, labels) that input_fn returns lose their labels.
+    """
+    spy = Spy()
+    original_model = tpu_estimator._ModelFnWrapper._call_model_fn
+    original_input = tpu_estimator.TPUEstimator._call_input_fn
+
+    def call_model_fn(self, features, labels, is_export_mode=False):
+        call = Call(v1.get_default_graph(), features, labels)
+        spy.calls.append(call)
+        call.spec = original_model(self, features, labels, is_export_mode)
+        return call.spec
+
+    def call_input_fn(self, *args, **kwargs):
+        spy.graph = v1.get_default_graph()
+        deferred = original_input(self, *args, **kwargs)
+        spy.configured = True
+        return (lambda context: _without_labels(deferred(context))) if unlabelled else deferred
+
+    with (
+        mock.patch.object(tpu_estimator._ModelFnWrapper, "_call_model_fn", call_model_fn),
+        mock.patch.object(tpu_estimator.TPUEstimator, "_call_input_fn", call_input_fn),
+    ):
+        yield spy
+
+
+def _without_labels(data: Any) -> Any:
+    if isinstance(data, tf.data.Dataset) and isinstance(data.element_spec, tuple):
+        return data.map(lambda features, *labels: features)
+    return data
+
+
+def call_model_fn(estimator: Any, mode: str, features: Any, labels: Any) -> Any:
+    """Calls the user's model_fn as TPUEstimator does within a core's program; returns the spec.
+
+    `estimator` was made for a dry run (`config_for_dry_run`, use_tpu=True); call it under
+    `tpu_system` and `core`. `mode` is "train", "eval" or "infer".
+    """
+    with estimator._ctx.with_mode(mode) as context:
+        wrapper = tpu_estimator._ModelFnWrapper(
+            settings(estimator).model_fn, estimator._config, estimator._params, context
+        )
+        with tpu_context._TPUEstimatorReplicaContext(gen_xla_ops.xla_replica_id()):
+            return wrapper._call_model_fn(features, labels)
+
+
+def scaffold_does_something(scaffold: Any) -> bool:
+    """Whether a Scaffold was given work; EstimatorSpec makes an empty one where it is given none."""
+    work = ("_init_fn", "_init_op", "_local_init_op", "_saver", "_ready_op", "_init_feed_dict")
+    return any(getattr(scaffold, name) is not None for name in work)
+
+
+def create_global_step(estimator: Any) -> None:
+    """Makes the global step in the default graph as TPUEstimator makes it."""
+    estimator._create_global_step(v1.get_default_graph())
+
+
+@dataclass(frozen=True)
+class Sharding:
+    """How input_fn's batches reach the cores: `invocations` of it, each feeding `replicas` cores."""
+
+    kind: str  # "per core", "per host, split", "per host, one batch a core", "broadcast"
+    invocations: int
+    replicas: int
+    batch_size: int  # params['batch_size'] that input_fn sees
+
+
+def sharding(estimator: Any, mode: str) -> Sharding:
+    """How the estimator shards the batches of `mode` ("train", "eval", "infer"), under `tpu_system`."""
+    with estimator._ctx.with_mode(mode) as context:
+        batch, cores = context.batch_size_for_input_fn, context.num_replicas
+        if context.is_input_sharded_per_core():
+            return Sharding("per core", cores, 1, batch)
+        if context.is_input_broadcast_with_iterators():
+            sliced = context.is_input_slice_broadcast_to_all_cores()
+            return Sharding("per host, split" if sliced else "broadcast", 1, cores, batch)
+        hosts, each = context.num_hosts, context.num_of_replicas_per_host
+        one_each = context.is_input_per_host_with_iterators()
+        return Sharding(
+            "per host, one batch a core" if one_each else "per host, split", hosts, each, batch
+        )
+
+
+def call_input_fn(estimator: Any, input_fn: Callable, mode: str, invocation: int) -> Any:
+    """Calls input_fn as TPUEstimator does for its `invocation`-th call; returns what it returns."""
+    deferred = estimator._call_input_fn(input_fn, mode)
+    with estimator._ctx.with_mode(mode) as context:
+        user_context = tpu_context.TPUContext(
+            internal_ctx=context,
+            input_device="/device:CPU:0",
+            invocation_index=invocation,
+            host_id=invocation if context.num_hosts > 1 else 0,
+        )
+    return deferred(user_context)
+
+
+_NAMES = (
+    (tpu_context.tpu_system_metadata_lib, "_query_tpu_system_metadata"),
+    (tpu_context, "_TPUEstimatorReplicaContext"),
+    (tpu_estimator._ModelFnWrapper, "_call_model_fn"),
+    (tpu_estimator.TPUEstimator, "_call_input_fn"),
+    (tpu_estimator.TPUEstimator, "_create_global_step"),
+    (gen_xla_ops, "xla_replica_id"),
+)
+
+
+def check() -> list[str]:
+    """A sentence for each private name that this tensorflow-estimator does not have."""
+    version = importlib.metadata.version("tensorflow-estimator")
+    return _tensorflow.missing(_NAMES, f"tensorflow-estimator {version}", __file__)

@@ -1,0 +1,278 @@
+"""One core's program as READ sees it: its live ops, its functions, and how values flow to variables."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from lab_utils.dry_run.private import tensorflow as _tensorflow
+from lab_utils.estimator import tf
+
+# What is known of a value, as bits: it depends on the features or labels, and so differs from core
+# to core; on a variable; on a random op.
+DATA, VARIABLE, RANDOM = 1, 2, 4
+
+_WRITES = re.compile(
+    r"Assign\w*VariableOp|Resource(Sparse)?Apply\w+|ResourceScatter\w+|ResourceStridedSliceAssign"
+)
+_RANDOM = re.compile(
+    r"(Random(Uniform|StandardNormal|Gamma|Poisson|Binomial|Shuffle|Crop)|(Parameterized)?TruncatedNormal"
+    r"|Multinomial|SampleDistorted|Stateful(Uniform|StandardNormal|TruncatedNormal|RandomBinomial)"
+    r"|Stateless(Random(Uniform|Normal|Gamma|Poisson|Binomial)|(Parameterized)?TruncatedNormal"
+    r"|Multinomial|SampleDistorted))(?!\w*(Grad|Queue))\w*"
+)
+# Random ops that take the values themselves; all others take shapes, seeds and bounds.
+_REARRANGES = {"RandomShuffle", "RandomCrop", "Multinomial", "StatelessMultinomial"}
+_SHAPES_ONLY = {"Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike"}
+_ALL_CORES = {"CrossReplicaSum", "XlaAllReduce", "CollectiveReduce", "CollectiveReduceV2"}
+_INFEED = {"InfeedDequeue", "InfeedDequeueTuple"}
+_PASSES_ON = {"Identity", "Enter", "Switch", "Merge"}
+_CONTROL_FLOW = {"Exit", "NextIteration", "Switch", "Merge", "LoopCond", "Enter"}
+
+
+def is_random(op: tf.Operation) -> bool:
+    """Whether the op draws random numbers."""
+    return bool(_RANDOM.fullmatch(op.type))
+
+
+def is_write(op: tf.Operation) -> bool:
+    """Whether the op changes a variable (its first input)."""
+    return bool(_WRITES.fullmatch(op.type))
+
+
+def attribute(op: tf.Operation, name: str) -> Any:
+    """The op's attribute, or None where it has none of that name."""
+    try:
+        return op.get_attr(name)
+    except ValueError:
+        return None
+
+
+def called(op: tf.Operation) -> list[Any]:
+    """The functions (FuncGraphs) that the op calls: branches, a loop's condition and body, ..."""
+    names = []
+    for attr in op.op_def.attr:
+        if attr.type in ("func", "list(func)"):
+            value = attribute(op, attr.name) or []
+            names += [f.name for f in (value if isinstance(value, list) else [value])]
+    graphs = [_tensorflow.graph_of_function(name, op.graph) for name in names]
+    return [] if None in graphs else graphs
+
+
+def arguments(op: tf.Operation, function: Any) -> list[tuple[tf.Tensor, tf.Tensor]]:
+    """Pairs (tensor outside, parameter inside) for a function that the op calls."""
+    given = op.inputs[len(op.inputs) - len(function.inputs) :] if function.inputs else []
+    return list(zip(given, function.inputs, strict=True))
+
+
+def everywhere(
+    graph: Any, keep: Callable[[tf.Operation], bool] = lambda op: True
+) -> Iterator[tf.Operation]:
+    """The ops of `graph` for which `keep` holds, and those of the functions that they call."""
+    seen, graphs = set(), [graph]
+    while graphs:
+        current = graphs.pop()
+        if id(current) in seen:
+            continue
+        seen.add(id(current))
+        for op in current.get_operations():
+            if current is not graph or keep(op):
+                yield op
+                graphs += called(op)
+
+
+def ancestors(ops: list[tf.Operation]) -> set[tf.Operation]:
+    """The ops themselves and all of their graph that they need, by data or by control."""
+    found, left = set(ops), list(ops)
+    while left:
+        op = left.pop()
+        for needed in [*(tensor.op for tensor in op.inputs), *op.control_inputs]:
+            if needed not in found:
+                found.add(needed)
+                left.append(needed)
+    return found
+
+
+@dataclass
+class CoreProgram:
+    """The ops that one core runs.
+
+    Attributes:
+        graph: the graph of one step, a loop's body or (under version 1 control flow) the whole graph.
+        handles: name of a resource tensor in `graph` -> name of the variable.
+        trained: names of the trainable variables.
+        off_device: the graph is not of a core at all (serving on a CPU): every op counts.
+    """
+
+    graph: Any
+    handles: dict[str, str] = field(default_factory=dict)
+    trained: set[str] = field(default_factory=set)
+    off_device: bool = False
+
+    @classmethod
+    def of(cls, graph: Any) -> "CoreProgram":
+        """Reads the graph in which model_fn ran."""
+        names = {}
+        for collection in ("variables", "local_variables", "trainable_variables"):
+            for variable in graph.get_collection(collection):
+                if hasattr(variable, "handle"):
+                    names[variable.handle.name] = variable.name
+        trained = {v.name for v in graph.get_collection("trainable_variables")}
+        if not hasattr(graph, "captures"):
+            return cls(graph, names, trained)
+        handles = {inner.name: names.get(outer.name, outer.name) for outer, inner in graph.captures}
+        return cls(graph, handles, trained)
+
+    def every_op(self) -> list[tf.Operation]:
+        """All ops of the core's program, also those that the compiler would drop."""
+        return list(everywhere(self.graph, self.on_device))
+
+    def ops(self, needed_by: list[tf.Operation] = ()) -> list[tf.Operation]:
+        """What the compiler keeps: all that outputs, ops with an effect or `needed_by` need.
+
+        Ops given to the host by outside compilation, and in a plain graph those outside the core's
+        program, are left out; so are random ops whose numbers nothing uses.
+        """
+        own = [op for op in self.graph.get_operations() if self.on_device(op)]
+        outputs = [tensor.op for tensor in getattr(self.graph, "outputs", ())]
+        outputs += getattr(self.graph, "control_outputs", ())
+        roots = [op for op in own if _has_effect(op) or op.type in _CONTROL_FLOW]
+        live = ancestors([*roots, *outputs, *needed_by])
+        return list(everywhere(self.graph, lambda op: op in live and self.on_device(op)))
+
+    def on_device(self, op: tf.Operation) -> bool:
+        """Whether the op of `graph` is part of the core's program."""
+        if self.off_device:
+            return True
+        if attribute(op, _tensorflow.OUTSIDE_COMPILATION_ATTRIBUTE) is not None:
+            return False
+        in_function = hasattr(self.graph, "captures")
+        return in_function or attribute(op, _tensorflow.REPLICATE_ATTRIBUTE) is not None
+
+
+class Flow:
+    """How features, variables and random numbers reach the variables' updates.
+
+    The features are what comes out of the infeed, and the tensors named in `data`.
+
+    Attributes:
+        variables: variable -> what is known of its value after some steps (bits).
+        writers: variable -> the ops of the step (not of the functions they call) that write it.
+        writes: variable -> the first op that writes a value which differs from core to core.
+        augmented: ops that mix random numbers into data before a variable is met.
+    """
+
+    def __init__(self, program: CoreProgram, data: Iterable[str] = ()) -> None:
+        self._step, self._on_device = program.graph, program.on_device
+        self._op_of_step: tf.Operation | None = None
+        self.variables: dict[str, int] = {}
+        self.writers: dict[str, set[tf.Operation]] = {}
+        self.writes: dict[str, tf.Operation] = {}
+        self.augmented: list[tf.Operation] = []
+        bits, handles = dict.fromkeys(data, DATA), dict(program.handles)
+        before = None
+        # What one step writes, the next one reads; and version 1 loops lead back to earlier ops.
+        while before != (after := (dict(self.variables), dict(bits), dict(handles))):
+            before = after
+            self.writes.clear()
+            self.augmented.clear()
+            self._run(program.graph, bits, handles, 0)
+
+    def _run(self, graph: Any, bits: dict[str, int], handles: dict[str, str], branch: int) -> None:
+        """One pass over `graph`: fills `bits` (tensor name -> bits); `branch` are those of its condition."""
+        for op in graph.get_operations():
+            if op.type in _PASSES_ON and op.inputs[0].name in handles:
+                handles |= {tensor.name: handles[op.inputs[0].name] for tensor in op.outputs}
+            if graph is self._step:
+                if not self._on_device(op):
+                    continue
+                self._op_of_step = op
+            # What a dataset's function returns is not what the op returns: a dataset.
+            functions = [] if "Dataset" in op.type else called(op)
+            if functions:
+                out = self._call(op, functions, bits, handles, branch)
+            else:
+                out = [self._op(op, bits, handles, branch)] * len(op.outputs)
+            for tensor, known in zip(op.outputs, out, strict=True):
+                bits[tensor.name] = bits.get(tensor.name, 0) | known
+
+    def _op(self, op: tf.Operation, bits: dict, handles: dict, branch: int) -> int:
+        if op.type in _INFEED:
+            return DATA
+        used = [handles[t.name] for t in op.inputs if t.name in handles]
+        known = 0
+        for tensor in op.inputs:
+            known |= bits.get(tensor.name, 0)
+        if is_write(op) and used:
+            for variable in used[1:]:  # slots
+                known |= self.variables.get(variable, 0)
+            for variable in used:
+                self.variables[variable] = self.variables.get(variable, 0) | known | branch
+            self.writers.setdefault(used[0], set()).add(self._op_of_step)
+            if (known | branch) & DATA:
+                self.writes.setdefault(used[0], op)
+            return 0
+        if op.type in _SHAPES_ONLY:
+            return 0
+        for variable in used:
+            known |= VARIABLE | self.variables.get(variable, 0)
+        if _sums_over_all_cores(op):
+            return known & ~DATA
+        if is_random(op):
+            known = RANDOM | (known if op.type in _REARRANGES else 0)
+        if known & DATA and known & RANDOM and not known & VARIABLE:
+            self.augmented.append(op)
+        return known
+
+    def _call(
+        self, op: tf.Operation, functions: list, bits: dict, handles: dict, branch: int
+    ) -> list[int]:
+        """A branch or a function call: the bits of the op's outputs."""
+        given = [bits.get(tensor.name, 0) for tensor in op.inputs]
+        if op.type in ("While", "StatelessWhile"):
+            return self._loop(op, functions, given, handles, branch)
+        if len(functions) > 1:
+            branch |= given[0]
+        out = [branch] * len(op.outputs)
+        for function in functions:
+            results = self._function(op, function, given, handles, branch)
+            out = [old | new for old, new in zip(out, results, strict=True)]
+        return out
+
+    def _loop(
+        self, op: tf.Operation, functions: list, given: list[int], handles: dict, branch: int
+    ) -> list[int]:
+        """Goes round the loop until nothing more becomes known of its values."""
+        condition, body = functions
+        while True:
+            branch |= self._function(op, condition, given, handles, branch)[0]
+            results = self._function(op, body, given, handles, branch)
+            after = [old | new | branch for old, new in zip(given, results, strict=True)]
+            if after == given:
+                return after
+            given = after
+
+    def _function(
+        self, op: tf.Operation, function: Any, given: list[int], handles: dict, branch: int
+    ) -> list[int]:
+        """One pass over a function that `op` calls with inputs of bits `given`."""
+        bits = dict(zip((tensor.name for tensor in op.inputs), given, strict=True))
+        pairs = arguments(op, function)
+        inner = {parameter.name: bits[tensor.name] for tensor, parameter in pairs}
+        inner_handles = {p.name: handles[t.name] for t, p in pairs if t.name in handles}
+        self._run(function, inner, inner_handles, branch)
+        return [inner.get(tensor.name, 0) for tensor in function.outputs]
+
+
+def _has_effect(op: tf.Operation) -> bool:
+    """Whether the op does something beside computing its outputs; drawing numbers does not count."""
+    if not op.op_def.is_stateful or is_random(op):
+        return False
+    functions = called(op)
+    return not functions or any(_has_effect(o) for f in functions for o in f.get_operations())
+
+
+def _sums_over_all_cores(op: tf.Operation) -> bool:
+    if op.type == "CrossReplicaSum":  # group_assignment: [groups, cores of a group]
+        return op.inputs[1].shape.rank != 2 or op.inputs[1].shape.as_list()[0] in (0, 1)
+    return op.type in _ALL_CORES

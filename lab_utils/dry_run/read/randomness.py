@@ -1,0 +1,72 @@
+"""Random numbers where there should be none, in all but training: TPU212, TPU213, TPU223."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from lab_utils.dry_run.read.flow import (
+    CoreProgram,
+    Flow,
+    ancestors,
+    called,
+    everywhere,
+    is_random,
+)
+from lab_utils.dry_run.records import Finding
+from lab_utils.dry_run.rules import finding
+from lab_utils.estimator import tf
+from lab_utils.source import place
+
+_IN_WORDS = {"eval": "evaluation", "predict": "prediction", "serving": "serving"}
+
+
+def in_model(ops: list[tf.Operation], flow: Flow, mode: str) -> Iterator[Finding]:
+    """Findings for dropout and for augmentation among the ops of a step of `mode`."""
+    dropout = [op for op in ops if is_random(op) and "dropout" in op.name.lower()]
+    for op in dropout:
+        yield finding("TPU223", place(op), op=op.type, mode=_IN_WORDS[mode])
+    if not dropout:
+        used = set(ops)
+        yield from _augmentation([op for op in flow.augmented if op in used], mode)
+
+
+def in_serving(graph: tf.Graph, spec: Any) -> Iterator[Finding]:
+    """Findings for dropout and for augmentation between what a client sends and what it gets."""
+    exports = (getattr(spec, "export_outputs", None) or {}).values()
+    answers = tf.nest.flatten([spec.predictions, [list(vars(each).values()) for each in exports]])
+    live = ancestors([answer.op for answer in answers if tf.is_tensor(answer)])
+    sent = [t.name for op in live if op.type.startswith("Placeholder") for t in op.outputs]
+    program = CoreProgram.of(graph)
+    program.off_device = True
+    ops = list(everywhere(graph, lambda op: op in live))
+    yield from in_model(ops, Flow(program, sent), "serving")
+
+
+def in_input(graph: tf.Graph, mode: str) -> Iterator[Finding]:
+    """Findings for augmentation in the functions that an input pipeline maps over its examples.
+
+    Numbers alone are no examples yet: a function of them may draw its examples at random.
+    """
+    for op in everywhere(graph):
+        for function in called(op) if "Dataset" in op.type else ():
+            captured = {inner.name for _, inner in function.captures}
+            data = [
+                t.name
+                for t in function.inputs
+                if t.name not in captured and (t.dtype == tf.string or t.shape.rank != 0)
+            ]
+            yield from _augmentation(Flow(CoreProgram(function), data).augmented, mode)
+
+
+def _augmentation(augmented: list[tf.Operation], mode: str) -> Iterator[Finding]:
+    """A finding for the first random op whose numbers change the examples of `mode`."""
+    if not augmented:
+        return
+    changed = augmented[0]
+    needed = ancestors([changed])
+    op = next(
+        (op for op in changed.graph.get_operations() if op in needed and is_random(op)), changed
+    )
+    if mode == "eval":
+        yield finding("TPU212", place(op), op=op.type)
+    else:
+        yield finding("TPU213", place(op), op=op.type, mode=_IN_WORDS[mode])

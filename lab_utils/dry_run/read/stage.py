@@ -1,0 +1,125 @@
+"""Stage 2: the graphs that TPUEstimator built, read for what a TPU lacks and for silent faults."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
+from lab_utils.dry_run.read import flow as read_graph
+from lab_utils.dry_run.read import inputs as read_input
+from lab_utils.dry_run.read import ops as read_ops
+from lab_utils.dry_run.read import randomness as read_random
+from lab_utils.dry_run.read import settings as read_settings
+from lab_utils.dry_run.read import training as read_training
+from lab_utils.dry_run.records import Finding
+from lab_utils.dry_run.trace.stage import Trace
+
+
+def read(
+    traces: list[Trace],
+    estimator: Any,
+    input_fn: Callable,
+    *,
+    eval_input_fn: Callable | None = None,
+    predict_input_fn: Callable | None = None,
+) -> list[Finding]:
+    """The findings of stage 2, each line and rule once.
+
+    A trace that ended in an error is read as far as it came. The input functions are those that
+    were given to `trace`; each is called once more.
+    """
+    settings = _tpu_estimator.settings(estimator)
+    own = {"train": input_fn, "eval": eval_input_fn, "predict": predict_input_fn}
+    findings = []
+    for trace in traces:
+        findings += [*(_serving(trace) if trace.mode == "serving" else _model(trace, settings))]
+        if trace.mode == "train":
+            findings += read_settings.checkpoints(settings.config, settings.model_fn)
+            findings += read_settings.batch(trace.per_core_batch, trace.cores, settings.model_fn)
+        if trace.mode != "serving" and (trace.error is None or trace.core_graph is not None):
+            function = own[trace.mode] or input_fn
+            findings += _input(trace, estimator, function, settings, own[trace.mode] is not None)
+    return _once(findings)
+
+
+def read_step(concrete: Any) -> list[Finding]:
+    """Ops and types that a TPU lacks in a Keras step or a bare one, each line and rule once.
+
+    `concrete` is the step as a ConcreteFunction of one core.
+    """
+    program = read_graph.CoreProgram(concrete.graph, off_device=True)
+    ops = program.ops()
+    findings = [
+        *read_ops.unsupported(ops),
+        *read_ops.summaries(program.every_op()),
+        *read_ops.float64(ops),
+        *read_input.constants(concrete.graph),
+    ]
+    return _once(findings)
+
+
+def _once(findings: list[Finding]) -> list[Finding]:
+    """The findings, each line and rule once."""
+    found: dict[tuple[str, str], Finding] = {}
+    for each in findings:
+        found.setdefault((each.rule, each.where.partition(" (op ")[0]), each)
+    return list(found.values())
+
+
+def _serving(trace: Trace) -> Iterator[Finding]:
+    """What model_fn and the serving input made of the graph that a CPU serves."""
+    if trace.spec is not None:
+        yield from read_random.in_serving(trace.core_graph, trace.spec)
+
+
+def _model(trace: Trace, settings: Any) -> Iterator[Finding]:
+    """What model_fn made for one mode."""
+    if trace.core_graph is None:
+        return
+    program = read_graph.CoreProgram.of(trace.core_graph)
+    flow = read_graph.Flow(program)
+    ops = program.ops(_served(trace, settings))
+    yield from read_ops.unsupported(ops)
+    yield from read_ops.summaries(program.every_op())
+    yield from read_ops.float64(ops)
+    if trace.error is None:  # eval_metric_ops of an EstimatorSpec are refused already
+        yield from read_training.metrics(program, ops)
+    yield from read_input.constants(trace.core_graph)
+    if trace.mode != "train":
+        yield from read_random.in_model(ops, flow, trace.mode)
+    elif getattr(trace.spec, "train_op", None) is not None:
+        if trace.cores > 1:
+            yield from read_training.unsummed_gradients(program, flow)
+        yield from read_training.left_out(program, flow, trace.spec)
+
+
+def _served(trace: Trace, settings: Any) -> list[Any]:
+    """The ops of the predictions, where a TPU would compute them sooner or later."""
+    predictions = getattr(trace.spec, "predictions", None)
+    if not isinstance(predictions, dict):
+        return []
+    if not settings.export_to_tpu and not settings.predict_batch_size:
+        return []
+    return [tensor.op for tensor in predictions.values() if hasattr(tensor, "op")]
+
+
+def _input(
+    trace: Trace, estimator: Any, input_fn: Callable, settings: Any, own: bool
+) -> Iterator[Finding]:
+    """What input_fn made for one mode; `own` says that it was given for that mode."""
+    try:
+        pipeline = read_input.Pipeline.of(estimator, input_fn, trace.mode, trace.cores)
+    except Exception:  # whatever input_fn raises is stage 1's finding
+        return
+    if trace.mode != "train" and not own and "mode" not in read_input.parameters(input_fn):
+        return
+    if settings.batch_axis is None:
+        yield from read_input.batch_size(pipeline, input_fn)
+    loop = settings.config.tpu_config.iterations_per_loop
+    yield from read_input.length(pipeline, trace.mode, loop, input_fn)
+    yield from read_input.constants(pipeline.graph)
+    if trace.mode == "train":
+        yield from read_input.shuffling(pipeline)
+    else:
+        yield from read_random.in_input(pipeline.graph, trace.mode)
+    if trace.mode == "eval":
+        yield from read_input.remainder(pipeline)

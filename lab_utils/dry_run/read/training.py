@@ -1,0 +1,62 @@
+"""What the train step does to its variables: TPU201, TPU215, TPU219, TPU220, TPU224."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from lab_utils.dry_run.read.flow import CoreProgram, Flow, ancestors
+from lab_utils.dry_run.records import Finding
+from lab_utils.dry_run.rules import finding
+from lab_utils.estimator import tf, v1
+from lab_utils.source import place
+
+_NAMES_SHOWN = 4
+_AVERAGES = ("moving_mean:0", "moving_variance:0")
+
+
+def names(variables: Iterable[str]) -> str:
+    """The first few variables, without their ":0", and how many more there are."""
+    shown = sorted(name.removesuffix(":0") for name in variables)
+    more = len(shown) - _NAMES_SHOWN
+    text = ", ".join(shown[:_NAMES_SHOWN])
+    return f"{text} and {more} more" if more > 0 else text
+
+
+def unsummed_gradients(program: CoreProgram, flow: Flow) -> Iterator[Finding]:
+    """A finding for each line that updates trained variables with values of one core's own batch."""
+    updated = defaultdict(list)
+    for variable, op in flow.writes.items():
+        if variable in program.trained:
+            updated[place(op).partition(" (op ")[0]].append(variable)
+    for where, variables in updated.items():
+        yield finding(
+            "TPU201",
+            where,
+            message="With version 2 behaviour, none; with version 1: "
+            "ValueError: CrossShardOptimizer must be used for model training on TPUs.",
+            variables=names(variables),
+        )
+
+
+def left_out(program: CoreProgram, flow: Flow, spec: Any) -> Iterator[Finding]:
+    """Findings about what train_op does not run: updates, the global step, batch-norm averages."""
+    op = getattr(spec.train_op, "op", spec.train_op)
+    needed = ancestors([op])
+    done = {variable for variable, writers in flow.writers.items() if writers & needed}
+    if program.trained and not done & program.trained:
+        yield finding("TPU219", place(op))
+        return
+    if not any(variable.startswith("global_step:") for variable in done):
+        yield finding("TPU215", place(op))
+    averages = {v for v in flow.writers if v.endswith(_AVERAGES)} - done
+    if averages:
+        first = next(op for v in flow.writers if v in averages for op in flow.writers[v])
+        yield finding("TPU220", place(first), variables=names(averages))
+
+
+def metrics(program: CoreProgram, ops: list[tf.Operation]) -> Iterator[Finding]:
+    """A finding for each variable of tf.compat.v1.metrics that the core's program counts with."""
+    used = {program.handles.get(tensor.name) for op in ops for tensor in op.inputs}
+    for variable in program.graph.get_collection(v1.GraphKeys.METRIC_VARIABLES):
+        if variable.name in used:
+            yield finding("TPU224", place(variable.op), variable=variable.name.removesuffix(":0"))

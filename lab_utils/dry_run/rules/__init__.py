@@ -1,0 +1,93 @@
+"""The catalogue of rules: each finding's id, stage, severity and words, from one page per rule.
+
+A rule is the file TPUxxx.md of this folder: a YAML header (stage, severity, title, lab, why, fix), then
+the page that a reader opens. `why` and `fix` may hold {placeholders}, which `finding` fills from its facts.
+Ids are stable: a number is never given to another rule.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from string import Formatter
+
+import yaml
+
+from lab_utils.dry_run.records import Finding, Severity, Stage
+
+_PAGES = Path(__file__).parent
+_MARK = "---\n"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule: `why` and `fix` are templates, `facts` names their placeholders, `body` is Markdown."""
+
+    id: str
+    stage: Stage
+    severity: Severity
+    title: str
+    lab: str
+    why: str
+    fix: str
+    body: str
+
+    @property
+    def facts(self) -> frozenset[str]:
+        """The names of the facts that a finding of this rule must bring."""
+        parts = [*Formatter().parse(self.why), *Formatter().parse(self.fix)]
+        return frozenset(name for _, name, _, _ in parts if name is not None)
+
+
+def _read(path: Path) -> Rule:
+    try:
+        _, header, body = path.read_text(encoding="utf-8").split(_MARK, 2)
+        fields = {name: str(text).strip() for name, text in yaml.safe_load(header).items()}
+        stage, severity = Stage(fields.pop("stage")), Severity(fields.pop("severity"))
+        return Rule(path.stem, stage, severity, body=body.strip() + "\n", **fields)
+    except (AttributeError, KeyError, TypeError, ValueError, yaml.YAMLError) as error:
+        raise ValueError(f"{path.name}: not a rule's page ({error})") from error
+
+
+@cache
+def catalogue() -> dict[str, Rule]:
+    """All rules by id, in the order of their numbers."""
+    return {path.stem: _read(path) for path in sorted(_PAGES.glob("TPU*.md"))}
+
+
+def rule(id: str) -> Rule:
+    """The rule `id`.
+
+    Raises:
+        KeyError: there is no such rule.
+    """
+    try:
+        return catalogue()[id]
+    except KeyError:
+        raise KeyError(f"no rule {id!r}; there are {', '.join(catalogue())}") from None
+
+
+def page(id: str) -> str:
+    """The rule's page as Markdown: id and title as the heading, stage and severity, then the text."""
+    found = rule(id)
+    return (
+        f"# {found.id}: {found.title}\n\n"
+        f"Stage: {found.stage}. Severity: {found.severity}. Lab: {found.lab}.\n\n{found.body}"
+    )
+
+
+def finding(id: str, where: str, *, message: str = "", **facts: object) -> Finding:
+    """A finding of rule `id` at `where`, its why and fix filled from `facts`.
+
+    `message` is the text that TensorFlow or the compiler gave, or would have given on a TPU.
+
+    Raises:
+        KeyError: there is no such rule.
+        TypeError: a fact that the rule's texts need is missing, or one is not used by them.
+    """
+    found = rule(id)
+    if facts.keys() != found.facts:
+        raise TypeError(
+            f"{id} needs the facts {sorted(found.facts)}, and was given {sorted(facts.keys())}"
+        )
+    why, fix = found.why.format(**facts), found.fix.format(**facts)
+    return Finding(id, found.stage, found.severity, where, why, fix, found.lab, message)

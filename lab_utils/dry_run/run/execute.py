@@ -1,0 +1,71 @@
+"""Executes lowered programs on virtual cores, in the child process that imports JAX."""
+
+import io
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from lab_utils.dry_run import cache
+from lab_utils.dry_run.private import process
+from lab_utils.dry_run.private.process import Progress
+from lab_utils.dry_run.program import Program
+
+
+def execute(
+    program: Program,
+    batches: list[list[np.ndarray]],
+    one_core: Program | None,
+    one_core_batches: list[list[np.ndarray]],
+    progress: Progress | None,
+) -> tuple[list[dict[str, Any]], bool]:
+    """Runs a step for each batch on virtual cores, and one core's where there is one.
+
+    Returns:
+        for each program {"steps": [{"losses": [...], "variables": {...}}, ...]} as child.py has it; and
+        whether that was computed by an earlier dry run, of the same programs from the same values on the
+        same batches.
+
+    Raises:
+        CompilerMissing: jax is not installed here.
+        ChildFailed: the child ended without a result.
+    """
+    files = {"values.npz": _npz(program.values)}
+    runs = []
+    for each, fed in ((program, batches), (one_core, one_core_batches)):
+        if each is None:
+            continue
+        name = f"{each.cores}_cores"
+        files[f"{name}.hlo"] = each.hlo
+        names = [f"{name}_{number}.npz" for number in range(len(fed))]
+        for file, batch in zip(names, fed, strict=True):
+            arrays = zip(each.fed, batch, strict=True)
+            files[file] = _npz({str(number): array for number, array in arrays})
+        runs.append(
+            {
+                "hlo": f"{name}.hlo",
+                "cores": each.cores,
+                "inputs": [asdict(input_) for input_ in each.inputs],
+                "outputs": [asdict(output) for output in each.outputs],
+                "batches": names,
+            }
+        )
+    given = [part for name in sorted(files) for part in (name, files[name])]
+    entry = cache.key(runs, *given, process.versions(), cache.code(process.CHILD))
+    if (kept := cache.read(entry)) is not None:
+        return kept["runs"], True
+    process.require("jax")
+    with process.child("run", {"runs": runs}, files, cores=program.cores, progress=progress) as (
+        answer,
+        _,
+    ):
+        cache.write(entry, answer)
+        return answer["runs"], False
+
+
+def _npz(arrays: dict[str, np.ndarray]) -> bytes:
+    """Arrays as their bytes: numpy's own format has no bfloat16."""
+    file = io.BytesIO()
+    flat = {name: np.frombuffer(a.tobytes(), np.uint8) for name, a in arrays.items()}
+    np.savez(file, **flat)
+    return file.getvalue()

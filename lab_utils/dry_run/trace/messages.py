@@ -1,0 +1,212 @@
+"""From the exceptions and log lines of TPUEstimator to findings (rules TPU1xx)."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from lab_utils.dry_run.private import tensorflow as _tensorflow
+from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
+from lab_utils.dry_run.records import Finding
+from lab_utils.dry_run.rules import finding
+from lab_utils.dry_run.trace.blame import culprit
+from lab_utils.dry_run.trace.stage import Trace
+from lab_utils.source import own_frame, own_frames, place
+
+CONSTRUCTOR = "the constructor of TPUEstimator"
+
+# Each row: what the message holds, the rule, and where to look if no line of the learner's is on the
+# exception's way. The first row that matches counts. First the settings, refused also without a TPU.
+_SETTINGS: tuple[tuple[str, str, str], ...] = (
+    (r"input_fn .*does not include params argument", "TPU103", "input_fn"),
+    (r"model_fn .*does not include params argument", "TPU104", "model_fn"),
+    (r"are reserved keys but existed in params", "TPU105", CONSTRUCTOR),
+    (r"batch size \d+ must be divisible by number of replicas", "TPU106", CONSTRUCTOR),
+    (r"_batch_size`? .*cannot be `?None", "TPU107", CONSTRUCTOR),
+    (r"export_to_cpu and export_to_tpu must be true", "TPU124", CONSTRUCTOR),
+    (r"Invalid TPUConfig `?iterations_per_loop", "TPU125", "TPUConfig"),
+)
+_EXCEPTIONS = (
+    *_SETTINGS,
+    (r"must have type ?`?TPUEstimatorSpec", "TPU110", "model_fn"),
+    (r"should preserve batch size dimension, but got scalar", "TPU111", "host function"),
+    (r"length of tensors \d+ does not match method args", "TPU112", "host function"),
+    (
+        r"Please use tf.contrib.summary instead of tf.summary inside of host_calls",
+        "TPU113",
+        "host function",
+    ),
+    (r"_chief_hooks returned by EstimatorSpec is not supported", "TPU114", "model_fn"),
+    (r"should have graph attribute that is equal to current graph", "TPU115", "model_fn"),
+    (r"The name '.*' refers to a Tensor which does not exist", "TPU115", "model_fn"),
+    (r"MergeSummary.* in a while loop", "TPU206", "model_fn"),
+    (r"scaffold_fn returns None", "TPU117", "host function"),
+    (
+        r"depends on TPU computation|in a while loop|is out of scope|must be from the same graph"
+        r"|eval_metric_ops with .* must be from the default graph",
+        "TPU118",
+        "model_fn",
+    ),
+    (r"convert elements of SparseTensor|RaggedTensor' object has no", "TPU128", "input_fn"),
+    (r"'string'> is not a supported TPU infeed type", "TPU119", "input_fn"),
+    (r"Unsupported data type for TPU: string", "TPU119", "input_fn"),
+    (r"is not a supported TPU infeed type|Unsupported data type for TPU", "TPU120", "input_fn"),
+    (r"`?input_fn`? must return `?a? ?`?Dataset", "TPU121", "input_fn"),
+    (r"predictions must be dict of Tensors", "TPU122", "model_fn"),
+    (r"predictions has dynamic shape", "TPU123", "model_fn"),
+    (
+        r"Missing (loss|train_op|predictions)|(loss|train_op|predictions) must be",
+        "TPU126",
+        "model_fn",
+    ),
+    (
+        r"must have static shape|freeze an InfeedQueue|must have a fixed size for dim",
+        "TPU101",
+        "input_fn",
+    ),
+    (
+        r"unknown (TensorShape|rank)|should be (fully )?defined|fully.defined|must be known",
+        "TPU127",
+        "model_fn",
+    ),
+)
+_OF_THE_BATCH = ("TPU101", "TPU102", "TPU119", "TPU120", "TPU128")
+_ARITY = r"positional argument|unexpected keyword argument|multiple values for argument"
+_CROSS_SHARD = "CrossShardOptimizer must be used"
+
+
+def trace_findings(traces: list[Trace]) -> list[Finding]:
+    """The findings of stage 1, each said once though several modes raise it.
+
+    A missing CrossShardOptimizer, of which TPUEstimator speaks only where control flow is version 1,
+    is left to the stages that look at the graph (TPU201) and run it (TPU401).
+    """
+    found: dict[tuple[str, str], Finding] = {}
+    for trace in traces:
+        for each in _findings(trace):
+            found.setdefault((each.rule, each.where), each)
+    return list(found.values())
+
+
+def settings_finding(error: BaseException) -> Finding | None:
+    """The finding for an exception met while the learner's own code made the estimator.
+
+    None where it is not about the settings of a TPUEstimator.
+    """
+    text = " ".join(str(error).split())
+    for pattern, rule, fallback in _SETTINGS:
+        if re.search(pattern, text):
+            message = f"{type(error).__name__}: {text}"
+            facts = _divided(text) if rule == "TPU106" else {}
+            return finding(rule, place(error) or fallback, message=message, **facts)
+    return None
+
+
+def _findings(trace: Trace) -> list[Finding]:
+    found = []
+    ignored = [line for line in trace.log if "Scaffold is ignored" in line]
+    if ignored and _tpu_estimator.scaffold_does_something(trace.spec.scaffold):
+        found.append(finding("TPU116", place(trace.model_fn), message=ignored[0]))
+    if trace.error is not None and _CROSS_SHARD not in str(trace.error):
+        found.append(_of_exception(trace))
+    return found
+
+
+def _of_exception(trace: Trace) -> Finding:
+    text = " ".join(str(trace.error).split())
+    message = f"{type(trace.error).__name__}: {text}"
+    rule, fallback = "TPU199", "model_fn"
+    for pattern, id, where in _EXCEPTIONS:
+        if re.search(pattern, text):
+            rule, fallback = id, where
+            break
+    else:
+        if (
+            trace.spec is not None
+            and isinstance(trace.error, TypeError)
+            and re.search(_ARITY, text)
+        ):
+            rule, fallback = "TPU112", "host function"
+    if rule == "TPU127" and trace.core_graph is None:  # TPUEstimator's own code: no model_fn yet
+        rule, fallback = "TPU101", "input_fn"
+    if rule == "TPU101" and not _only_the_batch_is_unknown(text):
+        rule = "TPU102"
+    strayed = _strayed_metric(trace, text)
+    facts = _facts(rule, trace, text)
+    where = place(strayed or trace.error)
+    if not where and fallback == "input_fn" and rule in _OF_THE_BATCH and trace.graph is not None:
+        op = culprit(trace.graph, rule, str(facts.get("dtype", "")))
+        where = (
+            place(op).partition(" (op ")[0] if op is not None and own_frame(op.traceback) else ""
+        )
+    where = where or _fallback(trace, fallback, text)
+    return finding(rule, where, message=message, **facts)
+
+
+def _only_the_batch_is_unknown(text: str) -> bool:
+    """Whether a message about shapes speaks of the first dimension alone."""
+    fixed = re.search(r"must have a fixed size for dimension (\d+)", text)
+    if fixed:
+        return fixed[1] == "0"
+    shape = re.search(r"shape=\(((?:None|\?|\d+)(?:, ?(?:None|\?|\d+))*),?\)", text)
+    if not shape:
+        return False
+    first, *others = (size.strip() for size in shape[1].split(","))
+    return not first.isdigit() and all(size.isdigit() for size in others)
+
+
+def _facts(rule: str, trace: Trace, text: str) -> dict[str, object]:
+    """What the texts of `rule` need to know."""
+    if rule == "TPU106":
+        return _divided(text)
+    if rule in ("TPU110", "TPU126"):
+        return {"mode": trace.mode}
+    if rule == "TPU118":
+        strayed = _strayed_metric(trace, text)
+        frame = own_frame(strayed.traceback) if strayed else (own_frames(trace.error) or [None])[-1]
+        return {"function": frame.name if frame else "A host function"}
+    if rule == "TPU120":
+        named = re.search(r"dtype: '(\w+)'|for TPU: (\w+)", text)
+        return {
+            "dtype": next(filter(None, named.groups()), "another type") if named else "another type"
+        }
+    if rule == "TPU206":
+        return {"op": "tf.summary"}
+    if rule == "TPU199":
+        return {
+            "mode": trace.mode,
+            "error": f"{type(trace.error).__name__}: {text[:300]}".rstrip("."),
+        }
+    return {}
+
+
+def _strayed_metric(trace: Trace, text: str) -> Any | None:
+    """The op of a metric that joined the model's graph: metric_fn made it of a captured tensor alone."""
+    named = re.search(
+        r'eval_metric_ops with ".*: ([^":]+)(?::\d+)?" must be from the default graph', text
+    )
+    return _tensorflow.find_operation(trace.core_graph, named[1]) if named else None
+
+
+def _divided(text: str) -> dict[str, object]:
+    batch, cores = map(int, re.search(r"batch size (\d+) .* replicas (\d+)", text).groups())
+    suggestion = max(cores, round(batch / cores) * cores)
+    return {"cores": cores, "batch": batch, "suggestion": suggestion}
+
+
+def _fallback(trace: Trace, kind: str, text: str) -> str:
+    if kind == "input_fn":
+        return place(trace.input_fn)
+    if kind == "host function":
+        function = _host_function(trace, text)
+        return place(function or trace.model_fn)
+    return place(trace.model_fn) if kind == "model_fn" else kind
+
+
+def _host_function(trace: Trace, text: str) -> Callable | None:
+    """The host function of the spec that a message speaks of."""
+    spec = trace.spec
+    if "scaffold_fn" in text:
+        return getattr(spec, "scaffold_fn", None)
+    names = ["host_call"] if "host_call" in text else ["eval_metrics", "host_call"]
+    calls = [call for name in names if (call := getattr(spec, name, None))]
+    return calls[0][0] if calls else None
