@@ -11,6 +11,8 @@ WORDS, LENGTH, STATE, FEATURE = 30, 6, 12, 16
 
 class Hyper(dict):
     def __getattr__(self, name):
+        if name not in self:
+            raise AttributeError(name)
         return self[name]
 
     def copy(self):

@@ -10,8 +10,10 @@ import time
 from pathlib import Path
 
 from lab_utils.dry_run import dry_run
-from lab_utils.dry_run.lower_estimator import lower_estimator
-from lab_utils.dry_run.refusal import CannotLower
+from lab_utils.dry_run.frontends.estimator_step import lower_estimator
+from lab_utils.dry_run.lower.errors import CannotLower
+from lab_utils.dry_run.records import Finding
+from lab_utils.dry_run.trace.messages import settings_finding
 from lab_utils.estimator import v1
 from programs import load
 
@@ -22,7 +24,13 @@ def judged(path: Path, data_dir: Path, lower: bool = True) -> dict:
     """Findings (rule, severity, where, why), seconds and peak memory (bytes) of the cheap stages."""
     _forget_peak()
     start = time.perf_counter()
-    subject, data, *more = load(path).main(str(data_dir))
+    try:
+        subject, data, *more = load(path).main(str(data_dir))
+    except ValueError as error:  # settings that the constructor refuses
+        refused = settings_finding(error)
+        if not refused:
+            raise
+        return _said([refused], [], start)
     options = more[0] if more else {}
     report = dry_run(subject, data, stages=CHEAP, progress=False, **options)
     found = [*report.findings]
@@ -35,9 +43,13 @@ def judged(path: Path, data_dir: Path, lower: bool = True) -> dict:
                 stages.append(f"not lowered here: {error}")
             else:
                 found.append(error.finding())
+    return _said(found, stages, start)
+
+
+def _said(found: list[Finding], failed: list[str], start: float) -> dict:
     return {
         "findings": [[f.rule, str(f.severity), f.where, f.why, f.message[:300]] for f in found],
-        "failed": stages,
+        "failed": failed,
         "seconds": time.perf_counter() - start,
         "peak": _peak(),
     }

@@ -45,12 +45,19 @@ def lower_estimator(
     batch = global_batch or given.batch_size(mode)
     if not batch or batch % cores:
         raise CannotLower(f"a global batch of {batch} cannot be split over {cores} cores")
+    share = given.config.tpu_config.num_cores_per_replica or 1
+    if share > 1:
+        raise CannotLower(
+            f"a copy of the model takes {share} cores (num_cores_per_replica): how the TPU divides it is "
+            "not lowered here",
+            only_here=True,
+        )
     # A directory that is never made: nothing is written while a step is lowered.
     model_dir = tempfile.gettempdir() + "/dry_run_unused"
     key = "infer" if mode == "predict" else mode
     changes = {f"{mode}_batch_size": batch}
     with _tensorflow.caught_log(), _tpu_estimator.tpu_system(cores):
-        built = twin(estimator, model_dir, **changes)
+        built = twin(estimator, model_dir, any_cores=True, **changes)
         try:
             feed = Feed(built, input_fn, key, cores)
             with tf.Graph().as_default(), fixed_seeds(built.config.tf_random_seed):

@@ -112,8 +112,7 @@ def _input(
         return
     if trace.mode != "train" and not own and "mode" not in read_input.parameters(input_fn):
         return
-    if settings.batch_axis is None:
-        yield from read_input.batch_size(pipeline, input_fn)
+    yield from _batch_size(trace, estimator, input_fn, pipeline)
     loop = settings.config.tpu_config.iterations_per_loop
     yield from read_input.length(pipeline, trace.mode, loop, input_fn)
     yield from read_input.constants(pipeline.graph)
@@ -123,3 +122,19 @@ def _input(
         yield from read_random.in_input(pipeline.graph, trace.mode)
     if trace.mode == "eval":
         yield from read_input.remainder(pipeline)
+
+
+def _batch_size(
+    trace: Trace, estimator: Any, input_fn: Callable, pipeline: read_input.Pipeline
+) -> Iterator[Finding]:
+    """Does input_fn follow params['batch_size']? Seen in what it makes of twice the global batch."""
+    if not trace.global_batch:
+        return
+    try:
+        doubled = read_input.Pipeline.of(
+            estimator, input_fn, trace.mode, trace.cores, 2 * trace.global_batch
+        )
+    except Exception:  # it may hold an assertion of its own: then nothing is known
+        return
+    if len(doubled.shapes) == len(pipeline.shapes):
+        yield from read_input.batch_size(pipeline, doubled, input_fn)

@@ -16,6 +16,7 @@ from typing import Any
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.estimator import tf, v1
+from lab_utils.source import place_of_stack
 
 MODES = ("train", "eval", "predict")
 
@@ -27,6 +28,7 @@ class Trace:
     Attributes:
         mode: "train", "eval", "predict", or "serving": what export_saved_model writes for a CPU.
         cores: of the TPU system that the estimator was told of.
+        replicas: copies of the model on them; fewer than cores where a copy takes several.
         global_batch: the batch size that the constructor got for this mode.
         graph: the whole graph, there also after an error (None if it fell before input_fn).
         core_graph: the graph in which model_fn ran, one core's step (in serving, the whole graph).
@@ -36,7 +38,10 @@ class Trace:
         log: TensorFlow's lines of level WARNING and above.
         borrowed_input: eval or predict was traced with the training input_fn.
         model_fn, input_fn: the functions that were called.
-        probe: eval was traced although eval_batch_size is None; errors of a probe are not kept.
+        probe: no input_fn was given for this mode, and the training one is tried. Batch sizes are set
+            by habit: an error is kept only where model_fn came as far as this mode's own results.
+        parts: the arguments that model_fn gave to the spec that it made last, raising or not.
+        made_at: the learner's line that made it, in words.
     """
 
     mode: str
@@ -51,27 +56,31 @@ class Trace:
     log: list[str] = field(default_factory=list)
     borrowed_input: bool = False
     probe: bool = False
+    parts: frozenset[str] = frozenset()
+    made_at: str = ""
+    replicas: int = 0
     model_fn: Callable | None = None
     input_fn: Callable | None = None
 
     @property
     def per_core_batch(self) -> int | None:
         """The batch of one core, or None where there is no global batch or it does not divide."""
-        if not self.global_batch or self.global_batch % self.cores:
+        replicas = self.replicas or self.cores
+        if not self.global_batch or self.global_batch % replicas:
             return None
-        return self.global_batch // self.cores
+        return self.global_batch // replicas
 
 
-def twin(estimator: Any, model_dir: str, **changes: Any) -> Any:
+def twin(estimator: Any, model_dir: str, *, any_cores: bool = False, **changes: Any) -> Any:
     """A TPUEstimator(use_tpu=True) with the settings of `estimator`, writing to `model_dir`.
 
-    `changes` replace arguments of its constructor. Warm starting is left out: it would read a
+    With `any_cores` it is for another number of cores than its num_shards says. `changes` replace arguments of its constructor. Warm starting is left out: it would read a
     checkpoint, and changes no shape.
     """
     given = _tpu_estimator.settings(estimator)
     arguments = {
         "model_fn": given.model_fn,
-        "config": _tpu_estimator.config_for_dry_run(given.config, model_dir),
+        "config": _tpu_estimator.config_for_dry_run(given.config, model_dir, any_cores),
         "params": copy.deepcopy(given.params),
         "use_tpu": True,
         "train_batch_size": given.train_batch_size,
@@ -100,8 +109,7 @@ def trace(
 
     Evaluation and prediction take `input_fn` where they are given none of their own (prediction
     without its labels). A mode for which the constructor got no batch size is left out, unless it
-    has an input_fn of its own; evaluation is then probed: it is kept where model_fn has an
-    evaluation branch.
+    has an input_fn of its own; evaluation is tried all the same.
 
     Raises:
         TypeError: `estimator` is no TPUEstimator.
@@ -114,10 +122,11 @@ def trace(
             continue  # evaluation was asked to stay on the CPU
         result = Trace(mode, cores, given.batch_size(mode), borrowed_input=own[mode] is None)
         result.model_fn, result.input_fn = given.model_fn, own[mode] or input_fn
-        result.probe = mode == "eval" and result.borrowed_input and not result.global_batch
+        result.probe = mode != "train" and result.borrowed_input
         if mode == "predict" and result.borrowed_input and not result.global_batch:
             continue
-        changes = {"eval_batch_size": given.train_batch_size} if result.probe else {}
+        borrows_size = mode == "eval" and result.borrowed_input and not result.global_batch
+        changes = {"eval_batch_size": given.train_batch_size} if borrows_size else {}
         if _build(result, estimator, changes):
             traces.append(result)
     if serving_input_receiver_fn is not None:
@@ -142,6 +151,7 @@ def _build(result: Trace, estimator: Any, changes: dict[str, Any]) -> bool:
     ):
         try:
             built = twin(estimator, model_dir, **changes)
+            result.replicas = result.cores if result.mode == "serving" else _replicas(built)
             if result.mode == "train":
                 built.train(result.input_fn, steps=1)
             elif result.mode == "eval":
@@ -163,7 +173,23 @@ def _build(result: Trace, estimator: Any, changes: dict[str, Any]) -> bool:
         call = spy.calls[-1]
         result.core_graph, result.spec = call.graph, call.spec
         result.features, result.labels = call.features, call.labels
-    if result.probe:  # a model_fn without an evaluation branch is not meant to evaluate
-        return result.error is None and bool(getattr(result.spec, "eval_metrics", None))
-    # What a borrowed input_fn does before model_fn is reached says nothing about this mode.
-    return not (result.borrowed_input and spy.configured and not spy.calls)
+    if spy.specs:
+        result.parts = spy.specs[-1].arguments
+        result.made_at = place_of_stack(spy.specs[-1].stack)
+    if not result.probe:
+        return True
+    if result.error is not None:
+        return bool(result.parts & _RESULTS[result.mode])
+    return result.mode == "predict" or bool(getattr(result.spec, "eval_metrics", None))
+
+
+# What a spec holds where model_fn has a branch for the mode.
+_RESULTS = {"eval": {"eval_metrics", "eval_metric_ops"}, "predict": {"predictions"}}
+
+
+def _replicas(estimator: Any) -> int:
+    """Copies of the model; 0 where the settings do not allow to tell (building the graph says why)."""
+    try:
+        return _tpu_estimator.replicas(estimator)
+    except ValueError:
+        return 0
