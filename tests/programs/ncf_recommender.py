@@ -38,6 +38,8 @@ def construct_model(users, items, params):
     embedding_item = tf.keras.layers.Embedding(
         ITEMS, width, embeddings_initializer=initializer, input_length=1, name="embedding_item"
     )(items)
+    embedding_user = tf.squeeze(embedding_user, axis=1)
+    embedding_item = tf.squeeze(embedding_item, axis=1)
     mf_vector = tf.keras.layers.multiply([mf_slice_fn(embedding_user), mf_slice_fn(embedding_item)])
     mlp_vector = tf.keras.layers.concatenate(
         [mlp_slice_fn(embedding_user), mlp_slice_fn(embedding_item)]

@@ -36,7 +36,7 @@ def model_fn(features, labels, mode, params):
     if params["use_tpu"]:
         optimizer = tf.tpu.CrossShardOptimizer(optimizer)
     gradients = optimizer.compute_gradients(loss)
-    clipped = [(tf.clip_by_value(g, -1.0, 1.0), v) for g, v in gradients]
+    clipped = [(tf.clip_by_value(g, -1.0, 1.0), v) for g, v in gradients if g is not None]
     train_op = optimizer.apply_gradients(clipped, global_step)  # <- TPU201 TPU215
     return tf.estimator.tpu.TPUEstimatorSpec(mode=mode, loss=loss, train_op=train_op)
 

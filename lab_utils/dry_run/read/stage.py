@@ -84,6 +84,7 @@ def _model(trace: Trace, settings: Any) -> Iterator[Finding]:
     if trace.error is None:  # eval_metric_ops of an EstimatorSpec are refused already
         yield from read_training.metrics(program, ops)
     yield from read_input.constants(trace.core_graph)
+    yield from read_training.stretched(flow)
     if trace.mode != "train":
         yield from read_random.in_model(ops, flow, trace.mode)
     elif getattr(trace.spec, "train_op", None) is not None:
