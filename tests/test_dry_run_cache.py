@@ -7,7 +7,7 @@ import pytest
 from dry_run_models import CLASSES, MODELS, ROWS, dense, make, reader
 
 from lab_utils.dry_run import cache, dry_run, fingerprint
-from lab_utils.dry_run.frontends.estimator_step import lower_estimator
+from lab_utils.dry_run.frontends.estimator import lower_estimator
 from lab_utils.dry_run.lower import bridge as lower
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.run import execute

@@ -20,24 +20,24 @@ from dry_run_ports import (  # noqa: F401
 
 from lab_utils.dry_run.compile import findings as compile_findings
 from lab_utils.dry_run.compile.stage import compile_program
-from lab_utils.dry_run.frontends.estimator_step import lower_estimator
+from lab_utils.dry_run.frontends.estimator import lower_estimator
 from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.dry_run.read import inputs as read_input
 from lab_utils.dry_run.read.stage import read
 from lab_utils.dry_run.run.stage import run_program
 from lab_utils.dry_run.trace.messages import trace_findings
 from lab_utils.dry_run.trace.stage import trace
+from lab_utils.dry_run.workload import Inputs
 
 CORES = 8
 
 
 def findings(port):
-    own = {"eval_input_fn": port.eval_input_fn, "predict_input_fn": port.predict_input_fn}
-    serving = port.serving_input_receiver_fn
-    traces = trace(
-        port.estimator, port.input_fn, cores=CORES, serving_input_receiver_fn=serving, **own
+    inputs = Inputs(
+        port.input_fn, port.eval_input_fn, port.predict_input_fn, port.serving_input_receiver_fn
     )
-    return trace_findings(traces) + read(traces, port.estimator, port.input_fn, **own)
+    traces = trace(port.estimator, inputs, cores=CORES)
+    return trace_findings(traces) + read(traces, port.estimator, inputs)
 
 
 def in_lines(found):

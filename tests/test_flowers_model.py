@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from lab_utils.dry_run.trace.stage import trace
+from lab_utils.dry_run.workload import Inputs
 from lab_utils.estimator import tf, v1
 from lab_utils.flowers import augment, model, settings, task
 from lab_utils.flowers.input_pipeline import train_size
@@ -282,8 +283,8 @@ def traces(run_flags, tmp_path_factory):
         images = tf.zeros([params["batch_size"], SIZE, SIZE, 3], tf.uint8)
         return tf.data.Dataset.from_tensors({"image": images})
 
-    own = {"eval_input_fn": evaluate_input_fn, "predict_input_fn": predict_input_fn}
-    return {each.mode: each for each in trace(built, train_from(0), cores=8, **own)}
+    inputs = Inputs(train_from(0), evaluate_input_fn, predict_input_fn)
+    return {each.mode: each for each in trace(built, inputs, cores=8)}
 
 
 def test_a_tpu_takes_all_three_modes_without_complaint(traces):

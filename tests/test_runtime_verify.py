@@ -77,7 +77,7 @@ def test_in_bfloat16_and_for_every_kind_of_chip():
     """A TPU's own settings; and each topology's core bears the name under which it is looked up."""
     code = """
 import os
-from lab_utils import runtime
+from lab_utils import chips, runtime
 runtime.prepare_tpu("jax")
 os.environ["KERAS_BACKEND"] = "jax"
 import jax
@@ -85,8 +85,8 @@ from lab_utils.dry_run.private import jax as _jax
 from lab_utils.verify import least_time, training
 figures, losses = training.train(jax.devices()[:1], 4, 32, "mixed_bfloat16")
 assert losses[-1] < losses[0], losses
-for kind, (_, topology) in least_time.KINDS.items():
-    assert _jax.tpu_devices(topology)[0].device_kind == kind, kind
+for chip in chips.CHIPS.values():
+    assert _jax.tpu_devices(chip.example)[0].device_kind in chip.jax_kinds, chip
 assert least_time.compute("TPU v4", 4, 32, "mixed_bfloat16") > 0
 """
     ran = run("-c", code)
@@ -100,7 +100,6 @@ def test_a_compiler_that_ends_its_process_costs_the_bound_alone(monkeypatch):
 
 def test_a_chip_that_is_not_known_has_no_bound():
     assert least_time.least_time("TPU v99", 4, 32, "float32") is None
-    assert set(least_time.ALIASES.values()) < set(least_time.KINDS)
 
 
 def test_an_error_is_told_without_names_and_paths():

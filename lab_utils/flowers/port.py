@@ -57,8 +57,9 @@ def main() -> int:
     arguments = parser.parse_args()
     runtime.quiet()
 
+    from lab_utils import chips
     from lab_utils.convert import ManifestError
-    from lab_utils.dry_run import chips, dry_run
+    from lab_utils.dry_run import dry_run
 
     try:
         estimator, train, evaluate = make_port(arguments.records, chips.cores(arguments.topology))

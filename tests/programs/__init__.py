@@ -1,6 +1,6 @@
 """Whole programs as other people wrote them for TPUEstimator (2018 to 2021), and the faults planted in them.
 
-Each program is a module of its own in the manner of its time. Its `main(data_dir)` returns what the
+Each program is a file of sources/ in the manner of its time. Its `main(data_dir)` returns what the
 dry run's command takes: (estimator, input_fn) or (estimator, input_fn, options). As it stands it runs
 on a TPU and must be ready. FAULTS are rows (rule, old, new): `old`, found once in the program, becomes
 `new`, and the finding must name that line, or the lines that end in "# <- RULE" where there are any.
@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).parent / "sources"
 _PARTS = re.compile(r"(?s)(.*\n)(FAULTS = \[.*)")
 _number = itertools.count()
 
@@ -75,8 +75,4 @@ def load(path: Path) -> ModuleType:
     return module
 
 
-PROGRAMS = [
-    Whole(path.stem)
-    for path in sorted(FOLDER.glob("*.py"))
-    if path.stem not in ("__init__", "records", "judge")
-]
+PROGRAMS = [Whole(path.stem) for path in sorted(FOLDER.glob("*.py"))]

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from lab_utils.dry_run import dry_run
-from lab_utils.dry_run.frontends.estimator_step import lower_estimator
+from lab_utils.dry_run.frontends.estimator import lower_estimator
 from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.trace.messages import settings_finding

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from lab_utils.dry_run.lower.errors import InputUnfit
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.estimator import tf, v1
@@ -32,10 +33,6 @@ def fixed_seeds(chosen: int | None) -> Iterator[None]:
     finally:
         random.setstate(python)
         np.random.set_state(of_numpy)
-
-
-class InputUnfit(ValueError):
-    """The batches of input_fn cannot be fed to cores: a shape is not fixed, or does not divide."""
 
 
 @dataclass

@@ -5,7 +5,7 @@ from typing import Any
 
 from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.dry_run.private import tensorflow as _tensorflow
-from lab_utils.dry_run.program import Input
+from lab_utils.dry_run.program import Input, Role
 from lab_utils.estimator import tf, v1
 from lab_utils.source import place
 
@@ -83,12 +83,12 @@ def cut_host_work(graph_def: Any, graph: Any) -> list[tuple[tf.Tensor, Input]]:
                         op_type=tensor.op.type,
                         where=place(tensor.op),
                     )
-                crossing[tensor.name] = (tensor, input_of(tensor.name, "host", tensor))
+                crossing[tensor.name] = (tensor, input_of(tensor.name, Role.HOST, tensor))
     drop(graph_def, host)
     return list(crossing.values())
 
 
-def input_of(name: str, role: str, tensor: Any) -> Input:
+def input_of(name: str, role: Role, tensor: Any) -> Input:
     """The Input of a tensor of a graph."""
     return Input(name, role, tuple(tensor.shape.as_list()), tensor.dtype.as_numpy_dtype.__name__)
 

@@ -27,7 +27,17 @@ _SHAPES_ONLY = {"Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike"}
 _ALL_CORES = {"CrossReplicaSum", "XlaAllReduce", "CollectiveReduce", "CollectiveReduceV2"}
 _INFEED = {"InfeedDequeue", "InfeedDequeueTuple"}
 _PASSES_ON = {"Identity", "Enter", "Switch", "Merge"}
-_PAIRWISE = {"Add", "AddV2", "Sub", "Mul", "Div", "RealDiv", "SquaredDifference", "Maximum", "Minimum"}
+_PAIRWISE = {
+    "Add",
+    "AddV2",
+    "Sub",
+    "Mul",
+    "Div",
+    "RealDiv",
+    "SquaredDifference",
+    "Maximum",
+    "Minimum",
+}
 _CONTROL_FLOW = {"Exit", "NextIteration", "Switch", "Merge", "LoopCond", "Enter"}
 
 

@@ -4,18 +4,16 @@ input_fn is called once more a mode, in a graph of its own, as TPUEstimator call
 """
 
 import inspect
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.read.flow import everywhere
-from lab_utils.dry_run.records import Finding
+from lab_utils.dry_run.records import Finding, Mode
+from lab_utils.dry_run.rehearsal import rehearsing
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.trace.blame import BATCHES
-from lab_utils.dry_run.trace.stage import twin
 from lab_utils.estimator import tf, v1
 from lab_utils.figures import memory
 from lab_utils.source import place
@@ -47,20 +45,19 @@ class Pipeline:
 
     @classmethod
     def of(
-        cls, estimator: Any, input_fn: Callable, mode: str, cores: int, batch_size: int | None = None
+        cls,
+        estimator: Any,
+        input_fn: Callable,
+        mode: Mode,
+        cores: int,
+        batch_size: int | None = None,
     ) -> "Pipeline":
         """Calls input_fn as TPUEstimator does for the first time in `mode`, or with another global batch."""
         changes = {f"{mode}_batch_size": batch_size} if batch_size else {}
-        mode = "infer" if mode == "predict" else mode
-        with (
-            tempfile.TemporaryDirectory(prefix="dry_run_") as model_dir,
-            _tensorflow.caught_log(),
-            _tpu_estimator.tpu_system(cores),
-            tf.Graph().as_default() as graph,
-        ):
-            built = twin(estimator, model_dir, **changes)
-            sharding = _tpu_estimator.sharding(built, mode)
-            data = _tpu_estimator.call_input_fn(built, input_fn, mode, 0)
+        with rehearsing(cores) as rehearsal, tf.Graph().as_default() as graph:
+            built = rehearsal.twin(estimator, **changes)
+            sharding = _tpu_estimator.sharding(built, mode.key)
+            data = _tpu_estimator.call_input_fn(built, input_fn, mode.key, 0)
             one_each = sharding.kind == "per host, one batch a core"
             dataset = isinstance(data, tf.data.Dataset)
             leaves = tf.nest.flatten(data.element_spec if dataset else data, expand_composites=True)
@@ -152,7 +149,7 @@ def _input(op: tf.Operation, name: str) -> tf.Tensor:
     return op.inputs[names.index(name) - len(names)]
 
 
-def length(pipeline: Pipeline, mode: str, loop: Any, input_fn: Callable) -> Iterator[Finding]:
+def length(pipeline: Pipeline, mode: Mode, loop: Any, input_fn: Callable) -> Iterator[Finding]:
     """A finding where the data end before the steps do; `loop`: iterations_per_loop.
 
     How many steps the program asks for is not known here: that the data are shorter than a loop on
@@ -165,27 +162,25 @@ def length(pipeline: Pipeline, mode: str, loop: Any, input_fn: Callable) -> Iter
     have = None if pipeline.elements is None else pipeline.elements // pipeline.batches_a_step
     if have is not None and have < 1:
         yield finding("TPU211", where, have=0, need=1, **_LONGER[mode])
-    elif mode == "train" and have != float("inf"):
+    elif mode is Mode.TRAIN and have != float("inf"):
         types = {op.type for op in everywhere(pipeline.graph)}
         if not any("Repeat" in type or "Generator" in type for type in types):
             yield finding("TPU218", where)
         elif have is not None and isinstance(loop, int) and have < loop:
-            yield finding(
-                "TPU211", where, note=True, have=int(have), need=loop, **_LONGER[mode]
-            )
+            yield finding("TPU211", where, note=True, have=int(have), need=loop, **_LONGER[mode])
 
 
 _LONGER = {
-    "train": {
+    Mode.TRAIN: {
         "mode": "training",
         "hint": "Repeat the training data: dataset.repeat() before batch(); or ask for no more steps.",
     },
-    "eval": {
+    Mode.EVAL: {
         "mode": "evaluation",
         "hint": "Make eval_batch_size no larger than the number of examples, and ask for "
         "number of examples // eval_batch_size steps.",
     },
-    "predict": {
+    Mode.PREDICT: {
         "mode": "prediction",
         "hint": "Leave out drop_remainder: TPUEstimator itself pads the last batch of prediction.",
     },

@@ -27,7 +27,7 @@ def unsummed_gradients(program: CoreProgram, flow: Flow) -> Iterator[Finding]:
     updated = defaultdict(list)
     for variable, op in flow.writes.items():
         if variable in program.trained:
-            updated[place(op).partition(" (op ")[0]].append(variable)
+            updated[place(op).source_line].append(variable)
     for where, variables in updated.items():
         yield finding(
             "TPU201",
@@ -51,7 +51,7 @@ def left_out(program: CoreProgram, flow: Flow, spec: Any) -> Iterator[Finding]:
     averages = {v for v in flow.writers if v.endswith(_AVERAGES)} - done
     if averages:
         first = next(op for v in flow.writers if v in averages for op in flow.writers[v])
-        layer = place(first).partition(" (op ")[0]
+        layer = place(first).position
         yield finding("TPU220", place(op), variables=names(averages), layer=layer)
 
 

@@ -13,6 +13,7 @@ from string import Formatter
 import yaml
 
 from lab_utils.dry_run.records import Finding, Severity, Stage
+from lab_utils.source import Place
 
 _PAGES = Path(__file__).parent
 _MARK = "---\n"
@@ -76,9 +77,9 @@ def page(id: str) -> str:
 
 
 def finding(
-    id: str, where: str, *, message: str = "", note: bool = False, **facts: object
+    id: str, place: Place, *, message: str = "", note: bool = False, **facts: object
 ) -> Finding:
-    """A finding of rule `id` at `where`, its why and fix filled from `facts`.
+    """A finding of rule `id` at `place`, its why and fix filled from `facts`.
 
     `message` is the text that TensorFlow or the compiler gave, or would have given on a TPU. With
     `note` it is a note, whatever the rule's severity: it may well be what the program means.
@@ -94,4 +95,4 @@ def finding(
         )
     why, fix = found.why.format(**facts), found.fix.format(**facts)
     severity = Severity.NOTE if note else found.severity
-    return Finding(id, found.stage, severity, where, why, fix, found.lab, message)
+    return Finding(id, found.stage, severity, place, why, fix, found.lab, message)

@@ -1,4 +1,4 @@
-"""Places that no traceback holds, found in the learner's source: a constructor's argument, a listed tensor."""
+"""Places that no traceback holds, from the learner's source: a constructor's argument, a listed tensor."""
 
 import ast
 import functools
@@ -7,13 +7,13 @@ import linecache
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from lab_utils.source import place_of_line
+from lab_utils.source import NOWHERE, Place, place_of_line
 
 
-def argument(function: Callable, constructor: str, keyword: str) -> str:
+def argument(function: Callable, constructor: str, keyword: str) -> Place:
     """Where the file of `function` calls `constructor`: the line of `keyword=`, else of the call.
 
-    "" where it is called in no place or in several.
+    NOWHERE where it is called in no place or in several.
     """
     file, tree = _source(function)
     calls = [
@@ -22,13 +22,13 @@ def argument(function: Callable, constructor: str, keyword: str) -> str:
         if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == constructor
     ]
     if len(calls) != 1:
-        return ""
+        return NOWHERE
     given = (word.value.lineno for word in calls[0].keywords if word.arg == keyword)
     return place_of_line(file, next(given, calls[0].lineno))
 
 
-def listed(host_function: Callable, number: int, key: str | None) -> str:
-    """Where the tensor `number` (or `key`, of a dict) that goes with a host function is listed; "" if unseen.
+def listed(host_function: Callable, number: int, key: str | None) -> Place:
+    """Where the tensor `number` (or `key`, of a dict) that goes with a host function is listed, or NOWHERE.
 
     That is an element of the list beside the function, or the line that gives it another name.
     """
@@ -55,7 +55,7 @@ def listed(host_function: Callable, number: int, key: str | None) -> str:
         if renamed is not None and isinstance(renamed.value, ast.Name | ast.Attribute):
             return place_of_line(file, renamed.lineno)
         return place_of_line(file, element.lineno)
-    return ""
+    return NOWHERE
 
 
 def _source(function: Callable) -> tuple[str, ast.AST]:

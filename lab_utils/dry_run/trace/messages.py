@@ -10,9 +10,9 @@ from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.trace import listing
 from lab_utils.dry_run.trace.blame import culprit
-from lab_utils.dry_run.trace.stage import Trace
+from lab_utils.dry_run.trace.record import Trace
 from lab_utils.estimator import tf
-from lab_utils.source import own_frame, own_frames, place
+from lab_utils.source import NOWHERE, Place, own_frame, own_frames, place
 
 CONSTRUCTOR = "the constructor of TPUEstimator"
 
@@ -96,10 +96,10 @@ def trace_findings(traces: list[Trace]) -> list[Finding]:
     A missing CrossShardOptimizer, of which TPUEstimator speaks only where control flow is version 1,
     is left to the stages that look at the graph (TPU201) and run it (TPU401).
     """
-    found: dict[tuple[str, str], Finding] = {}
+    found: dict[tuple[str, Place], Finding] = {}
     for trace in traces:
         for each in _findings(trace):
-            found.setdefault((each.rule, each.where), each)
+            found.setdefault((each.rule, each.place), each)
     return list(found.values())
 
 
@@ -112,8 +112,10 @@ def settings_finding(error: BaseException) -> Finding | None:
     for pattern, rule, fallback in _SETTINGS:
         if re.search(pattern, text):
             message = f"{type(error).__name__}: {text}"
-            facts = _divided(text) if rule == "TPU106" else _shards(text) if rule == "TPU129" else {}
-            return finding(rule, place(error) or fallback, message=message, **facts)
+            facts = (
+                _divided(text) if rule == "TPU106" else _shards(text) if rule == "TPU129" else {}
+            )
+            return finding(rule, place(error) or Place(text=fallback), message=message, **facts)
     return None
 
 
@@ -145,7 +147,9 @@ def _of_exception(trace: Trace) -> Finding:
             rule, fallback = "TPU112", "host function"
     if rule == "TPU199" and (unknown := _unknown_sizes(trace)):
         rule, fallback = unknown, "input_fn"  # what the model made of a size that is None
-        return finding(rule, _in_input(trace, rule, {}) or _fallback(trace, fallback, text), message=message)
+        return finding(
+            rule, _in_input(trace, rule, {}) or _fallback(trace, fallback, text), message=message
+        )
     if rule == "TPU127" and trace.core_graph is None:  # TPUEstimator's own code: no model_fn yet
         rule, fallback = "TPU101", "input_fn"
     if rule == "TPU101" and not _only_the_batch_is_unknown(text):
@@ -161,12 +165,12 @@ def _of_exception(trace: Trace) -> Finding:
     return finding(rule, where, message=message, **facts)
 
 
-def _in_input(trace: Trace, rule: str, facts: dict[str, object]) -> str:
-    """The line of the input pipeline that brings in what `rule` is about; "" if none can be told."""
+def _in_input(trace: Trace, rule: str, facts: dict[str, object]) -> Place:
+    """The line of the input pipeline that brings in what `rule` is about; NOWHERE if none can be told."""
     if rule not in _OF_THE_BATCH or trace.graph is None:
-        return ""
+        return NOWHERE
     op = culprit(trace.graph, rule, str(facts.get("dtype", "")))
-    return place(op).partition(" (op ")[0] if op is not None and own_frame(op.traceback) else ""
+    return place(op).source_line if op is not None and own_frame(op.traceback) else NOWHERE
 
 
 def _unknown_sizes(trace: Trace) -> str:
@@ -179,15 +183,15 @@ def _unknown_sizes(trace: Trace) -> str:
     return "TPU102" if inner else "TPU101"
 
 
-def _scalar(trace: Trace) -> str:
-    """Where the first scalar stands in the list that goes with a host function; "" if none can be told."""
+def _scalar(trace: Trace) -> Place:
+    """The first scalar in the list that goes with a host function; NOWHERE if none can be told."""
     for name in ("host_call", "eval_metrics"):
         function, tensors = getattr(trace.spec, name, None) or (None, ())
         keys = sorted(tensors) if isinstance(tensors, dict) else [None] * len(tensors)
         for number, tensor in enumerate(tf.nest.flatten(tensors)):
             if tensor.shape.rank == 0 and len(keys) > number:
                 return listing.listed(function, number, keys[number])
-    return ""
+    return NOWHERE
 
 
 def _only_the_batch_is_unknown(text: str) -> bool:
@@ -248,7 +252,7 @@ def _divided(text: str) -> dict[str, object]:
     return {"cores": cores, "batch": batch, "suggestion": suggestion}
 
 
-def _fallback(trace: Trace, kind: str, text: str, rule: str = "") -> str:
+def _fallback(trace: Trace, kind: str, text: str, rule: str = "") -> Place:
     if kind == "input_fn":
         return place(trace.input_fn)
     if kind == "host function":
@@ -257,7 +261,8 @@ def _fallback(trace: Trace, kind: str, text: str, rule: str = "") -> str:
     if kind == "model_fn":
         return trace.made_at or place(trace.model_fn)
     constructor, keyword = _ARGUMENTS.get(rule, ("", ""))
-    return listing.argument(trace.model_fn, constructor, keyword.format(mode=trace.mode)) or kind
+    found = listing.argument(trace.model_fn, constructor, keyword.format(mode=trace.mode))
+    return found or Place(text=kind)
 
 
 def _host_function(trace: Trace, text: str) -> Callable | None:

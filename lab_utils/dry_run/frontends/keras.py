@@ -1,16 +1,63 @@
-"""The second front door: a compiled Keras model (of Keras 2 or 3) and the dataset that fit is given."""
+"""Frontend for a compiled Keras model (of Keras 2 or 3) and the dataset that fit is given."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from lab_utils.dry_run.frontends.batches import InputUnfit
-from lab_utils.dry_run.frontends.function_step import lower_traced, share, split, trace_step
+from lab_utils.dry_run.frontends.function import lower_traced, share, split, trace_step
+from lab_utils.dry_run.lower.errors import InputUnfit
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.program import Program
+from lab_utils.dry_run.read.stage import read_step
+from lab_utils.dry_run.records import Finding, Mode
+from lab_utils.dry_run.trace.record import Trace
 from lab_utils.estimator import tf
-from lab_utils.source import place
+from lab_utils.source import Place, place
+
+
+class KerasWorkload:
+    """A compiled Keras model with the dataset that fit is given."""
+
+    traceable = False
+    most_steps = None
+
+    def __init__(self, model: Any, dataset: Any) -> None:
+        if not isinstance(dataset, tf.data.Dataset):
+            raise TypeError(
+                "a Keras model comes with the tf.data dataset that fit is given; "
+                f"this is a {type(dataset).__name__}"
+            )
+        if getattr(model, "optimizer", None) is None:
+            raise TypeError(
+                f"the Keras model {model.name!r} is not compiled: call compile on it first"
+            )
+        self.model, self.dataset = model, dataset
+        self.name = f"Keras model {model.name!r}"
+        self.feed_place = Place(text="the dataset")
+
+    def trace(self, cores: int) -> list[Trace]:
+        """None: a Keras model has no graphs of TPUEstimator's."""
+        return []
+
+    def read(self, traces: list[Trace], cores: int) -> list[Finding]:
+        """What the train step of a core holds that a TPU would refuse."""
+        return read_step(trace_keras(self.model, self.dataset, cores))
+
+    def lower(
+        self, cores: int, mode: Mode = Mode.TRAIN, global_batch: int | None = None
+    ) -> Program:
+        """One step of `mode`, as each of `cores` cores runs it."""
+        dataset = self.dataset
+        if global_batch is not None:
+            dataset = dataset.unbatch().batch(global_batch, drop_remainder=True)
+        return lower_keras(self.model, dataset, cores=cores, mode=mode)
+
+    @contextmanager
+    def feed(self, cores: int) -> Iterator[tuple[tf.data.Dataset, None]]:
+        """Context manager: the dataset; its own first dimension is the batch."""
+        yield self.dataset, None
 
 
 def lower_keras(
@@ -41,7 +88,7 @@ def lower_keras(
         cores=cores,
         trained=_trainable(model),
     )
-    program.read, program.where = read, place(type(model)) or model.name
+    program.read, program.where = read, place(type(model)) or Place(text=model.name)
     return program
 
 

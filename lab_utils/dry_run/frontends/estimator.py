@@ -1,18 +1,67 @@
-"""The first front door: the step of a TPUEstimator."""
+"""Frontend for a TPUEstimator with its input functions."""
 
-import tempfile
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from lab_utils.dry_run.frontends.batches import Feed, InputUnfit, fixed_seeds
+from lab_utils.dry_run.frontends.batches import Feed, fixed_seeds
 from lab_utils.dry_run.lower.bridge import Step, initial_values, placeholders, to_program
-from lab_utils.dry_run.lower.errors import CannotLower
+from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.program import Program
-from lab_utils.dry_run.trace.stage import twin
+from lab_utils.dry_run.read.stage import read
+from lab_utils.dry_run.records import Finding, Mode
+from lab_utils.dry_run.rehearsal import rehearsing
+from lab_utils.dry_run.trace.record import Trace
+from lab_utils.dry_run.trace.stage import trace
+from lab_utils.dry_run.workload import Inputs
 from lab_utils.estimator import tf, v1
 from lab_utils.source import place
+
+
+class EstimatorWorkload:
+    """A TPUEstimator with its input functions."""
+
+    traceable = True
+    most_steps = None
+
+    def __init__(self, estimator: Any, inputs: Inputs) -> None:
+        if not callable(inputs.train):
+            kind = type(inputs.train).__name__
+            raise TypeError(f"a TPUEstimator comes with its input_fn, a function; this is a {kind}")
+        self.estimator, self.inputs = estimator, inputs
+        model_fn = place(_tpu_estimator.settings(estimator).model_fn)
+        self.name = f"TPUEstimator with the model_fn of {model_fn.position}"
+        self.feed_place = place(inputs.train)
+
+    def trace(self, cores: int) -> list[Trace]:
+        """The genuine graphs of each mode."""
+        return trace(self.estimator, self.inputs, cores=cores)
+
+    def read(self, traces: list[Trace], cores: int) -> list[Finding]:
+        """What the program of a core holds that a TPU would refuse, ignore or get wrong."""
+        return read(traces, self.estimator, self.inputs)
+
+    def lower(
+        self, cores: int, mode: Mode = Mode.TRAIN, global_batch: int | None = None
+    ) -> Program:
+        """One step of `mode`, as each of `cores` cores runs it."""
+        input_fn = self.inputs.of(mode)
+        return lower_estimator(
+            self.estimator, input_fn, cores=cores, mode=mode, global_batch=global_batch
+        )
+
+    @contextmanager
+    def feed(self, cores: int) -> Iterator[tuple[Callable[[], Any], int]]:
+        """Context manager: the training input_fn as one host calls it, and the examples in its batches."""
+        with rehearsing(cores) as rehearsal:
+            built = rehearsal.twin(self.estimator)
+            call = functools.partial(
+                _tpu_estimator.call_input_fn, built, self.inputs.train, "train", 0
+            )
+            yield call, _tpu_estimator.sharding(built, "train").batch_size
 
 
 def lower_estimator(
@@ -20,7 +69,7 @@ def lower_estimator(
     input_fn: Callable,
     *,
     cores: int,
-    mode: str = "train",
+    mode: Mode = Mode.TRAIN,
     global_batch: int | None = None,
 ) -> Program:
     """Lowers one step of a TPUEstimator, as each of `cores` cores runs it.
@@ -33,18 +82,19 @@ def lower_estimator(
         estimator: is left as it is, with its model_dir.
         input_fn: gives the shapes now, and the batches when the program is run.
         cores: of the program; 1 for the whole global batch on one core.
-        mode: "train", "eval" or "predict".
+        mode: TRAIN, EVAL or PREDICT.
         global_batch: in place of the batch size that the estimator was constructed with.
 
     Raises:
         InputUnfit: input_fn has no fixed shapes, or its batches do not divide among the cores.
-        CannotLower: the step cannot be built or lowered; its `finding()` says what to mend.
+        CannotLower: the step cannot be built or lowered; its `finding()` says what to fix.
         TypeError: `estimator` is no TPUEstimator.
     """
     given = _tpu_estimator.settings(estimator)
     batch = global_batch or given.batch_size(mode)
     if not batch or batch % cores:
         raise CannotLower(f"a global batch of {batch} cannot be split over {cores} cores")
+    mode = Mode(mode)
     share = given.config.tpu_config.num_cores_per_replica or 1
     if share > 1:
         raise CannotLower(
@@ -52,16 +102,12 @@ def lower_estimator(
             "not lowered here",
             only_here=True,
         )
-    # A directory that is never made: nothing is written while a step is lowered.
-    model_dir = tempfile.gettempdir() + "/dry_run_unused"
-    key = "infer" if mode == "predict" else mode
-    changes = {f"{mode}_batch_size": batch}
-    with _tensorflow.caught_log(), _tpu_estimator.tpu_system(cores):
-        built = twin(estimator, model_dir, any_cores=True, **changes)
+    with rehearsing(cores) as rehearsal:
+        built = rehearsal.twin(estimator, any_cores=True, **{f"{mode}_batch_size": batch})
         try:
-            feed = Feed(built, input_fn, key, cores)
+            feed = Feed(built, input_fn, mode.key, cores)
             with tf.Graph().as_default(), fixed_seeds(built.config.tf_random_seed):
-                step = _step(built, key, feed, cores)
+                step = _step(built, mode.key, feed, cores)
         except (CannotLower, InputUnfit):
             raise
         except Exception as error:  # whatever the user's functions raise is the step's fault

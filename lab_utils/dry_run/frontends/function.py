@@ -1,18 +1,78 @@
-"""The third front door: a function step(features, labels) that updates variables and returns a loss."""
+"""Frontend for a function of one batch, with an example batch or a dataset of batches."""
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from lab_utils.dry_run.frontends.batches import InputUnfit
 from lab_utils.dry_run.lower.bridge import Step, Variable, leaf_names, to_program
-from lab_utils.dry_run.lower.errors import CannotLower
+from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.lower.graph_def import input_of
 from lab_utils.dry_run.private import tensorflow as _tensorflow
-from lab_utils.dry_run.program import Program
+from lab_utils.dry_run.program import Program, Role
+from lab_utils.dry_run.read.stage import read_step
+from lab_utils.dry_run.records import Finding, Mode
+from lab_utils.dry_run.trace.record import Trace
 from lab_utils.estimator import tf
-from lab_utils.source import place
+from lab_utils.source import Place, place
+
+
+class FunctionWorkload:
+    """A function of one batch, with an example batch or a dataset of batches."""
+
+    traceable = False
+
+    def __init__(self, step: Callable, data: Any) -> None:
+        self.step = step
+        self.dataset = data if isinstance(data, tf.data.Dataset) else None
+        self.most_steps = 1 if self.dataset is None else None
+        batch = next(iter(data)) if self.dataset is not None else data
+        self.features, self.labels = (
+            batch if isinstance(batch, tuple) and len(batch) == 2 else (batch, None)
+        )
+        where = place(getattr(step, "python_function", step))
+        self.name = f"step function of {where.position}"
+        self.feed_place = Place(text="the dataset")
+
+    def trace(self, cores: int) -> list[Trace]:
+        """None: a function has no graphs of TPUEstimator's."""
+        return []
+
+    def read(self, traces: list[Trace], cores: int) -> list[Finding]:
+        """What the step of a core holds that a TPU would refuse."""
+        return read_step(trace_function(self.step, self.features, self.labels, cores))
+
+    def lower(
+        self, cores: int, mode: Mode = Mode.TRAIN, global_batch: int | None = None
+    ) -> Program:
+        """The step, as each of `cores` cores runs it."""
+        features, labels = self.features, self.labels
+        if global_batch is not None:
+            features, labels = tf.nest.map_structure(
+                lambda tensor: _with_batch(tensor, global_batch), (features, labels)
+            )
+        program = lower_function(self.step, features, labels, cores=cores)
+        if self.dataset is not None:
+            program.read = functools.partial(self._read, program.global_batch, cores)
+        return program
+
+    def _read(self, batch: int, cores: int) -> Iterator[list[np.ndarray]]:
+        examples = self.dataset.unbatch().batch(batch, drop_remainder=True)
+        for each in examples.as_numpy_iterator():
+            yield [split(array, cores) for array in tf.nest.flatten(each)]
+
+    @contextmanager
+    def feed(self, cores: int) -> Iterator[tuple[tf.data.Dataset | None, None]]:
+        """Context manager: the dataset, where one was given."""
+        yield self.dataset, None
+
+
+def _with_batch(tensor: Any, batch: int) -> tf.Tensor:
+    """`tensor` cut or repeated along its first axis to `batch` examples."""
+    tensor = tf.convert_to_tensor(tensor)
+    return tf.gather(tensor, tf.range(batch) % tensor.shape[0])
 
 
 def lower_function(
@@ -55,8 +115,8 @@ def lower_function(
         trained=variables,
     )
     program.read, program.where, program.one_batch = read, place(python), True
-    if not any(each.role == "variable" for each in program.outputs):
-        program.mode = "forward"  # it changes nothing: no step of training
+    if not any(each.role == Role.VARIABLE for each in program.outputs):
+        program.mode = Mode.FORWARD  # it changes nothing: no step of training
     return program
 
 
@@ -114,14 +174,15 @@ def lower_traced(
         captures = _tensorflow.captures(concrete)
         placeholders = concrete.inputs[: len(concrete.inputs) - len(captures)]
         fed = [
-            (tensor, input_of(leaf, leaf.split("/")[0], tensor))
+            (tensor, input_of(leaf, Role(leaf.split("/")[0]), tensor))
             for tensor, leaf in zip(placeholders, names, strict=True)
         ]
         variables, constants = _held(concrete, captures, trained)
     results = [each for each in tf.nest.flatten(concrete.outputs) if each is not None]
     whole = Step(
         concrete.graph,
-        fed + [(tensor, input_of(tensor.op.name, "constant", tensor)) for tensor, _ in constants],
+        fed
+        + [(tensor, input_of(tensor.op.name, Role.CONSTANT, tensor)) for tensor, _ in constants],
         variables,
         results[0] if results else None,
         {f"result/{number}": tensor for number, tensor in enumerate(results[1:], 1)},
