@@ -4,6 +4,7 @@ python -m programs.judge DATA_DIR FILE... prints a line of JSON for each: progra
 version 1 behaviour need a process of their own.
 """
 
+import contextlib
 import json
 import sys
 import time
@@ -57,10 +58,8 @@ def _said(found: list[Finding], failed: list[str], start: float) -> dict:
 
 def _forget_peak() -> None:
     """Sets the peak of this process's memory to what it holds now."""
-    try:
+    with contextlib.suppress(OSError):  # then the peak is that of the whole process
         Path("/proc/self/clear_refs").write_text("5")
-    except OSError:
-        pass  # then the peak is that of the whole process
 
 
 def _peak() -> int:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from lab_utils.dry_run import elsewhere
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.read.flow import everywhere
 from lab_utils.dry_run.records import Finding, Mode
@@ -92,7 +93,7 @@ class Pipeline:
 
 def _elements(op: tf.Operation | None) -> float | None:
     """The number of elements of the dataset that `op` makes, as Pipeline.elements."""
-    if op is None:
+    if op is None or elsewhere.address(op.graph):
         return None
     try:
         with v1.Session(graph=op.graph) as session:

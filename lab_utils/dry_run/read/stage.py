@@ -114,11 +114,11 @@ def _served(trace: Trace, settings: Any) -> list[Any]:
 def _input(trace: Trace, estimator: Any, inputs: Inputs, settings: Any) -> Iterator[Finding]:
     """What input_fn made for one mode."""
     input_fn = inputs.of(trace.mode)
+    if inputs.borrowed(trace.mode) and "mode" not in read_input.parameters(input_fn):
+        return
     try:
         pipeline = read_input.Pipeline.of(estimator, input_fn, trace.mode, trace.cores)
     except Exception:  # whatever input_fn raises is stage 1's finding
-        return
-    if inputs.borrowed(trace.mode) and "mode" not in read_input.parameters(input_fn):
         return
     yield from _batch_size(trace, estimator, input_fn, pipeline)
     loop = settings.config.tpu_config.iterations_per_loop

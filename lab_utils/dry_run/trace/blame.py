@@ -38,6 +38,17 @@ def culprit(graph: tf.Graph, rule: str, dtype: str = "") -> tf.Operation | None:
     return op if op is None else _within(op, rule, dtype) or op
 
 
+def unknown_sizes(graph: tf.Graph) -> str:
+    """TPU101 or TPU102 where the datasets of `graph` end in tensors of unknown sizes, else ""."""
+    batches = [op for op in graph.get_operations() if op.type in BATCHES]
+    shapes = [tf.TensorShape(shape) for op in batches for shape in attribute(op, "output_shapes")]
+    unknown = [shape for shape in shapes if not shape.is_fully_defined()]
+    if not unknown:
+        return ""
+    inner = any(shape.rank is None or not shape[1:].is_fully_defined() for shape in unknown)
+    return "TPU102" if inner else "TPU101"
+
+
 def _first(
     op: tf.Operation | None, rule: str, faulty: Callable[[tf.Operation], bool]
 ) -> tf.Operation | None:
@@ -46,7 +57,8 @@ def _first(
         if _settles(op, rule):
             return op
         before = [t.op for t in op.inputs if t.dtype == tf.variant and _is_dataset(t.op)]
-        if rule not in ("TPU101", "TPU102"):  # records are strings by right, before they are parsed
+        # Records are strings by right, before they are parsed. TPUEstimator maps over the dataset itself.
+        if rule not in ("TPU101", "TPU102") and own_frame(op.traceback):
             before = [each for each in before if _types(each) == _types(op)]
         earlier = next((each for each in before if faulty(each)), None)
         if earlier is None:

@@ -4,12 +4,13 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from lab_utils.dry_run import elsewhere
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.trace import listing
-from lab_utils.dry_run.trace.blame import culprit
+from lab_utils.dry_run.trace.blame import culprit, unknown_sizes
 from lab_utils.dry_run.trace.record import Trace
 from lab_utils.estimator import tf
 from lab_utils.source import NOWHERE, Place, own_frame, own_frames, place
@@ -125,7 +126,8 @@ def _findings(trace: Trace) -> list[Finding]:
     if ignored and _tpu_estimator.scaffold_does_something(trace.spec.scaffold):
         where = trace.made_at or place(trace.model_fn)
         found.append(finding("TPU116", where, message=ignored[0]))
-    if trace.error is not None and _CROSS_SHARD not in str(trace.error):
+    told = str(trace.error)
+    if trace.error is not None and _CROSS_SHARD not in told and not elsewhere.named(told):
         found.append(_of_exception(trace))
     return found
 
@@ -177,6 +179,8 @@ def _unknown_sizes(trace: Trace) -> str:
     """TPU101 or TPU102 where model_fn was given tensors of unknown sizes, else ""."""
     given = [t for t in tf.nest.flatten((trace.features, trace.labels)) if tf.is_tensor(t)]
     shapes = [t.shape for t in given if not t.shape.is_fully_defined()]
+    if trace.core_graph is None and trace.graph is not None and not place(trace.error):
+        return unknown_sizes(trace.graph)  # TPUEstimator's own code stumbled, before model_fn
     if not shapes:
         return ""
     inner = any(shape.rank is None or not shape[1:].is_fully_defined() for shape in shapes)

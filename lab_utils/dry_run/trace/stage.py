@@ -9,6 +9,7 @@ datasets work as they are, and errors point at the user's own lines.
 
 from typing import Any
 
+from lab_utils.dry_run import elsewhere
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.records import Mode
@@ -31,6 +32,10 @@ def carry_out(session: Session) -> str:
         if each.borrowed_input:
             session.not_checked.append(
                 f"Mode {each.mode} with an input_fn of its own: the training one stood in for it."
+            )
+        if each.error is not None and (address := elsewhere.named(str(each.error))):
+            session.not_checked.append(
+                f"Mode {each.mode}: building it reads {address}, which this machine cannot."
             )
     built = [each.mode for each in traces if each.error is None]
     return f"graphs built for {', '.join(built)}" if built else "no graph could be built"

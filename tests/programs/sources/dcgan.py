@@ -118,7 +118,7 @@ def model_fn(features, labels, mode, params):
                 "generator_loss": tf.metrics.mean(g_loss),
             }
 
-        return tf.estimator.tpu.TPUEstimatorSpec(
+        return tf.estimator.tpu.TPUEstimatorSpec(  # <- TPU112
             mode=mode, loss=tf.reduce_mean(g_loss), eval_metrics=(_eval_metric_fn, [d_loss, g_loss])
         )
     raise ValueError("Invalid mode provided to model_fn")

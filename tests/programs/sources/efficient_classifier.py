@@ -109,7 +109,7 @@ def model_fn(features, labels, mode, params):
 
         eval_metrics = (metric_fn, [labels, logits])
 
-    def _scaffold_fn():
+    def _scaffold_fn():  # <- TPU117
         return tf.train.Scaffold(saver=tf.train.Saver(restore_vars_dict))
 
     num_params = sum(v.shape.num_elements() for v in tf.trainable_variables())

@@ -86,7 +86,7 @@ def model_fn(features, labels, mode, params):
         optimizer = tf.tpu.CrossShardOptimizer(optimizer)
     update_ops = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
     with tf.control_dependencies(update_ops):
-        train_op = optimizer.minimize(combined_cost, global_step=global_step)  # <- TPU201
+        train_op = optimizer.minimize(combined_cost, global_step=global_step)  # <- TPU201 TPU220
 
     def eval_metrics_host_call_fn(
         policy_output, value_output, pi_tensor, policy_cost, value_cost, l2_cost, entropy, step,
@@ -147,7 +147,7 @@ def get_tpu_input_fn(batch_size, random_rotation=True):
         def parse(x, pi, outcome):
             x = tf.cast(x, tf.float32)
             if random_rotation:
-                x = tf.image.rot90(x, tf.random.uniform([], 0, 4, tf.int32))
+                x = tf.image.rot90(x, tf.random.uniform([], 0, 4, tf.int32))  # <- TPU212
                 x.set_shape([N, N, get_features_planes()])
             return x, {"pi_tensor": pi, "value_tensor": outcome}
 

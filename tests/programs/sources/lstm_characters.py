@@ -21,7 +21,7 @@ def rnn_model(source, training, batch_size):
         cells = [lstm_cell(CELL, 0.9 if training else 1.0) for _ in range(2)]
         cell = tf.nn.rnn_cell.MultiRNNCell(cells)
         state = cell.zero_state(batch_size, tf.float32)
-        outputs, state = tf.nn.dynamic_rnn(cell, inputs, initial_state=state, dtype=tf.float32)
+        outputs, state = tf.nn.dynamic_rnn(cell, inputs, initial_state=state, dtype=tf.float32)  # <- TPU223
         logits = tf.layers.dense(tf.reshape(outputs, [-1, CELL]), VOCAB, name="project")
     return tf.reshape(logits, [batch_size, SEQ_LEN, VOCAB])
 
@@ -73,10 +73,10 @@ def input_fn_of(path, training):
         def split_input_target(chunk):
             return {"source": chunk[:-1], "target": chunk[1:]}
 
-        ds = ds.map(split_input_target)
+        ds = ds.map(split_input_target)  # <- TPU119
         if training:
             ds = ds.shuffle(buffer_size=10000).repeat()
-        return ds.batch(batch_size, drop_remainder=True)
+        return ds.batch(batch_size, drop_remainder=True)  # <- TPU218
 
     return input_fn
 

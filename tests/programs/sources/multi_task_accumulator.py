@@ -45,7 +45,7 @@ def model_fn(features, labels, mode, params):
     if mode == tf.estimator.ModeKeys.PREDICT:
         return tf.estimator.tpu.TPUEstimatorSpec(mode, predictions={"class": tf.argmax(logits, 1), "score": score})
     class_losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels["class"], logits=logits)
-    score_losses = tf.square(score - labels["score"])
+    score_losses = tf.square(score - labels["score"])  # <- TPU227
     weight = labels["weight"]
     per_example = class_losses + params["score_weight"] * score_losses
     loss = tf.reduce_sum(per_example * weight) / tf.reduce_sum(weight)
@@ -87,7 +87,7 @@ def make_input_fn(count, training):
             "score": random.randn(count).astype(np.float32),
             "weight": np.ones(count, np.float32),
         }
-        dataset = tf.data.Dataset.from_tensor_slices((features, labels))
+        dataset = tf.data.Dataset.from_tensor_slices((features, labels))  # <- TPU119
         if training:
             dataset = dataset.shuffle(count).repeat()
         return dataset.batch(params["batch_size"], drop_remainder=True).prefetch(2)

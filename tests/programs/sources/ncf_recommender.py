@@ -88,9 +88,9 @@ def neumf_model_fn(features, labels, mode, params):
         global_step = tf.train.get_global_step()
         tvars = tf.trainable_variables()
         gradients = optimizer.compute_gradients(loss, tvars, colocate_gradients_with_ops=True)
-        minimize_op = optimizer.apply_gradients(gradients, global_step=global_step, name="train")  # <- TPU201 TPU215
+        minimize_op = optimizer.apply_gradients(gradients, global_step=global_step, name="train")  # <- TPU201
         update_ops = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
-        train_op = tf.group(minimize_op, update_ops)
+        train_op = tf.group(minimize_op, update_ops)  # <- TPU215
         return tf.estimator.tpu.TPUEstimatorSpec(mode=mode, loss=loss, train_op=train_op)
     raise NotImplementedError
 
@@ -120,7 +120,7 @@ def evaluation_data(params):
         "example_weight": (np.arange(padded) < real).astype(np.float32),
     }
     labels = random.randint(0, 2, [padded, 1]).astype(bool)
-    ds = tf.data.Dataset.from_tensor_slices((features, labels))
+    ds = tf.data.Dataset.from_tensor_slices((features, labels))  # <- TPU120
     return ds.batch(batch_size, drop_remainder=True)
 
 

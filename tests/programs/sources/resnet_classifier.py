@@ -147,7 +147,7 @@ def resnet_model_fn(features, labels, mode, params):
             optimizer = tf.tpu.CrossShardOptimizer(optimizer)
         update_ops = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
         with tf.control_dependencies(update_ops):
-            train_op = optimizer.minimize(loss, global_step)  # <- TPU201 TPU215
+            train_op = optimizer.minimize(loss, global_step)  # <- TPU201 TPU215 TPU220
 
         def host_call_fn(gs, loss, lr, ce):
             gs = gs[0]
@@ -237,7 +237,7 @@ class ImageNetInput:
         )
         if self.is_training:
             dataset = dataset.shuffle(1024)
-        dataset = dataset.apply(
+        dataset = dataset.apply(  # <- TPU218
             tf.data.experimental.map_and_batch(
                 self.parse_record,
                 batch_size=batch_size,
@@ -299,5 +299,5 @@ FAULTS = [
     ("TPU220", "with tf.control_dependencies(update_ops):", "with tf.control_dependencies([]):"),
     ("TPU111", "loss_t = tf.reshape(loss, [1])", "loss_t = loss"),
     ("TPU215", "optimizer.minimize(loss, global_step)", "optimizer.minimize(loss)"),
-    ("TPU101", "                drop_remainder=True,\n", "                drop_remainder=False,\n"),
+    ("TPU218", "            dataset = dataset.repeat()\n", "            dataset = dataset.skip(0)\n"),
 ]

@@ -137,9 +137,9 @@ def model_fn(features, labels, mode, params):
             grads_and_vars = optimizer.compute_gradients(total_loss, var_list)
             grads, tvars = zip(*grads_and_vars)
             clipped_grads, _ = tf.clip_by_global_norm(grads, params["clip_gradients_norm"])
-            minimize_op = optimizer.apply_gradients(zip(clipped_grads, tvars), global_step)  # <- TPU201 TPU215
+            minimize_op = optimizer.apply_gradients(zip(clipped_grads, tvars), global_step)  # <- TPU201
         with tf.control_dependencies([minimize_op]):
-            train_op = ema.apply(var_list)
+            train_op = ema.apply(var_list)  # <- TPU215
 
     eval_metrics = None
     if mode == tf.estimator.ModeKeys.EVAL:

@@ -49,7 +49,7 @@ def input_fn(params):
     }
 
     def parse(record):
-        example = tf.parse_single_example(record, spec)
+        example = tf.parse_single_example(record, spec)  # <- TPU102
         audio = example["audio"][:SAMPLES]
         length = tf.shape(audio)[0]
         audio = tf.pad(audio, [[0, SAMPLES - length]])
@@ -84,5 +84,5 @@ FAULTS = [
     ("TPU102", "        audio = tf.pad(audio, [[0, SAMPLES - length]])\n        audio.set_shape([SAMPLES])\n", ""),
     ("TPU101", "dataset.batch(batch_size, drop_remainder=True).prefetch(2)", "dataset.batch(batch_size).prefetch(2)"),
     ("TPU215", "optimizer.apply_gradients(clipped, global_step)", "optimizer.apply_gradients(clipped)"),
-    ("TPU202", "        z = signal * gate\n", "        z = tf.squeeze(tf.nn.dilation2d((signal * gate)[:, None], tf.ones([1, 1, CHANNELS]), [1] * 4, \"SAME\", \"NHWC\", [1] * 4), 1)\n"),
+    ("TPU202", "        z = signal * gate\n", "        z = tf.squeeze(tf.nn.dilation2d((signal * gate)[:, None], tf.ones([1, 1, CHANNELS]), [1] * 4, [1] * 4, \"SAME\"), 1)\n"),
 ]

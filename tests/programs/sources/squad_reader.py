@@ -78,7 +78,7 @@ def input_fn_builder(input_file, seq_length, is_training, drop_remainder):
         name_to_features["end_positions"] = tf.FixedLenFeature([], tf.int64)
 
     def _decode_record(record, name_to_features):
-        example = tf.parse_single_example(record, name_to_features)
+        example = tf.parse_single_example(record, name_to_features)  # <- TPU102
         for name in list(example.keys()):
             t = example[name]
             if t.dtype == tf.int64:
@@ -92,7 +92,7 @@ def input_fn_builder(input_file, seq_length, is_training, drop_remainder):
         if is_training:
             d = d.repeat()
             d = d.shuffle(buffer_size=100)
-        d = d.map(lambda record: _decode_record(record, name_to_features))
+        d = d.map(lambda record: _decode_record(record, name_to_features))  # <- TPU128
         d = d.batch(batch_size=batch_size, drop_remainder=drop_remainder)
         return d
 

@@ -106,7 +106,7 @@ def get_input_fn(split, tgt_len):
         dataset = tf.data.Dataset.from_tensor_slices({"inputs": rows[:, :-1], "labels": rows[:, 1:]})
         dataset = dataset.shuffle(512)
         dataset = dataset.cache().repeat()
-        dataset = dataset.batch(batch_size, drop_remainder=True)
+        dataset = dataset.batch(batch_size, drop_remainder=True)  # <- TPU218
         return dataset.prefetch(params["prefetch"])
 
     return input_fn
@@ -123,12 +123,12 @@ def main(data_dir):
         tpu_config=tpu_config,
         save_checkpoints_steps=FLAGS.save_steps,
     )
-    estimator = tf.estimator.tpu.TPUEstimator(
+    estimator = tf.estimator.tpu.TPUEstimator(  # <- TPU105
         model_fn=get_model_fn(),
         use_tpu=True,
         config=run_config,
         params={"prefetch": 2},
-        train_batch_size=FLAGS.train_batch_size,
+        train_batch_size=FLAGS.train_batch_size,  # <- TPU106
         eval_batch_size=FLAGS.eval_batch_size,
     )
     return estimator, get_input_fn("train", FLAGS.tgt_len)

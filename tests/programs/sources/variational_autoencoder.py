@@ -46,7 +46,7 @@ def model_fn(features, labels, mode, params):
     if hp.use_tpu:
         optimizer = tf.tpu.CrossShardOptimizer(optimizer)
     train_op = optimizer.minimize(loss, global_step=tf.train.get_global_step())  # <- TPU201 TPU215
-    return tf.estimator.tpu.TPUEstimatorSpec(
+    return tf.estimator.tpu.TPUEstimatorSpec(  # <- TPU115
         mode, loss=loss, train_op=train_op, training_hooks=[StepCounter()]
     )
 
