@@ -87,6 +87,8 @@ CORPUS = {
     "test_wrong_port_when_run[": "steps judged rightly when run, wrong and mended",
     "test_wrong_port_when_compiled[": "steps judged rightly when compiled, wrong and mended",
     "test_right_port_yields_nothing[": "right ports without a finding",
+    "test_program_is_ready[": "whole programs without an error or a warning",
+    "test_planted_fault_is_named_at_its_line[": "faults planted in whole programs named at their line",
 }
 
 

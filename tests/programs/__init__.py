@@ -54,6 +54,11 @@ class Whole:
         path.write_text(text)
         return path
 
+    @property
+    def apart(self) -> bool:
+        """It switches to version 1 behaviour, and so needs a process of its own."""
+        return "disable_v2_behavior()" in self.source
+
     def lines(self, fault: Fault) -> set[int]:
         """The lines of the program at which a finding of the fault is right."""
         before = _PARTS.fullmatch(self.source)[1]

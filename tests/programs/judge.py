@@ -40,10 +40,7 @@ def judged(path: Path, data_dir: Path, lower: bool = True) -> dict:
         try:
             lower_estimator(subject, data, cores=8)
         except CannotLower as error:
-            if error.only_here:
-                stages.append(f"not lowered here: {error}")
-            else:
-                found.append(error.finding())
+            found += [] if error.only_here else [error.finding()]
     return _said(found, stages, start)
 
 

@@ -261,7 +261,7 @@ def file_based_input_fn_builder(input_file, seq_length, is_training, drop_remain
         if is_training:
             d = d.repeat()
             d = d.shuffle(buffer_size=100)
-        d = d.apply(
+        d = d.apply(  # <- TPU101
             tf.data.experimental.map_and_batch(
                 lambda record: _decode_record(record, name_to_features),
                 batch_size=batch_size,

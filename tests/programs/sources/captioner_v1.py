@@ -23,7 +23,7 @@ def decode(image_features, captions, hyper, is_training):
     with tf.variable_scope("decoder", initializer=tf.glorot_uniform_initializer()):
         embeddings = tf.get_variable("embeddings", [WORDS, STATE])
         kernel = tf.get_variable("kernel", [2 * STATE, STATE])
-        bias = tf.Variable(tf.zeros([STATE]), name="bias")
+        bias = tf.get_variable("bias", [STATE], initializer=tf.zeros_initializer())
         batch = image_features.shape[0].value
         words = tf.transpose(tf.nn.embedding_lookup(embeddings, captions), [1, 0, 2])
         state = tf.layers.dense(image_features, STATE, tf.tanh)

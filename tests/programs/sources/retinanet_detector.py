@@ -182,7 +182,7 @@ class InputReader:
         number = 1 + tf.cast(index % 5, tf.int32)
         boxes = tf.random.stateless_uniform([number, 4], tf.stack([index, 8]))
         classes = tf.random.stateless_uniform([number, 1], tf.stack([index, 9]), 1, CLASSES)
-        data = tf.concat([boxes, classes], 1)
+        data = tf.concat([boxes, classes], 1)  # <- TPU102
         data = tf.pad(data, [[0, MAX_BOXES - tf.shape(data)[0]], [0, 0]], constant_values=-1.0)
         data = tf.reshape(data, [MAX_BOXES, 5])
         if self._is_training:
