@@ -13,12 +13,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-# Frames of these packages are never the learner's. Those of other installed packages may be (a model
-# that was pip-installed), and are taken where nothing nearer is found.
+# Frames of these installed packages are never the learner's. Those of other installed packages may be
+# (a model that was pip-installed), and are taken where nothing nearer is found. A folder of the
+# learner's own may have any name: people keep their programs in folders called tensorflow or keras.
 _FRAMEWORK = re.compile(
-    r"[/\\](tensorflow|tf_keras|keras|tensorflow_estimator|absl|numpy|six|IPython|ipykernel|traitlets"
-    r"|tornado|pluggy|_pytest|pytest|nbclient|jupyter_client|lab_utils[/\\]dry_run)[/\\]"
-    r"|[/\\](lab_utils[/\\]estimator|six)\.py$"
+    r".*[/\\](site|dist)-packages[/\\](tensorflow|tf_keras|keras|tensorflow_estimator|absl|numpy|six"
+    r"|IPython|ipykernel|traitlets|tornado|pluggy|_pytest|pytest|nbclient|jupyter_client)([/\\]|\.py$)"
+    r"|.*[/\\]lab_utils[/\\](dry_run[/\\]|(estimator|source)\.py$)"
+    r"|.*[/\\]__autograph_generated_file\w*\.py$"
 )
 _OWN = re.compile(r"[/\\]lab_utils[/\\]dry_run[/\\]")
 _STANDARD_LIBRARY = tuple(
@@ -105,6 +107,16 @@ def place(source: _Op | BaseException | Callable) -> Place:
     return replace(_of_frame(own_frame(source.traceback)), op=source.name)
 
 
+def place_of_line(file: str, line: int) -> Place:
+    """A line of the learner's file; NOWHERE where `file` is ""."""
+    return _of_frame(traceback.FrameSummary(file, line, "")) if file else NOWHERE
+
+
+def place_of_stack(frames: Iterable[Frame]) -> Place:
+    """The learner's innermost line of a stack; NOWHERE where there is none."""
+    return _of_frame(own_frame(frames))
+
+
 def own_frame(frames: Iterable[Frame]) -> Frame | None:
     """The learner's innermost frame among `frames` (outermost first); None where all are frameworks'.
 
@@ -129,7 +141,7 @@ def _is_framework(filename: str) -> bool:
         return _OLD_CELL.match(filename) is None
     if _KERNEL_CELL.search(filename):
         return False
-    if _FRAMEWORK.search(filename):
+    if _FRAMEWORK.match(filename):
         return True
     path = os.path.realpath(filename)
     return path.startswith(_STANDARD_LIBRARY) and "site-packages" not in path

@@ -19,16 +19,17 @@ class Rehearsal:
     model_dir: str
     log: list[str]
 
-    def twin(self, estimator: Any, **changes: Any) -> Any:
+    def twin(self, estimator: Any, *, any_cores: bool = False, **changes: Any) -> Any:
         """A TPUEstimator(use_tpu=True) with the settings of `estimator`, writing to `model_dir`.
 
-        `changes` replace arguments of its constructor. Warm starting is left out: it would read a
-        checkpoint, and changes no shape.
+        With `any_cores` it may be for another number of cores than its num_shards says. `changes`
+        replace arguments of its constructor. Warm starting is left out: it would read a checkpoint,
+        and changes no shape.
         """
         given = _tpu_estimator.settings(estimator)
         arguments = {
             "model_fn": given.model_fn,
-            "config": _tpu_estimator.config_for_dry_run(given.config, self.model_dir),
+            "config": _tpu_estimator.config_for_dry_run(given.config, self.model_dir, any_cores),
             "params": copy.deepcopy(given.params),
             "use_tpu": True,
             "train_batch_size": given.train_batch_size,

@@ -80,7 +80,7 @@ class Session:
             raise Skip(f"the {mode} graph could not be built: fix what trace found first")
         if mode not in self._programs:
             # An evaluation that was only probed has no batch size of its own.
-            batch = self.program().global_batch if trace and trace.probe else None
+            batch = self.program().global_batch if trace and not trace.global_batch else None
             try:
                 self._programs[mode] = self.workload.lower(self.cores, mode, batch)
             except (CannotLower, InputUnfit) as error:

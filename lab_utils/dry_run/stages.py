@@ -7,6 +7,7 @@ import time
 
 from lab_utils import source
 from lab_utils.dry_run.compile import stage as compile
+from lab_utils.dry_run.elsewhere import Elsewhere
 from lab_utils.dry_run.feed import stage as feed
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.read import stage as read
@@ -40,6 +41,8 @@ def carry_out(stage: Stage, session: Session, wanted: bool, bar: Progress) -> No
         result.status = Status.DONE
     except Skip as reason:
         result.detail = str(reason)
+    except Elsewhere as error:
+        result.detail = f"cannot be checked here: {error}"
     except (CannotLower, InputUnfit) as error:
         result.status, result.detail = session.cannot_lower(Mode.TRAIN, error)
     except Exception as error:  # what the earlier stages found must not be lost

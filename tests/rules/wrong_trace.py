@@ -38,10 +38,10 @@ def shape_lost_in_python(wrong):
 
     def input_fn(params):
         def root(features, labels):
-            x = tf.numpy_function(lambda x: abs(x) ** 0.5, [features], tf.float32)
+            x = tf.numpy_function(lambda x: abs(x) ** 0.5, [features], tf.float32)  # <- TPU102
             return {"x": x if wrong else tf.ensure_shape(x, features.shape)}, labels
 
-        return parts.train_input(params).map(root)  # <- TPU102
+        return parts.train_input(params).map(root)
 
     return Port(parts.estimator(model_fn), input_fn, input_fn)
 

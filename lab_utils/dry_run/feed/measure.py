@@ -18,7 +18,7 @@ from typing import Any
 
 import psutil
 
-from lab_utils.dry_run import cache, fingerprint
+from lab_utils.dry_run import cache, elsewhere, fingerprint
 from lab_utils.dry_run.records import Feed
 from lab_utils.estimator import tf, v1
 from lab_utils.figures import Figure, Kind, rounded
@@ -184,6 +184,7 @@ class _GraphReader:
             # The group makes the batch; sizes alone may be known without it, and the batch left unread.
             self._fetches = (tf.group(*leaves), first, tf.add_n(sizes))
             setup = [v1.local_variables_initializer(), v1.tables_initializer()]
+        elsewhere.check(graph)
         self._graph = graph
         self._session = v1.Session(graph=graph)
         self._session.run(setup)

@@ -1,6 +1,7 @@
 """Stage 5: how fast the real input pipeline is on this machine, and whether that is fast enough."""
 
 from lab_utils.dry_run import rules
+from lab_utils.dry_run.elsewhere import Elsewhere
 from lab_utils.dry_run.feed import required
 from lab_utils.dry_run.feed.measure import NoBatches, measure
 from lab_utils.dry_run.records import Cost
@@ -24,6 +25,8 @@ def carry_out(session: Session) -> str:
         except NoBatches:
             session.found([rules.finding("TPU504", where)])
             return "no batch"
+        except Elsewhere:
+            raise
         except Exception as error:  # whatever the learner's pipeline raises is the result
             found = rules.finding(
                 "TPU503", place(error) or where, message=str(error), error=type(error).__name__

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from lab_utils.dry_run import elsewhere
 from lab_utils.dry_run.lower.errors import InputUnfit
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
@@ -75,6 +76,7 @@ class Feed:
 
         Raises:
             tf.errors.OpError: what reading the data raised.
+            Elsewhere: this machine cannot read them.
         """
         with (
             _tpu_estimator.tpu_system(self._cores),
@@ -82,6 +84,7 @@ class Feed:
             self._graph() as pipelines,
             v1.Session(config=CPU_ONLY) as session,
         ):
+            elsewhere.check(session.graph)
             session.run(v1.tables_initializer())
             session.run([each.initializer for each in pipelines])
             while True:

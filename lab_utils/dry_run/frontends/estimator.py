@@ -95,8 +95,15 @@ def lower_estimator(
     if not batch or batch % cores:
         raise CannotLower(f"a global batch of {batch} cannot be split over {cores} cores")
     mode = Mode(mode)
+    share = given.config.tpu_config.num_cores_per_replica or 1
+    if share > 1:
+        raise CannotLower(
+            f"a copy of the model takes {share} cores (num_cores_per_replica): how the TPU divides it is "
+            "not lowered here",
+            only_here=True,
+        )
     with rehearsing(cores) as rehearsal:
-        built = rehearsal.twin(estimator, **{f"{mode}_batch_size": batch})
+        built = rehearsal.twin(estimator, any_cores=True, **{f"{mode}_batch_size": batch})
         try:
             feed = Feed(built, input_fn, mode.key, cores)
             with tf.Graph().as_default(), fixed_seeds(built.config.tf_random_seed):

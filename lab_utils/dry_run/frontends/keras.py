@@ -12,6 +12,7 @@ from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.read.stage import read_step
 from lab_utils.dry_run.records import Finding, Mode
+from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.traced import Trace
 from lab_utils.estimator import tf
 from lab_utils.source import Place, place
@@ -34,6 +35,7 @@ class KerasWorkload:
                 f"the Keras model {model.name!r} is not compiled: call compile on it first"
             )
         self.model, self.dataset = model, dataset
+        self._batches = whole_batches(dataset)
         self.name = f"Keras model {model.name!r}"
         self.feed_place = Place(text="the dataset")
 
@@ -42,14 +44,16 @@ class KerasWorkload:
         return []
 
     def read(self, traces: list[Trace], cores: int) -> list[Finding]:
-        """What the train step of a core holds that a TPU would refuse."""
-        return read_step(trace_keras(self.model, self.dataset, cores))
+        """What the train step of a core holds that a TPU would refuse, and a batch that does not fit it."""
+        if unfit := _unfit(self._batches, self.feed_place, cores):
+            return [unfit]
+        return read_step(trace_keras(self.model, self._batches, cores))
 
     def lower(
         self, cores: int, mode: Mode = Mode.TRAIN, global_batch: int | None = None
     ) -> Program:
         """One step of `mode`, as each of `cores` cores runs it."""
-        dataset = self.dataset
+        dataset = self._batches
         if global_batch is not None:
             dataset = dataset.unbatch().batch(global_batch, drop_remainder=True)
         return lower_keras(self.model, dataset, cores=cores, mode=mode)
@@ -58,6 +62,34 @@ class KerasWorkload:
     def feed(self, cores: int) -> Iterator[tuple[tf.data.Dataset, None]]:
         """Context manager: the dataset; its own first dimension is the batch."""
         yield self.dataset, None
+
+
+def whole_batches(dataset: tf.data.Dataset) -> tf.data.Dataset:
+    """The dataset's batches but for the last, where that may hold fewer examples.
+
+    Under TPUStrategy fit takes such a dataset: it compiles the step once more for the last batch.
+    """
+    shapes = [spec.shape for spec in tf.nest.flatten(dataset.element_spec)]
+    inner_known = all(shape.rank and shape[1:].is_fully_defined() for shape in shapes)
+    if not (tf.executing_eagerly() and inner_known and any(shape[0] is None for shape in shapes)):
+        return dataset
+    first = next(iter(dataset), None)
+    if first is None:
+        return dataset
+    size = int(tf.nest.flatten(first)[0].shape[0])
+    return dataset.unbatch().batch(size, drop_remainder=True)
+
+
+def _unfit(dataset: tf.data.Dataset, where: Place, cores: int) -> Finding | None:
+    """The finding for batches that cannot be split over the cores."""
+    shapes = [spec.shape for spec in tf.nest.flatten(dataset.element_spec)]
+    if any(not shape.rank or not shape[1:].is_fully_defined() for shape in shapes):
+        return finding("TPU102", where)
+    batch = shapes[0][0]
+    if batch and batch % cores:
+        suggestion = max(cores, round(batch / cores) * cores)
+        return finding("TPU106", where, cores=cores, batch=batch, suggestion=suggestion)
+    return None
 
 
 def lower_keras(

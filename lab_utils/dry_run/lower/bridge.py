@@ -219,9 +219,12 @@ def _compile(
             }
             for each, variable in zip(variables, held, strict=True):
                 inputs[each.handle.name] = scope.capture(variable.handle)
-            got = tf.graph_util.import_graph_def(graph_def, inputs, fetches, name="")
-            with tf.control_dependencies(got[returned:]):
-                return [tf.identity(tensor) for tensor in got[:returned]]
+            # A result may be an input as it came in: the graph has no node of that name.
+            computed = [name for name in fetches if name not in inputs]
+            got = tf.graph_util.import_graph_def(graph_def, inputs, computed, name="")
+            found = inputs | dict(zip(computed, got, strict=True))
+            with tf.control_dependencies([found[name] for name in fetches[returned:]]):
+                return [tf.identity(found[name]) for name in fetches[:returned]]
 
         try:
             wrapped = v1.wrap_function(step, specs)

@@ -1,6 +1,6 @@
 """Stage 2: the graphs that TPUEstimator built, read for what a TPU lacks and for silent faults."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
@@ -92,6 +92,7 @@ def _model(trace: Trace, settings: Any) -> Iterator[Finding]:
     if trace.error is None:  # eval_metric_ops of an EstimatorSpec are refused already
         yield from read_training.metrics(program, ops)
     yield from read_input.constants(trace.core_graph)
+    yield from read_training.stretched(flow)
     if trace.mode is not Mode.TRAIN:
         yield from read_random.in_model(ops, flow, trace.mode)
     elif getattr(trace.spec, "train_op", None) is not None:
@@ -113,14 +114,13 @@ def _served(trace: Trace, settings: Any) -> list[Any]:
 def _input(trace: Trace, estimator: Any, inputs: Inputs, settings: Any) -> Iterator[Finding]:
     """What input_fn made for one mode."""
     input_fn = inputs.of(trace.mode)
+    if inputs.borrowed(trace.mode) and "mode" not in read_input.parameters(input_fn):
+        return
     try:
         pipeline = read_input.Pipeline.of(estimator, input_fn, trace.mode, trace.cores)
     except Exception:  # whatever input_fn raises is stage 1's finding
         return
-    if inputs.borrowed(trace.mode) and "mode" not in read_input.parameters(input_fn):
-        return
-    if settings.batch_axis is None:
-        yield from read_input.batch_size(pipeline, input_fn)
+    yield from _batch_size(trace, estimator, input_fn, pipeline)
     loop = settings.config.tpu_config.iterations_per_loop
     yield from read_input.length(pipeline, trace.mode, loop, input_fn)
     yield from read_input.constants(pipeline.graph)
@@ -130,3 +130,19 @@ def _input(trace: Trace, estimator: Any, inputs: Inputs, settings: Any) -> Itera
         yield from read_random.in_input(pipeline.graph, trace.mode)
     if trace.mode is Mode.EVAL:
         yield from read_input.remainder(pipeline)
+
+
+def _batch_size(
+    trace: Trace, estimator: Any, input_fn: Callable, pipeline: read_input.Pipeline
+) -> Iterator[Finding]:
+    """Does input_fn follow params['batch_size']? Seen in what it makes of twice the global batch."""
+    if not trace.global_batch:
+        return
+    try:
+        doubled = read_input.Pipeline.of(
+            estimator, input_fn, trace.mode, trace.cores, 2 * trace.global_batch
+        )
+    except Exception:  # it may hold an assertion of its own: then nothing is known
+        return
+    if len(doubled.shapes) == len(pipeline.shapes):
+        yield from read_input.batch_size(pipeline, doubled, input_fn)

@@ -88,10 +88,13 @@ def page(id: str) -> str:
     )
 
 
-def finding(id: str, place: Place, *, message: str = "", **facts: object) -> Finding:
+def finding(
+    id: str, place: Place, *, message: str = "", note: bool = False, **facts: object
+) -> Finding:
     """A finding of rule `id` at `place`, its why and fix filled from `facts`.
 
-    `message` is the text that TensorFlow or the compiler gave, or would have given on a TPU.
+    `message` is the text that TensorFlow or the compiler gave, or would have given on a TPU. With
+    `note` it is a note, whatever the rule's severity: it may well be what the program means.
 
     Raises:
         KeyError: there is no such rule.
@@ -103,4 +106,5 @@ def finding(id: str, place: Place, *, message: str = "", **facts: object) -> Fin
             f"{id} needs the facts {sorted(found.facts)}, and was given {sorted(facts.keys())}"
         )
     why, fix = found.why.format(**facts), found.fix.format(**facts)
-    return Finding(id, found.stage, found.severity, place, why, fix, found.lab, message)
+    severity = Severity.NOTE if note else found.severity
+    return Finding(id, found.stage, severity, place, why, fix, found.lab, message)

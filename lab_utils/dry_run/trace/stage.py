@@ -9,6 +9,7 @@ datasets work as they are, and errors point at the user's own lines.
 
 from typing import Any
 
+from lab_utils.dry_run import elsewhere
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.records import Mode
@@ -18,6 +19,7 @@ from lab_utils.dry_run.trace.messages import trace_findings
 from lab_utils.dry_run.traced import Trace
 from lab_utils.dry_run.workload import Inputs
 from lab_utils.estimator import tf, v1
+from lab_utils.source import place_of_stack
 
 
 def carry_out(session: Session) -> str:
@@ -31,6 +33,10 @@ def carry_out(session: Session) -> str:
             session.not_checked.append(
                 f"Mode {each.mode} with an input_fn of its own: the training one stood in for it."
             )
+        if each.error is not None and (address := elsewhere.named(str(each.error))):
+            session.not_checked.append(
+                f"Mode {each.mode}: building it reads {address}, which this machine cannot."
+            )
     built = [each.mode for each in traces if each.error is None]
     return f"graphs built for {', '.join(built)}" if built else "no graph could be built"
 
@@ -40,8 +46,7 @@ def trace(estimator: Any, inputs: Inputs, *, cores: int) -> list[Trace]:
 
     Evaluation and prediction take the training input_fn where they are given none of their own
     (prediction without its labels). A mode for which the constructor got no batch size is left out,
-    unless it has an input_fn of its own; evaluation is then probed: it is kept where model_fn has an
-    evaluation branch.
+    unless it has an input_fn of its own; evaluation is tried all the same (Trace.probe).
 
     Raises:
         TypeError: `estimator` is no TPUEstimator.
@@ -53,10 +58,11 @@ def trace(estimator: Any, inputs: Inputs, *, cores: int) -> list[Trace]:
             continue  # evaluation was asked to stay on the CPU
         result = Trace(mode, cores, given.batch_size(mode), borrowed_input=inputs.borrowed(mode))
         result.model_fn, result.input_fn = given.model_fn, inputs.of(mode)
-        result.probe = mode is Mode.EVAL and result.borrowed_input and not result.global_batch
+        result.probe = mode is not Mode.TRAIN and result.borrowed_input
         if mode is Mode.PREDICT and result.borrowed_input and not result.global_batch:
             continue
-        changes = {"eval_batch_size": given.train_batch_size} if result.probe else {}
+        borrows_size = mode is Mode.EVAL and result.borrowed_input and not result.global_batch
+        changes = {"eval_batch_size": given.train_batch_size} if borrows_size else {}
         if _build(result, estimator, changes):
             traces.append(result)
     if inputs.serving is not None:
@@ -80,6 +86,8 @@ def _build(result: Trace, estimator: Any, changes: dict[str, Any]) -> bool:
         folder = rehearsal.model_dir
         try:
             built = rehearsal.twin(estimator, **changes)
+            if result.mode is not Mode.SERVING:
+                result.replicas = _replicas(built)
             if result.mode is Mode.TRAIN:
                 built.train(result.input_fn, steps=1)
             elif result.mode is Mode.EVAL:
@@ -103,7 +111,23 @@ def _build(result: Trace, estimator: Any, changes: dict[str, Any]) -> bool:
         call = spy.calls[-1]
         result.core_graph, result.spec = call.graph, call.spec
         result.features, result.labels = call.features, call.labels
-    if result.probe:  # a model_fn without an evaluation branch is not meant to evaluate
-        return result.error is None and bool(getattr(result.spec, "eval_metrics", None))
-    # What a borrowed input_fn does before model_fn is reached says nothing about this mode.
-    return not (result.borrowed_input and spy.configured and not spy.calls)
+    if spy.specs:
+        result.parts = spy.specs[-1].arguments
+        result.made_at = place_of_stack(spy.specs[-1].stack)
+    if not result.probe:
+        return True
+    if result.error is not None:
+        return bool(result.parts & _RESULTS[result.mode])
+    return result.mode is Mode.PREDICT or bool(getattr(result.spec, "eval_metrics", None))
+
+
+# What a spec holds where model_fn has a branch for the mode.
+_RESULTS = {Mode.EVAL: {"eval_metrics", "eval_metric_ops"}, Mode.PREDICT: {"predictions"}}
+
+
+def _replicas(estimator: Any) -> int:
+    """Copies of the model; 0 where the settings do not allow to tell (building the graph says why)."""
+    try:
+        return _tpu_estimator.replicas(estimator)
+    except ValueError:
+        return 0
