@@ -8,19 +8,17 @@ and protobuf stays. Without an address and a checkout it says in a sentence what
 import tomllib
 from pathlib import Path
 
-_TEMPLATE = '''\
+_TEMPLATE = """\
 # Installs the course where it is missing, as on Colab. Elsewhere: looks at versions.
-import glob
 import importlib.util
-import os
 import subprocess
 import sys
 from importlib.metadata import distributions, version
+from pathlib import Path
 
 if importlib.util.find_spec("lab_utils") is None:
-    near = [".", "..", *glob.glob("/content/*"), *glob.glob("/kaggle/*/*")]
-    course = next((path for path in near if os.path.isdir(f"{{path}}/lab_utils")), None)
-    course = os.path.abspath(course) + "[course]" if course else "{remote}"
+    near = [Path.cwd(), Path.cwd().parent, *Path("/content").glob("*"), *Path("/kaggle").glob("*/*")]
+    course = next((f"{{path}}[course]" for path in near if (path / "lab_utils").is_dir()), "{remote}")
     assert course, "clone the course, and open this notebook in its folder labs (Colab: in /content)"
     own = {{each.name for each in distributions()}} & {{"tensorflow", "numpy", "protobuf"}}
     kept = [f"{{name}}=={{version(name)}}" for name in sorted(own)]
@@ -29,7 +27,7 @@ if importlib.util.find_spec("lab_utils") is None:
 
 from lab_utils.check import check, compare, hint, predict, ready, solution, working  # noqa: F401
 
-ready()'''
+ready()"""
 
 
 def setup_cell(root: Path) -> str:
