@@ -17,9 +17,16 @@ from importlib.metadata import distributions, version
 from pathlib import Path
 
 if importlib.util.find_spec("lab_utils") is None:
-    near = [Path.cwd(), Path.cwd().parent, *Path("/content").glob("*"), *Path("/kaggle").glob("*/*")]
+    near = [
+        Path.cwd(),
+        Path.cwd().parent,
+        *Path("/content").glob("*"),
+        *Path("/kaggle").glob("*/*"),
+    ]
     course = next((f"{{path}}[course]" for path in near if (path / "lab_utils").is_dir()), "{remote}")
-    assert course, "clone the course, and open this notebook in its folder labs (Colab: in /content)"
+    assert course, (
+        "clone the course, and open this notebook in its folder labs (Colab: in /content)"
+    )
     own = {{each.name for each in distributions()}} & {{"tensorflow", "numpy", "protobuf"}}
     kept = [f"{{name}}=={{version(name)}}" for name in sorted(own)]
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", course, *kept], check=True)

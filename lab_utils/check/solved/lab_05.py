@@ -1,6 +1,7 @@
 """Made from solutions/05_tfrecords_with_beam.ipynb by `python -m lab_utils.build`: change it there."""
 
 import os
+
 from lab_utils import estimator  # noqa: F401  (TensorFlow, without its start-up notices)
 
 

@@ -1,9 +1,11 @@
 """Made from solutions/07_flowers.ipynb by `python -m lab_utils.build`: change it there."""
 
+import os
+
 # On a GPU, leave room for the commands that run beside this notebook.
 os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
 
-import os
+
 from lab_utils import estimator  # noqa: F401  (from here on there is a tf.estimator)
 
 
