@@ -1,4 +1,4 @@
-"""The whole job killed in each stage; full disks, read-only folders, two trainings at once, as real processes."""
+"""As real processes: the whole job killed in each stage, full disks, read-only folders, two trainings."""
 
 import json
 import os
