@@ -8,7 +8,8 @@ import tempfile
 
 import tensorflow as tf
 
-from lab_utils.dry_run import chips, dry_run
+from lab_utils import chips
+from lab_utils.dry_run import dry_run
 
 v1 = tf.compat.v1
 v1.logging.set_verbosity(v1.logging.ERROR)

@@ -6,17 +6,17 @@ from pathlib import Path
 from lab_utils.check.labs.lab_05.records import picture
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import todo
-from lab_utils.check.tools import a, expect
+from lab_utils.check.tools import a, expect, other_names
 from lab_utils.convert.plain_beam import beam
 from lab_utils.estimator import tf
 
-LABELS = "daisy\nbird of paradise\nrose\n"
+LABELS = "tulips\ndaisy\nroses\n"
 ROWS = {
-    "a.jpg,bird of paradise": None,
-    "a.jpg,rose": None,
-    "a.jpg,tulip": "an unknown label",
-    "missing.jpg,rose": "a missing file",
-    "png.jpg,rose": "a PNG",
+    "a.jpg,daisy": None,
+    "a.jpg,roses": None,
+    "a.jpg,rosses": "an unknown label",
+    "missing.jpg,roses": "a missing file",
+    "png.jpg,roses": "a PNG",
     "a.jpg": "a row without a label",
 }
 
@@ -48,6 +48,8 @@ def dofn(ToExample: type) -> str:
         made.setup()
         labels_file.unlink()
         outputs = {line: _processed(made, line, what) for line, what in ROWS.items()}
+        for bug in (_Bug("a bug"), OSError("a bug")):
+            _bug_ends_the_job(ToExample, made, bug)
     for line, what in ROWS.items():
         (output,) = outputs[line]
         if what is None:
@@ -57,6 +59,28 @@ def dofn(ToExample: type) -> str:
     return (
         "Every row becomes an example or a reject, and the table of labels is made once a worker."
     )
+
+
+class _Bug(KeyError, ValueError, TypeError, RuntimeError):
+    """What a bug of ours may raise."""
+
+
+def _bug_ends_the_job(ToExample: type, made: beam.DoFn, bug: Exception) -> None:
+    def broken(*_: object, **__: object) -> bytes:
+        raise bug
+
+    with other_names(ToExample.process, make_example=broken):
+        try:
+            outputs = list(made.process("a.jpg,roses") or [])
+        except Exception as error:
+            if error is not bug:
+                raise
+        else:
+            raise Wrong(
+                "A bug in make_example, which raises another exception than Reject, becomes "
+                f"{_told(outputs[0]) if outputs else 'nothing'}: a whole data set could go to the rejects "
+                "unseen. Catch Reject alone, and keep other excepts to the line that they are for."
+            )
 
 
 def _processed(made: beam.DoFn, line: str, what: str | None) -> list:
@@ -95,15 +119,21 @@ def _is_example(line: str, output: object) -> None:
     expect(
         isinstance(output, bytes),
         f"For the good row {line!r} process should yield the bytes that make_example gives; it yields "
-        f"{_told(output)}.",
+        f"{_told(output)}. The labels stand one a line.",
     )
     feature = tf.train.Example.FromString(output).features.feature
     label = line.partition(",")[2]
-    number, wanted = feature["image/class/label"].int64_list.value[0], 3 if label == "rose" else 2
+    number, wanted = feature["image/class/label"].int64_list.value[0], 3 if label == "roses" else 2
     expect(
         number == wanted,
         f"{label!r} stands in line {wanted} of the labels file and gets number {number}; the first line is "
         "number 1.",
+    )
+    text, name = (feature[f"image/{key}"].bytes_list.value[0].decode() for key in ("class/text", "filename"))
+    expect(
+        text == label and Path(name).name == "a.jpg",
+        f"The example of {line!r} says that its class is {text!r} and its file {name!r}: make_example takes "
+        "data, filename, label, text, in this order.",
     )
 
 
@@ -116,12 +146,16 @@ def _is_reject(line: str, what: str, output: object) -> None:
     expect(output.tag == "rejects", f'The tag should be "rejects"; it is "{output.tag}".')
     value = output.value
     expect(
-        isinstance(value, tuple | list) and len(value) == 2 and value[0] == line and bool(value[1]),
+        isinstance(value, tuple | list)
+        and len(value) == 2
+        and value[0] == line
+        and isinstance(value[1], str)
+        and bool(value[1]),
         f"A reject should be the pair (line, reason), both text; for {what} it is {value!r}.",
     )
 
 
 def _told(output: object) -> str:
     if isinstance(output, beam.pvalue.TaggedOutput):
-        return f"a reject, {output.value!r}: labels stand one a line, and may hold blanks"
+        return f"a reject, {output.value!r}"
     return a(output)

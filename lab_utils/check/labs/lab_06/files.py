@@ -1,6 +1,7 @@
 """Files: TODO 6a, reading them, and 6d, a host's share."""
 
 import contextlib
+import re
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -64,10 +65,19 @@ def reading(read: Callable) -> str:
         )
         interleaves = [call for call in calls if call.name == "interleave"]
         elements = list(dataset.take(100).as_numpy_iterator())
+        records = set(tf.data.TFRecordDataset(files).as_numpy_iterator())
         expect(
             not any(element.decode("latin-1") in files for element in elements),
             "The elements are the paths of the files, not the records in them: interleave with "
             "tf.data.TFRecordDataset.",
+        )
+        expect(
+            set(elements) <= records,
+            "The elements are not the records of the files: tf.data.TFRecordDataset reads those.",
+        )
+        expect(
+            len(elements) <= len(records),
+            f"{FILES} files of {EACH} records give more than {FILES * EACH}: each record once, without repeat.",
         )
         expect(bool(interleaves), "This reads one file after another: use interleave.")
         settings = interleaves[0].arguments
@@ -108,7 +118,7 @@ def sharing(share: Callable) -> str:
     files = [f"train-{n:05d}-of-00010" for n in range(10)]
     try:
         alone = share(list(files), {"batch_size": 8})
-    except KeyError:
+    except (KeyError, AttributeError):
         raise Wrong(
             'Without a TPU there is no "context" in params; one host then reads all files.'
         ) from None
@@ -116,21 +126,49 @@ def sharing(share: Callable) -> str:
     expect(
         list(alone) == files, "Without a context one host reads all the files, here it does not."
     )
-    for hosts in (1, 2, 4):
+    for hosts in (1, 2, 4, 7, 10):
         shares = []
         for host in range(hosts):
-            mine = share(list(files), {"batch_size": 8, "context": Context(host, hosts)})
+            try:
+                mine = share(list(files), {"batch_size": 8, "context": Context(host, hosts)})
+            except (ValueError, AssertionError, TypeError) as error:
+                raise Wrong(
+                    f"For host {host} of {hosts}, with 10 files, share raises {type(error).__name__}: {error}. "
+                    "The deployment is (device, host, hosts, cores)."
+                ) from None
             expect(
                 isinstance(mine, list | tuple),
                 f"share should return a list of files; yours returns {a(mine)}.",
+            )
+            expect(
+                len(mine) > 0,
+                f"With 10 files and {hosts} hosts, host {host} has none: it would have nothing to do, and the "
+                "others would wait for it. Deal the files out one by one.",
             )
             shares += mine
         told = f"With 10 files and {hosts} hosts"
         lost = sorted(set(files) - set(shares))
         expect(not lost, f"{told}, nobody reads {', '.join(lost)}.")
         expect(len(shares) == len(files), f"{told}, some files are read twice.")
+    for host in (0, 5):
+        _refused(share, host)
+    return "Every file has one host, and every host has a file."
+
+
+def _refused(share: Callable, host: int) -> None:
+    """Raises Wrong unless 3 files are too few for 6 hosts."""
+    told = "3 files for 6 hosts leave some with nothing to read: raise a ValueError"
     try:
-        share(files[:3], {"batch_size": 8, "context": Context(0, 4)})
-    except ValueError:
-        return "Every file has one host, and every host has a file."
-    raise Wrong("3 files for 4 hosts leave one with nothing to read: raise a ValueError.")
+        share(["train-a", "train-b", "train-c"], {"batch_size": 8, "context": Context(host, 6)})
+    except (NotImplementedError, Wrong):
+        raise
+    except ValueError as error:
+        numbers = set(re.findall(r"\d+", str(error)))
+        expect(
+            {"3", "6"} <= numbers,
+            f"3 files for 6 hosts: the error should say how many there are of both, and reads {str(error)!r}.",
+        )
+    except Exception as error:
+        raise Wrong(f"{told}; yours raises {type(error).__name__}: {error}") from None
+    else:
+        raise Wrong(f"{told}.")

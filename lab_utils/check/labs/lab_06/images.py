@@ -7,8 +7,9 @@ import numpy as np
 from PIL import Image
 
 from lab_utils.check.todos import todo
-from lab_utils.check.tools import a, expect
+from lab_utils.check.tools import a, expect, other_names
 from lab_utils.estimator import tf
+from lab_utils.flowers.augment import random_views
 
 HEIGHT, WIDTH = 180, 240
 
@@ -33,15 +34,25 @@ def jpeg(shade: int = 0) -> bytes:
 )
 def cropping(view: Callable) -> str:
     """A random part, decoded alone, uint8 of a static shape."""
-    traced = tf.function(view).get_concrete_function(tf.TensorSpec([], tf.string))
-    image = traced.outputs[0]
+    asked = []
+    top, left, height, width = WINDOW
+
+    def window(shape: object) -> tf.Tensor:
+        asked.append(shape)
+        return tf.constant(WINDOW)
+
+    with other_names(view, random_window=window):
+        traced = tf.function(view).get_concrete_function(tf.TensorSpec([], tf.string))
+    expect(bool(asked), "Take the part from random_window, which draws another one each time.")
+    side, image = getattr(view, "__globals__", {}).get("SIZE", 128), traced.outputs[0]
     expect(
         image.dtype == tf.uint8,
         f"The view should be uint8, a quarter of the bytes to carry; it is {image.dtype.name}.",
     )
     expect(
-        image.shape.is_fully_defined() and image.shape.rank == 3 and image.shape[2] == 3,
-        f"The view should have the static shape [SIZE, SIZE, 3]; it is {image.shape}. Resize it.",
+        image.shape.is_fully_defined() and image.shape == (side, side, 3),
+        f"The view should have the static shape [SIZE, SIZE, 3], here {[side, side, 3]}; it is {image.shape}. "
+        "channels=3 makes three of them, resize sets height and width.",
     )
     kinds = _op_types(traced.graph)
     whole = kinds & {"DecodeJpeg", "DecodeImage", "DecodePng"}
@@ -51,18 +62,56 @@ def cropping(view: Callable) -> str:
         "the header, and decode_and_crop_jpeg decodes the part alone.",
     )
     expect("DecodeAndCropJpeg" in kinds, "The part should be decoded by decode_and_crop_jpeg.")
-    encoded = tf.constant(jpeg())
-    views = [traced(encoded).numpy().astype(float) for _ in range(6)]
+    with other_names(view, random_window=window):
+        view(tf.constant(jpeg()))
+    given = np.asarray(asked[-1]).tolist()
+    expect(
+        given == [HEIGHT, WIDTH, 3],
+        f"random_window gets {given}; the picture's shape is {[HEIGHT, WIDTH, 3]}: extract_jpeg_shape.",
+    )
+    part = Image.open(io.BytesIO(jpeg(SHADE))).crop((left, top, left + width, top + height))
+    wanted = np.asarray(part.resize((side, side), Image.Resampling.BILINEAR), float)
+    views = [traced(tf.constant(jpeg(SHADE))).numpy().astype(float) for _ in range(12)]
     expect(
         max(one.max() for one in views) > 20,
         "The views are all but black: uint8 goes from 0 to 255, so scale nothing here.",
     )
-    different = max(np.abs(one - views[0]).mean() for one in views[1:])
-    expect(
-        different > 1,
-        "Six views of one picture show the same part of it: take the part from random_window.",
-    )
+    for one in views:
+        _shows(one, wanted)
     return "A random part, decoded alone, as uint8."
+
+
+WINDOW = (10, 10, 160, 220)  # top, left, height, width: neither dimension is the views'
+SHADE = 200
+
+
+def _shows(one: np.ndarray, wanted: np.ndarray) -> None:
+    """Raises Wrong unless a view is the picture's part, squeezed into the square, and no more."""
+
+    def far(other: np.ndarray) -> bool:
+        return np.abs(one - other).mean() > 6
+
+    mirrored = not far(wanted[:, ::-1]) or not far(wanted[::-1])
+    expect(not mirrored, "Some views are mirrored: flips are for the device, in the model.")
+    blue = one[4:-4, 4:-4, 2]
+    expect(
+        (one.mean(axis=2)[[0, -1]] > 20).all(),
+        "There are black bars: the part was padded. Squeeze it into the square with tf.image.resize.",
+    )
+    expect(
+        blue.std() < 20 and not np.isin(one, (0, 255)).mean() > 0.8,
+        "The pixels have overflowed: tf.image.resize leaves numbers from 0 to 255, which tf.cast makes uint8. "
+        "(convert_image_dtype takes floats from 0 to 1.)",
+    )
+    expect(
+        abs(blue.mean() - SHADE) < 4,
+        f"A blue of {SHADE} comes out as {blue.mean():.0f}: colours are for the device, in the model.",
+    )
+    expect(
+        not far(wanted),
+        "The view is not the part that random_window gave, (top, left, height, width), squeezed into the "
+        "square: decode_and_crop_jpeg, then tf.image.resize.",
+    )
 
 
 def _op_types(graph: tf.Graph) -> set[str]:
@@ -86,7 +135,18 @@ def device(prepare: Callable) -> str:
     """bfloat16 views from -1 to 1, which the step decides."""
     row = np.arange(160, dtype=np.float32) * 255 / 159
     ramp = np.broadcast_to(row[None, None, :, None], [2, 160, 160, 3]).astype(np.uint8)
-    made = [prepare(tf.constant(ramp), tf.constant(step, tf.int64)) for step in (3, 3, 4)]
+    seen = []
+
+    def recorded(images: tf.Tensor, size: int, seed: object) -> tf.Tensor:
+        seen.append((images, seed))
+        return random_views(images, size, seed)
+
+    with other_names(prepare, random_views=recorded):
+        made = [prepare(tf.constant(ramp), tf.constant(step, tf.int64)) for step in (3, 3, 4)]
+        black, white = (
+            prepare(tf.fill([8, 160, 160, 3], np.uint8(value)), tf.constant(1)) for value in (0, 255)
+        )
+        prepare(tf.constant(ramp), tf.constant(123_456))
     first = made[0]
     expect(
         isinstance(first, tf.Tensor),
@@ -100,13 +160,18 @@ def device(prepare: Callable) -> str:
         f"Two images should become views of shape [2, 128, 128, 3]; yours are {first.shape}.",
     )
     values = [tf.cast(each, tf.float32).numpy() for each in made]
-    black = tf.cast(prepare(tf.zeros([8, 160, 160, 3], tf.uint8), tf.constant(1)), tf.float32)
-    white = tf.cast(prepare(tf.fill([8, 160, 160, 3], np.uint8(255)), tf.constant(1)), tf.float32)
-    low, high = float(tf.reduce_mean(black)), float(tf.reduce_mean(white))
+    expect(bool(seen), "Cut the views with random_views(images, size, seed).")
+    given = seen[3][0], seen[4][0]  # black and white, as random_views got them
+    low, high = (float(tf.reduce_mean(tf.cast(each, tf.float32))) for each in given)
+    expect(
+        -1.05 < low < -0.95 and 0.95 < high < 1.05,
+        f"random_views takes values from -1 to 1: black should be -1 when it comes there, and is {low:.3g}; "
+        f"white 1, and is {high:.3g}.",
+    )
+    low, high = (float(tf.reduce_mean(tf.cast(each, tf.float32))) for each in (black, white))
     expect(
         -1.3 < low < -0.7 and 0.7 < high < 1.3,
-        f"random_views takes values from -1 to 1: black should be near -1, and is {low:.3g}; white near 1, "
-        f"and is {high:.3g}.",
+        f"Black views should be near -1, and are {low:.3g}; white ones near 1, and are {high:.3g}: scale once.",
     )
     expect(
         np.array_equal(values[0], values[1]),
@@ -115,6 +180,11 @@ def device(prepare: Callable) -> str:
     expect(
         not np.array_equal(values[0], values[2]),
         "Steps 3 and 4 draw the same views, and so would every step: put the step into the seed.",
+    )
+    seeds = [np.asarray(tf.convert_to_tensor(seen[n][1])).tolist() for n in (0, 5)]
+    expect(
+        seeds == [[0, 3], [0, 123_456]],
+        f"The seed should be 0 and the step; for the steps 3 and 123456 yours is {seeds[0]} and {seeds[1]}.",
     )
     return "Views from -1 to 1 in bfloat16; the same step sees the same."
 

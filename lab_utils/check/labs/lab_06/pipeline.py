@@ -31,6 +31,13 @@ def decoding(make_input_fn: Callable) -> str:
         if shuffles
         else "There is no shuffle: every epoch would bring the pictures in nearly the same order.",
     )
+    _mixes(shuffles, 1024)
+    (image, label), side = calls[-1].after, _size(make_input_fn)
+    expect(
+        image.dtype == tf.uint8 and label.dtype == tf.int32 and image.shape[1:] == (side, side, 3),
+        f"A batch should be uint8 [B, {side}, {side}, 3] and int32 [B], as `decoded` gives them; yours is "
+        f"{image.dtype.name} {list(image.shape)} and {label.dtype.name}.",
+    )
     expect(
         not any(call.name == "cache" for call in calls),
         "cache() is for the next TODO: here it would keep one random part of each picture for ever.",
@@ -78,7 +85,26 @@ def keeping(make_cached_input_fn: Callable) -> str:
         if "shuffle" in names
         else "There is no shuffle: every epoch would bring the same order.",
     )
+    _mixes([call for call in calls[names.index("cache") :] if call.name == "shuffle"], 240)
     return "Decoded once, kept as uint8, and mixed anew in each epoch."
+
+
+def _size(make_input_fn: Callable) -> int:
+    """The notebook's SIZE."""
+    return getattr(make_input_fn, "__globals__", {}).get("SIZE", 128)
+
+
+def _mixes(shuffles: list[Call], least: int) -> None:
+    """Raises Wrong unless one of these steps mixes well, and anew in each epoch."""
+    expect(
+        not any(call.arguments.get("reshuffle_each_iteration") is False for call in shuffles),
+        "With reshuffle_each_iteration=False every epoch brings the same order.",
+    )
+    largest = max(int(call.arguments["buffer_size"]) for call in shuffles)
+    expect(
+        largest >= least,
+        f"A shuffle buffer of {largest} hardly mixes: take 1,024, as the text says.",
+    )
 
 
 def _checked(make: Callable) -> list[Call]:
@@ -117,6 +143,11 @@ def _checked(make: Callable) -> list[Call]:
             f"{calls[-1].name}.",
         )
         expect(
+            any(call.name == "interleave" for call in calls),
+            "The files are read one after the other: take the records from read, of TODO 6a.",
+        )
+        _without_end(calls)
+        expect(
             sum(1 for _ in dataset.take(12)) == 12,
             "The dataset ends with the first epoch, and the training with it: repeat().",
         )
@@ -126,6 +157,26 @@ def _checked(make: Callable) -> list[Call]:
             "Two hosts read the same pictures: read(share(files, params)).",
         )
     return calls
+
+
+def _without_end(calls: list[Call]) -> None:
+    """Raises Wrong unless the records are repeated, without a number, before they are batched."""
+    names = [call.name for call in calls]
+    expect(
+        "repeat" in names,
+        "The dataset ends with the first epoch, and the training with it: repeat().",
+    )
+    for call in calls:
+        count = call.arguments.get("count") if call.name == "repeat" else None
+        expect(
+            count is None or int(count) < 0,
+            f"repeat({count}) ends after {count} epochs: without end it takes no number.",
+        )
+    expect(
+        "batch" not in names[: names.index("repeat")],
+        "repeat stands below batch(drop_remainder=True): every epoch loses what does not fill a batch. "
+        "Repeat first, so that the next epoch fills it.",
+    )
 
 
 def _classes(input_fn: Callable, host: int) -> set[int]:
