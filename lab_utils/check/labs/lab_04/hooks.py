@@ -16,10 +16,13 @@ from lab_utils.estimator import tf, v1
 @todo(
     "4e",
     hints=(
-        "step - self.last is how many steps have been taken since the last call.",
-        "Where that is self.steps or more: self.action(step), and then self.last = step.",
+        "How many steps have been taken since the last call?",
+        "Where they are enough, two things happen: the action, and a note of the step at which "
+        "it was.",
     ),
-)  # fmt: skip
+    why="It compares with the step at which it last acted, so it is right whatever steps it gets to"
+    " see.",
+)
 def hook(Every: type) -> str:
     """When it acts, in loops of several lengths, and resumed."""
     for loop, first in ((1, 0), (30, 0), (64, 0), (30, 1000)):
@@ -72,11 +75,15 @@ def _acts(hook_class: type, steps: int, first: int, loop: int, runs: int) -> lis
 @todo(
     "4f",
     hints=(
-        'v1.train.init_from_checkpoint(checkpoint, {"conv2d/": "conv2d/"}) changes how variables start; it '
+        "v1.train.init_from_checkpoint(checkpoint, mapping) changes how variables start, and "
         "returns nothing.",
-        "Then return v1.train.Scaffold().",
+        "The mapping is a dict, from a name in the checkpoint to a name here. One that ends in "
+        "/ stands for all variables below it.",
+        "The Scaffold needs no arguments: it takes the variables as they start by now.",
     ),
-)  # fmt: skip
+    why="scaffold_fn is called when the variables are there; the Scaffold is made after their start"
+    " has been changed.",
+)
 def start_values(make_scaffold_fn: Callable) -> str:
     """conv2d from a checkpoint, dense as it would have started."""
     with tempfile.TemporaryDirectory() as folder:

@@ -27,11 +27,12 @@ def _batch(seed: int, rows: int, weight: list[float]) -> dict[str, np.ndarray]:
 @todo(
     "4a",
     hints=(
-        "As in the text above, from the four arguments: labels, logits, losses, weight.",
-        "Each of the three takes weights=weight, as in v1.metrics.mean(losses, weights=weight).",
-        "v1.metrics.mean(tf.cast(tf.math.in_top_k(labels, logits, 3), tf.float32), weights=weight)",
+        "As in the text above, of the four arguments.",
+        "Each of the three takes weights=.",
+        "in_top_k answers true or false; a mean wants numbers: tf.cast.",
     ),
-)  # fmt: skip
+    why="Each metric is weighted by itself, so padding stays out of its sum and out of its count.",
+)
 def host_metrics(metric_fn: Callable) -> str:
     """Three metrics over two batches, which padding does not touch."""
     batches = [_batch(1, 16, [1] * 16), _batch(2, 16, [1] * 5 + [0] * 11)]
@@ -84,13 +85,15 @@ def host_metrics(metric_fn: Callable) -> str:
 @todo(
     "4b",
     hints=(
-        "loss = v1.losses.sparse_softmax_cross_entropy(labels, logits, weight) is the mean over the rows "
-        "with weight 1.",
-        "losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits), one for each row, goes to "
-        "metric_fn.",
-        "tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=(metric_fn, [labels, logits, losses, weight]))",
+        "Two losses: a scalar for the spec, and one for each row for metric_fn.",
+        "A core may have padding alone. v1.losses give 0 there; a division of your own may give"
+        " 0 / 0.",
+        "eval_metrics is the function itself, not called, and its four tensors in the order of "
+        "its arguments.",
     ),
-)  # fmt: skip
+    why="What belongs to single examples can be joined along axis 0, however the examples are "
+    "spread over the cores.",
+)
 def evaluation(eval_spec: Callable) -> str:
     """A spec whose tensors belong to single examples, joined from two cores without a loss."""
     cores = [_batch(3, 6, [1] * 6), _batch(4, 6, [1, 1, 0, 0, 0, 0]), _batch(5, 6, [0] * 6)]

@@ -16,13 +16,15 @@ from lab_utils.estimator import tf, v1
 @todo(
     "4c",
     hints=(
-        "step, loss and rate have one entry a core: step[0], rate[0], tf.reduce_mean(loss).",
-        "with writer.as_default(), tf.summary.record_if(tf.equal(step[0] % every, 0)): and in it the two "
-        "scalars.",
-        'tf.summary.scalar("loss", tf.reduce_mean(loss), step=step[0]); at the end, outside of the with, '
-        "return v1.summary.all_v2_summary_ops().",
+        "step, loss and rate have one entry a core. Which of them has to be averaged, and which"
+        " is the same everywhere?",
+        "All of it inside host_fn, the writer too: two contexts, and in them two scalars.",
+        "A step is due where its remainder by every is 0. Ask for the ops when both contexts "
+        "are closed.",
     ),
-)  # fmt: skip
+    why="The host calls host_fn in a graph of its own, so the writer is made in it; every and "
+    "directory are Python values and may be captured.",
+)
 def host_function(make_host_fn: Callable) -> str:
     """Seven steps of four cores, and what stands in the event files after them."""
     every, cores, steps = 3, 4, 7
@@ -124,11 +126,14 @@ def _events(directory: Path) -> dict[tuple[str, int], np.ndarray]:
 @todo(
     "4d",
     hints=(
-        'host_fn = make_host_fn(params["summary_dir"], params["summary_steps"])',
-        "host_call = (host_fn, [tf.reshape(step, [1]), ...]), in the order of host_fn's arguments: step, "
-        "loss, rate.",
+        "make_host_fn returns the function that the host calls: what has it to be told?",
+        "A scalar has no axis along which the cores' parts could be joined: tf.reshape gives it"
+        " one.",
+        "The tensors come in the order of host_fn's arguments.",
     ),
-)  # fmt: skip
+    why="All that host_fn uses of the core is listed as a tensor, [1] on each core and [N] on the "
+    "host.",
+)
 def training(train_spec: Callable) -> str:
     """A host_call with its three tensors, one entry a core."""
     made: list[tuple] = []
