@@ -27,26 +27,32 @@ files. Code cells with a region and those tagged "given" make up the module of t
 """
 
 import argparse
+import contextlib
 import json
 import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 import nbformat
 
-from lab_utils import notebook_format
+from lab_utils import files, notebook_format
+from lab_utils.check import life
 
 ROOT = Path(__file__).parents[1]
-REFERENCE = Path("lab_utils/check/reference")
+REFERENCE = Path("lab_utils/check/solved")
 TITLES = Path("lab_utils/dry_run/rules/labs.json")
 REGION = re.compile(r"^([ ]*)### BEGIN SOLUTION\n(.*?)^\1### END SOLUTION$", re.M | re.S)
 STARTER = re.compile(r"^[ ]*# STARTER: ?(.*)$", re.M)
 TODO = re.compile(r"^[ ]*# (TODO \d+[a-z]: .*)$", re.M)
 CHECK = re.compile(r'^check\("(\d+[a-z])"', re.M)
 HEADING = re.compile(r"# (\d\d) · (.+)")
+
+
+class NotebookError(Exception):
+    """A solution that cannot be used; the message names the file."""
 
 
 def starter(source: str) -> str:
@@ -119,88 +125,111 @@ def title(notebook: nbformat.NotebookNode, name: str) -> str:
     return found[2].strip()
 
 
-def build(into: Path) -> list[Path]:
-    """Writes every solution in its canonical form, its lab, its module and all titles below `into`.
+def build() -> dict[str, str]:
+    """Every solution in its canonical form, its lab and its module, and all titles: path below ROOT -> text.
 
-    Returns:
-        The paths of the files.
+    Raises:
+        NotebookError: a solution cannot be read, or no lab can be made of it.
     """
-    written, titles = [], {}
-    for source in sorted((ROOT / "solutions").glob("*.ipynb")):
-        notebook = nbformat.read(source, as_version=4)
-        titles[source.name[:2]] = title(notebook, source.name)
-        stamp(notebook)
-        code = module(notebook, source.name)
-        written.append(_write(notebook, into / "solutions" / source.name))
-        for cell in notebook.cells:
-            if cell.cell_type == "code":
-                cell.source = starter(cell.source)
-        written.append(_write(notebook, into / "labs" / source.name))
-        written.append(_text(code, into / REFERENCE / f"lab_{source.name[:2]}.py"))
-    text = json.dumps(titles, ensure_ascii=False, indent=2) + "\n"
-    written.append(_text(text, into / TITLES))
-    return written
+    made, titles = {}, {}
+    for source in _solutions():
+        with _naming(source):
+            notebook = nbformat.read(source, as_version=4)
+            titles[source.name[:2]] = title(notebook, source.name)
+            stamp(notebook)
+            made[str(REFERENCE / f"lab_{source.name[:2]}.py")] = module(notebook, source.name)
+            made[f"solutions/{source.name}"] = _text(notebook, outputs=True)
+            for cell in notebook.cells:
+                if cell.cell_type == "code":
+                    cell.source = starter(cell.source)
+            made[f"labs/{source.name}"] = _text(notebook, outputs=False)
+    made[str(TITLES)] = json.dumps(titles, ensure_ascii=False, indent=2) + "\n"
+    return made
 
 
-def _text(text: str, path: Path) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
-    return path
+def _solutions() -> list[Path]:
+    return sorted((ROOT / "solutions").glob("*.ipynb"))
 
 
-def _write(notebook: nbformat.NotebookNode, path: Path) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    nbformat.write(notebook, path)
-    return _text(notebook_format.canonical(path), path)
+@contextlib.contextmanager
+def _naming(source: Path) -> Iterator[None]:
+    """Context manager: whatever is wrong with a notebook, the error names its file."""
+    try:
+        yield
+    except Exception as error:  # nbformat and nbclient raise many kinds
+        told = str(error).strip() or type(error).__name__
+        raise NotebookError(f"{source.relative_to(ROOT)}: {told}") from error
+
+
+def _text(notebook: nbformat.NotebookNode, *, outputs: bool) -> str:
+    return notebook_format.canonical_text(nbformat.writes(notebook), outputs=outputs)
 
 
 def stale() -> list[str]:
     """The files that `build` would change, and those that no solution accounts for."""
-    with tempfile.TemporaryDirectory() as scratch:
-        wanted = {str(path.relative_to(scratch)): path.read_text() for path in build(Path(scratch))}
+    wanted = build()
     patterns = ("solutions/*.ipynb", "labs/*.ipynb", f"{REFERENCE}/lab_*.py", str(TITLES))
     there = {
-        str(path.relative_to(ROOT)): path.read_text()
+        str(path.relative_to(ROOT)): path.read_text(encoding="utf-8", errors="replace")
         for pattern in patterns
         for path in ROOT.glob(pattern)
     }
     return sorted(name for name in wanted | there if wanted.get(name) != there.get(name))
 
 
-def execute(names: Iterable[str]) -> None:
-    """Runs those solutions, as a learner without any progress, and keeps their outputs."""
+def execute(names: Collection[str]) -> None:
+    """Runs those solutions, as a learner without any progress, and keeps their outputs.
+
+    Raises:
+        NotebookError: a name fits no solution; or one cannot be read or run, which then stays as it was.
+    """
     from nbclient import NotebookClient
 
+    for name in names:
+        if not any(name in path.name for path in _solutions()):
+            known = ", ".join(path.name[:2] for path in _solutions())
+            raise NotebookError(f"no solution has {name!r} in its name; there are {known}")
     with tempfile.TemporaryDirectory() as state:
         os.environ["XDG_STATE_HOME"] = state
-        for path in sorted((ROOT / "solutions").glob("*.ipynb")):
+        os.environ[life.SILENCE] = "1"
+        for path in _solutions():
             if names and not any(name in path.name for name in names):
                 continue
-            notebook = nbformat.read(path, as_version=4)
-            resources = {"metadata": {"path": str(path.parent)}}
-            NotebookClient(notebook, timeout=600, resources=resources).execute()
-            text = _write(notebook, path).read_text(encoding="utf-8")
-            path.write_text(text.replace(str(ROOT), "."), encoding="utf-8")  # nobody else's paths
+            with _naming(path):
+                notebook = nbformat.read(path, as_version=4)
+                resources = {"metadata": {"path": str(path.parent)}}
+                NotebookClient(notebook, timeout=600, resources=resources).execute()
+                text = _text(notebook, outputs=True).replace(str(ROOT), ".")  # nobody else's paths
+            files.write(path, text)
             print(f"executed {path.relative_to(ROOT)}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line; returns 1 where --check found a stale file."""
+    """Runs the command line; returns 1 where --check found a stale file, 2 for a broken solution."""
     parser = argparse.ArgumentParser(
         prog="python -m lab_utils.build", description="Make labs/ from solutions/."
     )
     parser.add_argument("--check", action="store_true", help="write nothing, name stale files")
     parser.add_argument("--execute", nargs="*", metavar="NAME", help="run solutions first")
     options = parser.parse_args(arguments)
-    if options.check:
-        names = stale()
-        for name in names:
-            print(f"{name} is not what its solution makes: run `python -m lab_utils.build`")
-        return min(1, len(names))
-    if options.execute is not None:
-        execute(options.execute)
-    for path in build(ROOT):
-        print(path.relative_to(ROOT))
+    try:
+        if options.check:
+            names = stale()
+            for name in names:
+                print(f"{name} is not what its solution makes: run `python -m lab_utils.build`")
+            return min(1, len(names))
+        if options.execute is not None:
+            execute(options.execute)
+        made = build()  # all of it, before anything is written
+    except NotebookError as error:
+        print(f"build: {error}", file=sys.stderr)
+        return 2
+    for name, text in made.items():
+        path = ROOT / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists() or path.read_bytes() != text.encode():
+            files.write(path, text)
+        print(name)
     return 0
 
 

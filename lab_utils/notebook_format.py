@@ -11,29 +11,46 @@ from pathlib import Path
 
 import nbformat
 
+from lab_utils import files
+
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 
 
 def canonical(path: Path) -> str:
-    """The text that `path` should hold: one kernel, cell ids, sorted keys, labs without outputs.
-
-    Solutions keep their outputs, but not the execution times that JupyterLab may have written.
+    """The text that the file should hold; see `canonical_text`.
 
     Raises:
-        ValueError: the file is no valid notebook.
+        ValueError: the file cannot be read, or is no valid notebook.
     """
     try:
-        notebook = nbformat.from_dict(json.loads(path.read_text(encoding="utf-8")))
+        text = path.read_text(encoding="utf-8")
+        return canonical_text(text, outputs=path.resolve().parent.name != "labs")
+    except OSError as error:
+        raise ValueError(f"{path}: {error.strerror}") from None
+    except ValueError as error:
+        raise ValueError(f"{path} is not a valid notebook: {error}") from None
+
+
+def canonical_text(text: str, *, outputs: bool) -> str:
+    """A notebook in its canonical form: one kernel, cell ids, sorted keys, outputs as told.
+
+    The execution times that JupyterLab may have written go in any case.
+
+    Raises:
+        ValueError: the text is no valid notebook.
+    """
+    try:
+        notebook = nbformat.from_dict(json.loads(text))
         notebook.nbformat, notebook.nbformat_minor = 4, 5
         notebook.metadata = {"kernelspec": KERNEL, "language_info": {"name": "python"}}
         for number, cell in enumerate(notebook.cells):
             cell.setdefault("id", f"cell-{number:02d}")
             cell.metadata.pop("execution", None)
-            if cell.cell_type == "code" and path.resolve().parent.name == "labs":
+            if cell.cell_type == "code" and not outputs:
                 cell.outputs, cell.execution_count = [], None
         nbformat.validate(notebook)
-    except (ValueError, AttributeError, nbformat.ValidationError) as error:
-        raise ValueError(f"{path} is not a valid notebook: {error}") from None
+    except (AttributeError, TypeError, RecursionError, nbformat.ValidationError) as error:
+        raise ValueError(str(error) or type(error).__name__) from None
     return json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 
@@ -57,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             wrong += 1
             print(f"{path}: {'put into' if options.fix else 'not in'} canonical form")
             if options.fix:
-                path.write_text(text, encoding="utf-8")
+                files.write(path, text)
     return min(1, wrong)
 
 

@@ -1,5 +1,7 @@
 """Every picture that a lab or a report shows, each as a matplotlib Figure."""
 
+import io
+import os
 from collections.abc import Sequence
 
 import numpy as np
@@ -7,12 +9,23 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 from PIL import Image
 
+from lab_utils import files
+
 RIGHT, WRONG, NEUTRAL = "#2b7a3d", "#b3261e", "#4c6a92"
 BARS = 6  # classes shown under a photograph
 
 
 def _short(label: str, width: int) -> str:
-    return label if len(label) <= width else label[: width - 1] + "…"
+    """The label, cut where it is long; its dollar signs escaped, which matplotlib takes for formulas."""
+    text = label if len(label) <= width else label[: width - 1] + "…"
+    return text.replace("$", r"\$")
+
+
+def save(figure: Figure, path: str | os.PathLike[str]) -> None:
+    """Writes a figure as PNG; raises OSError where it cannot."""
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", dpi=110)
+    files.write(path, picture.getvalue())
 
 
 def predictions(

@@ -97,6 +97,7 @@ FRAMES = {
     "TPU126": in_model(),
     "TPU127": in_model(),
     "TPU128": mapped(records("ids", {"int64_list": tf.train.Int64List(value=[1, 2])}), "parse"),
+    "TPU129": arguments(),
     "TPU199": in_model(),
     "TPU201": in_model(rate=lambda names: 0.01),
     "TPU202": in_model(),
@@ -138,6 +139,10 @@ FRAMES = {
         "Right": [in_input(few(150), EVAL, padding=few(42)), in_model(EVAL)],
     },
     "TPU226": input_function(batch=1024),
+    "TPU227": in_model(
+        net=lambda names: names["features"](),
+        labels=lambda names: tf.cast(names["labels"](), tf.float32),
+    ),
     "TPU301": in_model(),
     "TPU302": {
         "Wrong": in_model(images=lambda names: tf.tile(names["images"](), [1, 20, 20, 3])),
@@ -208,7 +213,8 @@ def test_code_of_a_page(snippet, own_cache, monkeypatch):
     wrong = snippet.side == "Wrong"
     monkeypatch.setattr(compile_findings, "PADDING_BYTES", 2**20)
     monkeypatch.setattr(compile_findings, "TABLE_SHARE", 0.25 / 1000)
-    found = findings(lambda: _framed(snippet)(_smaller(snippet)), snippet.rule)
+    topology = "v2:4x4" if snippet.rule == "TPU129" else "v2:2x2"
+    found = findings(lambda: _framed(snippet)(_smaller(snippet)), snippet.rule, topology)
     rules_found = {each.rule for each in found}
     assert (snippet.rule in rules_found) == wrong, in_lines(found)
     if wrong and rules.rule(snippet.rule).stage == Stage.RUN:

@@ -39,13 +39,17 @@ class CannotCheck(Exception):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a check says of TODO `todo`; `done` of the lab's `total` TODOs have been right."""
+    """What a check says of TODO `todo`.
+
+    `done` of the lab's `total` TODOs have been right, and the solutions of `shown` of them were shown.
+    """
 
     todo: str
     status: Status
     why: str
     done: int
     total: int
+    shown: int = 0
 
     def __repr__(self) -> str:
         return f"TODO {self.todo}: {self.status}. {self.why}"
@@ -59,9 +63,11 @@ class Outcome:
             f'background:{"#1e6b34" if number < self.done else "var(--jp-border-color2,#d0d7de)"}"></span>'
             for number in range(self.total)
         )
+        told = f", {self.shown} with the solution shown" if self.shown else ""
         return (
             f'<div style="{STYLE.format(colour=colour)}">'
             f'<b style="color:{colour}">{icon} TODO {self.todo}: {self.status}</b><br>'
             f'<span style="white-space:pre-line">{escape(self.why)}</span>'
-            f'<div style="{SOFT};margin-top:4px">{blocks} {self.done} of {self.total} in this lab</div></div>'
+            f'<div style="{SOFT};margin-top:4px">{blocks} {self.done} of {self.total} in this lab{told}'
+            "</div></div>"
         )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from html import escape
 from numbers import Real
 
-from lab_utils.check import progress
+from lab_utils.check import progress, shown
 from lab_utils.check.outcome import SOFT, STYLE
 
 
@@ -63,11 +63,11 @@ def predict(name: str, value: float, unit: str = "") -> Prediction:
         TypeError: `value` is neither a number nor `...`.
     """
     if value is ...:
-        return Prediction(name, None, unit)
+        return shown.in_turn(Prediction(name, None, unit))
     if not isinstance(value, Real) or isinstance(value, bool):
         raise TypeError(f"a prediction is a number, not {value!r}")
     progress.record_prediction(name, float(value))
-    return Prediction(name, float(value), unit)
+    return shown.in_turn(Prediction(name, float(value), unit))
 
 
 def compare(name: str, figure: float, unit: str = "", kind: str = "measured here") -> Comparison:
@@ -79,7 +79,8 @@ def compare(name: str, figure: float, unit: str = "", kind: str = "measured here
         unit: of both.
         kind: "measured here", "computed by the TPU compiler", or "quoted: " and the source.
     """
-    return Comparison(Prediction(name, progress.prediction(name), unit), float(figure), kind)
+    predicted = Prediction(name, progress.prediction(name), unit)
+    return shown.in_turn(Comparison(predicted, float(figure), kind))
 
 
 def _number(value: float, unit: str) -> str:

@@ -99,7 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _dry_run(flags: argparse.Namespace, stages: list[str]) -> int:
     from lab_utils import estimator  # noqa: F401  (the target's module may use tf.estimator)
     from lab_utils.dry_run.api import dry_run, refusal
-    from lab_utils.dry_run.report import terminal as text
+    from lab_utils.dry_run.report import terminal
     from lab_utils.dry_run.trace.messages import settings_finding
 
     options = {
@@ -123,7 +123,7 @@ def _dry_run(flags: argparse.Namespace, stages: list[str]) -> int:
     except (TargetError, TypeError, ValueError) as error:
         print(f"{flags.target}: {error}", file=sys.stderr)
         return EXIT_STATUS[COULD_NOT_RUN]
-    print(text.render(report, colour=sys.stdout.isatty() and "NO_COLOR" not in os.environ))
+    print(terminal.render(report, colour=sys.stdout.isatty() and "NO_COLOR" not in os.environ))
     if flags.json:
         flags.json.write_text(report.to_json() + "\n", encoding="utf-8")
     if flags.html:

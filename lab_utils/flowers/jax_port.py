@@ -89,7 +89,7 @@ def compiled_for(topology: str, step: Callable, state: tuple, batch: tuple) -> d
     """
     import jax
 
-    from lab_utils.dry_run import chips
+    from lab_utils import chips
     from lab_utils.dry_run.private import jax as _jax
 
     devices = _jax.tpu_devices(topology)
@@ -106,15 +106,15 @@ def compiled_for(topology: str, step: Callable, state: tuple, batch: tuple) -> d
     program = _jax.compile_partitioned(lowered.as_text(), devices)
     cost, memory, text = _jax.cost(program), _jax.memory(program), _jax.optimised_hlo(program)
     chip, cores = chips.parse(topology)
-    bound = chips.roofline(cost["flops"], cost["bytes"], chip, cores=cores, per_core_batch=PER_CORE)
+    bound = chip.roofline(cost["flops"], cost["bytes"])
     return {
         "cores": cores,
         "flops": cost["flops"],
         "bytes": cost["bytes"],
         "memory_bytes": memory["arguments"] + memory["temporaries"],
         "all_reduces": text.count(" all-reduce(") + text.count(" all-reduce-start("),
-        "images_per_second": bound.examples_per_second,
-        "bound": bound.bound,
+        "images_per_second": bound.examples_per_second(cores * PER_CORE),
+        "bound": bound.bound_by,
     }
 
 

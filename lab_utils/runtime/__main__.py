@@ -2,11 +2,9 @@
 
 import argparse
 import json
-import os
 import sys
-from pathlib import Path
 
-from lab_utils import runtime
+from lab_utils import files, runtime
 
 
 def main() -> int:
@@ -19,7 +17,9 @@ def main() -> int:
     parser.add_argument(
         "--verify", action="store_true", help="train for a moment, and compare with the bound"
     )
-    parser.add_argument("--output", type=Path, help="JSON file to write, for a bug report")
+    parser.add_argument(
+        "--output", type=files.path_argument, help="JSON file to write, for a bug report"
+    )
     parser.add_argument(
         "--batch", type=int, default=0, help="images a core (128 on a TPU, else 16)"
     )
@@ -31,6 +31,8 @@ def main() -> int:
         print(f"{runtime.detect()}. Accelerators: {runtime.accelerators() or 'none'}.")
         return 0
 
+    if arguments.output and not arguments.output.absolute().parent.is_dir():
+        parser.error(f"{arguments.output} cannot be written: its folder does not exist")
     from lab_utils import verify
 
     try:
@@ -41,9 +43,10 @@ def main() -> int:
         parser.error(f"could not be run: {error}")
     print(verify.render(report))
     if arguments.output:
-        part = arguments.output.with_name(arguments.output.name + ".part")
-        part.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-        os.replace(part, arguments.output)
+        try:
+            files.write(arguments.output, json.dumps(report, indent=1) + "\n")
+        except OSError as error:
+            parser.error(f"{arguments.output} cannot be written: {error.strerror or error}")
         print(f"Written: {arguments.output}. It holds neither names nor paths.")
     return 2 if "error" in report else 0 if report["checks"]["the loss falls"] else 1
 

@@ -7,9 +7,8 @@ import pytest
 from lab_utils.dry_run import dry_run, rules
 from lab_utils.dry_run.compile import findings as compile_findings
 from lab_utils.dry_run.compile.stage import compile_program
-from lab_utils.dry_run.feed import demand
-from lab_utils.dry_run.feed import stage as feed
-from lab_utils.dry_run.frontends.estimator_step import lower_estimator
+from lab_utils.dry_run.feed import measure, required
+from lab_utils.dry_run.frontends.estimator import lower_estimator
 from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.dry_run.read import inputs
 from lab_utils.dry_run.records import Finding, Stage
@@ -21,7 +20,9 @@ DEMAND = 100.0  # examples/s that the TPU could take, where the step is not comp
 LOWERING = ("TPU301", "TPU302")
 
 
-def findings(make: Callable[[], Port], rule: str) -> list[Finding]:
+def findings(
+    make: Callable[[], Port], rule: str, topology: str = "v2:2x2"
+) -> list[Finding]:
     """What the stage of `rule` finds in the port that `make` gives, or what stops `make`.
 
     Trace and read are carried out together. For feed the TPU takes DEMAND examples/s, and the rest of
@@ -36,7 +37,7 @@ def findings(make: Callable[[], Port], rule: str) -> list[Finding]:
             raise
         return [found]
     if stage in (Stage.TRACE, Stage.READ):
-        return _report(port, [Stage.TRACE, Stage.READ])
+        return _report(port, [Stage.TRACE, Stage.READ], topology)
     if stage == Stage.FEED:
         return _fed(port, rule)
     pytest.importorskip("jax")
@@ -54,10 +55,11 @@ def findings(make: Callable[[], Port], rule: str) -> list[Finding]:
     return compile_program(program, "v2:2x2").findings
 
 
-def _report(port: Port, stages: list[Stage]) -> list[Finding]:
+def _report(port: Port, stages: list[Stage], topology: str = "v2:2x2") -> list[Finding]:
     report = dry_run(
         port.estimator,
         port.input_fn,
+        topology,
         stages=stages,
         eval_input_fn=port.eval_input_fn,
         predict_input_fn=port.predict_input_fn,
@@ -74,9 +76,11 @@ def _report(port: Port, stages: list[Stage]) -> list[Finding]:
 def _fed(port: Port, rule: str) -> list[Finding]:
     ticks = iter(range(1, 10**6))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(demand, "of_host", lambda cost, topology: DEMAND)
-        patch.setattr(feed, "_idle_seconds", lambda: 0 if rule == "TPU502" else 1000 * next(ticks))
-        patch.setattr(feed, "usable_cores", lambda: 4)
+        patch.setattr(required, "of_host", lambda cost, topology: DEMAND)
+        patch.setattr(
+            measure, "_idle_seconds", lambda: 0 if rule == "TPU502" else 1000 * next(ticks)
+        )
+        patch.setattr(measure, "usable_cores", lambda: 4)
         return _report(port, [Stage.FEED])
 
 

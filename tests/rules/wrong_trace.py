@@ -38,10 +38,10 @@ def shape_lost_in_python(wrong):
 
     def input_fn(params):
         def root(features, labels):
-            x = tf.numpy_function(lambda x: abs(x) ** 0.5, [features], tf.float32)
+            x = tf.numpy_function(lambda x: abs(x) ** 0.5, [features], tf.float32)  # <- TPU102
             return {"x": x if wrong else tf.ensure_shape(x, features.shape)}, labels
 
-        return parts.train_input(params).map(root)  # <- TPU102
+        return parts.train_input(params).map(root)
 
     return Port(parts.estimator(model_fn), input_fn, input_fn)
 
@@ -535,6 +535,12 @@ def ragged_ids(wrong):
         return parts.spec(mode, labels, parts.logits_of(tf.cast(ids[:, 0], tf.float32)))
 
     return Port(parts.estimator(model_fn, eval_batch_size=None), input_fn)
+
+
+@wrong("TPU129", place="TPUConfig")
+def half_the_shards(wrong):
+    loop = {"num_shards": 4 if wrong else 8}
+    return Port(parts.estimator(run_config={"loop": loop}), parts.train_input, parts.eval_input)
 
 
 @wrong("TPU199")

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from lab_utils.dry_run import cache, fingerprint
+from lab_utils.dry_run.graphs import all_nodes
 from lab_utils.dry_run.lower.errors import CannotLower, explained
 from lab_utils.dry_run.lower.graph_def import (
-    all_nodes,
     cut_host_work,
     drop,
     input_of,
@@ -25,7 +25,7 @@ from lab_utils.dry_run.lower.graph_def import (
     use_xla_collectives,
 )
 from lab_utils.dry_run.private import tensorflow as _tensorflow
-from lab_utils.dry_run.program import Input, Output, Program
+from lab_utils.dry_run.program import Input, Output, Program, Role
 from lab_utils.estimator import tf, v1
 
 _RANDOM = re.compile(
@@ -89,13 +89,13 @@ def to_program(step: Step, *, name: str, mode: str, cores: int, per_core_batch: 
         cache.write(name_kept, {"hlo": base64.b64encode(hlo).decode(), "order": order})
     inputs = [each for _, each in fed]
     inputs += [
-        Input(each.name, "variable", each.value.shape, each.value.dtype.name, each.trainable)
+        Input(each.name, Role.VARIABLE, each.value.shape, each.value.dtype.name, each.trainable)
         for each in (variables[number] for number in order)
     ]
     module = _tensorflow.hlo_module(hlo)
-    outputs = [Output(key, "loss" if key == "loss" else "host") for key in results]
+    outputs = [Output(key, Role.LOSS if key == "loss" else Role.HOST) for key in results]
     outputs += [
-        Output(inputs[alias.parameter_number].name, "variable", alias.parameter_number)
+        Output(inputs[alias.parameter_number].name, Role.VARIABLE, alias.parameter_number)
         for alias in module.input_output_alias.entries
     ]
     _check_interface(module, inputs, outputs)
@@ -219,9 +219,12 @@ def _compile(
             }
             for each, variable in zip(variables, held, strict=True):
                 inputs[each.handle.name] = scope.capture(variable.handle)
-            got = tf.graph_util.import_graph_def(graph_def, inputs, fetches, name="")
-            with tf.control_dependencies(got[returned:]):
-                return [tf.identity(tensor) for tensor in got[:returned]]
+            # A result may be an input as it came in: the graph has no node of that name.
+            computed = [name for name in fetches if name not in inputs]
+            got = tf.graph_util.import_graph_def(graph_def, inputs, computed, name="")
+            found = inputs | dict(zip(computed, got, strict=True))
+            with tf.control_dependencies([found[name] for name in fetches[returned:]]):
+                return [tf.identity(found[name]) for name in fetches[:returned]]
 
         try:
             wrapped = v1.wrap_function(step, specs)

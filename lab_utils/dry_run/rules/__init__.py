@@ -15,6 +15,7 @@ from string import Formatter
 import yaml
 
 from lab_utils.dry_run.records import Finding, Severity, Stage
+from lab_utils.source import Place
 
 _PAGES = Path(__file__).parent
 _MARK = "---\n"
@@ -87,10 +88,13 @@ def page(id: str) -> str:
     )
 
 
-def finding(id: str, where: str, *, message: str = "", **facts: object) -> Finding:
-    """A finding of rule `id` at `where`, its why and fix filled from `facts`.
+def finding(
+    id: str, place: Place, *, message: str = "", note: bool = False, **facts: object
+) -> Finding:
+    """A finding of rule `id` at `place`, its why and fix filled from `facts`.
 
-    `message` is the text that TensorFlow or the compiler gave, or would have given on a TPU.
+    `message` is the text that TensorFlow or the compiler gave, or would have given on a TPU. With
+    `note` it is a note, whatever the rule's severity: it may well be what the program means.
 
     Raises:
         KeyError: there is no such rule.
@@ -102,4 +106,5 @@ def finding(id: str, where: str, *, message: str = "", **facts: object) -> Findi
             f"{id} needs the facts {sorted(found.facts)}, and was given {sorted(facts.keys())}"
         )
     why, fix = found.why.format(**facts), found.fix.format(**facts)
-    return Finding(id, found.stage, found.severity, where, why, fix, found.lab, message)
+    severity = Severity.NOTE if note else found.severity
+    return Finding(id, found.stage, severity, place, why, fix, found.lab, message)

@@ -15,11 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from lab_utils.dry_run.private.process import ChildFailed, Progress
-from lab_utils.dry_run.program import Input, Program
+from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
+from lab_utils.dry_run.private.process import ChildFailed, CompilerMissing, Progress
+from lab_utils.dry_run.program import Input, Program, Role
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
+from lab_utils.dry_run.run.budget import affordable_batch, affordable_cores
 from lab_utils.dry_run.run.execute import execute
+from lab_utils.dry_run.session import Session, Skip, first_line
+from lab_utils.figures import Figure, Kind
 
 # Relative to the larger value. Summation in another order gives 1e-6 or so.
 SAME_VARIABLE = 1e-5
@@ -48,7 +52,8 @@ class VirtualRun:
         one_core_losses: of each step, of one core fed the whole global batch; empty where that was
             not run.
         disagreements: trained variables (and their optimizer slots) that differ, by first step.
-        notes: what was seen and is no fault, or was not compared, and why.
+        notes: what was seen and is no fault.
+        not_compared: what was not run or not compared, and why.
         cached: an earlier dry run ran the same program from the same values on the same batches.
     """
 
@@ -57,7 +62,44 @@ class VirtualRun:
     disagreements: list[Disagreement] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    not_compared: list[str] = field(default_factory=list)
     cached: bool = False
+
+
+def carry_out(session: Session) -> str:
+    """Stage "run"; returns its detail. Raises Skip where JAX is not installed, or nothing can be run."""
+    workload, program = session.workload, session.program()
+    cores = affordable_cores(program)
+    batch = affordable_batch(program, session.train_step, cores, session.steps)
+    if (cores, batch) != (program.cores, program.per_core_batch):
+        session.not_checked.append(
+            f"A step of {program.cores} cores with {program.per_core_batch} examples each: to spare "
+            f"this machine, {cores} virtual cores ran it with {batch} each."
+        )
+        program = workload.lower(cores, global_batch=batch * cores)
+    one_core = None
+    if comparable(program):
+        session.say("lowering for one core with the whole batch, to compare")
+        try:
+            one_core = workload.lower(1, global_batch=batch * cores)
+        except (CannotLower, InputUnfit) as error:
+            session.not_checked.append(f"The loss against one core's: {first_line(error)}.")
+    try:
+        steps = workload.most_steps or session.steps
+        ran = run_program(program, steps=steps, one_core=one_core, progress=session.say)
+    except CompilerMissing as error:
+        raise Skip(f"cannot be checked here: {error}") from error
+    session.found(ran.findings)
+    if not ran.losses and not ran.findings:
+        raise Skip("; ".join(ran.not_compared))
+    losses = [sum(step) / len(step) for step in ran.losses]
+    session.result.figures += [
+        Figure(f"mean loss of the cores, step {number}", loss, "", Kind.MEASURED)
+        for number, loss in enumerate(losses, 1)
+    ]
+    session.not_checked += ran.not_compared
+    before = " (from the cache: the same program, values and batches)" if ran.cached else ""
+    return " ".join([f"{len(losses)} steps on {cores} virtual cores{before}.", *ran.notes])
 
 
 def run_program(
@@ -81,8 +123,10 @@ def run_program(
         CompilerMissing: jax is not installed here.
     """
     result = VirtualRun()
-    if any(each.role == "host" for each in program.inputs):
-        result.notes.append("Not run: the step takes values that the host computes meanwhile.")
+    if any(each.role == Role.HOST for each in program.inputs):
+        result.not_compared.append(
+            "Not run: the step takes values that the host computes meanwhile."
+        )
         return result
     taken = list(itertools.islice(program.read() if batches is None else batches, steps))
     if len(taken) < steps:
@@ -146,12 +190,12 @@ def _one_core_batches(
 ) -> list[list[np.ndarray]]:
     """The batches for one core, joined; none where its loss may rightly differ, with a note."""
     if program.random:
-        result.notes.append(
+        result.not_compared.append(
             f"Not compared with one core: the step draws random numbers ({program.random[0]})."
         )
         return []
     if program.batch_statistics:
-        result.notes.append(
+        result.not_compared.append(
             "Not compared with one core: each core takes statistics over its own share of the "
             f"batch ({program.batch_statistics[0]})."
         )
@@ -164,7 +208,7 @@ def _one_core_batches(
         for batch in batches
     ]
     if any(array is None for batch in joined for array in batch):
-        result.notes.append("Not compared with one core: its input has other shapes.")
+        result.not_compared.append("Not compared with one core: its input has other shapes.")
         return []
     return joined
 
@@ -237,7 +281,7 @@ def _gathering(program: Program, trained: set[str], after: dict[str, Any]) -> st
     shapes = {each.shape for each in program.inputs if each.trainable}
     for each in program.inputs:
         if (
-            each.role == "variable"
+            each.role == Role.VARIABLE
             and each.shape in shapes
             and "int" not in each.dtype
             and not _is_trained(each.name, trained)

@@ -1,0 +1,113 @@
+"""Made from solutions/08_performance.ipynb by `python -m lab_utils.build`: change it there."""
+
+from lab_utils import estimator  # noqa: F401  (TPUEstimator, on today's TensorFlow)
+
+
+import math
+import tempfile
+
+import tensorflow as tf
+
+from lab_utils import chips
+from lab_utils.dry_run import dry_run
+
+v1 = tf.compat.v1
+v1.logging.set_verbosity(v1.logging.ERROR)
+tpu = v1.estimator.tpu
+
+
+def convolutions(images):
+    """float32 [B, S, S, 3] -> [B, S // 4, S // 4, 20]."""
+    x = v1.layers.conv2d(images, 10, 5, padding="same", activation=tf.nn.relu)
+    x = v1.layers.max_pooling2d(x, 2, 2)
+    x = v1.layers.conv2d(x, 20, 5, padding="same", activation=tf.nn.relu)
+    return v1.layers.max_pooling2d(x, 2, 2)
+
+
+def inference_old(images):
+    """float32 [B, S, S, 3] -> logits, float32 [B, 5]."""
+    x = v1.layers.flatten(convolutions(images))
+    x = v1.layers.dense(x, 300, activation=tf.nn.relu)
+    return v1.layers.dense(x, 5)
+
+
+def port_of(inference, side, per_core, cores):
+    """A TPUEstimator around `inference`, and an input_fn of blank images."""
+
+    def model_fn(features, labels, mode, params):
+        loss = v1.losses.sparse_softmax_cross_entropy(labels, inference(features))
+        optimizer = v1.train.AdamOptimizer(0.001)
+        if params["use_tpu"]:
+            optimizer = v1.tpu.CrossShardOptimizer(optimizer)
+        train_op = optimizer.minimize(loss, v1.train.get_global_step())
+        return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    def input_fn(params):
+        batch = params["batch_size"]
+        blank = tf.zeros([batch, side, side, 3]), tf.zeros([batch], tf.int32)
+        return tf.data.Dataset.from_tensors(blank).repeat()
+
+    config = tpu.RunConfig(model_dir=tempfile.gettempdir() + "/never_made")
+    return tpu.TPUEstimator(
+        model_fn, config=config, use_tpu=False, train_batch_size=per_core * cores
+    ), input_fn
+
+
+def least_seconds(flop, bytes_, peak, bandwidth):
+    """The least time of a step: arithmetic and memory traffic go on side by side."""
+    # TODO 8a: FLOP, bytes and two peaks -> seconds
+    return max(flop / peak, bytes_ / bandwidth)
+
+
+def stored_bytes(shape, order, item=4):
+    """Bytes of an array of two axes or more, in tiles of 8 by 128."""
+    # TODO 8b: fill up axis order[0] to 128s, axis order[1] to 8s; then multiply
+    padded = list(shape)
+    padded[order[0]] = math.ceil(padded[order[0]] / 128) * 128
+    padded[order[1]] = math.ceil(padded[order[1]] / 8) * 8
+    return item * math.prod(padded)
+
+
+def inference_pooled(images):
+    """float32 [B, S, S, 3] -> logits, float32 [B, 5], with few weights."""
+    x = convolutions(images)
+    # TODO 8c: [B, S // 4, S // 4, 20] -> [B, 20], pooled; dense layers of 300 and of 5 as before
+    x = tf.reduce_mean(x, [1, 2])
+    x = v1.layers.dense(x, 300, activation=tf.nn.relu)
+    return v1.layers.dense(x, 5)
+
+
+def inference_fast(images):
+    """float32 [B, 152, 152, 3] -> logits, float32 [B, 5]."""
+    # TODO 8d: patches of pixels, convolutions, a pooled head
+    x = tf.nn.space_to_depth(images, 4)
+    x = v1.layers.conv2d(x, 32, 3, padding="same", activation=tf.nn.relu)
+    x = v1.layers.max_pooling2d(x, 2, 2)
+    x = v1.layers.conv2d(x, 128, 3, padding="same", activation=tf.nn.relu)
+    return v1.layers.dense(tf.reduce_mean(x, [1, 2]), 5)
+
+
+def in_bfloat16(inference):
+    """The same network with bfloat16 between its layers."""
+
+    def inference_bfloat16(images):
+        # TODO 8e: cast, calculate under bfloat16_scope, cast back
+        with v1.tpu.bfloat16_scope():
+            logits = inference(tf.cast(images, tf.bfloat16))
+        return tf.cast(logits, tf.float32)
+
+    return inference_bfloat16
+
+
+def largest_batch(memory, per_core):
+    """Bytes by kind for a batch of `per_core` -> the largest multiple of 128 that should fit."""
+    # TODO 8f: bytes an image -> images that fit -> whole 128s
+    used = sum(memory[part] for part in ("arguments", "temporaries", "outputs", "code"))
+    return int(memory["available"] / (used / per_core)) // 128 * 128
+
+
+def pod_settings(cores, per_core, examples, batch=32, rate=0.05):
+    """-> (global batch, learning rate, steps in one pass over the examples)."""
+    # TODO 8g: three numbers
+    global_batch = cores * per_core
+    return global_batch, rate * global_batch / batch, examples // global_batch
