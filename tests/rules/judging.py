@@ -20,9 +20,7 @@ DEMAND = 100.0  # examples/s that the TPU could take, where the step is not comp
 LOWERING = ("TPU301", "TPU302")
 
 
-def findings(
-    make: Callable[[], Port], rule: str, topology: str = "v2:2x2"
-) -> list[Finding]:
+def findings(make: Callable[[], Port], rule: str, topology: str = "v2:2x2") -> list[Finding]:
     """What the stage of `rule` finds in the port that `make` gives, or what stops `make`.
 
     Trace and read are carried out together. For feed the TPU takes DEMAND examples/s, and the rest of
