@@ -1,6 +1,6 @@
 """The canonical form of a notebook on disk, so that a diff shows what a person changed and nothing else.
 
-python -m lab_utils.notebook_format [--fix] NOTEBOOK.ipynb ...
+python -m lab_utils.author.notebook_format [--fix] NOTEBOOK.ipynb ...
 """
 
 import argparse
@@ -57,7 +57,8 @@ def canonical_text(text: str, *, outputs: bool) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns 1 where a notebook was not in canonical form."""
     parser = argparse.ArgumentParser(
-        prog="python -m lab_utils.notebook_format", description="Check the form of notebooks."
+        prog="python -m lab_utils.author.notebook_format",
+        description="Check the form of notebooks.",
     )
     parser.add_argument("--fix", action="store_true", help="write the canonical form")
     parser.add_argument("notebooks", nargs="+", type=Path)
