@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from rules import frames, parts
 from rules.frames import arguments, compiled, in_input, in_model, input_function, mapped
-from rules.judging import findings, in_lines, small_tensors_count_as_large  # noqa: F401
+from rules.judging import findings, in_lines, jobs, small_tensors_count_as_large  # noqa: F401
 from rules.parts import EVAL, PREDICT, SIZE, TRAIN, tf, v1
 from rules.snippets import snippets
 
@@ -215,7 +215,7 @@ def _smaller(snippet):
     [each for each in snippets() if each.rule in FRAMES],
     ids=lambda each: f"{each.rule}-{each.side}-{each.number}",
 )
-def test_code_of_a_page(snippet, own_cache, monkeypatch):
+def test_code_of_a_page(snippet, jobs, monkeypatch):  # noqa: F811
     wrong = snippet.side == "Wrong"
     monkeypatch.setattr(compile_findings, "PADDING_BYTES", 2**20)
     monkeypatch.setattr(compile_findings, "TABLE_SHARE", 0.25 / 1000)

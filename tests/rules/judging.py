@@ -10,11 +10,13 @@ from lab_utils.dry_run.compile.stage import compile_program
 from lab_utils.dry_run.feed import measure, required
 from lab_utils.dry_run.frontends.estimator import lower_estimator
 from lab_utils.dry_run.lower.errors import CannotLower
+from lab_utils.dry_run.private import process
 from lab_utils.dry_run.read import inputs
 from lab_utils.dry_run.records import Finding, Stage
 from lab_utils.dry_run.run.stage import run_program
 from lab_utils.dry_run.trace.messages import settings_finding
 from rules import Port
+from rules.jobs import Jobs
 
 DEMAND = 100.0  # examples/s that the TPU could take, where the step is not compiled
 LOWERING = ("TPU301", "TPU302")
@@ -87,6 +89,16 @@ def small_tensors_count_as_large(monkeypatch):
     """Spares the tests constants of hundreds of megabytes, and tables of gigabytes."""
     monkeypatch.setattr(inputs, "_LARGE", 2**20)
     monkeypatch.setattr(compile_findings, "TABLE_SHARE", 0.01)
+
+
+@pytest.fixture(scope="module")
+def jobs(own_cache, tmp_path_factory):
+    """An empty cache, and one process for all jobs of JAX."""
+    made = Jobs(tmp_path_factory.mktemp("jobs"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(process, "_run", made)
+        yield
+    made.close()
 
 
 def in_lines(found: list[Finding]) -> str:
