@@ -158,7 +158,7 @@ def test_what_the_compiler_refuses_is_a_finding_in_its_own_words(program, monkey
     monkeypatch.setattr(compile, "_ask", lambda *arguments: (answer, False))
     [found] = compile.compile_program(program, "v2:2x2").findings
     assert found.rule == "TPU309" and found.message == answer["message"]
-    assert "refused the train step" in found.why
+    assert "rejected the train step" in found.why
 
 
 def test_what_both_steps_share_is_one_entry_that_names_them():
