@@ -19,7 +19,7 @@ from lab_utils.dry_run.private.process import ChildFailed, CompilerMissing, Prog
 from lab_utils.dry_run.program import Input, Program, Role
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
-from lab_utils.dry_run.run.budget import affordable_batch, affordable_cores
+from lab_utils.dry_run.run.budget import Plan, affordable
 from lab_utils.dry_run.run.execute import execute
 from lab_utils.dry_run.session import Session, Skip, first_line
 from lab_utils.figures import Figure, Kind
@@ -68,26 +68,20 @@ class VirtualRun:
 def carry_out(session: Session) -> str:
     """Stage "run"; returns its detail. Raises Skip where JAX is not installed, or nothing can be run."""
     workload, program = session.workload, session.program()
-    cores = affordable_cores(program)
-    batch = affordable_batch(program, session.train_step, cores, session.steps)
-    if (cores, batch) != (program.cores, program.per_core_batch):
-        session.not_checked.append(
-            f"A step of {program.cores} cores with {program.per_core_batch} examples each: to spare "
-            f"this machine, {cores} virtual cores ran it with {batch} each."
+    steps = workload.most_steps or session.steps
+    plan = affordable(program, steps)
+    if plan is None:
+        raise Skip(
+            "two virtual cores with one example each would take more than this machine should give"
         )
-        program = workload.lower(cores, global_batch=batch * cores)
-    session.say("lowering for one core with the whole batch, to compare")
-    one_core = None
+    if plan != Plan(program.cores, program.per_core_batch, steps):
+        session.not_checked.append(
+            f"{steps} steps of {program.cores} cores with {program.per_core_batch} examples each: to spare "
+            f"this machine, {plan.cores} virtual cores ran {plan.steps} with {plan.batch} each."
+        )
+    program, one_core = _programs(session, program, plan)
     try:
-        if program.random:
-            program, one_core = workload.lower_alike(cores, batch * cores)
-        else:
-            one_core = workload.lower(1, global_batch=batch * cores)
-    except (CannotLower, InputUnfit) as error:
-        session.not_checked.append(f"The loss against one core's: {first_line(error)}.")
-    try:
-        steps = workload.most_steps or session.steps
-        ran = run_program(program, steps=steps, one_core=one_core, progress=session.say)
+        ran = run_program(program, steps=plan.steps, one_core=one_core, progress=session.say)
     except CompilerMissing as error:
         raise Skip(f"cannot be checked here: {error}") from error
     session.found(ran.findings)
@@ -100,7 +94,28 @@ def carry_out(session: Session) -> str:
     ]
     session.not_checked += ran.not_compared
     before = " (from the cache: the same program, values and batches)" if ran.cached else ""
-    return " ".join([f"{len(losses)} steps on {cores} virtual cores{before}.", *ran.notes])
+    return " ".join([f"{len(losses)} steps on {plan.cores} virtual cores{before}.", *ran.notes])
+
+
+def _programs(session: Session, program: Program, plan: Plan) -> tuple[Program, Program | None]:
+    """The step as `plan` has it, and that of one core with the whole batch; None where there is none."""
+    workload, batch = session.workload, plan.batch * plan.cores
+    same = (plan.cores, plan.batch) == (program.cores, program.per_core_batch)
+    session.say("lowering for one core with the whole batch, to compare")
+    try:
+        if program.random:
+            return workload.lower_alike(plan.cores, batch)
+        if not same:
+            program = workload.lower(plan.cores, global_batch=batch)
+            same = True
+        return program, workload.lower(1, global_batch=batch)
+    except (CannotLower, InputUnfit) as error:
+        if not same:
+            raise Skip(
+                f"a step of {batch} examples cannot be lowered: {first_line(error)}"
+            ) from error
+        session.not_checked.append(f"The loss against one core's: {first_line(error)}.")
+        return program, None
 
 
 def run_program(
