@@ -120,7 +120,7 @@ def finding(
         Place(text=where),
         "A TPU program is compiled for fixed shapes, and the last batch of a dataset may be smaller.",
         "Batch with `dataset.batch(params['batch_size'], drop_remainder=True)`; never hard-code the size.",
-        "03 static shapes",
+        "03 Static shapes",
         message,
     )
 

@@ -1,11 +1,33 @@
 """What a check, a hint and a prediction say, and what they keep."""
 
+import functools
 import json
+import re
+import subprocess
+import sys
+import time
+import types
 from pathlib import Path
 
+import nbformat
 import pytest
+from nbclient import NotebookClient
+from wrong_answers import heard
 
-from lab_utils.check import check, compare, hint, hints, predict, progress, runner, todos, working
+from lab_utils.check import (
+    check,
+    compare,
+    hint,
+    hints,
+    life,
+    predict,
+    progress,
+    runner,
+    solution,
+    todos,
+    tools,
+    working,
+)
 from lab_utils.check.outcome import CannotCheck, Status, Wrong
 
 CHECK = """
@@ -33,9 +55,7 @@ def lab(tmp_path, monkeypatch):
     monkeypatch.setattr(progress, "_memory", None)
     monkeypatch.setattr(runner, "said", {})
     monkeypatch.setattr(hints, "_shown", {})
-    entries = [
-        todos.Todo(id, _check_function(), ("First.", "Second."), ()) for id in ("99a", "99b")
-    ]
+    entries = [todos.Todo(id, _check_function(), ("First.", "Second.")) for id in ("99a", "99b")]
     monkeypatch.setattr(todos, "of_lab", lambda number: entries)
     return entries
 
@@ -65,7 +85,7 @@ def test_an_exception_of_the_learner_becomes_an_outcome_with_its_line():
     assert outcome.status is Status.INCORRECT
     assert "TypeError" in outcome.why and 'return x["no such key"]' in outcome.why
     unusable = check("99a", "not a function")
-    assert unusable.status is Status.INCORRECT and "could not be used" in unusable.why
+    assert unusable.status is Status.INCORRECT and "could not run on what you gave" in unusable.why
     assert "lab_utils" not in unusable.why
 
 
@@ -98,11 +118,54 @@ def test_an_outcome_shows_itself_as_text_and_html():
 def test_progress_is_kept_in_one_file_and_survives_a_broken_one():
     check("99a", lambda x: 2 * x)
     assert json.loads(progress.file().read_text())["done"] == ["99a"]
-    assert [path.name for path in progress.file().parent.iterdir()] == ["progress.json"]
+    kept = sorted(path.name for path in progress.file().parent.iterdir())
+    assert kept == [".lock", "progress.json"]
     later_wrong = check("99a", lambda x: x)
     assert later_wrong.done == 1, "what was right once stays done"
     progress.file().write_text('{"done": ')
     assert check("99b", lambda x: 2 * x).done == 1
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "[" * 100_000,
+        '{"done": [{}], "predictions": {}}',
+        '{"done": [1, null], "predictions": {"loss": "2"}}',
+        '{"done": [], "predictions": {"loss": 1%s}}' % ("0" * 400),
+        '{"done": [], "predictions": {"loss": NaN}}',
+        '{"done": 5, "predictions": []}',
+        "null",
+    ],
+)
+def test_a_damaged_file_counts_as_no_progress(damage):
+    check("99a", lambda x: 2 * x)
+    progress.file().write_text(damage)
+    assert check("99b", lambda x: 2 * x).done == 1
+    assert "no prediction" in str(compare("loss", 2.3, "nats"))
+    predict("loss", 2.0, "nats")
+    assert progress.prediction("loss") == 2.0
+
+
+def test_two_processes_lose_nothing(tmp_path):
+    code = (
+        "import sys; from lab_utils.check import progress\n"
+        "for i in range(40): progress.record(f'{sys.argv[1]}{i}')"
+    )
+    both = [subprocess.Popen([sys.executable, "-c", code, name]) for name in "ab"]
+    assert [each.wait() for each in both] == [0, 0]
+    assert len(progress.done()) == 80
+
+
+def test_a_user_without_a_home_has_progress_for_the_session(monkeypatch):
+    def nobody():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.setattr(Path, "home", nobody)
+    assert check("99a", lambda x: 2 * x).done == 1
+    predict("loss", 2.0, "nats")
+    assert progress.prediction("loss") == 2.0 and check("99b", lambda x: 2 * x).done == 2
 
 
 def test_progress_lasts_for_the_session_where_nothing_can_be_written(tmp_path, monkeypatch):
@@ -118,11 +181,11 @@ def test_working_takes_the_learners_object_only_where_all_that_it_needs_is_right
     class Reference:
         twice = "ours"
 
-    monkeypatch.setattr(todos, "reference", lambda number: Reference)
+    monkeypatch.setattr(todos, "solved", lambda number: Reference)
     check("99a", lambda x: 2 * x)
     assert working("mine", "99a") == "mine"
     assert working("mine", "99b", "99a") == "ours"
-    assert capsys.readouterr().out == "TODO 99b open: this cell uses our twice.\n"
+    assert capsys.readouterr().out == "Not solved yet: TODO 99b. This cell uses our twice.\n"
     check("99a", lambda x: x)
     assert working("mine", "99a") == "ours"
 
@@ -130,7 +193,7 @@ def test_working_takes_the_learners_object_only_where_all_that_it_needs_is_right
 def test_hints_come_one_by_one():
     assert str(hint("99a")) == "Hint 1 of 2: First."
     both = str(hint("99a"))
-    assert "First." in both and "Second." in both and "solutions/" in both
+    assert "First." in both and "Second." in both and 'solution("99a")' in both
     assert str(hint("99a")) == both
     assert str(hint("99b")) == "Hint 1 of 2: First."
 
@@ -167,3 +230,148 @@ def test_the_starter_that_nbgrader_writes_counts_as_not_attempted():
         raise NotImplementedError()
 
     assert check("99a", starter).status is Status.NOT_ATTEMPTED
+
+
+SOLUTION = """
+def twice(x):
+    if x < 0:
+        return abs(2 * x)
+    def inner(y):
+        return 2 * y
+    return inner(x)
+"""
+
+
+def test_a_forgotten_return_is_told_by_the_engine(monkeypatch):
+    monkeypatch.setattr(todos, "source", lambda number: SOLUTION)
+
+    def none(x):
+        2 * x
+
+    def of_inner(x):
+        def inner(y):
+            2 * y
+
+        return inner(x) or 0
+
+    def dropped(x):
+        if x > 0:
+            abs(2 * x)
+        return -1
+
+    def at_the_end(x):
+        if x == 0:
+            return 0
+
+    def other_mistake(x):
+        return 3 * x
+
+    assert "none returns None: is a return missing?" in check("99a", none).why
+    assert "inner returns None: is a return missing?" in check("99a", of_inner).why
+    assert "dropped makes a abs and drops it" in check("99a", dropped).why
+    assert "at_the_end can come to its end" in check("99a", at_the_end).why
+    assert "return missing" not in check("99a", other_mistake).why
+    assert "return missing" not in check("99a", lambda x: 3 * x).why
+
+
+def test_words_to_be_heard_are_literal_unless_they_are_a_pattern():
+    """As a pattern "[B, 10]" stands for one character, and is found in any sentence with a space."""
+    assert not heard("[B, 10]", "xyz abc")
+    assert heard("[B, 10]", "Logits should be float32 [B, 10]; yours are int64.")
+    assert heard(re.compile("float(16|32)"), "Logits should be float32.")
+
+
+def test_a_long_message_keeps_its_end_and_loses_the_stacks_of_tensorflow():
+    stack = "".join(f'\n  File "/a/long/path/module_{n}.py", line {n}, in run' for n in range(40))
+
+    def of_a_session(x):
+        raise ValueError(
+            f"Graph execution error:\n\nDetected at node 'add' defined at (most recent call last):{stack}\n"
+            "Node: 'add'\nIncompatible shapes: [2] vs. [3]\n\t [[{{node add}}]]\n\n"
+            f"Original stack trace for 'add':{stack}\n"
+        )
+
+    def with_the_reason_last(x):
+        raise ValueError("It began here" + " and went on" * 100 + " until 2 was 3")
+
+    assert "raised ValueError: Incompatible shapes: [2] vs. [3]\n" in check("99a", of_a_session).why
+    why = check("99a", with_the_reason_last).why
+    assert "It began here" in why and "until 2 was 3" in why and len(why) < 700
+
+
+def helper(x):
+    return other(x)
+
+
+def other(x):
+    return x
+
+
+def test_other_names_reach_the_helpers_of_a_function_and_are_put_back():
+    class Callable:
+        def __call__(self, x):
+            return helper(x)
+
+    ways = (lambda x: other(x), lambda x: helper(x), functools.partial(helper), Callable())
+    for way in ways:
+        assert tools.with_names(way, other=lambda x: 7 * x)(2) == 14
+        assert way(2) == 2
+    with tools.other_names(ways[0], new_name=3):
+        assert globals()["new_name"] == 3
+    assert "new_name" not in globals()
+
+
+def test_the_solution_of_a_todo_is_its_region_and_progress_notes_it(monkeypatch):
+    monkeypatch.setattr(todos, "source", lambda number: SOLVED)
+    assert solution("99a").code == "if x:\n    return 1"
+    assert solution("99b").code == "return 2"
+    assert json.loads(progress.file().read_text())["shown"] == ["99a", "99b"]
+    outcome = check("99a", lambda x: 2 * x)
+    assert "1 of 2 in this lab, 2 with the solution shown" in outcome._repr_html_()
+
+
+SOLVED = """
+def f():
+    # TODO 99a: one
+    if x:
+        return 1
+    # TODO 99b: two
+    return 2
+
+
+y = 1
+"""
+
+CELL = """
+from lab_utils.check import check, hint
+check("0a", lambda m, k, n: m * k * n)
+hint("0a")
+hint("0a")
+"""
+
+
+def test_results_of_one_cell_are_all_shown_in_their_order():
+    """A notebook shows the last value alone; the verdict above a hint would be lost."""
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CELL)])
+    NotebookClient(notebook, timeout=60).execute()
+    shown = [output.data["text/plain"] for output in notebook.cells[0].outputs]
+    assert [text.split(".")[0][:18] for text in shown] == [
+        "TODO 0a: incorrect",
+        "Hint 1 of 2: The r",
+        "Hint 1 of 2: The r",
+    ]
+
+
+def test_a_check_that_takes_long_shows_a_line_that_is_gone_afterwards(monkeypatch):
+    written = []
+    monkeypatch.setattr(life, "in_notebook", lambda: True)
+    monkeypatch.setattr(life, "_PATIENCE", 0.0)
+    monkeypatch.setattr(life, "CellLine", lambda: types.SimpleNamespace(write=written.append))
+    with life.shown("Checking TODO 99a"):
+        while not written:
+            time.sleep(0.01)
+    assert written[0].startswith("Checking TODO 99a, 0 s") and written[-1] == ""
+    monkeypatch.setenv(life.SILENCE, "1")
+    with life.shown("Checking TODO 99b"):
+        pass
+    assert "99b" not in "".join(written)

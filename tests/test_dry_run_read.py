@@ -8,8 +8,8 @@ import pytest
 
 from lab_utils import source
 from lab_utils.dry_run import dry_run
-from lab_utils.dry_run.read import op_table
-from lab_utils.dry_run.read import ops as read_ops
+from lab_utils.dry_run import ops as op_table
+from lab_utils.dry_run.read import unsupported as read_ops
 from lab_utils.dry_run.read.flow import DATA, RANDOM, VARIABLE, CoreProgram, Flow, is_random
 from lab_utils.estimator import tf, v1
 

@@ -12,9 +12,12 @@ from pathlib import Path
 
 import nbformat
 import pytest
+import wrong_answers
 from nbclient import NotebookClient
+from wrong_answers import Right, heard
 
-from lab_utils.check import check, todos
+from lab_utils.author import build
+from lab_utils.check import check, life, todos
 from lab_utils.check.outcome import Status
 
 ROOT = Path(__file__).parents[1]
@@ -32,6 +35,7 @@ def by_name(path: Path) -> str:
 def no_progress(tmp_path, monkeypatch):
     """Each test starts as a learner without any progress, and leaves that of the person here alone."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setenv(life.SILENCE, "1")
 
 
 def code_cells(path: Path) -> list[nbformat.NotebookNode]:
@@ -116,11 +120,9 @@ def test_lab_cells_are_python_without_outputs_or_solutions(path):
         assert "SOLUTION" not in cell.source and "STARTER" not in cell.source
 
 
-def wrong_answer(lab: int, mutant: todos.Mutant, path: Path) -> types.ModuleType:
-    """The lab's solution with that mistake, as a module in a file of its own: AutoGraph reads sources."""
-    source = Path(todos.reference(lab).__file__).read_text(encoding="utf-8")
-    assert source.count(mutant.old) == 1, f"once in the solution: {mutant.old}"
-    path.write_text(source.replace(mutant.old, mutant.new), encoding="utf-8")
+def module_of(source: str, path: Path) -> types.ModuleType:
+    """A learner's module, in a file of its own: AutoGraph reads sources."""
+    path.write_text(source, encoding="utf-8")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module
@@ -128,17 +130,44 @@ def wrong_answer(lab: int, mutant: todos.Mutant, path: Path) -> types.ModuleType
     return module
 
 
-@pytest.mark.parametrize("lab", NUMBERS)
-def test_wrong_answers_are_told_what_is_wrong_with_them(lab, record_property, tmp_path):
-    missed, tried = [], 0
+def regions(path: Path) -> dict[str, str]:
+    """What each TODO of a solution asks for, as it stands in the solution's module."""
+    found = {}
+    for cell in code_cells(path):
+        for match in build.REGION.finditer(cell.source):
+            named = build.TODO.findall(cell.source[: match.start()])
+            if named:
+                id = re.match(r"TODO (\d+[a-z])", named[-1])[1]
+                found[id] = build.STARTER.sub("", match[2]).strip("\n")
+    return found
+
+
+@pytest.mark.parametrize("path", SOLUTIONS, ids=by_name)
+def test_answers_of_learners_are_accepted_or_told_what_is_wrong_with_them(
+    path, record_property, tmp_path
+):
+    lab = int(path.name[:2])
+    solution, own, kept = todos.source(lab), regions(path), wrong_answers.of_lab(lab)
+    assert sorted(kept) == ids(lab)
+    missed, tried = [], {True: 0, False: 0}
     for todo in todos.of_lab(lab):
-        assert len(todo.mutants) >= 3, f"TODO {todo.id} has fewer than three wrong answers"
-        for mutant in todo.mutants:
-            tried += 1
-            answer = wrong_answer(lab, mutant, tmp_path / f"answer_{tried}.py")
-            outcome = check(todo.id, *(getattr(answer, name) for name in todo.names))
-            if outcome.status is not Status.INCORRECT or not re.search(mutant.says, outcome.why):
-                missed.append(f"{mutant.new!r} should hear {mutant.says!r}, hears: {outcome}")
-    right = f"{tried - len(missed)} of {tried}"
-    record_property("score", f"lab {lab:02d}: {right} wrong answers told what is wrong with them")
-    assert not missed, "\n".join(missed)
+        mistakes = [each for each in kept[todo.id] if type(each) is not Right]
+        assert len(mistakes) >= 3, f"TODO {todo.id} has fewer than three wrong answers"
+        for answer in (*kept[todo.id], *wrong_answers.forgotten(solution, own.get(todo.id, ""))):
+            right = type(answer) is Right
+            tried[right] += 1
+            name = f"answer_{lab}_{sum(tried.values())}"
+            module = module_of(answer.source(solution), tmp_path / f"{name}.py")
+            outcome = check(todo.id, *(getattr(module, name) for name in todo.names))
+            if right and outcome.status is not Status.CORRECT:
+                missed.append((right, f"{answer.code}\nis right, hears: {outcome}"))
+            elif not right and not (
+                outcome.status is Status.INCORRECT and heard(answer.says, outcome.why)
+            ):
+                missed.append((right, f"{answer}\nshould hear {answer.says!r}, hears: {outcome}"))
+    score = ", ".join(
+        f"{tried[right] - sum(was is right for was, _ in missed)} of {tried[right]} {told}"
+        for right, told in ((True, "right answers accepted"), (False, "wrong ones told why"))
+    )
+    record_property("score", f"lab {lab:02d}: {score}")
+    assert not missed, "\n\n".join(told for _, told in missed)

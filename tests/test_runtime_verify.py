@@ -1,12 +1,9 @@
 """The self-check of a real run, on the CPU and small; and the verdicts on reports from machines not here."""
 
-import getpass
 import json
 import os
-import platform
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -18,18 +15,27 @@ SMALL = ["--batch", "4", "--image_size", "32"]
 TWO_CORES = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
 
 
-def run(*arguments, **variables):
+def run(*arguments, cwd=None, **variables):
     """The command in a process of its own: Keras takes one backend a process."""
     return subprocess.run(
-        [sys.executable, *arguments], capture_output=True, text=True, env=os.environ | variables
+        [sys.executable, *arguments],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env=os.environ | variables,
     )
 
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     """The command's output, and its report, on two virtual cores."""
-    file = tmp_path_factory.mktemp("verify") / "report.json"
-    ran = run("-m", "lab_utils.runtime", "--verify", *SMALL, "--output", str(file), **TWO_CORES)
+    folder, user, host = PLANTED
+    place = tmp_path_factory.mktemp(folder)
+    (place / user).mkdir()
+    names = {"USER": user, "LOGNAME": user, "HOME": str(place / user), "HOSTNAME": host}
+    file = place / "report.json"
+    arguments = ["-m", "lab_utils.runtime", "--verify", *SMALL, "--output", str(file)]
+    ran = run(*arguments, cwd=place, **TWO_CORES, **names)
     assert ran.returncode == 0, ran.stderr
     assert not ran.stderr
     return ran.stdout, json.loads(file.read_text())
@@ -56,11 +62,16 @@ def test_each_figure_says_its_kind(written):
     assert all(each["value"] > 0 for each in report["figures"])
 
 
+PLANTED = "quxfolderzz", "quxuserzz", "quxhostzz"  # no word of a report
+
+
 def test_it_holds_no_names_and_no_paths(written):
-    text = json.dumps(written[1])
+    """The command ran in a folder, as a user and in a home of names that occur nowhere else."""
+    stdout, report = written
+    text = json.dumps(report)
     assert "/" not in text.replace("1/s", "").replace("TFLOP/s", "")
-    for name in (platform.node(), Path.home().name, Path.cwd().name):
-        assert not name or f'"{name}' not in text
+    for name in PLANTED:
+        assert name not in text and name not in stdout.rpartition("Written: ")[0]
 
 
 def test_what_is_shown_is_what_is_written(written):
@@ -102,10 +113,21 @@ def test_a_chip_that_is_not_known_has_no_bound():
     assert least_time.least_time("TPU v99", 4, 32, "float32") is None
 
 
-def test_an_error_is_told_without_names_and_paths():
-    message = f"XlaRuntimeError: {Path.home()}/models/libtpu.so of {getpass.getuser()}: {'x' * 900}"
+def test_an_error_is_told_without_names_and_paths(monkeypatch):
+    monkeypatch.setattr(report_.getpass, "getuser", lambda: "quxuserzz")
+    message = f"XlaRuntimeError: /home/quxuserzz/models/libtpu.so of quxuserzz: {'x' * 900}"
     told = report_.anonymous(message)
     assert told.startswith("XlaRuntimeError: libtpu.so of ...: xxx") and len(told) == 600
+
+
+@pytest.mark.parametrize("error", [KeyError, OSError])
+def test_a_user_id_without_a_name_is_no_trouble(monkeypatch, error):
+    def nobody():
+        raise error("no passwd entry")
+
+    monkeypatch.setattr(report_.getpass, "getuser", nobody)
+    monkeypatch.setattr(report_.platform, "node", lambda: "quxhostzz")
+    assert report_.anonymous("busy on quxhostzz") == "busy on ..."
 
 
 def figure(name, value, unit="ms"):

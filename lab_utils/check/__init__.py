@@ -2,12 +2,14 @@
 
     check("1a", make_input_fn)          is it right, and if not, what is wrong with it
     hint("1a")                          a first hint; called again, a further one
+    solution("1a")                      ours, and why it is so
     working(make_input_fn, "1a")        yours where it is right, ours otherwise
     predict("first loss", 2.3, "nats")  keeps a number, for
     compare("first loss", measured)     shows both
 
 Progress is kept in one small file of the user's (see `progress`); nothing leaves the machine.
-Each lab's checks stand in a module of its own, `lab_01` and so on, which is imported when first asked for.
+The engine stands here. `labs` holds what is checked, a module a lab, imported when first asked for; `solved`
+holds the solutions as modules, which `python -m lab_utils.build` makes.
 """
 
 from lab_utils.check.carry_on import working
@@ -15,5 +17,6 @@ from lab_utils.check.hints import hint
 from lab_utils.check.predictions import compare, predict
 from lab_utils.check.runner import check
 from lab_utils.check.setup import ready
+from lab_utils.check.solutions import solution
 
-__all__ = ["check", "compare", "hint", "predict", "ready", "working"]
+__all__ = ["check", "compare", "hint", "predict", "ready", "solution", "working"]

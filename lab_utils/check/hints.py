@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from html import escape
 
-from lab_utils.check import todos
+from lab_utils import look
+from lab_utils.check import shown, todos
 from lab_utils.check.outcome import STYLE
 
 _shown: dict[str, int] = {}
@@ -20,15 +21,13 @@ class Hint:
     def __repr__(self) -> str:
         lines = [f"Hint {n} of {self.total}: {text}" for n, text in enumerate(self.texts, 1)]
         if len(self.texts) == self.total:
-            lines.append(
-                "That was the last; the solution is in the notebook of this name in solutions/."
-            )
+            lines.append(f'That was the last; solution("{self.todo}") shows ours.')
         return "\n".join(lines)
 
     __str__ = __repr__
 
     def _repr_html_(self) -> str:
-        style = STYLE.format(colour="#2f5f9e")
+        style = STYLE.format(colour=look.NOTE)
         return f'<div style="{style};white-space:pre-line">{escape(str(self))}</div>'
 
 
@@ -40,4 +39,4 @@ def hint(todo: str) -> Hint:
     """
     hints = todos.find(todo).hints
     _shown[todo] = min(len(hints), _shown.get(todo, 0) + 1)
-    return Hint(todo, tuple(hints[: _shown[todo]]), len(hints))
+    return shown.in_turn(Hint(todo, tuple(hints[: _shown[todo]]), len(hints)))

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from html import escape
 from numbers import Real
 
-from lab_utils.check import progress
+from lab_utils import look
+from lab_utils.check import progress, shown
 from lab_utils.check.outcome import SOFT, STYLE
 
 
@@ -39,8 +40,8 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         yours, unit = self.prediction.value, self.prediction.unit
-        rows = [] if yours is None else [("you said", yours, "#8a93a0")]
-        rows.append((self.kind, self.figure, "#2f5f9e"))
+        rows = [] if yours is None else [("you said", yours, look.NEUTRAL)]
+        rows.append((self.kind, self.figure, look.NOTE))
         largest = max(abs(value) for _, value, _ in rows) or 1.0
         bars = "".join(
             f'<tr style="background:none"><td style="text-align:right;{SOFT}">{escape(label)}</td>'
@@ -51,7 +52,7 @@ class Comparison:
         )
         none = f'<span style="{SOFT}">no prediction</span>' if yours is None else ""
         return (
-            f'<div style="{STYLE.format(colour="#2f5f9e")}"><b>{escape(self.prediction.name)}</b> {none}'
+            f'<div style="{STYLE.format(colour=look.NOTE)}"><b>{escape(self.prediction.name)}</b> {none}'
             f'<table style="margin:2px 0 0;border:none">{bars}</table></div>'
         )
 
@@ -63,11 +64,11 @@ def predict(name: str, value: float, unit: str = "") -> Prediction:
         TypeError: `value` is neither a number nor `...`.
     """
     if value is ...:
-        return Prediction(name, None, unit)
+        return shown.in_turn(Prediction(name, None, unit))
     if not isinstance(value, Real) or isinstance(value, bool):
         raise TypeError(f"a prediction is a number, not {value!r}")
     progress.record_prediction(name, float(value))
-    return Prediction(name, float(value), unit)
+    return shown.in_turn(Prediction(name, float(value), unit))
 
 
 def compare(name: str, figure: float, unit: str = "", kind: str = "measured here") -> Comparison:
@@ -79,7 +80,8 @@ def compare(name: str, figure: float, unit: str = "", kind: str = "measured here
         unit: of both.
         kind: "measured here", "computed by the TPU compiler", or "quoted: " and the source.
     """
-    return Comparison(Prediction(name, progress.prediction(name), unit), float(figure), kind)
+    predicted = Prediction(name, progress.prediction(name), unit)
+    return shown.in_turn(Comparison(predicted, float(figure), kind))
 
 
 def _number(value: float, unit: str) -> str:

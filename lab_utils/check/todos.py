@@ -1,23 +1,13 @@
 """The register of TODOs: each lab's module enters its own with the decorator `todo`."""
 
 import importlib
+import importlib.util
 import inspect
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """A wrong answer that a learner would really give: the solution, with `old` replaced by `new`.
-
-    `says` is part of the message meant for it. tests/test_labs.py tries each.
-    """
-
-    old: str
-    new: str
-    says: str
 
 
 @dataclass(frozen=True)
@@ -26,12 +16,13 @@ class Todo:
 
     `function` gets the learner's objects. It returns a sentence on what was found to be right, or
     raises `Wrong` or `CannotCheck`. Its parameters bear the names that the lab gives to these objects.
+    `why` stands below our solution where that is shown; without it, the first line of `function`'s docstring.
     """
 
     id: str
     function: Callable[..., str]
     hints: Sequence[str]
-    mutants: Sequence[Mutant]
+    why: str = ""
 
     @property
     def names(self) -> list[str]:
@@ -42,11 +33,11 @@ class Todo:
 _TODOS: dict[str, Todo] = {}
 
 
-def todo(id: str, hints: Sequence[str], mutants: Sequence[Mutant]) -> Callable:
+def todo(id: str, hints: Sequence[str], why: str = "") -> Callable:
     """Enters the decorated function as the check of TODO `id` ("1a": lab 01, its first)."""
 
     def enter(function: Callable[..., str]) -> Callable[..., str]:
-        _TODOS[id] = Todo(id, function, hints, mutants)
+        _TODOS[id] = Todo(id, function, hints, why)
         return function
 
     return enter
@@ -67,7 +58,7 @@ def find(id: str) -> Todo:
 
 def of_lab(number: int) -> list[Todo]:
     """The TODOs of a lab, in order."""
-    importlib.import_module(f"lab_utils.check.lab_{number:02d}")
+    importlib.import_module(f"lab_utils.check.labs.lab_{number:02d}")
     return [each for id, each in sorted(_TODOS.items()) if lab_of(id) == number]
 
 
@@ -82,6 +73,12 @@ def lab_of(id: str) -> int:
     return int(id[:-1])
 
 
-def reference(number: int) -> ModuleType:
+def solved(number: int) -> ModuleType:
     """The solutions of a lab as a module, which `python -m lab_utils.build` makes from the notebook."""
-    return importlib.import_module(f"lab_utils.check.reference.lab_{number:02d}")
+    return importlib.import_module(f"lab_utils.check.solved.lab_{number:02d}")
+
+
+def source(number: int) -> str:
+    """The source of that module, which is not run for it; "" where a lab has none."""
+    found = importlib.util.find_spec(f"{__package__}.solved.lab_{number:02d}")
+    return Path(found.origin).read_text(encoding="utf-8") if found and found.origin else ""

@@ -13,6 +13,9 @@ from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.estimator import tpu
 
+# What looks at a TPUEstimator, or builds a step, outside the dry run's stages.
+settings, replicas = _tpu_estimator.settings, _tensorflow.replicas
+
 
 @dataclass
 class Rehearsal:

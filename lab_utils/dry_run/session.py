@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.records import CompiledStep, Feed, Finding, Mode, StageResult, Status
-from lab_utils.dry_run.trace.record import Trace
+from lab_utils.dry_run.traced import Trace
 from lab_utils.dry_run.workload import Workload
 
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.records import Finding, Mode
-from lab_utils.dry_run.trace.record import Trace
+from lab_utils.dry_run.traced import Trace
 from lab_utils.source import Place
 
 

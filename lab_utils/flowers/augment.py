@@ -33,13 +33,14 @@ def random_views(images: tf.Tensor, size: int, seed: tf.Tensor) -> tf.Tensor:
     Args:
         images: float [B, S, S, 3], values in [-1, 1].
         size: side of the views, in pixels.
-        seed: int32 [2]. The same seed draws the same views: made from the step, it lets a run that was
-            stopped and resumed see what an uninterrupted one sees.
+        seed: two integers, as a tensor or a sequence. The same seed draws the same views: made from the
+            step, it lets a run that was stopped and resumed see what an uninterrupted one sees.
 
     Returns:
         [B, size, size, 3] of the same dtype. Light changes too: values may leave [-1, 1].
     """
     batch, source = images.shape[0], images.shape[1]
+    seed = tf.cast(tf.convert_to_tensor(seed), tf.int32)
 
     def uniform(key: int, low: float, high: float, width: int = 1) -> tf.Tensor:
         return tf.random.stateless_uniform([batch, width], seed + [key, 0], low, high)

@@ -84,10 +84,18 @@ def verify(
 def anonymous(message: str) -> str:
     """An error's message, at most 600 characters, without folders and the names of user and machine."""
     message = re.sub(r"(?:/[^\s/:'\"]+)+/", "", message)
-    for name in (getpass.getuser(), platform.node()):
+    for name in (_user(), platform.node()):
         if name:
             message = re.sub(rf"\b{re.escape(name)}\b", "...", message)
     return message[:600]
+
+
+def _user() -> str:
+    """The user's name; "" for a user id without one, as in containers that run with any."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # OSError from Python 3.13 on
+        return ""
 
 
 def value(report: dict[str, Any], name: str) -> float | None:

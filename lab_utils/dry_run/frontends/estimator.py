@@ -17,8 +17,8 @@ from lab_utils.dry_run.read.stage import read
 from lab_utils.dry_run.read.training import sum_over_batch
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rehearsal import rehearsing
-from lab_utils.dry_run.trace.record import Trace
 from lab_utils.dry_run.trace.stage import trace
+from lab_utils.dry_run.traced import Trace
 from lab_utils.dry_run.workload import Inputs
 from lab_utils.estimator import tf, v1
 from lab_utils.source import place

@@ -13,7 +13,7 @@ from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.read.stage import read_step
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
-from lab_utils.dry_run.trace.record import Trace
+from lab_utils.dry_run.traced import Trace
 from lab_utils.estimator import tf
 from lab_utils.source import Place, place
 

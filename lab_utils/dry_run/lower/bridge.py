@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from lab_utils.dry_run import cache, fingerprint
+from lab_utils.dry_run.graphs import all_nodes
 from lab_utils.dry_run.lower.draws import Draw, draw_alike
 from lab_utils.dry_run.lower.errors import CannotLower, explained
 from lab_utils.dry_run.lower.graph_def import (
-    all_nodes,
     cut_host_work,
     drop,
     input_of,

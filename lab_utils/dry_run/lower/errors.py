@@ -3,8 +3,8 @@
 import re
 from typing import Any
 
+from lab_utils.dry_run import ops as op_table
 from lab_utils.dry_run.private import tensorflow as _tensorflow
-from lab_utils.dry_run.read import op_table
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
 from lab_utils.source import NOWHERE, Place, place

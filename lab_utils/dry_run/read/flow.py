@@ -1,10 +1,11 @@
 """One core's program as READ sees it: its live ops, its functions, and how values flow to variables."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from lab_utils.dry_run.graphs import ancestors, arguments, attribute, called, everywhere
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.estimator import tf
 
@@ -49,59 +50,6 @@ def is_random(op: tf.Operation) -> bool:
 def is_write(op: tf.Operation) -> bool:
     """Whether the op changes a variable (its first input)."""
     return bool(_WRITES.fullmatch(op.type))
-
-
-def attribute(op: tf.Operation, name: str) -> Any:
-    """The op's attribute, or None where it has none of that name."""
-    try:
-        return op.get_attr(name)
-    except ValueError:
-        return None
-
-
-def called(op: tf.Operation) -> list[Any]:
-    """The functions (FuncGraphs) that the op calls: branches, a loop's condition and body, ..."""
-    names = []
-    for attr in op.op_def.attr:
-        if attr.type in ("func", "list(func)"):
-            value = attribute(op, attr.name) or []
-            names += [f.name for f in (value if isinstance(value, list) else [value])]
-    graphs = [_tensorflow.graph_of_function(name, op.graph) for name in names]
-    return [] if None in graphs else graphs
-
-
-def arguments(op: tf.Operation, function: Any) -> list[tuple[tf.Tensor, tf.Tensor]]:
-    """Pairs (tensor outside, parameter inside) for a function that the op calls."""
-    given = op.inputs[len(op.inputs) - len(function.inputs) :] if function.inputs else []
-    return list(zip(given, function.inputs, strict=True))
-
-
-def everywhere(
-    graph: Any, keep: Callable[[tf.Operation], bool] = lambda op: True
-) -> Iterator[tf.Operation]:
-    """The ops of `graph` for which `keep` holds, and those of the functions that they call."""
-    seen, graphs = set(), [graph]
-    while graphs:
-        current = graphs.pop()
-        if id(current) in seen:
-            continue
-        seen.add(id(current))
-        for op in current.get_operations():
-            if current is not graph or keep(op):
-                yield op
-                graphs += called(op)
-
-
-def ancestors(ops: list[tf.Operation]) -> set[tf.Operation]:
-    """The ops themselves and all of their graph that they need, by data or by control."""
-    found, left = set(ops), list(ops)
-    while left:
-        op = left.pop()
-        for needed in [*(tensor.op for tensor in op.inputs), *op.control_inputs]:
-            if needed not in found:
-                found.add(needed)
-                left.append(needed)
-    return found
 
 
 @dataclass

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from lab_utils.dry_run import elsewhere
+from lab_utils.dry_run.graphs import everywhere
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.read import records
-from lab_utils.dry_run.read.flow import everywhere
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rehearsal import rehearsing
 from lab_utils.dry_run.rules import finding

@@ -3,14 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from lab_utils.dry_run.read.flow import (
-    CoreProgram,
-    Flow,
-    ancestors,
-    called,
-    everywhere,
-    is_random,
-)
+from lab_utils.dry_run.graphs import ancestors, called, everywhere
+from lab_utils.dry_run.read.flow import CoreProgram, Flow, is_random
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
 from lab_utils.estimator import tf

@@ -3,7 +3,7 @@
 import re
 
 from lab_utils.dry_run import elsewhere
-from lab_utils.dry_run.read.flow import called
+from lab_utils.dry_run.graphs import called
 from lab_utils.estimator import tf, v1
 
 # Beyond either, the number stays unknown: reading would take longer than the rest of the dry run.

@@ -6,13 +6,13 @@ from typing import Any
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.read import flow as read_graph
 from lab_utils.dry_run.read import inputs as read_input
-from lab_utils.dry_run.read import ops as read_ops
 from lab_utils.dry_run.read import randomness as read_random
 from lab_utils.dry_run.read import settings as read_settings
 from lab_utils.dry_run.read import training as read_training
+from lab_utils.dry_run.read import unsupported as read_ops
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.session import Session
-from lab_utils.dry_run.trace.record import Trace
+from lab_utils.dry_run.traced import Trace
 from lab_utils.dry_run.workload import Inputs
 from lab_utils.source import Place
 

@@ -4,7 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from lab_utils.dry_run.read.flow import CoreProgram, Flow, ancestors
+from lab_utils.dry_run.graphs import ancestors
+from lab_utils.dry_run.read.flow import CoreProgram, Flow
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
 from lab_utils.estimator import tf, v1

@@ -8,6 +8,7 @@ It says nothing of a TPU's numerics: here matrix products are done in float32.
 import hashlib
 import itertools
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,6 +28,8 @@ from lab_utils.figures import Figure, Kind
 # Relative to the larger value. Summation in another order gives 1e-6 or so.
 SAME_VARIABLE = 1e-5
 SAME_LOSS = 1e-3
+# A line of a traceback that names the exception; XLA's own messages go on after it.
+_EXCEPTION = re.compile(r"[\w.]+(Error|Exception): ")
 # Beyond SAME_LOSS, up to this: a loss averaged on each core over its own number of weighted examples.
 OWN_AVERAGE = 0.2
 # With statistics of each core's own batch, the losses may differ; a sum makes them `cores` times apart.
@@ -158,7 +161,8 @@ def run_program(
             program, taken, one_core if compared else None, compared, progress
         )
     except ChildFailed as error:
-        reason = str(error).splitlines()[-1]
+        lines = str(error).splitlines()
+        reason = next((line for line in reversed(lines) if _EXCEPTION.match(line)), lines[-1])
         result.findings.append(
             finding("TPU406", program.where, message=str(error), cores=program.cores, reason=reason)
         )

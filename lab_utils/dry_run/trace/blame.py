@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from lab_utils.dry_run.read.flow import attribute, called
+from lab_utils.dry_run.graphs import attribute, called
 from lab_utils.estimator import tf
 from lab_utils.source import own_frame
 

@@ -11,7 +11,7 @@ from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.trace import listing
 from lab_utils.dry_run.trace.blame import culprit, unknown_sizes
-from lab_utils.dry_run.trace.record import Trace
+from lab_utils.dry_run.traced import Trace
 from lab_utils.estimator import tf
 from lab_utils.source import NOWHERE, Place, own_frame, own_frames, place
 

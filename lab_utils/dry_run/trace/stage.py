@@ -16,7 +16,7 @@ from lab_utils.dry_run.records import Mode
 from lab_utils.dry_run.rehearsal import rehearsing
 from lab_utils.dry_run.session import Session, Skip
 from lab_utils.dry_run.trace.messages import trace_findings
-from lab_utils.dry_run.trace.record import Trace
+from lab_utils.dry_run.traced import Trace
 from lab_utils.dry_run.workload import Inputs
 from lab_utils.estimator import tf, v1
 from lab_utils.source import place_of_stack

@@ -1,5 +1,0 @@
-"""The checks of lab 08, performance."""
-
-from lab_utils.check.lab_08 import arithmetic, model
-
-__all__ = ["arithmetic", "model"]

@@ -1,3 +1,0 @@
-"""The checks of lab 09, today's API: a strategy, Keras in its scope, a loop of one's own."""
-
-from lab_utils.check.lab_09 import model, strategy, training  # noqa: F401

@@ -1,0 +1,112 @@
+"""Beside the step: TODO 4e, a hook that sees some steps only, and 4f, start values."""
+
+import math
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from lab_utils.check.outcome import Wrong
+from lab_utils.check.todos import todo
+from lab_utils.check.tools import a, expect
+from lab_utils.estimator import tf, v1
+
+
+@todo(
+    "4e",
+    hints=(
+        "step - self.last is how many steps have been taken since the last call.",
+        "Where that is self.steps or more: self.action(step), and then self.last = step.",
+    ),
+)  # fmt: skip
+def hook(Every: type) -> str:
+    """When it acts, in loops of several lengths, and resumed."""
+    for loop, first in ((1, 0), (30, 0), (64, 0), (30, 1000)):
+        last = first + 320
+        runs = list(range(first + loop, last + 1, loop))
+        acted = _acts(Every, 50, first, loop, len(runs))
+        case = f"With 50 steps and iterations_per_loop of {loop}, in steps {first} to {last},"
+        expect(bool(acted), f"{case} it never acts.")
+        expect(
+            acted == sorted(set(acted) & set(runs)),
+            f"{case} action gets {acted}: give it the step as it is then.",
+        )
+        longest = math.ceil(50 / loop) * loop
+        gaps = np.diff([first, *acted, runs[-1]])
+        expect(
+            len(acted) <= 320 // 50 + 1,
+            f"{case} it acts {len(acted)} times, again and again: keep the step at which it last acted.",
+        )
+        if loop > 1 and gaps.max() > longest:
+            multiples = all(step % 50 == 0 for step in acted)
+            hint = " A loop seldom ends at a step that 50 divides." if multiples else ""
+            raise Wrong(
+                f"{case} it acts at {acted} and misses some.{hint} It may come late, not never."
+            )
+        expect(gaps.max() <= longest, f"{case} it acts at {acted}, and should every 50 steps.")
+    return "It acts at the end of the loop in which its time comes, and is never left out."
+
+
+def _acts(hook_class: type, steps: int, first: int, loop: int, runs: int) -> list[int]:
+    """The steps at which the hook acts, in a session that takes `loop` steps a run."""
+    acted: list[int] = []
+    with tf.Graph().as_default():
+        step = v1.train.create_global_step()
+        taken = step.assign_add(loop)
+        hook = hook_class(steps, lambda now: acted.append(int(now)))
+        scaffold = v1.train.Scaffold(init_fn=lambda _, session: step.load(first, session))
+        creator = v1.train.ChiefSessionCreator(scaffold)
+        with v1.train.MonitoredSession(creator, hooks=[hook]) as session:
+            for _ in range(runs):
+                session.run(taken)
+    return acted
+
+
+@todo(
+    "4f",
+    hints=(
+        'v1.train.init_from_checkpoint(checkpoint, {"conv2d/": "conv2d/"}) changes how variables start; it '
+        "returns nothing.",
+        "Then return v1.train.Scaffold().",
+    ),
+)  # fmt: skip
+def start_values(make_scaffold_fn: Callable) -> str:
+    """conv2d from a checkpoint, dense as it would have started."""
+    with tempfile.TemporaryDirectory() as folder:
+        checkpoint = str(Path(folder) / "model.ckpt")
+        with tf.Graph().as_default(), v1.Session() as session:
+            _variables(5.0)
+            session.run(v1.global_variables_initializer())
+            v1.train.Saver().save(session, checkpoint)
+        with tf.Graph().as_default(), v1.Session() as session:
+            variables = _variables(1.0)
+            scaffold_fn = make_scaffold_fn(checkpoint)
+            expect(
+                not isinstance(scaffold_fn, v1.train.Scaffold) and callable(scaffold_fn),
+                f"make_scaffold_fn should return the function scaffold_fn; yours returns {a(scaffold_fn)}.",
+            )
+            scaffold = scaffold_fn()
+            expect(
+                isinstance(scaffold, v1.train.Scaffold),
+                f"scaffold_fn should return a v1.train.Scaffold; yours returns {a(scaffold)}.",
+            )
+            scaffold.finalize()
+            session.run(scaffold.init_op, scaffold.init_feed_dict)
+            if scaffold.init_fn:
+                scaffold.init_fn(session)
+            values = {name: value.mean() for name, value in session.run(variables).items()}
+    for name, value in values.items():
+        if name.startswith("conv2d"):
+            expect(value == 5.0, f"{name} does not start from the checkpoint.")
+        else:
+            expect(value == 1.0, f"{name} starts from the checkpoint too; only conv2d/... should.")
+    return "The convolution starts from the checkpoint, the dense layer anew."
+
+
+def _variables(value: float) -> dict[str, tf.Variable]:
+    """Variables of a small model, all of that value."""
+    v1.train.create_global_step()
+    names = ("conv2d/kernel", "conv2d/bias", "dense/kernel")
+    start = v1.constant_initializer(value)
+    return {name: v1.get_variable(name, [3], initializer=start) for name in names}

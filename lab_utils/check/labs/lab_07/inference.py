@@ -1,0 +1,105 @@
+"""TODO 7d: convolutions in bfloat16, a pooled head, float32 logits."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from lab_utils.check.todos import todo
+from lab_utils.check.tools import a, expect
+from lab_utils.estimator import tf, v1
+
+CLASSES = 3
+ACTIVATIONS = {"Relu", "Relu6", "LeakyRelu", "Elu", "Selu", "Sigmoid", "Tanh", "Softplus", "Erf"}
+
+
+def built(inference: Callable, size: int, bfloat16: bool) -> tuple[tf.Graph, dict]:
+    """The training graph, and the shape and type of each variable by its name."""
+    with tf.Graph().as_default() as graph:
+        images = v1.placeholder(tf.float32, [4, size, size, 3])
+        logits = inference(images, CLASSES, True, bfloat16)
+        expect(
+            isinstance(logits, tf.Tensor),
+            f"inference should return a tensor of logits; yours returns {a(logits)}.",
+        )
+        expect(
+            logits.shape.as_list() == [4, CLASSES],
+            f"4 images of 3 classes should give logits [4, 3]; yours are {logits.shape}.",
+        )
+        expect(
+            logits.dtype == tf.float32,
+            f"With bfloat16={bfloat16} the logits leave as {logits.dtype.name}: cast them to float32, the "
+            "loss needs more than 8 bits.",
+        )
+        variables = v1.global_variables()
+        kinds = {each.name: (each.shape.as_list(), each.dtype.base_dtype) for each in variables}
+        return graph, kinds
+
+
+def answers(inference: Callable, batches: list[np.ndarray]) -> list[np.ndarray]:
+    """Logits of an untrained model for each batch, not in training."""
+    with tf.Graph().as_default(), v1.Session() as session:
+        v1.set_random_seed(1)
+        images = v1.placeholder(tf.float32, [None, *batches[0].shape[1:]])
+        logits = inference(images, CLASSES, False, False)
+        session.run(v1.global_variables_initializer())
+        return [session.run(logits, {images: each}) for each in batches]
+
+
+@todo(
+    "7d",
+    hints=(
+        "Before the layers: if bfloat16: net = tf.cast(net, tf.bfloat16). The layers stand under "
+        "`with v1.tpu.bfloat16_scope():`, whatever bfloat16 says; it does nothing to float32.",
+        'Each stage: v1.layers.conv2d(net, filters, 3, padding="same", use_bias=False), then '
+        "v1.layers.batch_normalization(net, training=training, momentum=0.97), then tf.nn.relu.",
+        "The head: tf.reduce_mean(net, [1, 2]), v1.layers.dense(net, classes), tf.cast(..., tf.float32).",
+    ),
+)
+def convolutions(inference: Callable) -> str:
+    """bfloat16 in the convolutions, float32 in variables and logits, no weight for a position."""
+    for bfloat16 in (False, True):
+        graph, variables = built(inference, 64, bfloat16)
+        operations = graph.get_operations()
+        convolutions = [each for each in operations if each.type == "Conv2D"]
+        expect(len(convolutions) >= 2, "There should be a stack of convolutions.")
+        kinds = {each.outputs[0].dtype for each in convolutions}
+        expect(
+            kinds == {tf.bfloat16 if bfloat16 else tf.float32},
+            f"With bfloat16={bfloat16} the convolutions compute in {' and '.join(k.name for k in kinds)}.",
+        )
+        stored = [name for name, (_, kind) in variables.items() if kind != tf.float32]
+        expect(
+            not stored,
+            f"These variables are bfloat16: {', '.join(stored[:3])}. Small updates would be lost in 8 bits. "
+            "Layers within v1.tpu.bfloat16_scope() keep their variables in float32.",
+        )
+    _, larger = built(inference, 128, False)
+    grown = [name for name in variables if larger.get(name) != variables[name]]
+    expect(
+        not grown,
+        f"{', '.join(grown[:2])} grows with the picture: a weight for each position. Take the mean over "
+        "positions, tf.reduce_mean(net, [1, 2]), before the dense layer.",
+    )
+    expect(
+        any(each.type in ACTIVATIONS for each in operations),
+        "There is no activation between the convolutions: tf.nn.relu after each.",
+    )
+    expect(
+        bool(graph.get_collection(v1.GraphKeys.UPDATE_OPS))
+        or not any("moving" in name for name in variables),
+        "With training=True batch normalisation makes no updates of its moving averages (UPDATE_OPS stays "
+        "empty): pass training on to it.",
+    )
+    probe = np.random.default_rng(3).uniform(-1, 1, [4, 64, 64, 3]).astype(np.float32)
+    other = np.concatenate([probe[:1], -probe[1:]])
+    one, two = answers(inference, [probe, other])
+    expect(
+        not np.allclose(one.sum(1), 1.0),
+        "These are probabilities: leave the softmax out, the loss does it.",
+    )
+    expect(
+        np.allclose(one[0], two[0], rtol=1e-3, atol=1e-5),
+        "With training=False a picture's logits depend on the others of its batch: pass training on to "
+        "batch_normalization.",
+    )
+    return "bfloat16 inside, float32 weights and logits, and no weight for a position."

@@ -1,0 +1,93 @@
+"""TODO 7c: scaling in every mode, augmentation in training alone."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from lab_utils.check.outcome import Wrong
+from lab_utils.check.todos import todo
+from lab_utils.check.tools import a, expect
+from lab_utils.estimator import tf, v1
+
+SIZE = 32
+
+
+def seen(views: Callable, pixels: np.ndarray, mode: str, steps: list[int]) -> list[np.ndarray]:
+    """What the model sees of the same pixels at each of these global steps."""
+    with tf.Graph().as_default(), v1.Session() as session:
+        step = v1.train.create_global_step()
+        batch = None if mode == "infer" else len(pixels)
+        fed = v1.placeholder(tf.uint8, [batch, *pixels.shape[1:]])
+        try:
+            images = views(fed, mode)
+        except (TypeError, ValueError) as error:
+            if batch is not None:
+                raise
+            raise Wrong(
+                "In mode 'infer' a caller sends any number of pictures, and views fails: random_views "
+                f"belongs to TRAIN alone. ({type(error).__name__}: {str(error)[:120]})"
+            ) from None
+        expect(
+            isinstance(images, tf.Tensor),
+            f"views should return a tensor; yours returns {a(images)} in mode {mode!r}.",
+        )
+        expect(
+            images.dtype == tf.float32,
+            f"The model takes float32; in mode {mode!r} yours gives {images.dtype.name}.",
+        )
+        expect(
+            images.shape.as_list() == fed.shape.as_list(),
+            f"Images of {fed.shape} should keep their shape; in mode {mode!r} yours become {images.shape}.",
+        )
+        session.run(v1.global_variables_initializer())
+        found = []
+        for each in steps:
+            session.run(step.assign(each))
+            found.append(session.run(images, {fed: pixels}))
+    return found
+
+
+@todo(
+    "7c",
+    hints=(
+        "images = tf.cast(images, tf.float32) / 127.5 - 1.0 comes first, in every mode.",
+        "if mode == TRAIN: images = random_views(images, images.shape[1], seed)",
+        "seed = tf.stack([0, tf.cast(v1.train.get_global_step(), tf.int32)]): the step is int64.",
+    ),
+)
+def augmented(views: Callable) -> str:
+    """Another view at each step of training, the same pixels in every other mode."""
+    rng = np.random.default_rng(5)
+    coarse = rng.integers(0, 256, [4, 4, 4, 3]).astype(np.uint8)
+    pixels = coarse.repeat(SIZE // 4, 1).repeat(SIZE // 4, 2)
+    pixels[:, 0, 0], pixels[:, 0, 1] = 0, 255
+    for mode in ("eval", "infer"):
+        images, later = seen(views, pixels, mode, [0, 1])
+        expect(
+            np.array_equal(images, later),
+            f"In mode {mode!r} the same pictures look different at another step: augment in TRAIN alone.",
+        )
+        expect(
+            np.allclose(images, pixels / 127.5 - 1, atol=1e-3),
+            f"In mode {mode!r} 0 to 255 should become -1 to 1, and nothing else should happen; yours go from "
+            f"{images.min():.2f} to {images.max():.2f}.",
+        )
+    first, again, later = seen(views, pixels, "train", [3, 3, 4])
+    expect(
+        not np.allclose(first, pixels / 127.5 - 1, atol=1e-3),
+        "In training the pictures come out unchanged: random_views.",
+    )
+    expect(
+        np.array_equal(first, again),
+        "The same step gives other views when it is taken again: a run that was killed and went on would "
+        "not be the same run. Make the seed of the global step.",
+    )
+    expect(
+        not np.allclose(first, later),
+        "Training gets the same views at every step: the seed should hold the global step.",
+    )
+    expect(
+        np.abs(first).max() < 3,
+        f"In training, too, pixels should be scaled to -1 to 1 first; yours reach {first.max():.3g}.",
+    )
+    return "Each step of training has its own views; evaluation and serving see the picture itself."

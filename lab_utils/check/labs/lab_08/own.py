@@ -1,0 +1,90 @@
+"""TODO 8d: a network of the learner's own, fast enough and no idler."""
+
+from collections.abc import Callable
+
+from lab_utils.check import todos
+from lab_utils.check.labs.lab_08.graphs import SIDE, logits_of, looks_everywhere, weights
+from lab_utils.check.outcome import CannotCheck
+from lab_utils.check.todos import todo
+from lab_utils.check.tools import expect
+from lab_utils.estimator import tf, v1
+
+RATE = 400_000  # images/s of a v2-8 in float32, at least
+FLOP = 0.1e9  # for each image and training step, at least
+
+
+@todo(
+    "8d",
+    hints=(
+        "Begin with tf.nn.space_to_depth(images, 4): [B, 38, 38, 48]. Then 3 by 3 convolutions.",
+        "32 filters at 38 by 38 are enough for a start; after a max_pooling2d(x, 2, 2) take 128.",
+        "conv2d 32, max_pooling2d, conv2d 128, tf.reduce_mean(x, [1, 2]), dense 5.",
+    ),
+)
+def fast(inference_fast: Callable) -> str:
+    """A bound that is high enough, of a network that does enough; asks the TPU compiler."""
+    with tf.Graph().as_default() as graph:
+        logits = logits_of(inference_fast)
+        kernels = [v for v in v1.trainable_variables() if v.shape.rank == 4]
+        used = [each is not None for each in tf.gradients(logits, kernels)] if kernels else []
+        expect(
+            sum(used) >= 2,
+            f"At least two convolutions; yours has {sum(used)} whose result the logits depend on.",
+        )
+        kinds = {v.dtype.base_dtype for v in v1.trainable_variables()}
+        kinds |= {op.outputs[0].dtype for op in graph.get_operations() if op.type == "Conv2D"}
+        expect(
+            kinds == {tf.float32},
+            "This rung is to be reached in float32, variables and convolutions: bfloat16 is the next one, and "
+            "keeps variables in float32.",
+        )
+        looks = looks_everywhere(logits)
+        expect(looks, "The logits do not depend on all positions of the images: part of them is cut off.")
+        count = weights()
+    expect(
+        count == _weights_of_larger(inference_fast, count),
+        f"It has {count:,} weights, and more where the images are larger: the head has a weight for each "
+        "position. Pool over all positions, tf.reduce_mean(x, [1, 2]), before the dense layer.",
+    )
+    cost = _cost(inference_fast)
+    rate, flop = cost["examples_per_second"].value * 8, cost["flops"].value / 128
+    expect(
+        flop >= FLOP,
+        f"{rate:,.0f} images/s at most, but of {flop / 1e9:.3f} GFLOP an image: the network should do at "
+        f"least {FLOP / 1e9}. More filters, where the positions are few.",
+    )
+    memory = cost["bytes"].value / cost["peak_bandwidth"].value
+    arithmetic = cost["flops"].value / cost["peak_flops"].value
+    bound = "memory traffic" if memory > arithmetic else "arithmetic"
+    expect(
+        rate >= RATE,
+        f"At most {rate:,.0f} images/s, bound by {bound} ({1e3 * memory:.1f} ms for "
+        f"{cost['bytes'].value / 1e9:.2f} GB, {1e3 * arithmetic:.1f} ms for the arithmetic): fewer positions "
+        "early on.",
+    )
+    return f"At most {rate:,.0f} images/s, with {flop / 1e9:.2f} GFLOP for each."
+
+
+def _weights_of_larger(inference: Callable, otherwise: int) -> int:
+    """The weights of the network on images of twice the side; `otherwise` where it takes no others."""
+    with tf.Graph().as_default():
+        try:
+            logits_of(inference, 2 * SIDE)
+        except Exception:  # made for one size of image
+            return otherwise
+        return weights()
+
+
+def _cost(inference: Callable) -> dict:
+    """What the compiler says of the training step, 128 images a core of a v2-8."""
+    from lab_utils.dry_run import dry_run
+
+    port = todos.solved(8).port_of(inference, SIDE, 128, 8)
+    report = dry_run(*port, "v2:2x2", stages=["compile"], progress=False)
+    if not report.cost:
+        stage = next(stage for stage in report.stages if stage.stage == "compile")
+        expect(stage.status != "failed", f"The step cannot be compiled: {stage.detail}")
+        errors = [f.why for f in report.findings]
+        expect(not errors, " ".join(errors))
+        raise CannotCheck(stage.detail)
+    return report.cost

@@ -1,0 +1,118 @@
+"""The model: TODO 9c, compiled in a strategy's scope, and 9f, the Estimator's optimizer in Keras."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from lab_utils.check.outcome import Wrong
+from lab_utils.check.todos import todo
+from lab_utils.check.tools import a, expect
+from lab_utils.estimator import tf, v1
+
+# isort: split
+import keras
+
+RATE = 3e-3
+
+
+@todo(
+    "9c",
+    hints=(
+        "with strategy.scope(): make the model and compile it there.",
+        "keras.losses.SparseCategoricalCrossentropy(from_logits=True): the last layer has no softmax. "
+        "compile takes steps_per_execution and jit_compile.",
+        "In Keras an image without channels, [8, 8], gets its channel with keras.layers.Reshape((8, 8, 1)).",
+    ),
+)
+def model(make_model: Callable) -> str:
+    """A compiled model whose variables belong to the strategy."""
+    strategy = tf.distribute.OneDeviceStrategy("CPU:0")
+    made = make_model(strategy, lambda: keras.optimizers.Adam(RATE), steps_per_execution=5)
+    expect(isinstance(made, keras.Model), f"Return the Keras model; yours returns {a(made)}.")
+    expect(
+        getattr(made, "optimizer", None) is not None,
+        "The model is not compiled: call model.compile with the optimizer that make_optimizer() makes.",
+    )
+    images = np.random.default_rng(3).random((40, 8, 8), dtype=np.float32)
+    labels = (np.arange(40) % 10).astype(np.int32)
+    outputs = np.asarray(made(images, training=False))
+    expect(
+        outputs.shape == (40, 10),
+        f"For 40 images there should be ten numbers each, [40, 10]; yours gives {list(outputs.shape)}.",
+    )
+    expect(
+        not np.allclose(outputs.sum(axis=1), 1.0, atol=1e-3),
+        "The outputs sum to 1: give logits, and leave the softmax to the loss.",
+    )
+    expect(
+        all(strategy.extended.variable_created_in_scope(_inner(v)) for v in made.weights),
+        "The variables were made outside of strategy.scope(): no replica would get a copy of its own.",
+    )
+    expect(
+        made.steps_per_execution == 5,
+        "steps_per_execution did not arrive: pass it to compile. It is what iterations_per_loop was.",
+    )
+    with strategy.scope():
+        said = made.evaluate(images, labels, batch_size=8, verbose=0, return_dict=True)
+    right = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, outputs).numpy().mean()
+    expect(
+        abs(said["loss"] - right) < 1e-3,
+        f"For these outputs the mean cross-entropy is {right:.4f}; yours is {said['loss']:.4f}. The outputs "
+        "are logits: say from_logits=True.",
+    )
+    expect("accuracy" in said, 'Ask compile for the metric "accuracy".')
+    return "Built and compiled in the scope: each replica gets its copy, and gradients are summed."
+
+
+def _inner(variable) -> tf.Variable:
+    return getattr(variable, "value", variable)  # Keras 3 wraps TensorFlow's
+
+
+@todo(
+    "9f",
+    hints=(
+        "Look up the defaults of both: which argument of Adam differs between tf.compat.v1.train and Keras?",
+        "epsilon is 1e-8 in tf.compat.v1.train.AdamOptimizer, 1e-7 in Keras.",
+    ),
+)
+def same_adam(make_adam: Callable) -> str:
+    """The same updates as AdamOptimizer(0.003), whatever the size of the gradient."""
+    made = make_adam()
+    expect(
+        isinstance(made, keras.optimizers.Optimizer),
+        f"Return a Keras optimizer, from keras.optimizers; yours is {a(made)}.",
+    )
+    gradients = np.array([2.0, 1e-2, 1e-7, 1e-8, 1e-9], np.float32)
+    ours, theirs = _keras_updates(made, gradients), _estimator_updates(gradients)
+    if not np.isclose(ours[0], theirs[0], rtol=1e-3):
+        if not isinstance(made, keras.optimizers.Adam):
+            raise Wrong(f"The Estimator trains with Adam; yours is {made.name}.")
+        ratio = ours[0] / theirs[0]
+        raise Wrong(
+            f"For a gradient of 2 the update is {ratio:.2g} times the Estimator's: is the "
+            f"learning rate {RATE}?"
+        )
+    expect(
+        np.allclose(ours, theirs, rtol=1e-2),
+        f"For large gradients the updates are equal, for small gradients not: for one of 1e-8, "
+        f"{ours[3]:.1e} instead of {theirs[3]:.1e}. What is added to the root of the second moment?",
+    )
+    return "The same updates, for gradients from 2 down to 1e-9."
+
+
+def _keras_updates(optimizer, gradients: np.ndarray) -> np.ndarray:
+    variable = keras.Variable(np.zeros_like(gradients))
+    optimizer.build([variable])
+    for _ in range(2):
+        optimizer.apply([gradients], [variable])
+    return np.asarray(variable)
+
+
+def _estimator_updates(gradients: np.ndarray) -> np.ndarray:
+    with tf.Graph().as_default(), v1.Session() as session:
+        variable = v1.get_variable("x", initializer=np.zeros_like(gradients), use_resource=True)
+        train = v1.train.AdamOptimizer(RATE).apply_gradients([(tf.constant(gradients), variable)])
+        session.run(v1.global_variables_initializer())
+        session.run(train)
+        session.run(train)
+        return session.run(variable)

@@ -1,0 +1,103 @@
+"""How it trains: TODO 9d, a replica's part of the loss, and 9e, a run that goes on where it stopped."""
+
+import contextlib
+import tempfile
+from collections.abc import Callable
+
+import numpy as np
+
+from lab_utils.check.todos import todo
+from lab_utils.check.tools import a, expect
+from lab_utils.estimator import tf
+
+# isort: split
+import keras
+
+
+@todo(
+    "9d",
+    hints=(
+        "The replicas' gradients are summed. What must each give, so that the sum is the mean over all?",
+        "tf.reduce_sum of this replica's losses, over global_batch. (tf.nn.compute_average_loss does it.)",
+    ),
+)
+def replica_loss(replica_loss: Callable) -> str:
+    """The parts of all replicas sum to the mean over the global batch."""
+    rng = np.random.default_rng(7)
+    logits = tf.constant(rng.normal(size=(32, 10)), tf.float32)
+    labels = tf.constant(rng.integers(0, 10, 32), tf.int32)
+    mean = float(tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)))
+    parts = [
+        replica_loss(label, logit, 32)
+        for label, logit in zip(tf.split(labels, 4), tf.split(logits, 4), strict=True)
+    ]
+    expect(parts[0] is not None, f"replica_loss returns {a(parts[0])}.")
+    shape = tf.convert_to_tensor(parts[0]).shape
+    expect(shape.rank == 0, f"A replica's part should be a scalar; yours has the shape {shape}.")
+    total = float(tf.add_n([tf.cast(part, tf.float32) for part in parts])) / mean
+    what = "Four replicas of 8 examples each: their parts should sum to the mean over all 32"
+    expect(
+        abs(total - 4) > 0.01,
+        f"{what}; yours sum to 4 times that. A mean over the replica's own examples makes the step larger, "
+        "the more replicas there are.",
+    )
+    expect(
+        abs(total - 32) > 0.1,
+        f"{what}; yours sum to 32 times that: the sum is not divided by global_batch.",
+    )
+    expect(
+        abs(total - 1 / 8) > 1e-3,
+        f"{what}; yours sum to an eighth of it: the mean over a replica is divided twice.",
+    )
+    expect(abs(total - 1) < 1e-3, f"{what}; yours sum to {total:.3g} times that.")
+    return "Parts that sum to the global mean: the step does not depend on the number of replicas."
+
+
+@todo(
+    "9e",
+    hints=(
+        "A callback of Keras saves model, optimizer and epoch, and puts them back when fit starts anew.",
+        "keras.callbacks.BackupAndRestore(folder)",
+    ),
+)
+def resumable(make_callbacks: Callable) -> str:
+    """A run that is stopped in its third epoch goes on there."""
+    with tempfile.TemporaryDirectory() as folder:
+        _fit(make_callbacks(folder), stop_in=2)
+        begun = _fit(make_callbacks(folder))
+        saves = any(files for *_, files in tf.io.gfile.walk(folder))
+    if begun and begun[0] == 0:
+        expect(
+            not saves,
+            "It saves, but nothing puts back what it saved: a run that was stopped started over.",
+        )
+    expect(
+        bool(begun) and begun[0] > 0,
+        "A run that was stopped in its third epoch started over from the first. What is saved has to lie "
+        "in folder, at the end of each epoch.",
+    )
+    expect(begun[0] == 2, f"It should go on with epoch 3; yours went on with epoch {begun[0] + 1}.")
+    return "Stopped in epoch 3, it goes on with epoch 3: weights, optimizer and epoch."
+
+
+class _Stopped(Exception):
+    """Stands for a machine that is taken away."""
+
+
+def _fit(callbacks, stop_in: int | None = None) -> list[int]:
+    """Fits a tiny model for four epochs; returns the epochs that began."""
+    begun = []
+
+    def begin(epoch, logs):
+        begun.append(epoch)
+        if epoch == stop_in:
+            raise _Stopped
+
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    model.compile("adam", "mse")
+    watch = keras.callbacks.LambdaCallback(on_epoch_begin=begin)
+    batch = np.ones((4, 2), np.float32)
+    callbacks = callbacks if isinstance(callbacks, list | tuple) else [callbacks]
+    with contextlib.suppress(_Stopped):
+        model.fit(batch, batch[:, :1], epochs=4, verbose=0, callbacks=[*callbacks, watch])
+    return begun

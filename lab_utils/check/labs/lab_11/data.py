@@ -1,0 +1,121 @@
+"""What a Keras model is fed: TODO 11a, the training data, and 11d, the evaluation's."""
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from lab_utils.check.todos import todo
+from lab_utils.check.tools import a, expect
+from lab_utils.estimator import tf
+
+IMAGES = np.random.default_rng(1).integers(0, 17, [130, 8, 8, 1]).astype(np.uint8)
+LABELS = np.arange(130, dtype=np.int32)  # each picture known by its label
+
+
+@todo(
+    "11a",
+    hints=(
+        "Shuffle examples before they are batched. drop_remainder=True fixes the batch's shape.",
+        "dataset.shuffle(2048).repeat().batch(global_batch, drop_remainder=True), then "
+        ".map(lambda images, labels: (augmented(images), labels)).prefetch(1)",
+    ),
+)
+def train_dataset(make_train_dataset: Callable) -> str:
+    """Shuffled without end, full batches, augmented on the host."""
+    dataset = make_train_dataset(IMAGES, LABELS, 24)
+    _check_batches(dataset, 2, 24)
+    labels, pictures = [], []
+    for images, classes in dataset.take(13):  # 312 examples of 130
+        pictures += [image.tobytes() for image in images.numpy()]
+        labels += classes.numpy().tolist()
+    expect(
+        len(labels) == 312,
+        f"The data end after {len(labels) // 24} batches, and training goes on for longer: repeat().",
+    )
+    following = [(after - before) % 130 == 1 for before, after in pairwise(labels)]
+    expect(not all(following[:23]) or not all(following[24:47]), _order(labels))
+    given = {image.tobytes() for image in IMAGES}
+    unchanged = np.mean([picture in given for picture in pictures])
+    expect(
+        unchanged < 0.5,
+        f"{unchanged:.0%} of the pictures come as they are: send each batch through augmented(images).",
+    )
+    return "Full batches of moved pictures, without end; the host does the moving."
+
+
+def _order(labels: list[int]) -> str:
+    """What is wrong where each batch has its examples in the order of the data."""
+    if labels[:48] == LABELS[:48].tolist():
+        return "The examples come in the order of the data: shuffle them."
+    return "Batches are shuffled, not examples: shuffle before batch."
+
+
+def _check_batches(dataset: Any, parts: int, batch: int) -> None:
+    """Fixed shapes and the types that were given, `parts` to a batch."""
+    expect(
+        isinstance(dataset, tf.data.Dataset),
+        f"A dataset should be returned; yours returns {a(dataset)}.",
+    )
+    spec = dataset.element_spec
+    expect(
+        isinstance(spec, tuple) and len(spec) == parts,
+        f"Each element should have {parts} parts; yours is {spec}.",
+    )
+    shape = spec[0].shape
+    expect(
+        shape.rank == 4,
+        f"The images of an element should be [batch, 8, 8, 1]; yours are {shape}.",
+    )
+    expect(
+        shape[0] is not None,
+        f"The images have the shape {shape}: the last batch may be smaller, and a TPU program has one "
+        "shape. drop_remainder=True.",
+    )
+    expect(
+        shape[0] == batch,
+        f"With a global_batch of {batch} the images have the shape {shape}: batch by global_batch.",
+    )
+    expect(
+        spec[0].dtype == tf.uint8 and spec[1].dtype == tf.int32,
+        f"Images should stay uint8 and labels int32; yours are {spec[0].dtype.name} and "
+        f"{spec[1].dtype.name}.",
+    )
+
+
+@todo(
+    "11d",
+    hints=(
+        "How many are missing to a multiple of global_batch? -len(labels) % global_batch.",
+        "np.concatenate each of the three with as many zeros; weights are ones, then zeros, in float32.",
+    ),
+)
+def eval_dataset(make_eval_dataset: Callable) -> str:
+    """Each picture once with weight 1, the rest with weight 0."""
+    for count, batch, batches in ((130, 100, 2), (96, 48, 2), (5, 8, 1)):
+        dataset = make_eval_dataset(IMAGES[:count], LABELS[:count], batch)
+        _check_batches(dataset, 3, batch)
+        parts = [np.concatenate(part) for part in zip(*dataset.as_numpy_iterator(), strict=True)]
+        images, labels, weights = parts
+        counted = weights.ravel() > 0
+        expect(
+            counted.sum() >= count or not len(labels) < count,
+            f"Of {count} pictures in batches of {batch}, {count - int(counted.sum())} are left out.",
+        )
+        expect(
+            set(np.unique(weights)) <= {0.0, 1.0} and counted.sum() == count,
+            f"{count} pictures, and {int(counted.sum())} examples of a weight above 0: a picture has "
+            "weight 1, the filling weight 0.",
+        )
+        expect(
+            np.array_equal(images[counted], IMAGES[:count])
+            and np.array_equal(labels[counted], LABELS[:count]),
+            "The pictures of weight 1 are not the given ones in their order, each with its label.",
+        )
+        expect(
+            len(labels) == batches * batch,
+            f"{count} pictures fill {batches} batches of {batch}; yours has {len(labels) // batch}: "
+            "a needless one.",
+        )
+    return "Each picture once; the filling weighs nothing."

@@ -1,0 +1,176 @@
+"""What runs on the cores: TODO 11b, the model, 11c, its compile, and 11e, the learning rate."""
+
+from collections.abc import Callable
+
+import keras
+import numpy as np
+
+from lab_utils.check.todos import todo
+from lab_utils.check.tools import a, expect
+from lab_utils.estimator import tf
+
+IMAGES = np.random.default_rng(1).integers(0, 17, [130, 8, 8, 1]).astype(np.uint8)
+
+
+@todo(
+    "11b",
+    hints=(
+        'Each layer takes dtype=...; the last one its own: "float32".',
+        'layers.Dense(64, activation="relu", dtype=dtype), then layers.Dense(10, dtype="float32"), then '
+        "keras.Model(images, logits)",
+    ),
+)
+def model(make_model: Callable) -> str:
+    """bfloat16 inside, float32 variables and logits."""
+    made = make_model("mixed_bfloat16")
+    expect(
+        isinstance(made, keras.Model),
+        f"make_model should return a keras.Model; yours returns {a(made)}.",
+    )
+    expect(
+        made.outputs[0].shape == (None, 10),
+        f"The output should be [batch, 10]; yours is {made.outputs[0].shape}.",
+    )
+    expect(
+        made.outputs[0].dtype == "float32",
+        f"With mixed_bfloat16 the logits come out in {made.outputs[0].dtype}: the loss needs the digits of "
+        'float32. Give the last layer dtype="float32".',
+    )
+    kept = {weight.dtype for weight in made.trainable_variables}
+    expect(
+        kept == {"float32"},
+        f"The variables should be float32 under mixed_bfloat16, and some are {', '.join(sorted(kept))}: take "
+        "dtype=dtype, which keeps them so.",
+    )
+    dense = [layer for layer in made.layers if isinstance(layer, keras.layers.Dense)]
+    hidden = [layer for layer in dense if layer.units == 64]
+    expect(bool(hidden), "There should be a hidden Dense layer of 64.")
+    expect(
+        hidden[0].compute_dtype == "bfloat16",
+        f"The hidden layer computes in {hidden[0].compute_dtype} under mixed_bfloat16: give it dtype=dtype.",
+    )
+    plain = make_model("float32")
+    wide = [layer.name for layer in plain.layers if "bfloat16" in str(layer.compute_dtype)]
+    expect(not wide, f"With float32, {', '.join(wide)} computes in bfloat16: take dtype=dtype.")
+    answers = np.asarray(plain(IMAGES))
+    expect(
+        not np.allclose(answers.sum(axis=1), 1, atol=1e-4),
+        "The outputs add up to 1: that is a softmax. The loss is of logits, so leave it out.",
+    )
+    expect(
+        _bends(plain, hidden), "The hidden layer has no ReLU: two layers without one are one layer."
+    )
+    return "bfloat16 in between, float32 variables, float32 logits."
+
+
+def _bends(made: keras.Model, hidden: list) -> bool:
+    """Whether a ReLU follows the hidden layer: within it, or as a layer of its own."""
+    names = [
+        getattr(getattr(each, "activation", None), "__name__", "") for each in made.layers[-3:]
+    ]
+    own = [isinstance(each, keras.layers.ReLU) for each in made.layers]
+    return hidden[0].activation.__name__ == "relu" or "relu" in names or any(own)
+
+
+@todo(
+    "11c",
+    hints=(
+        "with strategy.scope(): around both lines, since compile makes variables too.",
+        "keras.optimizers.SGD(learning_rate, momentum=0.9); "
+        "keras.losses.SparseCategoricalCrossentropy(from_logits=True)",
+        'model.compile(optimizer=..., loss=..., weighted_metrics=["accuracy"], '
+        "steps_per_execution=steps_per_execution)",
+    ),
+)
+def compiled(make_compiled: Callable) -> str:
+    """Made in the strategy's scope, and compiled as the TODO says."""
+    strategy = tf.distribute.OneDeviceStrategy("/cpu:0")
+    made = make_compiled(strategy, "mixed_bfloat16", 0.5, 7)
+    expect(
+        isinstance(made, keras.Model),
+        f"make_compiled should return the model; yours returns {a(made)}.",
+    )
+    expect(
+        made.distribute_strategy is strategy,
+        "The model was not made in the strategy's scope: on a TPU its variables would stay on the host.",
+    )
+    expect(bool(made.compiled), "The model is not compiled.")
+    expect(
+        any(layer.compute_dtype == "bfloat16" for layer in made.layers),
+        "The model ignores dtype: make_model(dtype).",
+    )
+    expect(
+        isinstance(made.optimizer, keras.optimizers.SGD) and made.optimizer.momentum == 0.9,
+        "The optimizer should be SGD with a momentum of 0.9.",
+    )
+    expect(
+        np.isclose(float(made.optimizer.learning_rate), 0.5),
+        "The optimizer should take learning_rate.",
+    )
+    expect(
+        made.steps_per_execution == 7,
+        f"steps_per_execution of 7 becomes {made.steps_per_execution}: hand it to compile.",
+    )
+    logits = tf.constant([[9.0, 0.0, 0.0], [0.0, 0.0, 9.0]])
+    loss = made.loss if callable(made.loss) else keras.losses.get(made.loss)
+    found = float(tf.reduce_mean(loss(tf.constant([0, 0]), logits)))
+    expect(
+        np.isclose(found, 4.5002, atol=1e-3),
+        f"The loss of logits that are sure and wrong by 9 half the time is 4.5 nats; yours gives "
+        f"{found:.3g}: from_logits=True.",
+    )
+    data = tf.data.Dataset.from_tensors(
+        (IMAGES[:4], np.zeros(4, np.int32), np.zeros(4, np.float32))
+    )
+    said = made.evaluate(data, verbose=0, return_dict=True)
+    names = [name for name in said if name != "loss"]
+    expect(bool(names), 'There is no accuracy: weighted_metrics=["accuracy"].')
+    answers = made.predict(IMAGES[:4], verbose=0).argmax(axis=1).astype(np.int32)
+    data = tf.data.Dataset.from_tensors(
+        (IMAGES[:4], (answers + [0, 1, 1, 1]) % 10, np.array([1, 0, 0, 0], np.float32))
+    )
+    accuracy = made.evaluate(data, verbose=0, return_dict=True)[names[0]]
+    expect(
+        accuracy > 0.99,
+        f"With the one right answer of weight 1 and three wrong ones of weight 0 accuracy is 1; yours is "
+        f"{accuracy:.2g}: put it into weighted_metrics.",
+    )
+    return "Made in the scope; accuracy goes by weights; the host is asked every few steps."
+
+
+@todo(
+    "11e",
+    hints=(
+        "steps // 10 steps of warm-up; steps - steps // 10 remain for the cosine.",
+        "CosineDecay(rate, steps - warm_up, warmup_target=cores * rate, warmup_steps=warm_up)",
+    ),
+)
+def schedule(make_schedule: Callable) -> str:
+    """From rate up to cores * rate, then down to 0."""
+    for cores in (4, 8):
+        made = make_schedule(0.25, cores, 200)
+        expect(
+            callable(made),
+            f"make_schedule should return a schedule; yours returns {a(made)}.",
+        )
+        rates = np.array([float(made(step)) for step in range(201)])
+        expect(
+            np.isclose(rates[0], 0.25, rtol=0.02),
+            f"At step 0 the rate should be the old one, 0.25; yours is {rates[0]:.3g}.",
+        )
+        expect(
+            np.isclose(rates.max(), 0.25 * cores, rtol=0.02),
+            f"For {cores} cores the rate should rise to {cores} times 0.25, cores * rate; yours rises to "
+            f"{rates.max():.3g}.",
+        )
+        halfway = 0.125 * (1 + cores)
+        expect(
+            np.isclose(rates[10], halfway, rtol=0.1),
+            f"Warm-up takes a tenth of 200 steps, so halfway, at step 10, the rate is {halfway:.3g}; yours "
+            f"is {rates[10]:.3g}.",
+        )
+        expect(
+            rates[200] < 0.002 * rates.max() and np.all(np.diff(rates[21:]) < 1e-6),
+            f"After the warm-up the rate should fall to 0 by the last step; there yours is {rates[200]:.3g}.",
+        )
+    return "From the old rate to cores times as much, and down to nothing."

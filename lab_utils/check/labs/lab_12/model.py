@@ -1,0 +1,197 @@
+"""What is trained: TODO 12a, the baseline, 12b, the streams, 12c, the model, and 12d, its reset."""
+
+from collections.abc import Callable
+
+import keras
+import numpy as np
+
+from lab_utils.check.todos import todo
+from lab_utils.check.tools import a, expect, expect_dataset
+from lab_utils.estimator import tf
+
+
+@todo(
+    "12a",
+    hints=(
+        "A table [kinds, kinds] of ones; np.add.at counts a pair as often as it comes.",
+        "Divide each row by its sum: a row is what can follow one character.",
+        "-np.log2(shares[held[:-1], held[1:]]).mean()",
+    ),
+)
+def bits(bigram_bits: Callable) -> str:
+    """Mean -log2 of the share, with 1 added to each count."""
+    train, held = np.array([0, 1, 0, 1, 0, 1, 2, 2]), np.array([0, 1, 2, 2])
+    found = bigram_bits(train, held, 3)
+    expect(found is not None, f"bigram_bits returns {a(found)}.")
+    found = float(found)
+    # After 0: 1 thrice; after 1: 0 twice, 2 once; after 2: 2 once. One is added to each.
+    wanted = -np.mean(np.log2([4 / 6, 2 / 6, 2 / 4]))
+    expect(
+        not np.isclose(found, -wanted), "Bits are positive: minus the logarithm of a share below 1."
+    )
+    expect(
+        not np.isclose(found, wanted * np.log(2)),
+        "Those are nats, of the natural logarithm: bits come of log2.",
+    )
+    once = -np.mean(np.log2([2 / 4, 2 / 5, 2 / 4]))
+    expect(
+        not np.isclose(found, once),
+        "Each pair was counted once, however often it comes: counts[i, j] += 1 with arrays of places adds "
+        "once to each. np.add.at adds every time.",
+    )
+    rare = float(bigram_bits(train, np.array([2, 0]), 3))
+    expect(
+        np.isfinite(rare), "A pair that never came in train is impossible: start each count at 1."
+    )
+    expect(
+        np.isclose(found, wanted),
+        f"In train 1 follows 0 three times of three, so with 1 added to each of three kinds its share is 4/6 "
+        f"in the row of 0. By such shares held costs {wanted:.4g} bits each; yours says {found:.4g}.",
+    )
+    return "Pairs counted, shares by row, a mean of bits."
+
+
+@todo(
+    "12b",
+    hints=(
+        "The step count is (len(ids) - 1) // (batch * length): the last character needs one that follows.",
+        "ids[: batch * steps * length].reshape(batch, steps, length) has a stream in each row; then swap "
+        "the first two axes.",
+        "The characters that follow are the same, taken one place further on in ids.",
+    ),
+)
+def streams(make_dataset: Callable) -> str:
+    """Fixed shapes, each row going on where it ended."""
+    for count in (1000, 257, 256):
+        ids = np.arange(count, dtype=np.int32)
+        dataset = make_dataset(ids, 4, 8)
+        expect_dataset(dataset, "make_dataset")
+        spec = dataset.element_spec
+        expect(
+            isinstance(spec, tuple) and len(spec) == 2,
+            f"Each element should be a pair; yours is {spec}.",
+        )
+        expect(
+            all(each.shape.as_list() == [4, 8] for each in spec),
+            f"With a batch of 4 and a length of 8 both parts should be [4, 8]; yours are {spec[0].shape} and "
+            f"{spec[1].shape}.",
+        )
+        expect(
+            spec[0].dtype == tf.int32,
+            f"Characters should stay int32; yours are {spec[0].dtype.name}.",
+        )
+        batches = list(dataset.as_numpy_iterator())
+        expect(
+            all(np.array_equal(read + 1, following) for read, following in batches),
+            "The second part should hold the characters that follow those of the first: the same, one place "
+            "further on in ids.",
+        )
+        ends = [read[:, -1] for read, _ in batches]
+        starts = [read[:, 0] for read, _ in batches[1:]]
+        expect(
+            all(np.array_equal(end + 1, start) for end, start in zip(ends, starts, strict=False))
+            and all((np.diff(read, axis=1) == 1).all() for read, _ in batches),
+            "Row k of a batch does not continue row k of the batch before, so a state that is carried on "
+            "would be another place's. Each row is a stream of its own.",
+        )
+        full = (count - 1) // 32
+        expect(
+            len(batches) == full,
+            f"{count} characters fill {full} batches of 4 by 8; yours has {len(batches)} batches.",
+        )
+    return "Streams side by side, each batch going on where the last one ended."
+
+
+@todo(
+    "12c",
+    hints=(
+        'keras.Input(batch_shape=(batch, length), dtype="int32") fixes both.',
+        "return_sequences=True answers at every character; stateful=stateful keeps the state.",
+        "layers.Dense(len(characters)) on the LSTM's output, without a softmax.",
+    ),
+)
+def model(make_model: Callable) -> str:
+    """An answer at every character; the state carried where asked for."""
+    keeping = make_model(2, 3, True)
+    expect(
+        isinstance(keeping, keras.Model),
+        f"make_model should return a keras.Model; yours returns {a(keeping)}.",
+    )
+    shape = keeping.outputs[0].shape
+    expect(
+        len(shape) == 3 and shape[1] == 3,
+        f"The output for [2, 3] is {list(shape)}: the LSTM should answer at every character, "
+        "return_sequences=True.",
+    )
+    expect(
+        shape[0] == 2,
+        f"With a batch of 2 the output is {list(shape)}: batch_shape=(batch, length).",
+    )
+    lstm = [layer for layer in keeping.layers if isinstance(layer, keras.layers.LSTM)]
+    units = make_model.__globals__.get("UNITS", 128)
+    expect(
+        len(lstm) == 1 and lstm[0].units == units,
+        f"There should be one LSTM, of UNITS = {units}.",
+    )
+    free = make_model(None, None, False)
+    expect(
+        not any(getattr(layer, "stateful", False) for layer in free.layers),
+        "Without stateful the model is not stateful: hand the argument on.",
+    )
+    for own, others in zip(free.trainable_variables, keeping.trainable_variables, strict=True):
+        expect(
+            own.shape == others.shape,
+            "The weights have other shapes where batch or length differ: they could not be shared.",
+        )
+        own.assign(others)
+    whole = np.random.default_rng(0).integers(0, shape[2], [2, 6]).astype(np.int32)
+    wanted = np.asarray(free(whole))
+    expect(
+        not np.allclose(wanted.sum(axis=-1), 1, atol=1e-4),
+        "The outputs add up to 1: that is a softmax. The loss is of logits, so leave it out.",
+    )
+    parts = np.concatenate(
+        [np.asarray(keeping(whole[:, :3])), np.asarray(keeping(whole[:, 3:]))], axis=1
+    )
+    expect(
+        np.allclose(parts, wanted, atol=1e-4),
+        "Six characters in two parts give other logits than the six at once: with stateful the state should "
+        "be carried from call to call. stateful=stateful.",
+    )
+    return "An answer at every character, and a state that is carried where it should be."
+
+
+@todo(
+    "12d",
+    hints=(
+        'self.model.layers lists them; hasattr(layer, "reset_state") tells which have a state.',
+        "Call it: layer.reset_state().",
+    ),
+)
+def reset(FromTheTop: type) -> str:
+    """Every stateful layer is empty when an epoch begins."""
+    read = keras.Input(batch_shape=(1, 4), dtype="int32")
+    net = keras.layers.Embedding(5, 3)(read)
+    net = keras.layers.LSTM(3, return_sequences=True, stateful=True)(net)
+    net = keras.layers.GRU(3, stateful=True)(net)
+    tried = keras.Model(read, net)
+    callback = FromTheTop()
+    expect(
+        isinstance(callback, keras.callbacks.Callback),
+        f"FromTheTop should be a keras.callbacks.Callback; yours is {a(callback)}.",
+    )
+    callback.set_model(tried)
+    tried(np.array([[1, 2, 3, 4]], np.int32))
+    callback.on_epoch_begin(1)
+    left = [
+        layer
+        for layer in tried.layers[2:]
+        if any(np.any(np.asarray(each)) for each in layer.states)
+    ]
+    expect(
+        tried.layers[2] not in left,
+        "After on_epoch_begin the state of the LSTM is still there: call layer.reset_state() on each layer "
+        "that has one.",
+    )
+    expect(not left, "The first layer with a state is reset, and a second one is not.")
+    return "Each epoch starts at the top, with nothing remembered."

@@ -1,0 +1,110 @@
+"""What writes: TODO 12e, drawing a character, and 12f, a loop of fixed shape."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from lab_utils.check.outcome import Wrong
+from lab_utils.check.todos import todo
+from lab_utils.check.tools import a, expect
+from lab_utils.estimator import tf
+
+DRAWS = 3000
+
+
+@todo(
+    "12e",
+    hints=(
+        "Take off the largest before exp: the shares stay the same, and nothing overflows.",
+        "rng.choice(len(shares), p=shares / shares.sum())",
+    ),
+)
+def sampling(sample: Callable) -> str:
+    """Draws by softmax(logits / temperature)."""
+    logits = np.array([2.0, 0.0, 1.0, -9.0], np.float32)
+    one = sample(logits, 1.0, np.random.default_rng(0))
+    expect(one is not None, f"sample returns {a(one)}.")
+    expect(
+        np.ndim(one) == 0, f"sample should return the number of one kind; yours returns {one!r}."
+    )
+    for temperature in (1.0, 0.5, 3.0):
+        drawn = _shares(sample, logits, temperature)
+        wanted = np.exp(logits / temperature)
+        wanted /= wanted.sum()
+        if np.allclose(drawn, wanted, atol=0.05):
+            continue
+        expect(np.max(drawn) < 1, _always_one(sample, logits))
+        expect(
+            temperature == 1.0,
+            f"At a temperature of {temperature} the first kind is drawn {drawn[0]:.0%} of the time; "
+            f"softmax(logits / temperature) says {wanted[0]:.0%}.",
+        )
+        raise Wrong(
+            f"At a temperature of 1 the kinds are drawn {np.round(drawn, 2).tolist()} of the time; how often "
+            f"softmax says: {np.round(wanted, 2).tolist()}."
+        )
+    try:
+        with np.errstate(all="ignore"):
+            large = sample(np.array([5000.0, 4000.0]), 0.5, np.random.default_rng(0))
+    except ValueError:
+        large = None
+    expect(large == 0, "Logits of 5000 make exp overflow: take off the largest first.")
+    return "Drawn as softmax(logits / temperature) says, also of large logits."
+
+
+def _shares(sample: Callable, logits: np.ndarray, temperature: float) -> np.ndarray:
+    rng = np.random.default_rng(7)
+    drawn = [int(sample(logits, temperature, rng)) for _ in range(DRAWS)]
+    return np.bincount(drawn, minlength=len(logits)) / DRAWS
+
+
+def _always_one(sample: Callable, logits: np.ndarray) -> str:
+    """What is wrong with draws that never vary."""
+    always = {int(sample(logits, 1.0, np.random.default_rng(seed))) for seed in range(40)}
+    if len(always) > 1 or int(np.argmax(logits)) not in always:
+        return "The same kind comes from a rng each time: draw with the rng that is given."
+    return "The likeliest kind comes each time: draw with the rng that is given."
+
+
+@todo(
+    "12f",
+    hints=(
+        "Loop variables: how many are written, the last character, the line tf.fill([most], end).",
+        "Condition: (count < most) & (last != end). Body: the next character, put at [[count]].",
+        "count, _, line = tf.while_loop(goes_on, put, (tf.constant(0), first, tf.fill([most], end)))",
+    ),
+)
+def line(write_line: Callable) -> str:
+    """A line of fixed shape, filled until the end or until it is full."""
+
+    def counting_up(character: tf.Tensor) -> tf.Tensor:
+        return character + 1
+
+    def run(first: tf.Tensor, most: int) -> tuple:
+        return write_line(counting_up, first, 9, most)
+
+    for most, wanted in ((20, [4, 5, 6, 7, 8, 9]), (4, [4, 5, 6, 7])):
+        program = tf.function(run).get_concrete_function(tf.TensorSpec([], tf.int32), most)
+        made = program.structured_outputs
+        expect(
+            isinstance(made, tuple | list) and len(made) == 2,
+            f"write_line should return a pair, the line and the number written; yours returns {a(made)}.",
+        )
+        expect(
+            made[0].shape.as_list() == [most],
+            f"With most of {most} the line has the shape {made[0].shape}: it should be [{most}], whatever is "
+            "written.",
+        )
+        text, written = (each.numpy() for each in program(tf.constant(3)))
+        begins = text[: len(wanted)].tolist()
+        expect(
+            begins == wanted,
+            f"From 3, counting up, the line should start {wanted}; yours starts {begins}. Each character is "
+            "following(the last one).",
+        )
+        expect(
+            written == len(wanted),
+            f"From 3, counting up, with 9 the end and most of {most}, {len(wanted)} are written "
+            f"({'the end is the last' if most == 20 else 'most is the limit'}); yours says {written}.",
+        )
+    return "One shape for every line, and a loop that ends when it should."

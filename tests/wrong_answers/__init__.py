@@ -1,0 +1,102 @@
+"""Answers of learners, lab by lab: right ones in other habits, wrong ones with the words that they must hear.
+
+`lab_NN.ANSWERS` holds them by TODO. tests/test_labs.py gives each to its check.
+"""
+
+import ast
+import importlib
+import re
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+Words = str | re.Pattern[str]
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A wrong answer: the solution with `old`, which stands there once, replaced by `new`."""
+
+    old: str
+    new: str
+    says: Words
+
+    def source(self, solution: str) -> str:
+        """The solution's module with this mistake."""
+        assert solution.count(self.old) == 1, f"once in the solution: {self.old}"
+        return solution.replace(self.old, self.new)
+
+
+@dataclass(frozen=True)
+class Right:
+    """A right answer as somebody else writes it: `code` is run after the solution, as a cell would be."""
+
+    code: str
+
+    def source(self, solution: str) -> str:
+        """The solution's module with this cell at its end, whose names win."""
+        return f"{solution}\n\n{textwrap.dedent(self.code).strip()}\n"
+
+
+@dataclass(frozen=True)
+class Wrong(Right):
+    """A wrong answer as somebody else writes it, a cell as in `Right`."""
+
+    says: Words
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """The solution without one of its returns: what stood there is computed and thrown away."""
+
+    line: int
+    column: int
+    says: Words = "is a return missing?"
+
+    def source(self, solution: str) -> str:
+        """The solution's module without that return."""
+        lines = solution.splitlines(keepends=True)
+        text = lines[self.line - 1]
+        lines[self.line - 1] = text[: self.column] + text[self.column :].removeprefix("return ")
+        return "".join(lines)
+
+
+Answer = Mutant | Right | Wrong | Forgotten
+
+
+def of_lab(number: int) -> dict[str, list[Answer]]:
+    """The answers kept for a lab, by TODO."""
+    return importlib.import_module(f"wrong_answers.lab_{number:02d}").ANSWERS
+
+
+def heard(says: Words, message: str) -> bool:
+    """Whether a message holds those words: literally, or as the pattern that `re.compile` made."""
+    return bool(re.search(says if isinstance(says, re.Pattern) else re.escape(says), message))
+
+
+def forgotten(solution: str, region: str) -> Iterator[Forgotten]:
+    """For each function that returns something within `region`, its last return forgotten.
+
+    Args:
+        solution: the solution's module.
+        region: the part of it that the TODO asks for.
+    """
+    first = solution[: solution.index(region)].count("\n") + 1
+    lines = range(first, first + region.count("\n") + 1)
+    for function in ast.walk(ast.parse(solution)):
+        if isinstance(function, ast.FunctionDef):
+            returns = [each for each in _returns(function) if each.lineno in lines]
+            if returns:
+                yield Forgotten(returns[-1].lineno, returns[-1].col_offset)
+
+
+def _returns(function: ast.FunctionDef) -> list[ast.Return]:
+    """A function's own returns of a value, from top to bottom."""
+    found, inside = [], list(function.body)
+    while inside:
+        each = inside.pop()
+        if isinstance(each, ast.Return) and each.value is not None:
+            found.append(each)
+        if not isinstance(each, ast.FunctionDef | ast.ClassDef | ast.Lambda):
+            inside += ast.iter_child_nodes(each)
+    return sorted(found, key=lambda each: each.lineno)
