@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import json
+import os
 import platform
 import shutil
 import subprocess
@@ -29,7 +30,8 @@ class Check:
 
     def __str__(self) -> str:
         line = f"[{'OK' if self.ok else 'FAIL'}] {self.subject}: {self.found}"
-        return line if self.ok else f"{line}\n       {self.remedy}"
+        text = line if self.ok else f"{line}\n       {self.remedy}"
+        return text.encode(errors="backslashreplace").decode()  # a folder's name may be no UTF-8
 
 
 def _in_child(code: str, seconds: int = 120) -> tuple[dict, str]:
@@ -39,14 +41,21 @@ def _in_child(code: str, seconds: int = 120) -> tuple[dict, str]:
     """
     try:
         child = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, timeout=seconds
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=seconds,
         )
     except subprocess.TimeoutExpired:
         return {}, f"no answer in {seconds} s"
-    if child.returncode == 0:
-        return json.loads(child.stdout.strip().splitlines()[-1]), ""
     lines = child.stderr.strip().splitlines()
-    return {}, lines[-1] if lines else f"exit status {child.returncode}"
+    if child.returncode:
+        return {}, lines[-1] if lines else f"exit status {child.returncode}"
+    try:
+        return json.loads(child.stdout.strip().splitlines()[-1]), ""
+    except (ValueError, IndexError):
+        return {}, f"it ended without an answer ({lines[-1] if lines else 'and said nothing'})"
 
 
 def python() -> Check:
@@ -132,7 +141,13 @@ def memory() -> Check:
 
 def disk() -> Check:
     """Free space in the working folder."""
-    free = shutil.disk_usage(Path.cwd()).free / 2**30
+    try:
+        free = shutil.disk_usage(Path.cwd()).free / 2**30
+    except OSError as error:
+        return Check(False, "disk", error.strerror or str(error), "change to a folder that exists")
+    if not os.access(Path.cwd(), os.W_OK):
+        remedy = "the labs write below the working folder: start them where you may write"
+        return Check(False, "disk", f"{Path.cwd()} cannot be written", remedy)
     remedy = f"the labs write up to {DISK:.0f} GiB below the working folder: make room"
     return Check(free >= DISK, "disk", f"{free:.1f} GiB free in {Path.cwd()}", remedy)
 
@@ -141,18 +156,17 @@ def data() -> Check:
     """The bundled pictures are all there, unchanged."""
     try:
         folder = datasets.bundled().folder
-        sums = dict(
-            reversed(line.split("  ")) for line in (folder / "SHA256SUMS").read_text().splitlines()
-        )
-    except (datasets.DatasetError, OSError) as error:
-        return Check(False, "data", str(error), "clone the repository anew")
-    changed = [
-        name
-        for name, digest in sums.items()
-        if not (folder / name).is_file() or datasets.photos.file_sha256(folder / name) != digest
-    ]
+        lines = (folder / "SHA256SUMS").read_text(encoding="utf-8").splitlines()
+        sums = {name: digest for digest, name in (line.split("  ") for line in lines)}
+        changed = [name for name, digest in sums.items() if _digest(folder / name) != digest]
+    except (datasets.DatasetError, OSError, ValueError) as error:
+        return Check(False, "data", str(error), "clone the repository again")
     found = f"{len(sums) - len(changed)} of {len(sums)} bundled files as published"
     return Check(not changed, "data", found, f"restore them: git checkout -- {folder}")
+
+
+def _digest(path: Path) -> str:
+    return datasets.photos.file_sha256(path) if path.is_file() else "no file"
 
 
 CHECKS: tuple[Callable[[], Check], ...] = (
@@ -179,5 +193,6 @@ def main() -> int:
     for check in examine():
         print(check, flush=True)
         failed += not check.ok
-    print(f"\n{failed} to mend." if failed else "\nAll is in place.")
+    plural = "check" if failed == 1 else "checks"
+    print(f"\n{failed} {plural} failed: see what to do above." if failed else "\nAll is in place.")
     return min(1, failed)

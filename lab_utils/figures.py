@@ -1,6 +1,7 @@
 """A number, its unit and how it is known; and numbers as people read them: 36.7 GFLOP, 2.78 GiB, 35.4 ms."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
 from enum import StrEnum
 
 _SI = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
@@ -27,6 +28,28 @@ class Figure:
     unit: str
     kind: Kind
     source: str = ""
+
+
+class FigureTable(Mapping[str, Figure]):
+    """Base of dataclasses whose fields are `Figure | None`; also a mapping of those that are known.
+
+    `table.flops` is None where it is not known; `table["flops"]` raises KeyError there.
+    """
+
+    def __getitem__(self, key: str) -> Figure:
+        figure = getattr(self, key) if key in self._names() else None
+        if figure is None:
+            raise KeyError(key)
+        return figure
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in self._names() if getattr(self, name) is not None)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def _names(self) -> list[str]:
+        return [field.name for field in fields(self)]
 
 
 def rounded(value: float) -> str:

@@ -9,15 +9,18 @@ import sys
 import sysconfig
 import traceback
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-# Frames of these packages are never the learner's. Those of other installed packages may be (a model
-# that was pip-installed), and are taken where nothing nearer is found.
+# Frames of these installed packages are never the learner's. Those of other installed packages may be
+# (a model that was pip-installed), and are taken where nothing nearer is found. A folder of the
+# learner's own may have any name: people keep their programs in folders called tensorflow or keras.
 _FRAMEWORK = re.compile(
-    r"[/\\](tensorflow|tf_keras|keras|tensorflow_estimator|absl|numpy|six|IPython|ipykernel|traitlets"
-    r"|tornado|pluggy|_pytest|pytest|nbclient|jupyter_client|lab_utils[/\\]dry_run)[/\\]"
-    r"|[/\\](lab_utils[/\\]estimator|six)\.py$"
+    r".*[/\\](site|dist)-packages[/\\](tensorflow|tf_keras|keras|tensorflow_estimator|absl|numpy|six"
+    r"|IPython|ipykernel|traitlets|tornado|pluggy|_pytest|pytest|nbclient|jupyter_client)([/\\]|\.py$)"
+    r"|.*[/\\]lab_utils[/\\](dry_run[/\\]|(estimator|source)\.py$)"
+    r"|.*[/\\]__autograph_generated_file\w*\.py$"
 )
 _OWN = re.compile(r"[/\\]lab_utils[/\\]dry_run[/\\]")
 _STANDARD_LIBRARY = tuple(
@@ -25,6 +28,56 @@ _STANDARD_LIBRARY = tuple(
 )
 _OLD_CELL = re.compile(r"<ipython-input-(\d+)-\w+>")
 _KERNEL_CELL = re.compile(r"[/\\]ipykernel_\d+[/\\]\d+\.py$")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place in the learner's code; as text it is what a report shows.
+
+    Attributes:
+        file: path of the file, relative to the working directory where it lies below it; or the notebook
+            cell, as "cell In [5]". "" where no line of the learner's is known.
+        line: from 1; None where `file` is "".
+        column: from 1; None where Python does not tell it.
+        function: the function that the line stands in; "" at the top level.
+        code: the line itself, stripped; "" where the source cannot be read.
+        op: the name of the TensorFlow op that the line made; "" for other places.
+        text: what is known in place of a line, such as "the dataset".
+    """
+
+    file: str = ""
+    line: int | None = None
+    column: int | None = None
+    function: str = ""
+    code: str = ""
+    op: str = ""
+    text: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.file or self.op or self.text)
+
+    @property
+    def position(self) -> str:
+        """File and line with the function, without the code: "model.py:41, in model_fn"."""
+        if not self.file:
+            return f"op {self.op}" if self.op else self.text
+        separator = ", line " if self.file.startswith(("cell ", "a notebook cell")) else ":"
+        position = f"{self.file}{separator}{self.line}"
+        return f"{position}, in {self.function}" if self.function else position
+
+    @property
+    def source_line(self) -> "Place":
+        """The same place without its op: two ops of one line have it in common."""
+        return replace(self, op="") if self.file else self
+
+    def __str__(self) -> str:
+        if not self.file:
+            return self.position
+        words = f"{self.position}: `{self.code}`" if self.code else self.position
+        return f"{words} (op {self.op})" if self.op else words
+
+
+NOWHERE = Place()
 
 
 class Frame(Protocol):
@@ -40,25 +93,34 @@ class _Op(Protocol):
     traceback: Iterable[Frame]
 
 
-def place(source: _Op | BaseException | Callable) -> str:
-    """Where `source` stands in the learner's code, in words.
+def place(source: _Op | BaseException | Callable) -> Place:
+    """Where `source` stands in the learner's code.
 
     An op: "model.py:41, in model_fn: `y = tf.gather(names, ids)` (op GatherV2)". An exception: the
     learner's innermost line on its way. A function: the line of its def. In a notebook "cell In [5],
-    line 3" takes the file's place. With no such line it is the op's name, or "" for an exception.
+    line 3" takes the file's place. With no such line it is the op's name, or NOWHERE for an exception.
     """
     if isinstance(source, BaseException):
-        return _in_words(own_frame(_frames_of(source)))
+        return _of_frame(own_frame(_frames_of(source)))
     if isinstance(source, type) or inspect.isroutine(source) or not hasattr(source, "traceback"):
         return _of_function(source)
-    line = _in_words(own_frame(source.traceback))
-    return f"{line} (op {source.name})" if line else f"op {source.name}"
+    return replace(_of_frame(own_frame(source.traceback)), op=source.name)
+
+
+def place_of_line(file: str, line: int) -> Place:
+    """A line of the learner's file; NOWHERE where `file` is ""."""
+    return _of_frame(traceback.FrameSummary(file, line, "")) if file else NOWHERE
+
+
+def place_of_stack(frames: Iterable[Frame]) -> Place:
+    """The learner's innermost line of a stack; NOWHERE where there is none."""
+    return _of_frame(own_frame(frames))
 
 
 def own_frame(frames: Iterable[Frame]) -> Frame | None:
     """The learner's innermost frame among `frames` (outermost first); None where all are frameworks'.
 
-    The learner's call of the dry run itself does not count: what an op has to do with came after it.
+    Frames up to and including the call of the dry run are ignored: the cause lies deeper in the stack.
     """
     frames = list(frames)
     called = next((n for n, frame in enumerate(frames) if _OWN.search(frame.filename)), -1)
@@ -79,7 +141,7 @@ def _is_framework(filename: str) -> bool:
         return _OLD_CELL.match(filename) is None
     if _KERNEL_CELL.search(filename):
         return False
-    if _FRAMEWORK.search(filename):
+    if _FRAMEWORK.match(filename):
         return True
     path = os.path.realpath(filename)
     return path.startswith(_STANDARD_LIBRARY) and "site-packages" not in path
@@ -95,7 +157,7 @@ def _frames_of(error: BaseException) -> Iterator[Frame]:
         yield from _frames_of(error.__cause__)
 
 
-def _of_function(function: Callable) -> str:
+def _of_function(function: Callable) -> Place:
     while isinstance(function, functools.partial):
         function = function.func
     function = inspect.unwrap(function)
@@ -103,26 +165,27 @@ def _of_function(function: Callable) -> str:
         function = type(function).__call__
     code = getattr(function, "__code__", None)
     if code is None:
-        return getattr(function, "__qualname__", repr(function))
-    return _in_words(traceback.FrameSummary(code.co_filename, code.co_firstlineno, code.co_name))
+        return Place(text=getattr(function, "__qualname__", repr(function)))
+    return _of_frame(traceback.FrameSummary(code.co_filename, code.co_firstlineno, code.co_name))
 
 
-def _in_words(frame: Frame | None) -> str:
+def _of_frame(frame: Frame | None) -> Place:
     if frame is None:
-        return ""
-    words = _file_and_line(frame)
-    if frame.name and frame.name != "<module>":  # AutoGraph leaves out the name of a lambda
-        words += f", in {frame.name}"
-    text = linecache.getline(frame.filename, frame.lineno).strip()
-    return f"{words}: `{text}`" if text else words
+        return NOWHERE
+    column = getattr(frame, "colno", None)  # of exceptions alone
+    return Place(
+        file=_cell(frame.filename) or _relative(frame.filename),
+        line=frame.lineno,
+        column=None if column is None else column + 1,
+        # AutoGraph leaves out the name of a lambda
+        function="" if frame.name in (None, "<module>") else frame.name,
+        code=linecache.getline(frame.filename, frame.lineno).strip(),
+    )
 
 
-def _file_and_line(frame: Frame) -> str:
-    cell = _cell(frame.filename)
-    if cell:
-        return f"{cell}, line {frame.lineno}"
-    path = Path(frame.filename)
-    return f"{path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}:{frame.lineno}"
+def _relative(filename: str) -> str:
+    path = Path(filename)
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
 def _cell(filename: str) -> str:

@@ -1,9 +1,23 @@
 """Made-up reports for the tests of how a report shows itself: ready, with findings, and out of memory."""
 
+import dataclasses
+
 from lab_utils.dry_run.program import Program
-from lab_utils.dry_run.records import Finding, Severity, Stage, StageResult
-from lab_utils.dry_run.report.outcome import NEVER_CHECKED, CompiledStep, Report
+from lab_utils.dry_run.records import (
+    CompiledStep,
+    Cost,
+    Feed,
+    Finding,
+    Memory,
+    Severity,
+    Stage,
+    StageResult,
+    Status,
+)
+from lab_utils.dry_run.report.outcome import NEVER_CHECKED
+from lab_utils.dry_run.report.report import Report
 from lab_utils.figures import Figure, Kind
+from lab_utils.source import Place
 
 MIB = 2**20
 V2 = "jax 0.10.2, jax/_src/pallas/mosaic/tpu_info.py, read 2026-11-21"
@@ -20,44 +34,42 @@ def train_step(temporaries: float = 2762 * MIB, needed: float | None = None) -> 
     sizes["available"] = 7.48 * 2**30
     if needed is not None:
         sizes["needed"] = needed
-    memory = {
-        part: Figure(part, float(size), "bytes", Kind.COMPILER) for part, size in sizes.items()
-    }
-    cost = {
-        "flops": Figure("arithmetic of a step", 145.5e9, "FLOP", Kind.COMPILER),
-        "bytes": Figure("memory traffic of a step", 12.51e9, "B", Kind.COMPILER),
-        "peak_flops": Figure("peak of a v2 core, bfloat16", 23e12, "FLOP/s", Kind.QUOTED, V2),
-        "peak_bandwidth": Figure("memory bandwidth of a v2 core", 358e9, "B/s", Kind.QUOTED, V2),
-        "step_seconds": Figure("roofline bound on a step", 0.03494, "s", Kind.DERIVED),
-        "examples_per_second": Figure(
-            "examples a core, at most", 3663.0, "examples/s", Kind.DERIVED
-        ),
-        "bf16_share": Figure("matrix products done in bfloat16", 0.982, "share", Kind.COMPILER),
-        "all_reduce_bytes": Figure("all-reduce of a step", 62.4e6, "B", Kind.COMPILER),
-    }
+    memory = Memory(
+        **{part: Figure(part, float(size), "bytes", Kind.COMPILER) for part, size in sizes.items()}
+    )
+    cost = Cost(
+        flops=Figure("FLOPs a step", 145.5e9, "FLOP", Kind.COMPILER),
+        bytes=Figure("HBM traffic a step", 12.51e9, "B", Kind.COMPILER),
+        peak_flops=Figure("peak of a v2 core, bfloat16", 23e12, "FLOP/s", Kind.QUOTED, V2),
+        peak_bandwidth=Figure("HBM bandwidth of a v2 core", 358e9, "B/s", Kind.QUOTED, V2),
+        step_seconds=Figure("roofline bound on a step", 0.03494, "s", Kind.DERIVED),
+        examples_per_second=Figure("examples a core, at most", 3663.0, "examples/s", Kind.DERIVED),
+        bf16_share=Figure("matmul FLOPs done in bfloat16", 0.982, "share", Kind.COMPILER),
+        all_reduce_bytes=Figure("all-reduce of a step", 62.4e6, "B", Kind.COMPILER),
+    )
     return CompiledStep("train step", memory, cost)
 
 
 def eval_step() -> CompiledStep:
-    """An evaluation step that the arithmetic bounds."""
+    """An evaluation step that its FLOPs bound."""
     step = train_step(temporaries=300 * MIB)
     step.name = "eval step"
-    step.cost["flops"] = Figure("arithmetic of a step", 450e9, "FLOP", Kind.COMPILER)
-    step.cost["bytes"] = Figure("memory traffic of a step", 3.1e9, "B", Kind.COMPILER)
+    step.cost.flops = Figure("FLOPs a step", 450e9, "FLOP", Kind.COMPILER)
+    step.cost.bytes = Figure("HBM traffic a step", 3.1e9, "B", Kind.COMPILER)
     return step
 
 
-def feed(rate: float = 412.0, demand: float = 29304.0) -> dict[str, Figure]:
+def feed(rate: float = 412.0, required: float = 29304.0) -> Feed:
     """An input pipeline's figures."""
-    return {
-        "examples_per_second": Figure("examples from input_fn", rate, "examples/s", Kind.MEASURED),
-        "bytes_per_second": Figure("data from input_fn", rate * 1.07e6, "B/s", Kind.MEASURED),
-        "host_cores": Figure("cores of this machine in use", 1.83, "cores", Kind.MEASURED),
-        "demand": Figure("demand of one host's cores, at most", demand, "examples/s", Kind.DERIVED),
-        "host_cores_needed": Figure(
-            "host cores like these to meet it", 1.83 * demand / rate, "cores", Kind.DERIVED
+    return Feed(
+        examples_per_second=Figure("examples from input_fn", rate, "examples/s", Kind.MEASURED),
+        bytes_per_second=Figure("data from input_fn", rate * 1.07e6, "B/s", Kind.MEASURED),
+        host_cores=Figure("cores of this machine in use", 1.83, "cores", Kind.MEASURED),
+        required=Figure("required rate of one host, at most", required, "examples/s", Kind.DERIVED),
+        host_cores_needed=Figure(
+            "host cores like these to deliver it", 1.83 * required / rate, "cores", Kind.DERIVED
         ),
-    }
+    )
 
 
 def _report(stages: list[StageResult], compiled: list[CompiledStep], **rest) -> Report:
@@ -77,11 +89,15 @@ def ready() -> Report:
     """Nothing but a note."""
     return _report(
         [
-            StageResult(Stage.TRACE, "done", "train, eval and predict graphs built", 3.2),
-            StageResult(Stage.READ, "done", "1,204 ops read", 0.4),
-            StageResult(Stage.COMPILE, "done", "train step; evaluation step from the cache", 9.1),
-            StageResult(Stage.RUN, "done", "3 steps on 8 virtual cores, loss 1.61 to 1.58", 14.0),
-            StageResult(Stage.FEED, "done", "24 batches", 5.0),
+            StageResult(Stage.TRACE, Status.DONE, "train, eval and predict graphs built", 3.2),
+            StageResult(Stage.READ, Status.DONE, "1,204 ops read", 0.4),
+            StageResult(
+                Stage.COMPILE, Status.DONE, "train step; evaluation step from the cache", 9.1
+            ),
+            StageResult(
+                Stage.RUN, Status.DONE, "3 steps on 8 virtual cores, loss 1.61 to 1.58", 14.0
+            ),
+            StageResult(Stage.FEED, Status.DONE, "24 batches", 5.0),
         ],
         [train_step(), eval_step()],
         feed=feed(),
@@ -101,10 +117,10 @@ def finding(
         rule,
         stage,
         severity,
-        where,
+        Place(text=where),
         "A TPU program is compiled for fixed shapes, and the last batch of a dataset may be smaller.",
         "Batch with `dataset.batch(params['batch_size'], drop_remainder=True)`; never hard-code the size.",
-        "03 static shapes",
+        "03 Static shapes",
         message,
     )
 
@@ -118,19 +134,17 @@ def with_findings() -> Report:
     read.append(finding("TPU202", Stage.READ, Severity.WARNING, "In [5], line 20", ""))
     read.append(finding("TPU203", Stage.READ, Severity.NOTE, "In [5], line 31", ""))
     stages = [
-        StageResult(Stage.TRACE, "done", "train graph", 3.2, [finding()]),
-        StageResult(Stage.READ, "done", "1,204 ops read", 0.4, read),
+        StageResult(Stage.TRACE, Status.DONE, "train graph", 3.2, [finding()]),
+        StageResult(Stage.READ, Status.DONE, "1,204 ops read", 0.4, read),
         StageResult(
-            Stage.COMPILE, "skipped", "the train graph could not be built; mend TPU101 first"
+            Stage.COMPILE, Status.SKIPPED, "the train graph could not be built; fix TPU101 first"
         ),
-        StageResult(Stage.RUN, "skipped", "the train graph could not be built; mend TPU101 first"),
-        StageResult(Stage.FEED, "done", "24 batches", 5.0),
+        StageResult(
+            Stage.RUN, Status.SKIPPED, "the train graph could not be built; fix TPU101 first"
+        ),
+        StageResult(Stage.FEED, Status.DONE, "24 batches", 5.0),
     ]
-    measured = {
-        key: figure
-        for key, figure in feed().items()
-        if not key.startswith(("demand", "host_cores_"))
-    }
+    measured = dataclasses.replace(feed(), required=None, host_cores_needed=None)
     return _report(stages, [], feed=measured)
 
 
@@ -146,14 +160,14 @@ def out_of_memory() -> Report:
     )
     found = finding("TPU301", Stage.COMPILE, where=where, message=message)
     step = train_step(temporaries=needed, needed=needed + 515 * MIB)
-    step.cost.clear()
+    step.cost = Cost()
     return _report(
         [
-            StageResult(Stage.TRACE, "done", "train graph", 3.2),
-            StageResult(Stage.READ, "done", "1,204 ops read", 0.4),
-            StageResult(Stage.COMPILE, "done", "does not fit", 41.0, [found]),
-            StageResult(Stage.RUN, "done", "3 steps on 8 virtual cores", 14.0),
-            StageResult(Stage.FEED, "done", "24 batches", 5.0),
+            StageResult(Stage.TRACE, Status.DONE, "train graph", 3.2),
+            StageResult(Stage.READ, Status.DONE, "1,204 ops read", 0.4),
+            StageResult(Stage.COMPILE, Status.DONE, "does not fit", 41.0, [found]),
+            StageResult(Stage.RUN, Status.DONE, "3 steps on 8 virtual cores", 14.0),
+            StageResult(Stage.FEED, Status.DONE, "24 batches", 5.0),
         ],
         [step],
     )

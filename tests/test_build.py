@@ -3,7 +3,7 @@
 import nbformat
 import pytest
 
-from lab_utils import build
+from lab_utils.author import build, notebook_format
 
 CELL = """\
 def twice(x):
@@ -78,3 +78,72 @@ def test_nbgrader_sees_cells_to_solve_and_cells_that_give_points():
     assert solution["solution"] and not solution["grade"] and "points" not in solution
     assert grade["grade"] and grade["locked"] and grade["points"] == 1
     assert grade["grade_id"] == "check-1a" and solution["schema_version"] == 3
+
+
+@pytest.mark.parametrize("first", ["# 04 · Metrics", "# Metrics", "Metrics"])
+def test_the_heading_gives_the_title_and_repeats_the_number(first):
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(f"{first}\n\nText")])
+    if first.startswith("# 04"):
+        assert build.title(notebook, "04_metrics.ipynb") == "Metrics"
+    with pytest.raises(ValueError, match=r"05_metrics\.ipynb.*'# 05 · TITLE'"):
+        build.title(notebook, "05_metrics.ipynb")
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    """A course of two solutions, built."""
+    (tmp_path / "solutions").mkdir()
+    monkeypatch.setattr(build, "ROOT", tmp_path)
+    for number in (1, 2):
+        heading = nbformat.v4.new_markdown_cell(f"# 0{number} · X")
+        notebook = nbformat.v4.new_notebook(cells=[heading, nbformat.v4.new_code_cell(CELL)])
+        nbformat.write(notebook, tmp_path / "solutions" / f"0{number}_x.ipynb")
+    assert build.main([]) == 0 and build.stale() == []
+    return tmp_path
+
+
+def contents(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+CELLS = '{"cells": [{"cell_type": "code", "source": %s}], "nbformat": 4, "nbformat_minor": 5}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "null",
+        "[" * 100_000,
+        '{"cells": null, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}',
+        '{"cells": [], "nbformat": 99}',
+        CELLS % '"### BEGIN SOLUTION"',
+        CELLS % "7",
+    ],
+)
+@pytest.mark.parametrize("flags", [[], ["--check"], ["--execute", "02"]])
+def test_a_broken_solution_is_named_and_nothing_is_written(repository, capsys, text, flags):
+    (repository / "solutions" / "02_x.ipynb").write_text(text)
+    other = repository / "solutions" / "01_x.ipynb"
+    other.write_text(other.read_text() + "\n")  # not canonical: a build would write it
+    before = contents(repository)
+    assert build.main(flags) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("build: solutions/02_x.ipynb: ")
+    assert contents(repository) == before
+
+
+def test_a_name_that_fits_no_solution_is_told(repository, capsys):
+    assert build.main(["--execute", "99"]) == 2
+    assert "no solution has '99' in its name; there are 01, 02" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", [None, "", "[]", '{"cells": null}', "[" * 100_000])
+def test_the_form_of_a_file_that_is_no_notebook(tmp_path, capsys, text):
+    path = tmp_path / "a.ipynb"
+    if text is not None:
+        path.write_text(text)
+    assert notebook_format.main(["--fix", str(path)]) == 1
+    assert capsys.readouterr().err.startswith(str(path))

@@ -3,6 +3,8 @@
 import functools
 import json
 import re
+import subprocess
+import sys
 import time
 import types
 from pathlib import Path
@@ -116,11 +118,54 @@ def test_an_outcome_shows_itself_as_text_and_html():
 def test_progress_is_kept_in_one_file_and_survives_a_broken_one():
     check("99a", lambda x: 2 * x)
     assert json.loads(progress.file().read_text())["done"] == ["99a"]
-    assert [path.name for path in progress.file().parent.iterdir()] == ["progress.json"]
+    kept = sorted(path.name for path in progress.file().parent.iterdir())
+    assert kept == [".lock", "progress.json"]
     later_wrong = check("99a", lambda x: x)
     assert later_wrong.done == 1, "what was right once stays done"
     progress.file().write_text('{"done": ')
     assert check("99b", lambda x: 2 * x).done == 1
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "[" * 100_000,
+        '{"done": [{}], "predictions": {}}',
+        '{"done": [1, null], "predictions": {"loss": "2"}}',
+        '{"done": [], "predictions": {"loss": 1%s}}' % ("0" * 400),
+        '{"done": [], "predictions": {"loss": NaN}}',
+        '{"done": 5, "predictions": []}',
+        "null",
+    ],
+)
+def test_a_damaged_file_counts_as_no_progress(damage):
+    check("99a", lambda x: 2 * x)
+    progress.file().write_text(damage)
+    assert check("99b", lambda x: 2 * x).done == 1
+    assert "no prediction" in str(compare("loss", 2.3, "nats"))
+    predict("loss", 2.0, "nats")
+    assert progress.prediction("loss") == 2.0
+
+
+def test_two_processes_lose_nothing(tmp_path):
+    code = (
+        "import sys; from lab_utils.check import progress\n"
+        "for i in range(40): progress.record(f'{sys.argv[1]}{i}')"
+    )
+    both = [subprocess.Popen([sys.executable, "-c", code, name]) for name in "ab"]
+    assert [each.wait() for each in both] == [0, 0]
+    assert len(progress.done()) == 80
+
+
+def test_a_user_without_a_home_has_progress_for_the_session(monkeypatch):
+    def nobody():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.setattr(Path, "home", nobody)
+    assert check("99a", lambda x: 2 * x).done == 1
+    predict("loss", 2.0, "nats")
+    assert progress.prediction("loss") == 2.0 and check("99b", lambda x: 2 * x).done == 2
 
 
 def test_progress_lasts_for_the_session_where_nothing_can_be_written(tmp_path, monkeypatch):
@@ -312,8 +357,8 @@ def test_results_of_one_cell_are_all_shown_in_their_order():
     shown = [output.data["text/plain"] for output in notebook.cells[0].outputs]
     assert [text.split(".")[0][:18] for text in shown] == [
         "TODO 0a: incorrect",
-        "Hint 1 of 2: The r",
-        "Hint 1 of 2: The r",
+        "Hint 1 of 2: How m",
+        "Hint 1 of 2: How m",
     ]
 
 

@@ -43,19 +43,63 @@ def close(actual, expected) -> bool:
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"progressive": True}, {"subsampling": 0}, {"comment": b"\xff\xd9"}]
+    "options",
+    [
+        {},
+        {"progressive": True},
+        {"subsampling": 0},
+        {"comment": b"\xff\xd9"},
+        {"restart_marker_blocks": 1},
+        {"icc_profile": bytes(200_000)},
+        {"kind": "MPO", "save_all": True, "append_images": [Image.new("RGB", (8, 8))]},
+    ],
 )
 def test_an_rgb_jpeg_passes_through_byte_for_byte(options):
-    data = encode(corner(), "JPEG", **options)
+    data = encode(corner(), **{"kind": "JPEG"} | options) + b"trailing bytes"
     result = to_rgb_jpeg(data)
     assert result.data == data
     assert (result.width, result.height) == SIZE
 
 
-def test_an_rgb_jpeg_is_not_decoded(monkeypatch):
-    data = encode(corner(), "JPEG")
-    monkeypatch.setattr(Image, "open", lambda *_, **__: pytest.fail("decoded"))
-    assert to_rgb_jpeg(data).data == data
+def photograph(**options) -> bytes:
+    """So detailed that damage has something to hit."""
+    coarse = np.random.default_rng(0).integers(0, 256, (24, 32, 3), dtype=np.uint8)
+    return encode(Image.fromarray(coarse).resize((320, 240)), "JPEG", quality=95, **options)
+
+
+@pytest.mark.parametrize("progressive", [False, True])
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("a marker of no kind", "broken data stream"),
+        ("a segment that leads past the end", "past the file's end"),
+        ("no quantisation tables", "broken data stream"),
+        ("a Huffman table that is none", "broken data stream"),
+    ],
+)
+def test_damage_inside_that_stops_the_decoder_is_found(name, reason, progressive):
+    data = bytearray(photograph(progressive=progressive))
+    assert to_rgb_jpeg(bytes(data)).data == data
+    middle = len(data) // 2
+    if name == "a marker of no kind":
+        data[middle : middle + 4] = b"\xff\x05\x00\x02"
+    elif name == "a segment that leads past the end":
+        data[-1000:-996] = b"\xff\xe5\xff\xff"
+    elif name == "no quantisation tables":
+        while (place := data.find(b"\xff\xdb")) >= 0:
+            del data[place : place + 2 + int.from_bytes(data[place + 2 : place + 4], "big")]
+    else:
+        data[data.find(b"\xff\xc4") + 5] = 255
+    with pytest.raises(RejectError, match="damaged JPEG: .*" + reason):
+        to_rgb_jpeg(bytes(data))
+
+
+def test_a_size_that_would_fill_the_memory_is_refused():
+    data = bytearray(photograph())
+    frame = data.find(b"\xff\xc0")
+    data[frame + 5 : frame + 9] = struct.pack(">HH", 65500, 65500)
+    with pytest.raises(RejectError, match="too large: 65,500 x 65,500 pixels"):
+        to_rgb_jpeg(bytes(data))
 
 
 PALETTE = corner().convert("P", palette=Image.Palette.ADAPTIVE, colors=4)
@@ -169,6 +213,7 @@ def test_a_cut_photograph_is_found_though_its_thumbnail_is_whole():
         (b"hello, world", "not an image"),
         (b"\xff\xd8\xff\xd9", "ends before any image data"),
         (b"\xff\xd8" + b"\0" * 50, "truncated JPEG"),
+        (b"\xff\xd8\xff\xd8" + b"\0" * 50, "begins twice"),
         (b"\xff\xd8\xff\xda\0\2\xff\xd9", "no image size"),
         (b"\xff\xd8\xff\xc0\0\x11\x0c\0\1\0\1\3", "12 bits"),
         (b"\xff\xd8\xff\xc9\0\x11\x08\0\1\0\1\3", "frame marker 0xFFC9"),

@@ -2,14 +2,28 @@
 
 import io
 import itertools
+import shutil
 
 import pytest
 from apache_beam.io.filesystem import BeamIOError, FileMetadata, FileSystem
 from PIL import Image
 
-from lab_utils.convert import ConversionError, ManifestError, convert, read_manifest, storage
+from lab_utils.convert import (
+    ConversionError,
+    ManifestError,
+    convert,
+    leases,
+    read_manifest,
+    storage,
+)
 from lab_utils.convert.manifest import Manifest, Shard, Split
-from lab_utils.convert.publishing import abandoned, check_output, make_staging, publish
+from lab_utils.convert.publishing import (
+    abandoned,
+    check_output,
+    publish,
+    remove_dead,
+    staging,
+)
 
 
 class MemoryFileSystem(FileSystem):
@@ -166,7 +180,7 @@ def test_a_run_that_fails_leaves_the_earlier_result(base):
     manifest = run(base)
     write(f"{base}/bad.csv", b"absent.jpg,roses\n")
     lists = (f"{base}/bad.csv", f"{base}/rows.csv", f"{base}/labels.txt")
-    with pytest.raises(ConversionError, match="1 of the 1 rows"):
+    with pytest.raises(ConversionError, match="none of the 1 rows"):
         convert(*lists, f"{base}/out", overwrite=True)
     assert read_manifest(f"{base}/out") == manifest
     assert shown(base) == RESULT | {"rejects_of_failed_run.csv"}
@@ -177,17 +191,17 @@ class Death(BaseException):
     """Stands for kill -9: nothing may clean up after it."""
 
 
-def publish_result(base: str, examples: int, overwrite: bool) -> None:
+def publish_result(base: str, examples: int, overwrite: bool, names: set[str] = RESULT) -> None:
     """Do as a conversion does once its pipeline has run; the files hold the number of examples."""
     out = f"{base}/out"
     check_output(out, overwrite=overwrite)
-    staging = make_staging(out)
-    shards = [Shard(name, examples, 1) for name in sorted(RESULT) if name.endswith(".tfrecord")]
-    for name in RESULT - {"manifest.json"}:
-        write(f"{staging}/{name}", b"%d" % examples)
-    manifest = Manifest(out, ["roses"], {"train": Split(examples, {}, shards, 0)}, {})
-    write(f"{staging}/manifest.json", manifest.to_json().encode())
-    publish(staging, out, overwrite=overwrite)
+    with staging(out) as folder:
+        shards = [Shard(name, examples, 1) for name in sorted(names) if name.endswith(".tfrecord")]
+        for name in names - {"manifest.json"}:
+            write(f"{folder}/{name}", b"%d" % examples)
+        manifest = Manifest(out, ["roses"], {"train": Split(examples, {}, shards, 0)}, {})
+        write(f"{folder}/manifest.json", manifest.to_json().encode())
+        publish(folder, out, overwrite=overwrite)
 
 
 @pytest.mark.parametrize(
@@ -242,6 +256,78 @@ def test_of_two_runs_into_one_folder_the_second_to_finish_is_refused(base, monke
     assert read(f"{base}/out/manifest.json") == b"of the other"
     (kept,) = abandoned(f"{base}/out")
     assert read_manifest(kept).splits["train"].examples == 8
+
+
+def hide_locks(monkeypatch):
+    """As on a network file system that has none: markers stand in."""
+
+    def refuse(*_):
+        raise OSError(37, "No locks available")
+
+    monkeypatch.setattr("lab_utils.convert.leases.fcntl.flock", refuse)
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize("locks", [True, False])
+@pytest.mark.parametrize("names", [RESULT, RESULT | {"train-00000-of-00001.tfrecord"}])
+def test_of_two_runs_that_publish_at_once_one_loses_before_it_moves_anything(
+    base, monkeypatch, overwrite, locks, names
+):
+    """The second comes between the first one's moves."""
+    if not locks:
+        hide_locks(monkeypatch)
+    if overwrite:
+        publish_result(base, 1, overwrite=False)
+    move = storage.move
+    refused = []
+
+    def move_with_another_in_between(source, target, files):
+        for name in sorted(files):
+            move(source, target, [name])
+            if not refused:
+                refused.append(None)
+                with pytest.raises(ConversionError, match="another conversion is publishing") as e:
+                    publish_result(base, 3, overwrite, names)
+                refused[0] = str(e.value)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(storage, "move", move_with_another_in_between)
+        publish_result(base, 2, overwrite)
+    assert read_manifest(f"{base}/out").splits["train"].examples == 2
+    assert shown(base) == RESULT
+    assert {read(f"{base}/out/{name}") for name in RESULT - {"manifest.json"}} == {b"2"}
+    (kept,) = abandoned(f"{base}/out")
+    assert f"The result of this run is in {kept}" in refused[0]
+    assert read_manifest(kept).splits["train"].examples == 3
+
+
+def test_a_marker_of_a_dead_run_is_named(base, monkeypatch):
+    hide_locks(monkeypatch)
+    storage.make_folder(f"{base}/out")
+    write(f"{base}/out/.publishing", b"a run that died")
+    with pytest.raises(ConversionError, match=r"from a run that died.*remove \S+/out/.publishing"):
+        publish_result(base, 1, overwrite=False)
+
+
+def test_more_than_99999_shards_are_published_too(base):
+    names = {"train-00000-of-100000.tfrecord", "train-99999-of-100000.tfrecord", "manifest.json"}
+    publish_result(base, 1, False, names)
+    assert shown(base) == names
+    publish_result(base, 2, True, RESULT)
+    assert shown(base) == RESULT
+
+
+def test_a_whole_result_of_a_dead_run_stays_and_half_of_one_goes(tmp_path):
+    base = str(tmp_path)
+    publish_result(base, 1, overwrite=False)
+    whole, half = (tmp_path / "out" / f".in-progress-{name}" for name in ("whole", "half"))
+    for folder in (whole, half):
+        shutil.copytree(tmp_path / "out", folder)
+        with leases.owned(str(folder)):
+            pass
+    (half / "train-00000-of-00002.tfrecord").unlink()
+    assert remove_dead(f"{base}/out") == [str(half)]
+    assert abandoned(f"{base}/out") == [str(whole)]
 
 
 def test_an_interrupt_while_publishing_does_not_stand_in_the_way_of_the_next_run(base, monkeypatch):

@@ -6,11 +6,16 @@ import dry_run_reports as made
 import numpy as np
 import pytest
 
-from lab_utils.dry_run import Report, chips, dry_run, stages
-from lab_utils.dry_run.frontends import workloads as subjects
+from lab_utils import chips
+from lab_utils.dry_run import Report, api, dry_run
+from lab_utils.dry_run.compile import stage as compile
+from lab_utils.dry_run.compile.record import Compiled
+from lab_utils.dry_run.private.process import CompilerMissing
 from lab_utils.dry_run.records import Severity, Stage
+from lab_utils.dry_run.run import stage as run_stage
 from lab_utils.estimator import tf, v1
 from lab_utils.figures import Figure, Kind
+from lab_utils.source import Place
 
 
 def model_fn(features, labels, mode, params):
@@ -66,7 +71,7 @@ class MadeSubject:
     """A port whose stages do what the test says; by default all goes well and nothing is lowered."""
 
     traceable, most_steps = True, None
-    name, feed_where = "a made-up port", "made.py:1, in input_fn"
+    name, feed_place = "a made-up port", Place("made.py", 1, function="input_fn")
 
     def trace(self, cores):
         return []
@@ -84,7 +89,7 @@ class MadeSubject:
 @pytest.fixture
 def subject(monkeypatch):
     made_up = MadeSubject()
-    monkeypatch.setattr(subjects, "of", lambda *arguments: made_up)
+    monkeypatch.setattr(api, "workload_of", lambda *arguments, **inputs: made_up)
     return made_up
 
 
@@ -116,12 +121,12 @@ def test_without_findings_a_broken_stage_means_that_it_could_not_run(subject):
 
 def test_without_the_compiler_the_rest_still_runs_and_the_verdict_says_so(subject, monkeypatch):
     def missing(*arguments, **options):
-        raise stages.compile.CompilerMissing("install jax and libtpu: pip install 'lab-utils[tpu]'")
+        raise CompilerMissing("install jax and libtpu: pip install 'lab-utils[tpu]'")
 
     subject.read = lambda traces, cores: []
     subject.lower = lambda *arguments, **options: made.program()
-    monkeypatch.setattr(stages.compile, "compile_program", missing)
-    monkeypatch.setattr(stages.virtual, "run_program", missing)
+    monkeypatch.setattr(compile, "compile_program", missing)
+    monkeypatch.setattr(run_stage, "run_program", missing)
     report = dry_run(None, None, feed_seconds=0.1, progress=False)
     assert status(report)["compile"] == status(report)["run"] == "skipped"
     assert report.verdict == "ready" and "as far as was checked" in report.verdict_sentence
@@ -132,19 +137,19 @@ def test_without_the_compiler_the_rest_still_runs_and_the_verdict_says_so(subjec
 def test_the_feed_is_set_against_the_compiled_step(subject, monkeypatch, least, compared):
     def compiled(program, topology, **options):
         step = made.train_step()
-        step.cost["step_seconds"] = Figure("least time a step", least, "s", Kind.DERIVED)
+        step.cost.step_seconds = Figure("least time a step", least, "s", Kind.DERIVED)
         chip, _ = chips.parse(topology)
-        return stages.compile.Compiled(topology, chip, program, step.memory, step.cost)
+        return Compiled(topology, chip, program, step)
 
     subject.lower = lambda *arguments, **options: made.program()
-    monkeypatch.setattr(stages.compile, "compile_program", compiled)
+    monkeypatch.setattr(compile, "compile_program", compiled)
     report = dry_run(
         None, None, "v3:4x4", stages=["compile", "feed"], feed_seconds=0.1, progress=False
     )
-    assert ("demand" in report.feed) == compared
+    assert ("required" in report.feed) == compared
     if compared:  # 3,663 examples/s a core, and 8 of the 32 cores on a host
-        assert report.feed["demand"].value == pytest.approx(3663 * 8)
-    else:  # no step is that short: what the bound says of the demand is worth nothing
+        assert report.feed["required"].value == pytest.approx(3663 * 8)
+    else:  # no step is that short: the bound says nothing of the required rate
         assert any("fast enough" in item for item in report.not_checked)
 
 
@@ -161,15 +166,15 @@ def test_virtual_cores_run_what_this_machine_can_bear(subject, monkeypatch, topo
 
     def compiled(program, topology, **options):
         step, (chip, _) = made.train_step(temporaries=1.0), chips.parse(topology)
-        return stages.compile.Compiled(topology, chip, program, step.memory, step.cost)
+        return Compiled(topology, chip, program, step)
 
     def run(program, *, one_core, **options):
         ran.append((program.cores, program.per_core_batch, one_core.per_core_batch))
-        return stages.virtual.VirtualRun(losses=[[1.0] * program.cores])
+        return run_stage.VirtualRun(losses=[[1.0] * program.cores])
 
     subject.lower = lower
-    monkeypatch.setattr(stages.compile, "compile_program", compiled)
-    monkeypatch.setattr(stages.virtual, "run_program", run)
+    monkeypatch.setattr(compile, "compile_program", compiled)
+    monkeypatch.setattr(run_stage, "run_program", run)
     report = dry_run(None, None, topology, stages=["compile", "run"], progress=False)
     assert ran == [(cores, batch, cores * batch)]
     assert any(f"{cores} virtual cores ran it with {batch}" in item for item in report.not_checked)
@@ -180,7 +185,7 @@ def test_virtual_cores_run_few_examples_where_the_compiler_gave_no_figures(subje
 
     def run(program, *, one_core, **options):
         ran.append((program.per_core_batch, one_core.per_core_batch))
-        return stages.virtual.VirtualRun(losses=[[1.0] * program.cores])
+        return run_stage.VirtualRun(losses=[[1.0] * program.cores])
 
     def lower(cores, mode="train", global_batch=None):
         made_up = made.program()
@@ -188,7 +193,7 @@ def test_virtual_cores_run_few_examples_where_the_compiler_gave_no_figures(subje
         return made_up
 
     subject.lower = lower
-    monkeypatch.setattr(stages.virtual, "run_program", run)
+    monkeypatch.setattr(run_stage, "run_program", run)
     dry_run(None, None, stages=["run"], progress=False)
     assert ran == [(8, 64)]
 
@@ -282,9 +287,9 @@ def test_a_tpu_estimator_from_end_to_end(port, tmp_path):
     assert [step.name for step in report.compiled] == ["train step", "eval step"]
     [small] = [each for each in report.findings if each.rule == "TPU305"]
     assert "the train step" in small.why and "the eval step" in small.why
-    used = report.compiled[0].used
+    used = report.compiled[0].memory.used
     assert 0 < used < report.memory["available"].value
-    assert report.compiled[0].has_roofline
+    assert report.compiled[0].cost.roofline
     assert report.feed["examples_per_second"].value > 0
     losses = [figure.value for figure in report.stages[3].figures]
     assert len(losses) == 2 and all(np.isfinite(losses))
@@ -319,7 +324,7 @@ def test_a_keras_model_from_end_to_end():
     report = dry_run(model, dataset, steps=2, feed_seconds=0.3, progress=False)
     assert report.verdict == "ready", str(report)
     assert status(report)["compile"] == status(report)["run"] == status(report)["feed"] == "done"
-    assert report.compiled[0].used > 0
+    assert report.compiled[0].memory.used > 0
     assert all(map(np.array_equal, before, model.get_weights()))
 
 
@@ -342,7 +347,7 @@ def test_a_step_function_from_end_to_end():
     dataset = examples().batch(64, drop_remainder=True)
     report = dry_run(step, dataset, steps=2, feed_seconds=0.3, progress=False)
     assert status(report)["compile"] == status(report)["feed"] == "done", str(report)
-    assert report.compiled[0].used > 0
+    assert report.compiled[0].memory.used > 0
     assert np.array_equal(weights.numpy(), np.zeros([8, 3]))
     alone = dry_run(step, next(iter(dataset)), stages=["run", "feed"], progress=False)
     assert len(alone.stages[3].figures) == 1, str(alone)  # one batch, so one step

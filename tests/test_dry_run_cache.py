@@ -7,7 +7,7 @@ import pytest
 from dry_run_models import CLASSES, MODELS, ROWS, dense, make, reader
 
 from lab_utils.dry_run import cache, dry_run, fingerprint
-from lab_utils.dry_run.frontends.estimator_step import lower_estimator
+from lab_utils.dry_run.frontends.estimator import lower_estimator
 from lab_utils.dry_run.lower import bridge as lower
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.run import execute
@@ -127,3 +127,15 @@ def test_an_entry_depends_on_all_the_code_that_made_it():
     child = {f"{path.parent.name}/{path.name}" for path in cache.imported(process.CHILD)}
     assert "private/jax.py" in child
     assert cache.code(process.CHILD) != cache.code("lab_utils.dry_run.compile.hlo.summary")
+
+
+def test_a_user_without_a_home_has_no_cache_and_no_error(monkeypatch):
+    """As in a container that runs with any user id."""
+
+    def nobody():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr("pathlib.Path.home", nobody)
+    cache.write("entry", {"a": 1})
+    assert cache.read("entry") is None

@@ -15,17 +15,21 @@ import numpy as np
 import pytest
 from dry_run_models import CLASSES, MODELS, ROWS, dense, make, reader
 
-from lab_utils.dry_run import cache, chips, rules
+from lab_utils import chips
+from lab_utils.dry_run import cache, rules
 from lab_utils.dry_run.compile import stage as compile
 from lab_utils.dry_run.compile.findings import merged
 from lab_utils.dry_run.compile.hlo import layout
 from lab_utils.dry_run.compile.hlo import summary as hlo
-from lab_utils.dry_run.frontends.estimator_step import lower_estimator
-from lab_utils.dry_run.frontends.function_step import lower_function
+from lab_utils.dry_run.compile.record import Compiled
+from lab_utils.dry_run.frontends.estimator import lower_estimator
+from lab_utils.dry_run.frontends.function import lower_function
 from lab_utils.dry_run.private import process
-from lab_utils.dry_run.program import Input, Program
+from lab_utils.dry_run.program import Input, Program, Role
+from lab_utils.dry_run.records import CompiledStep, Cost, Memory
 from lab_utils.estimator import tf
 from lab_utils.figures import Figure, Kind
+from lab_utils.source import Place
 
 needs_libtpu = pytest.mark.skipif(
     importlib.util.find_spec("libtpu") is None, reason="libtpu is not installed here"
@@ -71,8 +75,8 @@ def compiled(program, own_cache):
 
 @needs_libtpu
 def test_memory_and_cost_of_a_step(compiled, program):
-    assert compiled.fits and not compiled.cached
-    memory, cost = compiled.memory, compiled.cost
+    assert compiled.step.fits and not compiled.cached
+    memory, cost = compiled.step.memory, compiled.step.cost
     data = sum(each.bytes for each in program.inputs)
     assert memory["arguments"].value > data  # padded to tiles
     assert (
@@ -93,7 +97,7 @@ def test_the_second_time_comes_from_the_cache(compiled, program, monkeypatch):
     monkeypatch.setattr(process, "child", None)  # no process is started
     again = compile.compile_program(program, "v2:2x2")
     assert again.cached
-    assert again.cost == compiled.cost and again.memory == compiled.memory
+    assert again.step == compiled.step
     with cache.disabled(), pytest.raises(TypeError):
         compile.compile_program(program, "v2:2x2")
 
@@ -115,7 +119,7 @@ def test_loops_count_all_their_rounds(own_cache):
     names = [each.name for each in found.summary.products if "lstm_cell" in each.name]
     flops = {each.flops for each in found.summary.products if each.name in names}
     assert flops == {2.0 * 7 * 8 * 16 * 32}  # 7 words, batch 8, 8 + 8 inputs, 4 gates of 8
-    assert found.summary.loops == 0 and found.cost["flops"].kind == Kind.DERIVED
+    assert found.summary.loops == 0 and found.step.cost["flops"].kind == Kind.DERIVED
 
 
 @needs_libtpu
@@ -123,7 +127,10 @@ def test_out_of_memory(own_cache):
     batch = np.zeros([8, 2**29], "float32")  # 16 GiB, of which no page is touched
     lowered = lower_function(lambda x: tf.reduce_sum(tf.sort(x)[:, 5]), batch, cores=1)
     found = compile.compile_program(lowered, "v5e:1x1")
-    assert not found.fits and found.memory["needed"].value > found.memory["available"].value
+    assert (
+        not found.step.fits
+        and found.step.memory["needed"].value > found.step.memory["available"].value
+    )
     [finding] = found.findings
     assert finding.rule == "TPU303" and "RESOURCE_EXHAUSTED" in finding.message
     assert "feature [8, 536870912] (16.0 GiB)" in finding.why
@@ -141,9 +148,9 @@ def test_out_of_memory_names_the_largest_tensors_as_a_larger_chip_stores_them(pr
 
     monkeypatch.setattr(compile, "_ask", ask)
     found = compile.compile_program(program, "v2:2x2")
-    assert asked == ["v2:2x2", "tpu7x:2x2x1"]
-    assert found.memory["needed"].value == 19.26 * 2**30
-    assert "outer f32[8,8] (4.00 KiB, of which padding 3.75 KiB)" in found.findings[0].why
+    assert asked == ["v2:2x2", "v5p:2x2x2"]
+    assert found.step.memory["needed"].value == 19.26 * 2**30
+    assert "outer f32[8,8] (4.00 KiB, 3.75 KiB of it padding)" in found.findings[0].why
 
 
 def test_what_the_compiler_refuses_is_a_finding_in_its_own_words(program, monkeypatch):
@@ -151,15 +158,15 @@ def test_what_the_compiler_refuses_is_a_finding_in_its_own_words(program, monkey
     monkeypatch.setattr(compile, "_ask", lambda *arguments: (answer, False))
     [found] = compile.compile_program(program, "v2:2x2").findings
     assert found.rule == "TPU309" and found.message == answer["message"]
-    assert "refused the train step" in found.why
+    assert "rejected the train step" in found.why
 
 
 def test_what_both_steps_share_is_one_entry_that_names_them():
     train, evaluation = (
-        rules.finding("TPU305", "model.py:1", step=step, share=share)
+        rules.finding("TPU305", Place("model.py", 1), step=step, share=share)
         for step, share in (("train", "60%"), ("eval", "90%"))
     )
-    elsewhere = dataclasses.replace(evaluation, where="model.py:9")
+    elsewhere = dataclasses.replace(evaluation, place=Place("model.py", 9))
     both, alone = merged([train, evaluation, elsewhere])
     assert both.why == f"{train.why} {evaluation.why}" and alone == elsewhere
     assert "In the train step, 60%" in both.why and "In the eval step, 90%" in both.why
@@ -182,7 +189,7 @@ def lower_for(cores):
 
 @needs_libtpu
 def test_a_single_chip(own_cache):
-    assert compile.compile_program(lower_for(1), "v5e:1x1").fits
+    assert compile.compile_program(lower_for(1), "v5e:1x1").step.fits
 
 
 @pytest.mark.parametrize(
@@ -195,19 +202,19 @@ def test_the_largest_batch_is_found_in_a_few_compilations(monkeypatch, curve, st
 
     def compiled(batch):
         chip, _ = chips.parse("v2:2x2")
-        inputs = [Input("kernel", "variable", (25,), "float32")]
+        inputs = [Input("kernel", Role.VARIABLE, (25,), "float32")]
         made = Program("step", "train", 8, batch, b"", inputs, [])
-        found = compile.Compiled("v2:2x2", chip, made)
+        step = CompiledStep("train step")
         parts = dict.fromkeys(("arguments", "outputs", "code"), 0.0)
         parts |= {"available": 300.0, "temporaries": 100.0 + curve(batch)}
         if 100 + curve(batch) > 300:
             parts["needed"] = 100.0 + curve(batch)
         else:
-            found.cost = {"flops": Figure("", 1.0, "", Kind.COMPILER)}
-        found.memory = {
-            name: Figure(name, size, "bytes", Kind.COMPILER) for name, size in parts.items()
-        }
-        return found
+            step.cost = Cost(flops=Figure("", 1.0, "", Kind.COMPILER))
+        step.memory = Memory(
+            **{name: Figure(name, size, "bytes", Kind.COMPILER) for name, size in parts.items()}
+        )
+        return Compiled("v2:2x2", chip, made, step)
 
     def compile_program(batch, topology, progress):
         tried.append(batch)
@@ -396,11 +403,29 @@ def test_chips_and_the_roofline():
     for refused in ("v5litepod-8", "v7x:2x2", "v2", "v2:0x2"):
         with pytest.raises(chips.BadTopology, match="Accepted: v2:2x2"):
             chips.cores(refused)
+    for refused, nearest in (
+        ("v2:2x2x2", "v2:2x4"),
+        ("v2:32x32", "v2:16x16"),
+        ("v4:2x2", "v4:2x2x1"),
+        ("v5e:3x5x1", "v5e:2x4, v5e:4x4"),
+    ):
+        with pytest.raises(chips.BadTopology, match=f"does not exist.*Nearest: {nearest}"):
+            chips.cores(refused)
     chip, _ = chips.parse("v2:2x2")
-    bound = chips.roofline(145.5e9, 12.51e9, chip, cores=8, per_core_batch=128)
-    assert bound.bound == "memory bandwidth"
+    bound = chip.roofline(145.5e9, 12.51e9)
+    assert bound.bound_by == "HBM traffic"
     assert round(bound.memory_seconds * 1e3) == 35 and round(bound.compute_seconds * 1e3, 1) == 6.3
-    assert math.isclose(bound.examples_per_second, 8 * 128 / bound.seconds)
+    assert math.isclose(bound.examples_per_second(8 * 128), 8 * 128 / bound.seconds)
+    equal = chips.Roofline(2.0, 3.0, 2.0, 3.0)
+    assert equal.bound_by == "FLOPs" and equal.seconds == 1
+
+
+def test_what_the_compiler_refuses_does_not_fit():
+    assert not CompiledStep("train step").fits
+    needed = Memory(needed=Figure("", 1.0, "bytes", Kind.COMPILER))
+    flops = Cost(flops=Figure("", 1.0, "FLOP", Kind.COMPILER))
+    assert not CompiledStep("train step", needed, flops).fits
+    assert CompiledStep("train step", Memory(), flops).fits
 
 
 def test_the_cache_depends_on_all_that_the_answer_depends_on():

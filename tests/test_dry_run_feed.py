@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from lab_utils.dry_run import cache
-from lab_utils.dry_run.feed import demand as demanded
-from lab_utils.dry_run.feed import stage as feed
-from lab_utils.dry_run.records import Severity
+from lab_utils.dry_run.feed import measure as feed
+from lab_utils.dry_run.feed import required
+from lab_utils.dry_run.records import Feed, Severity
 from lab_utils.estimator import tf
 from lab_utils.figures import Kind
+from lab_utils.source import Place
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 SHORT = 0.2  # seconds to measure: the tests look at counts, not at speed
@@ -103,7 +104,7 @@ def test_it_works_where_eager_execution_is_off():
         from lab_utils import estimator
         import tensorflow as tf
         tf.compat.v1.disable_v2_behavior()
-        from lab_utils.dry_run.feed import stage as feed
+        from lab_utils.dry_run.feed import measure as feed
         made = lambda: tf.compat.v1.data.Dataset.range(12).batch(4)
         print([feed.measure(source, seconds=0.2).batches_in_pass for source in (made, made())])
     """
@@ -129,7 +130,9 @@ def rate(used: float, idle: float) -> feed.FeedRate:
 def test_a_slow_pipeline_is_a_warning_only_where_it_would_be_slow_on_any_host(
     used, idle, demand, rule
 ):
-    found, figures = demanded.compare(rate(used, idle), demand, "model.py:3, in input_fn")
+    figures = Feed()
+    where = Place("model.py", 3, function="input_fn")
+    found = required.compare(rate(used, idle), figures, demand, where)
     assert [finding.rule for finding in found] == ([rule] if rule else [])
     assert figures["times_too_slow"].value == pytest.approx(demand / 100)
     assert figures["host_cores_needed"].value == pytest.approx(used * demand / 100)

@@ -20,11 +20,10 @@ from dry_run_models import (
     v1,
 )
 
-from lab_utils.dry_run.frontends.batches import InputUnfit
-from lab_utils.dry_run.frontends.estimator_step import lower_estimator
-from lab_utils.dry_run.frontends.function_step import lower_function
-from lab_utils.dry_run.frontends.keras_step import lower_keras
-from lab_utils.dry_run.lower.errors import CannotLower
+from lab_utils.dry_run.frontends.estimator import lower_estimator
+from lab_utils.dry_run.frontends.function import lower_function
+from lab_utils.dry_run.frontends.keras import lower_keras
+from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.estimator import tf
 
@@ -218,11 +217,12 @@ def test_where_the_caller_has_turned_off_version_2():
 import sys
 sys.path.insert(0, "tests")
 from dry_run_models import *
-from lab_utils.dry_run.frontends.estimator_step import lower_estimator
+from lab_utils.dry_run.frontends.estimator import lower_estimator
 from lab_utils.dry_run.trace.stage import trace
+from lab_utils.dry_run.workload import Inputs
 v1.disable_v2_behavior()
 for model_fn, data in (MODELS["recurrent"], MODELS["control_flow"]):
-    assert all(each.error is None for each in trace(make(model_fn), reader(data), cores=8, modes=["train"]))
+    assert all(each.error is None for each in trace(make(model_fn), Inputs(reader(data)), cores=8))
     print(lower_estimator(make(model_fn), reader(data), cores=8).all_reduces)
 print(v1.resource_variables_enabled(), v1.control_flow_v2_enabled(), tf.executing_eagerly())
 """

@@ -6,12 +6,13 @@ import pytest
 from dry_run_models import CLASSES, MODELS, ROWS, dense, make, reader, v1
 
 from lab_utils.dry_run.compile.stage import compile_program
-from lab_utils.dry_run.frontends.estimator_step import lower_estimator
+from lab_utils.dry_run.frontends.estimator import lower_estimator
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.run.stage import run_program
 from lab_utils.dry_run.trace.stage import trace
+from lab_utils.dry_run.workload import Inputs
 from lab_utils.estimator import tf
 
 pytestmark = pytest.mark.usefixtures("own_cache")  # nothing that another TensorFlow worked out
@@ -48,7 +49,7 @@ def test_a_constructors_arguments_can_be_read_back():
 
 def test_graphs_are_built_and_every_function_is_put_back():
     owners = [(owner, name, getattr(owner, name)) for owner, name in NAMES]
-    for each in trace(make(dense), DATA, cores=8):
+    for each in trace(make(dense), Inputs(DATA), cores=8):
         assert each.error is None and each.spec is not None, f"{each.mode}, {each.error}, {HERE}"
     for owner, name, value in owners:
         assert getattr(owner, name) is value, f"{name} was not put back, {HERE}"
@@ -77,8 +78,8 @@ def test_the_compiler_and_the_virtual_cores_take_the_program():
     program = lower_estimator(make(dense), DATA, cores=8)
     where = f"{process.versions()}: see lab_utils/dry_run/private/jax.py"
     compiled = compile_program(program, "v2:2x2")
-    assert compiled.fits, where
+    assert compiled.step.fits, where
     assert compiled.summary.products and compiled.summary.collective_bytes, where
-    assert compiled.memory["arguments"].value and compiled.cost["flops"].value, where
+    assert compiled.step.memory["arguments"].value and compiled.step.cost["flops"].value, where
     result = run_program(program, one_core=lower_estimator(make(dense), DATA, cores=1), steps=2)
     assert result.findings == [], where

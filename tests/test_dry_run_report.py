@@ -12,11 +12,11 @@ import dry_run_reports as made
 import pytest
 
 from lab_utils.dry_run import rules
-from lab_utils.dry_run.records import Severity, Stage, StageResult
-from lab_utils.dry_run.report import html, svg
+from lab_utils.dry_run.records import Severity, Stage, StageResult, Status
+from lab_utils.dry_run.report import html, svg, words
 from lab_utils.dry_run.report import site as pages_html
 from lab_utils.dry_run.report import terminal as text
-from lab_utils.dry_run.report.outcome import Report
+from lab_utils.dry_run.report.report import Report
 from lab_utils.figures import Figure, Kind, figure_text
 
 ALL = [made.ready, made.with_findings, made.out_of_memory]
@@ -27,11 +27,11 @@ def report_of(*stages: StageResult) -> Report:
 
 
 def done(*findings) -> StageResult:
-    return StageResult(Stage.READ, "done", findings=list(findings))
+    return StageResult(Stage.READ, Status.DONE, findings=list(findings))
 
 
-FAILED = StageResult(Stage.COMPILE, "failed", "the compiler crashed")
-SKIPPED = StageResult(Stage.COMPILE, "skipped", "libtpu is not installed")
+FAILED = StageResult(Stage.COMPILE, Status.FAILED, "the compiler crashed")
+SKIPPED = StageResult(Stage.COMPILE, Status.SKIPPED, "libtpu is not installed")
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_findings_stand_in_order_of_stage_and_gravity_and_are_grouped_by_rule():
 def test_json_reads_back_the_same(make):
     report = make()
     content = json.loads(report.to_json())
-    assert content["format"] == 1 and content["verdict"] == report.verdict
+    assert content["format"] == 2 and content["verdict"] == report.verdict
     assert Report.from_json(report.to_json()) == report
 
 
@@ -112,10 +112,10 @@ def test_text_says_what_each_figure_is():
 
 
 def test_speed_follows_from_the_figures():
-    sentence = text.speed_sentence(made.train_step(), cores=8)
-    assert "at least 34.9 ms" in sentence and "bound by memory" in sentence
+    sentence = words.speed_sentence(made.train_step(), cores=8)
+    assert "at least 34.9 ms" in sentence and "bound by HBM traffic" in sentence
     assert "6.33 ms" in sentence  # 145.5 GFLOP at 23 TFLOP/s
-    assert "bound by arithmetic" in text.speed_sentence(made.eval_step(), cores=8)
+    assert "bound by FLOPs" in words.speed_sentence(made.eval_step(), cores=8)
 
 
 def test_memory_bar_ends_at_the_core_unless_it_does_not_fit():

@@ -9,13 +9,14 @@ from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.trace.messages import trace_findings
 from lab_utils.dry_run.trace.stage import trace
+from lab_utils.dry_run.workload import Inputs
 from lab_utils.estimator import tf
 
 DATA = reader((ROWS, CLASSES))
 
 
 def findings(model_fn=dense, data=DATA, **arguments):
-    return trace_findings(trace(make(model_fn, **arguments), data, cores=8))
+    return trace_findings(trace(make(model_fn, **arguments), Inputs(data), cores=8))
 
 
 def rules(*args, **arguments):
@@ -23,7 +24,7 @@ def rules(*args, **arguments):
 
 
 def test_a_right_port_builds_all_three_graphs_and_has_no_findings():
-    traces = trace(make(dense), DATA, cores=8)
+    traces = trace(make(dense), Inputs(DATA), cores=8)
     assert [each.mode for each in traces] == ["train", "eval", "predict"]
     assert trace_findings(traces) == []
     train = traces[0]
@@ -36,7 +37,7 @@ def test_a_right_port_builds_all_three_graphs_and_has_no_findings():
 def test_the_estimator_and_its_model_dir_are_left_alone(tmp_path):
     estimator = make(dense, params={"mine": 1}, config=tpu.RunConfig(model_dir=str(tmp_path)))
     before = dict(estimator.__dict__)
-    trace(estimator, DATA, cores=8)
+    trace(estimator, Inputs(DATA), cores=8)
     assert estimator.__dict__ == before
     assert estimator.params == {"mine": 1}
     assert list(tmp_path.iterdir()) == []
@@ -121,12 +122,12 @@ def test_a_scaffold_is_spoken_of_only_where_it_does_something():
 
 def test_modes_without_a_batch_size_are_left_out_or_probed():
     estimator = make(dense, eval_batch_size=None, predict_batch_size=None)
-    traces = trace(estimator, DATA, cores=8)
+    traces = trace(estimator, Inputs(DATA), cores=8)
     assert [(each.mode, each.probe) for each in traces] == [("train", False), ("eval", True)]
-    with_own = trace(estimator, DATA, cores=8, eval_input_fn=DATA)
+    with_own = trace(estimator, Inputs(DATA, eval=DATA), cores=8)
     assert [each.rule for each in trace_findings(with_own)] == ["TPU107"]
 
 
 def test_a_plain_estimator_is_refused():
     with pytest.raises(TypeError, match="TPUEstimator is needed"):
-        trace(v1.estimator.Estimator(dense), reader((IMAGES, CLASSES)), cores=8)
+        trace(v1.estimator.Estimator(dense), Inputs(reader((IMAGES, CLASSES))), cores=8)

@@ -4,13 +4,15 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from lab_utils import convert, datasets
+from lab_utils import convert, datasets, files
 from lab_utils.flowers import page, settings, task
 
 PHOTOGRAPHS = Path(__file__).parents[2] / "shared" / "flower_photos"
@@ -29,10 +31,13 @@ def job(data: Path, output_dir: Path, *flags: str) -> subprocess.CompletedProces
 def test_photographs_become_a_page_and_a_second_run_goes_on(tiny_photos, tmp_path):
     data = Path(shutil.copytree(tiny_photos, tmp_path / "my [own] flowers"))
     (data / "LICENSE.txt").write_text("Drawn for this test.")
-    flags = ["--train_batch_size=4", "--image_size=32"]
+    photograph = next((data / "roses").glob("*.jpg"))
+    (data / "roses" / "a text.jpg").write_text("no photograph")
+    (data / "tulips" / "cut.jpg").write_bytes(photograph.read_bytes()[:-300])
+    flags = ["--train_batch_size=4", "--image_size=32", "--max_reject_share=0.2"]
     first = job(data, tmp_path / "out", "--train_steps=4", *flags)
     assert first.returncode == 0, first.stderr
-    assert re.search(r"at most [\d,]+ MiB resident", first.stdout)
+    assert re.search(r"At most [\d,]+ MiB resident", first.stdout)
     assert not re.search("(?i)warning|deprecat|traceback", first.stdout + first.stderr)
 
     page = Path(re.search(r"Open (.*index\.html)", first.stdout)[1])
@@ -43,6 +48,7 @@ def test_photographs_become_a_page_and_a_second_run_goes_on(tiny_photos, tmp_pat
     assert "After 4 steps" in page.read_text()
     facts = json.loads((page.parents[1] / "facts.json").read_text())
     assert all("measured here" in fact for fact in facts.values())
+    assert any("without 2 that cannot be opened" in fact for fact in facts.values())
 
     records = page.parents[1] / "records"
     before = {file.name: file.stat().st_mtime_ns for file in records.iterdir()}
@@ -55,11 +61,73 @@ def test_photographs_become_a_page_and_a_second_run_goes_on(tiny_photos, tmp_pat
 
 
 def test_a_stage_that_fails_stops_the_job_and_says_which(tiny_photos, tmp_path):
-    ran = job(tiny_photos, tmp_path / "out", "--train_steps=none")
-    assert ran.returncode != 0
-    assert "invalid int value: 'none'" in ran.stderr
-    assert "stopped, train, evaluate, export did not succeed" in ran.stderr
+    data = Path(shutil.copytree(tiny_photos, tmp_path / "photographs"))
+    (data / "roses" / "a text.jpg").write_text("no photograph")
+    ran = job(data, tmp_path / "out")
+    assert ran.returncode == 1
+    assert "a text.jpg" in ran.stderr and "--max_reject_share" in ran.stderr
+    assert "stopped, photographs to tfrecords did not succeed" in ran.stderr
     assert "Traceback" not in ran.stderr
+
+
+@pytest.mark.parametrize("flag", ["--train_steps=none", "--train_stpes=4", "--learning_rate=nan"])
+def test_a_mistaken_training_flag_is_told_before_the_work(tmp_path, flag):
+    ran = job(tmp_path, tmp_path / "out", flag)
+    assert ran.returncode == 2
+    assert flag.split("=")[0].strip("-") in ran.stderr
+    assert not (tmp_path / "out").exists()
+
+
+STAGE = """
+import os, subprocess, sys, time
+from lab_utils import files
+from lab_utils.flowers import stage
+with files.locked(sys.argv[1] + "/.lock") as lock:
+    stage.run("slow_module", sys.argv[1], lock=lock)
+"""
+SLOW = """
+import os, sys, time
+from pathlib import Path
+folder = Path(sys.argv[1])
+try:
+    (folder / "pid").write_text(str(os.getpid()))
+    time.sleep(600)
+except KeyboardInterrupt:
+    (folder / "cleaned up").write_text("")
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
+def test_a_stage_ends_with_the_job_and_holds_its_lock_until_then(tmp_path, number):
+    (tmp_path / "slow_module.py").write_text(SLOW)
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    parent = subprocess.Popen([sys.executable, "-c", STAGE, tmp_path], env=environment)
+    while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+        assert parent.poll() is None
+        time.sleep(0.05)
+    with pytest.raises(files.InUseError):
+        files.locked(tmp_path / ".lock").__enter__()
+    parent.send_signal(number)
+    parent.wait()
+    with files.locked(tmp_path / ".lock", wait=60):  # free once the stage has ended
+        assert (tmp_path / "cleaned up").exists()
+
+
+def test_the_job_hears_sigterm_and_says_that_the_same_command_goes_on(tiny_photos, tmp_path):
+    command = [sys.executable, "-m", "lab_utils.flowers", "--data", tiny_photos]
+    child = subprocess.Popen(
+        [*command, "--output_dir", tmp_path],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while "==" not in child.stdout.readline():  # a stage begins
+        assert child.poll() is None
+    child.send_signal(signal.SIGTERM)
+    said = child.communicate()[1]
+    assert child.returncode == 1
+    assert "flowers: interrupted; the same command goes on where it was." in said
+    assert "Traceback" not in said
 
 
 def test_a_folder_without_photographs_is_one_sentence(tmp_path):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from lab_utils.dry_run.trace.stage import trace
+from lab_utils.dry_run.workload import Inputs
 from lab_utils.estimator import tf, v1
 from lab_utils.flowers import augment, model, settings, task
 from lab_utils.flowers.input_pipeline import train_size
@@ -28,22 +29,20 @@ def random_images(batch: int, side: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, 256, [batch, side, side, 3], np.uint8)
 
 
-def batch_of(mode: str, transpose: bool = False):
+def batch_of(mode: str):
     """(features, labels) as the input pipeline gives them."""
     side = train_size(SIZE) if mode == MODES.TRAIN else SIZE
     images = random_images(4, side)
-    if transpose:
-        images = np.moveaxis(images, 0, -1)
     features = {"image": tf.constant(images), "weight": tf.ones([4])}
     return features, tf.constant([0, 1, 2, 0])
 
 
-def evaluate(fetch, mode: str, transpose: bool = False, **changes):
+def evaluate(fetch, mode: str, **changes):
     """Builds model_fn and runs what `fetch(graph, spec)` names, with the same weights each time."""
     random = np.random.default_rng(0)
     with tf.Graph().as_default() as graph, v1.Session() as session:
         v1.train.get_or_create_global_step()
-        features, labels = batch_of(mode, transpose)
+        features, labels = batch_of(mode)
         spec = model_fn(
             features, None if mode == MODES.PREDICT else labels, mode, params(**changes)
         )
@@ -61,16 +60,6 @@ def logits_of_evaluation(graph, spec):
 @pytest.fixture
 def no_dropout(monkeypatch):
     monkeypatch.setattr(model, "DROPOUT", 0.0)
-
-
-@pytest.mark.parametrize("mode", [MODES.TRAIN, MODES.EVAL])
-def test_both_layouts_give_the_same(mode, no_dropout):
-    def fetch(graph, spec):
-        return spec.loss if mode == MODES.TRAIN else logits_of_evaluation(graph, spec)
-
-    plain = evaluate(fetch, mode)
-    transposed = evaluate(fetch, mode, transpose=True, transpose_input=True)
-    np.testing.assert_array_equal(plain, transposed)
 
 
 def test_evaluation_and_prediction_augment_nothing():
@@ -272,18 +261,18 @@ def test_inference_is_one_function_of_static_shape():
 def traces(run_flags, tmp_path_factory):
     """The graphs that a TPU of eight cores would run, built by TPUEstimator itself."""
     chosen = settings.parse(
-        [*run_flags, f"--output_dir={tmp_path_factory.mktemp('tpu')}", "--transpose_input"]
+        [*run_flags, f"--output_dir={tmp_path_factory.mktemp('tpu')}"]
         + ["--train_batch_size=16", "--eval_batch_size=16", "--use_bfloat16"]
     )
-    train_from, evaluate_input_fn, _, labels = task.input_fns(chosen)
-    built = task.make_estimator(chosen, labels)
+    data = task.inputs(chosen)
+    built = task.make_estimator(chosen, data.labels)
 
     def predict_input_fn(params):
         images = tf.zeros([params["batch_size"], SIZE, SIZE, 3], tf.uint8)
         return tf.data.Dataset.from_tensors({"image": images})
 
-    own = {"eval_input_fn": evaluate_input_fn, "predict_input_fn": predict_input_fn}
-    return {each.mode: each for each in trace(built, train_from(0), cores=8, **own)}
+    inputs = Inputs(data.train_from(0), data.evaluate, predict_input_fn)
+    return {each.mode: each for each in trace(built, inputs, cores=8)}
 
 
 def test_a_tpu_takes_all_three_modes_without_complaint(traces):

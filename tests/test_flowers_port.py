@@ -2,7 +2,8 @@
 
 import pytest
 
-from lab_utils.dry_run import chips, dry_run
+from lab_utils import chips
+from lab_utils.dry_run import dry_run
 from lab_utils.flowers.port import make_port
 
 pytest.importorskip("libtpu", reason="the TPU compiler has wheels for Linux on x86-64 alone")

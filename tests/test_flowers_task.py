@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from lab_utils import files
 from lab_utils.estimator import tf
 from lab_utils.flowers import settings, task
 
@@ -164,6 +165,81 @@ def test_data_that_is_not_there_is_one_sentence(
     assert message.startswith("task: ")
     assert len(message.splitlines()) == 1
     assert all(word in message for word in words), message
+
+
+@pytest.mark.parametrize(
+    "labels", [["roses", "daisy", "tulips"], ["daisy", "roses"], ["daisy", "roses", "tulips", "x"]]
+)
+def test_a_training_on_other_classes_is_refused_before_the_first_step(
+    copy, run_flags, tiny_records, tmp_path, capsys, labels
+):
+    records = Path(shutil.copytree(tiny_records.folder, tmp_path / "records"))
+    manifest = json.loads((records / "manifest.json").read_text())
+    (records / "manifest.json").write_text(json.dumps(manifest | {"labels": labels}))
+    before = {file.name: file.read_bytes() for file in copy.iterdir() if file.is_file()}
+    flags = [f"--{split}_data_path={records}/{split}-*" for split in ("train", "eval")]
+    assert task.main([*run_flags, *flags, f"--output_dir={copy}", "--train_steps=18"]) == 1
+    assert re.search(
+        r"other classes \(class \d is .* give another --output_dir", capsys.readouterr().err
+    )
+    after = {file.name: file.read_bytes() for file in copy.iterdir() if file.is_file()}
+    assert after == before
+
+
+def test_the_classes_are_kept_before_the_first_step(run_flags, tmp_path, monkeypatch):
+    def no_step(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("lab_utils.flowers.checkpoints.resume_point", no_step)
+    assert task.main([*run_flags, f"--output_dir={tmp_path}"]) == 130
+    assert (tmp_path / "labels.txt").read_text() == "daisy\nroses\ntulips\n"
+
+
+@pytest.mark.parametrize(
+    "damage", [b"{", b"\xff\x00\n", b"[]\n", b'{"accuracy": 1}\n', b"[" * 99999]
+)
+@pytest.mark.parametrize("lost", [1, 4])
+def test_a_damaged_history_costs_its_lines_alone(copy, again, capsys, finished_run, damage, lost):
+    lines = (copy / "history.jsonl").read_bytes().splitlines(keepends=True)
+    (copy / "history.jsonl").write_bytes(b"".join(lines[:-lost]) + damage)
+    result = again(copy)
+    assert "cannot be read" in capsys.readouterr().out
+    assert result["confusion"] == finished_run[1]["confusion"]
+    assert [record["step"] for record in history(copy)] == [4, 8, 12, 16][: 4 - lost] + [16]
+
+
+def test_a_learning_rate_too_high_ends_in_a_sentence_and_a_lower_one_goes_on(
+    run_flags, tmp_path, capsys
+):
+    flags = [*run_flags, f"--output_dir={tmp_path}", "--train_steps=8"]
+    assert task.main([*flags, "--learning_rate=1e30"]) == 1
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said.startswith("task: the loss is not a number any more: train with a --learning_rate")
+    assert not (tmp_path / "result.json").exists()
+    assert task.main(flags) == 0
+    assert all(np.isfinite(value).all() for value in weights(tmp_path, 8).values())
+
+
+@pytest.mark.parametrize("rate", ["nan", "inf", "0", "-1"])
+def test_a_learning_rate_that_is_none_is_refused(run_flags, tmp_path, capsys, rate):
+    with pytest.raises(SystemExit):
+        task.main([*run_flags, f"--output_dir={tmp_path}", f"--learning_rate={rate}"])
+    assert "learning_rate must be a number above 0" in capsys.readouterr().err
+
+
+def test_two_trainings_of_one_folder_the_second_is_refused(run_flags, tmp_path, capsys):
+    with files.locked(tmp_path / ".lock"):
+        assert task.main([*run_flags, f"--output_dir={tmp_path}"]) == 1
+    assert f"{tmp_path} is in use by process" in capsys.readouterr().err
+    assert [file.name for file in tmp_path.iterdir()] == [".lock"]
+
+
+@pytest.mark.parametrize("there", ["file", "file/below"])
+def test_an_output_dir_that_is_a_file_is_one_sentence(run_flags, tmp_path, capsys, there):
+    (tmp_path / "file").write_text("")
+    assert task.main([*run_flags, f"--output_dir={tmp_path / there}"]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("task: ") and len(said.splitlines()) == 1 and "must be writable" in said
 
 
 def cut_short(shard: Path) -> None:

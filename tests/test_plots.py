@@ -8,6 +8,7 @@ from PIL import Image
 
 from lab_utils import plots
 
+DOLLARS = ["$_$", "a $5 and $6 rose", r"$\unknown$"]
 LONG = ["Taraxacum officinale subsp. vulgare", "rose", "Tulipa gesneriana var. schrenkii"]
 
 
@@ -59,11 +60,23 @@ def test_the_most_probable_of_many_classes_are_shown_in_their_order():
     assert [bar.get_width() for bar in bars.patches][named.index("class 9")] == 0.5
 
 
+def test_class_names_with_dollar_signs_are_drawn_as_they_are(monkeypatch):
+    """Not as formulas, which fail or lose their signs."""
+
+    def formula(*_, **__):
+        raise AssertionError("a class name was drawn as a formula")
+
+    monkeypatch.setattr("matplotlib.mathtext.MathTextParser.parse", formula)
+    shares = np.tile([0.2, 0.5, 0.3], (3, 1))
+    assert drawn(plots.predictions(pictures(3), shares, DOLLARS, [1, 0, None]))
+    assert drawn(plots.confusion(np.eye(3, dtype=int), DOLLARS))
+
+
 def test_predictions_are_coloured_by_truth():
     shares = np.tile([0.2, 0.8], (3, 1))
     figure = plots.predictions(pictures(3), shares, ["a", "b"], [1, 0, None])
     colours = [axes._left_title.get_color() for axes in figure.axes[::2]]
-    assert colours == [plots.RIGHT, plots.WRONG, plots.NEUTRAL]
+    assert colours == [plots.RIGHT, plots.WRONG, plots.NOTE]
 
 
 @pytest.mark.filterwarnings("error")

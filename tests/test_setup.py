@@ -1,5 +1,6 @@
 """The environment: pins that agree, imports that stay light, a doctor that tells the truth."""
 
+import os
 import re
 import subprocess
 import sys
@@ -67,7 +68,8 @@ def test_a_failed_check_says_what_to_do(monkeypatch, capsys):
     assert "close other programs" in lines[2]
 
 
-def test_all_here(monkeypatch, capsys):
+def test_all_here(monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)  # the clone itself may be read-only
     light = (doctor.python, doctor.packages, doctor.accelerators, doctor.disk, doctor.data)
     monkeypatch.setattr(doctor, "CHECKS", light)
     assert doctor.main() == 0
@@ -98,6 +100,25 @@ def test_a_changed_picture_is_found(tmp_path, monkeypatch):
 def test_a_framework_that_aborts_does_not_take_the_doctor_with_it():
     answer, problem = doctor._in_child("import os; os.abort()")
     assert (answer, problem) == ({}, "exit status -6")
+    answer, problem = doctor._in_child("print('no answer')")
+    assert answer == {} and "without an answer" in problem
+
+
+def test_a_folder_that_is_gone_or_not_utf8_does_not_take_the_doctor_with_it(tmp_path, monkeypatch):
+    odd = tmp_path / os.fsdecode(b"not \xff utf-8")
+    odd.mkdir()
+    monkeypatch.chdir(odd)
+    assert "not \\udcff utf-8" in str(doctor.disk())
+    odd.rmdir()
+    assert not doctor.disk().ok
+
+
+def test_a_list_of_sums_that_is_broken_is_a_failed_check(tmp_path, monkeypatch):
+    (tmp_path / "SHA256SUMS").write_text("no sums\n")
+    monkeypatch.setattr(
+        doctor.datasets, "bundled", lambda: type("Photos", (), {"folder": tmp_path})
+    )
+    assert not doctor.data().ok
 
 
 NOTEBOOK = """{"cells": [{"cell_type": "code", "execution_count": 3, "metadata": {}, "source": ["1 + 1"],

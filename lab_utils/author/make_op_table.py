@@ -1,4 +1,4 @@
-"""Writes ops_xla_tpu_jit.json: the ops, and their types, that a TPU's compiler has kernels for.
+"""Writes dry_run/ops/xla_tpu_jit.json: the ops, and their types, that a TPU's compiler has kernels for.
 
 Only TensorFlow's wheel for TPUs registers them, and that wheel overwrites tensorflow-cpu, so this runs in
 an environment of its own. No TPU is needed:
@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 
 DEVICE = "XLA_TPU_JIT"
-TABLE = Path(__file__).parents[1] / "dry_run" / "read" / "ops_xla_tpu_jit.json"
+TABLE = Path(__file__).parents[1] / "dry_run" / "ops" / "xla_tpu_jit.json"
 
 
 def registered() -> dict[str, dict[str, list[str]]]:

@@ -6,18 +6,25 @@ Where it cannot be written, progress lasts as long as the process.
 
 import contextlib
 import json
-import os
-import tempfile
+import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from lab_utils import files
+
+_WAIT = 5  # seconds for another notebook that records at this moment
 _memory: dict[str, Any] | None = None  # used where the file cannot be written
 
 
 def file() -> Path:
-    """Where progress is kept."""
-    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(state) / "tpu-porting-labs" / "progress.json"
+    """Where progress is kept.
+
+    Raises:
+        OSError: this user has no home folder.
+    """
+    state = files.user_folder("XDG_STATE_HOME", ".local/state")
+    return state / "tpu-porting-labs" / "progress.json"
 
 
 def done() -> set[str]:
@@ -27,10 +34,9 @@ def done() -> set[str]:
 
 def record(todo: str) -> None:
     """Keeps that a TODO was correct."""
-    state = _load()
-    if todo not in state["done"]:
-        state["done"] = sorted([*state["done"], todo])
-        _save(state)
+    if todo not in done():
+        with _changing() as state:
+            state["done"] = sorted({*state["done"], todo})
 
 
 def shown() -> set[str]:
@@ -40,10 +46,9 @@ def shown() -> set[str]:
 
 def record_shown(todo: str) -> None:
     """Keeps that the solution of a TODO was shown."""
-    state = _load()
-    if todo not in state["shown"]:
-        state["shown"] = sorted([*state["shown"], todo])
-        _save(state)
+    if todo not in shown():
+        with _changing() as state:
+            state["shown"] = sorted({*state["shown"], todo})
 
 
 def prediction(name: str) -> float | None:
@@ -53,9 +58,29 @@ def prediction(name: str) -> float | None:
 
 def record_prediction(name: str, value: float) -> None:
     """Keeps a prediction; a later one replaces it."""
-    state = _load()
-    state["predictions"][name] = value
-    _save(state)
+    with _changing() as state:
+        state["predictions"][name] = value
+
+
+@contextlib.contextmanager
+def _changing() -> Iterator[dict[str, Any]]:
+    """Context manager: the state, to be changed and kept; one notebook at a time."""
+    global _memory
+    if _memory is not None:
+        yield _memory
+        return
+    with contextlib.ExitStack() as stack:
+        try:
+            file().parent.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(files.locked(file().with_name(".lock"), wait=_WAIT))
+        except (OSError, files.InUseError):
+            pass  # written without the lock, or not at all
+        state = _load()
+        yield state
+        try:
+            files.write(file(), json.dumps(state, indent=1))
+        except OSError:
+            _memory = state
 
 
 def _load() -> dict[str, Any]:
@@ -64,28 +89,23 @@ def _load() -> dict[str, Any]:
         return _memory
     try:
         state = json.loads(file().read_text(encoding="utf-8"))
-        return {
-            "done": list(state["done"]),
-            "shown": list(state.get("shown", [])),  # older files have none
-            "predictions": dict(state["predictions"]),
-        }
-    except (OSError, ValueError, KeyError, TypeError):
+        done, predictions = list(state["done"]), dict(state["predictions"])
+        shown = list(state.get("shown", []))  # older files have none
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return {"done": [], "shown": [], "predictions": {}}
+    return {
+        "done": [todo for todo in done if isinstance(todo, str)],
+        "shown": [todo for todo in shown if isinstance(todo, str)],
+        "predictions": {
+            name: value
+            for name, value in predictions.items()
+            if type(value) in (int, float) and _finite(value)
+        },
+    }
 
 
-def _save(state: dict[str, Any]) -> None:
-    """Replaces the file in one step: two notebooks at once never leave half a file."""
-    global _memory
+def _finite(value: float) -> bool:
     try:
-        file().parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=file().parent, suffix=".part")
-        try:
-            with open(handle, "w", encoding="utf-8") as written:
-                json.dump(state, written, indent=1)
-            os.replace(name, file())
-        except OSError:
-            with contextlib.suppress(OSError):
-                os.unlink(name)
-            raise
-    except OSError:
-        _memory = state
+        return math.isfinite(value)
+    except OverflowError:  # an int that no float holds
+        return False

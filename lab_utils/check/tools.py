@@ -3,6 +3,8 @@
 import contextlib
 import functools
 import inspect
+import re
+import sys
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,6 +16,25 @@ def expect(condition: bool, message: str) -> None:
     """Raises `Wrong` with that message unless the condition holds."""
     if not condition:
         raise Wrong(message)
+
+
+@contextlib.contextmanager
+def translated(
+    part: str, message: str, kinds: tuple[type[Exception], ...] = (ValueError, TypeError)
+) -> Iterator[None]:
+    """Context manager: an exception whose text holds `part` becomes `Wrong` with that message.
+
+    Args:
+        part: a regular expression.
+        message: what to say instead.
+        kinds: of exceptions.
+    """
+    try:
+        yield
+    except kinds as error:
+        if not re.search(part, str(error)):
+            raise
+        raise Wrong(message) from None
 
 
 def a(value: Any) -> str:
@@ -96,9 +117,10 @@ def _scope(function: Callable) -> dict[str, Any]:
         function = inspect.unwrap(function.func)
     function = getattr(function, "python_function", function)  # what tf.function keeps
     function = getattr(function, "__func__", function)
-    if not hasattr(function, "__globals__"):
-        function = inspect.unwrap(type(function).__call__)
-    return function.__globals__
+    if hasattr(function, "__globals__"):
+        return function.__globals__
+    kind = function if isinstance(function, type) else type(function)
+    return vars(sys.modules[kind.__module__])
 
 
 def _mentions(function: Callable, name: str) -> bool:
@@ -115,3 +137,14 @@ def _mentions(function: Callable, name: str) -> bool:
         waiting += [each for each in code.co_consts if isinstance(each, types.CodeType)]
         waiting += [getattr(scope.get(each), "__code__", None) for each in code.co_names]
     return False
+
+
+COMPARES_CLASSES = (
+    "v1.metrics.accuracy compares a class with a class, [B] with [B]: take the most likely class of each "
+    "row of logits, along axis 1."
+)
+
+
+def classes_compared() -> contextlib.AbstractContextManager[None]:
+    """Context manager: an accuracy of labels and something that is not one class a row is told."""
+    return translated(r"Shapes? .*(are incompatible|must be equal)", COMPARES_CLASSES)

@@ -1,19 +1,43 @@
 """Command line of the converter: python -m lab_utils.convert --help."""
 
 import argparse
+import contextlib
+import signal
 import sys
 import time
+from collections.abc import Iterator
 
 from lab_utils.convert import ConversionError, convert
 from lab_utils.convert.publishing import abandoned
+from lab_utils.convert.text import printable
+
+_ENGINES = """\
+engines (--runner; every flag that is not listed above goes to Beam and to the engine):
+  none given         this machine; --workers 0 uses all its cores
+  DaskRunner         a dask.distributed cluster: --dask_client_address tcp://HOST:8786 (apache-beam[dask])
+  DataflowRunner     Google Cloud: --project P --region R --temp_location gs://B/tmp, all paths in gs://, and
+                     --extra_package dist/lab_utils-VERSION-py3-none-any.whl (apache-beam[gcp])
+  PortableRunner     Beam's job service, in front of Flink for example: --job_endpoint HOST:PORT
+  package.Class      any other runner of Beam's, by its full name
+README says which of them were seen working. Workers on other machines need all files in a bucket, or in
+folders that all machines share under the same paths.
+"""
+
+
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM or SIGHUP: ends the run as Ctrl-C does."""
+
+    def __init__(self, number: int):
+        super().__init__()
+        self.number = number
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m lab_utils.convert",
         description="Convert images named in CSV files into TFRecord shards, with Apache Beam.",
-        epilog="Every other flag goes to Beam, for example --runner=DataflowRunner --project=... "
-        "--region=... --temp_location=gs://...",
+        epilog=_ENGINES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument(
@@ -55,7 +79,31 @@ def _parser() -> argparse.ArgumentParser:
         type=int,
         help="processes on this machine, 0 for one a core (default 1, faster below some thousands of images)",
     )
+    parser.add_argument(
+        "--stall_minutes",
+        type=float,
+        default=30,
+        help="end the job after so long without another image converted (default 30)",
+    )
     return parser
+
+
+@contextlib.contextmanager
+def _told_to_end() -> Iterator[None]:
+    """Have SIGTERM and SIGHUP raise, so that a job elsewhere is cancelled and nothing is left half-made."""
+
+    def end(number: int, _frame: object) -> None:
+        raise _Terminated(number)
+
+    before = {}
+    for number in {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}:
+        if signal.getsignal(number) == signal.SIG_DFL:  # nohup has SIGHUP ignored
+            before[number] = signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -63,21 +111,23 @@ def main(arguments: list[str] | None = None) -> int:
     flags, beam_flags = _parser().parse_known_args(arguments)
     start = time.perf_counter()
     try:
-        manifest = convert(**vars(flags), beam_flags=beam_flags)
+        with _told_to_end():
+            manifest = convert(**vars(flags), beam_flags=beam_flags)
     except ConversionError as error:
         if error.__cause__ is not None:  # not foreseen: show where it came from
             raise
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {printable(str(error))}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
         print("interrupted; no new result was published", file=sys.stderr)
-        return 130
+        return 128 + getattr(interrupt, "number", signal.SIGINT)
     seconds = time.perf_counter() - start
     print(manifest)
     print(f"  {seconds:.1f} s (measured here)")
     for folder in abandoned(flags.output_dir):
         print(
-            f"note: {folder} is of a run that did not finish, or has not yet; it is not part of the result"
+            f"note: {printable(folder)} is of a run that did not finish, or has not yet; it is not part of "
+            "the result"
         )
     return 0
 

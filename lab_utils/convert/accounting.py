@@ -5,15 +5,18 @@ import importlib.metadata
 import io
 import json
 import platform
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 
 from lab_utils.convert import storage
 from lab_utils.convert.errors import ConversionError
 from lab_utils.convert.manifest import MANIFEST, Manifest, Shard, Split
 from lab_utils.convert.plan import SplitPlan
+from lab_utils.convert.text import printable, shortened
 
 TFRECORD = ".tfrecord"
 SUMMARY = ".json"
+FAILURE = ".failure"  # what a worker says of a shard that it gave up
 REJECTS = "rejects.csv"
 # A run with too many rejects leaves only this; the name keeps it apart from an earlier result's list.
 FAILED_REJECTS = "rejects_of_failed_run.csv"
@@ -21,8 +24,17 @@ FAILED_REJECTS = "rejects_of_failed_run.csv"
 
 @dataclass
 class ShardSummary:
-    """What became of a shard's rows; rejects are (row number, the row's text, reason)."""
+    """What became of a shard's rows.
 
+    Attributes:
+        attempt: the folder, within the staging folder, that holds the shard.
+        examples: how many it has.
+        bytes: its size.
+        per_class: examples of each class.
+        rejects: (row number, the row's text, reason) of each row that gave none.
+    """
+
+    attempt: str = ""
     examples: int = 0
     bytes: int = 0
     per_class: dict[str, int] = field(default_factory=dict)
@@ -43,11 +55,14 @@ def account(
 ) -> Manifest:
     """Write rejects and manifest into the staging folder, once every row is found in one or a shard.
 
+    The shards are moved there, too, out of the folders of the attempts that wrote them.
+
     Raises:
-        ConversionError: if a shard is missing, the rows do not add up, or too many of a split were rejected;
-            in the last case the list of rejects is put into the output folder.
+        ConversionError: if a shard is missing or has another size than its writer says, the rows do not add
+            up, or too many of a split were rejected; in the last case the list of rejects is put into the
+            output folder.
     """
-    summaries = {split.name: _read_summaries(split, staging) for split in splits}
+    summaries = {split.name: _collect(split, staging) for split in splits}
     counted = {split.name: _count(split, labels, summaries[split.name]) for split in splits}
     rejects = [
         (name, *reject)
@@ -60,10 +75,15 @@ def account(
             path = storage.join(output_dir, FAILED_REJECTS)
             _write_rejects(path, rejects)
             _, number, text, reason = next(reject for reject in rejects if reject[0] == split.name)
+            many = (
+                f"none of the {split.rows:,} rows of {split.csv_path} gave an example"
+                if rejected == split.rows
+                else f"{rejected:,} of the {split.rows:,} rows of {split.csv_path} gave no example, more "
+                f"than --max_reject_share {max_reject_share:g} allows"
+            )
             raise ConversionError(
-                f"{rejected:,} of the {split.rows:,} rows of {split.csv_path} gave no example, more than "
-                f"--max_reject_share {max_reject_share:g} allows; the first is row {number} ({text}): "
-                f"{reason}. All of them, with reasons: {path}"
+                f"{many}; the first is row {number} ({shortened(text)}): {printable(reason)}. "
+                f"All of them, with reasons: {path}"
             )
     _write_rejects(storage.join(staging, REJECTS), rejects)
     manifest = Manifest(output_dir, labels, counted, _versions(), shorter_side)
@@ -72,18 +92,41 @@ def account(
     return manifest
 
 
-def _read_summaries(split: SplitPlan, staging: str) -> list[ShardSummary]:
-    summaries = []
-    for shard in range(split.shards):
-        path = storage.join(staging, split.shard_name(shard) + SUMMARY)
-        if not storage.exists(path):
-            raise ConversionError(
-                f"shard {shard} of {split.name} was not written where this process can see it ({path}). "
-                "A remote runner needs the output folder, the CSV files and the images in a bucket"
-            )
-        with storage.open_to_read(path) as file:
-            summaries.append(ShardSummary(**json.loads(file.read())))
-    return summaries
+def _collect(split: SplitPlan, staging: str) -> list[ShardSummary]:
+    with ThreadPoolExecutor(16) as pool:  # a bucket takes tens of milliseconds for each request
+        return list(pool.map(lambda name: _collect_shard(name, staging), split.shard_names))
+
+
+def _collect_shard(name: str, staging: str) -> ShardSummary:
+    path = storage.join(staging, name + SUMMARY)
+    if not storage.exists(path):
+        raise ConversionError(
+            f"shard {name} was not written where this process can see it ({path}). Workers on other "
+            "machines need the output folder, the CSV files and the images in a bucket, or in folders that "
+            "all machines share under the same paths"
+        )
+    with storage.open_to_read(path) as file:
+        summary = ShardSummary(**json.loads(file.read()))
+    attempt = storage.join(staging, summary.attempt)
+    size = storage.size(storage.join(attempt, name + TFRECORD))
+    if size != summary.bytes:
+        raise ConversionError(
+            f"shard {name} has {size:,} bytes, not the {summary.bytes:,} that its worker wrote: is the disk "
+            "full, or was the upload cut off? Run the same command again"
+        )
+    storage.move(attempt, staging, [name + TFRECORD])
+    return summary
+
+
+def failures(splits: list[SplitPlan], staging: str) -> list[str]:
+    """Return what workers said of shards that they gave up, and that no other attempt has written."""
+    found = []
+    names = storage.list_names(staging)
+    for name in (name for split in splits for name in split.shard_names):
+        if name + FAILURE in names and name + SUMMARY not in names:
+            with storage.open_to_read(storage.join(staging, name + FAILURE)) as file:
+                found.append(file.read().decode())
+    return found
 
 
 def _count(split: SplitPlan, labels: list[str], summaries: list[ShardSummary]) -> Split:
@@ -108,7 +151,8 @@ def _write_rejects(path: str, rejects: list[tuple[str, int, str, str]]) -> None:
     writer.writerow(("split", "row", "text", "reason"))
     writer.writerows(rejects)
     with storage.open_to_write(path) as file:
-        file.write(text.getvalue().encode())
+        # A path of another encoding than UTF-8 is written byte for byte, as its list has it.
+        file.write(text.getvalue().encode("utf-8", "surrogateescape"))
 
 
 def _versions() -> dict[str, str]:

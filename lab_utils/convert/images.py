@@ -1,8 +1,11 @@
-"""Any readable image becomes an upright RGB JPEG; what is one already stays as it is, undecoded."""
+"""Any readable image becomes an upright RGB JPEG; what is one already stays as it is."""
 
+import contextlib
 import io
+import re
 import struct
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,8 +17,11 @@ from lab_utils.convert.errors import RejectError
 _READABLE_FRAMES = {0xC0, 0xC1, 0xC2}
 # All frame markers; 0xC4, 0xC8 and 0xCC stand among them but mean something else (ITU-T T.81, table B.1).
 _FRAMES = set(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
-_STANDALONE = {0x01, *range(0xD0, 0xD9)}
-_START_OF_SCAN, _END_OF_IMAGE, _APP1 = 0xDA, 0xD9, 0xE1
+_STANDALONE = {0x01, *range(0xD0, 0xD8)}
+_START, _END_OF_IMAGE, _START_OF_SCAN, _APP1 = 0xD8, 0xD9, 0xDA, 0xE1
+# A marker that ends compressed data: 0xFF 0x00 is data, 0xD0 to 0xD7 restart the decoder, 0x01 means nothing.
+_MARKER = re.compile(rb"\xff([^\x00\x01\xd0-\xd7\xff])", re.DOTALL)
+_REMARKS = {*range(0xE0, 0xF0), 0xFE}  # of applications and people; a decoder passes over them
 _ORIENTATION = 0x0112
 _OTHER_FORMATS = ("PNG", "GIF", "BMP", "WEBP")
 _QUALITY = 95
@@ -37,20 +43,21 @@ class _Header:
     width: int
     components: int
     orientation: int
+    segments: list[bytes]  # those that a decoder needs, as of an image of 16 x 16 pixels
     scan: int  # where the compressed image data begin
 
 
 def to_rgb_jpeg(data: bytes, shorter_side: int | None = None) -> RgbJpeg:
     """Return the image as an RGB JPEG that shows it upright.
 
-    An RGB JPEG passes through byte for byte and is not decoded: its header gives the size. That holds for
-    progressive ones too, since TensorFlow reads them and a second compression would cost quality. All else
-    is decoded once and compressed at quality 95, or 90 where it is scaled down: grey and CMYK JPEGs, JPEGs
-    whose EXIF data ask for a rotation (TensorFlow ignores them), PNG, GIF (its first frame), BMP and WebP.
-    Transparency is laid on white.
+    An RGB JPEG passes through byte for byte: its header gives the size. That holds for progressive ones
+    too, since TensorFlow reads them and a second compression would cost quality. All else is decoded once
+    and compressed at quality 95, or 90 where it is scaled down: grey and CMYK JPEGs, JPEGs whose EXIF data
+    ask for a rotation (TensorFlow ignores them), PNG, GIF (its first frame), BMP and WebP. Transparency is
+    laid on white.
 
-    A JPEG that was cut short is found, for it has no end-of-image marker. Damage in the midst of the
-    compressed data of an RGB JPEG is not: finding it would take a full decode.
+    A JPEG that was cut short is found, for it has no end-of-image marker; so is damage inside that would
+    stop a decoder (`_check_structure`). Damage that only spoils the picture is not found.
 
     Args:
         data: the file's content.
@@ -63,18 +70,64 @@ def to_rgb_jpeg(data: bytes, shorter_side: int | None = None) -> RgbJpeg:
     if not data.startswith(b"\xff\xd8"):
         return _transcode(data, shorter_side)
     header = _read_jpeg_header(data)
-    # Compressed data cannot hold this pair (after 0xFF a 0 is stuffed), and thumbnails stand before them.
-    if data.rfind(b"\xff\xd9", header.scan) < 0:
-        raise RejectError("truncated JPEG: it has no end-of-image marker")
+    later = _read_later_segments(data, header.scan)
     small = shorter_side is None or min(header.height, header.width) <= shorter_side
     if small and header.components == 3 and header.orientation == 1:
+        _check_structure(header, later)
         return RgbJpeg(data, header.height, header.width)
     return _transcode(data, shorter_side)
+
+
+def _read_later_segments(data: bytes, position: int) -> list[bytes]:
+    """Return the segments that stand among and after the compressed data, up to the end of the image.
+
+    Compressed data cannot hold a marker (after 0xFF a 0 is stuffed), and thumbnails stand before them.
+    """
+    segments = []
+    while found := _MARKER.search(data, position):
+        if found[1][0] == _END_OF_IMAGE:
+            return segments
+        position = found.end() + int.from_bytes(data[found.end() : found.end() + 2], "big")
+        segments.append(data[found.start() : position])
+    if position > len(data):
+        raise RejectError(
+            "damaged JPEG: a segment in its compressed data leads past the file's end"
+        )
+    raise RejectError("truncated JPEG: it has no end-of-image marker")
+
+
+def _check_structure(header: _Header, later: list[bytes]) -> None:
+    """Find what would stop TensorFlow's decoder, without decoding the pixels.
+
+    That decoder (libjpeg) stops at wrong markers and tables; wrong compressed data it only warns of. So it
+    is enough to have the same library, in Pillow, read all that is not compressed data, as an image of 16 x
+    16 pixels. A whole decode costs as much as all the rest of the conversion several times over.
+    """
+    pixels = header.height * header.width
+    if pixels > 2 * (Image.MAX_IMAGE_PIXELS or pixels):  # where Pillow, too, refuses
+        raise RejectError(f"too large: {header.width:,} x {header.height:,} pixels")
+    skeleton = b"".join((b"\xff\xd8", *header.segments, *later, b"\xff\xd9"))
+    try:
+        with _opened(skeleton, ("JPEG",)) as image:
+            image.load()
+    except MemoryError:
+        raise
+    except Exception as error:  # as in _transcode
+        raise RejectError(f"damaged JPEG: {error}") from None
+
+
+@contextlib.contextmanager
+def _opened(data: bytes, formats: tuple[str, ...]) -> Iterator[Image.Image]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Pillow's remarks on odd metadata
+        with Image.open(io.BytesIO(data), formats=formats) as image:
+            yield image
 
 
 def _read_jpeg_header(data: bytes) -> _Header:
     """Walk the segments up to the compressed data (ITU-T T.81, annex B)."""
     frame = None
+    segments = []
     orientation = 1
     position = 2
     try:
@@ -89,6 +142,8 @@ def _read_jpeg_header(data: bytes) -> _Header:
                 continue
             if marker == _END_OF_IMAGE:
                 raise RejectError("damaged JPEG: it ends before any image data")
+            if marker == _START:
+                raise RejectError("damaged JPEG: it begins twice")
             (length,) = struct.unpack_from(">H", data, position)
             if marker in _FRAMES:
                 if marker not in _READABLE_FRAMES:
@@ -96,8 +151,12 @@ def _read_jpeg_header(data: bytes) -> _Header:
                 precision, *frame = struct.unpack_from(">BHHB", data, position + 2)
                 if precision != 8:
                     raise RejectError(f"unsupported JPEG: {precision} bits a channel, not 8")
+                segment = data[position : position + length]
+                segments.append(b"\xff%c%b\0\x10\0\x10%b" % (marker, segment[:3], segment[7:]))
             elif marker == _APP1 and data.startswith(b"Exif\0\0", position + 2):
                 orientation = _exif_orientation(data[position + 2 : position + length])
+            elif marker not in _REMARKS:
+                segments.append(data[position - 2 : position + length])
             position += length
             if marker == _START_OF_SCAN:
                 break
@@ -106,7 +165,7 @@ def _read_jpeg_header(data: bytes) -> _Header:
     if frame is None or 0 in frame:
         raise RejectError("damaged JPEG: no image size in its header")
     height, width, components = frame
-    return _Header(height, width, components, orientation, scan=position)
+    return _Header(height, width, components, orientation, segments, scan=position)
 
 
 def _exif_orientation(segment: bytes) -> int:
@@ -127,17 +186,15 @@ def _transcode(data: bytes, shorter_side: int | None) -> RgbJpeg:
         raise RejectError("empty file (0 bytes)")
     jpeg = io.BytesIO()
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Pillow's remarks on odd metadata
-            with Image.open(io.BytesIO(data), formats=("JPEG", *_OTHER_FORMATS)) as image:
-                target = _scaled(image.size, shorter_side)
-                quality = _QUALITY if target == image.size else _QUALITY_SCALED
-                image.draft(None, target)  # a JPEG is decoded at an eighth, a quarter or a half
-                image.load()
-                rgb = _to_rgb(_upright(image))
-                target = _scaled(rgb.size, shorter_side)
-                if target != rgb.size:
-                    rgb = rgb.resize(target, Image.Resampling.LANCZOS)
+        with _opened(data, ("JPEG", *_OTHER_FORMATS)) as image:
+            target = _scaled(image.size, shorter_side)
+            quality = _QUALITY if target == image.size else _QUALITY_SCALED
+            image.draft(None, target)  # a JPEG is decoded at an eighth, a quarter or a half
+            image.load()
+            rgb = _to_rgb(_upright(image))
+            target = _scaled(rgb.size, shorter_side)
+            if target != rgb.size:
+                rgb = rgb.resize(target, Image.Resampling.LANCZOS)
         rgb.save(jpeg, "JPEG", quality=quality)
     except Image.UnidentifiedImageError:
         formats = ", ".join(_OTHER_FORMATS)

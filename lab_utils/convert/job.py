@@ -1,18 +1,25 @@
-"""The whole conversion: check, plan, run, account, publish."""
+"""The whole conversion: check, plan, deal, run, account, publish."""
 
 import contextlib
 import logging
 import os
-import tempfile
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 
-from lab_utils.convert import publishing, storage
-from lab_utils.convert.accounting import account
+from lab_utils.convert import publishing, scratch, storage
+from lab_utils.convert.accounting import SUMMARY, account, failures
+from lab_utils.convert.arguments import check_list, check_numbers, check_paths
+from lab_utils.convert.dealing import deal_rows
 from lab_utils.convert.errors import ConversionError
 from lab_utils.convert.logs import quiet
 from lab_utils.convert.manifest import Manifest
 from lab_utils.convert.plan import plan_split
 from lab_utils.convert.rows import read_labels
+from lab_utils.convert.text import printable
+
+_LIST_SECONDS = (
+    2  # between two looks for finished shards; a bucket's list is a request that is paid for
+)
 
 
 def convert(
@@ -28,6 +35,7 @@ def convert(
     max_reject_share: float = 0.01,
     overwrite: bool = False,
     workers: int | None = None,
+    stall_minutes: float = 30,
     beam_flags: Sequence[str] = (),
 ) -> Manifest:
     """Convert images named in CSV files into TFRecord shards, and return the manifest.
@@ -50,48 +58,105 @@ def convert(
         overwrite: replace an earlier result; it stays until the new one is complete.
         workers: processes on this machine; 0 for one a core. Starting them takes seconds, so one, the
             default, is faster for some thousands of images.
+        stall_minutes: the job is ended after so long without another image converted.
         beam_flags: Beam's own, for example ["--runner=DataflowRunner", "--project=...", "--region=..."].
 
     Raises:
         ConversionError: if it cannot start or did not finish; the output folder then has no new manifest.
     """
-    train_csv, eval_csv, labels_file, output_dir = map(
-        os.fspath, (train_csv, eval_csv, labels_file, output_dir)
-    )
-    if shard_mb <= 0:
-        raise ConversionError(f"--shard_mb must be above 0, not {shard_mb}")
-    if shorter_side is not None and shorter_side < 1:
-        raise ConversionError(f"--shorter_side must be 1 or more, not {shorter_side}")
-    if not 0 <= max_reject_share <= 1:
-        raise ConversionError(f"--max_reject_share must be from 0 to 1, not {max_reject_share}")
-    if workers is not None and workers < 0:
-        raise ConversionError(f"--workers must be 0 or more, not {workers}")
-    with quiet(), contextlib.ExitStack() as stack:
-        publishing.check_output(output_dir, overwrite=overwrite)
-        labels = read_labels(labels_file)
+    paths = {
+        "train_csv": os.fspath(train_csv),
+        "eval_csv": os.fspath(eval_csv),
+        "labels_file": os.fspath(labels_file),
+        "output_dir": os.fspath(output_dir),
+    }
+    check_paths(paths)
+    check_numbers(shard_mb, shorter_side, max_reject_share, workers, stall_minutes)
+    for path in list(paths.values())[:3]:
+        check_list(path)
+    with quiet(), contextlib.ExitStack() as stack, _system_errors():
+        publishing.check_output(paths["output_dir"], overwrite=overwrite)
+        labels = read_labels(paths["labels_file"])
 
         # Imported here: Beam takes two seconds, and the mistakes above can be told at once.
-        from lab_utils.convert import pipeline, running
+        from lab_utils.convert import engines, pipeline, running
 
-        scratch = stack.enter_context(tempfile.TemporaryDirectory())
-        beam_pipeline, local = running.make_pipeline(list(beam_flags), workers, scratch)
+        engine = engines.find_engine(list(beam_flags), workers, paths)
+        if engine.remote:  # a worker may be in another folder
+            paths = {name: storage.absolute(path) for name, path in paths.items()}
+        output = paths["output_dir"]
         splits = [
-            plan_split("train", train_csv, train_shards, shard_mb),
-            plan_split("eval", eval_csv, eval_shards, shard_mb),
+            plan_split("train", paths["train_csv"], train_shards, shard_mb),
+            plan_split("eval", paths["eval_csv"], eval_shards, shard_mb),
         ]
-        if local:
+        if splits[0].digest == splits[1].digest:
+            _note(
+                "--train_csv and --eval_csv hold the same rows: the evaluation tells nothing of new images"
+            )
+        for folder in [*scratch.remove_dead(), *publishing.remove_dead(output)]:
+            _note(f"removed {folder}, which a killed run had left")
+        own = stack.enter_context(scratch.folder())
+        rows = {name: split_rows for split in splits for name, split_rows in split.shard_rows()}
+        beam_pipeline = engine.pipeline(len(rows), workers, own)
+        if engine.local:
             # What goes wrong here comes back as an exception; Beam's log tells it once a thread and process.
             stack.enter_context(quiet(logging.CRITICAL))
-        progress_file = os.path.join(scratch, "progress") if local else None
-        rows = sum(split.rows for split in splits)
-        staging = publishing.make_staging(output_dir)
+        progress_file = os.path.join(own, "progress") if engine.local else None
+        staging = stack.enter_context(publishing.staging(output))
         try:
+            deal_rows(splits, staging, own)
             pipeline.add_steps(beam_pipeline, splits, labels, staging, progress_file, shorter_side)
-            running.run(beam_pipeline, rows=rows, progress_file=progress_file, scratch=scratch)
-            manifest = account(splits, labels, staging, output_dir, max_reject_share, shorter_side)
+            done = _bytes_of(progress_file) if engine.local else _rows_of_shards(staging, rows)
+            try:
+                running.run(
+                    beam_pipeline,
+                    engine,
+                    rows=sum(rows.values()),
+                    done=done,
+                    stall_minutes=stall_minutes,
+                    scratch=own,
+                )
+            except ConversionError:
+                told = failures(splits, staging)
+                if told:
+                    more = f" ({len(told) - 1} more shards failed)" if len(told) > 1 else ""
+                    raise ConversionError(f"{told[0]}{more}; nothing was published") from None
+                raise
+            manifest = account(splits, labels, staging, output, max_reject_share, shorter_side)
         except BaseException:
             storage.remove_folder(staging)
             raise
         # From here on the staging folder stays if this is struck: the next run learns from it what was moved.
-        publishing.publish(staging, output_dir, overwrite=overwrite)
+        publishing.publish(staging, output, overwrite=overwrite)
+        for folder in publishing.remove_dead(output):
+            _note(f"removed {folder}, which a killed run had left")
         return manifest
+
+
+@contextlib.contextmanager
+def _system_errors():
+    """Tell what the operating system refuses, such as a write to a full disk, as a conversion's error."""
+    try:
+        yield
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        raise ConversionError(f"{where}{error.strerror or error}; nothing was published") from None
+
+
+def _note(text: str) -> None:
+    print(f"note: {printable(text)}", file=sys.stderr)
+
+
+def _bytes_of(progress_file: str) -> Callable[[], int]:
+    open(progress_file, "wb").close()
+    return lambda: os.path.getsize(progress_file)
+
+
+def _rows_of_shards(staging: str, rows: dict[str, int]) -> Callable[[], int]:
+    """Count the rows of the shards that lie finished in the staging folder."""
+
+    def done() -> int:
+        names = storage.list_names(staging)
+        return sum(count for name, count in rows.items() if name + SUMMARY in names)
+
+    return done

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lab_utils.convert import storage
+from lab_utils.convert.text import printable
 
 MANIFEST = "manifest.json"
 _FORMAT = 1
@@ -63,14 +64,16 @@ class Manifest:
         return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
     def __str__(self) -> str:
-        lines = [self.folder]
+        lines = [printable(self.folder)]
         for name, split in self.splits.items():
             megabytes = sum(shard.bytes for shard in split.shards) / 1e6
             lines.append(
                 f"  {name}: {split.examples:,} examples in {len(split.shards)} shards, "
                 f"{megabytes:,.1f} MB; {split.rejected:,} rows set aside in rejects.csv"
             )
-            lines.extend(f"    {label}: {count:,}" for label, count in split.per_class.items())
+            lines.extend(
+                f"    {printable(label)}: {count:,}" for label, count in split.per_class.items()
+            )
         return "\n".join(lines)
 
 

@@ -1,29 +1,32 @@
-"""The Beam pipeline: CSV rows are dealt out to shards, and each shard is written by one worker.
+"""The Beam pipeline: the names of shards go in, and each shard is written by one worker.
 
-Only rows of text go through Beam's shuffle (its GroupByKey), never images. A worker that has all the rows
-of a shard reads and writes one image after another, so memory grows with the rows' text alone, and an image
-is copied once. Beam's own TFRecord sink would shuffle the finished records to get a set number of shards.
+The rows of a shard lie in a small file that the launcher dealt. A worker reads and writes one image after
+another, so memory grows with the text of one shard's rows alone, and an image is copied once. No image and
+no row goes through Beam's shuffle. Beam's own TFRecord sink would shuffle the finished records to get a set
+number of shards, and loses data on engines without side inputs and finish_bundle (Dask's).
 """
 
-import itertools
+import contextlib
 import os
 import random
 import secrets
-import stat
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+import socket
+import time
 
 import apache_beam as beam
 
 from lab_utils.convert import records, storage
-from lab_utils.convert.accounting import SUMMARY, TFRECORD, ShardSummary
-from lab_utils.convert.errors import RejectError
+from lab_utils.convert.accounting import FAILURE, SUMMARY, TFRECORD, ShardSummary
+from lab_utils.convert.dealing import read_rows
+from lab_utils.convert.errors import RejectError, ShardError
 from lab_utils.convert.images import to_rgb_jpeg
 from lab_utils.convert.plan import SplitPlan
-from lab_utils.convert.rows import deal, decode, parse_row, read_lines
+from lab_utils.convert.rows import decode, parse_row
+from lab_utils.convert.sources import read_first
+from lab_utils.convert.text import shortened
 
 _PROGRESS_STEP = 16  # rows
-_BLOCK = 64  # rows
+_WAITS = (0.5, 2)  # seconds between the attempts on a shard
 
 
 def add_steps(
@@ -38,32 +41,15 @@ def add_steps(
 
     Args:
         pipeline: an empty one.
-        splits: what to convert.
+        splits: what to convert; `dealing.deal_rows` has dealt their rows.
         labels: the classes, in the order of their ids.
         staging: the folder to write into.
         progress_file: a local file that grows by one byte for each row done, or None.
         shorter_side: see `images.to_rgb_jpeg`.
     """
     write = _WriteShard(splits, labels, staging, progress_file, shorter_side)
-    _ = (
-        pipeline
-        | "Splits" >> beam.Create(splits, reshuffle=False)
-        | "Deal rows to shards" >> beam.ParDo(_DealRows())
-        | "Rows of each shard" >> beam.GroupByKey()
-        | "Write shards" >> beam.ParDo(write)
-    )
-
-
-class _DealRows(beam.DoFn):
-    def process(self, split: SplitPlan) -> Iterator[tuple[str, list[tuple[int, bytes]]]]:
-        # In blocks, since Beam's shuffle costs more for an element than for the text of a row.
-        blocks: defaultdict[int, list[tuple[int, bytes]]] = defaultdict(list)
-        for shard, row in deal(read_lines(split.csv_path), split.shards, seed=split.name):
-            blocks[shard].append(row)
-            if len(blocks[shard]) == _BLOCK:
-                yield split.shard_name(shard), blocks.pop(shard)
-        for shard, block in blocks.items():
-            yield split.shard_name(shard), block
+    names = [name for split in splits for name in split.shard_names]
+    _ = pipeline | "Shards" >> beam.Create(names) | "Write shards" >> beam.ParDo(write)
 
 
 class _WriteShard(beam.DoFn):
@@ -81,19 +67,55 @@ class _WriteShard(beam.DoFn):
         self._progress_file = progress_file
         self._shorter_side = shorter_side
 
-    def process(self, shard: tuple[str, Iterable[list[tuple[int, bytes]]]]) -> None:
-        name, blocks = shard
-        # Beam hands over a group in any order: sort, so that every run writes the same bytes, then mix.
-        rows = sorted(itertools.chain.from_iterable(blocks))
-        random.Random(name).shuffle(rows)
-        # A runner may try a bundle twice, even at once: each attempt works in a folder of its own.
-        attempt = storage.join(self._staging, secrets.token_hex(4))
-        storage.make_folder(attempt)
-        with storage.open_to_write(storage.join(attempt, name + TFRECORD)) as file:
-            summary = self._write(file, self._csv_paths[name.split("-")[0]], rows)
-        with storage.open_to_write(storage.join(attempt, name + SUMMARY)) as file:
-            file.write(summary.to_json())
-        storage.move(attempt, self._staging, [name + TFRECORD, name + SUMMARY])
+    def process(self, shard: str) -> None:
+        for wait in (*_WAITS, None):
+            try:
+                return self._attempt(shard)
+            except Exception as error:
+                if wait is None:
+                    self._give_up(shard, error)
+                time.sleep(wait)
+
+    def _give_up(self, shard: str, error: Exception) -> None:
+        reason = str(error) if isinstance(error, ShardError) else f"{type(error).__name__}: {error}"
+        message = (
+            f"shard {shard} failed {len(_WAITS) + 1} times on {socket.gethostname()}, "
+            f"the last time for this: {shortened(reason)}"
+        )
+        # Engines tell errors in many ways, some of them without the message: this file brings it back.
+        with (
+            contextlib.suppress(Exception),
+            storage.open_to_write(storage.join(self._staging, shard + FAILURE)) as file,
+        ):
+            file.write(message.encode())
+        raise ShardError(message) from error
+
+    def _attempt(self, shard: str) -> None:
+        try:
+            rows = list(read_rows(self._staging, shard))
+        except FileNotFoundError as error:
+            raise ShardError(
+                f"{error.filename} is not there: workers on other machines need the output folder and the "
+                "images in a bucket, or in folders that all machines share under the same paths"
+            ) from error
+        # In the order of the list until now, in which classes may stand together.
+        random.Random(shard).shuffle(rows)
+        # An engine may try a shard twice, even at once. Each attempt writes in a folder of its own; its
+        # summary, moved into place last and alone, says which folder holds the shard that it describes.
+        attempt = secrets.token_hex(4)
+        folder = storage.join(self._staging, attempt)
+        storage.make_folder(folder, parents=False)  # a cancelled run's folder is not to come back
+        try:
+            with storage.open_to_write(storage.join(folder, shard + TFRECORD)) as file:
+                summary = self._write(file, self._csv_paths[shard.split("-")[0]], rows)
+            summary.attempt = attempt
+            with storage.open_to_write(storage.join(folder, shard + SUMMARY)) as file:
+                file.write(summary.to_json())
+            storage.move(folder, self._staging, [shard + SUMMARY])
+        except BaseException:
+            with contextlib.suppress(Exception):
+                storage.remove_folder(folder)
+            raise
 
     def _write(self, file, csv_path: str, rows: list[tuple[int, bytes]]) -> ShardSummary:
         summary = ShardSummary()
@@ -103,6 +125,9 @@ class _WriteShard(beam.DoFn):
                     label, example = self._encode(line, csv_path)
                 except RejectError as error:
                     summary.rejects.append((number, decode(line), str(error)))
+                except Exception as error:
+                    row = f"{csv_path}, row {number} ({shortened(decode(line))})"
+                    raise ShardError(f"{row}: {type(error).__name__}: {error}") from error
                 else:
                     summary.bytes += file.write(records.frame(example))
                     summary.examples += 1
@@ -114,40 +139,10 @@ class _WriteShard(beam.DoFn):
         row = parse_row(line, csv_path)
         if row.label not in self._ids:
             raise RejectError(f"unknown label {row.label!r}: it is not in the labels file")
-        image = to_rgb_jpeg(_read_first(row.paths), self._shorter_side)
+        image = to_rgb_jpeg(read_first(row.paths), self._shorter_side)
         return row.label, records.encode_example(
             image, row.filename, self._ids[row.label], row.label
         )
-
-
-def _read_first(paths: tuple[str, ...]) -> bytes:
-    """Return the content of the first of the files that exists.
-
-    Raises:
-        RejectError: if none does, or it cannot be read. Trouble with a bucket is raised as it comes
-            instead, for the runner to try again.
-    """
-    for path in paths:
-        if storage.is_remote(path):
-            try:
-                with storage.open_to_read(path) as file:
-                    return file.read()
-            except Exception:  # each file system has its own errors
-                if storage.exists(path):
-                    raise
-        else:
-            try:
-                # A pipe or a device would keep the reader for ever.
-                if not stat.S_ISREG(os.stat(path).st_mode):
-                    raise RejectError(f"not a file: {path}")
-                with open(path, "rb") as file:
-                    return file.read()
-            except (FileNotFoundError, NotADirectoryError):
-                pass
-            except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
-                reason = getattr(error, "strerror", error)
-                raise RejectError(f"cannot be read ({reason}): {path}") from None
-    raise RejectError(f"file not found: {paths[-1]}")
 
 
 class _Progress:

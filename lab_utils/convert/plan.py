@@ -1,11 +1,12 @@
 """What a conversion will do with one split: how many rows it has, and into how many shards they go."""
 
+import hashlib
 import random
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from lab_utils.convert import storage
-from lab_utils.convert.errors import ConversionError, RejectError
+from lab_utils.convert.errors import ConversionError
 from lab_utils.convert.rows import parse_row, read_lines
 
 _SAMPLE = 1000  # images whose size is asked for; the mean of so many is good to a few per cent
@@ -13,16 +14,37 @@ _SAMPLE = 1000  # images whose size is asked for; the mean of so many is good to
 
 @dataclass(frozen=True)
 class SplitPlan:
-    """One split to convert: its name, its CSV, how many rows that has, and the number of shards to make."""
+    """One split to convert.
+
+    Attributes:
+        name: "train" or "eval".
+        csv_path: its list.
+        rows: how many that has.
+        shards: the number to make.
+        digest: of the list's rows; equal where the rows are.
+    """
 
     name: str
     csv_path: str
     rows: int
     shards: int
+    digest: str
+
+    @property
+    def shard_names(self) -> list[str]:
+        """Return the names of all its shards, without their extension."""
+        return [self.shard_name(shard) for shard in range(self.shards)]
 
     def shard_name(self, shard: int) -> str:
         """Return the name of a shard, without its extension."""
         return f"{self.name}-{shard:05d}-of-{self.shards:05d}"
+
+    def shard_rows(self) -> list[tuple[str, int]]:
+        """Return each shard's name, and about how many rows it gets: one more or less."""
+        return [
+            (self.shard_name(shard), len(range(shard, self.rows, self.shards)))
+            for shard in range(self.shards)
+        ]
 
 
 def plan_split(name: str, csv_path: str, shards: int | None, shard_mb: float) -> SplitPlan:
@@ -40,10 +62,11 @@ def plan_split(name: str, csv_path: str, shards: int | None, shard_mb: float) ->
     rows = 0
     sample: list[bytes] = []
     random_source = random.Random(name)
-    for _, line in read_lines(
-        csv_path
-    ):  # Vitter's algorithm R: a fair sample of a list of unknown length
+    digest = hashlib.blake2b(digest_size=16)
+    # Vitter's algorithm R: a fair sample of a list of unknown length.
+    for _, line in read_lines(csv_path):
         rows += 1
+        digest.update(line + b"\n")
         if len(sample) < _SAMPLE:
             sample.append(line)
         elif (place := random_source.randrange(rows)) < _SAMPLE:
@@ -54,16 +77,16 @@ def plan_split(name: str, csv_path: str, shards: int | None, shard_mb: float) ->
         with ThreadPoolExecutor(16) as pool:  # a bucket takes tens of milliseconds to tell one size
             sizes = list(pool.map(lambda line: _image_bytes(line, csv_path), sample))
         split_bytes = sum(sizes) / len(sizes) * rows
-        shards = min(rows, max(1, round(split_bytes / (shard_mb * 1e6))))
+        shards = max(1, round(min(rows, split_bytes / (shard_mb * 1e6))))
     elif not 1 <= shards <= rows:
         raise ConversionError(
             f"--{name}_shards {shards}: must be from 1 to the number of rows, {rows}"
         )
-    return SplitPlan(name, csv_path, rows, shards)
+    return SplitPlan(name, csv_path, rows, shards, digest.hexdigest())
 
 
 def _image_bytes(line: bytes, csv_path: str) -> int:
     try:
         return storage.size(parse_row(line, csv_path).paths[0])
-    except (RejectError, OSError, ValueError):  # the pipeline will tell the reason
+    except Exception:  # whatever it is, the pipeline will tell the reason
         return 0

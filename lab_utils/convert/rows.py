@@ -98,9 +98,15 @@ def parse_row(line: bytes, csv_path: str) -> Row:
 
 
 def _parse_columns(text: str) -> tuple[str, str]:
+    if "\r" in text:
+        raise RejectError(
+            "a carriage return stands in this line; where a file's lines end so, save it with line feeds"
+        )
     try:
         columns = [column.strip() for column in next(csv.reader([text], strict=True))]
-    except csv.Error:
+    except csv.Error as error:
+        if len(text) > csv.field_size_limit():
+            raise RejectError(f"not a row of a list: {error}") from None
         raise RejectError(
             "a quote is not closed on this line, or stands in the midst of a column"
         ) from None

@@ -1,108 +1,155 @@
-"""Run a Beam pipeline to its end: quietly, with a progress bar, and never hanging on a worker that died."""
+"""Run a Beam pipeline to its end: with a progress bar, and without hanging on what died or does not move."""
 
 import contextlib
 import os
-import shlex
+import re
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 
 import grpc
 import psutil
-from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, StandardOptions
-from apache_beam.runners.portability.fn_api_runner import FnApiRunner
-from apache_beam.runners.runner import PipelineState
-from apache_beam.transforms.environments import SubprocessSDKEnvironment
+from apache_beam.runners.runner import PipelineResult, PipelineState
 from tqdm import tqdm
 
+from lab_utils.convert import jobs
+from lab_utils.convert.engines import WORKERS_LOG, Engine
 from lab_utils.convert.errors import ConversionError
 from lab_utils.convert.plain_beam import beam
+from lab_utils.convert.text import shortened
 
-# DirectRunner would look for another runner to download, and pick differently in a notebook than in a script.
-LOCAL_RUNNER = "FnApiRunner"
 _POLL_SECONDS = 0.1
-_LOG = "workers.log"
+_LIST_SECONDS = (
+    2  # between two looks for finished shards; a bucket's list is a request that is paid for
+)
+_SUBMIT_SECONDS = 60
 _KEEPER = "run_worker"  # Beam's name for a thread that starts a worker and waits for its end
+_GIVEN_UP = re.compile(r"shard \S+ failed \d+ times on .*?(?= \[while running|$)", re.MULTILINE)
 _READERS = ("beam_control_read", "read_grpc_client_inputs")  # and for those that hear what it says
 
 
-def make_pipeline(
-    flags: list[str], workers: int | None, scratch: str
-) -> tuple[beam.Pipeline, bool]:
-    """Return an empty pipeline, and whether it will run on this machine.
+def run(
+    pipeline: beam.Pipeline,
+    engine: Engine,
+    *,
+    rows: int,
+    done: Callable[[], int],
+    stall_minutes: float,
+    scratch: str,
+) -> None:
+    """Run the pipeline, showing a bar of `rows` images.
+
+    It runs in a thread, which leaves this one free to draw the bar, to hear Ctrl-C, and to notice that
+    nothing moves any more: for a worker process that died Beam's own runner would wait for ever.
 
     Args:
-        flags: Beam's own, such as ["--runner=DataflowRunner", "--project=..."].
-        workers: processes to use on this machine, 0 for one a core, None for what Beam's flags say.
-        scratch: a local folder for the workers' log.
-
-    Raises:
-        ConversionError: for a flag that Beam does not know, or workers with another runner.
-    """
-    options = PipelineOptions(flags)
-    known = options.get_all_options(retain_unknown_options=False)
-    unknown = options.get_all_options(retain_unknown_options=True).keys() - known.keys()
-    if unknown:
-        names = ", ".join(f"--{name}" for name in sorted(unknown))
-        raise ConversionError(f"{names}: neither a flag of the converter nor one of Beam's")
-    runner = options.view_as(StandardOptions).runner or LOCAL_RUNNER
-    if runner != LOCAL_RUNNER:
-        if workers is not None:
-            raise ConversionError(
-                f"--workers is for {LOCAL_RUNNER} only; {runner} has options of its own "
-                "(--num_workers on Dataflow)"
-            )
-        return beam.Pipeline(options=options), False
-    if workers in (None, 1):
-        return beam.Pipeline(runner=FnApiRunner(), options=options), True
-    options.view_as(DirectOptions).direct_num_workers = workers
-    # As direct_running_mode=multi_processing does, but what the workers say stays off the terminal.
-    command = (
-        f"exec {shlex.quote(sys.executable)} -m apache_beam.runners.worker.sdk_worker_main "
-        f"2>> {shlex.quote(os.path.join(scratch, _LOG))}"
-    )
-    environment = SubprocessSDKEnvironment.from_command_string(command)
-    return beam.Pipeline(runner=FnApiRunner(default_environment=environment), options=options), True
-
-
-def run(pipeline: beam.Pipeline, *, rows: int, progress_file: str | None, scratch: str) -> None:
-    """Run the pipeline, showing a bar of `rows` images where there is a progress file.
-
-    It runs in a thread, which leaves this one free to draw the bar, to hear Ctrl-C, and to notice that a
-    worker process died, for which Beam's own runner would wait for ever.
+        pipeline: the pipeline.
+        engine: what it was made with.
+        rows: how many there are.
+        done: returns how many of them are done.
+        stall_minutes: after so long without another row done the job is cancelled.
+        scratch: where the workers' log is.
 
     Raises:
         ConversionError: if it failed.
     """
-    outcome: list[BaseException | str] = []
-
-    def work() -> None:
-        try:
-            outcome.append(pipeline.run().wait_until_finish() or PipelineState.DONE)
-        except BaseException as error:
-            outcome.append(error)
-
-    thread = threading.Thread(target=work, daemon=True)
+    job = _Job(pipeline)
     others = set(psutil.Process().children())
-    with _dead_workers() as dead, _bar(rows, progress_file) as update:
+    every = _POLL_SECONDS if engine.local else _LIST_SECONDS
+    with _dead_workers() as dead, _bar(rows, done, every, stall_minutes * 60) as update:
         try:
-            thread.start()
-            while thread.is_alive() and not dead:
-                thread.join(_POLL_SECONDS)
+            job.start()
+            while not (job.ended.wait(_POLL_SECONDS) or dead):
+                job.tell_once(engine)
                 update()
-            thread.join(1 if dead else None)
+            job.ended.wait(1 if dead else None)
+            job.tell_once(engine)
+        except BaseException:
+            job.cancel(engine)
+            raise
         finally:
-            _kill(set(psutil.Process().children()) - others)  # none is left unless this ends early
-    if dead and outcome != [PipelineState.DONE]:
+            if job.result is not None:
+                jobs.close(job.result)
+            if not engine.remote:  # none is left unless this ends early
+                _kill(set(psutil.Process().children()) - others)
+    if dead and job.end != PipelineState.DONE:
         raise ConversionError(
             f"a worker process died ({_last_words(scratch) or dead[0]}), perhaps for want of memory; nothing "
             "was published: run the same command again, with fewer --workers if it repeats"
         )
-    (end,) = outcome
-    if isinstance(end, BaseException):
-        raise ConversionError(f"the pipeline failed: {str(end).strip().splitlines()[-1]}") from end
-    if end != PipelineState.DONE:
-        raise ConversionError(f"the pipeline ended as {end}")
+    if isinstance(job.end, BaseException):
+        raise _explained(job.end)
+    if job.end != PipelineState.DONE:
+        raise ConversionError(f"the pipeline ended as {job.end}")
+
+
+class _Job:
+    """A pipeline that runs in a thread: its result once it has started, and its end.
+
+    Waiting for its events can be interrupted; a thread's `join` that is, has it look as if it had ended.
+    """
+
+    def __init__(self, pipeline: beam.Pipeline):
+        self.result: PipelineResult | None = None
+        self.end: BaseException | str | None = None
+        self.started, self.ended = threading.Event(), threading.Event()
+        self._pipeline = pipeline
+        self._told = False
+
+    def start(self) -> None:
+        threading.Thread(target=self._work, daemon=True).start()
+
+    def _work(self) -> None:
+        try:
+            self.result = self._pipeline.run()
+            self.started.set()
+            self.end = self.result.wait_until_finish() or PipelineState.DONE
+        except BaseException as error:
+            self.end = error
+        finally:
+            self.started.set()
+            self.ended.set()
+
+    def tell_once(self, engine: Engine) -> None:
+        """Say where to watch a job that runs elsewhere, once it has started."""
+        if engine.remote and self.result is not None and not self._told:
+            self._told = True
+            what = jobs.describe(self.result, engine.options)
+            if what:
+                tqdm.write(f"{engine.name}: {what}", file=sys.stderr)
+
+    def cancel(self, engine: Engine) -> None:
+        """End a job that runs elsewhere, where it would go on, and be paid for, without this process."""
+        if not engine.remote or self.ended.is_set():
+            return
+        tqdm.write("cancelling the job ...", file=sys.stderr)
+        self.started.wait(_SUBMIT_SECONDS)
+        if self.ended.is_set():
+            return
+        self.tell_once(engine)
+        problem = "it is still being submitted"
+        if self.result is not None:
+            problem = jobs.cancel(self.result)
+        if problem:
+            tqdm.write(
+                f"it may still run ({problem}): look for it on the engine's page", file=sys.stderr
+            )
+
+
+def _explained(error: BaseException) -> ConversionError:
+    text = str(error).strip() or type(error).__name__
+    told = _GIVEN_UP.search(text)
+    if told:
+        return ConversionError(f"{told[0]}; nothing was published")
+    if "No module named 'lab_utils" in text:
+        return ConversionError(
+            "the workers cannot import lab_utils: install the same version of this package where they run "
+            "(on Dataflow with --extra_package and its wheel), in the same version of Python"
+        )
+    problem = ConversionError(f"the pipeline failed: {shortened(text.splitlines()[-1])}")
+    problem.__cause__ = error
+    return problem
 
 
 @contextlib.contextmanager
@@ -125,20 +172,33 @@ def _dead_workers() -> Iterator[list[BaseException]]:
 
 
 @contextlib.contextmanager
-def _bar(rows: int, progress_file: str | None) -> Iterator[Callable[[], None]]:
-    if progress_file is None:
-        yield lambda: None
-        return
-    open(progress_file, "wb").close()
+def _bar(
+    rows: int, done: Callable[[], int], every: float, patience: float
+) -> Iterator[Callable[[], None]]:
+    """Show a bar; what is yielded looks how far things are, every so many seconds, and loses patience."""
     with tqdm(total=rows, unit=" images", desc="converting") as bar:
+        looked = moved = time.monotonic()
+
+        def look() -> None:
+            nonlocal looked, moved
+            now = min(done(), rows)  # a shard that is tried again counts again
+            looked = time.monotonic()
+            if now > bar.n:
+                bar.update(now - bar.n)
+                moved = looked
 
         def update() -> None:
-            done = os.path.getsize(progress_file)
-            if done > bar.n:
-                bar.update(done - bar.n)
+            if time.monotonic() - looked >= every:
+                look()
+            if time.monotonic() - moved > patience:
+                raise ConversionError(
+                    f"nothing was converted for {patience / 60:g} minutes, after {bar.n:,} of {rows:,} "
+                    "images; nothing was published. Look at the engine's page or its workers' logs; "
+                    "--stall_minutes sets the limit"
+                )
 
         yield update
-        update()
+        look()
 
 
 def _kill(processes: set[psutil.Process]) -> None:
@@ -154,7 +214,10 @@ def _kill(processes: set[psutil.Process]) -> None:
 
 def _last_words(scratch: str) -> str:
     """Return the last line of the workers' log that is more than a remark; "" where there is none."""
-    with contextlib.suppress(FileNotFoundError), open(os.path.join(scratch, _LOG)) as file:
+    with (
+        contextlib.suppress(FileNotFoundError),
+        open(os.path.join(scratch, WORKERS_LOG), errors="replace") as file,
+    ):
         lines = [line.strip() for line in file if not line.startswith(("INFO:", "WARNING:"))]
-        return lines[-1] if lines else ""
+        return shortened(lines[-1]) if lines else ""
     return ""

@@ -5,18 +5,29 @@ file name (Beam reads `[` and `*` in it as a pattern). Paths with a scheme, such
 through Beam.
 """
 
+import contextlib
+import functools
+import importlib.util
 import os
 import posixpath
 import shutil
+import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, BinaryIO
 
-from lab_utils.convert.errors import ConversionError
+from lab_utils.convert.errors import StorageError
 from lab_utils.convert.logs import quiet
 
 if TYPE_CHECKING:
     from apache_beam.io.filesystem import FileSystem
 
+# Beam's extra for each scheme, and a module that comes with it: without, Beam fails in the midst of the work.
+_EXTRAS = {
+    "gs": ("gcp", "google.cloud.storage"),
+    "s3": ("aws", "boto3"),
+    "hdfs": ("hdfs", "hdfs"),
+    "azfs": ("azure", "azure.storage.blob"),
+}
 _UNCOMPRESSED = "uncompressed"  # else Beam would unpack files by their extension
 
 
@@ -30,13 +41,25 @@ def _remote(path: str) -> "FileSystem":
     with quiet():
         from apache_beam.io.filesystems import FileSystems
 
+    scheme = path.split("://")[0]
+    extra, module = _EXTRAS.get(scheme, (None, None))
+    if extra is not None and not _is_installed(module):
+        raise StorageError(f"cannot reach {path}: install apache-beam[{extra}] for {scheme}://")
     try:
         return FileSystems.get_filesystem(path)
     except ValueError:
-        raise ConversionError(
-            f"cannot reach {path}: Beam lacks what it needs for this kind of path; "
-            "for gs:// install apache-beam[gcp]"
+        raise StorageError(
+            f"cannot reach {path}: Beam has no file system for {scheme}://; give a local path, or one in a "
+            "bucket (gs://)"
         ) from None
+
+
+@functools.cache
+def _is_installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # of a package above it
+        return False
 
 
 def join(folder: str, name: str) -> str:
@@ -44,6 +67,11 @@ def join(folder: str, name: str) -> str:
     if is_remote(name):
         return name
     return posixpath.join(folder, name) if is_remote(folder) else os.path.join(folder, name)
+
+
+def absolute(path: str) -> str:
+    """Return the path as it is understood in every working folder."""
+    return path if is_remote(path) else os.path.abspath(path)
 
 
 def parent(path: str) -> str:
@@ -75,16 +103,64 @@ def size(path: str) -> int:
     return _remote(path).size(path) if is_remote(path) else os.path.getsize(path)
 
 
-def make_folder(path: str) -> None:
-    """Make a folder and those above it; buckets have none, and need none."""
+def create_once(path: str, content: bytes) -> bytes | None:
+    """Create a file that is not there yet; if it is, return its content, which may be another's.
+
+    Of several that try at once on a disk or in gs://, one succeeds. Other kinds of bucket have no such
+    promise: between the look and the creation there are some milliseconds.
+    """
     if not is_remote(path):
+        try:
+            with open(path, "xb") as file:
+                file.write(content)
+        except FileExistsError:
+            with open(path, "rb") as file:
+                return file.read()
+        return None
+    if path.startswith("gs://"):
+        return _create_object_once(path, content)
+    if exists(path):
+        with open_to_read(path) as file:
+            return file.read()
+    with open_to_write(path) as file:
+        file.write(content)
+    return None
+
+
+def _create_object_once(path: str, content: bytes) -> bytes | None:
+    with quiet():
+        from apache_beam.io.gcp import gcsio
+        from google.api_core.exceptions import PreconditionFailed
+
+    bucket, name = gcsio.parse_gcs_path(path)
+    blob = gcsio.GcsIO().client.bucket(bucket).blob(name)
+    try:
+        blob.upload_from_string(content, if_generation_match=0)
+    except PreconditionFailed:
+        there = blob.download_as_bytes()
+        return None if there == content else there  # ours: the first answer was lost on its way
+    return None
+
+
+def make_folder(path: str, *, parents: bool = True) -> None:
+    """Make a folder, and those above it unless told not to; buckets have none, and need none."""
+    if is_remote(path):
+        return
+    if parents:
         os.makedirs(path, exist_ok=True)
+    else:
+        os.mkdir(path)
 
 
 def list_names(folder: str) -> set[str]:
     """Return the names of the files and sub-folders in a folder; none where it does not exist."""
     if not is_remote(folder):
-        return set(os.listdir(folder)) if os.path.exists(folder) else set()
+        try:
+            return set(os.listdir(folder))
+        except FileNotFoundError:
+            if os.path.lexists(folder):  # a link that leads nowhere
+                raise
+            return set()
     prefix = folder.rstrip("/") + "/"
     found = _remote(folder).match([prefix + "**"])[0].metadata_list
     return {entry.path.removeprefix(prefix).split("/")[0] for entry in found}
@@ -101,9 +177,22 @@ def move(source: str, target: str, names: Iterable[str]) -> None:
         _remote(source).rename(old, new)
 
 
+def remove_file(path: str) -> None:
+    """Remove a file, if it is there."""
+    if not is_remote(path):
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(path)
+    elif exists(path):
+        _remote(path).delete([path])
+
+
 def remove_folder(folder: str) -> None:
     """Remove a folder and what is in it, if it is there."""
     if not is_remote(folder):
-        shutil.rmtree(folder, ignore_errors=True)
+        for wait in (0, 0.1, 0.5, 1):  # a worker that is just being cancelled may still write there
+            time.sleep(wait)
+            shutil.rmtree(folder, ignore_errors=True)
+            if not os.path.lexists(folder):
+                return
     elif list_names(folder):
         _remote(folder).delete([folder.rstrip("/") + "/**"])

@@ -4,16 +4,18 @@ Each way ends in a `Photos`: a train.csv and an eval.csv of rows `path,label`, a
 `python -m lab_utils.convert` takes them.
 """
 
-from lab_utils.datasets.baseline import histogram_baseline
+from lab_utils.datasets.baseline import Baseline, histogram_baseline
 from lab_utils.datasets.download import download_flower_photos
-from lab_utils.datasets.photos import DatasetError, Photos, bundled, from_folder
+from lab_utils.datasets.photos import DatasetError, Photos, bundled, check_outside, from_folder
 from lab_utils.datasets.synthetic import synthetic
 from lab_utils.datasets.text import play
 
 __all__ = [
+    "Baseline",
     "DatasetError",
     "Photos",
     "bundled",
+    "check_outside",
     "download_flower_photos",
     "from_folder",
     "histogram_baseline",

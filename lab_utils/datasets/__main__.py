@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from lab_utils.datasets import DatasetError, download_flower_photos, from_folder, synthetic
+from lab_utils.files import path_argument
 
 DESCRIPTION = """\
 Finds photographs to train on, splits them into training and evaluation, and writes train.csv, eval.csv
@@ -28,7 +29,10 @@ def _parser() -> argparse.ArgumentParser:
     def command(name: str, text: str) -> argparse.ArgumentParser:
         sub = commands.add_parser(name, help=text, description=text)
         sub.add_argument(
-            "--output_dir", required=True, help="where the files go; made where it is missing"
+            "--output_dir",
+            type=path_argument,
+            required=True,
+            help="where the files go; made where it is missing",
         )
         sub.add_argument(
             "--eval_fraction",
@@ -45,7 +49,11 @@ def _parser() -> argparse.ArgumentParser:
     folder = command(
         "folder", "use photographs of your own, in place; copies stay on one side of the split"
     )
-    folder.add_argument("path", help="a folder with one sub-folder of photographs for each class")
+    folder.add_argument(
+        "path",
+        type=path_argument,
+        help="a folder with one sub-folder of photographs for each class",
+    )
     drawn = command("synthetic", "draw flowers of five classes; needs no network")
     drawn.add_argument(
         "--per_class", type=int, default=60, help="pictures of each class (%(default)s)"

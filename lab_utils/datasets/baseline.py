@@ -4,28 +4,52 @@ from __future__ import annotations
 
 import csv
 import os
+import warnings
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
+from lab_utils.datasets.photos import DatasetError
+
 BINS = 8  # of each channel
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """What a logistic regression on colour histograms reaches.
+
+    Attributes:
+        accuracy: 0 to 1, on the photographs of the evaluation.
+        left_out: how many photographs of both lists could not be opened, and count nowhere.
+    """
+
+    accuracy: float
+    left_out: int
 
 
 def histogram_baseline(
     train_csv: str | os.PathLike[str], eval_csv: str | os.PathLike[str]
-) -> float:
-    """Accuracy, 0 to 1, on `eval_csv` of a logistic regression on colour histograms, trained on `train_csv`.
+) -> Baseline:
+    """A logistic regression on the colour histograms of `train_csv`, judged on `eval_csv`.
 
     The histogram has 8 x 8 x 8 bins of hue, saturation and value; the square root of each bin's share is the
     feature (Hellinger). C = 3 is within 2 points of the best of 0.3 to 100, for drawn and for real flowers.
+
+    Raises:
+      DatasetError: too few photographs can be opened.
     """
     from sklearn.linear_model import LogisticRegression
 
-    train_features, train_labels = _read(Path(train_csv))
-    eval_features, eval_labels = _read(Path(eval_csv))
-    model = LogisticRegression(C=3, max_iter=2000).fit(train_features, train_labels)
-    return float(model.score(eval_features, eval_labels))
+    train, train_left_out = _read(Path(train_csv))
+    evaluation, eval_left_out = _read(Path(eval_csv))
+    if len({label for _, label in train}) < 2 or not evaluation:
+        raise DatasetError("too few photographs can be opened for a baseline")
+    features, labels = zip(*train, strict=True)
+    model = LogisticRegression(C=3, max_iter=2000).fit(np.stack(features), labels)
+    features, labels = zip(*evaluation, strict=True)
+    return Baseline(float(model.score(np.stack(features), labels)), train_left_out + eval_left_out)
 
 
 def colour_histogram(path: Path) -> np.ndarray:
@@ -37,9 +61,18 @@ def colour_histogram(path: Path) -> np.ndarray:
     return np.sqrt(np.bincount(cells, minlength=BINS**3) / len(cells))
 
 
-def _read(csv_file: Path) -> tuple[np.ndarray, list[str]]:
-    with csv_file.open(newline="", encoding="utf-8") as file:
-        rows = list(csv.reader(file))
-    return np.stack([colour_histogram(csv_file.parent / path) for path, _ in rows]), [
-        row[1] for row in rows
-    ]
+def _read(csv_file: Path) -> tuple[list[tuple[np.ndarray, str]], int]:
+    """(histogram, label) of each photograph, and how many could not be opened."""
+    found, left_out = [], 0
+    with csv_file.open(newline="", encoding="utf-8") as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Pillow's remarks on large images and odd metadata
+        for path, label in csv.reader(file):
+            try:
+                found.append((colour_histogram(csv_file.parent / path), label))
+            except MemoryError:
+                raise
+            except (
+                Exception
+            ):  # for damaged files Pillow raises OSError, SyntaxError, ValueError, ...
+                left_out += 1
+    return found, left_out

@@ -6,11 +6,14 @@ import csv
 import hashlib
 import io
 import os
+import unicodedata
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
 from tqdm import tqdm
+
+from lab_utils import files
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".gif", ".bmp")
 BUNDLED = Path(__file__).resolve().parents[2] / "datasets" / "flowers"
@@ -83,12 +86,17 @@ def from_folder(
     Raises:
       DatasetError: no photographs, one class only, too few in a class, or other CSV files in `output_dir`.
     """
-    folder, output_dir = Path(folder).resolve(), Path(output_dir).resolve()
-    if output_dir.is_relative_to(folder):
+    check_outside(output_dir, folder)
+    return write_split(Path(folder).resolve(), Path(output_dir).resolve(), eval_fraction)
+
+
+def check_outside(output_dir: str | os.PathLike[str], folder: str | os.PathLike[str]) -> None:
+    """Raises DatasetError where `output_dir` lies in the folder of photographs."""
+    output_dir = Path(output_dir).resolve()
+    if output_dir.is_relative_to(Path(folder).resolve()):
         raise DatasetError(
             f"{output_dir} lies in the folder of photographs, which stays as it is: write elsewhere."
         )
-    return write_split(folder, output_dir, eval_fraction)
 
 
 def write_split(folder: Path, output_dir: Path, eval_fraction: float) -> Photos:
@@ -97,22 +105,20 @@ def write_split(folder: Path, output_dir: Path, eval_fraction: float) -> Photos:
     train, evaluation = split(photographs, eval_fraction)
     labels = sorted({photo.label for photo in photographs})
     photos = Photos.at(folder, output_dir)
-    files = {
+    wanted = {
         photos.labels_file: "".join(f"{label}\n" for label in labels),
         photos.eval_csv: _rows(evaluation, output_dir),
         photos.train_csv: _rows(train, output_dir),
     }
-    for path, text in files.items():
+    for path, text in wanted.items():
         if path.exists() and path.read_bytes() != text.encode():
             raise DatasetError(
                 f"{path} is there already and says something else (other photographs, or another "
                 "eval_fraction). Nothing was overwritten: choose another output_dir, or move that file away."
             )
     output_dir.mkdir(parents=True, exist_ok=True)
-    for path, text in files.items():
-        partial = path.with_name(path.name + ".partial")
-        partial.write_bytes(text.encode())
-        partial.replace(path)
+    for path, text in wanted.items():
+        files.write(path, text)
     print(
         f"{len(labels)} classes, {len(train):,} photographs to train on, {len(evaluation):,} to evaluate"
     )
@@ -121,6 +127,10 @@ def write_split(folder: Path, output_dir: Path, eval_fraction: float) -> Photos:
 
 def scan(folder: Path) -> list[Photo]:
     """Every photograph in the class sub-folders of `folder`; prints how many files were left out, and why."""
+    if not _fits_a_row(str(folder)):
+        raise DatasetError(
+            f"{str(folder)!r} cannot stand in a CSV row: rename it, without line breaks and in UTF-8."
+        )
     if not folder.is_dir():
         raise DatasetError(
             f"{folder} is not a folder. It should hold one sub-folder of photographs for each class."
@@ -135,36 +145,60 @@ def scan(folder: Path) -> list[Photo]:
     for entry in classes:
         images = _images(entry, left_out)
         if not images:
-            left_out[f"class folder without photographs directly in it ({entry.name})"] += 1
-        elif not entry.name.isprintable() or entry.name != entry.name.strip():
+            name = entry.name if entry.name.isprintable() else repr(entry.name)
+            left_out[f"class folder without photographs directly in it ({name})"] += 1
+        elif not _fits_a_row(entry.name) or entry.name != entry.name.strip():
             raise DatasetError(
                 f"{str(entry)!r} cannot be a class: rename it, without line breaks or outer spaces."
             )
         found += [(path, entry.name) for path in images]
+    photographs = _digested(found, left_out)
     for reason, count in sorted(left_out.items()):
         print(f"{folder}: left out {count:,} x {reason}")
-    labels = {label for _, label in found}
+    labels = {photo.label for photo in photographs}
     if len(labels) < 2:
         have = f"only one class ({labels.pop()})" if labels else "no photographs"
         raise DatasetError(
             f"{folder} holds {have}. It should hold at least two sub-folders, one for each class, with "
             f"photographs ({', '.join(SUFFIXES)}) directly in them."
         )
-    bar = tqdm(found, desc="reading photographs", unit="file", delay=1)
-    return [Photo(path, label, file_sha256(path)) for path, label in bar]
+    return photographs
+
+
+def _fits_a_row(text: str) -> bool:
+    """Whether it can stand in a line of a UTF-8 file, and be read there."""
+    return not any(unicodedata.category(sign) in ("Cc", "Cs") for sign in text)
+
+
+def _digested(found: list[tuple[Path, str]], left_out: Counter[str]) -> list[Photo]:
+    photographs = []
+    for path, label in tqdm(found, desc="reading photographs", unit="file", delay=1):
+        try:
+            photographs.append(Photo(path, label, file_sha256(path)))
+        except OSError as error:
+            left_out[f"file that cannot be read: {error.strerror}"] += 1
+    return photographs
 
 
 def _images(class_folder: Path, left_out: Counter[str]) -> list[Path]:
     images = []
-    for path in sorted(class_folder.iterdir()):
+    try:
+        paths = sorted(class_folder.iterdir())
+    except OSError as error:
+        left_out[f"class folder that cannot be read: {error.strerror}"] += 1
+        return []
+    for path in paths:
         if path.name.startswith("."):
             left_out["hidden file"] += 1
         elif path.is_dir():
             left_out["folder within a class folder"] += 1
         elif path.suffix.lower() not in SUFFIXES:
             left_out[f"file that is not {', '.join(SUFFIXES)}"] += 1
-        elif not path.name.isprintable():
+        elif not _fits_a_row(path.name):
             left_out["file whose name cannot stand in a CSV row"] += 1
+        elif not path.is_file():
+            there = path.exists()
+            left_out["neither file nor folder" if there else "link that leads nowhere"] += 1
         elif path.stat().st_size == 0:
             left_out["empty file"] += 1
         else:

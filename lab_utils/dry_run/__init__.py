@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from lab_utils.dry_run.api import dry_run
     from lab_utils.dry_run.records import Finding, Severity, Stage
-    from lab_utils.dry_run.report.outcome import Report
+    from lab_utils.dry_run.report.report import Report
 
 __all__ = ["Finding", "Report", "Severity", "Stage", "dry_run"]
 
 _HOMES = {
     "dry_run": "api",
-    "Report": "report.outcome",
+    "Report": "report.report",
     "Finding": "records",
     "Severity": "records",
     "Stage": "records",

@@ -4,15 +4,19 @@ import contextlib
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from lab_utils import chips
 from lab_utils.dry_run import cache as results
-from lab_utils.dry_run import chips, rules
-from lab_utils.dry_run.frontends import workloads as subjects
+from lab_utils.dry_run import rules
+from lab_utils.dry_run.frontends.recognise import PlainEstimator, workload_of
 from lab_utils.dry_run.private import process
-from lab_utils.dry_run.records import Finding, Stage, StageResult
-from lab_utils.dry_run.report.outcome import NEVER_CHECKED, Report
+from lab_utils.dry_run.records import Finding, Stage, StageResult, Status
+from lab_utils.dry_run.report.outcome import NEVER_CHECKED
 from lab_utils.dry_run.report.progress import Progress
-from lab_utils.dry_run.stages import DryRun
+from lab_utils.dry_run.report.report import Report
+from lab_utils.dry_run.session import Session
+from lab_utils.dry_run.stages import carry_out, not_checked
 from lab_utils.estimator import tf
+from lab_utils.source import Place
 
 
 def dry_run(
@@ -45,7 +49,7 @@ def dry_run(
         feed_seconds: how long to measure the input pipeline.
         largest_batch: find the largest batch per core that fits, by compiling several times.
         cache: take what an earlier dry run worked out of the same program (cache.py says what is kept, and
-            when an entry counts as the same). With False all is done and measured anew.
+            when an entry counts as the same). With False everything is done and measured again.
         progress: show what is going on, on a terminal or in a notebook.
 
     Returns:
@@ -58,35 +62,44 @@ def dry_run(
     wanted = {Stage(stage) for stage in stages}
     cores = chips.cores(topology)
     try:
-        judged = subjects.of(
-            subject, data, eval_input_fn, predict_input_fn, serving_input_receiver_fn
+        workload = workload_of(
+            subject,
+            data,
+            eval=eval_input_fn,
+            predict=predict_input_fn,
+            serving=serving_input_receiver_fn,
         )
-    except subjects.PlainEstimator as refused:
-        found = rules.finding(
-            "TPU109", f"the {refused.kind} handed to the dry run", kind=refused.kind
-        )
-        return refusal(refused.kind, topology, found)
-    report = Report(judged.name, topology, cores, versions=_versions())
-    run = DryRun(report, judged, steps, feed_seconds, largest_batch)
+    except PlainEstimator as refused:
+        where = Place(text=f"the {refused.kind} handed to the dry run")
+        return refusal(refused.kind, topology, rules.finding("TPU109", where, kind=refused.kind))
+    session = Session(workload, topology, cores, steps, feed_seconds, largest_batch)
     bar = Progress(len(wanted), progress)
     with contextlib.nullcontext() if cache else results.disabled(), bar.running():
         for stage in Stage:
-            run.carry_out(stage, stage in wanted, bar)
-    report.not_checked = [*NEVER_CHECKED, *run.not_checked()]
-    return report
+            carry_out(stage, session, stage in wanted, bar)
+    return Report(
+        workload.name,
+        topology,
+        cores,
+        session.results,
+        session.compiled,
+        session.feed,
+        [*NEVER_CHECKED, *not_checked(session)],
+        _versions(),
+    )
 
 
 def refusal(name: str, topology: str, found: Finding) -> Report:
-    """The report on a port of which nothing but `found` could be checked.
+    """A report with a single finding, for a port that could not be traced at all.
 
     Raises:
         ValueError: an unknown topology.
     """
     report = Report(name, topology, chips.cores(topology), versions=_versions())
     report.not_checked = list(NEVER_CHECKED)
-    report.stages = [StageResult(Stage.TRACE, "done", findings=[found])]
+    report.stages = [StageResult(Stage.TRACE, Status.DONE, findings=[found])]
     report.stages += [
-        StageResult(stage, "skipped", f"mend {found.rule} first") for stage in list(Stage)[1:]
+        StageResult(stage, Status.SKIPPED, f"fix {found.rule} first") for stage in list(Stage)[1:]
     ]
     return report
 

@@ -13,7 +13,7 @@ input pipeline is none of them: it is a measurement, kept with its time, and the
 taken (feed/). Tracing is never kept: it is what tells whether anything has changed.
 
 Writing is atomic: several dry runs at once, or one that is stopped, leave no half entry. An entry that
-cannot be read counts as none, and is written anew.
+cannot be read counts as none, and is written again.
 """
 
 import ast
@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 import lab_utils
+from lab_utils.files import user_folder
 
 _FORMAT = "2"
 _LARGEST = 64 * 2**20  # bytes of an entry before it is packed; larger ones are not kept
@@ -48,10 +49,12 @@ def disabled() -> Iterator[None]:
 
 
 def folder() -> Path:
-    """Where entries are kept: lab_utils/dry_run below XDG_CACHE_HOME, else below ~/.cache."""
-    return (
-        Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lab_utils" / "dry_run"
-    )
+    """Where entries are kept: lab_utils/dry_run below XDG_CACHE_HOME, else below ~/.cache.
+
+    Raises:
+        OSError: this user has no home folder.
+    """
+    return user_folder("XDG_CACHE_HOME", ".cache") / "lab_utils" / "dry_run"
 
 
 def key(*parts: Any) -> str:

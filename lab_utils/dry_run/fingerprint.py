@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from lab_utils.dry_run.lower.graph_def import all_nodes, called
+from lab_utils.dry_run.graphs import all_nodes, called_names
 
 # They hold counters of the process: names of functions, and of datasets.
 _COUNTED = ("_gradient_op_type", "forward_function_name", "backward_function_name", "metadata")
@@ -17,7 +17,7 @@ _MOST_STRINGS = 20_000
 def of_graph(graph_def: Any) -> str:
     """A digest of what a GraphDef computes: 64 hexadecimal digits.
 
-    Names that count the functions of this process are numbered anew, so that the same code, traced
+    Names that count the functions of this process are renumbered, so that the same code, traced
     again, gives the same digest.
     """
     own = type(graph_def)()
@@ -29,7 +29,7 @@ def of_graph(graph_def: Any) -> str:
         node.ClearField("experimental_debug_info")
         for name in _COUNTED:
             node.attr.pop(name, None)
-        for name in called(node):
+        for name in called_names(node):
             if name in functions and name not in numbers:
                 number = f"function {len(numbers)}"
                 # Its arguments may bear its name: in small letters, and from before it was rewritten.

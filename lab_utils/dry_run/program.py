@@ -2,8 +2,22 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 import numpy as np
+
+from lab_utils.source import NOWHERE, Place
+
+
+class Role(StrEnum):
+    """What an argument or a result of the program is."""
+
+    FEATURE = "feature"
+    LABEL = "label"
+    VARIABLE = "variable"
+    CONSTANT = "constant"
+    HOST = "host"  # computed by the host meanwhile, or sent to it
+    LOSS = "loss"
 
 
 @dataclass(frozen=True)
@@ -11,7 +25,7 @@ class Input:
     """An argument of the program. `dtype` is numpy's name ("float32", "bfloat16", "int64" ...)."""
 
     name: str
-    role: str  # "feature", "label", "variable", "constant", or "host": computed there meanwhile
+    role: Role
     shape: tuple[int, ...]
     dtype: str
     trainable: bool = False
@@ -28,7 +42,7 @@ class Output:
     """A result of the program: the loss, a tensor sent to the host, or a variable's new value."""
 
     name: str
-    role: str  # "loss", "host" or "variable"
+    role: Role
     input: int | None = None  # for a variable: the number of the argument that it replaces
 
 
@@ -41,10 +55,12 @@ class Program:
         hlo: a serialized HloModuleProto; its parameters are `inputs`, its result tuple `outputs`.
         values: what each variable starts with, and each constant, by the input's name.
         all_reduces: how many sums over the cores the step holds.
-        random: ops that draw random numbers in the step (dropout, say).
+        random: ops that draw random numbers in the step (dropout, say), those left out that draw the
+            same for each example on any number of cores.
         batch_statistics: ops that compute statistics over the core's own batch (batch norm).
         read: yields global batches from the real input, each a list of arrays [cores, ...] for the
             inputs that are features and labels, in their order.
+        summed: where the loss is a sum over the batch, if it is.
         where: the learner's own line that the step comes from.
         one_batch: `read` yields one example batch over and over, as it was given no more.
     """
@@ -61,7 +77,8 @@ class Program:
     random: list[str] = field(default_factory=list)
     batch_statistics: list[str] = field(default_factory=list)
     read: Callable[[], Iterator[list[np.ndarray]]] | None = None
-    where: str = ""
+    summed: Place = NOWHERE
+    where: Place = NOWHERE
     one_batch: bool = False
 
     @property
@@ -72,4 +89,4 @@ class Program:
     @property
     def fed(self) -> list[int]:
         """The numbers of the inputs that are features and labels."""
-        return [n for n, each in enumerate(self.inputs) if each.role in ("feature", "label")]
+        return [n for n, each in enumerate(self.inputs) if each.role in (Role.FEATURE, Role.LABEL)]

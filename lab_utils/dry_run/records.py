@@ -3,7 +3,9 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from lab_utils.figures import Figure
+from lab_utils.chips import Roofline
+from lab_utils.figures import Figure, FigureTable
+from lab_utils.source import Place
 
 
 class Stage(StrEnum):
@@ -16,6 +18,29 @@ class Stage(StrEnum):
     FEED = "feed"
 
 
+class Mode(StrEnum):
+    """What a step is for. Estimator itself calls prediction "infer" (`key`)."""
+
+    TRAIN = "train"
+    EVAL = "eval"
+    PREDICT = "predict"
+    SERVING = "serving"  # what export_saved_model writes for a CPU
+    FORWARD = "forward"  # a bare step that changes no variable
+
+    @property
+    def key(self) -> str:
+        """The mode as tf.estimator.ModeKeys names it."""
+        return "infer" if self is Mode.PREDICT else str(self)
+
+
+class Status(StrEnum):
+    """What became of a stage."""
+
+    DONE = "done"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
 class Severity(StrEnum):
     """How much a finding matters: an error stops the port on a TPU or makes its results wrong."""
 
@@ -26,31 +51,149 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing to mend in a port.
+    """One thing to fix in a port.
 
-    `rule` is a stable id (`TPU101`) with a page of its own. `where` names the learner's own place:
-    a file or notebook cell with its line, and the op, tensor or variable. `message` is the text
-    that TensorFlow or the compiler gave, or would have given on a TPU ("" where there is none: the
-    silent faults).
+    `rule` is a stable id (`TPU101`) with a page of its own. `place` is the learner's own place: a file
+    or notebook cell with its line, and the op; `where` is the same in words. `message` is the text that
+    TensorFlow or the compiler gave, or would have given on a TPU ("" where there is none: the silent
+    faults).
     """
 
     rule: str
     stage: Stage
     severity: Severity
-    where: str
+    place: Place
     why: str
     fix: str
     lab: str
     message: str = ""
 
+    @property
+    def where(self) -> str:
+        """The place in words: "model.py:41, in model_fn: `y = tf.gather(names, ids)` (op GatherV2)"."""
+        return str(self.place)
+
 
 @dataclass
 class StageResult:
-    """What one stage did: `status` is "done", "failed" or "skipped"; `detail` says why, or sums up."""
+    """What one stage did; `detail` says why it ended so, or sums up."""
 
     stage: Stage
-    status: str
+    status: Status
     detail: str = ""
     seconds: float = 0.0
     findings: list[Finding] = field(default_factory=list)
     figures: list[Figure] = field(default_factory=list)
+
+
+@dataclass
+class Memory(FigureTable):
+    """Bytes of a core's memory that one compiled step takes, by part.
+
+    Attributes:
+        arguments: variables and input.
+        temporaries: what the step itself holds, padding included.
+        outputs: those that are no variable's new value, which takes its old one's place.
+        code: the program.
+        available: what the compiler lets a program use.
+        needed: the sum, where it is more than that.
+    """
+
+    arguments: Figure | None = None
+    temporaries: Figure | None = None
+    outputs: Figure | None = None
+    code: Figure | None = None
+    available: Figure | None = None
+    needed: Figure | None = None
+
+    @property
+    def parts(self) -> dict[str, float]:
+        """Bytes of each part that is known, in the order in which reports show them."""
+        return {name: self[name].value for name in MEMORY_PARTS if name in self}
+
+    @property
+    def used(self) -> float | None:
+        """Bytes that the step needs; None where the compiler did not say."""
+        if self.needed is not None:
+            return self.needed.value
+        return sum(self.parts.values()) if self.parts else None
+
+
+MEMORY_PARTS = ("arguments", "temporaries", "outputs", "code")
+
+
+@dataclass
+class Cost(FigureTable):
+    """What one compiled step costs a core.
+
+    Attributes:
+        flops, bytes: FLOP and bytes of HBM traffic of a step.
+        peak_flops, peak_bandwidth: of the core, as published.
+        step_seconds: the roofline bound on the step.
+        examples_per_second: of a core, at that bound.
+        bf16_share: of the matmul FLOPs, those that the compiler does in bfloat16.
+        bf16_operand_share: those whose operands are bfloat16 in the program.
+        all_reduce_bytes: all-reduced over the cores in a step.
+    """
+
+    flops: Figure | None = None
+    bytes: Figure | None = None
+    peak_flops: Figure | None = None
+    peak_bandwidth: Figure | None = None
+    step_seconds: Figure | None = None
+    examples_per_second: Figure | None = None
+    bf16_share: Figure | None = None
+    bf16_operand_share: Figure | None = None
+    all_reduce_bytes: Figure | None = None
+
+    @property
+    def roofline(self) -> Roofline | None:
+        """The bound that follows from the figures; None where one of the four is missing or 0."""
+        four = (self.flops, self.bytes, self.peak_flops, self.peak_bandwidth)
+        if any(figure is None or figure.value <= 0 for figure in four):
+            return None
+        return Roofline(*(figure.value for figure in four))
+
+
+@dataclass
+class CompiledStep:
+    """What the TPU compiler said of one program (`name`: "train step"), as one core runs it.
+
+    `cost` is empty where the compiler refused the program, or could not fit it.
+    """
+
+    name: str
+    memory: Memory = field(default_factory=Memory)
+    cost: Cost = field(default_factory=Cost)
+
+    @property
+    def fits(self) -> bool:
+        """Whether the compiler took the program, and it fits in a core's memory."""
+        return bool(self.cost) and self.memory.needed is None
+
+
+@dataclass
+class Feed(FigureTable):
+    """The input pipeline: what was measured here, and what the TPU could take.
+
+    Attributes:
+        examples_per_second: measured; slowest_window and fastest_window of the time bound it.
+        bytes_per_second, first_batch_seconds, memory_rise, batches: of the pipeline.
+        host_cores: of this machine's `machine_cores`, those that the pipeline kept busy.
+        required: examples/s that the cores of one host take at most.
+        times_too_slow: `required` over what is delivered here.
+        host_cores_needed: cores like these that would deliver it.
+    """
+
+    examples_per_second: Figure | None = None
+    slowest_window: Figure | None = None
+    fastest_window: Figure | None = None
+    bytes_per_second: Figure | None = None
+    first_batch_seconds: Figure | None = None
+    host_cores: Figure | None = None
+    machine_cores: Figure | None = None
+    memory_rise: Figure | None = None
+    batches: Figure | None = None
+    required: Figure | None = None
+    times_too_slow: Figure | None = None
+    host_cores_needed: Figure | None = None

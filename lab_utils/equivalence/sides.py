@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from lab_utils.dry_run.lower.graph_def import all_nodes
-from lab_utils.dry_run.read.flow import ancestors
+from lab_utils.dry_run.graphs import all_nodes, ancestors
 from lab_utils.estimator import tf, v1
 
 Arrays = dict[str, np.ndarray]

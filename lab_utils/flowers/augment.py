@@ -33,8 +33,8 @@ def random_views(images: tf.Tensor, size: int, seed: tf.Tensor) -> tf.Tensor:
     Args:
         images: float [B, S, S, 3], values in [-1, 1].
         size: side of the views, in pixels.
-        seed: two integers, as a tensor or a sequence. The same seed draws the same views: made from the step, it lets a run that was
-            stopped and resumed see what an uninterrupted one sees.
+        seed: two integers, as a tensor or a sequence. The same seed draws the same views: made from the
+            step, it lets a run that was stopped and resumed see what an uninterrupted one sees.
 
     Returns:
         [B, size, size, 3] of the same dtype. Light changes too: values may leave [-1, 1].

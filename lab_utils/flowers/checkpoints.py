@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import tensorflow as tf
 
 _STEP = re.compile(r"model\.ckpt-(\d+)\.index$")
@@ -12,7 +13,9 @@ def _damage(path: str) -> str:
     try:
         reader = tf.train.load_checkpoint(path)
         for name in reader.get_variable_to_shape_map():
-            reader.get_tensor(name)  # checks the checksum as well
+            value = reader.get_tensor(name)  # checks the checksum as well
+            if np.issubdtype(value.dtype, np.floating) and not np.isfinite(value).all():
+                return f"{name} is not finite: training diverged"
     except (
         tf.errors.OpError,
         ValueError,
@@ -51,7 +54,7 @@ def resume_point(model_dir: str, report=print) -> int:
         report(f"Checkpoint {found[step]} is damaged ({problem}); going back to the one before.")
     if damaged:
         raise RuntimeError(
-            f"No checkpoint in {model_dir} can be read. Move the folder away to start anew, or put "
+            f"No checkpoint in {model_dir} can be read. Move the folder away to start again, or put "
             "back a good copy of the last model.ckpt files."
         )
     return 0

@@ -9,6 +9,8 @@ from functools import partial
 
 import tensorflow as tf
 
+from lab_utils.flowers.records import Records
+
 READ_BUFFER = 2 * 1024 * 1024  # bytes a file; a remote store answers big reads far better
 PARALLEL_FILES = 8  # read at once; tf.data opens 16 more ahead, so 48 MB of read buffers at most
 WINDOW = 256  # encoded images among which the next is drawn; the converter has mixed them before
@@ -62,19 +64,12 @@ def train_size(image_size: int) -> int:
 
 
 def make_input_fn(
-    pattern: str,
-    *,
-    training: bool,
-    image_size: int,
-    examples: int,
-    transpose: bool = False,
-    seed: int = 0,
+    records: Records, *, training: bool, image_size: int, seed: int = 0
 ) -> Callable[[dict], tf.data.Dataset]:
-    """Makes an `input_fn(params)` for TPUEstimator over the TFRecord shards that `pattern` names.
+    """Makes an `input_fn(params)` for TPUEstimator over a split's TFRecord shards.
 
     The input_fn returns a dataset of `(features, labels)`, each batch `B = params['batch_size']`:
-      features["image"]: uint8 [B, S, S, 3], or [S, S, 3, B] with `transpose`; S is `image_size`, in
-          training `train_size(image_size)`.
+      features["image"]: uint8 [B, S, S, 3]; S is `image_size`, in training `train_size(image_size)`.
       features["weight"]: float32 [B]; 1 for a real image, 0 for padding (evaluation alone pads).
       labels: int32 [B], from 0; the records count from 1, 0 being background.
 
@@ -83,17 +78,10 @@ def make_input_fn(
     image counts once.
 
     Args:
-        pattern: glob of TFRecord files, local or gs://.
+        records: the shards. How many examples they hold decides whether the decoded images are kept.
         training: shuffled and endless, or evaluation.
         image_size: side of the square that the model sees, in pixels.
-        examples: number of records in all files, 1 or more; decides whether the decoded images fit in
-            memory.
-        transpose: put the batch last. TPUEstimator must then run with `PER_HOST_V2`, which feeds each
-            core whole batches and never splits one.
         seed: of the shuffle.
-
-    Raises (when the input_fn is called):
-        FileNotFoundError: no file matches `pattern`.
     """
     side = train_size(image_size) if training else image_size
 
@@ -104,42 +92,32 @@ def make_input_fn(
         label = tf.cast(example["image/class/label"], tf.int32) - 1
         return {"image": image, "weight": tf.constant(1.0)}, label
 
-    def put_batch_last(features, labels):
-        return features | {"image": tf.transpose(features["image"], [1, 2, 3, 0])}, labels
-
     def input_fn(params: dict) -> tf.data.Dataset:
         host, hosts = 0, 1
         if "context" in params:  # on a TPU: each host reads its own share
             _, host, hosts, _ = params["context"].current_input_fn_deployment()
-        files = sorted(tf.io.gfile.glob(pattern))
-        if not files:
-            raise FileNotFoundError(
-                f"No TFRecord file matches {pattern!r}: run the conversion first."
-            )
-        paths = tf.data.Dataset.from_tensor_slices(files)
+        paths = tf.data.Dataset.from_tensor_slices(records.files)
         if training:
-            paths = paths.shuffle(len(files), seed=seed)
-        records = paths.interleave(
+            paths = paths.shuffle(len(records.files), seed=seed)
+        encoded = paths.interleave(
             lambda path: tf.data.TFRecordDataset(path, buffer_size=READ_BUFFER),
             cycle_length=PARALLEL_FILES,
-            num_parallel_calls=min(PARALLEL_FILES, len(files)),
+            num_parallel_calls=min(PARALLEL_FILES, len(records.files)),
             deterministic=True,  # hosts count the same records, or their shares would overlap
         )
         # By record, not by file: hosts get equal shares however few files there are.
-        records = records.shard(hosts, host)
-        fits = examples // hosts * side * side * 3 <= CACHE_LIMIT
+        encoded = encoded.shard(hosts, host)
+        fits = records.examples // hosts * side * side * 3 <= CACHE_LIMIT
         if training:  # what is small: encoded images
-            records = records.shuffle(WINDOW, seed=seed)
+            encoded = encoded.shuffle(WINDOW, seed=seed)
         if training and not fits:
-            records = records.repeat()
-        images = records.map(parse, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
+            encoded = encoded.repeat()
+        images = encoded.map(parse, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
         if training and fits:
-            images = _mixed_epochs(images.cache(), examples, seed)
+            images = _mixed_epochs(images.cache(), records.examples, seed)
         if not training:
             images = images.concatenate(_padding(side).repeat())
         batches = images.batch(params["batch_size"], drop_remainder=True)
-        if transpose:
-            batches = batches.map(put_batch_last, num_parallel_calls=tf.data.AUTOTUNE)
         return batches.prefetch(tf.data.AUTOTUNE)
 
     return input_fn

@@ -57,11 +57,9 @@ def inference(
 
 
 def _logits(images: tf.Tensor, params: dict[str, Any], mode: str) -> tf.Tensor:
-    """uint8 images as `input_pipeline` gives them -> logits; to predict, as `serving` does: batch first."""
+    """uint8 images as `input_pipeline` and `serving` give them -> logits."""
     training = mode == v1.estimator.ModeKeys.TRAIN
     predicting = mode == v1.estimator.ModeKeys.PREDICT
-    if params.get("transpose_input") and not predicting:
-        images = tf.transpose(images, [3, 0, 1, 2])
     bfloat16 = params.get("use_bfloat16") and (params["use_tpu"] or not predicting)
     images = tf.cast(images, tf.bfloat16 if bfloat16 else tf.float32) / 127.5 - 1.0
     repeatable = params.get("repeatable", False)
@@ -137,8 +135,8 @@ def model_fn(features: dict[str, tf.Tensor], labels: tf.Tensor, mode: str, param
         labels: int32 [B]; None to predict.
         mode: one of tf.estimator.ModeKeys.
         params: "labels" (the class names), "image_size", "train_steps", "learning_rate", "model_dir";
-            optional "use_bfloat16", "transpose_input", "seed", and "repeatable" for steps without dropout
-            and random views, to compare ports by; "use_tpu" comes from TPUEstimator.
+            optional "use_bfloat16", "seed", and "repeatable" for steps without dropout and random views, to
+            compare ports by; "use_tpu" comes from TPUEstimator.
 
     Returns:
         A TPUEstimatorSpec.

@@ -1,6 +1,7 @@
 """A page of pictures about a finished run: predictions, confusion, learning curves."""
 
 import argparse
+import contextlib
 import csv
 import html
 import json
@@ -8,7 +9,9 @@ import random
 import sys
 from pathlib import Path
 
-from lab_utils import runtime
+from lab_utils import files, runtime
+from lab_utils.flowers.predict import Prediction, draw, predict
+from lab_utils.flowers.run_folder import read_history
 
 SAMPLE = 12  # photographs on the page
 
@@ -47,22 +50,31 @@ by the real TPU compiler, without a TPU."""
 
 def training_losses(run_dir: Path) -> list[tuple[int, float]]:
     """(step, training loss) pairs from the run's event files; a step trained twice counts as last written."""
-    import tensorflow as tf
+    from lab_utils.estimator import tf, v1
 
     losses = {}
     for path in sorted(map(str, run_dir.glob("events.out.tfevents.*.host"))):
-        for record in tf.data.TFRecordDataset(path).as_numpy_iterator():
-            event = tf.compat.v1.Event.FromString(record)
-            for value in event.summary.value:
-                if value.tag == "train/loss":
-                    losses[event.step] = float(tf.make_ndarray(value.tensor))
+        # A run that was killed leaves half an event at its end.
+        with contextlib.suppress(tf.errors.DataLossError):
+            for record in tf.data.TFRecordDataset(path).as_numpy_iterator():
+                event = v1.Event.FromString(record)
+                for value in event.summary.value:
+                    if value.tag == "train/loss":
+                        losses[event.step] = float(tf.make_ndarray(value.tensor))
     return sorted(losses.items())
 
 
-def _sample(eval_csv: Path) -> list[tuple[Path, str]]:
+def _predictions(saved_model: str, eval_csv: Path) -> tuple[list[Prediction], dict[Path, str]]:
+    """Those for SAMPLE photographs of the evaluation that can be decoded, and the true class of all."""
     with eval_csv.open(newline="", encoding="utf-8") as file:
-        rows = [(eval_csv.parent / row[0], row[1]) for row in csv.reader(file) if len(row) == 2]
-    return random.Random(0).sample(rows, min(SAMPLE, len(rows)))
+        truth = {eval_csv.parent / row[0]: row[1] for row in csv.reader(file) if len(row) == 2}
+    order = random.Random(0).sample(list(truth), len(truth))
+    predictions: list[Prediction] = []
+    while order and len(predictions) < SAMPLE:
+        wanted = SAMPLE - len(predictions)
+        predictions += predict(saved_model, order[:wanted])[0]
+        order = order[wanted:]
+    return predictions, truth
 
 
 def make(
@@ -81,13 +93,11 @@ def make(
         The page's path.
     """
     from lab_utils import plots
-    from lab_utils.flowers.predict import draw, predict
 
     result = json.loads((run_dir / "result.json").read_text())
-    history = [json.loads(line) for line in (run_dir / "history.jsonl").read_text().splitlines()]
     labels = result["labels"]
-    truth = dict(_sample(eval_csv))
-    predictions, _ = predict(result["saved_model"], list(truth))
+    history = read_history(str(run_dir / "history.jsonl"), len(labels))
+    predictions, truth = _predictions(result["saved_model"], eval_csv)
 
     output_dir.mkdir(parents=True, exist_ok=True)
     figures = {
@@ -98,22 +108,23 @@ def make(
         ),
     }
     for name, figure in figures.items():
-        figure.savefig(output_dir / f"{name}.png", dpi=110)
+        plots.save(figure, output_dir / f"{name}.png")
     rows = "".join(
         f"<tr><td>{html.escape(name)}</td><td>{html.escape(figure)}</td></tr>"
         for name, figure in facts.items()
     )
     page = output_dir / "index.html"
-    page.write_text(
+    files.write(
+        page,
         _PAGE.format(
             title="Flowers, from photographs to predictions",
             summary=f"After {result['step']:,} steps the model names {result['accuracy']:.1%} of "
-            f"{result['images']} held-out photographs rightly (measured here); a guess would name "
+            f"{result['images']} held-out photographs correctly (measured here); a guess would name "
             f"{1 / len(labels):.0%}.",
             dry_run=_DRY_RUN if (output_dir / "dry_run.html").exists() else "No dry run was made.",
             table=rows,
             credit=html.escape(credit),
-        )
+        ),
     )
     return page
 
@@ -121,12 +132,13 @@ def make(
 def main() -> int:
     """Runs the command line; returns its exit status."""
     parser = argparse.ArgumentParser(prog="python -m lab_utils.flowers.page", description=__doc__)
+    path = files.path_argument
     parser.add_argument(
-        "--run_dir", type=Path, required=True, help="output_dir of the training run"
+        "--run_dir", type=path, required=True, help="output_dir of the training run"
     )
-    parser.add_argument("--eval_csv", type=Path, required=True, help="rows of path, label")
-    parser.add_argument("--output_dir", type=Path, required=True, help="where the page goes")
-    parser.add_argument("--facts", type=Path, help="JSON: name -> figure, for the page's table")
+    parser.add_argument("--eval_csv", type=path, required=True, help="rows of path, label")
+    parser.add_argument("--output_dir", type=path, required=True, help="where the page goes")
+    parser.add_argument("--facts", type=path, help="JSON: name -> figure, for the page's table")
     parser.add_argument("--credit", default="", help="whose photographs these are")
     arguments = parser.parse_args()
     runtime.quiet()

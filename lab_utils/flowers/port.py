@@ -5,10 +5,9 @@ python -m lab_utils.flowers.port --records RECORDS [--topology v5e:2x2] [--html 
 
 import argparse
 import sys
-import tempfile
 from pathlib import Path
 
-from lab_utils import runtime
+from lab_utils import files, runtime
 
 STAGES = "trace,read,compile,run,feed"
 BATCH_PER_CORE = 128  # fills the 128 lanes that a TPU lays the batch along
@@ -28,18 +27,18 @@ def make_port(records: Path, cores: int) -> tuple:
         ManifestError: `records` holds no finished conversion.
     """
     from lab_utils.flowers.settings import Settings
-    from lab_utils.flowers.task import input_fns, make_estimator
+    from lab_utils.flowers.task import inputs, make_estimator
 
     settings = Settings(
         train_data_path=f"{records}/train-*",
         eval_data_path=f"{records}/eval-*",
-        output_dir=str(Path(tempfile.gettempdir()) / "flowers_port"),  # nothing is written there
+        output_dir=f"{records}/.dry_run",  # never made: nothing is written there
         train_batch_size=BATCH_PER_CORE * cores,
         eval_batch_size=BATCH_PER_CORE * cores,
         use_bfloat16=True,
     )
-    train_from, evaluate, _, labels = input_fns(settings)
-    return make_estimator(settings, labels), train_from(0), evaluate
+    data = inputs(settings)
+    return make_estimator(settings, data.labels), data.train_from(0), data.evaluate
 
 
 def main() -> int:
@@ -49,16 +48,20 @@ def main() -> int:
         description="Dry-run the flowers port, without a TPU.",
     )
     parser.add_argument(
-        "--records", type=Path, required=True, help="folder that lab_utils.convert wrote"
+        "--records",
+        type=files.path_argument,
+        required=True,
+        help="folder that lab_utils.convert wrote",
     )
     parser.add_argument("--topology", default="v2:2x2", help="default: v2:2x2, eight cores")
     parser.add_argument("--stages", default=STAGES, help=f"default: {STAGES}")
-    parser.add_argument("--html", type=Path, help="write the report as a page")
+    parser.add_argument("--html", type=files.path_argument, help="write the report as a page")
     arguments = parser.parse_args()
     runtime.quiet()
 
+    from lab_utils import chips
     from lab_utils.convert import ManifestError
-    from lab_utils.dry_run import chips, dry_run
+    from lab_utils.dry_run import dry_run
 
     try:
         estimator, train, evaluate = make_port(arguments.records, chips.cores(arguments.topology))

@@ -4,15 +4,19 @@ python -m lab_utils.flowers.predict --saved_model out/.../export/NUMBER --output
 """
 
 import argparse
-import re
+import io
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from lab_utils import runtime
+from lab_utils import files, runtime
+from lab_utils.convert.errors import RejectError
+from lab_utils.convert.images import to_rgb_jpeg
+from lab_utils.flowers.records import plain
+from lab_utils.flowers.run_folder import split_labels
 
 
 @dataclass(frozen=True)
@@ -30,53 +34,53 @@ def predict(
 ) -> tuple[list[Prediction], dict[Path, str]]:
     """Runs the SavedModel's `serving_default` on image files, in batches.
 
+    Each file is prepared by the converter's own function, so that the model sees what it was trained on:
+    upright whatever the EXIF data say, in RGB, transparency laid on white.
+
     Returns:
         The predictions, in the order of `paths`, and what was wrong with each file left out: one that
         is missing or cannot be decoded does not stop the others.
     """
-    import tensorflow as tf
+    from lab_utils.estimator import tf
 
     serve = tf.saved_model.load(str(saved_model)).signatures["serving_default"]
-    predictions, damaged, batch = [], {}, []
+    left_out: dict[Path, str] = {}
 
-    def flush() -> None:
+    def answers(batch: list[tuple[Path, bytes]]) -> Iterator[Prediction]:
         if not batch:
             return
-        answer = serve(image_bytes=tf.constant([encoded for _, encoded in batch]))
-        for (path, _), class_id, name, probabilities in zip(
-            batch,
-            answer["class_id"].numpy(),
-            answer["class"].numpy(),
-            answer["probabilities"].numpy(),
-            strict=True,
-        ):
-            predictions.append(Prediction(path, int(class_id), name.decode(), probabilities))
-        batch.clear()
+        try:
+            answer = serve(image_bytes=tf.constant([jpeg for _, jpeg in batch]))
+        except tf.errors.InvalidArgumentError as error:
+            if len(batch) == 1:
+                left_out[batch[0][0]] = f"cannot be decoded: {plain(error.message)}"
+            else:  # one of them cannot be decoded
+                for one in batch:
+                    yield from answers([one])
+            return
+        parts = (answer[name].numpy() for name in ("class_id", "class", "probabilities"))
+        for (path, _), class_id, name, shares in zip(batch, *parts, strict=True):
+            yield Prediction(path, int(class_id), name.decode(), shares)
 
+    predictions: list[Prediction] = []
+    batch: list[tuple[Path, bytes]] = []
     for path in map(Path, paths):
         try:
-            encoded = path.read_bytes()
-            tf.io.decode_image(encoded, channels=3, expand_animations=False)
+            batch.append((path, to_rgb_jpeg(path.read_bytes()).data))
         except OSError as error:
-            damaged[path] = error.strerror or str(error)
-        except tf.errors.InvalidArgumentError as error:
-            damaged[path] = f"not an image that can be decoded: {_plain(error.message)}"
-        else:
-            batch.append((path, encoded))
-            if len(batch) == batch_size:
-                flush()
-    flush()
-    return predictions, damaged
-
-
-def _plain(message: str) -> str:
-    """TensorFlow's message without the names of graph nodes around it."""
-    return re.sub(r"\{\{.*?\}\} *| *\[Op:.*?\]", "", message.splitlines()[0])
+            left_out[path] = error.strerror or str(error)
+        except RejectError as error:
+            left_out[path] = str(error)
+        if len(batch) == batch_size:
+            predictions += answers(batch)
+            batch = []
+    predictions += answers(batch)
+    return predictions, {path: left_out[path] for path in map(Path, paths) if path in left_out}
 
 
 def labels(saved_model: Path) -> list[str]:
     """The class names, in the order of the probabilities, as the export keeps them."""
-    return (saved_model / "assets.extra" / "labels.txt").read_text(encoding="utf-8").splitlines()
+    return split_labels((saved_model / "assets.extra" / "labels.txt").read_bytes().decode())
 
 
 def draw(
@@ -89,17 +93,27 @@ def draw(
     Returns:
         matplotlib Figure.
     """
-    from PIL import Image
-
     from lab_utils import plots
 
     truth = truth or {}
     return plots.predictions(
-        [Image.open(prediction.path) for prediction in predictions],
+        [_thumbnail(prediction.path) for prediction in predictions],
         np.stack([prediction.probabilities for prediction in predictions]),
         labels,
         [labels.index(truth[p.path]) if p.path in truth else None for p in predictions],
     )
+
+
+def _thumbnail(path: Path):
+    """The photograph as the model saw it, small: a PIL image; grey where it is too large to be drawn."""
+    from PIL import Image
+
+    try:
+        return Image.open(io.BytesIO(to_rgb_jpeg(path.read_bytes(), shorter_side=320).data))
+    except (
+        RejectError
+    ):  # such as Pillow's limit of 179 million pixels, which TensorFlow does not have
+        return Image.new("RGB", (320, 240), "#c9ced6")
 
 
 def main() -> int:
@@ -109,28 +123,41 @@ def main() -> int:
         description="Predict from image files with an exported model.",
     )
     parser.add_argument(
-        "--saved_model", type=Path, required=True, help="folder with saved_model.pb"
+        "--saved_model",
+        type=files.path_argument,
+        required=True,
+        help="folder with saved_model.pb",
     )
     parser.add_argument(
-        "--output", type=Path, help="PNG file for the photographs with their probabilities"
+        "--output",
+        type=files.path_argument,
+        help="PNG file for the photographs with their probabilities",
     )
-    parser.add_argument("files", nargs="+", type=Path, help="JPEG, PNG, GIF or BMP files")
+    parser.add_argument(
+        "files", nargs="+", type=files.path_argument, help="JPEG, PNG, GIF, BMP or WebP files"
+    )
     arguments = parser.parse_args()
     if not (arguments.saved_model / "saved_model.pb").is_file():
         parser.error(
             f"{arguments.saved_model} holds no saved_model.pb: name an export's own folder"
         )
     runtime.quiet()
-    predictions, damaged = predict(arguments.saved_model, arguments.files)
+    from lab_utils import plots
+
+    predictions, left_out = predict(arguments.saved_model, arguments.files)
     for prediction in predictions:
         share = prediction.probabilities[prediction.class_id]
         print(f"{prediction.path}: {prediction.class_name} ({share:.1%})")
-    for path, problem in damaged.items():
+    for path, problem in left_out.items():
         print(f"{path}: left out, {problem}", file=sys.stderr)
     if arguments.output and predictions:
-        draw(predictions, labels(arguments.saved_model)).savefig(arguments.output, dpi=110)
+        try:
+            plots.save(draw(predictions, labels(arguments.saved_model)), arguments.output)
+        except OSError as error:
+            print(f"{arguments.output}: {error.strerror or error}", file=sys.stderr)
+            return 1
         print(f"Drawn in {arguments.output}")
-    return 1 if damaged else 0
+    return 1 if left_out else 0
 
 
 if __name__ == "__main__":

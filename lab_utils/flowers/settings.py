@@ -1,11 +1,20 @@
 """What a training run is told: by flags, by a YAML file, or both; a flag wins over the file."""
 
 import argparse
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 import yaml
+
+_COUNTS = (
+    "train_steps",
+    "train_batch_size",
+    "eval_batch_size",
+    "eval_steps_between",
+    "iterations_per_loop",
+)
 
 
 def _setting(default, help: str):
@@ -39,25 +48,24 @@ class Settings:
     use_bfloat16: bool = _setting(
         False, "compute in bfloat16; variables and the export stay float32"
     )
-    transpose_input: bool = _setting(
-        False,
-        "feed batches with the batch axis last; today's compiler gives the same program, at many times the "
-        "host's work (lab 06 measures both)",
-    )
     seed: int = _setting(0, "of initial weights, shuffling and augmentation")
 
     def __post_init__(self) -> None:
         for name in ("train_data_path", "eval_data_path", "output_dir"):
-            if not getattr(self, name):
+            if not getattr(self, name).strip():
                 raise ValueError(f"{name} is not set: give --{name}, or {name} in the YAML file")
         if set("*?[]") & set(self.output_dir):
             raise ValueError(
                 f"output_dir is {self.output_dir!r}: TensorFlow takes *, ?, [ and ] in a checkpoint's path "
                 "for patterns; choose a name without them"
             )
-        for name in ("train_steps", "train_batch_size", "eval_batch_size", "eval_steps_between"):
+        for name in _COUNTS:
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+        if not 0 < self.learning_rate < math.inf:  # False for NaN as well
+            raise ValueError(f"learning_rate must be a number above 0, not {self.learning_rate}")
+        if not 0 <= self.seed < 2**31:  # an int32 in the model
+            raise ValueError(f"seed must be from 0 to 2**31 - 1, not {self.seed}")
         if self.image_size % 16 or self.image_size < 32:  # it is halved five times
             raise ValueError(
                 f"image_size must be a multiple of 16, at least 32, not {self.image_size}"

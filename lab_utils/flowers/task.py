@@ -1,37 +1,44 @@
 """Train, evaluate and export the flowers model: `python -m lab_utils.flowers.task --help`."""
 
-import fnmatch
+import errno
 import json
+import math
 import os
 import re
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from lab_utils import runtime
-from lab_utils.convert import ManifestError, read_manifest, storage
+from lab_utils import files, runtime
+from lab_utils.convert import ManifestError
+from lab_utils.flowers.records import Records, naming_bad
+from lab_utils.flowers.run_folder import difference, keep_labels, read_history, write_history
 from lab_utils.flowers.settings import Settings, parse
 
+_STORAGE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EFBIG, errno.ENOENT)
 
-def _examples(pattern: str) -> tuple[list[str], int]:
-    """The labels, and the number of examples in the shards that `pattern` names."""
-    folder, _, names = pattern.rpartition("/")
-    manifest = read_manifest(folder or ".")
-    shards = [shard for split in manifest.splits.values() for shard in split.shards]
-    matching = [shard for shard in shards if fnmatch.fnmatch(shard.file, names)]
-    if not matching:
-        known = ", ".join(sorted({shard.file.split("-")[0] + "-*" for shard in shards}))
-        raise ManifestError(
-            f"{pattern} matches no shard of the manifest beside it; there are {known}"
-        )
-    for shard in matching:
-        path = storage.join(manifest.folder, shard.file)
-        found = storage.size(path) if storage.exists(path) else "no"
-        if found != shard.bytes:
-            raise ManifestError(
-                f"{path} has {found} bytes, not the {shard.bytes} of its manifest: copy it again, or convert "
-                "again with --overwrite"
-            )
-    return manifest.labels, sum(shard.examples for shard in matching)
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a run reads: both splits, and an input_fn of each.
+
+    Attributes:
+        train_from: the training input_fn from a global step on. Each call of TPUEstimator.train starts the
+            input again: with one seed for all, every stretch of steps would see the same first images, and
+            never the rest of a large set.
+        evaluate: the evaluation input_fn, for `eval_steps` steps.
+    """
+
+    train: Records
+    evaluation: Records
+    train_from: Callable[[int], Callable]
+    evaluate: Callable
+    eval_steps: int
+
+    @property
+    def labels(self) -> list[str]:
+        """The class names."""
+        return self.train.labels
 
 
 def make_estimator(settings: Settings, labels: list[str]):
@@ -40,11 +47,9 @@ def make_estimator(settings: Settings, labels: list[str]):
     Returns:
         tf.compat.v1.estimator.tpu.TPUEstimator
     """
-    import tensorflow as tf
-
+    from lab_utils.estimator import tf, tpu
     from lab_utils.flowers.model import model_fn
 
-    tpu = tf.compat.v1.estimator.tpu
     cluster = None
     if settings.use_tpu:
         cluster = tf.distribute.cluster_resolver.TPUClusterResolver(
@@ -59,7 +64,7 @@ def make_estimator(settings: Settings, labels: list[str]):
         log_step_count_steps=settings.eval_steps_between,
         tpu_config=tpu.TPUConfig(
             iterations_per_loop=min(settings.iterations_per_loop, settings.eval_steps_between),
-            # One input_fn a host, and a whole batch for each core: a transposed batch is never split.
+            # One input_fn a host, which gives each core whole batches: none is split on the way.
             per_host_input_for_training=tpu.InputPipelineConfig.PER_HOST_V2,
         ),
     )
@@ -70,7 +75,6 @@ def make_estimator(settings: Settings, labels: list[str]):
         "learning_rate": settings.learning_rate,
         "model_dir": settings.output_dir,
         "use_bfloat16": settings.use_bfloat16,
-        "transpose_input": settings.transpose_input,
         "seed": settings.seed,
     }
     return tpu.TPUEstimator(
@@ -85,51 +89,34 @@ def make_estimator(settings: Settings, labels: list[str]):
     )
 
 
-def input_fns(settings: Settings) -> tuple:
-    """Returns (training input_fn from a step on, evaluation input_fn, evaluation steps, labels).
+def inputs(settings: Settings) -> Inputs:
+    """Finds the records of a run.
 
-    The first is a function of the step. Each call of TPUEstimator.train starts the input anew: with one seed
-    for all, every stretch of steps would see the same first images, and never the rest of a large set.
+    Raises:
+        ManifestError: a split is no finished conversion, or the two have not the same classes.
     """
     from lab_utils.flowers.input_pipeline import make_input_fn
 
-    labels, train_examples = _examples(settings.train_data_path)
-    _, eval_examples = _examples(settings.eval_data_path)
-    common = {"image_size": settings.image_size, "transpose": settings.transpose_input}
+    train, evaluation = map(Records.find, (settings.train_data_path, settings.eval_data_path))
+    for records in (train, evaluation):
+        if records.strangers:
+            names = records.strangers[:3] + ["..."] * (len(records.strangers) > 3)
+            print(
+                f"Not read, since no manifest lists them: {', '.join(names)}, beside {records.files[0]}."
+            )
+    if differs := difference(train.labels, evaluation.labels):
+        raise ManifestError(
+            f"the training records and those of the evaluation have different classes: {differs}"
+        )
 
     def train_from(step: int) -> Callable:
         return make_input_fn(
-            settings.train_data_path,
-            training=True,
-            examples=train_examples,
-            seed=settings.seed + step,
-            **common,
+            train, training=True, image_size=settings.image_size, seed=settings.seed + step
         )
 
-    evaluate = make_input_fn(
-        settings.eval_data_path, training=False, examples=eval_examples, **common
-    )
-    return train_from, evaluate, -(-eval_examples // settings.eval_batch_size), labels
-
-
-def _history(path: str) -> list[dict]:
-    """The evaluations so far."""
-    import tensorflow as tf
-
-    if not tf.io.gfile.exists(path):
-        return []
-    with tf.io.gfile.GFile(path) as file:
-        return [json.loads(line) for line in file]
-
-
-def _write(path: str, text: str) -> None:
-    """Writes a file that is never half there: a reader finds the old text or the new."""
-    import tensorflow as tf
-
-    partial = path + ".partial"
-    with tf.io.gfile.GFile(partial, "w") as file:
-        file.write(text)
-    tf.io.gfile.rename(partial, path, overwrite=True)
+    evaluate = make_input_fn(evaluation, training=False, image_size=settings.image_size)
+    eval_steps = -(-evaluation.examples // settings.eval_batch_size)
+    return Inputs(train, evaluation, train_from, evaluate, eval_steps)
 
 
 def _evaluate(estimator, input_fn, steps: int) -> dict:
@@ -148,32 +135,52 @@ def run(settings: Settings) -> dict:
     """Trains to `train_steps`, evaluating at each checkpoint, and exports a SavedModel.
 
     Goes on from the newest whole checkpoint in `output_dir`. Writes there, beside what the Estimator
-    writes: `history.jsonl`, an evaluation a line, and at the end `result.json`.
+    writes: `labels.txt` before the first step, `history.jsonl`, an evaluation a line, and at the end
+    `result.json`. A folder on this machine is locked meanwhile.
 
     Returns:
         The contents of result.json: the last evaluation, "labels", "saved_model".
 
     Raises:
         ManifestError: the data is not a finished conversion.
-        RuntimeError: no checkpoint in `output_dir` can be read.
+        RuntimeError: no checkpoint in `output_dir` can be read, the folder is of other classes, a record
+            cannot be decoded, or the loss is not a number any more.
+        files.InUseError: another process trains in `output_dir`.
+        OSError: `output_dir` cannot be written.
     """
+    data = inputs(settings)
+    if not files.is_remote(settings.output_dir):
+        os.makedirs(settings.output_dir, exist_ok=True)
+    with (
+        files.locked(os.path.join(settings.output_dir, ".lock")),
+        naming_bad(data.train, data.evaluation),
+    ):
+        return _run(settings, data)
+
+
+def _run(settings: Settings, data: Inputs) -> dict:
+    from lab_utils.estimator import v1
     from lab_utils.flowers import checkpoints, progress, serving
 
-    train_from, evaluate, eval_steps, labels = input_fns(settings)
-    estimator = make_estimator(settings, labels)
+    labels_file = keep_labels(settings.output_dir, data.labels)
+    estimator = make_estimator(settings, data.labels)
     history_path = os.path.join(settings.output_dir, "history.jsonl")
 
     step = checkpoints.resume_point(settings.output_dir)
     # Evaluations of checkpoints that are lost do not count: those steps are taken again.
-    history = [record for record in _history(history_path) if record["step"] <= step]
+    history = [
+        each for each in read_history(history_path, len(data.labels)) if each["step"] <= step
+    ]
     if step:
         print(f"Going on from step {step} of {settings.train_steps}.")
     with progress.bar(step, settings.train_steps, settings.train_batch_size) as hook:
         while True:
             if step and step not in {record["step"] for record in history}:
-                record = _evaluate(estimator, evaluate, eval_steps)
+                record = _evaluate(estimator, data.evaluate, data.eval_steps)
+                if not math.isfinite(record["cross_entropy"]):
+                    raise RuntimeError(_diverged(settings))
                 history.append(record)
-                _write(history_path, "".join(json.dumps(record) + "\n" for record in history))
+                write_history(history_path, history)
                 hook.say(
                     f"step {step}: accuracy {record['accuracy']:.3f} on {record['images']} images"
                 )
@@ -181,19 +188,28 @@ def run(settings: Settings) -> dict:
                 break
             start, between = step, settings.eval_steps_between
             step = min(start - start % between + between, settings.train_steps)
-            estimator.train(train_from(start), hooks=[hook], max_steps=step)
+            try:
+                estimator.train(data.train_from(start), hooks=[hook], max_steps=step)
+            except v1.train.NanLossDuringTrainingError:
+                raise RuntimeError(_diverged(settings)) from None
 
-    labels_file = os.path.join(settings.output_dir, "labels.txt")
-    _write(labels_file, "\n".join(labels) + "\n")
     saved_model = estimator.export_saved_model(
         os.path.join(settings.output_dir, "export"),
         serving.make_serving_input_fn(settings.image_size),
         assets_extra={"labels.txt": labels_file},
     )
     last = max(history, key=lambda record: record["step"])
-    result = last | {"labels": labels, "saved_model": saved_model.decode()}
-    _write(os.path.join(settings.output_dir, "result.json"), json.dumps(result, indent=2) + "\n")
+    result = last | {"labels": data.labels, "saved_model": saved_model.decode()}
+    result_path = os.path.join(settings.output_dir, "result.json")
+    files.write(result_path, json.dumps(result, indent=2) + "\n")
     return result
+
+
+def _diverged(settings: Settings) -> str:
+    return (
+        f"the loss is not a number any more: train with a --learning_rate below {settings.learning_rate:g}. "
+        "The same --output_dir goes on from its last checkpoint with finite weights"
+    )
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -203,21 +219,24 @@ def main(arguments: list[str] | None = None) -> int:
     # TensorFlow turns oneDNN on by itself only where the CPU has AVX-512; with AVX2 alone, training takes a
     # fifth less time and memory with it (measured).
     os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
-    import tensorflow as tf
+    from lab_utils.estimator import tf
 
     try:
         result = run(settings)
-    except (ManifestError, FileNotFoundError, RuntimeError) as error:
-        print(f"task: {error}", file=sys.stderr)
-        return 1
     except tf.errors.DataLossError as error:
         found = re.search(r"\w+ record at \d+", error.message)
-        print(
-            f"task: a TFRecord file is damaged ({found[0] if found else error.message}): convert again with "
-            "--overwrite",
-            file=sys.stderr,
+        return _failed(
+            f"a TFRecord file is damaged ({found[0] if found else error.message}): convert again"
         )
-        return 1
+    except tf.errors.OpError as error:
+        told = next((os.strerror(code) for code in _STORAGE if os.strerror(code) in str(error)), "")
+        if not told:
+            raise
+        return _failed(_stopped(told, settings))
+    except OSError as error:
+        return _failed(_stopped(f"{error.strerror or error}: {error.filename}", settings))
+    except RuntimeError as error:  # ManifestError and InUseError among them
+        return _failed(str(error))
     except KeyboardInterrupt:
         print(
             "\ntask: interrupted; the same command goes on from the last checkpoint.",
@@ -229,6 +248,18 @@ def main(arguments: list[str] | None = None) -> int:
     )
     print(f"SavedModel: {result['saved_model']}")
     return 0
+
+
+def _stopped(problem: str, settings: Settings) -> str:
+    return (
+        f"{problem}. {settings.output_dir} must be writable, with room; the same command then goes on "
+        "from the last checkpoint"
+    )
+
+
+def _failed(message: str) -> int:
+    print(f"task: {message}", file=sys.stderr)
+    return 1
 
 
 if __name__ == "__main__":

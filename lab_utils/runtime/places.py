@@ -6,18 +6,12 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from lab_utils import chips
+
 PCI = Path("/sys/bus/pci/devices")
 DEVICES = Path("/dev")
 _GOOGLE = "0x1ae0"
-# As jax 0.10.2 has them (jax/_src/hardware_utils.py, read 2026-11-21); v2 and v3 share a number.
-_GENERATIONS = {
-    "0x0027": "v2 or v3",
-    "0x005e": "v4",
-    "0x0062": "v5p",
-    "0x0063": "v5e",
-    "0x006f": "v6e",
-    "0x0076": "tpu7x",
-}
+_GENERATIONS = chips.generations_on_the_bus()
 
 
 @dataclass(frozen=True)
@@ -45,18 +39,18 @@ class Machine:
 
 def detect() -> Machine:
     """The machine that this process runs on; imports no framework and starts no process."""
-    chips, generation = _tpu_chips()
+    count, generation = _tpu_chips()
     gpu = any(DEVICES.glob("nvidia[0-9]*"))
-    accelerator = "TPU" if chips else "GPU" if gpu else "CPU"
+    accelerator = "TPU" if count else "GPU" if gpu else "CPU"
     if "COLAB_RELEASE_TAG" in os.environ:
         where = "Colab"
     elif "KAGGLE_KERNEL_RUN_TYPE" in os.environ:
         where = "Kaggle"
-    elif chips and "KUBERNETES_SERVICE_HOST" in os.environ:
+    elif count and "KUBERNETES_SERVICE_HOST" in os.environ:
         where = "GKE"
     else:
-        where = "TPU VM" if chips else "this machine"
-    return Machine(where, accelerator, chips, generation)
+        where = "TPU VM" if count else "this machine"
+    return Machine(where, accelerator, count, generation)
 
 
 def place() -> str:
@@ -84,9 +78,9 @@ def _tpu_chips() -> tuple[int, str]:
 def accelerators() -> str:
     """The accelerators of this machine in words, without importing a framework; "" for none."""
     found = []
-    chips, generation = _tpu_chips()
-    if chips:
-        found.append(f"{chips} TPU chips {generation}".rstrip())
+    count, generation = _tpu_chips()
+    if count:
+        found.append(f"{count} TPU chips {generation}".rstrip())
     if shutil.which("nvidia-smi"):
         listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True)
         found += [line.split(" (UUID")[0] for line in listed.stdout.splitlines()]

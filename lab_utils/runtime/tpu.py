@@ -5,6 +5,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from lab_utils import chips
 from lab_utils.runtime.notices import quiet
 from lab_utils.runtime.places import Machine, detect
 
@@ -27,7 +28,6 @@ NO_CHIP = {
     "TPU_MIN_LOG_LEVEL": "2",
     "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",  # by several processes at once
 }
-_STREAM_EXECUTOR = ("v2 or v3", "v4")  # driven without PJRT; such images set what they need
 
 # The first and last libtpu that goes with a tensorflow-tpu. With a later one the import of 2.20.0 ends the
 # process (seen 2026-11-21).
@@ -53,8 +53,8 @@ def environment(machine: Machine, framework: str, libtpu: str = "") -> dict[str,
         raise ValueError(f"framework is 'tensorflow' or 'jax', not {framework!r}")
     if not machine.chips:
         return dict(NO_CHIP)
-    if framework == "jax" or machine.generation in _STREAM_EXECUTOR:
-        return {}  # JAX looks for the chips by itself
+    if framework == "jax" or not chips.needs_pjrt(machine.generation):
+        return {}  # JAX looks for the chips by itself; images of older TPUs set what they need
     library = {"TF_PLUGGABLE_DEVICE_LIBRARY_PATH": libtpu} if libtpu else {}
     return _PJRT | library
 
@@ -89,7 +89,7 @@ def prepare_tpu(framework: str = "") -> str:
     os.environ.update(missing)
     if not machine.chips:
         return f"{machine}: the code runs on the {machine.accelerator}."
-    if framework == "tensorflow" and not installed and machine.generation not in _STREAM_EXECUTOR:
+    if framework == "tensorflow" and not installed and chips.needs_pjrt(machine.generation):
         return (
             f"{machine}; but tensorflow-tpu, the TensorFlow that can use it, is missing. JAX can use it "
             f"(KERAS_BACKEND=jax); or install {ADVICE}."
@@ -112,7 +112,7 @@ def strategy(tpu: str = "local") -> "tuple[tf.distribute.Strategy, str]":
     import tensorflow as tf
 
     machine, without = detect(), "The default strategy, without a TPU"
-    # tensorflow-tpu 2.20.0 with libtpu 0.0.21.1 ends the process where it looks for a chip in vain.
+    # tensorflow-tpu 2.20.0 with libtpu 0.0.21.1 ends the process where it finds no chip.
     if tpu == "local" and not machine.chips:
         return tf.distribute.get_strategy(), f"{without}: there is none ({machine})."
     # What native code says here is shown: where it ends the process, that is all there is.

@@ -10,21 +10,8 @@ import subprocess
 import sys
 from typing import Any
 
-from lab_utils import runtime
-from lab_utils.dry_run import chips
+from lab_utils import chips, runtime
 
-# What JAX calls a TPU, and the smallest topology with such a core.
-KINDS = {
-    "TPU v2": ("v2", "v2:2x2"),
-    "TPU v3": ("v3", "v3:2x2"),
-    "TPU v4": ("v4", "v4:2x2x1"),
-    "TPU v5 lite": ("v5e", "v5e:1x1"),
-    "TPU v5": ("v5p", "v5p:2x2x1"),
-    "TPU v6 lite": ("v6e", "v6e:1x1"),
-    "TPU7x": ("tpu7x", "tpu7x:2x2x1"),
-}
-# Further names that jax 0.10.2 takes for the same (jax/_src/pallas/mosaic/tpu_info.py, read 2026-11-21).
-ALIASES = {"TPU v5e": "TPU v5 lite", "TPU v5p": "TPU v5", "TPU v6e": "TPU v6 lite"}
 COMPUTED = "computed by the TPU compiler, with quoted peaks"
 
 
@@ -32,12 +19,12 @@ def least_time(kind: str, batch: int, image_size: int, dtype: str) -> float | No
     """Seconds, from the compiler's FLOP and bytes and published peaks; None where it cannot compile.
 
     Args:
-        kind: as JAX names the device; one that is not in KINDS cannot be compiled for.
+        kind: as JAX names the device; one that chips.py does not list cannot be compiled for.
         batch: images a core.
         image_size: side in pixels.
         dtype: as `keras_model.network` takes it.
     """
-    if kind not in KINDS:
+    if chips.of_jax_kind(kind) is None:
         return None
     command = [sys.executable, "-m", __name__, kind, str(batch), str(image_size), dtype]
     here = runtime.Machine("this machine", "CPU")  # so the child looks for no chip
@@ -50,7 +37,7 @@ def compute(kind: str, batch: int, image_size: int, dtype: str) -> float:
     """As `least_time`, in this process; raises whatever JAX or libtpu raise."""
     import jax
 
-    from lab_utils.dry_run.private import jax as _jax
+    from lab_utils.dry_run.compile import libtpu
     from lab_utils.verify.training import flowers
 
     step, *arguments = flowers(batch, image_size, dtype)
@@ -58,12 +45,11 @@ def compute(kind: str, batch: int, image_size: int, dtype: str) -> float:
     # Not jax.jit(...).lower(...).compile() for the topology: jax 0.7.2 with libtpu 0.0.21.1 ends there.
     lowered = jax.jit(step).trace(*shapes).lower(lowering_platforms=("tpu",))
     hlo = lowered.compiler_ir("hlo").as_serialized_hlo_module_proto()
-    name, topology = KINDS[kind]
-    cost = _jax.cost(_jax.compile_hlo(hlo, _jax.tpu_devices(topology)[:1], load=False))
-    chip = chips.CHIPS[name]
-    if name == "v4":  # JAX drives its two cores as one device, which has the whole chip's rates
+    chip = chips.of_jax_kind(kind)
+    cost = libtpu.compile_for_one_core(hlo, chip.example).cost
+    if chip.megacore:  # one device, which has the whole chip's rates
         chip = dataclasses.replace(chip, cores=1)
-    return chips.roofline(cost["flops"], cost["bytes"], chip, cores=1, per_core_batch=batch).seconds
+    return chip.roofline(cost["flops"], cost["bytes"]).seconds
 
 
 if __name__ == "__main__":

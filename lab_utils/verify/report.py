@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from lab_utils import runtime
+from lab_utils import chips, runtime
 from lab_utils.verify import least_time, training
 
 STAND_IN = "TPU v5 lite"  # whose bound is computed where there is no TPU: Colab's
@@ -48,7 +48,6 @@ def verify(
     batch = batch or (128 if there else 16)
     dtype = "mixed_bfloat16" if there else "float32"
     kind = devices[0].device_kind if there else STAND_IN
-    kind = least_time.ALIASES.get(kind, kind)
 
     report = {
         "report": "flowers on a real chip, 1",
@@ -74,7 +73,7 @@ def verify(
         say(f"the same step compiled for one core of a {kind}")
         least = least_time.least_time(kind, batch, image_size, dtype)
         if least is not None:
-            name = f"least time of the step, {least_time.KINDS[kind][0]}"
+            name = f"least time of the step, {chips.of_jax_kind(kind).name}"
             report["figures"].append(training.figure(name, least * 1e3, "ms", least_time.COMPUTED))
     except RuntimeError as error:  # all that XLA and the TPU's runtime raise
         report["error"] = anonymous(f"{type(error).__name__}: {error}")
@@ -85,10 +84,18 @@ def verify(
 def anonymous(message: str) -> str:
     """An error's message, at most 600 characters, without folders and the names of user and machine."""
     message = re.sub(r"(?:/[^\s/:'\"]+)+/", "", message)
-    for name in (getpass.getuser(), platform.node()):
+    for name in (_user(), platform.node()):
         if name:
             message = re.sub(rf"\b{re.escape(name)}\b", "...", message)
     return message[:600]
+
+
+def _user() -> str:
+    """The user's name; "" for a user id without one, as in containers that run with any."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # OSError from Python 3.13 on
+        return ""
 
 
 def value(report: dict[str, Any], name: str) -> float | None:
@@ -125,7 +132,7 @@ def verdict(report: dict[str, Any]) -> str:
         if least is None:
             return said
         return (
-            f"{said} The least time is that of another machine, a {least_time.KINDS[STAND_IN][0]} core: "
+            f"{said} The least time is that of another machine, a {chips.of_jax_kind(STAND_IN).name} core: "
             f"{step / least:,.0f} times as fast at best, which is no verdict on either."
         )
     if least is None:

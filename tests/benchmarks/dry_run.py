@@ -32,7 +32,7 @@ from pathlib import Path
 
 from rounds import round_ratios, spread
 
-from lab_utils.dry_run import chips
+from lab_utils import chips
 from lab_utils.dry_run.records import Stage
 
 FLOWERS = f"{Path(__file__).resolve()}:flowers"

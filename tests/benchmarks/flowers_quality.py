@@ -167,8 +167,9 @@ def ours(records: Path, model_dir: str, steps: int) -> Contender:
             f"--eval_steps_between={10**9}",  # checkpoints at the ends of stretches alone
         ]
     )
-    train_from, evaluate, eval_steps, labels = task.input_fns(chosen)
-    return Contender(task.make_estimator(chosen, labels), train_from, evaluate, eval_steps)
+    data = task.inputs(chosen)
+    estimator = task.make_estimator(chosen, data.labels)
+    return Contender(estimator, data.train_from, data.evaluate, data.eval_steps)
 
 
 def run_config(model_dir: str):

@@ -3,7 +3,7 @@
     python tests/benchmarks/flowers_tpu.py [--topologies v2:2x2 v5e:2x2] [--output_dir out/benchmarks]
 
 Both train with 128 images a core, which spares the old model the padding that its own batch of 32 had. Ours
-is the port that `python -m lab_utils.flowers.port` judges: bfloat16, the batch last. Prints a table, writes
+is the port that `python -m lab_utils.flowers.port` judges, in bfloat16. Prints a table, writes
 flowers_tpu.json. Nothing is measured: FLOP, bytes, layouts and memory are the compiler's, peaks are quoted.
 """
 
@@ -22,9 +22,10 @@ from lab_utils import estimator  # noqa: E402, F401
 # isort: split
 import tensorflow as tf  # noqa: E402
 
-from lab_utils.dry_run import chips  # noqa: E402
-from lab_utils.dry_run.compile.stage import Compiled, compile_program  # noqa: E402
-from lab_utils.dry_run.frontends.estimator_step import lower_estimator  # noqa: E402
+from lab_utils import chips  # noqa: E402
+from lab_utils.dry_run.compile.record import Compiled  # noqa: E402
+from lab_utils.dry_run.compile.stage import compile_program  # noqa: E402
+from lab_utils.dry_run.frontends.estimator import lower_estimator  # noqa: E402
 from lab_utils.dry_run.program import Program  # noqa: E402
 from lab_utils.flowers.input_pipeline import train_size  # noqa: E402
 from lab_utils.flowers.port import BATCH_PER_CORE  # noqa: E402
@@ -63,13 +64,12 @@ def ours(cores: int, model_dir: str) -> Program:
         train_batch_size=BATCH_PER_CORE * cores,
         eval_batch_size=BATCH_PER_CORE * cores,
         use_bfloat16=True,
-        transpose_input=True,
     )
     side = train_size(settings.image_size)
 
     def input_fn(params):
         batch = params["batch_size"]
-        images = tf.zeros([side, side, 3, batch], tf.uint8)
+        images = tf.zeros([batch, side, side, 3], tf.uint8)
         features = {"image": images, "weight": tf.ones([batch])}
         return tf.data.Dataset.from_tensors((features, tf.zeros([batch], tf.int32))).repeat()
 
@@ -78,7 +78,7 @@ def ours(cores: int, model_dir: str) -> Program:
 
 def figures(compiled: Compiled) -> dict[str, float]:
     """What the table shows of a compiled step."""
-    cost = {name: figure.value for name, figure in compiled.cost.items()}
+    cost = {name: figure.value for name, figure in compiled.step.cost.items()}
     summary = compiled.summary
     filling = [each for each in summary.products if not each.precise and min(each.edges) >= TILE]
     shapes = [buffer.shape for buffer in summary.buffers[:LARGEST]]
@@ -91,7 +91,8 @@ def figures(compiled: Compiled) -> dict[str, float]:
         "share_filling_tiles": sum(each.flops for each in filling) / cost["flops"],
         "worst_padding": max(shape.padded_bytes / shape.bytes for shape in shapes),
         "memory_mib": sum(
-            compiled.memory[part].value for part in ("arguments", "temporaries", "outputs", "code")
+            compiled.step.memory[part].value
+            for part in ("arguments", "temporaries", "outputs", "code")
         )
         / 2**20,
     }
@@ -100,9 +101,9 @@ def figures(compiled: Compiled) -> dict[str, float]:
 ROWS = {
     "images_per_second": "images/s of the whole TPU, at most",
     "gflop": "arithmetic a step and core, GFLOP",
-    "megabytes": "memory traffic a step and core, MB",
+    "megabytes": "HBM traffic a step and core, MB",
     "arithmetic_ms": "time for the arithmetic at peak, ms",
-    "memory_ms": "time for the memory traffic at peak, ms",
+    "memory_ms": "time for the HBM traffic at peak, ms",
     "share_filling_tiles": f"share of FLOP in products with no edge below {TILE}",
     "worst_padding": f"most padding among the {LARGEST} largest tensors, times",
     "memory_mib": "memory of a core, MiB",
@@ -138,7 +139,7 @@ def main() -> None:
                 for name, lower in (("old", old), ("ours", ours))
             }
     print(table(results))
-    kind = "computed by the TPU compiler; peaks quoted (lab_utils/dry_run/chips.py)"
+    kind = "computed by the TPU compiler; peaks quoted (lab_utils/chips.py)"
     print(kind)
     flags.output_dir.mkdir(parents=True, exist_ok=True)
     written = flags.output_dir / "flowers_tpu.json"

@@ -42,14 +42,12 @@ def rows(csv_file: Path) -> list[tuple[str, str]]:
 
 def ours(records: Path, size: int, keep: bool):
     """The training pipeline of the flowers job, endless."""
-    from lab_utils.convert import read_manifest
     from lab_utils.flowers import input_pipeline
+    from lab_utils.flowers.records import Records
 
     input_pipeline.CACHE_LIMIT = 2**62 if keep else 0
-    examples = read_manifest(str(records)).splits["train"].examples
-    input_fn = input_pipeline.make_input_fn(
-        f"{records}/train-*", training=True, image_size=size, examples=examples
-    )
+    train = Records.find(f"{records}/train-*")
+    input_fn = input_pipeline.make_input_fn(train, training=True, image_size=size)
     return input_fn({"batch_size": BATCH})
 
 

@@ -8,7 +8,8 @@ import tempfile
 
 import tensorflow as tf
 
-from lab_utils.dry_run import chips, dry_run
+from lab_utils import chips
+from lab_utils.dry_run import dry_run
 
 v1 = tf.compat.v1
 v1.logging.set_verbosity(v1.logging.ERROR)
@@ -46,7 +47,7 @@ def port_of(inference, side, per_core, cores):
         blank = tf.zeros([batch, side, side, 3]), tf.zeros([batch], tf.int32)
         return tf.data.Dataset.from_tensors(blank).repeat()
 
-    config = tpu.RunConfig(model_dir=tempfile.gettempdir() + "/never_made")
+    config = tpu.RunConfig(model_dir=tempfile.mkdtemp(prefix="flowers-"))
     return tpu.TPUEstimator(
         model_fn, config=config, use_tpu=False, train_batch_size=per_core * cores
     ), input_fn

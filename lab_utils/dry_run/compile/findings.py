@@ -1,28 +1,25 @@
 """What a compiled step says of the port (rules TPU3xx)."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from lab_utils.dry_run.compile.hlo.summary import Buffer, Summary
-from lab_utils.dry_run.program import Input, Program
+from lab_utils.dry_run.compile.record import Compiled
+from lab_utils.dry_run.program import Input, Program, Role
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
 from lab_utils.figures import memory, scaled
 
-if TYPE_CHECKING:
-    from lab_utils.dry_run.compile.stage import Compiled
-
 # A tensor's padding is worth a warning from this part of the program's memory on, and this size.
 PADDING_SHARE, PADDING_BYTES = 0.25, 32 * 2**20
 TABLE_SHARE = 0.25  # of a core's memory, for one variable with its optimizer slots
-NOTEWORTHY = 0.5  # of the matrix products
+NOTEWORTHY = 0.5  # of the matmuls
 
 
-def findings_of(compiled: "Compiled") -> list[Finding]:
+def findings_of(compiled: Compiled) -> list[Finding]:
     """The findings of a step that the compiler took."""
     summary, where, step = compiled.summary, compiled.program.where, compiled.program.mode
     found = []
-    if "needed" in compiled.memory:
+    if compiled.step.memory.needed is not None:
         found.append(out_of_memory(compiled, summary, ""))
     found += _padding(compiled)
     found += _tables(compiled)
@@ -31,19 +28,21 @@ def findings_of(compiled: "Compiled") -> list[Finding]:
     if summary.products and summary.bfloat16_operand_share < NOTEWORTHY:
         share = f"{summary.bfloat16_operand_share:.0%}"
         found.append(finding("TPU306", where, step=step, share=share))
-    cost, chip = compiled.cost, compiled.chip
-    compute = cost["flops"].value / chip.flops_per_core
-    traffic = cost["bytes"].value / chip.bandwidth_per_core
-    if traffic > compute:
+    hint = "Take a larger batch per core, and fewer passes over large tensors."
+    if summary.bfloat16_operand_share < NOTEWORTHY:
+        hint = "Use bfloat16 activations, a larger batch per core, and fewer passes over large tensors."
+    bound = compiled.step.cost.roofline
+    if bound and bound.bound_by == "HBM traffic":
         found.append(
             finding(
                 "TPU307",
                 where,
                 step=step,
-                bytes=scaled(cost["bytes"].value, "B"),
-                memory_time=scaled(traffic, "s"),
-                chip=f"a core of {chip.name}",
-                compute_time=scaled(compute, "s"),
+                bytes=scaled(bound.bytes, "B"),
+                memory_time=scaled(bound.memory_seconds, "s"),
+                chip=f"a core of {compiled.chip.name}",
+                compute_time=scaled(bound.compute_seconds, "s"),
+                hint=hint,
             )
         )
     return found
@@ -53,13 +52,13 @@ def merged(findings: list[Finding]) -> list[Finding]:
     """One entry for what differs in its why alone, as train and eval step do: the whys in turn."""
     entries: dict[tuple, Finding] = {}
     for each in findings:
-        same = (each.rule, each.where, each.fix, each.message)
+        same = (each.rule, each.place, each.fix, each.message)
         first = entries.get(same)
         entries[same] = replace(first, why=f"{first.why} {each.why}") if first else each
     return list(entries.values())
 
 
-def out_of_memory(compiled: "Compiled", summary: Summary | None, message: str) -> Finding:
+def out_of_memory(compiled: Compiled, summary: Summary | None, message: str) -> Finding:
     """TPU303, naming the largest tensors: as stored where `summary` says, else the arguments."""
     program = compiled.program
     if summary is None:
@@ -81,14 +80,14 @@ def out_of_memory(compiled: "Compiled", summary: Summary | None, message: str) -
         message=message,
         step=program.mode,
         topology=compiled.topology,
-        limit=memory(compiled.memory["available"].value),
-        needed=memory(compiled.memory["needed"].value),
+        limit=memory(compiled.step.memory.available.value),
+        needed=memory(compiled.step.memory.needed.value),
         largest=", ".join(largest),
         hint=hint,
     )
 
 
-def refused(compiled: "Compiled", message: str) -> Finding:
+def refused(compiled: Compiled, message: str) -> Finding:
     """TPU309: the compiler's own words."""
     program = compiled.program
     return finding(
@@ -98,7 +97,7 @@ def refused(compiled: "Compiled", message: str) -> Finding:
 
 def _described(buffer: Buffer, program: Program) -> str:
     size = memory(buffer.shape.padded_bytes)
-    padding = f", of which padding {memory(buffer.waste)}" if buffer.waste else ""
+    padding = f", {memory(buffer.waste)} of it padding" if buffer.waste else ""
     return f"{_name(buffer, program)} {buffer.shape} ({size}{padding})"
 
 
@@ -106,9 +105,9 @@ def _name(buffer: Buffer, program: Program) -> str:
     return buffer.name if buffer.parameter is None else program.inputs[buffer.parameter].name
 
 
-def _padding(compiled: "Compiled") -> list[Finding]:
+def _padding(compiled: Compiled) -> list[Finding]:
     """TPU304 for the tensor with the most padding, where that is much of the program's memory."""
-    used = compiled.memory["arguments"].value + compiled.memory["temporaries"].value
+    used = compiled.step.memory.arguments.value + compiled.step.memory.temporaries.value
     buffers = [each for each in compiled.summary.buffers if each.shape.worst_axis is not None]
     worst = max(buffers, key=lambda buffer: buffer.waste, default=None)
     if worst is None or worst.waste < max(PADDING_BYTES, PADDING_SHARE * used):
@@ -133,10 +132,10 @@ def _padding(compiled: "Compiled") -> list[Finding]:
     ]
 
 
-def _tables(compiled: "Compiled") -> list[Finding]:
+def _tables(compiled: Compiled) -> list[Finding]:
     """TPU308 for each matrix that takes much of a core's memory with its optimizer slots."""
-    variables = [each for each in compiled.program.inputs if each.role == "variable"]
-    limit = compiled.memory["available"].value
+    variables = [each for each in compiled.program.inputs if each.role == Role.VARIABLE]
+    limit = compiled.step.memory.available.value
     found = []
     for table in variables:
         size = sum(each.bytes for each in variables if _belongs(each, table))

@@ -3,18 +3,21 @@
 import math
 import re
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from typing import Any
 
-from lab_utils.dry_run import cache, chips
-from lab_utils.dry_run.chips import BadTopology, Chip
-from lab_utils.dry_run.compile.findings import findings_of, out_of_memory, refused
+from lab_utils import chips
+from lab_utils.chips import BadTopology
+from lab_utils.dry_run import cache
+from lab_utils.dry_run.compile.findings import findings_of, merged, out_of_memory, refused
 from lab_utils.dry_run.compile.hlo import summary as hlo
+from lab_utils.dry_run.compile.record import Compiled
+from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.private.process import ChildFailed, CompilerMissing, Progress
-from lab_utils.dry_run.program import Program
-from lab_utils.dry_run.records import Finding
-from lab_utils.dry_run.report.outcome import MEMORY_PARTS
+from lab_utils.dry_run.program import Program, Role
+from lab_utils.dry_run.records import CompiledStep, Cost, Memory, Mode
+from lab_utils.dry_run.session import Session, Skip
 from lab_utils.figures import Figure, Kind
 
 __all__ = [
@@ -34,41 +37,48 @@ _OUT_OF_MEMORY = (
 )
 
 
-@dataclass
-class Compiled:
-    """What the TPU's compiler says of one core's step.
+def carry_out(session: Session) -> str:
+    """Stage "compile"; returns its detail. Raises Skip where the compiler is not installed."""
+    said, train = [], None
+    for mode in session.modes_to_compile():
+        try:
+            program = session.program(mode)
+            session.say(f"{program.name} for {session.topology}")
+            compiled = compile_program(program, session.topology, progress=session.say)
+        except CompilerMissing as error:
+            raise Skip(f"cannot be checked here: {error}") from error
+        except (CannotLower, InputUnfit) as error:
+            if mode is Mode.TRAIN:
+                raise
+            said.append(session.cannot_lower(mode, error)[1])
+            continue
+        train = train or compiled
+        session.result.findings = merged([*session.result.findings, *compiled.findings])
+        session.compiled.append(compiled.step)
+        said.append(f"{compiled.step.name} {_outcome(compiled)}")
+    if session.largest_batch and train:
+        session.result.figures.append(_largest_batch(session, train))
+    return ", ".join(said)
 
-    Attributes:
-        memory: bytes by kind: "arguments" (variables and input), "temporaries", "outputs" (those that
-            are no variable's new value, which takes its old one's place), "code"; "available", what
-            the compiler lets a program use; and "needed" where it does not fit.
-        cost: "flops", "bytes", "peak_flops", "peak_bandwidth", "step_seconds" (the roofline's bound),
-            "examples_per_second" (of a core, at that bound), "bf16_share", "bf16_operand_share",
-            "all_reduce_bytes"; empty where it does not fit or was refused.
-        summary: what the optimised program holds; None where there is none.
-        cached: taken from an earlier dry run.
-    """
 
-    topology: str
-    chip: Chip
-    program: Program
-    memory: dict[str, Figure] = field(default_factory=dict)
-    cost: dict[str, Figure] = field(default_factory=dict)
-    summary: hlo.Summary | None = None
-    findings: list[Finding] = field(default_factory=list)
-    cached: bool = False
+def _outcome(compiled: Compiled) -> str:
+    if compiled.step.fits:
+        outcome = "compiled"
+    else:
+        outcome = "does not fit" if compiled.step.memory.needed is not None else "refused"
+    return f"{outcome} (from the cache)" if compiled.cached else outcome
 
-    @property
-    def fits(self) -> bool:
-        """Whether the compiler took the program, and it fits in a core's memory."""
-        return bool(self.cost) and "needed" not in self.memory
 
-    @property
-    def used(self) -> float | None:
-        """Bytes that the program needs of a core's memory; None where the compiler did not say."""
-        if "needed" in self.memory:
-            return self.memory["needed"].value
-        return sum(self.memory[part].value for part in MEMORY_PARTS) if self.cost else None
+def _largest_batch(session: Session, known: Compiled) -> Figure:
+    cores, start = session.cores, known.program.per_core_batch
+    largest = largest_batch(
+        lambda batch: session.workload.lower(cores, global_batch=batch * cores),
+        session.topology,
+        known=known,
+        upto=16 * start if known.step.fits else start,
+        progress=session.say,
+    )
+    return Figure("largest batch a core that fits", float(largest), "examples", Kind.COMPILER)
 
 
 def compile_program(
@@ -91,8 +101,10 @@ def compile_program(
     answer, cached = _ask(program.hlo, topology, cores, progress)
     if answer.get("refused") == "topology":
         raise BadTopology(f"{topology}: {answer['message']}. Accepted: {chips.ACCEPTED}")
-    compiled = Compiled(topology, chip, program, cached=cached)
-    compiled.memory["available"] = Figure(
+    compiled = Compiled(
+        topology, chip, program, CompiledStep(f"{program.mode} step"), cached=cached
+    )
+    compiled.step.memory.available = Figure(
         "memory that a program may use", chip.limit, "bytes", Kind.QUOTED, chips.LIBTPU
     )
     if answer.get("refused") == "program":
@@ -126,23 +138,24 @@ def largest_batch(
         as compile_program.
     """
     fit, too_large, tried = 0, upto // 8 + 1, 0
-    constant = sum(each.bytes for each in known.program.inputs if each.role == "variable")
+    constant = sum(each.bytes for each in known.program.inputs if each.role == Role.VARIABLE)
     below, above = (0.0, float(constant)), None  # points of the line: batch / 8, bytes
     batch, compiled = known.program.per_core_batch / 8, known
     while True:
-        if compiled.fits:
-            fit, below = max(fit, int(batch)), (batch, compiled.used)
+        used = compiled.step.memory.used
+        if compiled.step.fits:
+            fit, below = max(fit, int(batch)), (batch, used)
         else:
             too_large = min(too_large, math.ceil(batch))
-            above = (batch, compiled.used) if compiled.used else None
+            above = (batch, used) if used else None
         if too_large - fit <= 1:
             return 8 * fit
         tried += 1
-        if tried % 3 == 0 or (above is None and not compiled.fits):
+        if tried % 3 == 0 or (above is None and not compiled.step.fits):
             batch = (fit + too_large) // 2
         else:
             (low, less), (high, more) = below, above or (0.0, float(constant))
-            limit = compiled.memory["available"].value
+            limit = compiled.step.memory.available.value
             slope = (more - less) / (high - low) if high != low else 0.0
             batch = int(low + (limit - less) / slope) if slope > 0 else 2 * fit
         batch = min(max(batch, fit + 1), too_large - 1)
@@ -180,46 +193,42 @@ def _take_figures(compiled: Compiled, answer: dict[str, Any]) -> None:
         "outputs": memory["outputs"] - memory["alias"],
         "code": memory["code"],
     }
-    compiled.memory |= {
-        name: Figure(name, float(size), "bytes", Kind.COMPILER) for name, size in parts.items()
-    }
+    taken = compiled.step.memory
+    for name, size in parts.items():
+        setattr(taken, name, Figure(name, float(size), "bytes", Kind.COMPILER))
     total = sum(parts.values())
     if total > chip.limit:
-        compiled.memory["needed"] = Figure("memory needed", float(total), "bytes", Kind.COMPILER)
+        taken.needed = Figure("memory needed", float(total), "bytes", Kind.COMPILER)
     # The compiler counts one round of each loop; the rounds after it are counted from the program.
     flops = answer["cost"]["flops"] + summary.loop_flops
     bytes_ = answer["cost"]["bytes"] + summary.loop_bytes
     kind = Kind.DERIVED if summary.loop_bytes else Kind.COMPILER
-    program = compiled.program
-    bound = chips.roofline(
-        flops, bytes_, chip, cores=program.cores, per_core_batch=program.per_core_batch
-    )
-    rate = bound.examples_per_second / program.cores
-    figures = {
-        "flops": Figure("arithmetic a step", flops, "FLOP", kind),
-        "bytes": Figure("memory traffic a step", bytes_, "B", kind),
-        "peak_flops": Figure(
-            "peak of a core, bfloat16", chip.flops_per_core, "FLOP/s", Kind.QUOTED, chip.source
+    bound = chip.roofline(flops, bytes_)
+    rate = bound.examples_per_second(compiled.program.per_core_batch)
+    compiled.step.cost = Cost(
+        flops=Figure("FLOPs a step", flops, "FLOP", kind),
+        bytes=Figure("HBM traffic a step", bytes_, "B", kind),
+        peak_flops=Figure(
+            "peak of a core, bfloat16", bound.peak_flops, "FLOP/s", Kind.QUOTED, chip.source
         ),
-        "peak_bandwidth": Figure(
-            "memory bandwidth of a core", chip.bandwidth_per_core, "B/s", Kind.QUOTED, chip.source
+        peak_bandwidth=Figure(
+            "HBM bandwidth of a core", bound.peak_bandwidth, "B/s", Kind.QUOTED, chip.source
         ),
-        "step_seconds": Figure("least time a step", bound.seconds, "s", Kind.DERIVED),
-        "examples_per_second": Figure("most examples, a core", rate, "examples/s", Kind.DERIVED),
-        "bf16_share": Figure(
-            "matrix products done in bfloat16", summary.bfloat16_share, "share", Kind.DERIVED
+        step_seconds=Figure("roofline bound on a step", bound.seconds, "s", Kind.DERIVED),
+        examples_per_second=Figure("examples a core, at most", rate, "examples/s", Kind.DERIVED),
+        bf16_share=Figure(
+            "matmul FLOPs done in bfloat16", summary.bfloat16_share, "share", Kind.DERIVED
         ),
-        "bf16_operand_share": Figure(
-            "matrix products with bfloat16 operands",
+        bf16_operand_share=Figure(
+            "matmul FLOPs with bfloat16 operands",
             summary.bfloat16_operand_share,
             "share",
             Kind.DERIVED,
         ),
-        "all_reduce_bytes": Figure(
-            "summed over the cores a step", float(summary.collective_bytes), "B", Kind.COMPILER
+        all_reduce_bytes=Figure(
+            "all-reduce a step", float(summary.collective_bytes), "B", Kind.COMPILER
         ),
-    }
-    compiled.cost |= figures
+    )
 
 
 def _explain_refusal(compiled: Compiled, message: str, progress: Progress | None) -> None:
@@ -233,25 +242,21 @@ def _explain_refusal(compiled: Compiled, message: str, progress: Progress | None
     arguments = float(sum(each.bytes for each in compiled.program.inputs))
     limit = float(found[3]) * _UNITS[found[4]]
     others = max(0.0, needed - arguments)
-    compiled.memory |= {
-        "arguments": Figure("arguments, unpadded", arguments, "bytes", Kind.DERIVED),
-        "temporaries": Figure("temporaries, and padding", others, "bytes", Kind.DERIVED),
-        "available": Figure("memory that a program may use", limit, "bytes", Kind.COMPILER),
-        "needed": Figure("memory needed", needed, "bytes", Kind.COMPILER),
-    }
+    compiled.step.memory = Memory(
+        arguments=Figure("arguments, unpadded", arguments, "bytes", Kind.DERIVED),
+        temporaries=Figure("temporaries, and padding", others, "bytes", Kind.DERIVED),
+        available=Figure("memory that a program may use", limit, "bytes", Kind.COMPILER),
+        needed=Figure("memory needed", needed, "bytes", Kind.COMPILER),
+    )
     compiled.findings.append(out_of_memory(compiled, _roomy(compiled, progress), message))
 
 
 def _roomy(compiled: Compiled, progress: Progress | None) -> hlo.Summary | None:
     """The same program compiled for the chip with the most memory, to see its largest tensors."""
-    cores = compiled.program.cores
-    chips_, spare = divmod(cores, 2)
-    if spare or chips_ & (chips_ - 1) or chips_ < 4:
+    chip, cores = chips.roomiest(), compiled.program.cores
+    count, spare = divmod(cores, chip.cores)
+    if spare or count & (count - 1) or count < 4:
         return None
-    sizes = [1, 1, 1]
-    while chips_ > 1:
-        sizes[sizes.index(min(sizes))] *= 2
-        chips_ //= 2
-    topology = "tpu7x:" + "x".join(str(size) for size in sorted(sizes, reverse=True))
+    topology = f"{chip.name}:{chips.even_shape(count, chip.axes)}"
     answer, _ = _ask(compiled.program.hlo, topology, cores, progress)
     return hlo.Summary.from_dict(answer["summary"]) if "summary" in answer else None

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from lab_utils.dry_run import elsewhere
+from lab_utils.dry_run.lower.errors import InputUnfit
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.estimator import tf, v1
@@ -32,10 +34,6 @@ def fixed_seeds(chosen: int | None) -> Iterator[None]:
     finally:
         random.setstate(python)
         np.random.set_state(of_numpy)
-
-
-class InputUnfit(ValueError):
-    """The batches of input_fn cannot be fed to cores: a shape is not fixed, or does not divide."""
 
 
 @dataclass
@@ -71,13 +69,14 @@ class Feed:
         self.features, self.labels = structure if len(structure) == 2 else (*structure, None)
 
     def read(self) -> Iterator[list[np.ndarray]]:
-        """Calls input_fn anew, and yields a global batch at a time.
+        """Calls input_fn again and yields a global batch at a time.
 
         Each is a list of arrays [cores, ...], features before labels, in the order of tf.nest. The
         iterator ends where the data end for any of the cores.
 
         Raises:
             tf.errors.OpError: what reading the data raised.
+            Elsewhere: this machine cannot read them.
         """
         with (
             _tpu_estimator.tpu_system(self._cores),
@@ -85,6 +84,7 @@ class Feed:
             self._graph() as pipelines,
             v1.Session(config=CPU_ONLY) as session,
         ):
+            elsewhere.check(session.graph)
             session.run(v1.tables_initializer())
             session.run([each.initializer for each in pipelines])
             while True:

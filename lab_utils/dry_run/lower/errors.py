@@ -3,11 +3,11 @@
 import re
 from typing import Any
 
+from lab_utils.dry_run import ops as op_table
 from lab_utils.dry_run.private import tensorflow as _tensorflow
-from lab_utils.dry_run.read import op_table
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
-from lab_utils.source import place
+from lab_utils.source import NOWHERE, Place, place
 
 _NEEDS_CONSTANT = re.compile(
     r"compile-time constant|evaluated to concrete values at compile time|fixed tensor list size"
@@ -17,18 +17,18 @@ _NEEDS_CONSTANT = re.compile(
 class CannotLower(Exception):
     """XLA has no program for this step.
 
-    `op_type` and `where` name the op and the learner's line, each "" where the error names none.
+    `op_type` and `where` name the op and the learner's line, empty where the error names none.
     `only_here` says that a TPU would take it: the limit is that of this machine's TensorFlow.
     """
 
     def __init__(
-        self, message: str, *, op_type: str = "", where: str = "", only_here: bool = False
+        self, message: str, *, op_type: str = "", where: Place = NOWHERE, only_here: bool = False
     ) -> None:
         super().__init__(message)
         self.op_type, self.where, self.only_here = op_type, where, only_here
 
     def finding(self) -> Finding | None:
-        """What the port has to mend; None where only this machine stands in the way."""
+        """What the port has to fix; None where only this machine stands in the way."""
         message = str(self)
         if self.only_here:
             return None
@@ -37,6 +37,10 @@ class CannotLower(Exception):
         lacking = self.op_type and "No registered" in message
         reason = f"it has no {self.op_type} op" if lacking else message[:200]
         return finding("TPU302", self.where, message=message, reason=reason)
+
+
+class InputUnfit(ValueError):
+    """The batches of input_fn cannot be fed to cores: a shape is not fixed, or does not divide."""
 
 
 def explained(error: Exception, graph: Any) -> CannotLower:
@@ -49,7 +53,7 @@ def explained(error: Exception, graph: Any) -> CannotLower:
             break
     unsupported = re.search(r"XLA_CPU_JIT: (\w+) \(", text)
     op_type = unsupported[1] if unsupported else operation.type if operation is not None else ""
-    where = place(operation) if operation is not None else ""
+    where = place(operation) if operation is not None else NOWHERE
     only_here = bool(unsupported) and op_table.compiles(op_type)
     text = text.removeprefix("Failed getting HLO text: ").strip("'")
     text = re.sub(r"\{\{function_node [^}]*\}\}|\(?The op is created at:.*", "", text)

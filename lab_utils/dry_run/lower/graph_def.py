@@ -1,11 +1,12 @@
 """The part of a graph that one step computes, as the GraphDef that XLA's bridge of a CPU build takes."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
+from lab_utils.dry_run.graphs import all_nodes, called_names
 from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.dry_run.private import tensorflow as _tensorflow
-from lab_utils.dry_run.program import Input
+from lab_utils.dry_run.program import Input, Role
 from lab_utils.estimator import tf, v1
 from lab_utils.source import place
 
@@ -18,7 +19,7 @@ def pruned(graph: Any, operations: Iterable[tf.Operation]) -> Any:
     reachable: dict[str, Any] = {}
     waiting = list(graph_def.node)
     while waiting:
-        for name in called(waiting.pop()):
+        for name in called_names(waiting.pop()):
             if name in functions and name not in reachable:
                 reachable[name] = functions[name]
                 waiting += functions[name].node_def
@@ -31,22 +32,6 @@ def pruned(graph: Any, operations: Iterable[tf.Operation]) -> Any:
         for attribute in (_tensorflow.REPLICATE_ATTRIBUTE, "_class"):
             node.attr.pop(attribute, None)
     return graph_def
-
-
-def called(node: Any) -> Iterator[str]:
-    """The names of the functions that a node may call, its own op among them."""
-    yield node.op
-    for _, value in sorted(node.attr.items()):
-        if value.HasField("func"):
-            yield value.func.name
-        yield from (function.name for function in value.list.func)
-
-
-def all_nodes(graph_def: Any) -> Iterator[Any]:
-    """The nodes of a GraphDef and of its functions."""
-    yield from graph_def.node
-    for function in graph_def.library.function:
-        yield from function.node_def
 
 
 def drop(graph_def: Any, names: set[str]) -> None:
@@ -83,12 +68,12 @@ def cut_host_work(graph_def: Any, graph: Any) -> list[tuple[tf.Tensor, Input]]:
                         op_type=tensor.op.type,
                         where=place(tensor.op),
                     )
-                crossing[tensor.name] = (tensor, input_of(tensor.name, "host", tensor))
+                crossing[tensor.name] = (tensor, input_of(tensor.name, Role.HOST, tensor))
     drop(graph_def, host)
     return list(crossing.values())
 
 
-def input_of(name: str, role: str, tensor: Any) -> Input:
+def input_of(name: str, role: Role, tensor: Any) -> Input:
     """The Input of a tensor of a graph."""
     return Input(name, role, tuple(tensor.shape.as_list()), tensor.dtype.as_numpy_dtype.__name__)
 

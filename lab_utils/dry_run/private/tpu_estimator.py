@@ -6,18 +6,21 @@ tests/test_dry_run_private.py runs it on each supported TensorFlow.
 
 import importlib.metadata
 import inspect
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from unittest import mock
 
+import numpy as np
+
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.estimator import tf, v1
 
 # isort: split
 from tensorflow.compiler.tf2xla.ops import gen_xla_ops
-from tensorflow.python.tpu import tpu_system_metadata
+from tensorflow.python.tpu import topology, tpu_system_metadata
 from tensorflow_estimator.python.estimator.tpu import tpu_context, tpu_estimator
 
 CORES_PER_HOST = 8  # of v2 and v3, the TPUs that TPUEstimator was made for
@@ -48,7 +51,7 @@ class Settings:
 
 @dataclass
 class Call:
-    """One call of model_fn within a core's program: what it was given, and the spec it returned."""
+    """One call of model_fn within a replica's program: what it was given, and the spec it returned."""
 
     graph: Any
     features: Any
@@ -56,24 +59,33 @@ class Call:
     spec: Any = None
 
 
+@dataclass(frozen=True)
+class Made:
+    """A spec that model_fn made, or tried to make: the arguments given to it, and the stack of the call."""
+
+    arguments: frozenset[str]
+    stack: Any
+
+
 @dataclass
 class Spy:
     """What was seen while TPUEstimator built a graph.
 
-    `graph` is the whole graph; `configured` says that the settings passed TPUEstimator's checks,
-    so that input_fn came next.
+    `graph` is the whole graph; `specs` are those that model_fn made; `configured` says that the
+    settings passed TPUEstimator's checks, so that input_fn came next.
     """
 
     calls: list[Call] = field(default_factory=list)
+    specs: list[Made] = field(default_factory=list)
     graph: tf.Graph | None = None
     configured: bool = False
 
 
 def settings(estimator: Any) -> Settings:
-    """Reads a TPUEstimator's constructor arguments back from it. It is left as it is.
+    """Reads a TPUEstimator's constructor arguments back from it. It is left unchanged.
 
     Raises:
-        TypeError: `estimator` is no TPUEstimator.
+        TypeError: `estimator` is not a TPUEstimator.
     """
     if not isinstance(estimator, v1.estimator.tpu.TPUEstimator):
         raise TypeError(f"a TPUEstimator is needed, and this is a {type(estimator).__name__}")
@@ -97,8 +109,11 @@ def settings(estimator: Any) -> Settings:
     )
 
 
-def config_for_dry_run(config: Any, model_dir: str) -> Any:
-    """A copy of a TPU RunConfig for a cluster that is never contacted, writing to `model_dir`."""
+def config_for_dry_run(config: Any, model_dir: str, any_cores: bool = False) -> Any:
+    """A copy of a TPU RunConfig for a cluster that is never contacted, writing to `model_dir`.
+
+    With `any_cores` it has no num_shards, which would bind it to one number of cores.
+    """
     config = _shallow_copy(config)
     config._cluster = None
     config._master = config._evaluation_master = "grpc://dry-run.invalid:1"
@@ -107,7 +122,10 @@ def config_for_dry_run(config: Any, model_dir: str) -> Any:
         session_config.CopyFrom(config._session_config)
         session_config.ClearField("cluster_def")
         config._session_config = session_config
-    return config.replace(model_dir=model_dir)
+    config = config.replace(model_dir=model_dir)
+    if any_cores:
+        config = config.replace(tpu_config=config.tpu_config._replace(num_shards=None))
+    return config
 
 
 def _shallow_copy(config: Any) -> Any:
@@ -124,7 +142,7 @@ def tpu_system(cores: int) -> Iterator[None]:
         num_cores=cores,
         num_hosts=hosts,
         num_of_cores_per_host=cores // hosts,
-        topology=None,
+        topology=_topology(hosts, cores // hosts),
         devices=[],
     )
     with mock.patch.object(
@@ -135,20 +153,50 @@ def tpu_system(cores: int) -> Iterator[None]:
         yield
 
 
+def _topology(hosts: int, cores: int) -> topology.Topology:
+    """`hosts` in a row, each with `cores` cores, two to a chip (as of v2 and v3) where they are even."""
+    on_chip = 1 if cores % 2 else 2
+    chips = cores // on_chip
+    wide = 2 if chips % 2 == 0 else 1
+    coordinates = [
+        [
+            [chip % wide, host * (chips // wide) + chip // wide, 0, core]
+            for chip in range(chips)
+            for core in range(on_chip)
+        ]
+        for host in range(hosts)
+    ]
+    return topology.Topology(
+        mesh_shape=[wide, hosts * (chips // wide), 1, on_chip],
+        device_coordinates=np.array(coordinates, np.int32),
+    )
+
+
+def replicas(estimator: Any) -> int:
+    """Copies of the model on the TPU system; a copy may take several cores (num_cores_per_replica)."""
+    with estimator._ctx.with_mode("train") as context:
+        return context.num_replicas
+
+
 @contextmanager
 def spying(unlabelled: bool = False) -> Iterator[Spy]:
     """Within it, each call that TPUEstimator makes of a model_fn is noted.
 
     With `unlabelled`, datasets of (features, labels) that input_fn returns lose their labels.
     """
-    spy = Spy()
+    spy, calling = Spy(), [False]
     original_model = tpu_estimator._ModelFnWrapper._call_model_fn
     original_input = tpu_estimator.TPUEstimator._call_input_fn
 
     def call_model_fn(self, features, labels, is_export_mode=False):
         call = Call(v1.get_default_graph(), features, labels)
         spy.calls.append(call)
-        call.spec = original_model(self, features, labels, is_export_mode)
+        spy.specs.clear()
+        calling[0] = True
+        try:
+            call.spec = original_model(self, features, labels, is_export_mode)
+        finally:
+            calling[0] = False
         return call.spec
 
     def call_input_fn(self, *args, **kwargs):
@@ -157,9 +205,24 @@ def spying(unlabelled: bool = False) -> Iterator[Spy]:
         spy.configured = True
         return (lambda context: _without_labels(deferred(context))) if unlabelled else deferred
 
+    def noting(kind: type) -> Any:
+        original = kind.__new__
+
+        def new(cls, *args, **kwargs):
+            names = [*inspect.signature(original).parameters][1:]
+            given = dict(zip(names, args, strict=False)) | kwargs
+            parts = frozenset(name for name, value in given.items() if value is not None)
+            if calling[0]:
+                spy.specs.append(Made(parts, traceback.extract_stack()))
+            return original(cls, *args, **kwargs)
+
+        return mock.patch.object(kind, "__new__", new)
+
     with (
         mock.patch.object(tpu_estimator._ModelFnWrapper, "_call_model_fn", call_model_fn),
         mock.patch.object(tpu_estimator.TPUEstimator, "_call_input_fn", call_input_fn),
+        noting(tpu_estimator.TPUEstimatorSpec),
+        noting(v1.estimator.EstimatorSpec),
     ):
         yield spy
 
@@ -171,7 +234,7 @@ def _without_labels(data: Any) -> Any:
 
 
 def call_model_fn(estimator: Any, mode: str, features: Any, labels: Any) -> Any:
-    """Calls the user's model_fn as TPUEstimator does within a core's program; returns the spec.
+    """Calls the user's model_fn as TPUEstimator does within a replica's program; returns the spec.
 
     `estimator` was made for a dry run (`config_for_dry_run`, use_tpu=True); call it under
     `tpu_system` and `core`. `mode` is "train", "eval" or "infer".

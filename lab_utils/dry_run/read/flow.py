@@ -1,10 +1,11 @@
-"""One core's program as READ sees it: its live ops, its functions, and how values flow to variables."""
+"""One replica's program as READ sees it: its live ops, its functions, and how values flow to variables."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from lab_utils.dry_run.graphs import ancestors, arguments, attribute, called, everywhere
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.estimator import tf
 
@@ -27,6 +28,17 @@ _SHAPES_ONLY = {"Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike"}
 _ALL_CORES = {"CrossReplicaSum", "XlaAllReduce", "CollectiveReduce", "CollectiveReduceV2"}
 _INFEED = {"InfeedDequeue", "InfeedDequeueTuple"}
 _PASSES_ON = {"Identity", "Enter", "Switch", "Merge"}
+_PAIRWISE = {
+    "Add",
+    "AddV2",
+    "Sub",
+    "Mul",
+    "Div",
+    "RealDiv",
+    "SquaredDifference",
+    "Maximum",
+    "Minimum",
+}
 _CONTROL_FLOW = {"Exit", "NextIteration", "Switch", "Merge", "LoopCond", "Enter"}
 
 
@@ -38,59 +50,6 @@ def is_random(op: tf.Operation) -> bool:
 def is_write(op: tf.Operation) -> bool:
     """Whether the op changes a variable (its first input)."""
     return bool(_WRITES.fullmatch(op.type))
-
-
-def attribute(op: tf.Operation, name: str) -> Any:
-    """The op's attribute, or None where it has none of that name."""
-    try:
-        return op.get_attr(name)
-    except ValueError:
-        return None
-
-
-def called(op: tf.Operation) -> list[Any]:
-    """The functions (FuncGraphs) that the op calls: branches, a loop's condition and body, ..."""
-    names = []
-    for attr in op.op_def.attr:
-        if attr.type in ("func", "list(func)"):
-            value = attribute(op, attr.name) or []
-            names += [f.name for f in (value if isinstance(value, list) else [value])]
-    graphs = [_tensorflow.graph_of_function(name, op.graph) for name in names]
-    return [] if None in graphs else graphs
-
-
-def arguments(op: tf.Operation, function: Any) -> list[tuple[tf.Tensor, tf.Tensor]]:
-    """Pairs (tensor outside, parameter inside) for a function that the op calls."""
-    given = op.inputs[len(op.inputs) - len(function.inputs) :] if function.inputs else []
-    return list(zip(given, function.inputs, strict=True))
-
-
-def everywhere(
-    graph: Any, keep: Callable[[tf.Operation], bool] = lambda op: True
-) -> Iterator[tf.Operation]:
-    """The ops of `graph` for which `keep` holds, and those of the functions that they call."""
-    seen, graphs = set(), [graph]
-    while graphs:
-        current = graphs.pop()
-        if id(current) in seen:
-            continue
-        seen.add(id(current))
-        for op in current.get_operations():
-            if current is not graph or keep(op):
-                yield op
-                graphs += called(op)
-
-
-def ancestors(ops: list[tf.Operation]) -> set[tf.Operation]:
-    """The ops themselves and all of their graph that they need, by data or by control."""
-    found, left = set(ops), list(ops)
-    while left:
-        op = left.pop()
-        for needed in [*(tensor.op for tensor in op.inputs), *op.control_inputs]:
-            if needed not in found:
-                found.add(needed)
-                left.append(needed)
-    return found
 
 
 @dataclass
@@ -124,7 +83,7 @@ class CoreProgram:
         return cls(graph, handles, trained)
 
     def every_op(self) -> list[tf.Operation]:
-        """All ops of the core's program, also those that the compiler would drop."""
+        """All ops of the replica's program, also those that the compiler would drop."""
         return list(everywhere(self.graph, self.on_device))
 
     def ops(self, needed_by: list[tf.Operation] = ()) -> list[tf.Operation]:
@@ -141,7 +100,7 @@ class CoreProgram:
         return list(everywhere(self.graph, lambda op: op in live and self.on_device(op)))
 
     def on_device(self, op: tf.Operation) -> bool:
-        """Whether the op of `graph` is part of the core's program."""
+        """Whether the op of `graph` is part of the replica's program."""
         if self.off_device:
             return True
         if attribute(op, _tensorflow.OUTSIDE_COMPILATION_ATTRIBUTE) is not None:
@@ -160,6 +119,8 @@ class Flow:
         writers: variable -> the ops of the step (not of the functions they call) that write it.
         writes: variable -> the first op that writes a value which differs from core to core.
         augmented: ops that mix random numbers into data before a variable is met.
+        stretched: ops of the step that pair every example with every other by accident: [batch, 1]
+            with [batch], one of them computed from variables and the other from the data alone.
     """
 
     def __init__(self, program: CoreProgram, data: Iterable[str] = ()) -> None:
@@ -169,6 +130,7 @@ class Flow:
         self.writers: dict[str, set[tf.Operation]] = {}
         self.writes: dict[str, tf.Operation] = {}
         self.augmented: list[tf.Operation] = []
+        self.stretched: list[tf.Operation] = []
         bits, handles = dict.fromkeys(data, DATA), dict(program.handles)
         before = None
         # What one step writes, the next one reads; and version 1 loops lead back to earlier ops.
@@ -176,6 +138,7 @@ class Flow:
             before = after
             self.writes.clear()
             self.augmented.clear()
+            self.stretched.clear()
             self._run(program.graph, bits, handles, 0)
 
     def _run(self, graph: Any, bits: dict[str, int], handles: dict[str, str], branch: int) -> None:
@@ -222,6 +185,10 @@ class Flow:
             known = RANDOM | (known if op.type in _REARRANGES else 0)
         if known & DATA and known & RANDOM and not known & VARIABLE:
             self.augmented.append(op)
+        if op.type in _PAIRWISE and op.graph is self._step and _stretches(op):
+            sides = sorted(bits.get(tensor.name, 0) & (DATA | VARIABLE) for tensor in op.inputs)
+            if sides == [DATA, DATA | VARIABLE]:
+                self.stretched.append(op)
         return known
 
     def _call(
@@ -262,6 +229,15 @@ class Flow:
         inner_handles = {p.name: handles[t.name] for t, p in pairs if t.name in handles}
         self._run(function, inner, inner_handles, branch)
         return [inner.get(tensor.name, 0) for tensor in function.outputs]
+
+
+def _stretches(op: tf.Operation) -> bool:
+    """Whether the op takes [n, 1] and [n], n above 1, and so gives [n, n]."""
+    shapes = [tensor.shape for tensor in op.inputs]
+    if any(not shape.is_fully_defined() for shape in shapes):
+        return False
+    short, long = sorted((shape.as_list() for shape in shapes), key=len)
+    return len(short) == 1 and short[0] > 1 and long == [short[0], 1]
 
 
 def _has_effect(op: tf.Operation) -> bool:

@@ -4,18 +4,18 @@ input_fn is called once more a mode, in a graph of its own, as TPUEstimator call
 """
 
 import inspect
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from lab_utils.dry_run.private import tensorflow as _tensorflow
+from lab_utils.dry_run import elsewhere
+from lab_utils.dry_run.graphs import everywhere
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
-from lab_utils.dry_run.read.flow import everywhere
-from lab_utils.dry_run.records import Finding
+from lab_utils.dry_run.read import records
+from lab_utils.dry_run.records import Finding, Mode
+from lab_utils.dry_run.rehearsal import rehearsing
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.trace.blame import BATCHES
-from lab_utils.dry_run.trace.stage import twin
 from lab_utils.estimator import tf, v1
 from lab_utils.figures import memory
 from lab_utils.source import place
@@ -23,26 +23,8 @@ from lab_utils.source import place
 _LARGE = 256 * 2**20  # bytes of one constant; the whole graph may have 2 GiB
 
 
-class _Watched(dict):
-    """params that note whether their batch size is read; copies note it at the same place."""
-
-    def __init__(self, items: dict, read: set) -> None:
-        super().__init__(items)
-        self._read = read
-
-    def __bool__(self) -> bool:
-        return True  # an empty one would be replaced by a plain dict
-
-    def __getitem__(self, key: Any) -> Any:
-        self._read.add(key)
-        return super().__getitem__(key)
-
-    def get(self, key: Any, default: Any = None) -> Any:
-        self._read.add(key)
-        return super().get(key, default)
-
-    def __deepcopy__(self, memo: dict) -> "_Watched":
-        return _Watched(dict(self), self._read)
+class Unknown(Exception):
+    """A question about an input pipeline stays open; the message says why."""
 
 
 @dataclass
@@ -51,53 +33,51 @@ class Pipeline:
 
     Attributes:
         graph: the graph that it was made in.
-        data: what it returned.
         last: the dataset's last op, None where it returned no dataset.
+        shapes: of its features and labels, sizes that are unknown as None.
         asked: the batch size in params.
-        reads_batch_size: whether it looked at that.
         batches_a_step: how many elements of one call's dataset the cores take a step.
         elements: of the dataset; None where unknown, infinity where it repeats for ever.
         examples: the same of what goes into the last batch op.
     """
 
     graph: tf.Graph
-    data: Any
     last: tf.Operation | None
+    shapes: list[list[int | None]]
     asked: int
-    reads_batch_size: bool
     batches_a_step: int
     elements: float | None = None
     examples: float | None = None
 
     @classmethod
-    def of(cls, estimator: Any, input_fn: Callable, mode: str, cores: int) -> "Pipeline":
-        """Calls input_fn as TPUEstimator does for the first time in `mode`."""
-        mode = "infer" if mode == "predict" else mode
-        read: set = set()
-        params = _tpu_estimator.settings(estimator).params
-        if isinstance(params, dict):
-            params = _Watched(params, read)
-        with (
-            tempfile.TemporaryDirectory(prefix="dry_run_") as model_dir,
-            _tensorflow.caught_log(),
-            _tpu_estimator.tpu_system(cores),
-            tf.Graph().as_default() as graph,
-        ):
-            built = twin(estimator, model_dir, params=params)
-            sharding = _tpu_estimator.sharding(built, mode)
-            data = _tpu_estimator.call_input_fn(built, input_fn, mode, 0)
+    def of(
+        cls,
+        estimator: Any,
+        input_fn: Callable,
+        mode: Mode,
+        cores: int,
+        batch_size: int | None = None,
+    ) -> "Pipeline":
+        """Calls input_fn as TPUEstimator does for the first time in `mode`, or with another global batch."""
+        changes = {f"{mode}_batch_size": batch_size} if batch_size else {}
+        with rehearsing(cores) as rehearsal, tf.Graph().as_default() as graph:
+            built = rehearsal.twin(estimator, **changes)
+            sharding = _tpu_estimator.sharding(built, mode.key)
+            data = _tpu_estimator.call_input_fn(built, input_fn, mode.key, 0)
             one_each = sharding.kind == "per host, one batch a core"
+            dataset = isinstance(data, tf.data.Dataset)
+            leaves = tf.nest.flatten(data.element_spec if dataset else data, expand_composites=True)
             pipeline = cls(
                 graph,
-                data,
-                data.cardinality().op.inputs[0].op if isinstance(data, tf.data.Dataset) else None,
+                data.cardinality().op.inputs[0].op if dataset else None,
+                [_sizes(leaf.shape) for leaf in leaves if hasattr(leaf, "shape")],
                 sharding.batch_size,
-                "batch_size" in read or not isinstance(params, dict),
                 sharding.replicas if one_each else 1,
             )
-            pipeline.elements = _elements(pipeline.last)
-            batch = pipeline.last_batch()
-            pipeline.examples = _elements(batch.inputs[0].op) if batch is not None else None
+            if not batch_size:
+                pipeline.elements = _elements(pipeline.last)
+                batch = pipeline.last_batch()
+                pipeline.examples = _elements(batch.inputs[0].op) if batch is not None else None
         return pipeline
 
     def chain(self) -> list[tf.Operation]:
@@ -118,7 +98,7 @@ class Pipeline:
 
 def _elements(op: tf.Operation | None) -> float | None:
     """The number of elements of the dataset that `op` makes, as Pipeline.elements."""
-    if op is None:
+    if op is None or elsewhere.address(op.graph):
         return None
     try:
         with v1.Session(graph=op.graph) as session:
@@ -130,47 +110,83 @@ def _elements(op: tf.Operation | None) -> float | None:
     return None if number == tf.data.UNKNOWN_CARDINALITY else number
 
 
-def batch_size(pipeline: Pipeline, input_fn: Callable) -> Iterator[Finding]:
-    """A finding where the batches are not of params['batch_size']."""
-    if pipeline.last is None:
-        return
-    op = pipeline.last_batch()
+def _sizes(shape: Any) -> list[int | None]:
+    shape = tf.TensorShape(shape)
+    return shape.as_list() if shape.rank else []
+
+
+def batch_size(pipeline: Pipeline, doubled: Pipeline, input_fn: Callable) -> Iterator[Finding]:
+    """A finding where the batches are not of params['batch_size'].
+
+    `doubled` is the same pipeline where TPUEstimator asked for twice as much: the sizes that grow
+    with it are those of the batch, on whatever axis.
+    """
+    op = pipeline.last_batch() if pipeline.last is not None else _batch_of(pipeline.graph)
     where = place(op) if op is not None else place(input_fn)
-    shapes = [spec.shape for spec in tf.nest.flatten(pipeline.data.element_spec)]
-    sizes = {shape.as_list()[0] for shape in shapes if shape.rank}
-    if len(sizes) == 1 and None not in sizes and sizes != {pipeline.asked}:
-        yield finding("TPU214", where, asked=pipeline.asked, got=sizes.pop())
-    elif not pipeline.reads_batch_size:
+    pairs = [
+        (size, other)
+        for shape, larger in zip(pipeline.shapes, doubled.shapes, strict=True)
+        for size, other in zip(shape, larger, strict=len(shape) == len(larger))
+    ]
+    grown = {size for size, other in pairs if size is not None and size != other}
+    if grown:
+        if all(size % pipeline.asked for size in grown):
+            yield finding("TPU214", where, asked=pipeline.asked, got=min(grown))
+        return
+    sizes = {shape[0] for shape in pipeline.shapes if shape}
+    if not sizes or None in sizes:
+        return
+    if any(pipeline.asked in shape for shape in pipeline.shapes):
         yield finding("TPU226", where)
+    else:
+        static = op is not None and tf.get_static_value(_input(op, "batch_size"))
+        got = int(static) if static else min(sizes)
+        yield finding("TPU214", where, asked=pipeline.asked, got=got)
 
 
-def length(pipeline: Pipeline, mode: str, loop: int, input_fn: Callable) -> Iterator[Finding]:
-    """A finding where the data end before the steps do; `loop`: iterations_per_loop."""
+def _batch_of(graph: tf.Graph) -> tf.Operation | None:
+    """The last op of a graph that makes batches: where input_fn returns tensors, not a dataset."""
+    return next((op for op in reversed(graph.get_operations()) if op.type in BATCHES), None)
+
+
+def _input(op: tf.Operation, name: str) -> tf.Tensor:
+    """The input of an op of that name in its definition, where no input before it is a list."""
+    names = [argument.name for argument in op.op_def.input_arg]
+    return op.inputs[names.index(name) - len(names)]
+
+
+def length(pipeline: Pipeline, mode: Mode, loop: Any, input_fn: Callable) -> Iterator[Finding]:
+    """A finding where the data end before the steps do; `loop`: iterations_per_loop.
+
+    How many steps the program asks for is not known here: that the data are shorter than a loop on
+    the device is a note, as TPUEstimator shortens the last loop.
+    """
     if pipeline.last is None:
         return
     op = pipeline.last_batch()
     where = place(op) if op is not None else place(input_fn)
-    need = loop if mode == "train" else 1
-    if pipeline.elements is not None and pipeline.elements // pipeline.batches_a_step < need:
-        have = int(pipeline.elements // pipeline.batches_a_step)
-        yield finding("TPU211", where, have=have, need=need, **_LONGER[mode])
-    elif mode == "train" and pipeline.elements != float("inf"):
+    have = None if pipeline.elements is None else pipeline.elements // pipeline.batches_a_step
+    if have is not None and have < 1:
+        yield finding("TPU211", where, have=0, need=1, **_LONGER[mode])
+    elif mode is Mode.TRAIN and have != float("inf"):
         types = {op.type for op in everywhere(pipeline.graph)}
         if not any("Repeat" in type or "Generator" in type for type in types):
             yield finding("TPU218", where)
+        elif have is not None and isinstance(loop, int) and have < loop:
+            yield finding("TPU211", where, note=True, have=int(have), need=loop, **_LONGER[mode])
 
 
 _LONGER = {
-    "train": {
+    Mode.TRAIN: {
         "mode": "training",
-        "hint": "Repeat the training data: dataset.repeat() before batch().",
+        "hint": "Repeat the training data: dataset.repeat() before batch(); or ask for no more steps.",
     },
-    "eval": {
+    Mode.EVAL: {
         "mode": "evaluation",
         "hint": "Make eval_batch_size no larger than the number of examples, and ask for "
         "number of examples // eval_batch_size steps.",
     },
-    "predict": {
+    Mode.PREDICT: {
         "mode": "prediction",
         "hint": "Leave out drop_remainder: TPUEstimator itself pads the last batch of prediction.",
     },
@@ -191,14 +207,25 @@ def shuffling(pipeline: Pipeline) -> Iterator[Finding]:
 
 
 def remainder(pipeline: Pipeline) -> Iterator[Finding]:
-    """A note on examples that an evaluation never sees."""
-    batch, examples = pipeline.last_batch(), pipeline.examples
-    if batch is None or examples in (None, float("inf")):
+    """A note on examples that an evaluation never sees.
+
+    Raises:
+        Unknown: it cannot be told; the message says why.
+    """
+    batch, number = pipeline.last_batch(), pipeline.examples
+    if batch is None or number == float("inf"):
         return
-    inputs = {arg.name: t for arg, t in zip(batch.op_def.input_arg, batch.inputs, strict=False)}
-    size = tf.get_static_value(inputs["batch_size"])
-    if size and examples % size and tf.get_static_value(batch.inputs[-1]):
-        yield finding("TPU225", place(batch), dropped=examples % size, examples=examples)
+    size = tf.get_static_value(_input(batch, "batch_size"))
+    if not size or not tf.get_static_value(_input(batch, "drop_remainder")):
+        return
+    if number is None:
+        number = records.examples(batch.inputs[0].op)
+    if number is None:
+        raise Unknown(
+            "tf.data does not know how many examples there are, and they were not counted"
+        )
+    if dropped := number % (size * pipeline.batches_a_step):
+        yield finding("TPU225", place(batch), dropped=dropped, examples=number)
 
 
 def constants(graph: Any) -> Iterator[Finding]:
@@ -207,7 +234,8 @@ def constants(graph: Any) -> Iterator[Finding]:
         if op.type == "Const":
             value = op.outputs[0]
             size = (value.shape.num_elements() or 0) * value.dtype.size
-            if size >= _LARGE:
+            # One value repeated, as the zeros of a gradient, is stored once.
+            if size >= _LARGE and (size := op.get_attr("value").ByteSize()) >= _LARGE:
                 yield finding("TPU222", place(op), size=memory(size))
 
 

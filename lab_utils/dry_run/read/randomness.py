@@ -3,14 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from lab_utils.dry_run.read.flow import (
-    CoreProgram,
-    Flow,
-    ancestors,
-    called,
-    everywhere,
-    is_random,
-)
+from lab_utils.dry_run.graphs import ancestors, called, everywhere
+from lab_utils.dry_run.read.flow import CoreProgram, Flow, is_random
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
 from lab_utils.estimator import tf
@@ -57,6 +51,22 @@ def in_input(graph: tf.Graph, mode: str) -> Iterator[Finding]:
             yield from _augmentation(Flow(CoreProgram(function), data).augmented, mode)
 
 
+def _of_tokens(ops: set[tf.Operation]) -> bool:
+    """Whether all that the data of `ops` come from is whole numbers, as words are, and no picture or sound.
+
+    Masks drawn over words are what a masked language model is evaluated with.
+    """
+    sources = [t for op in ops if _brings_data(op) for t in op.outputs if t.dtype != tf.string]
+    return bool(sources) and all(t.dtype in (tf.int32, tf.int64, tf.bool) for t in sources)
+
+
+def _brings_data(op: tf.Operation) -> bool:
+    """Whether the op is where data come in: of the infeed, a function's parameter, a record or a file."""
+    return op.type in ("InfeedDequeue", "InfeedDequeueTuple", "Placeholder", "Arg", "_Arg") or bool(
+        op.outputs and any(t.dtype == tf.string for t in op.inputs)
+    )
+
+
 def _augmentation(augmented: list[tf.Operation], mode: str) -> Iterator[Finding]:
     """A finding for the first random op whose numbers change the examples of `mode`."""
     if not augmented:
@@ -67,6 +77,6 @@ def _augmentation(augmented: list[tf.Operation], mode: str) -> Iterator[Finding]
         (op for op in changed.graph.get_operations() if op in needed and is_random(op)), changed
     )
     if mode == "eval":
-        yield finding("TPU212", place(op), op=op.type)
+        yield finding("TPU212", place(op), note=_of_tokens(needed), op=op.type)
     else:
         yield finding("TPU213", place(op), op=op.type, mode=_IN_WORDS[mode])

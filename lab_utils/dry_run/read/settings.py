@@ -20,5 +20,5 @@ def batch(per_core: int | None, cores: int, model_fn: Any) -> Iterator[Finding]:
 def checkpoints(config: Any, model_fn: Any) -> Iterator[Finding]:
     """A finding where checkpoints are asked for in the middle of the device's loop."""
     every, loop = config.save_checkpoints_steps, config.tpu_config.iterations_per_loop
-    if every and every % loop:
+    if every and isinstance(loop, int) and every % loop:
         yield finding("TPU210", place(model_fn), iterations=loop, checkpoint=every)

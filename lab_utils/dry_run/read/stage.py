@@ -6,38 +6,47 @@ from typing import Any
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.read import flow as read_graph
 from lab_utils.dry_run.read import inputs as read_input
-from lab_utils.dry_run.read import ops as read_ops
 from lab_utils.dry_run.read import randomness as read_random
 from lab_utils.dry_run.read import settings as read_settings
 from lab_utils.dry_run.read import training as read_training
-from lab_utils.dry_run.records import Finding
-from lab_utils.dry_run.trace.stage import Trace
+from lab_utils.dry_run.read import unsupported as read_ops
+from lab_utils.dry_run.records import Finding, Mode
+from lab_utils.dry_run.session import Session
+from lab_utils.dry_run.traced import Trace
+from lab_utils.dry_run.workload import Inputs
+from lab_utils.source import Place
 
 
-def read(
-    traces: list[Trace],
-    estimator: Any,
-    input_fn: Callable,
-    *,
-    eval_input_fn: Callable | None = None,
-    predict_input_fn: Callable | None = None,
-) -> list[Finding]:
-    """The findings of stage 2, each line and rule once.
+def carry_out(session: Session) -> str:
+    """Stage "read"; returns its detail."""
+    traces = session.traces() if session.workload.traceable else []
+    session.found(session.workload.read(traces, session.cores))
+    session.not_checked += [said for trace in traces for said in trace.not_checked]
+    if not session.workload.traceable:
+        session.not_checked.append(
+            "Gradients, settings and the input pipeline, which are read for a TPUEstimator only."
+        )
+        return "program of train, its ops and types"
+    built = [trace.mode for trace in traces if trace.error is None]
+    return f"programs of {', '.join(built)}" if built else "no program to read"
+
+
+def read(traces: list[Trace], estimator: Any, inputs: Inputs) -> list[Finding]:
+    """What the graphs and input functions of a TPUEstimator tell, each line and rule once.
 
     A trace that ended in an error is read as far as it came. The input functions are those that
     were given to `trace`; each is called once more.
     """
     settings = _tpu_estimator.settings(estimator)
-    own = {"train": input_fn, "eval": eval_input_fn, "predict": predict_input_fn}
     findings = []
     for trace in traces:
-        findings += [*(_serving(trace) if trace.mode == "serving" else _model(trace, settings))]
-        if trace.mode == "train":
+        serving = trace.mode is Mode.SERVING
+        findings += [*(_serving(trace) if serving else _model(trace, settings))]
+        if trace.mode is Mode.TRAIN:
             findings += read_settings.checkpoints(settings.config, settings.model_fn)
             findings += read_settings.batch(trace.per_core_batch, trace.cores, settings.model_fn)
-        if trace.mode != "serving" and (trace.error is None or trace.core_graph is not None):
-            function = own[trace.mode] or input_fn
-            findings += _input(trace, estimator, function, settings, own[trace.mode] is not None)
+        if not serving and (trace.error is None or trace.core_graph is not None):
+            findings += _input(trace, estimator, inputs, settings)
     return _once(findings)
 
 
@@ -59,9 +68,9 @@ def read_step(concrete: Any) -> list[Finding]:
 
 def _once(findings: list[Finding]) -> list[Finding]:
     """The findings, each line and rule once."""
-    found: dict[tuple[str, str], Finding] = {}
+    found: dict[tuple[str, Place], Finding] = {}
     for each in findings:
-        found.setdefault((each.rule, each.where.partition(" (op ")[0]), each)
+        found.setdefault((each.rule, each.place.source_line), each)
     return list(found.values())
 
 
@@ -84,7 +93,8 @@ def _model(trace: Trace, settings: Any) -> Iterator[Finding]:
     if trace.error is None:  # eval_metric_ops of an EstimatorSpec are refused already
         yield from read_training.metrics(program, ops)
     yield from read_input.constants(trace.core_graph)
-    if trace.mode != "train":
+    yield from read_training.stretched(flow)
+    if trace.mode is not Mode.TRAIN:
         yield from read_random.in_model(ops, flow, trace.mode)
     elif getattr(trace.spec, "train_op", None) is not None:
         if trace.cores > 1:
@@ -102,24 +112,41 @@ def _served(trace: Trace, settings: Any) -> list[Any]:
     return [tensor.op for tensor in predictions.values() if hasattr(tensor, "op")]
 
 
-def _input(
-    trace: Trace, estimator: Any, input_fn: Callable, settings: Any, own: bool
-) -> Iterator[Finding]:
-    """What input_fn made for one mode; `own` says that it was given for that mode."""
+def _input(trace: Trace, estimator: Any, inputs: Inputs, settings: Any) -> Iterator[Finding]:
+    """What input_fn made for one mode."""
+    input_fn = inputs.of(trace.mode)
+    if inputs.borrowed(trace.mode) and "mode" not in read_input.parameters(input_fn):
+        return
     try:
         pipeline = read_input.Pipeline.of(estimator, input_fn, trace.mode, trace.cores)
     except Exception:  # whatever input_fn raises is stage 1's finding
         return
-    if trace.mode != "train" and not own and "mode" not in read_input.parameters(input_fn):
-        return
-    if settings.batch_axis is None:
-        yield from read_input.batch_size(pipeline, input_fn)
+    yield from _batch_size(trace, estimator, input_fn, pipeline)
     loop = settings.config.tpu_config.iterations_per_loop
     yield from read_input.length(pipeline, trace.mode, loop, input_fn)
     yield from read_input.constants(pipeline.graph)
-    if trace.mode == "train":
+    if trace.mode is Mode.TRAIN:
         yield from read_input.shuffling(pipeline)
     else:
         yield from read_random.in_input(pipeline.graph, trace.mode)
-    if trace.mode == "eval":
-        yield from read_input.remainder(pipeline)
+    if trace.mode is Mode.EVAL:
+        try:
+            yield from read_input.remainder(pipeline)
+        except read_input.Unknown as why:
+            trace.not_checked.append(f"Whether evaluation leaves out the last examples: {why}.")
+
+
+def _batch_size(
+    trace: Trace, estimator: Any, input_fn: Callable, pipeline: read_input.Pipeline
+) -> Iterator[Finding]:
+    """Does input_fn follow params['batch_size']? Seen in what it makes of twice the global batch."""
+    if not trace.global_batch:
+        return
+    try:
+        doubled = read_input.Pipeline.of(
+            estimator, input_fn, trace.mode, trace.cores, 2 * trace.global_batch
+        )
+    except Exception:  # it may hold an assertion of its own: then nothing is known
+        return
+    if len(doubled.shapes) == len(pipeline.shapes):
+        yield from read_input.batch_size(pipeline, doubled, input_fn)

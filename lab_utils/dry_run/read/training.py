@@ -1,10 +1,11 @@
-"""What the train step does to its variables: TPU201, TPU215, TPU219, TPU220, TPU224."""
+"""What the train step does to its variables: TPU201, TPU215, TPU219, TPU220, TPU224, TPU227."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from lab_utils.dry_run.read.flow import CoreProgram, Flow, ancestors
+from lab_utils.dry_run.graphs import ancestors
+from lab_utils.dry_run.read.flow import CoreProgram, Flow
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
 from lab_utils.estimator import tf, v1
@@ -27,7 +28,7 @@ def unsummed_gradients(program: CoreProgram, flow: Flow) -> Iterator[Finding]:
     updated = defaultdict(list)
     for variable, op in flow.writes.items():
         if variable in program.trained:
-            updated[place(op).partition(" (op ")[0]].append(variable)
+            updated[place(op).source_line].append(variable)
     for where, variables in updated.items():
         yield finding(
             "TPU201",
@@ -51,11 +52,51 @@ def left_out(program: CoreProgram, flow: Flow, spec: Any) -> Iterator[Finding]:
     averages = {v for v in flow.writers if v.endswith(_AVERAGES)} - done
     if averages:
         first = next(op for v in flow.writers if v in averages for op in flow.writers[v])
-        yield finding("TPU220", place(first), variables=names(averages))
+        layer = place(first).position
+        yield finding("TPU220", place(op), variables=names(averages), layer=layer)
+
+
+def stretched(flow: Flow) -> Iterator[Finding]:
+    """A finding for each line that sets each example's label against every example's prediction."""
+    for op in flow.stretched:
+        shapes = " and ".join(str(tensor.shape.as_list()) for tensor in op.inputs)
+        yield finding("TPU227", place(op), shapes=shapes, result=str(op.outputs[0].shape.as_list()))
+
+
+_PASSED = {
+    "Identity",
+    "AddV2",
+    "Add",
+    "AddN",
+    "Sub",
+    "Mul",
+    "RealDiv",
+    "Div",
+    "Neg",
+    "Cast",
+    "Reshape",
+}
+
+
+def sum_over_batch(loss: tf.Tensor | None, batch: int) -> tf.Operation | None:
+    """The op that sums over the `batch` examples of a core on the way to the loss; None if there is none."""
+    left, seen = [loss.op] if loss is not None else [], set()
+    while left:
+        op = left.pop(0)
+        if op in seen:
+            continue
+        seen.add(op)
+        if op.type == "Sum":
+            shape = op.inputs[0].shape
+            if shape.rank and shape[0] and batch > 1 and shape[0] % batch == 0:
+                return op
+        elif op.type in _PASSED:
+            left += [tensor.op for tensor in op.inputs]
+    return None
 
 
 def metrics(program: CoreProgram, ops: list[tf.Operation]) -> Iterator[Finding]:
-    """A finding for each variable of tf.compat.v1.metrics that the core's program counts with."""
+    """A finding for each variable of tf.compat.v1.metrics that the replica's program counts with."""
     used = {program.handles.get(tensor.name) for op in ops for tensor in op.inputs}
     for variable in program.graph.get_collection(v1.GraphKeys.METRIC_VARIABLES):
         if variable.name in used:

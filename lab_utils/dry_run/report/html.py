@@ -7,54 +7,34 @@ its own is light or dark as the reader's system asks.
 from collections.abc import Iterable
 from html import escape
 from itertools import groupby
-from pathlib import Path
 from textwrap import shorten
 
-from lab_utils.dry_run.records import Finding, Severity, StageResult
-from lab_utils.dry_run.report import site, svg
-from lab_utils.dry_run.report import terminal as text
-from lab_utils.dry_run.report.outcome import (
-    COULD_NOT_RUN,
-    FINDINGS,
-    MEMORY_PARTS,
-    READY,
-    CompiledStep,
-    Report,
-)
+from lab_utils.dry_run.records import CompiledStep, Finding, Severity, StageResult
+from lab_utils.dry_run.report import site, svg, words
+from lab_utils.dry_run.report.document import STYLE, document
+from lab_utils.dry_run.report.outcome import COULD_NOT_RUN, FINDINGS, READY, Outcome
 from lab_utils.figures import Figure, figure_text, kind_text, scaled
 
 _ICONS = {READY: "✓", FINDINGS: "✗", COULD_NOT_RUN: "?"}
 _STATUS = {"done": "✓", "failed": "✗", "skipped": "–"}
 
-STYLE = (Path(__file__).parent / "report.css").read_text(encoding="utf-8")
 
-
-def page(report: Report) -> str:
+def page(report: Outcome) -> str:
     """The report as a whole HTML document."""
     return document(f"Dry run: {report.subject}", _body(report))
 
 
-def document(title: str, body: str) -> str:
-    """A whole HTML document around `body`, in the report's style, light or dark as the system asks."""
-    return (
-        f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<style>{STYLE}</style></head>"
-        f'<body class="lu-page"><div class="lu-dry-run">{body}</div></body></html>\n'
-    )
-
-
-def fragment(report: Report) -> str:
+def fragment(report: Outcome) -> str:
     """The report as one HTML element with its own style, for a notebook's output."""
     return f'<div class="lu-dry-run"><style>{STYLE}</style>{_body(report)}</div>'
 
 
-def _body(report: Report) -> str:
+def _body(report: Outcome) -> str:
     css = "could" if report.verdict == COULD_NOT_RUN else report.verdict
     parts = [
         f'<div class="head"><span class="badge {css}">{_ICONS[report.verdict]} {report.verdict}</span> '
         f'<span class="verdict">{escape(report.verdict_sentence)}</span></div>',
-        f'<div class="soft">{escape(text.subject_line(report))}</div>',
+        f'<div class="soft">{escape(words.subject_line(report))}</div>',
         f'<ul class="stages">{"".join(map(_stage, report.stages))}</ul>',
         *_findings(report),
         _cards(report),
@@ -80,7 +60,7 @@ def _stage(stage: StageResult) -> str:
     )
 
 
-def _findings(report: Report) -> Iterable[str]:
+def _findings(report: Outcome) -> Iterable[str]:
     for stage, groups in groupby(report.grouped_findings(), key=lambda group: group[0].stage):
         yield f"<h3>{str(stage).capitalize()}</h3>"
         yield from map(_finding_group, groups)
@@ -108,11 +88,11 @@ def _finding_group(group: list[Finding]) -> str:
             f'<div class="body">{rule_page}</div></details>'
         )
     opened = " open" if first.severity is not Severity.NOTE else ""
-    place = first.where.partition(": `")[0] + more  # the line's code is in the body
+    place = first.place.position + more  # the line's code is in the body
     return (
         f"<details{opened}><summary>"
         f'<span class="badge {first.severity}">{first.severity} {escape(first.rule)}</span> '
-        f"<b>{_inline(text.title(first))}</b> <code>{escape(place)}</code></summary>"
+        f"<b>{_inline(words.title(first))}</b> <code>{escape(place)}</code></summary>"
         f'<div class="body"><dl>{body}</dl>{rule_page}</div></details>'
     )
 
@@ -127,18 +107,18 @@ def _inline(said: str) -> str:
     )
 
 
-def _cards(report: Report) -> str:
+def _cards(report: Outcome) -> str:
     cards = []
-    if steps := [step for step in report.compiled if step.used is not None]:
+    if steps := [step for step in report.compiled if step.memory.used is not None]:
         cards.append(f"<h3>Memory of a core</h3>{''.join(map(_memory, steps))}{_kinds(steps)}")
-    if steps := [step for step in report.compiled if step.has_roofline]:
-        sentences = [text.speed_sentence(step, report.cores) for step in steps]
+    if steps := [step for step in report.compiled if step.cost.roofline]:
+        sentences = [words.speed_sentence(step, report.cores) for step in steps]
         cards.append(
             f"<h3>Speed</h3>{svg.roofline(steps, ' '.join(sentences))}"
             + "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
-            + f'<p class="soft">{escape(text.speed_basis(steps[0]))}</p>'
+            + f'<p class="soft">{escape(words.speed_basis(steps[0]))}</p>'
         )
-    if "examples_per_second" in report.feed:
+    if report.feed.examples_per_second is not None:
         cards.append(_feed(report))
     if not cards:
         return ""
@@ -146,14 +126,13 @@ def _cards(report: Report) -> str:
 
 
 def _memory(step: CompiledStep) -> str:
-    sentence = text.memory_sentence(step)
-    if "available" not in step.memory:
+    sentence = words.memory_sentence(step)
+    if step.memory.available is None:
         return f"<p>{escape(sentence)}</p>"
     legend = "".join(
         f'<li><span class="swatch {part}">{part[0].upper()}</span> '
         f"{part} {figure_text(step.memory[part])}</li>"
-        for part in MEMORY_PARTS
-        if part in step.memory
+        for part in step.memory.parts
     )
     return (
         f"<h4>{escape(step.name).capitalize()}</h4>{svg.memory_bar(step, sentence)}"
@@ -166,12 +145,12 @@ def _kinds(steps: list[CompiledStep]) -> str:
     return f'<p class="soft">Sizes {escape("; ".join(sorted(kinds)))}.</p>'
 
 
-def _feed(report: Report) -> str:
-    sentence = text.feed_sentence(report)
+def _feed(report: Outcome) -> str:
+    sentence = words.feed_sentence(report)
     gauge = ""
-    if "demand" in report.feed:
-        rate, demand = report.feed["examples_per_second"].value, report.feed["demand"].value
-        gauge = svg.feed_gauge(rate, demand, sentence)
+    if report.feed.required is not None:
+        rate, required = report.feed.examples_per_second.value, report.feed.required.value
+        gauge = svg.feed_gauge(rate, required, sentence)
     return f"<h3>Input pipeline</h3>{gauge}<p>{escape(sentence)}</p>"
 
 

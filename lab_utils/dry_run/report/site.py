@@ -8,6 +8,7 @@ from pathlib import Path
 import markdown
 
 from lab_utils.dry_run import rules
+from lab_utils.dry_run.report.document import document
 
 
 @cache
@@ -21,8 +22,6 @@ def rule_html(rule_id: str) -> str:
 
 def write_pages(folder: str | Path) -> list[Path]:
     """Writes a page for each rule, and index.html that lists them by stage; returns the files written."""
-    from lab_utils.dry_run.report import html
-
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     catalogue = list(rules.catalogue().values())
@@ -38,14 +37,14 @@ def write_pages(folder: str | Path) -> list[Path]:
         links.insert(len(links) - 1 if after else len(links), '<a href="index.html">all rules</a>')
         body = f'<p class="soft">{" · ".join(links)}</p>{rule_html(rule.id)}'
         written.append(folder / f"{rule.id}.html")
-        written[-1].write_text(html.document(f"{rule.id} {rule.title}", body), encoding="utf-8")
+        written[-1].write_text(document(f"{rule.id} {rule.title}", body), encoding="utf-8")
     sections = "".join(
         f"<h3>{str(stage).capitalize()}</h3><table>{''.join(map(_row, group))}</table>"
         for stage, group in groupby(catalogue, key=lambda rule: rule.stage)
     )
     index = f"<h1>Rules of the dry run</h1>{sections}"
     written.append(folder / "index.html")
-    written[-1].write_text(html.document("Rules of the dry run", index), encoding="utf-8")
+    written[-1].write_text(document("Rules of the dry run", index), encoding="utf-8")
     return written
 
 

@@ -7,7 +7,7 @@ one drawing serves light and dark themes. Every picture has a title and a descri
 import math
 from html import escape
 
-from lab_utils.dry_run.report.outcome import MEMORY_PARTS, CompiledStep
+from lab_utils.dry_run.records import CompiledStep
 from lab_utils.figures import memory, rounded, scaled
 
 WIDTH = 440
@@ -15,10 +15,10 @@ WIDTH = 440
 
 def memory_bar(step: CompiledStep, description: str) -> str:
     """A core's memory by part as one bar on a GiB axis, with the end of what a core lets a program use."""
-    parts = [(part, step.memory[part].value) for part in MEMORY_PARTS if part in step.memory]
-    limit = step.memory["available"].value
+    parts = list(step.memory.parts.items())
+    limit, used = step.memory.available.value, step.memory.used
     left, right, top, height = 4, WIDTH - 4, 22, 30
-    scale = (right - left) / (max(limit, step.used) * 1.02)
+    scale = (right - left) / (max(limit, used) * 1.02)
     end = left + limit * scale
     shapes = [
         f'<rect class="room" x="{left}" y="{top}" width="{limit * scale:.1f}" height="{height}"/>'
@@ -35,9 +35,9 @@ def memory_bar(step: CompiledStep, description: str) -> str:
                 f"{part[0].upper()}</text>"
             )
         x += width
-    if not step.fits:
+    if step.memory.needed is not None:
         shapes.append(
-            f'<rect class="beyond" x="{end:.1f}" y="{top}" width="{left + step.used * scale - end:.1f}" '
+            f'<rect class="beyond" x="{end:.1f}" y="{top}" width="{left + used * scale - end:.1f}" '
             f'height="{height}"/>'
         )
     label, anchor = (end - 4, "end") if end > WIDTH / 2 else (end + 4, "start")
@@ -45,8 +45,8 @@ def memory_bar(step: CompiledStep, description: str) -> str:
         f'<line class="limit" x1="{end:.1f}" x2="{end:.1f}" y1="{top - 6}" y2="{top + height + 6}"/>'
         f'<text x="{label:.1f}" y="{top - 8}" text-anchor="{anchor}">usable {memory(limit)}</text>'
     )
-    size, unit = (2**30, "GiB") if max(limit, step.used) >= 2**30 else (2**20, "MiB")
-    for tick in _linear_ticks(max(limit, step.used) / size):
+    size, unit = (2**30, "GiB") if max(limit, used) >= 2**30 else (2**20, "MiB")
+    for tick in _linear_ticks(max(limit, used) / size):
         at = left + tick * size * scale
         anchor, name = ("start", f"0 {unit}") if tick == 0 else ("middle", f"{tick:g}")
         shapes.append(
@@ -56,29 +56,28 @@ def memory_bar(step: CompiledStep, description: str) -> str:
     return _svg(f"Memory of a core, {step.name}", description, 74, shapes)
 
 
-def feed_gauge(rate: float, demand: float, description: str) -> str:
+def feed_gauge(rate: float, required: float, description: str) -> str:
     """Examples/s measured here above the most that the cores of one host take, as two bars on one scale."""
     left, right = 4, WIDTH - 4
-    scale = (right - left) / max(rate, demand)
+    scale = (right - left) / max(rate, required)
     shapes = []
     for y, css, value, label in (
         (20, "measured", rate, "this machine (measured here)"),
-        (68, "demand", demand, "one host's cores, at most (computed)"),
+        (68, "demand", required, "one host's cores, at most (computed)"),
     ):
         shapes.append(
             f'<text x="{left}" y="{y - 6}">{label}: {rounded(value)} examples/s</text>'
             f'<rect class="room" x="{left}" y="{y}" width="{right - left}" height="18"/>'
             f'<rect class="{css}" x="{left}" y="{y}" width="{max(value * scale, 1.5):.1f}" height="18"/>'
         )
-    return _svg("Input pipeline against demand", description, 92, shapes)
+    return _svg("Input pipeline against the required rate", description, 92, shapes)
 
 
 def roofline(steps: list[CompiledStep], description: str) -> str:
     """The roofline of a core on log axes, with each program's point, the ridge, peak and bandwidth."""
-    peak = steps[0].cost["peak_flops"].value
-    bandwidth = steps[0].cost["peak_bandwidth"].value
+    peak, bandwidth = steps[0].cost.peak_flops.value, steps[0].cost.peak_bandwidth.value
     ridge = peak / bandwidth
-    points = [(step.name, step.cost["flops"].value / step.cost["bytes"].value) for step in steps]
+    points = [(step.name, step.cost.flops.value / step.cost.bytes.value) for step in steps]
     everything = [ridge, *(intensity for _, intensity in points)]
     low = math.floor(math.log10(min(everything) / 2))
     high = math.ceil(math.log10(max(everything) * 2))
@@ -136,7 +135,7 @@ def roofline(steps: list[CompiledStep], description: str) -> str:
         shapes.append(f'<text class="halo" x="{right - 166}" y="{at}">{escape(label)}</text>')
     shapes.append(
         f'<text x="{(left + right) / 2}" y="{lower + 36}" text-anchor="middle">'
-        "arithmetic intensity, FLOP per byte of memory traffic</text>"
+        "arithmetic intensity, FLOP per byte of HBM traffic</text>"
         f'<text transform="translate(12 {(upper + lower) / 2}) rotate(-90)" text-anchor="middle">'
         "FLOP/s a core, at most</text>"
     )

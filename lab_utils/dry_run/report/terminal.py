@@ -3,10 +3,17 @@
 import textwrap
 from itertools import groupby
 
-from lab_utils.dry_run import rules
-from lab_utils.dry_run.records import Finding, Severity, StageResult
-from lab_utils.dry_run.report.outcome import FINDINGS, MEMORY_PARTS, READY, CompiledStep, Report
-from lab_utils.figures import Figure, figure_text, kind_text, memory, rounded, scaled
+from lab_utils.dry_run.records import CompiledStep, Finding, Severity, StageResult
+from lab_utils.dry_run.report.outcome import FINDINGS, READY, Outcome
+from lab_utils.dry_run.report.words import (
+    feed_sentence,
+    memory_sentence,
+    speed_basis,
+    speed_sentence,
+    subject_line,
+    title,
+)
+from lab_utils.figures import Figure, figure_text, memory, scaled
 
 WIDTH = 100
 _BAR = 60
@@ -15,85 +22,7 @@ _COLOURS = {"red": 31, "green": 32, "yellow": 33, "blue": 34, "bold": 1}
 _SEVERITY_COLOUR = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "blue"}
 
 
-def title(finding: Finding) -> str:
-    """The title of a finding's rule; "" for a rule that this version does not know."""
-    try:
-        return rules.rule(finding.rule).title
-    except KeyError:
-        return ""
-
-
-def speed_sentence(step: CompiledStep, cores: int) -> str:
-    """What the roofline says of one program: the least time of a step, and what it follows from."""
-    flops, size = step.cost["flops"].value, step.cost["bytes"].value
-    peak, bandwidth = step.cost["peak_flops"].value, step.cost["peak_bandwidth"].value
-    arithmetic = (
-        f"its {scaled(flops, 'FLOP')} take {scaled(step.arithmetic_seconds, 's')} at "
-        f"{scaled(peak, 'FLOP/s')}"
-    )
-    traffic = (
-        f"its {scaled(size, 'B')} of memory traffic take {scaled(step.memory_seconds, 's')} at "
-        f"{scaled(bandwidth, 'B/s')}"
-    )
-    first, second = (traffic, arithmetic) if step.bound_by == "memory" else (arithmetic, traffic)
-    least = max(step.arithmetic_seconds, step.memory_seconds)
-    sentence = (
-        f"The {step.name} takes at least {scaled(least, 's')}, bound by {step.bound_by}: "
-        f"{first}, {second}."
-    )
-    if "examples_per_second" in step.cost:
-        rate = step.cost["examples_per_second"].value
-        sentence += (
-            f" That is at most {rounded(rate)} examples/s a core, "
-            f"{rounded(rate * cores)} examples/s on {cores} cores."
-        )
-    return sentence
-
-
-def speed_basis(step: CompiledStep) -> str:
-    """Where the figures of `speed_sentence` come from."""
-    return (
-        f"FLOP and bytes {step.cost['flops'].kind}; peaks {kind_text(step.cost['peak_flops'])}. "
-        "A bound, not a measurement."
-    )
-
-
-def memory_sentence(step: CompiledStep) -> str:
-    """How much of a core's memory one program takes."""
-    available = step.memory.get("available")
-    used = memory(step.used)
-    if available is None:
-        return f"The {step.name} takes {used} of a core's memory."
-    usable = memory(available.value)
-    if not step.fits:
-        return f"The {step.name} needs {used} of a core's memory and may use {usable}: it does not fit."
-    share = step.used / available.value
-    part = f"{share:.0%}" if share >= 0.01 else "under 1%"
-    return f"The {step.name} takes {used} of the {usable} that a core lets a program use ({part})."
-
-
-def feed_sentence(report: Report) -> str:
-    """How the input pipeline stands to the demand of the compiled step."""
-    rate = report.feed["examples_per_second"].value
-    cores_used = report.feed["host_cores"].value
-    sentence = (
-        f"The input pipeline gives {rounded(rate)} examples/s on this machine, "
-        f"using {rounded(cores_used)} of its cores (measured here)."
-    )
-    if "demand" not in report.feed:
-        return sentence
-    demand = report.feed["demand"].value
-    most = rounded(demand)
-    sentence += f" The cores of one host take at most {most} examples/s, by the roofline bound"
-    if demand <= rate:
-        return sentence + ": it is fast enough."
-    return sentence + (
-        f", {rounded(demand / rate)} times as many: the work of about "
-        f"{report.feed['host_cores_needed'].value:,.0f} host cores like these, if it spreads evenly."
-    )
-
-
-def render(report: Report, colour: bool = False) -> str:
+def render(report: Outcome, colour: bool = False) -> str:
     """The whole report as text of at most 100 columns; `colour` adds terminal colours."""
 
     def paint(text: str, name: str) -> str:
@@ -113,12 +42,12 @@ def render(report: Report, colour: bool = False) -> str:
             heading = [paint(str(stage).upper(), "bold")] if index == 0 else []
             blocks.append(heading + _finding_lines(group, paint))
     for step in report.compiled:
-        lines = _memory_lines(step) if step.used is not None else []
-        if step.has_roofline:
+        lines = _memory_lines(step) if step.memory.used is not None else []
+        if step.cost.roofline:
             lines += _wrapped(speed_sentence(step, report.cores)) + _wrapped(speed_basis(step))
         if lines:
             blocks.append([paint(step.name.upper(), "bold"), *lines])
-    if "examples_per_second" in report.feed:
+    if report.feed.examples_per_second is not None:
         blocks.append([paint("INPUT PIPELINE", "bold"), *_wrapped(feed_sentence(report))])
     if rows := report.figures():
         blocks.append([paint("FIGURES", "bold"), *_table(rows)])
@@ -127,14 +56,6 @@ def render(report: Report, colour: bool = False) -> str:
         + [line for item in report.not_checked for line in _wrapped(item, "- ", "  ")]
     )
     return "\n\n".join("\n".join(block) for block in blocks if block)
-
-
-def subject_line(report: Report) -> str:
-    """What was judged, for how many cores of which topology, and by which versions."""
-    versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
-    return f"{report.subject}; {report.cores} cores of {report.topology}" + (
-        f"; {versions}" if versions else ""
-    )
 
 
 def _wrapped(text: str, first: str = "", then: str = "") -> list[str]:
@@ -182,11 +103,11 @@ def _finding_lines(group: list[Finding], paint) -> list[str]:
 def _memory_lines(step: CompiledStep) -> list[str]:
     """A bar of the memory by part; a core's end is marked, and what does not fit stands beyond it."""
     lines = _wrapped(memory_sentence(step))
-    parts = {part: step.memory[part].value for part in MEMORY_PARTS if part in step.memory}
-    if not parts or "available" not in step.memory:
+    parts, available = step.memory.parts, step.memory.available
+    if not parts or available is None:
         return lines
-    limit = step.memory["available"].value
-    per_cell = max(limit, step.used) / _BAR
+    limit, fits = available.value, step.memory.needed is None
+    per_cell = max(limit, step.memory.used) / _BAR
     cells, end, filled = "", 0.0, 0
     for part, size in parts.items():
         end += size
@@ -195,7 +116,7 @@ def _memory_lines(step: CompiledStep) -> list[str]:
         filled = upto
     cells = cells.ljust(_BAR, "·")
     mark = round(limit / per_cell)
-    end = f" {memory(limit)} usable" if step.fits else f" ] usable: {memory(limit)}"
+    end = f" {memory(limit)} usable" if fits else f" ] usable: {memory(limit)}"
     lines.append(f"  [{cells[:mark]}]{cells[mark:]}{end}")
     legend = "   ".join(f"{_FILL[part]} {part} {memory(size)}" for part, size in parts.items())
     return lines + _wrapped(legend, "  ", "  ")

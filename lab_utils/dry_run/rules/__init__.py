@@ -2,9 +2,11 @@
 
 A rule is the file TPUxxx.md of this folder: a YAML header (stage, severity, title, lab, why, fix), then
 the page that a reader opens. `why` and `fix` may hold {placeholders}, which `finding` fills from its facts.
+`lab` is the number of the lab that teaches the rule; its title is in labs.json, which lab_utils.build writes.
 Ids are stable: a number is never given to another rule.
 """
 
+import json
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,6 +15,7 @@ from string import Formatter
 import yaml
 
 from lab_utils.dry_run.records import Finding, Severity, Stage
+from lab_utils.source import Place
 
 _PAGES = Path(__file__).parent
 _MARK = "---\n"
@@ -20,7 +23,10 @@ _MARK = "---\n"
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule: `why` and `fix` are templates, `facts` names their placeholders, `body` is Markdown."""
+    """One rule: `why` and `fix` are templates, `facts` names their placeholders, `body` is Markdown.
+
+    `lab` is the number and the title of the lab that teaches it: "04 Metrics and the host".
+    """
 
     id: str
     stage: Stage
@@ -43,9 +49,16 @@ def _read(path: Path) -> Rule:
         _, header, body = path.read_text(encoding="utf-8").split(_MARK, 2)
         fields = {name: str(text).strip() for name, text in yaml.safe_load(header).items()}
         stage, severity = Stage(fields.pop("stage")), Severity(fields.pop("severity"))
+        fields["lab"] = f"{fields['lab']} {_titles()[fields['lab']]}"
         return Rule(path.stem, stage, severity, body=body.strip() + "\n", **fields)
     except (AttributeError, KeyError, TypeError, ValueError, yaml.YAMLError) as error:
         raise ValueError(f"{path.name}: not a rule's page ({error})") from error
+
+
+@cache
+def _titles() -> dict[str, str]:
+    """The titles of the labs by their numbers."""
+    return json.loads((_PAGES / "labs.json").read_text(encoding="utf-8"))
 
 
 @cache
@@ -75,10 +88,13 @@ def page(id: str) -> str:
     )
 
 
-def finding(id: str, where: str, *, message: str = "", **facts: object) -> Finding:
-    """A finding of rule `id` at `where`, its why and fix filled from `facts`.
+def finding(
+    id: str, place: Place, *, message: str = "", note: bool = False, **facts: object
+) -> Finding:
+    """A finding of rule `id` at `place`, its why and fix filled from `facts`.
 
-    `message` is the text that TensorFlow or the compiler gave, or would have given on a TPU.
+    `message` is the text that TensorFlow or the compiler gave, or would have given on a TPU. With
+    `note` it is a note, whatever the rule's severity: it may well be what the program means.
 
     Raises:
         KeyError: there is no such rule.
@@ -90,4 +106,5 @@ def finding(id: str, where: str, *, message: str = "", **facts: object) -> Findi
             f"{id} needs the facts {sorted(found.facts)}, and was given {sorted(facts.keys())}"
         )
     why, fix = found.why.format(**facts), found.fix.format(**facts)
-    return Finding(id, found.stage, found.severity, where, why, fix, found.lab, message)
+    severity = Severity.NOTE if note else found.severity
+    return Finding(id, found.stage, severity, place, why, fix, found.lab, message)

@@ -2,29 +2,38 @@
 
 What it shows is how the cores work together: whether they still agree after a step, whether the loss
 is what one core with the whole batch would get, whether the input feeds each core its own examples.
-It says nothing of a TPU's numerics: here matrix products are done in float32.
+It says nothing of a TPU's numerics: here matmuls are done in float32.
 """
 
 import hashlib
 import itertools
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from lab_utils.dry_run.private.process import ChildFailed, Progress
-from lab_utils.dry_run.program import Input, Program
+from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
+from lab_utils.dry_run.private.process import ChildFailed, CompilerMissing, Progress
+from lab_utils.dry_run.program import Input, Program, Role
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
+from lab_utils.dry_run.run.budget import Plan, affordable
 from lab_utils.dry_run.run.execute import execute
+from lab_utils.dry_run.session import Session, Skip, first_line
+from lab_utils.figures import Figure, Kind
 
 # Relative to the larger value. Summation in another order gives 1e-6 or so.
 SAME_VARIABLE = 1e-5
 SAME_LOSS = 1e-3
+# A line of a traceback that names the exception; XLA's own messages go on after it.
+_EXCEPTION = re.compile(r"[\w.]+(Error|Exception): ")
 # Beyond SAME_LOSS, up to this: a loss averaged on each core over its own number of weighted examples.
 OWN_AVERAGE = 0.2
+# With statistics of each core's own batch, the losses may differ; a sum makes them `cores` times apart.
+ROUGHLY = 1.6
 
 
 @dataclass(frozen=True)
@@ -45,7 +54,8 @@ class VirtualRun:
         one_core_losses: of each step, of one core fed the whole global batch; empty where that was
             not run.
         disagreements: trained variables (and their optimizer slots) that differ, by first step.
-        notes: what was seen and is no fault, or was not compared, and why.
+        notes: what was seen and is not a fault.
+        not_compared: what was not run or not compared, and why.
         cached: an earlier dry run ran the same program from the same values on the same batches.
     """
 
@@ -54,7 +64,61 @@ class VirtualRun:
     disagreements: list[Disagreement] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    not_compared: list[str] = field(default_factory=list)
     cached: bool = False
+
+
+def carry_out(session: Session) -> str:
+    """Stage "run"; returns its detail. Raises Skip where JAX is not installed, or nothing can be run."""
+    workload, program = session.workload, session.program()
+    steps = workload.most_steps or session.steps
+    plan = affordable(program, steps)
+    if plan is None:
+        raise Skip(
+            "two virtual cores with one example each would take more than this machine should give"
+        )
+    if plan != Plan(program.cores, program.per_core_batch, steps):
+        session.not_checked.append(
+            f"{steps} steps of {program.cores} cores with {program.per_core_batch} examples each: to spare "
+            f"this machine, {plan.cores} virtual cores ran {plan.steps} with {plan.batch} each."
+        )
+    program, one_core = _programs(session, program, plan)
+    try:
+        ran = run_program(program, steps=plan.steps, one_core=one_core, progress=session.say)
+    except CompilerMissing as error:
+        raise Skip(f"cannot be checked here: {error}") from error
+    session.found(ran.findings)
+    if not ran.losses and not ran.findings:
+        raise Skip("; ".join(ran.not_compared))
+    losses = [sum(step) / len(step) for step in ran.losses]
+    session.result.figures += [
+        Figure(f"mean loss of the cores, step {number}", loss, "", Kind.MEASURED)
+        for number, loss in enumerate(losses, 1)
+    ]
+    session.not_checked += ran.not_compared
+    before = " (from the cache: the same program, values and batches)" if ran.cached else ""
+    return " ".join([f"{len(losses)} steps on {plan.cores} virtual cores{before}.", *ran.notes])
+
+
+def _programs(session: Session, program: Program, plan: Plan) -> tuple[Program, Program | None]:
+    """The step as `plan` has it, and that of one core with the whole batch; None where there is none."""
+    workload, batch = session.workload, plan.batch * plan.cores
+    same = (plan.cores, plan.batch) == (program.cores, program.per_core_batch)
+    session.say("lowering for one core with the whole batch, to compare")
+    try:
+        if program.random:
+            return workload.lower_alike(plan.cores, batch)
+        if not same:
+            program = workload.lower(plan.cores, global_batch=batch)
+            same = True
+        return program, workload.lower(1, global_batch=batch)
+    except (CannotLower, InputUnfit) as error:
+        if not same:
+            raise Skip(
+                f"a step of {batch} examples cannot be lowered: {first_line(error)}"
+            ) from error
+        session.not_checked.append(f"The loss against one core's: {first_line(error)}.")
+        return program, None
 
 
 def run_program(
@@ -78,8 +142,10 @@ def run_program(
         CompilerMissing: jax is not installed here.
     """
     result = VirtualRun()
-    if any(each.role == "host" for each in program.inputs):
-        result.notes.append("Not run: the step takes values that the host computes meanwhile.")
+    if any(each.role == Role.HOST for each in program.inputs):
+        result.not_compared.append(
+            "Not run: the step takes values that the host computes meanwhile."
+        )
         return result
     taken = list(itertools.islice(program.read() if batches is None else batches, steps))
     if len(taken) < steps:
@@ -95,7 +161,8 @@ def run_program(
             program, taken, one_core if compared else None, compared, progress
         )
     except ChildFailed as error:
-        reason = str(error).splitlines()[-1]
+        lines = str(error).splitlines()
+        reason = next((line for line in reversed(lines) if _EXCEPTION.match(line)), lines[-1])
         result.findings.append(
             finding("TPU406", program.where, message=str(error), cores=program.cores, reason=reason)
         )
@@ -132,26 +199,20 @@ def _constant(array: np.ndarray) -> bool:
     return array.ndim == 0 or array.shape[0] < 2 or bool((array == array[:1]).all())
 
 
-def comparable(program: Program) -> bool:
-    """Whether one core with the whole batch must find the same loss."""
-    return not program.random and not program.batch_statistics
-
-
 def _one_core_batches(
     program: Program, one_core: Program | None, batches: list[list[np.ndarray]], result: VirtualRun
 ) -> list[list[np.ndarray]]:
-    """The batches for one core, joined; none where its loss may rightly differ, with a note."""
+    """The batches for one core, joined; none where its loss is expected to differ, with a note."""
     if program.random:
-        result.notes.append(
+        result.not_compared.append(
             f"Not compared with one core: the step draws random numbers ({program.random[0]})."
         )
         return []
     if program.batch_statistics:
-        result.notes.append(
-            "Not compared with one core: each core takes statistics over its own share of the "
-            f"batch ({program.batch_statistics[0]})."
+        result.not_compared.append(
+            "The loss was compared with one core's roughly, for a sum where a mean belongs: each core "
+            f"takes statistics over its own share of the batch ({program.batch_statistics[0]})."
         )
-        return []
     if one_core is None:
         return []
     own, whole = ([each.inputs[n] for n in each.fed] for each in (program, one_core))
@@ -160,7 +221,7 @@ def _one_core_batches(
         for batch in batches
     ]
     if any(array is None for batch in joined for array in batch):
-        result.notes.append("Not compared with one core: its input has other shapes.")
+        result.not_compared.append("Not compared with one core: its input has other shapes.")
         return []
     return joined
 
@@ -233,7 +294,7 @@ def _gathering(program: Program, trained: set[str], after: dict[str, Any]) -> st
     shapes = {each.shape for each in program.inputs if each.trainable}
     for each in program.inputs:
         if (
-            each.role == "variable"
+            each.role == Role.VARIABLE
             and each.shape in shapes
             and "int" not in each.dtype
             and not _is_trained(each.name, trained)
@@ -270,16 +331,23 @@ def _look_at_losses(program: Program, result: VirtualRun) -> None:
     for number, (a, b) in enumerate(zip(many, one, strict=True), 1):
         if abs(a - b) <= SAME_LOSS * max(abs(a), abs(b)):
             continue
+        if program.batch_statistics:
+            if number == 1 and max(abs(a), abs(b)) > program.cores / ROUGHLY * min(abs(a), abs(b)):
+                result.findings.append(_other_loss(program, number, a, b))
+            return
         # From the second step on the trained variables count: a gradient that is `cores` times too
         # large shows in how far the loss has moved.
         moved = max(abs(a - many[0]), abs(b - one[0]))
         if abs(a - b) > OWN_AVERAGE * (max(abs(a), abs(b)) if number == 1 else moved):
-            result.findings.append(
-                finding("TPU403", program.where, step=number, many=f"{a:.6g}", one=f"{b:.6g}")
-            )
+            result.findings.append(_other_loss(program, number, a, b))
             return
         result.notes.append(
             f"At step {number} the mean loss of the cores is {a:.6g}, and one core's {b:.6g}: "
             "within what an average over each core's own number of examples makes."
         )
         return
+
+
+def _other_loss(program: Program, step: int, many: float, one: float) -> Finding:
+    where = program.summed or program.where
+    return finding("TPU403", where, step=step, many=f"{many:.6g}", one=f"{one:.6g}")

@@ -4,11 +4,17 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from lab_utils.dry_run.read.flow import attribute
+from lab_utils.dry_run.graphs import attribute, called
 from lab_utils.estimator import tf
+from lab_utils.source import own_frame
 
 # Ops that give their batches a first dimension; one that pads settles the others as well.
-BATCHES = ("BatchDatasetV2", "ParallelBatchDataset", "PaddedBatchDatasetV2")
+BATCHES = (
+    "BatchDatasetV2",
+    "ParallelBatchDataset",
+    "MapAndBatchDataset",
+    "PaddedBatchDatasetV2",
+)
 
 
 def culprit(graph: tf.Graph, rule: str, dtype: str = "") -> tf.Operation | None:
@@ -28,17 +34,59 @@ def culprit(graph: tf.Graph, rule: str, dtype: str = "") -> tf.Operation | None:
     used = {tensor.name for op in datasets for tensor in op.inputs}
     ends = [op for op in datasets if op.outputs and op.outputs[0].name not in used]
     op = next((op for op in ends if _is_dataset(op) and faulty[rule](op)), None)
+    op = _first(op, rule, faulty[rule])
+    return op if op is None else _within(op, rule, dtype) or op
+
+
+def unknown_sizes(graph: tf.Graph) -> str:
+    """TPU101 or TPU102 where the datasets of `graph` end in tensors of unknown sizes, else ""."""
+    batches = [op for op in graph.get_operations() if op.type in BATCHES]
+    shapes = [tf.TensorShape(shape) for op in batches for shape in attribute(op, "output_shapes")]
+    unknown = [shape for shape in shapes if not shape.is_fully_defined()]
+    if not unknown:
+        return ""
+    inner = any(shape.rank is None or not shape[1:].is_fully_defined() for shape in unknown)
+    return "TPU102" if inner else "TPU101"
+
+
+def _first(
+    op: tf.Operation | None, rule: str, faulty: Callable[[tf.Operation], bool]
+) -> tf.Operation | None:
+    """From the last dataset op to the first on its way that has the fault, or that settles it."""
     while op is not None:
         if _settles(op, rule):
             return op
         before = [t.op for t in op.inputs if t.dtype == tf.variant and _is_dataset(t.op)]
-        if rule not in ("TPU101", "TPU102"):  # records are strings by right, before they are parsed
+        # Records are strings by right, before they are parsed. TPUEstimator maps over the dataset itself.
+        if rule not in ("TPU101", "TPU102") and own_frame(op.traceback):
             before = [each for each in before if _types(each) == _types(op)]
-        earlier = next((each for each in before if faulty[rule](each)), None)
+        earlier = next((each for each in before if faulty(each)), None)
         if earlier is None:
             return op
         op = earlier
     return None
+
+
+def _within(op: tf.Operation, rule: str, dtype: str) -> tf.Operation | None:
+    """The op within the function that `op` maps over the examples that brings in the fault."""
+    bad: dict[str, Callable[[tf.Tensor], bool]] = {
+        "TPU102": lambda t: t.dtype != tf.variant and not t.shape.is_fully_defined(),
+        "TPU119": lambda t: t.dtype == tf.string,
+        "TPU120": lambda t: t.dtype.name == dtype,
+    }
+    functions = called(op) if rule in bad else []
+    if len(functions) != 1:
+        return None
+    outside = {tensor.op for tensor in functions[0].inputs}
+    found = next((t.op for t in functions[0].outputs if bad[rule](t)), None)
+    while found is not None and rule != "TPU119":
+        before = [t.op for t in found.inputs if bad[rule](t) and t.op not in outside]
+        if len(before) != 1:
+            break
+        found = before[0]
+    if found is None or found in outside or not own_frame(found.traceback):
+        return None
+    return found
 
 
 def _settles(op: tf.Operation, rule: str) -> bool:

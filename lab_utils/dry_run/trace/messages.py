@@ -4,13 +4,16 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from lab_utils.dry_run import elsewhere
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
-from lab_utils.dry_run.trace.blame import culprit
-from lab_utils.dry_run.trace.stage import Trace
-from lab_utils.source import own_frame, own_frames, place
+from lab_utils.dry_run.trace import listing
+from lab_utils.dry_run.trace.blame import culprit, unknown_sizes
+from lab_utils.dry_run.traced import Trace
+from lab_utils.estimator import tf
+from lab_utils.source import NOWHERE, Place, own_frame, own_frames, place
 
 CONSTRUCTOR = "the constructor of TPUEstimator"
 
@@ -24,6 +27,7 @@ _SETTINGS: tuple[tuple[str, str, str], ...] = (
     (r"_batch_size`? .*cannot be `?None", "TPU107", CONSTRUCTOR),
     (r"export_to_cpu and export_to_tpu must be true", "TPU124", CONSTRUCTOR),
     (r"Invalid TPUConfig `?iterations_per_loop", "TPU125", "TPUConfig"),
+    (r"TPUConfig\.num_shards is not set correctly", "TPU129", "TPUConfig"),
 )
 _EXCEPTIONS = (
     *_SETTINGS,
@@ -46,7 +50,11 @@ _EXCEPTIONS = (
         "TPU118",
         "model_fn",
     ),
-    (r"convert elements of SparseTensor|RaggedTensor' object has no", "TPU128", "input_fn"),
+    (
+        r"convert elements of SparseTensor|convert a SparseTensor|RaggedTensor' object has no",
+        "TPU128",
+        "input_fn",
+    ),
     (r"'string'> is not a supported TPU infeed type", "TPU119", "input_fn"),
     (r"Unsupported data type for TPU: string", "TPU119", "input_fn"),
     (r"is not a supported TPU infeed type|Unsupported data type for TPU", "TPU120", "input_fn"),
@@ -63,12 +71,22 @@ _EXCEPTIONS = (
         "TPU101",
         "input_fn",
     ),
+    (r"'(int|NoneType)' object has no attribute 'value'", "TPU130", "model_fn"),
     (
         r"unknown (TensorShape|rank)|should be (fully )?defined|fully.defined|must be known",
         "TPU127",
         "model_fn",
     ),
 )
+# For settings: the constructor, and its argument.
+_ARGUMENTS = {
+    "TPU105": ("TPUEstimator", "params"),
+    "TPU106": ("TPUEstimator", "{mode}_batch_size"),
+    "TPU107": ("TPUEstimator", "{mode}_batch_size"),
+    "TPU124": ("TPUEstimator", "export_to_cpu"),
+    "TPU125": ("TPUConfig", "iterations_per_loop"),
+    "TPU129": ("TPUConfig", "num_shards"),
+}
 _OF_THE_BATCH = ("TPU101", "TPU102", "TPU119", "TPU120", "TPU128")
 _ARITY = r"positional argument|unexpected keyword argument|multiple values for argument"
 _CROSS_SHARD = "CrossShardOptimizer must be used"
@@ -77,13 +95,13 @@ _CROSS_SHARD = "CrossShardOptimizer must be used"
 def trace_findings(traces: list[Trace]) -> list[Finding]:
     """The findings of stage 1, each said once though several modes raise it.
 
-    A missing CrossShardOptimizer, of which TPUEstimator speaks only where control flow is version 1,
+    A missing CrossShardOptimizer, which TPUEstimator reports only where control flow is version 1,
     is left to the stages that look at the graph (TPU201) and run it (TPU401).
     """
-    found: dict[tuple[str, str], Finding] = {}
+    found: dict[tuple[str, Place], Finding] = {}
     for trace in traces:
         for each in _findings(trace):
-            found.setdefault((each.rule, each.where), each)
+            found.setdefault((each.rule, each.place), each)
     return list(found.values())
 
 
@@ -96,8 +114,10 @@ def settings_finding(error: BaseException) -> Finding | None:
     for pattern, rule, fallback in _SETTINGS:
         if re.search(pattern, text):
             message = f"{type(error).__name__}: {text}"
-            facts = _divided(text) if rule == "TPU106" else {}
-            return finding(rule, place(error) or fallback, message=message, **facts)
+            facts = (
+                _divided(text) if rule == "TPU106" else _shards(text) if rule == "TPU129" else {}
+            )
+            return finding(rule, place(error) or Place(text=fallback), message=message, **facts)
     return None
 
 
@@ -105,8 +125,10 @@ def _findings(trace: Trace) -> list[Finding]:
     found = []
     ignored = [line for line in trace.log if "Scaffold is ignored" in line]
     if ignored and _tpu_estimator.scaffold_does_something(trace.spec.scaffold):
-        found.append(finding("TPU116", place(trace.model_fn), message=ignored[0]))
-    if trace.error is not None and _CROSS_SHARD not in str(trace.error):
+        where = trace.made_at or place(trace.model_fn)
+        found.append(finding("TPU116", where, message=ignored[0]))
+    told = str(trace.error)
+    if trace.error is not None and _CROSS_SHARD not in told and not elsewhere.named(told):
         found.append(_of_exception(trace))
     return found
 
@@ -126,6 +148,11 @@ def _of_exception(trace: Trace) -> Finding:
             and re.search(_ARITY, text)
         ):
             rule, fallback = "TPU112", "host function"
+    if rule == "TPU199" and (unknown := _unknown_sizes(trace)):
+        rule, fallback = unknown, "input_fn"  # what the model made of a size that is None
+        return finding(
+            rule, _in_input(trace, rule, {}) or _fallback(trace, fallback, text), message=message
+        )
     if rule == "TPU127" and trace.core_graph is None:  # TPUEstimator's own code: no model_fn yet
         rule, fallback = "TPU101", "input_fn"
     if rule == "TPU101" and not _only_the_batch_is_unknown(text):
@@ -133,13 +160,43 @@ def _of_exception(trace: Trace) -> Finding:
     strayed = _strayed_metric(trace, text)
     facts = _facts(rule, trace, text)
     where = place(strayed or trace.error)
-    if not where and fallback == "input_fn" and rule in _OF_THE_BATCH and trace.graph is not None:
-        op = culprit(trace.graph, rule, str(facts.get("dtype", "")))
-        where = (
-            place(op).partition(" (op ")[0] if op is not None and own_frame(op.traceback) else ""
-        )
-    where = where or _fallback(trace, fallback, text)
+    if not where and fallback == "input_fn":
+        where = _in_input(trace, rule, facts)
+    if not where and rule == "TPU111":
+        where = _scalar(trace)
+    where = where or _fallback(trace, fallback, text, rule)
     return finding(rule, where, message=message, **facts)
+
+
+def _in_input(trace: Trace, rule: str, facts: dict[str, object]) -> Place:
+    """The line of the input pipeline that brings in what `rule` is about; NOWHERE if none can be told."""
+    if rule not in _OF_THE_BATCH or trace.graph is None:
+        return NOWHERE
+    op = culprit(trace.graph, rule, str(facts.get("dtype", "")))
+    return place(op).source_line if op is not None and own_frame(op.traceback) else NOWHERE
+
+
+def _unknown_sizes(trace: Trace) -> str:
+    """TPU101 or TPU102 where model_fn was given tensors of unknown sizes, else ""."""
+    given = [t for t in tf.nest.flatten((trace.features, trace.labels)) if tf.is_tensor(t)]
+    shapes = [t.shape for t in given if not t.shape.is_fully_defined()]
+    if trace.core_graph is None and trace.graph is not None and not place(trace.error):
+        return unknown_sizes(trace.graph)  # TPUEstimator's own code stumbled, before model_fn
+    if not shapes:
+        return ""
+    inner = any(shape.rank is None or not shape[1:].is_fully_defined() for shape in shapes)
+    return "TPU102" if inner else "TPU101"
+
+
+def _scalar(trace: Trace) -> Place:
+    """The first scalar in the list that goes with a host function; NOWHERE if none can be told."""
+    for name in ("host_call", "eval_metrics"):
+        function, tensors = getattr(trace.spec, name, None) or (None, ())
+        keys = sorted(tensors) if isinstance(tensors, dict) else [None] * len(tensors)
+        for number, tensor in enumerate(tf.nest.flatten(tensors)):
+            if tensor.shape.rank == 0 and len(keys) > number:
+                return listing.listed(function, number, keys[number])
+    return NOWHERE
 
 
 def _only_the_batch_is_unknown(text: str) -> bool:
@@ -158,6 +215,8 @@ def _facts(rule: str, trace: Trace, text: str) -> dict[str, object]:
     """What the texts of `rule` need to know."""
     if rule == "TPU106":
         return _divided(text)
+    if rule == "TPU129":
+        return _shards(text)
     if rule in ("TPU110", "TPU126"):
         return {"mode": trace.mode}
     if rule == "TPU118":
@@ -187,19 +246,28 @@ def _strayed_metric(trace: Trace, text: str) -> Any | None:
     return _tensorflow.find_operation(trace.core_graph, named[1]) if named else None
 
 
+def _shards(text: str) -> dict[str, object]:
+    needed, given = re.search(r"should be \((\d+)\), got \((\d+)\)", text).groups()
+    return {"given": given, "needed": needed}
+
+
 def _divided(text: str) -> dict[str, object]:
     batch, cores = map(int, re.search(r"batch size (\d+) .* replicas (\d+)", text).groups())
     suggestion = max(cores, round(batch / cores) * cores)
     return {"cores": cores, "batch": batch, "suggestion": suggestion}
 
 
-def _fallback(trace: Trace, kind: str, text: str) -> str:
+def _fallback(trace: Trace, kind: str, text: str, rule: str = "") -> Place:
     if kind == "input_fn":
         return place(trace.input_fn)
     if kind == "host function":
         function = _host_function(trace, text)
         return place(function or trace.model_fn)
-    return place(trace.model_fn) if kind == "model_fn" else kind
+    if kind == "model_fn":
+        return trace.made_at or place(trace.model_fn)
+    constructor, keyword = _ARGUMENTS.get(rule, ("", ""))
+    found = listing.argument(trace.model_fn, constructor, keyword.format(mode=trace.mode))
+    return found or Place(text=kind)
 
 
 def _host_function(trace: Trace, text: str) -> Callable | None:

@@ -7,122 +7,67 @@ answers `cores` cores. It runs in the caller's process, so that closures, notebo
 datasets work as they are, and errors point at the user's own lines.
 """
 
-import copy
-import tempfile
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
+from lab_utils.dry_run import elsewhere
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
+from lab_utils.dry_run.records import Mode
+from lab_utils.dry_run.rehearsal import rehearsing
+from lab_utils.dry_run.session import Session, Skip
+from lab_utils.dry_run.trace.messages import trace_findings
+from lab_utils.dry_run.traced import Trace
+from lab_utils.dry_run.workload import Inputs
 from lab_utils.estimator import tf, v1
-
-MODES = ("train", "eval", "predict")
-
-
-@dataclass
-class Trace:
-    """One mode's graph, as far as it could be built.
-
-    Attributes:
-        mode: "train", "eval", "predict", or "serving": what export_saved_model writes for a CPU.
-        cores: of the TPU system that the estimator was told of.
-        global_batch: the batch size that the constructor got for this mode.
-        graph: the whole graph, there also after an error (None if it fell before input_fn).
-        core_graph: the graph in which model_fn ran, one core's step (in serving, the whole graph).
-        features, labels: what model_fn got.
-        spec: what model_fn returned (None if it raised).
-        error: the genuine exception, with its traceback.
-        log: TensorFlow's lines of level WARNING and above.
-        borrowed_input: eval or predict was traced with the training input_fn.
-        model_fn, input_fn: the functions that were called.
-        probe: eval was traced although eval_batch_size is None; errors of a probe are not kept.
-    """
-
-    mode: str
-    cores: int
-    global_batch: int | None
-    graph: tf.Graph | None = None
-    core_graph: Any = None
-    features: Any = None
-    labels: Any = None
-    spec: Any = None
-    error: Exception | None = None
-    log: list[str] = field(default_factory=list)
-    borrowed_input: bool = False
-    probe: bool = False
-    model_fn: Callable | None = None
-    input_fn: Callable | None = None
-
-    @property
-    def per_core_batch(self) -> int | None:
-        """The batch of one core, or None where there is no global batch or it does not divide."""
-        if not self.global_batch or self.global_batch % self.cores:
-            return None
-        return self.global_batch // self.cores
+from lab_utils.source import place_of_stack
 
 
-def twin(estimator: Any, model_dir: str, **changes: Any) -> Any:
-    """A TPUEstimator(use_tpu=True) with the settings of `estimator`, writing to `model_dir`.
-
-    `changes` replace arguments of its constructor. Warm starting is left out: it would read a
-    checkpoint, and changes no shape.
-    """
-    given = _tpu_estimator.settings(estimator)
-    arguments = {
-        "model_fn": given.model_fn,
-        "config": _tpu_estimator.config_for_dry_run(given.config, model_dir),
-        "params": copy.deepcopy(given.params),
-        "use_tpu": True,
-        "train_batch_size": given.train_batch_size,
-        "eval_batch_size": given.eval_batch_size,
-        "predict_batch_size": given.predict_batch_size,
-        "batch_axis": given.batch_axis,
-        "eval_on_tpu": given.eval_on_tpu or not given.use_tpu,
-        "export_to_tpu": given.export_to_tpu,
-        "export_to_cpu": given.export_to_cpu,
-        "embedding_config_spec": given.embedding_config_spec,
-    }
-    return v1.estimator.tpu.TPUEstimator(**arguments | changes)
+def carry_out(session: Session) -> str:
+    """Stage "trace"; returns its detail. Raises Skip for what is not a TPUEstimator."""
+    if not session.workload.traceable:
+        raise Skip("for a TPUEstimator only: other programs are traced when they are compiled")
+    traces = session.traces()
+    session.found(trace_findings(traces))
+    for each in traces:
+        if each.borrowed_input:
+            session.not_checked.append(
+                f"Mode {each.mode} with an input_fn of its own: the training one stood in for it."
+            )
+        if each.error is not None and (address := elsewhere.named(str(each.error))):
+            session.not_checked.append(
+                f"Mode {each.mode}: building it reads {address}, which this machine cannot."
+            )
+    built = [each.mode for each in traces if each.error is None]
+    return f"graphs built for {', '.join(built)}" if built else "no graph could be built"
 
 
-def trace(
-    estimator: Any,
-    input_fn: Callable,
-    *,
-    cores: int,
-    modes: Sequence[str] = MODES,
-    eval_input_fn: Callable | None = None,
-    predict_input_fn: Callable | None = None,
-    serving_input_receiver_fn: Callable | None = None,
-) -> list[Trace]:
+def trace(estimator: Any, inputs: Inputs, *, cores: int) -> list[Trace]:
     """Builds the graph of each mode for `cores` cores, and that of serving where it has an input.
 
-    Evaluation and prediction take `input_fn` where they are given none of their own (prediction
-    without its labels). A mode for which the constructor got no batch size is left out, unless it
-    has an input_fn of its own; evaluation is then probed: it is kept where model_fn has an
-    evaluation branch.
+    Evaluation and prediction take the training input_fn where they are given none of their own
+    (prediction without its labels). A mode for which the constructor got no batch size is left out,
+    unless it has an input_fn of its own; evaluation is tried all the same (Trace.probe).
 
     Raises:
-        TypeError: `estimator` is no TPUEstimator.
+        TypeError: `estimator` is not a TPUEstimator.
     """
     given = _tpu_estimator.settings(estimator)
-    own = {"train": input_fn, "eval": eval_input_fn, "predict": predict_input_fn}
     traces = []
-    for mode in modes:
-        if mode == "eval" and given.use_tpu and not given.eval_on_tpu:
+    for mode in (Mode.TRAIN, Mode.EVAL, Mode.PREDICT):
+        if mode is Mode.EVAL and given.use_tpu and not given.eval_on_tpu:
             continue  # evaluation was asked to stay on the CPU
-        result = Trace(mode, cores, given.batch_size(mode), borrowed_input=own[mode] is None)
-        result.model_fn, result.input_fn = given.model_fn, own[mode] or input_fn
-        result.probe = mode == "eval" and result.borrowed_input and not result.global_batch
-        if mode == "predict" and result.borrowed_input and not result.global_batch:
+        result = Trace(mode, cores, given.batch_size(mode), borrowed_input=inputs.borrowed(mode))
+        result.model_fn, result.input_fn = given.model_fn, inputs.of(mode)
+        result.probe = mode is not Mode.TRAIN and result.borrowed_input
+        if mode is Mode.PREDICT and result.borrowed_input and not result.global_batch:
             continue
-        changes = {"eval_batch_size": given.train_batch_size} if result.probe else {}
+        borrows_size = mode is Mode.EVAL and result.borrowed_input and not result.global_batch
+        changes = {"eval_batch_size": given.train_batch_size} if borrows_size else {}
         if _build(result, estimator, changes):
             traces.append(result)
-    if serving_input_receiver_fn is not None:
-        serving = Trace("serving", cores, None)
-        serving.model_fn, serving.input_fn = given.model_fn, serving_input_receiver_fn
+    if inputs.serving is not None:
+        serving = Trace(Mode.SERVING, cores, None)
+        serving.model_fn, serving.input_fn = given.model_fn, inputs.serving
         # The graph for the CPU, also where only the one for a TPU would be written.
         any_export = given.export_to_cpu or given.export_to_tpu
         changes = {"use_tpu": False, "export_to_cpu": any_export, "export_to_tpu": False}
@@ -134,36 +79,55 @@ def trace(
 def _build(result: Trace, estimator: Any, changes: dict[str, Any]) -> bool:
     """Builds one mode's graph into `result`; says whether the result is to be judged."""
     with (
-        tempfile.TemporaryDirectory(prefix="dry_run_") as model_dir,
-        _tensorflow.caught_log() as log,
-        _tpu_estimator.tpu_system(result.cores),
+        rehearsing(result.cores, aloud=result.mode is Mode.TRAIN) as rehearsal,
         _tensorflow.no_session(),
-        _tpu_estimator.spying(result.mode == "predict" and result.borrowed_input) as spy,
+        _tpu_estimator.spying(result.mode is Mode.PREDICT and result.borrowed_input) as spy,
     ):
+        folder = rehearsal.model_dir
         try:
-            built = twin(estimator, model_dir, **changes)
-            if result.mode == "train":
+            built = rehearsal.twin(estimator, **changes)
+            if result.mode is not Mode.SERVING:
+                result.replicas = _replicas(built)
+            if result.mode is Mode.TRAIN:
                 built.train(result.input_fn, steps=1)
-            elif result.mode == "eval":
+            elif result.mode is Mode.EVAL:
                 built.evaluate(result.input_fn, steps=1)
-            elif result.mode == "serving":
-                built.export_saved_model(model_dir, result.input_fn, checkpoint_path="none")
+            elif result.mode is Mode.SERVING:
+                built.export_saved_model(folder, result.input_fn, checkpoint_path="none")
             else:
                 next(built.predict(result.input_fn))
         except _tensorflow.GraphBuilt:
             pass
         except Exception as error:  # whatever TPUEstimator or the user's code raises is the result
             result.error = error
-        if result.mode == "train":  # its saver opened a writer, which must not outlive the folder
+        if (
+            result.mode is Mode.TRAIN
+        ):  # its saver opened a writer, which must not outlive the folder
             with tf.Graph().as_default():
-                v1.summary.FileWriterCache.get(model_dir).close()
-    result.log = [line for line in log if line != "Reraising captured error"]
+                v1.summary.FileWriterCache.get(folder).close()
+    result.log = [line for line in rehearsal.log if line != "Reraising captured error"]
     result.graph = spy.graph
     if spy.calls:
         call = spy.calls[-1]
         result.core_graph, result.spec = call.graph, call.spec
         result.features, result.labels = call.features, call.labels
-    if result.probe:  # a model_fn without an evaluation branch is not meant to evaluate
-        return result.error is None and bool(getattr(result.spec, "eval_metrics", None))
-    # What a borrowed input_fn does before model_fn is reached says nothing about this mode.
-    return not (result.borrowed_input and spy.configured and not spy.calls)
+    if spy.specs:
+        result.parts = spy.specs[-1].arguments
+        result.made_at = place_of_stack(spy.specs[-1].stack)
+    if not result.probe:
+        return True
+    if result.error is not None:
+        return bool(result.parts & _RESULTS[result.mode])
+    return result.mode is Mode.PREDICT or bool(getattr(result.spec, "eval_metrics", None))
+
+
+# What a spec holds where model_fn has a branch for the mode.
+_RESULTS = {Mode.EVAL: {"eval_metrics", "eval_metric_ops"}, Mode.PREDICT: {"predictions"}}
+
+
+def _replicas(estimator: Any) -> int:
+    """Copies of the model; 0 where the settings do not allow to tell (building the graph says why)."""
+    try:
+        return _tpu_estimator.replicas(estimator)
+    except ValueError:
+        return 0

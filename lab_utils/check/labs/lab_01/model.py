@@ -1,5 +1,6 @@
 """TODO 1c, 1d and 1e: model_fn in its three modes, around inference functions with known answers."""
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -7,10 +8,10 @@ import numpy as np
 
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import todo
-from lab_utils.check.tools import a, expect, model_with
+from lab_utils.check.tools import a, classes_compared, expect, model_with, translated
 from lab_utils.estimator import tf, v1
 
-CLASSES = 10
+CLASSES, RATE = 10, 0.05
 
 
 def known_logits(images: tf.Tensor) -> tf.Tensor:
@@ -24,6 +25,15 @@ def linear_logits(images: tf.Tensor) -> tf.Tensor:
     return v1.layers.dense(flat, CLASSES, kernel_initializer=v1.zeros_initializer())
 
 
+def one_loss() -> contextlib.AbstractContextManager[None]:
+    """Context manager: a loss for each example, where one was expected, is told."""
+    return translated(
+        "Input to reshape is a tensor",
+        "The loss should be a scalar, the mean over the batch; yours is one number for each example.",
+        (tf.errors.InvalidArgumentError,),
+    )
+
+
 def spec_of(model_fn: Callable, inference: Callable, images: Any, labels: Any, mode: str) -> Any:
     """What `model_fn` returns in that mode, around the given inference function."""
     model = model_with(model_fn, inference)
@@ -31,7 +41,7 @@ def spec_of(model_fn: Callable, inference: Callable, images: Any, labels: Any, m
         images,
         labels,
         mode,
-        {"learning_rate": v1.placeholder_with_default(0.05, [], name="learning_rate")},
+        {"learning_rate": v1.placeholder_with_default(RATE, [], name="learning_rate")},
     )
     expect(
         isinstance(spec, tf.estimator.EstimatorSpec),
@@ -43,9 +53,12 @@ def spec_of(model_fn: Callable, inference: Callable, images: Any, labels: Any, m
 @todo(
     "1c",
     hints=(
-        "tf.argmax(logits, axis=1) and tf.nn.softmax(logits) keep the batch axis first.",
-        "return tf.estimator.EstimatorSpec(mode, predictions={...}): no loss, no labels.",
+        "Which axis of logits, [B, 10], holds the classes?",
+        "tf.argmax and tf.nn.softmax work along that axis. The spec of this mode needs mode and"
+        " predictions, nothing else.",
     ),
+    why="This branch comes first and returns, so nothing in mode PREDICT touches the labels, which "
+    "are None there.",
 )
 def prediction(model_fn: Callable) -> str:
     """Classes and probabilities, without labels."""
@@ -61,7 +74,8 @@ def prediction(model_fn: Callable) -> str:
                 raise
             raise Wrong(
                 "There are no labels in mode PREDICT, they are None: something uses them above the branch "
-                f"of PREDICT, or that branch does not return. ({type(error).__name__}: {error})"
+                f"of PREDICT, that branch does not return, or its condition is false: mode is {'infer'!r} there, "
+                f"the value of PREDICT. ({type(error).__name__}: {error})"
             ) from None
         named = spec.predictions
         expect(
@@ -82,7 +96,11 @@ def prediction(model_fn: Callable) -> str:
         f"class_id should be the most likely class of each row, [7] for 7 images; yours is {class_id}.",
     )
     expect(
-        shares.shape == (7, CLASSES) and np.allclose(shares.sum(1), 1.0, atol=1e-5),
+        shares.shape == (7, CLASSES),
+        f"probabilities should be ten for each image, [7, 10] for 7 images; yours are {list(shares.shape)}.",
+    )
+    expect(
+        np.allclose(shares.sum(1), 1.0, atol=1e-5),
         "Each image's probabilities should add up to 1: the softmax of its logits. Yours add up to "
         f"{shares.sum(-1).ravel()[0]:.4g}.",
     )
@@ -92,10 +110,13 @@ def prediction(model_fn: Callable) -> str:
 @todo(
     "1d",
     hints=(
-        "v1.metrics.accuracy(labels, predictions) returns the pair (value, update op) that is wanted.",
-        "It compares classes with classes: tf.argmax(logits, axis=1).",
-        'eval_metric_ops={"accuracy": v1.metrics.accuracy(labels, tf.argmax(logits, axis=1))}',
+        "v1.metrics.accuracy(labels, predictions) returns the pair that is wanted.",
+        "It compares a class with a class. What makes one class of a row of ten logits?",
+        "The spec of this mode holds loss and eval_metric_ops, a dict from the name to the "
+        "pair.",
     ),
+    why="The pair of v1.metrics keeps its counters between batches, so the value is that of all "
+    "examples.",
 )
 def evaluation(model_fn: Callable) -> str:
     """An accuracy over all batches."""
@@ -109,15 +130,21 @@ def evaluation(model_fn: Callable) -> str:
         v1.train.create_global_step()
         images = v1.placeholder(tf.float32, [None, 8, 8])
         labels = v1.placeholder(tf.int32, [None])
-        try:
-            spec = spec_of(model_fn, known_logits, images, labels, "eval")
-        except TypeError as error:
-            if "eval_metric_ops" not in str(error):
-                raise
-            raise Wrong(
+        with (
+            translated(
+                "No variables to optimize",
+                "In mode EVAL nothing is trained: its branch ends before the optimizer, with loss and "
+                'eval_metric_ops "accuracy".',
+            ),
+            classes_compared(),
+            translated("eval_metric_ops must be a dict", 'eval_metric_ops should be a dict, {"accuracy": ...}.'),
+            translated(
+                "Values of eval_metric_ops must be",
                 "A metric is a pair (value so far, update op), which adds up over batches, as "
-                "v1.metrics.accuracy makes it; yours is one tensor."
-            ) from None
+                "v1.metrics.accuracy makes it; yours is one tensor.",
+            ),
+        ):
+            spec = spec_of(model_fn, known_logits, images, labels, "eval")
         metrics = spec.eval_metric_ops
         expect(
             "accuracy" in metrics,
@@ -128,7 +155,8 @@ def evaluation(model_fn: Callable) -> str:
         value, update = metrics["accuracy"]
         for part in (slice(0, 40), slice(40, 60)):
             fed = {images: pictures[part], labels: truths[part]}
-            loss, _ = session.run([spec.loss, update], fed)
+            with one_loss():
+                loss, _ = session.run([spec.loss, update], fed)
         try:
             accuracy = session.run(value)
         except tf.errors.InvalidArgumentError:
@@ -143,6 +171,10 @@ def evaluation(model_fn: Callable) -> str:
     )
     hit = np.log(np.exp(3.0) + CLASSES - 1)
     expect(
+        abs(loss - 20 * (hit - 3.0 * 5 / 20)) > 1e-2,
+        "The loss is the sum over the batch: take the mean, as in training.",
+    )
+    expect(
         abs(loss - (hit - 3.0 * 5 / 20)) < 1e-3,
         f"The loss should be the loss of training, {hit - 0.75:.4f} here; yours is {loss:.4f}.",
     )
@@ -152,10 +184,11 @@ def evaluation(model_fn: Callable) -> str:
 @todo(
     "1e",
     hints=(
-        "v1.losses.sparse_softmax_cross_entropy(labels, logits) takes logits and is a mean.",
-        "optimizer.minimize(loss, global_step=...) returns the train_op.",
-        "return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)",
+        "Which function of v1.losses takes integer labels and logits? It is a mean already.",
+        "minimize takes the loss and, as global_step, the counter of steps. What it returns is "
+        "what the spec wants.",
     ),
+    why="minimize with global_step counts the step in the same op that moves the variables.",
 )
 def training(model_fn: Callable) -> str:
     """A mean cross-entropy that the train_op makes smaller."""
@@ -166,11 +199,25 @@ def training(model_fn: Callable) -> str:
         step = v1.train.create_global_step()
         images = v1.placeholder(tf.float32, [None, 8, 8])
         labels = v1.placeholder(tf.int32, [None])
-        spec = spec_of(model_fn, linear_logits, images, labels, "train")
+        made: list[tf.Tensor] = []
+
+        def inference(images: tf.Tensor) -> tf.Tensor:
+            made.append(linear_logits(images))
+            return made[-1]
+
+        with translated(
+            "must have a `train_step`|No gradients|must not be None|get_config|minimize",
+            "train_op is what minimize of a v1.train.AdamOptimizer returns; a Keras optimizer has another "
+            "interface, for another training loop.",
+            (ValueError, TypeError, AttributeError),
+        ):
+            spec = spec_of(model_fn, inference, images, labels, "train")
+        variables = v1.trainable_variables()
         session.run(v1.global_variables_initializer())
         fed = {images: pictures, labels: truths}
         twice = {images: np.tile(pictures, (2, 1, 1)), labels: np.tile(truths, 2)}
-        start, of_two = session.run(spec.loss, fed), session.run(spec.loss, twice)
+        with one_loss():
+            start, of_two = session.run(spec.loss, fed), session.run(spec.loss, twice)
         expect(
             abs(of_two - start) < 1e-3 * abs(start),
             f"The loss grows with the batch: {start:.4g} for 64 examples, {of_two:.4g} for the same ones "
@@ -180,27 +227,70 @@ def training(model_fn: Callable) -> str:
             abs(start - np.log(CLASSES)) < 1e-3,
             f"With logits of zero the cross-entropy is ln 10 = 2.303; yours is {start:.4g}.",
         )
+        updates = {op.type.removeprefix("Resource") for op in session.graph.get_operations()}
+        updates = {type for type in updates if type.startswith("Apply")}
+        expect(
+            not updates or "ApplyAdam" in updates,
+            f"The optimizer should be v1.train.AdamOptimizer; yours updates by {', '.join(updates)}.",
+        )
         session.run(spec.train_op, fed | {"learning_rate:0": 0.0})
         expect(
             session.run(step) == 1,
             f"One run of train_op should count one step; the global step went to {session.run(step)}. "
-            "Give minimize the global_step.",
+            "Give minimize the global_step, and count it nowhere else.",
         )
         expect(
             abs(session.run(spec.loss, fed) - start) < 1e-6,
             'Variables move with a learning rate of 0: use params["learning_rate"].',
         )
+        before = session.run(variables)
         session.run(spec.train_op, fed)
+        after = session.run(variables)
+        moved = max(np.abs(new - old).max() for new, old in zip(after, before, strict=True))
         expect(
-            session.run(spec.loss, fed) != start,
+            moved > 0,
             "train_op leaves the variables as they are: what does minimize return?",
+        )
+        expect(
+            0.03 < moved < 0.08,
+            f"A first step of Adam moves a variable by the learning rate, {RATE}; yours moves it by "
+            f'{moved:.2g}. Use params["learning_rate"] as it is.',
+        )
+        loss, logits = session.run([spec.loss, made[0]], fed)
+        _compare(loss, logits, truths)
+        expect(
+            loss < start,
+            f"A step makes the loss larger, {start:.3f} to {loss:.3f}: is the loss maximised?",
         )
         for _ in range(60):
             session.run(spec.train_op, fed)
         end = session.run(spec.loss, fed)
     expect(
         end < 1.0,
-        f"Sixty steps on one batch only bring the loss from {start:.3f} to {end:.3f}. Is softmax applied "
-        "twice? The loss takes logits. Is the optimizer Adam?",
+        f"Sixty steps on one batch only bring the loss from {start:.3f} to {end:.3f}: does train_op minimise "
+        "this very loss?",
     )
     return f"The loss is a mean and starts at ln 10; 60 steps on one batch bring it to {end:.2f}."
+
+
+def _compare(loss: float, logits: np.ndarray, truths: np.ndarray) -> None:
+    """The loss of a batch beside the cross-entropy of its logits."""
+    right, twice = _cross_entropy(logits, truths), _cross_entropy(_softmax(logits), truths)
+    expect(
+        abs(loss - twice) > 1e-4,
+        "Softmax is applied twice: the loss takes logits, and does the softmax itself.",
+    )
+    expect(
+        abs(loss - right) < 1e-3,
+        f"The loss should be the mean cross-entropy of the logits, {right:.4f} after one step; yours is "
+        f"{loss:.4f}.",
+    )
+
+
+def _softmax(logits: np.ndarray) -> np.ndarray:
+    shares = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return shares / shares.sum(axis=1, keepdims=True)
+
+
+def _cross_entropy(logits: np.ndarray, truths: np.ndarray) -> float:
+    return float(-np.log(_softmax(logits)[np.arange(len(truths)), truths]).mean())

@@ -1,20 +1,33 @@
-"""What a core runs: TODO 2a, the optimizer, 2b and 2c, the spec, and 2d, the batches it gets."""
+"""What a core runs: TODO 2a, the optimizer, and 2b and 2c, the spec."""
 
+import contextlib
 from collections.abc import Callable
+
+import numpy as np
 
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import todo
-from lab_utils.check.tools import a, expect, expect_dataset
-from lab_utils.dry_run.private import tensorflow as _tensorflow
+from lab_utils.check.tools import (
+    a,
+    classes_compared,
+    expect,
+    expect_dataset,
+    other_names,
+    translated,
+)
+from lab_utils.dry_run.rehearsal import replicas
 from lab_utils.estimator import tf, tpu, v1
 
 
 @todo(
     "2a",
     hints=(
-        'v1.train.AdamOptimizer(params["learning_rate"]) comes first, in any case.',
-        'if params["use_tpu"]: optimizer = v1.tpu.CrossShardOptimizer(optimizer)',
+        "Which optimizer is there in any case, and what comes around it on a TPU?",
+        "What CrossShardOptimizer returns is an optimizer, too: the function returns the one or"
+        " the other.",
     ),
+    why="The wrapper sums gradients over the cores. A CPU has one copy of the model and no kernel "
+    "for the sum.",
 )
 def optimizer(make_optimizer: Callable) -> str:
     """Adam, wrapped on a TPU alone."""
@@ -48,7 +61,7 @@ def optimizer(make_optimizer: Callable) -> str:
         )
         # The first step of Adam moves a variable by the learning rate.
         variable = v1.get_variable("variable", initializer=2.0)
-        with _tensorflow.replicas(8):
+        with replicas(8):
             ((gradient, _),) = wrapped.compute_gradients(3.0 * variable, [variable])
         step = plain.minimize(3.0 * variable)
         session.run(v1.global_variables_initializer())
@@ -56,26 +69,54 @@ def optimizer(make_optimizer: Callable) -> str:
         moved = 2.0 - session.run(variable)
         share = session.run(gradient)
     expect(
+        abs(share - 3.0 / 64) > 1e-6,
+        "The optimizer is wrapped twice: each CrossShardOptimizer divides the loss by the number of cores.",
+    )
+    expect(
         abs(share - 3.0 / 8) < 1e-6,
         "The sum over eight cores would be 8 times the gradient of the batch's mean loss. Leave reduction "
         "alone: by default each core's loss is divided by the number of cores first.",
     )
     expect(abs(moved - 0.5) < 1e-3, 'The optimizer should take params["learning_rate"].')
+    _inside(make_optimizer)
     return "Adam on a CPU, Adam with summed gradients on a TPU."
+
+
+def _inside(make_optimizer: Callable) -> None:
+    """What CrossShardOptimizer wraps, read from the update that it makes; no CPU could run that."""
+    with tf.Graph().as_default() as graph, replicas(8):
+        wrapped = make_optimizer({"learning_rate": 0.5, "use_tpu": True})
+        variable = v1.get_variable("variable", initializer=2.0)
+        wrapped.apply_gradients([(tf.constant(3.0), variable)])
+    update = next(op for op in graph.get_operations() if "Apply" in op.type)
+    expect(
+        update.type.endswith("ApplyAdam"),
+        f'With params["use_tpu"] the optimizer inside should be Adam too; yours updates by {update.type}.',
+    )
+    rate = tf.get_static_value(update.inputs[5])
+    expect(
+        rate is None or abs(rate - 0.5) < 1e-6,
+        f'With params["use_tpu"], too, the optimizer should take params["learning_rate"], 0.5 here, as it is: '
+        f"the batch's mean loss keeps its scale. Yours takes {rate:.4g}.",
+    )
 
 
 @todo(
     "2b",
     hints=(
-        "As in lab 01: v1.metrics.accuracy(labels, classes), with the class of each row of logits.",
-        'return {"accuracy": v1.metrics.accuracy(labels, tf.argmax(logits, axis=1))}',
+        "As in lab 01. The tensors are the function's own arguments.",
+        "A dict with one name; its value is the pair that v1.metrics.accuracy makes of classes.",
     ),
+    why="It uses nothing but its arguments, so the host can call it with tensors that came from all"
+    " cores.",
 )
 def metrics(metric_fn: Callable) -> str:
     """An accuracy from labels and logits, and from nothing else."""
+    batches = (([1, 2, 3, 4], [1, 2, 3, 9]), ([0, 5, 0, 7], [0, 0, 0, 0]))  # 3 of 4, then 2 of 4
     with tf.Graph().as_default(), v1.Session() as session:
-        logits = tf.one_hot([1, 2, 3, 4], 10)
-        made = metric_fn(labels=tf.constant([1, 2, 3, 9]), logits=logits)
+        said, labels = (v1.placeholder(tf.int32, [4]) for _ in range(2))
+        with classes_compared():
+            made = metric_fn(labels=labels, logits=tf.one_hot(said, 10))
         expect(
             isinstance(made, dict) and "accuracy" in made,
             f'metric_fn should return a dict with "accuracy"; yours returns '
@@ -88,34 +129,44 @@ def metrics(metric_fn: Callable) -> str:
             f"is none. Yours is {a(pair)}.",
         )
         session.run(v1.local_variables_initializer())
-        session.run(pair[1])
-        value = session.run(pair[0])
-    expect(abs(value - 0.75) < 1e-6, f"With 3 of 4 right, accuracy is 0.75; yours is {value:.4g}.")
+        for truth, guess in batches:
+            session.run(pair[1], {labels: truth, said: guess})
+        with translated(
+            "must feed a value",
+            "The value of accuracy depends on the batch at hand; it should add up over all batches, as the "
+            "pair of v1.metrics.accuracy does.",
+            (tf.errors.InvalidArgumentError,),
+        ):
+            value = session.run(pair[0])
+    expect(
+        abs(value - 5 / 8) < 1e-6,
+        f"With 3 of 4 right, and then 2 of 4, accuracy is 0.625; yours is {value:.4g}. Compare the labels with "
+        "the most likely class of each row of logits.",
+    )
     return "An accuracy of the tensors that it is given: it can run on the host."
 
 
 @todo(
     "2c",
     hints=(
-        "eval_metrics is a pair: the function itself, not called, and a list of tensors.",
-        "tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=(metric_fn, [labels, logits]))",
+        "eval_metrics is a pair: a function, and what to call it with.",
+        "The function itself, not what it returns; the tensors in the order of its arguments.",
     ),
+    why="The spec hands over a function and the tensors that have to travel; the host does the "
+    "rest.",
 )
 def eval_spec(model_fn: Callable) -> str:
     """A TPUEstimatorSpec for evaluation, whose tensors can travel to the host."""
-    with tf.Graph().as_default():
+    with tf.Graph().as_default() as graph:
         v1.train.create_global_step()
         images = v1.placeholder(tf.float32, [16, 8, 8])
         labels = v1.placeholder(tf.int32, [16])
-        try:
+        with translated(
+            "callable",
+            "The first part of eval_metrics should be the function itself, not called: the host calls it, with "
+            "tensors that have come from the TPU.",
+        ):
             spec = model_fn(images, labels, "eval", {"learning_rate": 0.1, "use_tpu": False})
-        except (TypeError, ValueError) as error:
-            if "callable" not in str(error):
-                raise
-            raise Wrong(
-                "The first part of eval_metrics should be the function itself, not called: the host calls "
-                "it, with tensors that have come from the TPU."
-            ) from None
     expect(
         not isinstance(spec, tf.estimator.EstimatorSpec),
         "This is a plain EstimatorSpec, which a TPU's evaluation refuses: return a tpu.TPUEstimatorSpec.",
@@ -123,6 +174,10 @@ def eval_spec(model_fn: Callable) -> str:
     expect(
         isinstance(spec, tpu.TPUEstimatorSpec),
         f"In mode EVAL model_fn should return a tpu.TPUEstimatorSpec; yours returns {a(spec)}.",
+    )
+    expect(
+        spec.mode == "eval",
+        f"The spec's mode should be the mode given, EVAL; yours is {spec.mode!r}.",
     )
     expect(
         bool(spec.eval_metrics),
@@ -150,6 +205,17 @@ def eval_spec(model_fn: Callable) -> str:
             f"{name} should be a tensor {wanted}; yours is {each.dtype.name} {each.shape.as_list()}.",
         )
     _runs_on_the_host(function, tensors, swapped)
+    with v1.Session(graph=graph) as session:
+        random = np.random.default_rng(0)
+        fed = {images: random.random([16, 8, 8]), labels: random.integers(0, 10, 16)}
+        session.run([v1.global_variables_initializer(), v1.local_variables_initializer()])
+        loss, truths, scores = session.run([spec.loss, *labels_first], fed)
+    exponents = np.exp(scores)
+    right = -np.log(exponents[np.arange(16), truths] / exponents.sum(axis=1)).mean()
+    expect(
+        abs(loss - right) < 1e-3,
+        f"The loss should be that of training, the mean cross-entropy: {right:.4f} here; yours is {loss:.4f}.",
+    )
     return "The metrics are a function and its tensors; the host can run it."
 
 
@@ -175,42 +241,3 @@ def _runs_on_the_host(function: Callable, tensors: list | dict, swapped: bool) -
         "Your function closes over a tensor of model_fn, which stays on the TPU: it may use nothing of the "
         "graph but its own arguments.",
     )
-
-
-@todo(
-    "2d",
-    hints=(
-        'The size of a batch stands in params["batch_size"].',
-        'dataset.batch(params["batch_size"], drop_remainder=True)',
-    ),
-)
-def input_fn(make_input_fn: Callable) -> str:
-    """Full batches of the size that params names, of both splits; an evaluation comes to its end."""
-    for split, run in (("train", "training"), ("eval", "evaluation")):
-        made = make_input_fn(split)
-        try:
-            with tf.Graph().as_default(), v1.Session() as session:
-                dataset = made({"batch_size": 24})
-                expect_dataset(dataset, "input_fn")
-                shape = dataset.element_spec[0].shape
-                batches = session.run(dataset.cardinality())
-        except TypeError as error:
-            if "positional argument" not in str(error):
-                raise
-            raise Wrong(
-                "input_fn should take params: TPUEstimator passes the batch size there."
-            ) from None
-        expect(
-            shape[0] is not None,
-            f"In {run} the batch's shape is {shape}: the last batch may be smaller, so a TPU program cannot "
-            "be compiled for it. drop_remainder=True.",
-        )
-        expect(
-            shape[0] == 24,
-            f'In {run} with params["batch_size"] of 24 the batch is {shape}: take the size from params.',
-        )
-    expect(
-        batches != tf.data.INFINITE_CARDINALITY,
-        "The dataset of the evaluation never ends: repeat() is for training alone.",
-    )
-    return "Every batch has the shape that the program is compiled for."

@@ -8,17 +8,19 @@ import numpy as np
 
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import todo
-from lab_utils.check.tools import a, expect, expect_dataset
+from lab_utils.check.tools import a, classes_compared, expect, expect_dataset, translated
 from lab_utils.estimator import tf, v1
 
 
 @todo(
     "3a",
     hints=(
-        "batch = per_core * cores is what one step takes. How many whole ones fit into examples?",
-        "Rounded up: -(-examples // batch), or math.ceil(examples / batch).",
+        "batch = per_core * cores is what one step takes. How many whole ones fit into "
+        "examples?",
+        "steps is rounded up: math.ceil, or floor division of the negative number.",
         "padding is what steps * batch is more than examples.",
     ),
+    why="Rounding down gives what full batches see; rounding up, what all examples need.",
 )
 def plan(eval_plan: Callable) -> str:
     """What full batches leave out, and what padding brings it back."""
@@ -36,6 +38,12 @@ def plan(eval_plan: Callable) -> str:
         batch = per_core * cores
         whole, rest = divmod(examples, batch)
         case = f"{examples} examples, {cores} cores with {per_core} each:"
+        needed = whole + (rest > 0)
+        right = (whole * batch, needed, needed * batch - examples)
+        expect(
+            tuple(given) == right or len(set(right)) < 3 or set(given) != set(right),
+            f"{case} these are the right numbers in another order: return (seen, steps, padding).",
+        )
         if cores > 1 and (seen, steps) == (
             examples // per_core * per_core,
             -(-examples // per_core),
@@ -54,7 +62,6 @@ def plan(eval_plan: Callable) -> str:
             f"{case} there are {whole} full batches of {batch}, so {whole * batch} examples are seen; "
             f"yours says {seen}.",
         )
-        needed = whole + (rest > 0)
         hint = " It divides evenly: there is no batch to fill up." if not rest else ""
         expect(
             steps == needed,
@@ -71,12 +78,16 @@ def plan(eval_plan: Callable) -> str:
 @todo(
     "3b",
     hints=(
-        "dataset.concatenate(other) puts one dataset after another, if their elements have the same types "
-        "and shapes.",
-        "An element of padding: ({'image': tf.zeros([8, 8]), 'weight': 0.0}, 0); "
-        "tf.data.Dataset.from_tensors(element).repeat() gives it for ever.",
-        'Then .batch(params["batch_size"], drop_remainder=True), which drops nothing any more.',
+        "dataset.concatenate(other) puts one dataset after another, if their elements have the "
+        "same types and shapes.",
+        "tf.data.Dataset.from_tensors has one element, and repeat() gives it for ever. Which "
+        "element would be padding: an image, a weight and a label, nested as in "
+        "weighted_examples?",
+        "With endless padding no batch is smaller than the others. drop_remainder=True tells "
+        "TensorFlow so, and drops nothing.",
     ),
+    why="The padding never ends, so it suits every batch size, and drop_remainder only makes the "
+    "shape static.",
 )
 def eval_input(make_eval_input_fn: Callable) -> str:
     """Every example once with weight 1, whatever the batch; all else has weight 0."""
@@ -109,6 +120,10 @@ def eval_input(make_eval_input_fn: Callable) -> str:
             f"A row of padding needs a label that is a class, 0 to 9, though nobody counts it; yours is "
             f"{odd[:1]}.",
         )
+        expect(
+            bool(np.isfinite(image).all()),
+            "A row of padding holds nan or infinity: its loss is no number either, and nan * 0 is nan.",
+        )
         kept = weight == 1.0
         number = np.rint(image[:, 4, 4] * 16 + 17 * np.rint(image[:, 0, 0] * 16)).astype(int)
         seen = number[kept]
@@ -140,6 +155,16 @@ def _batches(input_fn: Callable, batch: int, most: int) -> list[tuple[np.ndarray
             'Elements should be ({"image": ..., "weight": ...}, label), as those of weighted_examples.',
         )
         features, label = spec
+        for name, each, rank in (
+            ("image", features["image"], 3),
+            ("weight", features["weight"], 1),
+            ("label", label, 1),
+        ):
+            expect(
+                each.shape.rank == rank and each.shape[1:].is_fully_defined(),
+                f"{name} in a batch has the shape {each.shape}: a row of padding has the shape of an example, "
+                "and batch gives both one more axis.",
+            )
         size = features["image"].shape[0]
         expect(
             size is not None,
@@ -187,21 +212,24 @@ def _other_types(error: TypeError) -> Exception:
 @todo(
     "3c",
     hints=(
-        "As in lab 02: v1.metrics.accuracy(labels, tf.argmax(logits, axis=1)), and weights=...",
-        'return {"accuracy": v1.metrics.accuracy(labels, tf.argmax(logits, axis=1), weights=weight)}',
+        "As in lab 02. What should a row of padding add to the sum, and what to the count?",
+        "weights= takes one number a row, and uses it for both.",
     ),
-)  # fmt: skip
+    why="A weight of 0 leaves a row out of the sum and out of the count; multiplying by it would "
+    "leave it in the count.",
+)
 def weighted_metric(metric_fn: Callable) -> str:
     """An accuracy over two batches that padding does not touch."""
     batches = (
-        ([1, 2, 3, 4], [1, 2, 3, 9], [1, 1, 1, 1]),
+        ([1, 0, 3, 4], [1, 0, 3, 9], [1, 1, 1, 1]),
         ([5, 0, 7, 0], [5, 0, 1, 0], [1, 0, 1, 0]),
     )
     with tf.Graph().as_default(), v1.Session() as session:
         labels = v1.placeholder(tf.int32, [4])
         said = v1.placeholder(tf.int32, [4])
         weight = v1.placeholder(tf.float32, [4])
-        made = metric_fn(labels=labels, logits=tf.one_hot(said, 10), weight=weight)
+        with classes_compared():
+            made = metric_fn(labels=labels, logits=tf.one_hot(said, 10), weight=weight)
         expect(
             isinstance(made, dict) and "accuracy" in made,
             f'metric_fn should return a dict with "accuracy"; yours returns '
@@ -215,8 +243,22 @@ def weighted_metric(metric_fn: Callable) -> str:
         session.run(v1.local_variables_initializer())
         for batch in batches:
             session.run(pair[1], dict(zip((labels, said, weight), batch, strict=True)))
-        value = session.run(pair[0])
+        with translated(
+            "must feed a value",
+            "The value of accuracy depends on the batch at hand; it should add up over all batches, as the "
+            "pair of v1.metrics.accuracy does.",
+            (tf.errors.InvalidArgumentError,),
+        ):
+            value = session.run(pair[0])
     told = "With 4 of 6 examples right and two rows of padding, accuracy is 4/6, 0.667; yours is"
     expect(abs(value - 4 / 8) > 1e-6, f"{told} 4/8: padding counts as wrong. Use weights=.")
+    expect(
+        abs(value - (3 / 4 + 1 / 2) / 2) > 1e-6,
+        f"{told} {value:.3f}, the mean of two batches: one with two examples counts as much as one with four.",
+    )
+    expect(
+        abs(value - 3 / 5) > 1e-6,
+        f"{told} {value:.3f}: rows with label 0 are left out, but 0 is a class. The weight says what counts.",
+    )
     expect(abs(value - 4 / 6) < 1e-6, f"{told} {value:.3f}. Do rows of weight 0 count?")
     return "4 of 6 right, and two rows of padding change nothing."

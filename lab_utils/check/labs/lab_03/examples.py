@@ -6,7 +6,7 @@ import numpy as np
 
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import todo
-from lab_utils.check.tools import expect, with_names
+from lab_utils.check.tools import expect, translated, with_names
 from lab_utils.estimator import tf
 
 SIDE = 64
@@ -26,9 +26,10 @@ def _jpeg(height: int, width: int, grey: bool = False, darker: int = 1) -> tf.Te
 @todo(
     "3d",
     hints=(
-        "tf.io.decode_jpeg(encoded, channels=3) makes three channels of any file.",
-        "tf.image.resize(image, [SIDE, SIDE]) gives float32 from 0 to 255, with the first two axes known.",
+        "An argument of decode_jpeg asks for the same number of channels of every file.",
+        "tf.image.resize gives float32 from 0 to 255; the sizes that it is given become static.",
     ),
+    why="channels=3 and resize give all three sizes before any file is read.",
 )
 def decoded(prepared: Callable) -> str:
     """A static shape of three numbers, and the whole picture in it."""
@@ -56,7 +57,12 @@ def decoded(prepared: Callable) -> str:
         f"prepared should give float32 [{SIDE}, {SIDE}, 3]; yours gives {spec.dtype.name} {shape}.",
     )
     try:
-        pictures = dict(zip(files, mapped.as_numpy_iterator(), strict=True))
+        with translated(
+            "",
+            "encoded holds the bytes of the file itself, not its name: there is nothing to read from the disk.",
+            (UnicodeDecodeError, tf.errors.NotFoundError, tf.errors.FailedPreconditionError),
+        ):
+            pictures = list(mapped.repeat(3).as_numpy_iterator())  # again: chance would show
     except tf.errors.InvalidArgumentError as error:
         if f"[{SIDE},{SIDE},1]" in error.message:
             raise Wrong(
@@ -66,7 +72,7 @@ def decoded(prepared: Callable) -> str:
             f"The static shape is {shape}, and what comes has another: saying a shape resizes nothing. "
             f"TensorFlow says: {error.message.split('}} ')[-1].split(' [Op')[0]}"
         ) from None
-    for name, picture in pictures.items():
+    for name, picture in zip(3 * list(files), pictures, strict=True):
         expect(
             picture.min() >= -1e-3 and picture.max() < 1.05,
             f"Values should go from 0 to 1; yours go from {picture.min():.3g} to {picture.max():.3g}.",
@@ -79,12 +85,13 @@ def decoded(prepared: Callable) -> str:
             )
         if "of" not in name:
             continue
-        corners = picture[[4, 4, -5, -5], [4, -5, 4, -5]] * 255
-        expect(
-            np.abs(corners - COLOURS).max() < 60,
-            f"A corner of {name} is not in the corner of what comes: resize the whole picture, rather than "
-            "cut from it or pad it.",
-        )
+        for inner in (4, 8):  # near the middle of a corner's block, and near its inner edge
+            corners = picture[[inner, inner, -1 - inner, -1 - inner], [inner, -1 - inner] * 2] * 255
+            expect(
+                np.abs(corners - COLOURS).max() < 60,
+                f"A corner of {name} is not in the corner of what comes: resize the whole picture, rather than "
+                "cut from it, pad it or turn it.",
+            )
     return f"Files of any size, in colour and in grey, come as [{SIDE}, {SIDE}, 3]."
 
 
@@ -100,10 +107,11 @@ def _mapped(dataset: tf.data.Dataset, function: Callable) -> tf.data.Dataset:
 @todo(
     "3e",
     hints=(
-        "image.shape is the static shape that result has lost.",
-        "return tf.ensure_shape(result, image.shape)",
+        "Which of the two ways in the text looks at what comes?",
+        "The static shape that result has lost is still there in image.",
     ),
-)  # fmt: skip
+    why="tf.ensure_shape gives the static shape and compares it with each tensor that comes.",
+)
 def contrast(with_contrast: Callable) -> str:
     """A shape that TensorFlow knows, and that is looked at when it runs."""
     images = tf.random.stateless_uniform([2, 6, 4, 3], seed=[1, 2], minval=0.2, maxval=0.7)
@@ -111,12 +119,17 @@ def contrast(with_contrast: Callable) -> str:
     try:
         mapped = _mapped(dataset, with_contrast)
     except Wrong as wrong:
-        if "set_shape" not in with_contrast.__code__.co_names:
+        if "set_shape" not in getattr(with_contrast, "__code__", _mapped.__code__).co_names:
             raise
         raise Wrong(
             "set_shape returns nothing, it changes the tensor; and it believes you."
         ) from wrong
     except ValueError as error:
+        if "no shape" in str(error):
+            raise Wrong(
+                "A line needs the shape that result has not: tf.ensure_shape(result, ...) gives it one, and "
+                "nothing has to be resized."
+            ) from None
         if "shape" not in str(error).lower():
             raise
         raise Wrong(
@@ -125,7 +138,8 @@ def contrast(with_contrast: Callable) -> str:
     shape = mapped.element_spec.shape
     expect(
         shape.rank is not None and shape.is_fully_defined(),
-        f"The static shape of what you return is {shape}: unknown, as it comes from numpy_function.",
+        f"The static shape of what you return is {shape}: unknown, as it comes from numpy_function. All of "
+        "image.shape should stand in it.",
     )
     expect(
         shape.as_list() == [6, 4, 3],
@@ -142,15 +156,26 @@ def contrast(with_contrast: Callable) -> str:
     told = "Where NumPy returns another shape, nobody notices: "
     for lie, wrong in (
         (lambda image: image[:2], "set_shape believes what it is told."),
+        (lambda image: image[:1], "an array of [1, 4, 3] is spread over [6, 4, 3] by a broadcast."),
         (
             lambda image: image.swapaxes(0, 1),
             "an array of [4, 6, 3] is scrambled into [6, 4, 3]. tf.reshape looks at the number of values.",
         ),
     ):
-        lying = with_names(with_contrast, stretched=lie)
+        asked = []
+
+        def noting(image, lie=lie, asked=asked):
+            asked.append(True)
+            return lie(image)
+
+        lying = with_names(with_contrast, stretched=noting)
         try:
             next(iter(dataset.map(lambda image, lying=lying: tf.reduce_sum(lying(image)))))
         except tf.errors.InvalidArgumentError:
             continue
+        expect(
+            bool(asked),
+            "with_contrast should return what NumPy's `stretched` made; yours never calls it.",
+        )
         raise Wrong(f"{told}{wrong} tf.ensure_shape looks at each axis.")
     return "The static shape is there, and an image of another shape is an error at once."

@@ -6,8 +6,8 @@ import numpy as np
 
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import todo
-from lab_utils.check.tools import a, expect, expect_dataset
-from lab_utils.dry_run.frontends.function_step import lower_function
+from lab_utils.check.tools import a, expect, expect_dataset, translated
+from lab_utils.dry_run.frontends.function import lower_function
 from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.estimator import tf
 
@@ -23,12 +23,14 @@ def _sentences() -> tf.data.Dataset:
 @todo(
     "3f",
     hints=(
-        "words[:length] cuts, and leaves a shorter sentence alone. Count after cutting: "
-        "tf.size(words[:length]).",
-        "padded_batch(batch, padded_shapes=([length], []), drop_remainder=True): a shape for each part of "
-        "the pair, [] for the count, which is a scalar.",
+        "words[:length] cuts, and leaves a shorter sentence alone. Which of the two should be "
+        "counted, before or after the cut?",
+        "padded_batch takes a shape for each part of the pair. How long is the first, and what "
+        "is the shape of a count?",
     ),
-)  # fmt: skip
+    why="Cut, then count, then pad: so the count is that of the words that are still there, and "
+    "every row has one length.",
+)
 def padded_text(padded: Callable) -> str:
     """Sentences of one length with their counts, in full batches."""
     length, batch = 5, 2
@@ -40,6 +42,10 @@ def padded_text(padded: Callable) -> str:
         f"Each element should be a pair (words, how many); yours is {spec}.",
     )
     words, counts = spec
+    expect(
+        (words.shape.rank, counts.shape.rank) != (1, 2),
+        "The pair is in the other order: the words first, then how many they are.",
+    )
     expect(
         words.shape.rank == 2 and words.shape[1] is not None,
         f"The words have the static shape {words.shape}: padded to the longest of each batch. Pad to "
@@ -69,11 +75,14 @@ def padded_text(padded: Callable) -> str:
     given = [(list(row), int(number)) for row, number in zip(rows, numbers, strict=True)]
     cut = [each[:length] for each in SENTENCES[:4]]
     wanted = [(each + [0] * (length - len(each)), len(each)) for each in cut]
-    expect(
-        [row for row, _ in given] == [row for row, _ in wanted],
-        f"{list(SENTENCES[:2])} should become {[row for row, _ in wanted[:2]]}; yours become "
-        f"{[list(map(int, row)) for row, _ in given[:2]]}.",
-    )
+    rows = [row for row, _ in given]
+    for number, (row, _) in enumerate(wanted):
+        found = [int(each) for each in rows[number]] if number < len(rows) else "missing"
+        expect(
+            found == row,
+            f"Sentence {number + 1}, {SENTENCES[number]}, should become {row}; yours is {found}. Each sentence "
+            "stays, in its place: cut to its first words, then filled up with 0 at its end.",
+        )
     expect(
         given == wanted,
         f"Of {list(SENTENCES[:4])}, {[n for _, n in wanted]} words are kept; yours counts "
@@ -85,12 +94,12 @@ def padded_text(padded: Callable) -> str:
 @todo(
     "3g",
     hints=(
-        "mask = tf.sequence_mask(lengths, vectors.shape[1], vectors.dtype) is [B, T]; mask[:, :, None] "
-        "multiplies vectors.",
-        "Divide the sum over axis 1 by the number of words, and by 1 where there is none: tf.maximum(n, 1.0) "
-        "or tf.math.divide_no_nan.",
+        "The mask is [B, T] and the vectors are [B, T, D]: one of them needs another axis "
+        "before they are multiplied.",
+        "Divide by the number of words. Where there are none, which divisor gives zeros?",
     ),
-)  # fmt: skip
+    why="The mask has a static width and keeps the shape; the values say what counts.",
+)
 def mean_over_words(mean_of_words: Callable) -> str:
     """The mean over the words alone, in shapes that XLA knows."""
     lengths = np.array([1, 3, 4, 0], np.int32)
@@ -111,6 +120,10 @@ def mean_over_words(mean_of_words: Callable) -> str:
         made.shape.as_list() == [4, 5],
         f"From [4, 6, 5] the means should be [4, 5]; yours are {made.shape}.",
     )
+    expect(
+        made.dtype == tf.float32,
+        f"The means should be float32, as the vectors are; yours are {made.dtype.name}.",
+    )
     made = made.numpy()
     total = np.where(is_word, random, 0.0).sum(axis=1)
     expect(
@@ -124,6 +137,17 @@ def mean_over_words(mean_of_words: Callable) -> str:
     expect(
         np.allclose(made, total / np.maximum(lengths, 1)[:, None], atol=1e-4),
         "The mean of a sentence should be its sum divided by the number of its words.",
+    )
+    wider = np.pad(vectors, ((0, 0), (0, 3), (0, 0)))
+    with translated(
+        "",
+        "It takes vectors of [4, 6, 5] and not of [4, 9, 5]: the mask is as wide as they are, vectors.shape[1].",
+        (tf.errors.InvalidArgumentError, ValueError),
+    ):
+        again = mean_of_words(tf.constant(wider), tf.constant(lengths)).numpy()
+    expect(
+        np.allclose(again, made, atol=1e-4),
+        "Three more positions of padding change the mean.",
     )
     return "Only words count, and XLA knows every shape."
 

@@ -1,0 +1,83 @@
+"""The canonical form of a notebook on disk, so that a diff shows what a person changed and nothing else.
+
+python -m lab_utils.author.notebook_format [--fix] NOTEBOOK.ipynb ...
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import nbformat
+
+from lab_utils import files
+
+KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+
+
+def canonical(path: Path) -> str:
+    """The text that the file should hold; see `canonical_text`.
+
+    Raises:
+        ValueError: the file cannot be read, or is not a valid notebook.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+        return canonical_text(text, outputs=path.resolve().parent.name != "labs")
+    except OSError as error:
+        raise ValueError(f"{path}: {error.strerror}") from None
+    except ValueError as error:
+        raise ValueError(f"{path} is not a valid notebook: {error}") from None
+
+
+def canonical_text(text: str, *, outputs: bool) -> str:
+    """A notebook in its canonical form: one kernel, cell ids, sorted keys, outputs as told.
+
+    The execution times that JupyterLab may have written go in any case.
+
+    Raises:
+        ValueError: the text is not a valid notebook.
+    """
+    try:
+        notebook = nbformat.from_dict(json.loads(text))
+        notebook.nbformat, notebook.nbformat_minor = 4, 5
+        notebook.metadata = {"kernelspec": KERNEL, "language_info": {"name": "python"}}
+        for number, cell in enumerate(notebook.cells):
+            cell.setdefault("id", f"cell-{number:02d}")
+            cell.metadata.pop("execution", None)
+            if cell.cell_type == "code" and not outputs:
+                cell.outputs, cell.execution_count = [], None
+        nbformat.validate(notebook)
+    except (AttributeError, TypeError, RecursionError, nbformat.ValidationError) as error:
+        raise ValueError(str(error) or type(error).__name__) from None
+    return json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line; returns 1 where a notebook was not in canonical form."""
+    parser = argparse.ArgumentParser(
+        prog="python -m lab_utils.author.notebook_format",
+        description="Check the form of notebooks.",
+    )
+    parser.add_argument("--fix", action="store_true", help="write the canonical form")
+    parser.add_argument("notebooks", nargs="+", type=Path)
+    options = parser.parse_args(arguments)
+    wrong = 0
+    for path in options.notebooks:
+        try:
+            text = canonical(path)
+        except ValueError as error:
+            print(error, file=sys.stderr)
+            wrong += 1
+            continue
+        if text != path.read_text(encoding="utf-8"):
+            wrong += 1
+            print(f"{path}: {'put into' if options.fix else 'not in'} canonical form")
+            if options.fix:
+                files.write(path, text)
+    return min(1, wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,236 @@
+"""TPU generations: what is published of each chip, what software calls it, and the roofline that follows.
+
+The only table of chips: a new generation is one more row of CHIPS. No figure here is measured.
+Sources, read on 2026-11-21:
+  docs: cloud.google.com/tpu/docs/v3, /v4; docs.cloud.google.com/tpu/docs/v5e, /v5p, /v6e, /tpu7x
+  jax: jax 0.10.2, jax/_src/pallas/mosaic/tpu_info.py (per core), for v2 and TPU7x
+  libtpu: the limit that libtpu's own out-of-memory message names ("exceeds available HBM (7.48G)")
+  bus: numbers on the PCI bus, jax 0.10.2, jax/_src/hardware_utils.py; v2 and v3 share one
+Where they differ (v3's peak: 123 TFLOP/s in the docs, 140 in jax) the docs are taken.
+"""
+
+import math
+import re
+from dataclasses import dataclass
+
+_DOCS = "cloud.google.com/tpu/docs, read 2026-11-21"
+_JAX = "jax 0.10.2 tpu_info.py, read 2026-11-21"
+LIBTPU = "libtpu's out-of-memory message, 2026-11-21"
+GIB = 2**30
+
+
+class BadTopology(ValueError):
+    """A topology that does not exist; the message names the nearest ones, or accepted forms."""
+
+
+@dataclass(frozen=True)
+class Chip:
+    """One generation. Figures with `_per_core` are the chip's divided by `cores`.
+
+    Attributes:
+        cores: replicas that run side by side on a chip (devices, in JAX's words).
+        flops: peak of the chip in bfloat16, FLOP/s.
+        bandwidth: of the chip's HBM, bytes/s.
+        limit: bytes of HBM that the compiler lets one replica's program use.
+        cores_per_host: of the hosts that it is sold with.
+        axes: of its topologies: 2 (a torus of AxB chips) or 3 (AxBxC).
+        pod: chips of the largest slice.
+        example: a small topology that libtpu compiles for.
+        jax_kinds: the device kinds under which JAX lists it.
+        pci: its device number on the PCI bus.
+        pjrt: TensorFlow drives it through PJRT; the older ones through the stream executor.
+        megacore: JAX drives the cores of a chip as one device.
+        source: of `flops` and `bandwidth`.
+    """
+
+    name: str
+    cores: int
+    flops: float
+    bandwidth: float
+    limit: int
+    cores_per_host: int
+    axes: int
+    pod: int
+    example: str
+    jax_kinds: tuple[str, ...]
+    pci: str
+    source: str = _DOCS
+    pjrt: bool = True
+    megacore: bool = False
+
+    @property
+    def flops_per_core(self) -> float:
+        """Peak FLOP/s of one core in bfloat16."""
+        return self.flops / self.cores
+
+    @property
+    def bandwidth_per_core(self) -> float:
+        """Bytes/s between one core and its HBM."""
+        return self.bandwidth / self.cores
+
+    def roofline(self, flops: float, bytes_: float) -> "Roofline":
+        """The bound on a step of `flops` FLOP and `bytes_` bytes of HBM traffic on one core."""
+        return Roofline(flops, bytes_, self.flops_per_core, self.bandwidth_per_core)
+
+
+def _tera(value: float) -> float:
+    return value * 1e12
+
+
+def _giga(value: float) -> float:
+    return value * 1e9
+
+
+def _gib(value: float) -> int:
+    return int(value * GIB)
+
+
+# fmt: off
+CHIPS = {
+    chip.name: chip
+    for chip in (
+        Chip("v2", 2, _tera(46), _giga(716), _gib(7.48), 8, axes=2, pod=256, example="v2:2x2",
+             jax_kinds=("TPU v2",), pci="0x0027", source=_JAX, pjrt=False),
+        Chip("v3", 2, _tera(123), _giga(900), _gib(15.48), 8, axes=2, pod=1024, example="v3:2x2",
+             jax_kinds=("TPU v3",), pci="0x0027", pjrt=False),
+        Chip("v4", 2, _tera(275), _giga(1200), _gib(15.25), 8, axes=3, pod=4096, example="v4:2x2x1",
+             jax_kinds=("TPU v4",), pci="0x005e", pjrt=False, megacore=True),
+        Chip("v5e", 1, _tera(197), _giga(819), _gib(15.75), 4, axes=2, pod=256, example="v5e:1x1",
+             jax_kinds=("TPU v5 lite", "TPU v5e"), pci="0x0063"),
+        Chip("v5p", 1, _tera(459), _giga(2765), _gib(95.74), 4, axes=3, pod=8960, example="v5p:2x2x1",
+             jax_kinds=("TPU v5", "TPU v5p"), pci="0x0062"),
+        Chip("v6e", 1, _tera(918), _giga(1638), _gib(31.25), 4, axes=2, pod=256, example="v6e:1x1",
+             jax_kinds=("TPU v6 lite", "TPU v6e"), pci="0x006f"),
+        Chip("tpu7x", 2, _tera(2307), _giga(7400), _gib(94.75), 8, axes=3, pod=9216,
+             example="tpu7x:2x2x1", jax_kinds=("TPU7x",), pci="0x0076",
+             source=f"{_DOCS}; bandwidth from {_JAX}"),
+    )
+}
+# fmt: on
+_ALIASES = {"v5": "v5p"}
+
+ACCEPTED = (
+    "v2:2x2, v3:2x2, v4:2x2x1, v5e:2x2, v5p:2x2x1, v6e:2x2, tpu7x:2x2x1; the numbers count chips, up "
+    "to a whole pod such as v2:16x16 or v5e:16x16; v5e:1x1 and v6e:1x1 are one chip"
+)
+
+
+def parse(topology: str) -> tuple[Chip, int]:
+    """The chip of a topology such as "v2:2x2", and the number of its cores.
+
+    Raises:
+        BadTopology: the name is not of that form, or its generation, its axes or its size is unknown.
+    """
+    found = re.fullmatch(r"(\w+)[:=_]([1-9]\d*(?:x[1-9]\d*){1,2})(_twisted|_untwisted)?", topology)
+    name = found[1].lower() if found else ""
+    chip = CHIPS.get(_ALIASES.get(name, name))
+    if chip is None:
+        raise BadTopology(f"{topology!r} is not a TPU topology. Accepted: {ACCEPTED}")
+    sizes = [int(size) for size in found[2].split("x")]
+    count = math.prod(sizes)
+    if len(sizes) != chip.axes or count > chip.pod:
+        why = (
+            f"the chips of a {chip.name} form {'AxB' if chip.axes == 2 else 'AxBxC'}"
+            if len(sizes) != chip.axes
+            else f"the largest slice of {chip.name} has {chip.pod:,} chips"
+        )
+        raise BadTopology(
+            f"{topology} does not exist: {why}. Nearest: {', '.join(nearest(chip, count))}. "
+            f"Accepted: {ACCEPTED}"
+        )
+    return chip, count * chip.cores
+
+
+def nearest(chip: Chip, count: int) -> list[str]:
+    """The topologies of `chip`, as even as may be, with the next smaller and larger power of 2 of chips."""
+    exponent = min(max(0, math.floor(math.log2(count))), math.floor(math.log2(chip.pod)))
+    exponents = {exponent, min(exponent + 1, math.floor(math.log2(chip.pod)))}
+    if count == 2**exponent:
+        exponents = {exponent}
+    return [f"{chip.name}:{even_shape(2**each, chip.axes)}" for each in sorted(exponents)]
+
+
+def even_shape(count: int, axes: int) -> str:
+    """`count` chips, a power of 2, on `axes` axes as even as may be: 8 on 2 axes are "2x4"."""
+    sizes = [1] * axes
+    while count > 1:
+        sizes[sizes.index(min(sizes))] *= 2
+        count //= 2
+    return "x".join(str(size) for size in sorted(sizes, reverse=axes == 3))
+
+
+def roomiest() -> Chip:
+    """The chip whose cores have the most memory."""
+    return max(CHIPS.values(), key=lambda chip: chip.limit)
+
+
+def of_jax_kind(kind: str) -> Chip | None:
+    """The chip that JAX lists as `kind`, such as "TPU v5 lite"; None for one that is not in the table."""
+    return next((chip for chip in CHIPS.values() if kind in chip.jax_kinds), None)
+
+
+def generations_on_the_bus() -> dict[str, str]:
+    """PCI device number -> generation in words: "v5e", and "v2 or v3" where two share a number."""
+    names: dict[str, list[str]] = {}
+    for chip in CHIPS.values():
+        names.setdefault(chip.pci, []).append(chip.name)
+    return {pci: " or ".join(shared) for pci, shared in names.items()}
+
+
+def needs_pjrt(generation: str) -> bool:
+    """Whether TensorFlow drives that generation ("v5e", "v2 or v3", "" for unknown) through PJRT."""
+    return not any(
+        chip.name in generation.split(" or ") and not chip.pjrt for chip in CHIPS.values()
+    )
+
+
+def cores(topology: str) -> int:
+    """The number of cores of a topology: of replicas side by side. Raises BadTopology."""
+    return parse(topology)[1]
+
+
+def cores_per_host(topology: str) -> int:
+    """Cores that one host of the topology feeds. Raises BadTopology."""
+    chip, total = parse(topology)
+    return min(chip.cores_per_host, total)
+
+
+@dataclass(frozen=True)
+class Roofline:
+    """The bound on a step of one core, from published peaks.
+
+    (Williams, Waterman, Patterson: Roofline, CACM 52(4), 2009.)
+
+    Attributes:
+        flops, bytes: of the step.
+        peak_flops, peak_bandwidth: of the core, FLOP/s and bytes/s.
+    """
+
+    flops: float
+    bytes: float
+    peak_flops: float
+    peak_bandwidth: float
+
+    @property
+    def compute_seconds(self) -> float:
+        """Seconds that the step's FLOPs take at the peak."""
+        return self.flops / self.peak_flops
+
+    @property
+    def memory_seconds(self) -> float:
+        """Seconds that the step's HBM traffic takes at the peak."""
+        return self.bytes / self.peak_bandwidth
+
+    @property
+    def seconds(self) -> float:
+        """The larger of the two: no step is faster."""
+        return max(self.compute_seconds, self.memory_seconds)
+
+    @property
+    def bound_by(self) -> str:
+        """ "HBM traffic" where that takes longer than the FLOPs, else "FLOPs"."""
+        return "HBM traffic" if self.memory_seconds > self.compute_seconds else "FLOPs"
+
+    def examples_per_second(self, batch: int) -> float:
+        """At most, for `batch` examples a step. Infinite for a step without work."""
+        return batch / self.seconds if self.seconds else math.inf

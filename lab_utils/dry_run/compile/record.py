@@ -1,0 +1,27 @@
+"""What the TPU compiler made of one program, with what it follows from."""
+
+from dataclasses import dataclass, field
+
+from lab_utils.chips import Chip
+from lab_utils.dry_run.compile.hlo.summary import Summary
+from lab_utils.dry_run.program import Program
+from lab_utils.dry_run.records import CompiledStep, Finding
+
+
+@dataclass
+class Compiled:
+    """A program and what the TPU compiler says of it.
+
+    Attributes:
+        step: memory and cost, as the report shows them.
+        summary: what the optimised program holds; None where there is none.
+        cached: taken from an earlier dry run.
+    """
+
+    topology: str
+    chip: Chip
+    program: Program
+    step: CompiledStep
+    summary: Summary | None = None
+    findings: list[Finding] = field(default_factory=list)
+    cached: bool = False

@@ -1,0 +1,194 @@
+"""Frontend for a TPUEstimator with its input functions."""
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from lab_utils.dry_run.frontends.batches import Feed, fixed_seeds
+from lab_utils.dry_run.lower.bridge import Step, initial_values, placeholders, to_program
+from lab_utils.dry_run.lower.draws import Draw, alike
+from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
+from lab_utils.dry_run.private import tensorflow as _tensorflow
+from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
+from lab_utils.dry_run.program import Program
+from lab_utils.dry_run.read.stage import read
+from lab_utils.dry_run.read.training import sum_over_batch
+from lab_utils.dry_run.records import Finding, Mode
+from lab_utils.dry_run.rehearsal import rehearsing
+from lab_utils.dry_run.trace.stage import trace
+from lab_utils.dry_run.traced import Trace
+from lab_utils.dry_run.workload import Inputs
+from lab_utils.estimator import tf, v1
+from lab_utils.source import place
+
+
+class EstimatorWorkload:
+    """A TPUEstimator with its input functions."""
+
+    traceable = True
+    most_steps = None
+
+    def __init__(self, estimator: Any, inputs: Inputs) -> None:
+        if not callable(inputs.train):
+            kind = type(inputs.train).__name__
+            raise TypeError(f"a TPUEstimator comes with its input_fn, a function; this is a {kind}")
+        self.estimator, self.inputs = estimator, inputs
+        model_fn = place(_tpu_estimator.settings(estimator).model_fn)
+        self.name = f"TPUEstimator with the model_fn of {model_fn.position}"
+        self.feed_place = place(inputs.train)
+
+    def trace(self, cores: int) -> list[Trace]:
+        """The genuine graphs of each mode."""
+        return trace(self.estimator, self.inputs, cores=cores)
+
+    def read(self, traces: list[Trace], cores: int) -> list[Finding]:
+        """What the program of a core holds that a TPU would refuse, ignore or get wrong."""
+        return read(traces, self.estimator, self.inputs)
+
+    def lower(
+        self, cores: int, mode: Mode = Mode.TRAIN, global_batch: int | None = None
+    ) -> Program:
+        """One step of `mode`, as each of `cores` cores runs it."""
+        input_fn = self.inputs.of(mode)
+        return lower_estimator(
+            self.estimator, input_fn, cores=cores, mode=mode, global_batch=global_batch
+        )
+
+    def lower_alike(self, cores: int, global_batch: int) -> tuple[Program, Program]:
+        """The train step of `cores` cores and of one, that draw the same random numbers for an example."""
+        train = {"mode": Mode.TRAIN, "global_batch": global_batch}
+        many, one = (
+            _Built(self.estimator, self.inputs.train, cores=each, **train) for each in (cores, 1)
+        )
+        draws = alike(many.step.graph, one.step.graph, cores)
+        return many.lowered(draws), one.lowered(draws)
+
+    @contextmanager
+    def feed(self, cores: int) -> Iterator[tuple[Callable[[], Any], int]]:
+        """Context manager: the training input_fn as one host calls it, and the examples in its batches."""
+        with rehearsing(cores, aloud=True) as rehearsal:
+            built = rehearsal.twin(self.estimator)
+            call = functools.partial(
+                _tpu_estimator.call_input_fn, built, self.inputs.train, "train", 0
+            )
+            yield call, _tpu_estimator.sharding(built, "train").batch_size
+
+
+def lower_estimator(
+    estimator: Any,
+    input_fn: Callable,
+    *,
+    cores: int,
+    mode: Mode = Mode.TRAIN,
+    global_batch: int | None = None,
+) -> Program:
+    """Lowers one step of a TPUEstimator, as each of `cores` cores runs it.
+
+    The step is model_fn's, called as TPUEstimator calls it inside a replica's program: with params,
+    the core's share of the batch, and CrossShardOptimizer summing over `cores` cores. Host
+    functions (host_call, metric_fn) are not part of it; their tensors are among its outputs.
+
+    Args:
+        estimator: is left unchanged, with its model_dir.
+        input_fn: gives the shapes now, and the batches when the program is run.
+        cores: of the program; 1 for the whole global batch on one core.
+        mode: TRAIN, EVAL or PREDICT.
+        global_batch: in place of the batch size that the estimator was constructed with.
+
+    Raises:
+        InputUnfit: input_fn has no fixed shapes, or its batches do not divide among the cores.
+        CannotLower: the step cannot be built or lowered; its `finding()` says what to fix.
+        TypeError: `estimator` is not a TPUEstimator.
+    """
+    mode = Mode(mode)
+    return _Built(estimator, input_fn, cores=cores, mode=mode, global_batch=global_batch).lowered()
+
+
+@dataclass
+class _Built:
+    """One step of a TPUEstimator as a graph. Making it raises what lower_estimator raises."""
+
+    estimator: Any
+    input_fn: Callable
+    cores: int
+    mode: Mode
+    global_batch: int | None = None
+
+    def __post_init__(self) -> None:
+        given = _tpu_estimator.settings(self.estimator)
+        self.batch = self.global_batch or given.batch_size(self.mode)
+        if not self.batch or self.batch % self.cores:
+            raise CannotLower(
+                f"a global batch of {self.batch} cannot be split over {self.cores} cores"
+            )
+        share = given.config.tpu_config.num_cores_per_replica or 1
+        if share > 1:
+            raise CannotLower(
+                f"a copy of the model takes {share} cores (num_cores_per_replica): how the TPU divides it "
+                "is not lowered here",
+                only_here=True,
+            )
+        key, changes = self.mode.key, {f"{self.mode}_batch_size": self.batch}
+        with rehearsing(self.cores) as rehearsal:
+            built = rehearsal.twin(self.estimator, any_cores=True, **changes)
+            try:
+                self.feed = Feed(built, self.input_fn, key, self.cores)
+                with tf.Graph().as_default(), fixed_seeds(built.config.tf_random_seed):
+                    self.step = _step(built, key, self.feed, self.cores)
+            except (CannotLower, InputUnfit):
+                raise
+            except Exception as error:  # whatever the user's functions raise is the step's fault
+                message = f"{type(error).__name__}: {error}"
+                raise CannotLower(message, where=place(error)) from error
+        self.where = place(given.model_fn)
+
+    def lowered(self, draws: dict[str, Draw] | None = None) -> Program:
+        """The step as a program; with `draws`, its random numbers are those."""
+        with _tensorflow.caught_log():
+            program = to_program(
+                self.step,
+                name=f"{self.mode} step",
+                mode=self.mode,
+                cores=self.cores,
+                per_core_batch=self.batch // self.cores,
+                draws=draws,
+            )
+        program.read, program.where = self.feed.read, self.where
+        if (op := sum_over_batch(self.step.loss, program.per_core_batch)) is not None:
+            program.summed = place(op)
+        return program
+
+
+def _step(estimator: Any, key: str, feed: Feed, cores: int) -> Step:
+    """Calls model_fn in the default graph; `key` is the mode as Estimator names it."""
+    features, fed = placeholders(feed.features, "feature")
+    labels, fed_labels = (None, []) if feed.labels is None else placeholders(feed.labels, "label")
+    _tpu_estimator.create_global_step(estimator)
+    with _tensorflow.core(cores):
+        spec = _tpu_estimator.call_model_fn(estimator, key, features, labels)
+        host = _host_tensors(spec)
+        loss = None if spec.loss is None else tf.identity(spec.loss)
+    if getattr(spec, "scaffold_fn", None):
+        spec.scaffold_fn()  # may change initializers, as tf.train.init_from_checkpoint does
+    graph = v1.get_default_graph()
+    updates = [] if spec.train_op is None or key != "train" else [_operation(spec.train_op)]
+    return Step(graph, fed + fed_labels, initial_values(graph), loss, host, updates)
+
+
+def _operation(fetch: Any) -> tf.Operation:
+    return fetch if isinstance(fetch, tf.Operation) else fetch.op
+
+
+def _host_tensors(spec: Any) -> dict[str, tf.Tensor]:
+    """The tensors that leave the core, by name: for host_call, metric_fn and predictions."""
+    calls = {name: getattr(spec, name, None) for name in ("host_call", "eval_metrics")}
+    sent = {name: call[1] for name, call in calls.items() if call}
+    if spec.predictions is not None and spec.mode == "infer":
+        sent["predictions"] = spec.predictions
+    return {
+        f"{name}/{number}": tf.convert_to_tensor(tensor)
+        for name, tensors in sent.items()
+        for number, tensor in enumerate(tf.nest.flatten(tensors))
+    }

@@ -1,0 +1,244 @@
+"""Frontend for a function of one batch, with an example batch or a dataset of batches."""
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from lab_utils.dry_run.lower.bridge import Step, Variable, leaf_names, to_program
+from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
+from lab_utils.dry_run.lower.graph_def import input_of
+from lab_utils.dry_run.private import tensorflow as _tensorflow
+from lab_utils.dry_run.program import Program, Role
+from lab_utils.dry_run.read.stage import read_step
+from lab_utils.dry_run.records import Finding, Mode
+from lab_utils.dry_run.traced import Trace
+from lab_utils.estimator import tf
+from lab_utils.source import Place, place
+
+
+class FunctionWorkload:
+    """A function of one batch, with an example batch or a dataset of batches."""
+
+    traceable = False
+
+    def __init__(self, step: Callable, data: Any) -> None:
+        self.step = step
+        self.dataset = data if isinstance(data, tf.data.Dataset) else None
+        self.most_steps = 1 if self.dataset is None else None
+        batch = next(iter(data)) if self.dataset is not None else data
+        self.features, self.labels = (
+            batch if isinstance(batch, tuple) and len(batch) == 2 else (batch, None)
+        )
+        where = place(getattr(step, "python_function", step))
+        self.name = f"step function of {where.position}"
+        self.feed_place = Place(text="the dataset")
+
+    def trace(self, cores: int) -> list[Trace]:
+        """None: a function has no graphs of TPUEstimator's."""
+        return []
+
+    def read(self, traces: list[Trace], cores: int) -> list[Finding]:
+        """What the step of a core holds that a TPU would refuse."""
+        return read_step(trace_function(self.step, self.features, self.labels, cores))
+
+    def lower(
+        self, cores: int, mode: Mode = Mode.TRAIN, global_batch: int | None = None
+    ) -> Program:
+        """The step, as each of `cores` cores runs it."""
+        features, labels = self.features, self.labels
+        if global_batch is not None:
+            features, labels = tf.nest.map_structure(
+                lambda tensor: _with_batch(tensor, global_batch), (features, labels)
+            )
+        program = lower_function(self.step, features, labels, cores=cores)
+        if self.dataset is not None:
+            program.read = functools.partial(self._read, program.global_batch, cores)
+        return program
+
+    def _read(self, batch: int, cores: int) -> Iterator[list[np.ndarray]]:
+        examples = self.dataset.unbatch().batch(batch, drop_remainder=True)
+        for each in examples.as_numpy_iterator():
+            yield [split(array, cores) for array in tf.nest.flatten(each)]
+
+    def lower_alike(self, cores: int, global_batch: int) -> tuple[Program, Program]:
+        """The steps of `cores` cores and of one, as they are."""
+        return self.lower(cores, global_batch=global_batch), self.lower(
+            1, global_batch=global_batch
+        )
+
+    @contextmanager
+    def feed(self, cores: int) -> Iterator[tuple[tf.data.Dataset | None, None]]:
+        """Context manager: the dataset, where one was given."""
+        yield self.dataset, None
+
+
+def _with_batch(tensor: Any, batch: int) -> tf.Tensor:
+    """`tensor` cut or repeated along its first axis to `batch` examples."""
+    tensor = tf.convert_to_tensor(tensor)
+    return tf.gather(tensor, tf.range(batch) % tensor.shape[0])
+
+
+def lower_function(
+    step: Callable,
+    features: Any,
+    labels: Any = None,
+    *,
+    cores: int,
+    variables: Sequence[tf.Variable] | None = None,
+) -> Program:
+    """Lowers one call of `step`, as each of `cores` cores runs it on its share of the batch.
+
+    `step` returns the loss, or a nest of tensors whose first is the loss. Sums over the cores are
+    what it asks for itself: tf.distribute.get_replica_context().all_reduce, or
+    tf.compat.v1.tpu.cross_replica_sum.
+
+    Args:
+        features, labels: an example global batch: nests of arrays, or of tensors. `step` is called
+            with features alone where labels is None.
+        variables: those that the step trains; by default the trainable ones among all it uses.
+
+    Raises:
+        InputUnfit: the batch cannot be split over the cores.
+        CannotLower: the step cannot be built or lowered.
+    """
+    data, specs = _arguments(features, labels, cores)
+    python = getattr(step, "python_function", step)
+
+    def read() -> Iterator[list[np.ndarray]]:
+        while True:
+            yield [split(array, cores) for array in tf.nest.flatten(data)]
+
+    program = lower_traced(
+        trace_step(step, specs, cores),
+        specs,
+        ["feature", "label"],
+        name=getattr(python, "__name__", "step"),
+        mode="train",
+        cores=cores,
+        trained=variables,
+    )
+    program.read, program.where, program.one_batch = read, place(python), True
+    if not any(each.role == Role.VARIABLE for each in program.outputs):
+        program.mode = Mode.FORWARD  # it changes nothing: no step of training
+    return program
+
+
+def trace_function(step: Callable, features: Any, labels: Any, cores: int) -> Any:
+    """The step as `lower_function` lowers it: a ConcreteFunction. It raises what that raises."""
+    return trace_step(step, _arguments(features, labels, cores)[1], cores)
+
+
+def _arguments(features: Any, labels: Any, cores: int) -> tuple[Any, list[Any]]:
+    """The example batch as arrays, and one core's specs of it."""
+    data = (features,) if labels is None else (features, labels)
+    data = tf.nest.map_structure(np.asarray, data)
+    specs = tf.nest.map_structure(lambda a: share(tf.TensorSpec(a.shape, a.dtype), cores), data)
+    return data, list(specs)
+
+
+def trace_step(step: Callable, specs: list[Any], cores: int) -> Any:
+    """step(*specs), nests of one core's tf.TensorSpec, as a ConcreteFunction for one of `cores` cores.
+
+    Raises:
+        CannotLower: the step raised.
+    """
+    with _tensorflow.eager(), _tensorflow.caught_log(), _tensorflow.replicas(cores):
+        # jit_compile: as in a TPU's program, the gradient of a loop takes its lengths from static shapes.
+        python = getattr(step, "python_function", step)
+        function = tf.function(python, autograph=True, jit_compile=True)
+        try:
+            return function.get_concrete_function(*specs)
+        except Exception as error:  # whatever the user's function raises is the step's fault
+            message = f"{type(error).__name__}: {error}"
+            raise CannotLower(message, where=place(error)) from error
+
+
+def lower_traced(
+    concrete: Any,
+    specs: list[Any],
+    roles: list[str],
+    *,
+    name: str,
+    mode: str,
+    cores: int,
+    trained: Sequence[tf.Variable] | None = None,
+) -> Program:
+    """Lowers what `trace_step` gave for `specs`, each with its role.
+
+    Raises:
+        CannotLower: the step cannot be lowered.
+    """
+    with _tensorflow.eager():
+        names = [
+            leaf
+            for role, spec in zip(roles, specs, strict=False)
+            for leaf in leaf_names(role, spec)
+        ]
+        captures = _tensorflow.captures(concrete)
+        placeholders = concrete.inputs[: len(concrete.inputs) - len(captures)]
+        fed = [
+            (tensor, input_of(leaf, Role(leaf.split("/")[0]), tensor))
+            for tensor, leaf in zip(placeholders, names, strict=True)
+        ]
+        variables, constants = _held(concrete, captures, trained)
+    results = [each for each in tf.nest.flatten(concrete.outputs) if each is not None]
+    whole = Step(
+        concrete.graph,
+        fed
+        + [(tensor, input_of(tensor.op.name, Role.CONSTANT, tensor)) for tensor, _ in constants],
+        variables,
+        results[0] if results else None,
+        {f"result/{number}": tensor for number, tensor in enumerate(results[1:], 1)},
+        _tensorflow.side_effects(concrete),
+    )
+    batch = next((spec.shape[0] for spec in tf.nest.flatten(specs) if spec.shape.rank), 1)
+    program = to_program(whole, name=name, mode=mode, cores=cores, per_core_batch=batch)
+    program.values |= {tensor.op.name: value for tensor, value in constants}
+    return program
+
+
+def share(spec: tf.TensorSpec, cores: int) -> tf.TensorSpec:
+    """One core's part of a global batch: the first axis divided.
+
+    Raises:
+        InputUnfit: the shape is not fixed, or the batch does not divide.
+    """
+    if not spec.shape.is_fully_defined():
+        raise InputUnfit(f"a tensor of the batch has no fixed shape: {spec.shape}")
+    if not spec.shape.rank or spec.shape[0] % cores:
+        raise InputUnfit(f"a tensor of shape {spec.shape} cannot be split over {cores} cores")
+    return tf.TensorSpec([spec.shape[0] // cores, *spec.shape[1:]], spec.dtype)
+
+
+def split(array: np.ndarray, cores: int) -> np.ndarray:
+    """A global batch as one part for each core: [cores, batch // cores, ...]."""
+    return array.reshape(cores, array.shape[0] // cores, *array.shape[1:])
+
+
+def _held(
+    concrete: Any, captures: list[tuple[Any, Any]], trained: Sequence[tf.Variable] | None
+) -> tuple[list[Variable], list[tuple[tf.Tensor, np.ndarray]]]:
+    """The variables and the constant tensors that a traced function holds."""
+    known = {id(each.handle): each for each in _tensorflow.variables_of(concrete)}
+    chosen = None if trained is None else {id(each.handle) for each in trained}
+    variables, constants, seen = [], [], set()
+    for held, placeholder in captures:
+        if held.dtype != tf.resource:
+            constants.append((placeholder, held.numpy()))
+            continue
+        variable = known.get(id(held))
+        if variable is None:
+            raise CannotLower(
+                "the step uses a resource that is not a variable, such as a lookup table"
+            )
+        name = variable.name.split(":")[0]
+        while name in seen:
+            name += "_"
+        seen.add(name)
+        is_trained = variable.trainable if chosen is None else id(held) in chosen
+        value = tf.raw_ops.ReadVariableOp(resource=held, dtype=variable.dtype).numpy()
+        variables.append(Variable(name, placeholder, np.asarray(value), is_trained))
+    return variables, constants

@@ -1,0 +1,164 @@
+"""Frontend for a compiled Keras model (of Keras 2 or 3) and the dataset that fit is given."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from lab_utils.dry_run.frontends.function import lower_traced, share, split, trace_step
+from lab_utils.dry_run.lower.errors import InputUnfit
+from lab_utils.dry_run.private import tensorflow as _tensorflow
+from lab_utils.dry_run.program import Program
+from lab_utils.dry_run.read.stage import read_step
+from lab_utils.dry_run.records import Finding, Mode
+from lab_utils.dry_run.rules import finding
+from lab_utils.dry_run.traced import Trace
+from lab_utils.estimator import tf
+from lab_utils.source import Place, place
+
+
+class KerasWorkload:
+    """A compiled Keras model with the dataset that fit is given."""
+
+    traceable = False
+    most_steps = None
+
+    def __init__(self, model: Any, dataset: Any) -> None:
+        if not isinstance(dataset, tf.data.Dataset):
+            raise TypeError(
+                "a Keras model comes with the tf.data dataset that fit is given; "
+                f"this is a {type(dataset).__name__}"
+            )
+        if getattr(model, "optimizer", None) is None:
+            raise TypeError(
+                f"the Keras model {model.name!r} is not compiled: call compile on it first"
+            )
+        self.model, self.dataset = model, dataset
+        self._batches = whole_batches(dataset)
+        self.name = f"Keras model {model.name!r}"
+        self.feed_place = Place(text="the dataset")
+
+    def trace(self, cores: int) -> list[Trace]:
+        """None: a Keras model has no graphs of TPUEstimator's."""
+        return []
+
+    def read(self, traces: list[Trace], cores: int) -> list[Finding]:
+        """What the train step of a core holds that a TPU would refuse, and a batch that does not fit it."""
+        if unfit := _unfit(self._batches, self.feed_place, cores):
+            return [unfit]
+        return read_step(trace_keras(self.model, self._batches, cores))
+
+    def lower(
+        self, cores: int, mode: Mode = Mode.TRAIN, global_batch: int | None = None
+    ) -> Program:
+        """One step of `mode`, as each of `cores` cores runs it."""
+        dataset = self._batches
+        if global_batch is not None:
+            dataset = dataset.unbatch().batch(global_batch, drop_remainder=True)
+        return lower_keras(self.model, dataset, cores=cores, mode=mode)
+
+    def lower_alike(self, cores: int, global_batch: int) -> tuple[Program, Program]:
+        """The steps of `cores` cores and of one, as they are."""
+        return self.lower(cores, global_batch=global_batch), self.lower(
+            1, global_batch=global_batch
+        )
+
+    @contextmanager
+    def feed(self, cores: int) -> Iterator[tuple[tf.data.Dataset, None]]:
+        """Context manager: the dataset; its own first dimension is the batch."""
+        yield self.dataset, None
+
+
+def whole_batches(dataset: tf.data.Dataset) -> tf.data.Dataset:
+    """The dataset's batches but for the last, where that may hold fewer examples.
+
+    Under TPUStrategy fit takes such a dataset: it compiles the step once more for the last batch.
+    """
+    shapes = [spec.shape for spec in tf.nest.flatten(dataset.element_spec)]
+    inner_known = all(shape.rank and shape[1:].is_fully_defined() for shape in shapes)
+    if not (tf.executing_eagerly() and inner_known and any(shape[0] is None for shape in shapes)):
+        return dataset
+    first = next(iter(dataset), None)
+    if first is None:
+        return dataset
+    size = int(tf.nest.flatten(first)[0].shape[0])
+    return dataset.unbatch().batch(size, drop_remainder=True)
+
+
+def _unfit(dataset: tf.data.Dataset, where: Place, cores: int) -> Finding | None:
+    """The finding for batches that cannot be split over the cores."""
+    shapes = [spec.shape for spec in tf.nest.flatten(dataset.element_spec)]
+    if any(not shape.rank or not shape[1:].is_fully_defined() for shape in shapes):
+        return finding("TPU102", where)
+    batch = shapes[0][0]
+    if batch and batch % cores:
+        suggestion = max(cores, round(batch / cores) * cores)
+        return finding("TPU106", where, cores=cores, batch=batch, suggestion=suggestion)
+    return None
+
+
+def lower_keras(
+    model: Any, dataset: tf.data.Dataset, *, cores: int, mode: str = "train"
+) -> Program:
+    """Lowers the model's train_step (or test_step, with mode "eval") as TPUStrategy would run it.
+
+    The dataset's batch is the global one, which TPUStrategy splits over the cores; the gradients
+    are averaged over them where the optimizer applies them. The loss is the step's own.
+
+    Raises:
+        InputUnfit: the dataset's shapes are not fixed, or its batch does not divide among the cores.
+        CannotLower: the step cannot be built or lowered.
+    """
+    concrete, specs = _traced(model, dataset, cores, mode)
+
+    def read() -> Iterator[list[np.ndarray]]:
+        with _tensorflow.eager():
+            for batch in dataset.as_numpy_iterator():
+                yield [split(np.asarray(array), cores) for array in tf.nest.flatten(batch)]
+
+    program = lower_traced(
+        concrete,
+        specs,
+        ["feature", "label", "label/weight"],
+        name=f"{mode} step of {model.name}",
+        mode=mode,
+        cores=cores,
+        trained=_trainable(model),
+    )
+    program.read, program.where = read, place(type(model)) or Place(text=model.name)
+    return program
+
+
+def trace_keras(model: Any, dataset: tf.data.Dataset, cores: int, mode: str = "train") -> Any:
+    """The step as `lower_keras` lowers it: a ConcreteFunction. It raises what that raises."""
+    return _traced(model, dataset, cores, mode)[0]
+
+
+def _traced(model: Any, dataset: tf.data.Dataset, cores: int, mode: str) -> tuple[Any, list[Any]]:
+    """The step as a ConcreteFunction, and one core's specs of the batch."""
+    spec = dataset.element_spec
+    parts = list(spec) if isinstance(spec, tuple) else [spec]
+    try:
+        specs = tf.nest.map_structure(lambda each: share(each, cores), parts)
+    except InputUnfit as error:
+        advice = "batch with drop_remainder=True, and a multiple of the number of cores"
+        raise InputUnfit(f"{error}: {advice}") from error
+
+    def step(*data: Any) -> Any:
+        model.reset_metrics()  # Keras shows the mean of all steps so far; this is one step's loss
+        # Keras takes the batch as fit does: a tuple, or the lone features.
+        results = (model.train_step if mode == "train" else model.test_step)(
+            data if isinstance(spec, tuple) else data[0]
+        )
+        return results.pop("loss", next(iter(results.values()), tf.constant(0.0)))
+
+    with _tensorflow.averaged_gradients(model.optimizer, cores):
+        return trace_step(step, specs, cores), specs
+
+
+def _trainable(model: Any) -> list[tf.Variable] | None:
+    """The model's trainable variables; None before it is built, when none are known yet."""
+    found = model.trainable_variables if model.built else []
+    # Keras 3 wraps them.
+    return [each if isinstance(each, tf.Variable) else each.value for each in found] or None

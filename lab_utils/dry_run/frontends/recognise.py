@@ -1,0 +1,57 @@
+"""Which frontend takes what a learner hands over."""
+
+from typing import Any
+
+from lab_utils.dry_run.frontends.estimator import EstimatorWorkload
+from lab_utils.dry_run.frontends.function import FunctionWorkload
+from lab_utils.dry_run.frontends.keras import KerasWorkload
+from lab_utils.dry_run.workload import Inputs, Workload
+from lab_utils.estimator import tf, v1
+
+HOW = (
+    "dry_run takes a TPUEstimator and its input_fn, a compiled Keras model and a tf.data dataset, "
+    "or a function step(features, labels) and an example batch or a dataset"
+)
+
+
+class PlainEstimator(TypeError):
+    """The estimator is not a TPUEstimator; `kind` is its class."""
+
+    def __init__(self, estimator: Any) -> None:
+        self.kind = type(estimator).__name__.removesuffix("V2")
+        super().__init__(f"{HOW}; this is of class {self.kind}")
+
+
+def workload_of(subject: Any, data: Any, **inputs: Any) -> Workload:
+    """What `subject` and `data` are to the stages; `inputs` are a TPUEstimator's other input functions.
+
+    Raises:
+        PlainEstimator: `subject` is an Estimator of another kind, which no TPU runs.
+        TypeError: `subject` is none of the three kinds, or `data` does not go with it.
+    """
+    if isinstance(subject, v1.estimator.tpu.TPUEstimator):
+        return EstimatorWorkload(subject, Inputs(data, **inputs))
+    if isinstance(subject, v1.estimator.Estimator | tf.estimator.Estimator):
+        raise PlainEstimator(subject)
+    keras = _keras_of(subject)
+    if keras == "keras" and _keras_backend() != "tensorflow":
+        raise TypeError(f"{HOW}; this Keras model runs on {_keras_backend()}, not on TensorFlow")
+    if keras:
+        return KerasWorkload(subject, data)
+    if callable(subject) and not isinstance(subject, type):
+        return FunctionWorkload(subject, data)
+    raise TypeError(f"{HOW}; this is a {type(subject).__name__}")
+
+
+def _keras_of(subject: Any) -> str:
+    """The Keras package ("keras" is Keras 3, "tf_keras" Keras 2) that `subject` is a model of, or ""."""
+    packages = (
+        cls.__module__.split(".")[0] for cls in type(subject).__mro__ if cls.__name__ == "Model"
+    )
+    return next((name for name in packages if name in ("keras", "tf_keras")), "")
+
+
+def _keras_backend() -> str:
+    import keras
+
+    return keras.backend.backend()

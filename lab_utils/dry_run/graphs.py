@@ -1,0 +1,76 @@
+"""Walks over TensorFlow's graphs: over a Graph's ops, and over the nodes of a GraphDef."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from lab_utils.dry_run.private import tensorflow as _tensorflow
+from lab_utils.estimator import tf
+
+
+def attribute(op: tf.Operation, name: str) -> Any:
+    """The op's attribute, or None where it has none of that name."""
+    try:
+        return op.get_attr(name)
+    except ValueError:
+        return None
+
+
+def called(op: tf.Operation) -> list[Any]:
+    """The functions (FuncGraphs) that the op calls: branches, a loop's condition and body, ..."""
+    names = []
+    for attr in op.op_def.attr:
+        if attr.type in ("func", "list(func)"):
+            value = attribute(op, attr.name) or []
+            names += [f.name for f in (value if isinstance(value, list) else [value])]
+    graphs = [_tensorflow.graph_of_function(name, op.graph) for name in names]
+    return [] if None in graphs else graphs
+
+
+def arguments(op: tf.Operation, function: Any) -> list[tuple[tf.Tensor, tf.Tensor]]:
+    """Pairs (tensor outside, parameter inside) for a function that the op calls."""
+    given = op.inputs[len(op.inputs) - len(function.inputs) :] if function.inputs else []
+    return list(zip(given, function.inputs, strict=True))
+
+
+def everywhere(
+    graph: Any, keep: Callable[[tf.Operation], bool] = lambda op: True
+) -> Iterator[tf.Operation]:
+    """The ops of `graph` for which `keep` holds, and those of the functions that they call."""
+    seen, graphs = set(), [graph]
+    while graphs:
+        current = graphs.pop()
+        if id(current) in seen:
+            continue
+        seen.add(id(current))
+        for op in current.get_operations():
+            if current is not graph or keep(op):
+                yield op
+                graphs += called(op)
+
+
+def ancestors(ops: list[tf.Operation]) -> set[tf.Operation]:
+    """The ops themselves and all of their graph that they need, by data or by control."""
+    found, left = set(ops), list(ops)
+    while left:
+        op = left.pop()
+        for needed in [*(tensor.op for tensor in op.inputs), *op.control_inputs]:
+            if needed not in found:
+                found.add(needed)
+                left.append(needed)
+    return found
+
+
+def called_names(node: Any) -> Iterator[str]:
+    """The names of the functions that a node may call, its own op among them."""
+    yield node.op
+    for _, value in sorted(node.attr.items()):
+        if value.HasField("func"):
+            yield value.func.name
+        yield from (function.name for function in value.list.func)
+
+
+def all_nodes(graph_def: Any) -> Iterator[Any]:
+    """The nodes of a GraphDef and of its functions."""
+    yield from graph_def.node
+    for function in graph_def.library.function:
+        yield from function.node_def

@@ -1,0 +1,56 @@
+"""Which ops and types a TPU has, and what is said of those it lacks. No TensorFlow here.
+
+xla_tpu_jit.json is made by make_op_table.py; notes.yaml is written by hand.
+"""
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+_FOLDER = Path(__file__).parent
+
+
+@cache
+def _table() -> dict[str, Any]:
+    return json.loads((_FOLDER / "xla_tpu_jit.json").read_text(encoding="utf-8"))
+
+
+@cache
+def _notes() -> dict[str, Any]:
+    notes = yaml.safe_load((_FOLDER / "notes.yaml").read_text(encoding="utf-8"))
+    return {key: text.split() if isinstance(text, str) else text for key, text in notes.items()}
+
+
+def made_from() -> str:
+    """The wheel that the table was made from, and when."""
+    return f"{_table()['wheel']}, {_table()['made']}"
+
+
+def compiles(op: str) -> bool:
+    """Whether the TPU compiler has a kernel for this type of op."""
+    return op in _table()["ops"]
+
+
+def has_op(op: str) -> bool:
+    """Whether a replica's program may hold an op of this type."""
+    return compiles(op) or op in _notes()["before_compiling"]
+
+
+def is_kind(op: str, kind: str) -> bool:
+    """Whether the op type is one of the "summaries", the "python" ops or those on "files"."""
+    return op in _notes()[kind]
+
+
+def allowed_types(op: str) -> dict[str, list[str]]:
+    """Type attribute of the op -> names of the dtypes that its kernel takes; {} if it takes any."""
+    types = _table()["types"]
+    return {attr: types[number] for attr, number in _table()["ops"].get(op, {}).items()}
+
+
+def instead(op: str) -> str | None:
+    """What to use in place of an op that the TPU lacks, or None where nothing particular is known."""
+    hints = _notes()["instead"]
+    return next((hint.strip() for start, hint in hints.items() if op.startswith(start)), None)

@@ -1,0 +1,83 @@
+"""Ops and types that a TPU lacks: TPU202 to TPU208."""
+
+from collections.abc import Iterator
+
+from lab_utils.dry_run import ops as op_table
+from lab_utils.dry_run.graphs import attribute
+from lab_utils.dry_run.records import Finding
+from lab_utils.dry_run.rules import finding
+from lab_utils.estimator import tf
+from lab_utils.source import place
+
+_REFUSED = (
+    "Detected unsupported operations when trying to compile graph on XLA_TPU_JIT: {op.type} "
+    "(No registered '{op.type}' OpKernel for XLA_TPU_JIT devices compatible with node {op.name})"
+)
+_COMMON_TYPES = ("bfloat16", "bool", "complex64", "float32", "int32", "int64", "uint8")
+
+
+def unsupported(ops: list[tf.Operation]) -> Iterator[Finding]:
+    """A finding for each of a core's ops that the TPU's compiler has no kernel for."""
+    for op in ops:
+        if op_table.is_kind(op.type, "summaries"):
+            continue
+        if op_table.has_op(op.type):
+            yield from _wrong_type(op)
+        else:
+            yield _no_kernel(op)
+
+
+def summaries(ops: list[tf.Operation]) -> Iterator[Finding]:
+    """A finding for each summary among a core's ops."""
+    for op in ops:
+        if op_table.is_kind(op.type, "summaries") and op.type != "MergeSummary":
+            yield finding("TPU206", place(op), op=op.type)
+
+
+def _no_kernel(op: tf.Operation) -> Finding:
+    where, message = place(op), _REFUSED.format(op=op)
+    if op_table.is_kind(op.type, "python"):
+        return finding("TPU205", where, message=message, op=op.type)
+    if op_table.is_kind(op.type, "files"):
+        return finding("TPU207", where, message=message, op=op.type)
+    instead = op_table.instead(op.type)
+    if instead is None and any(t.dtype == tf.string for t in [*op.inputs, *op.outputs]):
+        return finding("TPU204", where, message=message, op=op.type)
+    hint = instead or "Do it in dataset.map of input_fn, on the host."
+    return finding("TPU202", where, message=message, op=op.type, hint=hint)
+
+
+def _wrong_type(op: tf.Operation) -> Iterator[Finding]:
+    refused = {}
+    for attr, allowed in op_table.allowed_types(op.type).items():
+        value = attribute(op, attr)
+        types = value if isinstance(value, list) else [value]
+        names = [t.base_dtype.name for t in types if t is not None]
+        refused |= {name: (attr, allowed) for name in names if name not in allowed}
+    if not refused:
+        return
+    requested = ", ".join(f"{attr}=DT_{name.upper()}" for name, (attr, _) in refused.items())
+    message = (
+        f"{_REFUSED.format(op=op)} (OpKernel was found, but attributes didn't match) "
+        f"Requested Attributes: {requested}"
+    )
+    if list(refused) == ["string"]:
+        yield finding("TPU204", place(op), message=message, op=op.type)
+        return
+    _, allowed = next(iter(refused.values()))
+    takes = ", ".join(name for name in allowed if name in _COMMON_TYPES)
+    hint = f"Cast to a type that it takes: {takes}."
+    yield finding(
+        "TPU203", place(op), message=message, op=op.type, types=" and ".join(refused), hint=hint
+    )
+
+
+def float64(ops: list[tf.Operation]) -> Iterator[Finding]:
+    """A finding for each op that computes with more than a scalar of float64."""
+    for op in ops:
+        if op.type in ("Const", "Identity", "Placeholder", "ReadVariableOp"):
+            continue
+        if any(t.dtype == tf.complex128 for t in op.inputs):
+            continue  # refused already (TPU203)
+        if any(t.dtype == tf.float64 and t.shape.num_elements() != 1 for t in op.outputs):
+            yield finding("TPU208", place(op), op=op.type)

@@ -1,0 +1,91 @@
+"""The sentences of a report, which every view of it shows."""
+
+from lab_utils.dry_run import rules
+from lab_utils.dry_run.records import CompiledStep, Finding
+from lab_utils.dry_run.report.outcome import Outcome
+from lab_utils.figures import kind_text, memory, rounded, scaled
+
+
+def title(finding: Finding) -> str:
+    """The title of a finding's rule; "" for a rule that this version does not know."""
+    try:
+        return rules.rule(finding.rule).title
+    except KeyError:
+        return ""
+
+
+def speed_sentence(step: CompiledStep, cores: int) -> str:
+    """What the roofline says of one program: the bound on a step, and what it follows from."""
+    bound, cost = step.cost.roofline, step.cost
+    compute = (
+        f"its {scaled(bound.flops, 'FLOP')} take {scaled(bound.compute_seconds, 's')} at "
+        f"{scaled(bound.peak_flops, 'FLOP/s')}"
+    )
+    traffic = (
+        f"its {scaled(bound.bytes, 'B')} of HBM traffic take {scaled(bound.memory_seconds, 's')} at "
+        f"{scaled(bound.peak_bandwidth, 'B/s')}"
+    )
+    first, second = (compute, traffic) if bound.bound_by == "FLOPs" else (traffic, compute)
+    sentence = (
+        f"The {step.name} takes at least {scaled(bound.seconds, 's')}, bound by {bound.bound_by}: "
+        f"{first}, {second}."
+    )
+    if cost.examples_per_second is not None:
+        rate = cost.examples_per_second.value
+        sentence += (
+            f" That is at most {rounded(rate)} examples/s a core, "
+            f"{rounded(rate * cores)} examples/s on {cores} cores."
+        )
+    return sentence
+
+
+def speed_basis(step: CompiledStep) -> str:
+    """Where the figures of `speed_sentence` come from."""
+    return (
+        f"FLOP and bytes {step.cost.flops.kind}; peaks {kind_text(step.cost.peak_flops)}. "
+        "A bound, not a measurement."
+    )
+
+
+def memory_sentence(step: CompiledStep) -> str:
+    """How much of a core's memory one program takes."""
+    available = step.memory.available
+    used = memory(step.memory.used)
+    if available is None:
+        return f"The {step.name} takes {used} of a core's memory."
+    usable = memory(available.value)
+    if step.memory.needed is not None:
+        return f"The {step.name} needs {used} of a core's memory and may use {usable}: it does not fit."
+    share = step.memory.used / available.value
+    part = f"{share:.0%}" if share >= 0.01 else "under 1%"
+    return f"The {step.name} takes {used} of the {usable} that a core lets a program use ({part})."
+
+
+def feed_sentence(report: Outcome) -> str:
+    """How the input pipeline compares with the rate that the compiled step requires."""
+    feed = report.feed
+    rate = feed.examples_per_second.value
+    sentence = (
+        f"The input pipeline delivers {rounded(rate)} examples/s on this machine, "
+        f"using {rounded(feed.host_cores.value)} of its cores (measured here)."
+    )
+    if feed.required is None:
+        return sentence
+    required = feed.required.value
+    sentence += (
+        f" The cores of one host take at most {rounded(required)} examples/s, by the roofline bound"
+    )
+    if required <= rate:
+        return sentence + ": it is fast enough."
+    return sentence + (
+        f", {rounded(required / rate)}x what this machine delivers; that would take about "
+        f"{feed.host_cores_needed.value:,.0f} such CPU cores, assuming linear scaling."
+    )
+
+
+def subject_line(report: Outcome) -> str:
+    """What was judged, for how many cores of which topology, and by which versions."""
+    versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
+    return f"{report.subject}; {report.cores} cores of {report.topology}" + (
+        f"; {versions}" if versions else ""
+    )

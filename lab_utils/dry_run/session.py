@@ -1,0 +1,112 @@
+"""What one dry run knows so far: each stage takes from it what earlier ones found out, and adds its own."""
+
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
+from lab_utils.dry_run.program import Program
+from lab_utils.dry_run.records import CompiledStep, Feed, Finding, Mode, StageResult, Status
+from lab_utils.dry_run.traced import Trace
+from lab_utils.dry_run.workload import Workload
+
+
+class Skip(Exception):
+    """A stage cannot be carried out here; the message says why."""
+
+
+@dataclass
+class Session:
+    """The workload, what was asked for, and what is known of it.
+
+    Attributes:
+        steps: how many train steps to run on virtual cores.
+        feed_seconds: how long to measure the input pipeline.
+        largest_batch: whether to find the largest batch a core that fits.
+        say: told what a stage is doing.
+        results: of the stages so far; the last one is under way.
+        compiled: the steps that were compiled, the train step first.
+        not_checked: what was left out, and why.
+    """
+
+    workload: Workload
+    topology: str
+    cores: int
+    steps: int = 3
+    feed_seconds: float = 2.0
+    largest_batch: bool = False
+    say: Callable[[str], None] = lambda what: None
+    results: list[StageResult] = field(default_factory=list)
+    compiled: list[CompiledStep] = field(default_factory=list)
+    feed: Feed = field(default_factory=Feed)
+    not_checked: list[str] = field(default_factory=list)
+    _traces: list[Trace] | None = None
+    _programs: dict[Mode, Program | Exception] = field(default_factory=dict)
+
+    @property
+    def result(self) -> StageResult:
+        """That of the stage under way."""
+        return self.results[-1]
+
+    def found(self, findings: list[Finding]) -> None:
+        """Adds findings of the stage under way."""
+        self.result.findings += findings
+
+    @property
+    def train_step(self) -> CompiledStep | None:
+        """The compiled train step; None where there is none."""
+        return next((step for step in self.compiled if step.name == "train step"), None)
+
+    def traces(self) -> list[Trace]:
+        """The graphs of the workload, built once."""
+        if self._traces is None:
+            self._traces = self.workload.trace(self.cores)
+        return self._traces
+
+    def modes_to_compile(self) -> list[Mode]:
+        """Training, and evaluation where its graph was built."""
+        traced = [trace for trace in self._traces or () if trace.error is None]
+        return [Mode.TRAIN, *(trace.mode for trace in traced if trace.mode is Mode.EVAL)]
+
+    def program(self, mode: Mode = Mode.TRAIN) -> Program:
+        """The lowered step of `mode`, lowered once; so with the error where it cannot be.
+
+        Raises:
+            Skip: its graph could not be built.
+            CannotLower, InputUnfit: it cannot be lowered.
+        """
+        trace = next((trace for trace in self._traces or () if trace.mode == mode), None)
+        if trace and trace.error is not None:
+            raise Skip(f"the {mode} graph could not be built: fix what trace found first")
+        if mode not in self._programs:
+            # An evaluation that was only probed has no batch size of its own.
+            batch = self.program().global_batch if trace and not trace.global_batch else None
+            try:
+                self._programs[mode] = self.workload.lower(self.cores, mode, batch)
+            except (CannotLower, InputUnfit) as error:
+                self._programs[mode] = error
+        program = self._programs[mode]
+        if isinstance(program, Exception):
+            raise program
+        return program
+
+    def cannot_lower(self, mode: Mode, error: CannotLower | InputUnfit) -> tuple[Status, str]:
+        """Status and detail of a stage whose step cannot be lowered; its finding is added.
+
+        What an earlier stage said of the same line is not said again.
+        """
+        detail = f"the {mode} step cannot be lowered: {first_line(error)}"
+        if isinstance(error, InputUnfit):
+            return Status.FAILED, detail
+        if error.only_here:
+            return Status.SKIPPED, f"cannot be checked here: {detail}"
+        new, known = error.finding(), [each for done in self.results for each in done.findings]
+        if all(new.place.source_line != each.place.source_line for each in known):
+            self.found([new])
+        return Status.FAILED, detail
+
+
+def first_line(error: Exception) -> str:
+    """The first line of a message, at most 160 characters."""
+    lines = (line.strip() for line in str(error).splitlines())
+    return textwrap.shorten(next(filter(None, lines), ""), 160)

@@ -1,0 +1,104 @@
+"""Places that no traceback holds, from the learner's source: a constructor's argument, a listed tensor."""
+
+import ast
+import functools
+import inspect
+import linecache
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from lab_utils.source import NOWHERE, Place, place_of_line
+
+
+def argument(function: Callable, constructor: str, keyword: str) -> Place:
+    """Where the file of `function` calls `constructor`: the line of `keyword=`, else of the call.
+
+    NOWHERE where it is called in no place or in several.
+    """
+    file, tree = _source(function)
+    calls = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == constructor
+    ]
+    if len(calls) != 1:
+        return NOWHERE
+    given = (word.value.lineno for word in calls[0].keywords if word.arg == keyword)
+    return place_of_line(file, next(given, calls[0].lineno))
+
+
+def listed(host_function: Callable, number: int, key: str | None) -> Place:
+    """Where the tensor `number` (or `key`, of a dict) that goes with a host function is listed, or NOWHERE.
+
+    That is an element of the list beside the function, or the line that gives it another name.
+    """
+    while isinstance(host_function, functools.partial):
+        host_function = host_function.func
+    file, tree = _source(host_function)
+    names = _aliases(tree, getattr(host_function, "__name__", ""))
+    for pair in ast.walk(tree):
+        if not (isinstance(pair, ast.Tuple) and len(pair.elts) == 2):
+            continue
+        if not (isinstance(pair.elts[0], ast.Name) and pair.elts[0].id in names):
+            continue
+        node = _value(tree, pair.elts[1], pair.lineno)
+        if isinstance(node, ast.Dict):
+            keys = [getattr(each, "value", None) for each in node.keys]
+            if key not in keys:
+                continue
+            element = node.values[keys.index(key)]
+        elif isinstance(node, ast.List | ast.Tuple) and number < len(node.elts):
+            element = node.elts[number]
+        else:
+            return place_of_line(file, pair.lineno)
+        renamed = _assignment(tree, element, pair.lineno)
+        if renamed is not None and isinstance(renamed.value, ast.Name | ast.Attribute):
+            return place_of_line(file, renamed.lineno)
+        return place_of_line(file, element.lineno)
+    return NOWHERE
+
+
+def _source(function: Callable) -> tuple[str, ast.AST]:
+    while isinstance(function, functools.partial):
+        function = function.func
+    function = inspect.unwrap(function)
+    code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
+    file = code.co_filename if code else ""
+    try:
+        return file, ast.parse("".join(linecache.getlines(file)))
+    except SyntaxError:  # a notebook's cell with magics
+        return file, ast.Module([], [])
+
+
+def _aliases(tree: ast.AST, name: str) -> set[str]:
+    """`name`, and the names given to functools.partial of it."""
+    partials = {
+        target.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and node.value.args
+        if ast.unparse(node.value.args[0]) == name
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    return {name} | partials
+
+
+def _value(tree: ast.AST, node: ast.AST, before: int) -> ast.AST:
+    """`node`, or what was last assigned to its name before line `before`."""
+    found = _assignment(tree, node, before)
+    return node if found is None else found.value
+
+
+def _assignment(tree: ast.AST, node: ast.AST, before: int) -> Any | None:
+    if not isinstance(node, ast.Name):
+        return None
+    earlier = [each for each in _assignments(tree, node.id) if each.lineno <= before]
+    return max(earlier, key=lambda each: each.lineno, default=None)
+
+
+def _assignments(tree: ast.AST, name: str) -> Iterator[ast.Assign]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and any(
+            isinstance(target, ast.Name) and target.id == name for target in node.targets
+        ):
+            yield node

@@ -1,0 +1,140 @@
+"""A file that is whole or not there, a folder that one process at a time works in, paths that users give."""
+
+import argparse
+import contextlib
+import errno
+import os
+import platform
+import secrets
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+_BUSY = {errno.EWOULDBLOCK, errno.EACCES}
+_RETRY = 0.1  # seconds
+
+
+class InUseError(RuntimeError):
+    """Another process works there; the message says which."""
+
+
+def is_remote(path: str | os.PathLike[str]) -> bool:
+    """Whether the path has a scheme, such as gs://bucket/photos."""
+    return "://" in os.fspath(path)
+
+
+def write(path: str | os.PathLike[str], content: str | bytes) -> None:
+    """Writes a file: a reader finds the old content or the new, whatever ends this process.
+
+    Text is UTF-8 and its line ends stay as they are. What a link points to is replaced, not the link.
+    A path with a scheme is written through TensorFlow. Something that is no regular file, such as
+    /dev/stdout, is written to directly.
+
+    Raises:
+        OSError: it cannot be written (tf.errors.OpError for a path with a scheme).
+    """
+    data = content.encode() if isinstance(content, str) else content
+    if is_remote(path):
+        _write_remote(os.fspath(path), data)
+        return
+    if os.path.exists(path) and not os.path.isfile(path):
+        Path(path).write_bytes(data)
+        return
+    target = os.path.realpath(path)
+    partial = os.path.join(os.path.dirname(target), f".{secrets.token_hex(8)}.partial")
+    try:
+        # "x" takes the umask, as a plain write does; tempfile would make it the owner's alone.
+        with open(partial, "xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(partial)
+        raise
+
+
+def _write_remote(path: str, data: bytes) -> None:
+    from lab_utils.estimator import tf
+
+    partial = path + ".partial"
+    with tf.io.gfile.GFile(partial, "wb") as file:
+        file.write(data)
+    tf.io.gfile.rename(partial, path, overwrite=True)
+
+
+@contextlib.contextmanager
+def locked(path: str | os.PathLike[str], wait: float = 0) -> Iterator[int]:
+    """Context manager: holds the lock file `path`, until the block or the process ends, however it ends.
+
+    The file stays, and says who held it last. On a file system without locks, and in a bucket, nothing
+    is locked.
+
+    Args:
+        path: made where it is missing; its folder must exist.
+        wait: seconds to wait for another process.
+
+    Yields:
+        The file's descriptor, which a child process may inherit to hold the lock too; -1 where nothing is
+        locked.
+
+    Raises:
+        InUseError: another process holds it.
+        OSError: the file cannot be made.
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        fcntl = None
+    if fcntl is None or is_remote(path):
+        yield -1
+        return
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        end = time.monotonic() + wait
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                if error.errno not in _BUSY:
+                    break  # no locks on this file system
+                if time.monotonic() >= end:
+                    holder = os.pread(descriptor, 200, 0).decode(errors="replace").strip()
+                    folder = os.path.dirname(os.path.abspath(path))
+                    raise InUseError(
+                        f"{folder} is in use by {holder or 'another process'}: wait for it, or end it"
+                    ) from None
+                time.sleep(_RETRY)
+            else:
+                with contextlib.suppress(OSError):  # a full disk does not hinder the lock
+                    os.ftruncate(descriptor, 0)
+                    os.pwrite(descriptor, f"process {os.getpid()} on {platform.node()}".encode(), 0)
+                break
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def user_folder(variable: str, fallback: str) -> Path:
+    """The user's own folder for a purpose: what the environment names, else `fallback` below the home.
+
+    Raises:
+        OSError: this user has no home: neither HOME nor an entry in the password database, as in
+            containers that run with any user id.
+    """
+    if named := os.environ.get(variable):
+        return Path(named)
+    try:
+        return Path.home() / fallback
+    except RuntimeError:
+        raise FileNotFoundError(
+            errno.ENOENT, f"this user has no home folder; set HOME or {variable}"
+        ) from None
+
+
+def path_argument(text: str) -> Path:
+    """For argparse's `type`: a path; an empty one, as an unset shell variable gives, is refused."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("the path is empty (is a shell variable unset?)")
+    return Path(text)

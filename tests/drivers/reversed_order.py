@@ -1,0 +1,5 @@
+"""A pytest plugin: the tests of each file in the opposite order, the files too."""
+
+
+def pytest_collection_modifyitems(items):
+    items.reverse()

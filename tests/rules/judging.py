@@ -1,0 +1,105 @@
+"""What the dry run finds in a port: with its first two stages, or with one of the later ones."""
+
+from collections.abc import Callable
+
+import pytest
+
+from lab_utils.dry_run import dry_run, rules
+from lab_utils.dry_run.compile import findings as compile_findings
+from lab_utils.dry_run.compile.stage import compile_program
+from lab_utils.dry_run.feed import measure, required
+from lab_utils.dry_run.frontends.estimator import lower_estimator
+from lab_utils.dry_run.lower.errors import CannotLower
+from lab_utils.dry_run.private import process
+from lab_utils.dry_run.read import inputs
+from lab_utils.dry_run.records import Finding, Stage
+from lab_utils.dry_run.run.stage import run_program
+from lab_utils.dry_run.trace.messages import settings_finding
+from rules import Port
+from rules.jobs import Jobs
+
+DEMAND = 100.0  # examples/s that the TPU could take, where the step is not compiled
+LOWERING = ("TPU301", "TPU302")
+
+
+def findings(make: Callable[[], Port], rule: str, topology: str = "v2:2x2") -> list[Finding]:
+    """What the stage of `rule` finds in the port that `make` gives, or what stops `make`.
+
+    Trace and read are carried out together. For feed the TPU takes DEMAND examples/s, and the rest of
+    this machine is idle, but busy for TPU502.
+    """
+    stage = rules.rule(rule).stage
+    try:
+        port = make()
+    except ValueError as error:
+        found = settings_finding(error)
+        if found is None:
+            raise
+        return [found]
+    if stage in (Stage.TRACE, Stage.READ):
+        return _report(port, [Stage.TRACE, Stage.READ], topology)
+    if stage == Stage.FEED:
+        return _fed(port, rule)
+    pytest.importorskip("jax")
+    try:
+        cores = 8 if stage == Stage.COMPILE else 2
+        program = lower_estimator(port.estimator, port.input_fn, cores=cores)
+        if stage == Stage.RUN:
+            whole = lower_estimator(port.estimator, port.input_fn, cores=1)
+            return run_program(program, steps=3, one_core=whole).findings
+    except CannotLower as error:
+        return [error.finding()]
+    if rule in LOWERING:
+        return []
+    pytest.importorskip("libtpu")
+    return compile_program(program, "v2:2x2").findings
+
+
+def _report(port: Port, stages: list[Stage], topology: str = "v2:2x2") -> list[Finding]:
+    report = dry_run(
+        port.estimator,
+        port.input_fn,
+        topology,
+        stages=stages,
+        eval_input_fn=port.eval_input_fn,
+        predict_input_fn=port.predict_input_fn,
+        serving_input_receiver_fn=port.serving_input_receiver_fn,
+        feed_seconds=0.1,
+        cache=False,
+        progress=False,
+    )
+    broken = [each for each in report.stages if each.status == "failed" and not each.findings]
+    assert not broken, broken
+    return report.findings
+
+
+def _fed(port: Port, rule: str) -> list[Finding]:
+    ticks = iter(range(1, 10**6))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(required, "of_host", lambda cost, topology: DEMAND)
+        patch.setattr(
+            measure, "_idle_seconds", lambda: 0 if rule == "TPU502" else 1000 * next(ticks)
+        )
+        patch.setattr(measure, "usable_cores", lambda: 4)
+        return _report(port, [Stage.FEED])
+
+
+@pytest.fixture(autouse=True)
+def small_tensors_count_as_large(monkeypatch):
+    """Spares the tests constants of hundreds of megabytes, and tables of gigabytes."""
+    monkeypatch.setattr(inputs, "_LARGE", 2**20)
+    monkeypatch.setattr(compile_findings, "TABLE_SHARE", 0.01)
+
+
+@pytest.fixture(scope="module")
+def jobs(own_cache, tmp_path_factory):
+    """An empty cache, and one process for all jobs of JAX."""
+    made = Jobs(tmp_path_factory.mktemp("jobs"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(process, "_run", made)
+        yield
+    made.close()
+
+
+def in_lines(found: list[Finding]) -> str:
+    return "\n".join(f"{f.rule} {f.where}: {f.why} {f.message[:300]}" for f in found) or "none"

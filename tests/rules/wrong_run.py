@@ -1,0 +1,115 @@
+"""Mistakes that show when the step is lowered or run on virtual cores: TPU301, TPU302, TPU4xx."""
+
+from rules import Port, parts, wrong
+from rules.parts import tf, tpu, v1
+
+
+def _port(loss_of, rate=0.01, shards=True, input_fn=parts.train_input):
+    """A port whose only particular is how its loss comes from features and labels."""
+
+    def model_fn(features, labels, mode, params):
+        loss = loss_of(features, labels)
+        optimizer = v1.train.GradientDescentOptimizer(rate)
+        if shards:
+            optimizer = v1.tpu.CrossShardOptimizer(optimizer)
+        train_op = optimizer.minimize(loss, v1.train.get_global_step())
+        return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    return Port(parts.estimator(model_fn, eval_batch_size=None), input_fn)
+
+
+def _plain(features, labels):
+    return parts.loss_of(labels, parts.logits_of(features))
+
+
+@wrong("TPU301")
+def mask_as_long_as_the_longest(wrong):
+    def loss_of(features, labels):
+        mask = tf.sequence_mask(labels, None if wrong else parts.SIZE, tf.float32)
+        mask = tf.pad(mask, [[0, 0], [0, parts.SIZE - tf.shape(mask)[1]]])
+        return _plain(features * tf.ensure_shape(mask, features.shape), labels)
+
+    return _port(loss_of)
+
+
+@wrong("TPU302")
+def rows_scaled_in_python(wrong):
+    def loss_of(features, labels):
+        largest = tf.reduce_max(tf.abs(features))
+        if wrong:
+            largest = tf.ensure_shape(tf.numpy_function(abs, [largest], tf.float32), [])
+        return _plain(features / largest, labels)
+
+    return _port(loss_of)
+
+
+@wrong("TPU401")
+def cores_that_drift_apart(wrong):
+    return _port(_plain, shards=not wrong)
+
+
+@wrong("TPU402")
+def logarithm_of_zero(wrong):
+    def loss_of(features, labels):
+        share = tf.nn.softmax(parts.logits_of(features) * (1e4 if wrong else 1.0))
+        chosen = tf.reduce_sum(share * tf.one_hot(labels, parts.CLASSES), 1)
+        return -tf.reduce_mean(tf.math.log(chosen))
+
+    return _port(loss_of)
+
+
+@wrong("TPU403")
+def loss_summed_over_the_batch(wrong):
+    def loss_of(features, labels):
+        logits = parts.logits_of(features)
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+        return tf.reduce_sum(losses) if wrong else tf.reduce_mean(losses)
+
+    return _port(loss_of, rate=1e-4)
+
+
+@wrong("TPU404")
+def one_batch_for_ever(wrong):
+    def input_fn(params):
+        dataset = parts.examples().batch(params["batch_size"], drop_remainder=True)
+        return dataset.take(1 if wrong else -1).repeat()
+
+    return _port(_plain, input_fn=input_fn)
+
+
+@wrong("TPU405")
+def square_root_at_zero(wrong):
+    def loss_of(features, labels):
+        weights = v1.get_variable("weights", [parts.SIZE], initializer=v1.zeros_initializer())
+        length = tf.sqrt(tf.reduce_sum(tf.square(weights)) + (0.0 if wrong else 1e-6))
+        return _plain(features, labels) + length
+
+    return _port(loss_of)
+
+
+@wrong("TPU406")
+def groups_of_cores_that_are_not_there(wrong):
+    """With eight cores the groups would do; the two that run it are refused when XLA compiles."""
+    groups = [[0, 1, 2, 3], [4, 5, 6, 7]] if wrong else [[0], [1]]
+
+    def loss_of(features, labels):
+        mean = v1.tpu.cross_replica_sum(tf.reduce_mean(features, 0), groups)
+        return _plain(features - mean / len(groups[0]), labels)
+
+    return _port(loss_of)
+
+
+@wrong("TPU407")
+def input_that_ends_too_soon(wrong):
+    def input_fn(params):
+        dataset = parts.examples().repeat()
+        if wrong:
+            dataset = dataset.take(2 * params["batch_size"])
+        return dataset.batch(params["batch_size"], drop_remainder=True)
+
+    return _port(_plain, input_fn=input_fn)
+
+
+@wrong("TPU408")
+def learning_rate_of_zero(wrong):
+    return _port(_plain, rate=0.0 if wrong else 0.01)

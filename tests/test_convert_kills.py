@@ -1,0 +1,103 @@
+"""The converter struck in the midst of its work: nothing half-made looks finished, nothing is left."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+
+import psutil
+import pytest
+from convert_data import Data, features, records, start_and_wait_for_the_first_shard
+
+from lab_utils.convert import ManifestError, leases, read_manifest
+
+
+@pytest.fixture
+def large(tmp_path, monkeypatch) -> Data:
+    """So many rows that a run can be struck in the midst of them, and temporary files apart."""
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    data = Data(tmp_path)
+    data.write("train", [f"{n % 100}.jpg,roses".encode() for n in range(8_000)])
+    return data
+
+
+def left(data: Data) -> list[str]:
+    """What lies in the output folder and among the temporary files."""
+    return sorted(path.name for path in [*data.out.iterdir(), *(data.folder / "tmp").iterdir()])
+
+
+@pytest.mark.parametrize("flags", [(), ("--workers=2", "--train_shards=8")])
+def test_a_killed_run_leaves_nothing_that_looks_finished_and_the_next_clears_up(large, flags):
+    process = start_and_wait_for_the_first_shard(large, *flags)
+    workers = psutil.Process(process.pid).children()
+    process.kill()
+    process.communicate()
+    _, alive = psutil.wait_procs(workers, timeout=60)
+    assert not alive
+    assert [name.split("-")[0] for name in left(large)] == [".in", "lab_utils"]
+    with pytest.raises(ManifestError, match="did not finish"):
+        read_manifest(str(large.out))
+    result = large.command("--train_shards=3")
+    assert result.returncode == 0, result.stderr
+    assert result.stderr.count("which a killed run had left") == 2
+    assert left(large)[-1].startswith("train-")  # nothing hidden, nothing temporary
+    assert not any(name.startswith(".") for name in left(large))
+    numbers = Counter(
+        features(record)["image/filename"]
+        for path in read_manifest(str(large.out)).paths("train")
+        for record in records(path)
+    )
+    assert numbers == {f"{n}.jpg".encode(): 80 for n in range(100)}
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupt_leaves_nothing(large, number, status):
+    process = start_and_wait_for_the_first_shard(large)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == status
+    assert errors.splitlines()[-1] == "interrupted; no new result was published"
+    assert "Traceback" not in errors
+    assert left(large) == []
+
+
+def test_a_worker_that_dies_ends_the_run_with_a_reason(large):
+    process = start_and_wait_for_the_first_shard(large, "--workers=2", "--train_shards=8")
+    workers = psutil.Process(process.pid).children()
+    assert len(workers) == 2
+    workers[0].kill()
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert errors.splitlines()[-1].startswith("error: a worker process died")
+    assert "Traceback" not in errors, errors
+    assert left(large) == []
+    assert not any(worker.is_running() for worker in workers)
+
+
+def test_a_worker_whose_launcher_is_gone_ends_at_once():
+    command = [sys.executable, "-m", "lab_utils.convert.worker", "1"]  # not its parent
+    assert subprocess.run(command, capture_output=True, timeout=60).returncode == 1
+
+
+def test_what_lives_or_is_of_unknown_origin_is_not_dead(tmp_path):
+    with leases.owned(str(tmp_path)):
+        assert not leases.is_dead(str(tmp_path))
+    assert leases.is_dead(str(tmp_path))
+    (tmp_path / leases.OWNER).write_text("another machine")
+    assert not leases.is_dead(str(tmp_path))
+    os.remove(tmp_path / leases.OWNER)
+    assert not leases.is_dead(str(tmp_path))
+
+
+def test_where_a_file_system_has_no_locks_nothing_counts_as_dead(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(95, "Operation not supported")
+
+    with leases.owned(str(tmp_path)):
+        pass
+    monkeypatch.setattr(leases.fcntl, "flock", refuse)
+    with leases.locked(str(tmp_path)) as there:
+        assert not there
+    assert not leases.is_dead(str(tmp_path))

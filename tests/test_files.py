@@ -1,0 +1,162 @@
+"""One writer, one lock, the user's own folders: whatever ends the process, and whoever it runs as."""
+
+import errno
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from lab_utils import files
+
+
+def test_a_file_is_replaced_whole_and_nothing_else_is_left(tmp_path):
+    path = tmp_path / "a.txt"
+    files.write(path, "old\r\n")
+    files.write(str(path), "new, ä\n")
+    assert path.read_bytes() == "new, ä\n".encode()
+    assert [each.name for each in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_it_has_the_rights_that_a_plain_write_gives(tmp_path):
+    (tmp_path / "plain").write_text("")
+    files.write(tmp_path / "ours", b"")
+    assert (tmp_path / "ours").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+@pytest.mark.parametrize("fails", ["fsync", "replace"])
+def test_where_writing_fails_the_old_content_stays(tmp_path, monkeypatch, fails):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(files.os, fails, full)
+    with pytest.raises(OSError, match="No space left"):
+        files.write(path, "new")
+    assert path.read_text() == "old"
+    assert [each.name for each in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_through_a_link_and_to_a_device(tmp_path):
+    (tmp_path / "real").write_text("old")
+    (tmp_path / "link").symlink_to("real")
+    files.write(tmp_path / "link", "new")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "real").read_text() == "new"
+    files.write("/dev/null", "gone")
+    assert not Path("/dev/null").is_file()
+
+
+def test_a_path_with_a_scheme_goes_through_tensorflow():
+    from lab_utils.estimator import tf
+
+    files.write("ram://folder/a.txt", "text")
+    assert tf.io.gfile.GFile("ram://folder/a.txt").read() == "text"
+    assert tf.io.gfile.listdir("ram://folder") == ["a.txt"]
+
+
+HOLD = """
+import sys
+from lab_utils import files
+with files.locked(sys.argv[1]):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def holder(tmp_path):
+    """Another process that holds the lock."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", HOLD, tmp_path / ".lock"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert child.stdout.readline() == b"held\n"
+    yield child
+    child.kill()
+    child.communicate()
+
+
+def test_one_process_at_a_time_and_a_killed_one_does_not_count(tmp_path, holder):
+    with pytest.raises(files.InUseError, match=f"in use by process {holder.pid} on "):
+        files.locked(tmp_path / ".lock").__enter__()
+    holder.kill()
+    holder.wait()
+    with files.locked(tmp_path / ".lock") as descriptor:
+        assert descriptor >= 0
+    assert f"process {os.getpid()}" in (tmp_path / ".lock").read_text()
+
+
+def test_who_waits_gets_it(tmp_path, holder):
+    threading.Timer(0.3, holder.kill).start()
+    start = time.monotonic()
+    with files.locked(tmp_path / ".lock", wait=60):
+        assert time.monotonic() - start < 60
+
+
+def test_without_locks_the_work_goes_on(tmp_path, monkeypatch):
+    import fcntl
+
+    def none(*_):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", none)
+    with files.locked(tmp_path / ".lock"), files.locked("gs://bucket/.lock") as remote:
+        assert remote == -1
+
+
+def test_the_users_folder(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_STATE_HOME", "/somewhere")
+    assert files.user_folder("XDG_STATE_HOME", ".local/state") == Path("/somewhere")
+    monkeypatch.setenv("XDG_STATE_HOME", "")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert files.user_folder("XDG_STATE_HOME", ".local/state") == tmp_path / ".local/state"
+
+
+def test_a_user_without_a_home_is_an_os_error(monkeypatch):
+    def nobody():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    monkeypatch.setattr(files.Path, "home", nobody)
+    with pytest.raises(OSError, match="set HOME or XDG_STATE_HOME"):
+        files.user_folder("XDG_STATE_HOME", ".local/state")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "flowers --data=",
+        "flowers --output_dir=",
+        "flowers --config=",
+        "flowers.task --train_data_path=a --eval_data_path=b --output_dir=",
+        "flowers.task --train_data_path= --eval_data_path=b --output_dir=c",
+        "flowers.predict --saved_model= a.jpg",
+        "flowers.page --run_dir= --eval_csv=a --output_dir=b",
+        "flowers.port --records=",
+        "datasets synthetic --output_dir=",
+        "datasets folder --output_dir=out |",
+        "runtime --verify --output=",
+        "dry_run --json= module:port",
+        "dry_run --html= module:port",
+        "dry_run --pages=",
+    ],
+)
+def test_no_command_takes_an_empty_path(command, tmp_path, monkeypatch, capsys):
+    """As an unset shell variable gives it; `|` stands for an empty word."""
+    import runpy
+
+    module, *arguments = command.split()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [module, *(word.strip("|") for word in arguments)])
+    with pytest.raises(SystemExit) as stopped:
+        runpy.run_module(f"lab_utils.{module}", run_name="__main__", alter_sys=True)
+    assert stopped.value.code == 2
+    said = capsys.readouterr().err
+    assert "the path is empty" in said or "is not set" in said
+    assert not list(tmp_path.iterdir())

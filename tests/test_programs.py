@@ -1,0 +1,99 @@
+"""Whole programs in other people's style: those that are right are ready, each planted fault is named.
+
+conftest.py prints how many, with the seconds and the peak memory of the stages trace, read and lower.
+"""
+
+import functools
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from programs import PROGRAMS, Fault, Whole, load
+from programs.judge import judged
+
+from lab_utils.dry_run import dry_run
+
+HERE = Path(__file__).parent
+FAULTS = [(program, fault) for program in PROGRAMS for fault in program.faults()]
+WHOLE_WAY = [
+    "ncf_recommender",
+    "multi_task_accumulator",
+    "keras_trainer",
+]  # all stages, with the compiler
+
+
+@functools.cache
+def folder() -> Path:
+    """A folder for the programs and their data, for all tests of a process."""
+    return Path(tempfile.mkdtemp(prefix="programs_"))
+
+
+def verdict(program: Whole, fault: Fault | None = None) -> dict:
+    """What the cheap stages say; with the name of the program's file."""
+    if program.apart:
+        return verdicts_apart()[program.name, fault]
+    path = program.written(folder(), fault)
+    lower = fault is None or fault.rule.startswith("TPU3")
+    return {"file": path.name} | judged(path, folder(), lower)
+
+
+@functools.cache
+def verdicts_apart() -> dict:
+    """The same of the programs that need a process of their own, all in one."""
+    wanted = [(p, fault) for p in PROGRAMS if p.apart for fault in [None, *p.faults()]]
+    files = [program.written(folder(), fault) for program, fault in wanted]
+    result = subprocess.run(
+        [sys.executable, "-m", "programs.judge", folder(), *files],
+        cwd=HERE,
+        env=os.environ | {"PYTHONPATH": f"{HERE.parent}{os.pathsep}{HERE}"},
+        capture_output=True,
+        text=True,
+    )
+    lines = [json.loads(line) for line in result.stdout.splitlines() if line.startswith("{")]
+    assert len(lines) == len(wanted), result.stderr[-3000:]
+    found = [line | {"file": Path(line["file"]).name} for line in lines]
+    return {(p.name, fault): each for (p, fault), each in zip(wanted, found, strict=True)}
+
+
+def in_lines(said: dict) -> str:
+    return "\n".join(" ".join(part) for part in said["findings"]) or "no finding"
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def test_program_is_ready(program, record_property):
+    said = verdict(program)
+    record_property(
+        "score", f"program {program.name}: {said['seconds']:.1f} s, {said['peak'] / 2**20:,.0f} MiB"
+    )
+    serious = [found for found in said["findings"] if found[1] != "note"]
+    assert not serious, in_lines(said)
+    assert not said["failed"], said["failed"]
+
+
+@pytest.mark.parametrize(
+    ("program", "fault"), FAULTS, ids=lambda each: getattr(each, "name", getattr(each, "rule", ""))
+)
+def test_planted_fault_is_named_at_its_line(program, fault):
+    said = verdict(program, fault)
+    own = [where for rule, _, where, *_ in said["findings"] if rule == fault.rule]
+    assert own, in_lines(said)
+    wanted = program.lines(fault)
+    found = [re.search(rf"{re.escape(said['file'])}:(\d+)", where) for where in own]
+    assert wanted & {int(line[1]) for line in found if line}, f"{wanted}: {in_lines(said)}"
+    others = [each for each in said["findings"] if each[0] != fault.rule and each[1] != "note"]
+    assert not others, in_lines(said)
+
+
+@pytest.mark.parametrize("name", WHOLE_WAY)
+def test_program_goes_through_all_stages(name, own_cache):
+    pytest.importorskip("libtpu")
+    program = next(each for each in PROGRAMS if each.name == name)
+    subject, data, *options = load(program.written(folder())).main(str(folder()))
+    report = dry_run(subject, data, feed_seconds=0.3, progress=False, **(options or [{}])[0])
+    assert report.verdict == "ready", str(report)
+    assert [stage.status for stage in report.stages[2:]] == ["done"] * 3, str(report)
