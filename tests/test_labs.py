@@ -16,7 +16,7 @@ import wrong_answers
 from nbclient import NotebookClient
 from wrong_answers import Right, heard
 
-from lab_utils import build
+from lab_utils.author import build
 from lab_utils.check import check, life, solutions, todos
 from lab_utils.check.outcome import Status
 

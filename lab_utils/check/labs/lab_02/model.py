@@ -15,7 +15,7 @@ from lab_utils.check.tools import (
     other_names,
     translated,
 )
-from lab_utils.dry_run.private import tensorflow as _tensorflow
+from lab_utils.dry_run.rehearsal import replicas
 from lab_utils.estimator import tf, tpu, v1
 
 
@@ -61,7 +61,7 @@ def optimizer(make_optimizer: Callable) -> str:
         )
         # The first step of Adam moves a variable by the learning rate.
         variable = v1.get_variable("variable", initializer=2.0)
-        with _tensorflow.replicas(8):
+        with replicas(8):
             ((gradient, _),) = wrapped.compute_gradients(3.0 * variable, [variable])
         step = plain.minimize(3.0 * variable)
         session.run(v1.global_variables_initializer())
@@ -84,7 +84,7 @@ def optimizer(make_optimizer: Callable) -> str:
 
 def _inside(make_optimizer: Callable) -> None:
     """What CrossShardOptimizer wraps, read from the update that it makes; no CPU could run that."""
-    with tf.Graph().as_default() as graph, _tensorflow.replicas(8):
+    with tf.Graph().as_default() as graph, replicas(8):
         wrapped = make_optimizer({"learning_rate": 0.5, "use_tpu": True})
         variable = v1.get_variable("variable", initializer=2.0)
         wrapped.apply_gradients([(tf.constant(3.0), variable)])

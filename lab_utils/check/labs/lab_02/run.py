@@ -7,7 +7,7 @@ from typing import Any
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import todo
 from lab_utils.check.tools import a, expect, translated
-from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
+from lab_utils.dry_run.rehearsal import settings
 from lab_utils.estimator import tf, tpu
 
 SETTINGS = {
@@ -148,7 +148,7 @@ def estimator_of(make_estimator: Callable) -> str:
             "settings.",
         )
     expect(
-        _tpu_estimator.settings(made).eval_on_tpu,
+        settings(made).eval_on_tpu,
         "eval_on_tpu=False leaves the TPU idle in every evaluation: leave it out.",
     )
     try:
