@@ -217,7 +217,6 @@ def _smaller(snippet):
 )
 def test_code_of_a_page(snippet, jobs, monkeypatch):  # noqa: F811
     wrong = snippet.side == "Wrong"
-    monkeypatch.setattr(compile_findings, "PADDING_BYTES", 2**20)
     monkeypatch.setattr(compile_findings, "TABLE_SHARE", 0.25 / 1000)
     topology = "v2:4x4" if snippet.rule == "TPU129" else "v2:2x2"
     found = findings(lambda: _framed(snippet)(_smaller(snippet)), snippet.rule, topology)

@@ -53,7 +53,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--largest_batch", action="store_true", help="find the largest batch that fits"
     )
-    parser.add_argument("--no_cache", action="store_true", help="do and measure all anew")
+    parser.add_argument(
+        "--no_cache", action="store_true", help="compute and measure everything again"
+    )
     parser.add_argument("--json", metavar="FILE", type=Path, help="write the report as JSON")
     parser.add_argument(
         "--html", metavar="FILE", type=Path, help="write the report as an HTML page"

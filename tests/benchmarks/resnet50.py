@@ -62,7 +62,7 @@ def main() -> int:
     used = sum(figures[name].value for name in ("arguments", "temporaries", "outputs", "code"))
     # float32 with Momentum's slot, and a batch of bfloat16 images.
     arguments = PARAMETERS * 4 * 2 + BATCH * 224 * 224 * 3 * 2
-    step = figures["least time a step"].value
+    step = figures["roofline bound on a step"].value
     print(report.verdict_sentence)
     rows = [
         ("FLOP an image, training", flop / 1e9, published / 1e9, "G"),
