@@ -1,6 +1,8 @@
 """A learner's TPUEstimator on a TPU system that is not there: every stage looks at it through this."""
 
+import contextlib
 import copy
+import io
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -48,12 +50,14 @@ class Rehearsal:
 
 
 @contextmanager
-def rehearsing(cores: int) -> Iterator[Rehearsal]:
+def rehearsing(cores: int, aloud: bool = False) -> Iterator[Rehearsal]:
     """Context manager: TPUEstimators ask about their TPU, and are told that it has `cores` cores.
 
-    The model_dir is removed on leaving, and TensorFlow's log lines are caught.
+    The model_dir is removed on leaving, and TensorFlow's log lines are caught. What the learner's own
+    functions print is shown where it is `aloud` alone: they are called many times.
     """
     with (
+        contextlib.nullcontext() if aloud else contextlib.redirect_stdout(io.StringIO()),
         tempfile.TemporaryDirectory(prefix="dry_run_") as model_dir,
         _tensorflow.caught_log() as log,
         _tpu_estimator.tpu_system(cores),

@@ -57,7 +57,7 @@ def main() -> int:
     if "arithmetic a step" not in figures:
         print(report)
         return 1
-    flop = figures["arithmetic a step"].value / BATCH
+    flop = figures["FLOPs a step"].value / BATCH
     published = 2 * 3 * MULTIPLY_ADDS  # two FLOP a multiply-add; backward costs twice the forward
     used = sum(figures[name].value for name in ("arguments", "temporaries", "outputs", "code"))
     # float32 with Momentum's slot, and a batch of bfloat16 images.

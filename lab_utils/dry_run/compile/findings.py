@@ -28,6 +28,9 @@ def findings_of(compiled: Compiled) -> list[Finding]:
     if summary.products and summary.bfloat16_operand_share < NOTEWORTHY:
         share = f"{summary.bfloat16_operand_share:.0%}"
         found.append(finding("TPU306", where, step=step, share=share))
+    hint = "Take a larger batch per core, and fewer passes over large tensors."
+    if summary.bfloat16_operand_share < NOTEWORTHY:
+        hint = "Use bfloat16 activations, a larger batch per core, and fewer passes over large tensors."
     bound = compiled.step.cost.roofline
     if bound and bound.bound_by == "HBM traffic":
         found.append(
@@ -39,6 +42,7 @@ def findings_of(compiled: Compiled) -> list[Finding]:
                 memory_time=scaled(bound.memory_seconds, "s"),
                 chip=f"a core of {compiled.chip.name}",
                 compute_time=scaled(bound.compute_seconds, "s"),
+                hint=hint,
             )
         )
     return found

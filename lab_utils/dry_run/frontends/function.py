@@ -63,6 +63,12 @@ class FunctionWorkload:
         for each in examples.as_numpy_iterator():
             yield [split(array, cores) for array in tf.nest.flatten(each)]
 
+    def lower_alike(self, cores: int, global_batch: int) -> tuple[Program, Program]:
+        """The steps of `cores` cores and of one, as they are."""
+        return self.lower(cores, global_batch=global_batch), self.lower(
+            1, global_batch=global_batch
+        )
+
     @contextmanager
     def feed(self, cores: int) -> Iterator[tuple[tf.data.Dataset | None, None]]:
         """Context manager: the dataset, where one was given."""

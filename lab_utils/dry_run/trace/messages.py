@@ -71,6 +71,7 @@ _EXCEPTIONS = (
         "TPU101",
         "input_fn",
     ),
+    (r"'(int|NoneType)' object has no attribute 'value'", "TPU130", "model_fn"),
     (
         r"unknown (TensorShape|rank)|should be (fully )?defined|fully.defined|must be known",
         "TPU127",

@@ -79,7 +79,7 @@ def trace(estimator: Any, inputs: Inputs, *, cores: int) -> list[Trace]:
 def _build(result: Trace, estimator: Any, changes: dict[str, Any]) -> bool:
     """Builds one mode's graph into `result`; says whether the result is to be judged."""
     with (
-        rehearsing(result.cores) as rehearsal,
+        rehearsing(result.cores, aloud=result.mode is Mode.TRAIN) as rehearsal,
         _tensorflow.no_session(),
         _tpu_estimator.spying(result.mode is Mode.PREDICT and result.borrowed_input) as spy,
     ):
