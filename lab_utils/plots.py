@@ -1,4 +1,4 @@
-"""Every picture that a lab or a report shows, each as a matplotlib Figure."""
+"""The figures of the flowers job, each as a matplotlib Figure."""
 
 import io
 import os
@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from PIL import Image
 
 from lab_utils import files
+from lab_utils.look import FAINT, NEUTRAL, NOTE, RIGHT, WRONG
 
-RIGHT, WRONG, NEUTRAL = "#2b7a3d", "#b3261e", "#4c6a92"
 BARS = 6  # classes shown under a photograph
 
 
@@ -51,7 +51,7 @@ def predictions(
     for index, (image, shares, truth) in enumerate(zip(images, probabilities, truths, strict=True)):
         row, column = divmod(index, columns)
         best = int(np.argmax(shares))
-        colour = NEUTRAL if truth is None else RIGHT if truth == best else WRONG
+        colour = NOTE if truth is None else RIGHT if truth == best else WRONG
 
         photograph = figure.add_subplot(grid[2 * row, column])
         thumbnail = image.convert("RGB")
@@ -66,7 +66,7 @@ def predictions(
         bars = figure.add_subplot(grid[2 * row + 1, column])
         shown = np.sort(np.argsort(shares)[-BARS:])
         places = range(len(shown))
-        colours = [colour if i == best else "#c9ced6" for i in shown]
+        colours = [colour if i == best else FAINT for i in shown]
         bars.barh(places, shares[shown], color=colours)
         bars.set_yticks(places, [_short(labels[i], 14) for i in shown], fontsize=8)
         bars.tick_params(axis="y", length=0)
@@ -117,7 +117,7 @@ def learning_curves(
     if training:
         loss.plot(
             *zip(*training, strict=True),
-            color="#b9c2cf",
+            color=FAINT,
             linewidth=1,
             label="training, with weight decay",
         )
@@ -135,7 +135,7 @@ def learning_curves(
     accuracy.plot(
         steps, [record["accuracy"] for record in history], "o-", color=NEUTRAL, label="held out"
     )
-    accuracy.axhline(chance, color="#888888", linestyle=":", label="a guess")
+    accuracy.axhline(chance, color=NEUTRAL, linestyle=":", label="a guess")
     accuracy.set_xlabel("global step")
     accuracy.set_ylabel("accuracy")
     accuracy.set_ylim(0, 1)
@@ -143,43 +143,4 @@ def learning_curves(
     for axes in (loss, accuracy):
         axes.spines[["top", "right"]].set_visible(False)
         axes.set_xlim(left=0)
-    return figure
-
-
-def equivalence(ladder) -> Figure:
-    """A `lab_utils.equivalence.Ladder`: each rung's difference beside its tolerance; both losses."""
-    figure = Figure(figsize=(9, 3), layout="constrained")
-    rungs, run = figure.subplots(1, 2)
-    colours = {True: RIGHT, False: WRONG, None: "#c9ced6"}
-    least = 1e-8  # where a difference of nothing is drawn on a log scale
-    for row, rung in enumerate(ladder.rungs):
-        colour = colours[rung.holds]
-        if rung.difference is None:
-            says = {True: "holds", False: "parts", None: "not climbed"}[rung.holds]
-            rungs.text(least * 1.3, row, says, va="center", fontsize=9, color=colour)
-            continue
-        rungs.barh(row, max(rung.difference, least * 1.3), color=colour, height=0.5)
-        rungs.plot([rung.tolerance] * 2, [row - 0.4, row + 0.4], color="black", linewidth=1.5)
-    rungs.set_xscale("log")
-    rungs.set_xlim(least, 10)
-    rungs.set_yticks(
-        range(len(ladder.rungs)),
-        [f"{number}. {rung.name}" for number, rung in enumerate(ladder.rungs, start=1)],
-    )
-    rungs.set_ylim(len(ladder.rungs) - 0.4, -0.6)
-    rungs.set_xlabel("largest relative difference; black: tolerated")
-    if ladder.losses:
-        steps = range(1, len(ladder.losses) + 1)
-        theirs, ours = zip(*ladder.losses, strict=True)
-        run.plot(steps, theirs, "o", color=NEUTRAL, markersize=6, alpha=0.5, label="Estimator")
-        run.plot(steps, ours, "-", color="#c77700", linewidth=1.5, label="Keras")
-        run.set_ylim(bottom=0)
-        run.legend(frameon=False)
-    else:
-        run.text(0.5, 0.5, "not climbed", ha="center", color="#8a93a0", transform=run.transAxes)
-    run.set_xlabel("step")
-    run.set_ylabel("training loss (nats)")
-    figure.suptitle("Measured here", fontsize=10)
-    for axes in (rungs, run):
-        axes.spines[["top", "right"]].set_visible(False)
     return figure

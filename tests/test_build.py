@@ -3,7 +3,7 @@
 import nbformat
 import pytest
 
-from lab_utils import build, notebook_format
+from lab_utils.author import build, notebook_format
 
 CELL = """\
 def twice(x):

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from dry_run_models import CLASSES, MODELS, ROWS, classify, dense, make, reader, train_spec, v1
 
-from lab_utils.dry_run.frontends.estimator import lower_estimator
+from lab_utils.dry_run.frontends.estimator import EstimatorWorkload, lower_estimator
 from lab_utils.dry_run.run.stage import run_program
+from lab_utils.dry_run.workload import Inputs
 from lab_utils.estimator import tf
 
 pytestmark = pytest.mark.skipif(
@@ -52,13 +53,69 @@ def test_without_cross_shard_optimizer_the_cores_drift():
     assert {"dense/kernel", "dense/kernel/Adam"} <= {e.variable for e in result.disagreements}
 
 
-def test_batch_statistics_differ_by_right_and_random_numbers_are_not_compared():
+def test_batch_statistics_are_compared_roughly_and_random_numbers_as_they_come_not_at_all():
     model_fn, data = MODELS["batch_norm"]
     result = run(model_fn, reader(data), steps=2)
-    assert result.findings == [] and result.one_core_losses == []
+    assert result.findings == [] and "roughly" in result.not_compared[0]
+    assert len(result.one_core_losses) == 2
     assert any("moving_mean" in note for note in result.notes)
     result = run(MODELS["dropout"][0], steps=2)
     assert result.findings == [] and "random" in result.not_compared[0]
+
+
+def noisy(reduce):
+    """Dropout, noise of each kind along the batch and along another axis, and `reduce` for the loss."""
+
+    def model_fn(features, labels, mode, params):
+        count = features.shape[0]
+        net = features + 0.1 * tf.random.normal([count, 6]) + tf.random.uniform([6])
+        net = v1.layers.dropout(v1.layers.dense(net, 16), 0.5, training=True)
+        net += tf.transpose(tf.random.truncated_normal([16, count]))
+        net += tf.cast(tf.random.uniform([count, 1], 0, 3, tf.int32), tf.float32)
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, v1.layers.dense(net, 3))
+        return train_spec(mode, reduce(losses), params)  # the sum
+
+    return model_fn
+
+
+def alike(model_fn):
+    workload = EstimatorWorkload(make(model_fn), Inputs(reader((ROWS, CLASSES))))
+    many, one = workload.lower_alike(8, 64)
+    assert many.random == one.random == []
+    return run_program(many, steps=2, one_core=one)
+
+
+def test_random_numbers_are_the_same_for_an_example_on_many_cores_and_on_one():
+    result = alike(noisy(tf.reduce_mean))
+    assert result.findings == [] and result.not_compared == []
+    means = [np.mean(losses) for losses in result.losses]
+    np.testing.assert_allclose(means, result.one_core_losses, rtol=1e-5)
+    assert len(set(result.losses[0])) == 8
+
+
+def test_a_sum_is_seen_and_named_at_its_line_where_the_step_draws_random_numbers():
+    [found] = alike(noisy(tf.reduce_sum)).findings
+    assert found.rule == "TPU403" and "# the sum" in found.place.code
+
+
+def test_a_sum_is_seen_beside_batch_statistics():
+    def model_fn(features, labels, mode, params):
+        net = v1.layers.batch_normalization(v1.layers.dense(features, 8), training=True)
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, v1.layers.dense(net, 3))
+        return train_spec(mode, tf.reduce_sum(losses), params)
+
+    assert [found.rule for found in run(model_fn, steps=2).findings] == ["TPU403"]
+
+
+def test_layer_normalisation_is_no_statistic_of_the_batch():
+    def model_fn(features, labels, mode, params):
+        net = v1.layers.dense(features, 8)
+        mean, variance = tf.nn.moments(net, [-1], keepdims=True)
+        net = tf.nn.batch_normalization(net, mean, variance, None, None, 1e-6)
+        return train_spec(mode, classify(v1.layers.dense(net, 3), labels), params)
+
+    result = run(model_fn, steps=2)
+    assert result.findings == result.not_compared == [] and result.one_core_losses
 
 
 @pytest.mark.parametrize("kind", ["summed loss", "summed gradients"])

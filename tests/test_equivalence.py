@@ -121,7 +121,7 @@ def test_errors_say_what_to_do(small, batches):
 def test_a_notebook_shows_the_text_and_the_picture(small, batches):
     found = ladder(small, small_keras(units=9), batches)
     page = found._repr_html_()
-    assert "PARTS" in page and "data:image/svg+xml" in page
+    assert "DIFFERS" in page and "data:image/svg+xml" in page
 
 
 def test_the_picture_shows_every_rung(small, batches):

@@ -76,7 +76,7 @@ def test_predictions_are_coloured_by_truth():
     shares = np.tile([0.2, 0.8], (3, 1))
     figure = plots.predictions(pictures(3), shares, ["a", "b"], [1, 0, None])
     colours = [axes._left_title.get_color() for axes in figure.axes[::2]]
-    assert colours == [plots.RIGHT, plots.WRONG, plots.NEUTRAL]
+    assert colours == [plots.RIGHT, plots.WRONG, plots.NOTE]
 
 
 @pytest.mark.filterwarnings("error")

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from html import escape
 
+from lab_utils import look
 from lab_utils.check import shown, todos
 from lab_utils.check.outcome import STYLE
 
@@ -26,7 +27,7 @@ class Hint:
     __str__ = __repr__
 
     def _repr_html_(self) -> str:
-        style = STYLE.format(colour="#2f5f9e")
+        style = STYLE.format(colour=look.NOTE)
         return f'<div style="{style};white-space:pre-line">{escape(str(self))}</div>'
 
 

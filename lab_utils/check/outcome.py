@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from html import escape
 
+from lab_utils import look
+
 STYLE = (
     "font:14px/1.5 var(--jp-ui-font-family,system-ui,sans-serif);max-width:46em;padding:8px 14px;"
     "color:var(--jp-content-font-color1,#1f2328);background:var(--jp-layout-color1,#fff);"
@@ -22,10 +24,10 @@ class Status(StrEnum):
 
 
 _LOOKS = {
-    Status.CORRECT: ("✓", "#1e6b34"),
-    Status.INCORRECT: ("✗", "#b3261e"),
-    Status.NOT_ATTEMPTED: ("○", "#6e7781"),
-    Status.CANNOT_CHECK: ("?", "#8a5a00"),
+    Status.CORRECT: ("✓", look.RIGHT),
+    Status.INCORRECT: ("✗", look.WRONG),
+    Status.NOT_ATTEMPTED: ("○", look.NEUTRAL),
+    Status.CANNOT_CHECK: ("?", look.UNSURE),
 }
 
 
@@ -60,7 +62,7 @@ class Outcome:
         icon, colour = _LOOKS[self.status]
         blocks = "".join(
             f'<span style="display:inline-block;width:18px;height:7px;margin-right:3px;border-radius:2px;'
-            f'background:{"#1e6b34" if number < self.done else "var(--jp-border-color2,#d0d7de)"}"></span>'
+            f'background:{look.RIGHT if number < self.done else "var(--jp-border-color2,#d0d7de)"}"></span>'
             for number in range(self.total)
         )
         told = f", {self.shown} with the solution shown" if self.shown else ""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from html import escape
 from numbers import Real
 
+from lab_utils import look
 from lab_utils.check import progress, shown
 from lab_utils.check.outcome import SOFT, STYLE
 
@@ -39,8 +40,8 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         yours, unit = self.prediction.value, self.prediction.unit
-        rows = [] if yours is None else [("you said", yours, "#8a93a0")]
-        rows.append((self.kind, self.figure, "#2f5f9e"))
+        rows = [] if yours is None else [("you said", yours, look.NEUTRAL)]
+        rows.append((self.kind, self.figure, look.NOTE))
         largest = max(abs(value) for _, value, _ in rows) or 1.0
         bars = "".join(
             f'<tr style="background:none"><td style="text-align:right;{SOFT}">{escape(label)}</td>'
@@ -51,7 +52,7 @@ class Comparison:
         )
         none = f'<span style="{SOFT}">no prediction</span>' if yours is None else ""
         return (
-            f'<div style="{STYLE.format(colour="#2f5f9e")}"><b>{escape(self.prediction.name)}</b> {none}'
+            f'<div style="{STYLE.format(colour=look.NOTE)}"><b>{escape(self.prediction.name)}</b> {none}'
             f'<table style="margin:2px 0 0;border:none">{bars}</table></div>'
         )
 

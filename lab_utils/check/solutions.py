@@ -6,6 +6,7 @@ import textwrap
 from dataclasses import dataclass
 from html import escape
 
+from lab_utils import look
 from lab_utils.check import progress, shown, todos
 from lab_utils.check.outcome import STYLE
 
@@ -25,7 +26,7 @@ class Solution:
 
     def _repr_html_(self) -> str:
         return (
-            f'<div style="{STYLE.format(colour="#2f5f9e")}"><b>Our solution of TODO {self.todo}</b>'
+            f'<div style="{STYLE.format(colour=look.NOTE)}"><b>Our solution of TODO {self.todo}</b>'
             f'<pre style="margin:6px 0;background:none">{escape(self.code)}</pre>{escape(self.why)}</div>'
         )
 

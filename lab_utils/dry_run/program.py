@@ -55,10 +55,12 @@ class Program:
         hlo: a serialized HloModuleProto; its parameters are `inputs`, its result tuple `outputs`.
         values: what each variable starts with, and each constant, by the input's name.
         all_reduces: how many sums over the cores the step holds.
-        random: ops that draw random numbers in the step (dropout, say).
+        random: ops that draw random numbers in the step (dropout, say), those left out that draw the
+            same for each example on any number of cores.
         batch_statistics: ops that compute statistics over the core's own batch (batch norm).
         read: yields global batches from the real input, each a list of arrays [cores, ...] for the
             inputs that are features and labels, in their order.
+        summed: where the loss is a sum over the batch, if it is.
         where: the learner's own line that the step comes from.
         one_batch: `read` yields one example batch over and over, as it was given no more.
     """
@@ -75,6 +77,7 @@ class Program:
     random: list[str] = field(default_factory=list)
     batch_statistics: list[str] = field(default_factory=list)
     read: Callable[[], Iterator[list[np.ndarray]]] | None = None
+    summed: Place = NOWHERE
     where: Place = NOWHERE
     one_batch: bool = False
 

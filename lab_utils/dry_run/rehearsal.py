@@ -1,6 +1,8 @@
 """A learner's TPUEstimator on a TPU system that is not there: every stage looks at it through this."""
 
+import contextlib
 import copy
+import io
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +12,9 @@ from typing import Any
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.estimator import tpu
+
+# What looks at a TPUEstimator, or builds a step, outside the dry run's stages.
+settings, replicas = _tpu_estimator.settings, _tensorflow.replicas
 
 
 @dataclass
@@ -45,12 +50,14 @@ class Rehearsal:
 
 
 @contextmanager
-def rehearsing(cores: int) -> Iterator[Rehearsal]:
+def rehearsing(cores: int, aloud: bool = False) -> Iterator[Rehearsal]:
     """Context manager: TPUEstimators ask about their TPU, and are told that it has `cores` cores.
 
-    The model_dir is removed on leaving, and TensorFlow's log lines are caught.
+    The model_dir is removed on leaving, and TensorFlow's log lines are caught. What the learner's own
+    functions print is shown where it is `aloud` alone: they are called many times.
     """
     with (
+        contextlib.nullcontext() if aloud else contextlib.redirect_stdout(io.StringIO()),
         tempfile.TemporaryDirectory(prefix="dry_run_") as model_dir,
         _tensorflow.caught_log() as log,
         _tpu_estimator.tpu_system(cores),

@@ -59,5 +59,10 @@ class Workload(Protocol):
             CannotLower, InputUnfit: as lower/errors.py says.
         """
 
+    def lower_alike(self, cores: int, global_batch: int) -> tuple[Program, Program]:
+        """The train step of `cores` cores and of one: random numbers are the same for an example, where
+        that can be had.
+        """
+
     def feed(self, cores: int) -> AbstractContextManager[tuple[Any, int | None]]:
         """The input pipeline as one host reads it (None where there is none), and its batch size."""

@@ -8,7 +8,7 @@
 3. the same loss and the same update, from one training step on one batch
 4. the same course of the loss over a short run
 
-The first rung that does not hold is where the ports part; those above it are not climbed.
+The first rung that does not hold is where the ports differ; those above it are not run.
 """
 
 from lab_utils.equivalence.ladder import Ladder, Rung, ladder

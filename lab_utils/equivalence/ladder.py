@@ -21,7 +21,7 @@ class Rung:
 
     Attributes:
         name: one of RUNGS.
-        holds: None where it was not climbed, because a lower one did not hold.
+        holds: None where it was not run, because a lower one did not hold.
         says: what was found, in a sentence.
         difference: the largest relative difference found (measured here); None for rungs without one.
         tolerance: the largest that is taken for equal.
@@ -47,7 +47,7 @@ class Ladder:
         return all(rung.holds for rung in self.rungs)
 
     def _rows(self) -> list[tuple[str, str, str]]:
-        marks = {True: "holds", False: "PARTS", None: "not climbed"}
+        marks = {True: "holds", False: "DIFFERS", None: "not run"}
         return [
             (f"{number}. {rung.name}", marks[rung.holds], rung.says)
             for number, rung in enumerate(self.rungs, start=1)
@@ -73,9 +73,9 @@ class Ladder:
 
     def plot(self) -> Any:
         """The differences rung by rung beside what is tolerated, and both courses of the loss."""
-        from lab_utils import plots
+        from lab_utils.equivalence.plot import draw
 
-        return plots.equivalence(self)
+        return draw(self.rungs, self.losses)
 
 
 class _Parts(Exception):

@@ -90,22 +90,21 @@ def compiled_for(topology: str, step: Callable, state: tuple, batch: tuple) -> d
     import jax
 
     from lab_utils import chips
-    from lab_utils.dry_run.private import jax as _jax
+    from lab_utils.dry_run.compile import libtpu
 
-    devices = _jax.tpu_devices(topology)
-    if len(devices) > VIRTUAL:
-        raise ValueError(f"{topology} has {len(devices)} cores; this compiles for up to {VIRTUAL}")
+    chip, cores = chips.parse(topology)
+    if cores > VIRTUAL:
+        raise ValueError(f"{topology} has {cores} cores; this compiles for up to {VIRTUAL}")
 
     def like(array, first=None):
         shape = array.shape if first is None else (first, *array.shape[1:])
         return jax.ShapeDtypeStruct(shape, array.dtype)
 
-    shapes = jax.tree.map(like, state), *(like(each, PER_CORE * len(devices)) for each in batch)
-    stand_ins = data_parallel(step, jax.devices()[: len(devices)])
+    shapes = jax.tree.map(like, state), *(like(each, PER_CORE * cores) for each in batch)
+    stand_ins = data_parallel(step, jax.devices()[:cores])
     lowered = stand_ins.trace(*shapes).lower(lowering_platforms=("tpu",))
-    program = _jax.compile_partitioned(lowered.as_text(), devices)
-    cost, memory, text = _jax.cost(program), _jax.memory(program), _jax.optimised_hlo(program)
-    chip, cores = chips.parse(topology)
+    program = libtpu.compile_sharded(lowered.as_text(), topology)
+    cost, memory, text = program.cost, program.memory, program.hlo
     bound = chip.roofline(cost["flops"], cost["bytes"])
     return {
         "cores": cores,

@@ -1,10 +1,10 @@
 """`python -m lab_utils.runtime`: what this machine is; with --verify, whether it trains."""
 
 import argparse
-import json
+import runpy
 import sys
 
-from lab_utils import files, runtime
+from lab_utils import runtime
 
 
 def main() -> int:
@@ -12,43 +12,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m lab_utils.runtime",
         description="Says where this runs and which accelerator is there.",
-        epilog="Exit status: 0; with --verify 1 if the step does not learn, 2 if it could not be run.",
+        epilog="With --verify, --help tells its further flags and its exit status.",
+        add_help="--verify" not in sys.argv,
     )
     parser.add_argument(
         "--verify", action="store_true", help="train for a moment, and compare with the bound"
     )
-    parser.add_argument(
-        "--output", type=files.path_argument, help="JSON file to write, for a bug report"
-    )
-    parser.add_argument(
-        "--batch", type=int, default=0, help="images a core (128 on a TPU, else 16)"
-    )
-    parser.add_argument("--image_size", type=int, default=128, help="in pixels (default: 128)")
-    arguments = parser.parse_args()
-    if not arguments.verify:
-        if arguments.output:
-            parser.error("--output goes with --verify")
-        print(f"{runtime.detect()}. Accelerators: {runtime.accelerators() or 'none'}.")
-        return 0
-
-    if arguments.output and not arguments.output.absolute().parent.is_dir():
-        parser.error(f"{arguments.output} cannot be written: its folder does not exist")
-    from lab_utils import verify
-
-    try:
-        report = verify.verify(
-            arguments.batch, arguments.image_size, lambda line: print(line, flush=True)
-        )
-    except (ImportError, RuntimeError, ValueError) as error:
-        parser.error(f"could not be run: {error}")
-    print(verify.render(report))
-    if arguments.output:
-        try:
-            files.write(arguments.output, json.dumps(report, indent=1) + "\n")
-        except OSError as error:
-            parser.error(f"{arguments.output} cannot be written: {error.strerror or error}")
-        print(f"Written: {arguments.output}. It holds neither names nor paths.")
-    return 2 if "error" in report else 0 if report["checks"]["the loss falls"] else 1
+    arguments, rest = parser.parse_known_args()
+    if arguments.verify:
+        sys.argv[1:] = rest
+        runpy.run_module("lab_utils.verify", run_name="__main__")  # ends with its own status
+    if rest:
+        parser.error(f"{rest[0]} goes with --verify")
+    print(f"{runtime.detect()}. Accelerators: {runtime.accelerators() or 'none'}.")
+    return 0
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ def compute(kind: str, batch: int, image_size: int, dtype: str) -> float:
     """As `least_time`, in this process; raises whatever JAX or libtpu raise."""
     import jax
 
-    from lab_utils.dry_run.private import jax as _jax
+    from lab_utils.dry_run.compile import libtpu
     from lab_utils.verify.training import flowers
 
     step, *arguments = flowers(batch, image_size, dtype)
@@ -46,7 +46,7 @@ def compute(kind: str, batch: int, image_size: int, dtype: str) -> float:
     lowered = jax.jit(step).trace(*shapes).lower(lowering_platforms=("tpu",))
     hlo = lowered.compiler_ir("hlo").as_serialized_hlo_module_proto()
     chip = chips.of_jax_kind(kind)
-    cost = _jax.cost(_jax.compile_hlo(hlo, _jax.tpu_devices(chip.example)[:1], load=False))
+    cost = libtpu.compile_for_one_core(hlo, chip.example).cost
     if chip.megacore:  # one device, which has the whole chip's rates
         chip = dataclasses.replace(chip, cores=1)
     return chip.roofline(cost["flops"], cost["bytes"]).seconds

@@ -607,3 +607,19 @@ def metrics_in_training(wrong):
         return parts.spec(mode, labels, logits)
 
     return Port(parts.estimator(model_fn), parts.train_input, parts.eval_input)
+
+
+@wrong("TPU227")
+def column_against_row(wrong):
+    def model_fn(features, labels, mode, params):
+        values = v1.layers.dense(features, 1)
+        if mode == parts.PREDICT:
+            return tpu.TPUEstimatorSpec(mode, predictions={"value": values})
+        rows = values if wrong else tf.squeeze(values, axis=-1)
+        loss = tf.reduce_mean(tf.square(rows - tf.cast(labels, tf.float32)))  # <- TPU227
+        if mode == parts.EVAL:
+            mean = lambda labels: {"mean": v1.metrics.mean(labels)}  # noqa: E731
+            return tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=(mean, [labels]))
+        return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=parts.minimize(loss))
+
+    return Port(parts.estimator(model_fn), parts.train_input, parts.eval_input)

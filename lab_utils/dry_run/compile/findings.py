@@ -12,7 +12,7 @@ from lab_utils.figures import memory, scaled
 # A tensor's padding is worth a warning from this part of the program's memory on, and this size.
 PADDING_SHARE, PADDING_BYTES = 0.25, 32 * 2**20
 TABLE_SHARE = 0.25  # of a core's memory, for one variable with its optimizer slots
-NOTEWORTHY = 0.5  # of the matrix products
+NOTEWORTHY = 0.5  # of the matmuls
 
 
 def findings_of(compiled: Compiled) -> list[Finding]:
@@ -28,6 +28,9 @@ def findings_of(compiled: Compiled) -> list[Finding]:
     if summary.products and summary.bfloat16_operand_share < NOTEWORTHY:
         share = f"{summary.bfloat16_operand_share:.0%}"
         found.append(finding("TPU306", where, step=step, share=share))
+    hint = "Take a larger batch per core, and fewer passes over large tensors."
+    if summary.bfloat16_operand_share < NOTEWORTHY:
+        hint = "Use bfloat16 activations, a larger batch per core, and fewer passes over large tensors."
     bound = compiled.step.cost.roofline
     if bound and bound.bound_by == "HBM traffic":
         found.append(
@@ -39,6 +42,7 @@ def findings_of(compiled: Compiled) -> list[Finding]:
                 memory_time=scaled(bound.memory_seconds, "s"),
                 chip=f"a core of {compiled.chip.name}",
                 compute_time=scaled(bound.compute_seconds, "s"),
+                hint=hint,
             )
         )
     return found
@@ -93,7 +97,7 @@ def refused(compiled: Compiled, message: str) -> Finding:
 
 def _described(buffer: Buffer, program: Program) -> str:
     size = memory(buffer.shape.padded_bytes)
-    padding = f", of which padding {memory(buffer.waste)}" if buffer.waste else ""
+    padding = f", {memory(buffer.waste)} of it padding" if buffer.waste else ""
     return f"{_name(buffer, program)} {buffer.shape} ({size}{padding})"
 
 

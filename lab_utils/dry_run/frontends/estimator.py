@@ -3,15 +3,18 @@
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from lab_utils.dry_run.frontends.batches import Feed, fixed_seeds
 from lab_utils.dry_run.lower.bridge import Step, initial_values, placeholders, to_program
+from lab_utils.dry_run.lower.draws import Draw, alike
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.read.stage import read
+from lab_utils.dry_run.read.training import sum_over_batch
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rehearsal import rehearsing
 from lab_utils.dry_run.trace.stage import trace
@@ -53,10 +56,19 @@ class EstimatorWorkload:
             self.estimator, input_fn, cores=cores, mode=mode, global_batch=global_batch
         )
 
+    def lower_alike(self, cores: int, global_batch: int) -> tuple[Program, Program]:
+        """The train step of `cores` cores and of one, that draw the same random numbers for an example."""
+        train = {"mode": Mode.TRAIN, "global_batch": global_batch}
+        many, one = (
+            _Built(self.estimator, self.inputs.train, cores=each, **train) for each in (cores, 1)
+        )
+        draws = alike(many.step.graph, one.step.graph, cores)
+        return many.lowered(draws), one.lowered(draws)
+
     @contextmanager
     def feed(self, cores: int) -> Iterator[tuple[Callable[[], Any], int]]:
         """Context manager: the training input_fn as one host calls it, and the examples in its batches."""
-        with rehearsing(cores) as rehearsal:
+        with rehearsing(cores, aloud=True) as rehearsal:
             built = rehearsal.twin(self.estimator)
             call = functools.partial(
                 _tpu_estimator.call_input_fn, built, self.inputs.train, "train", 0
@@ -74,12 +86,12 @@ def lower_estimator(
 ) -> Program:
     """Lowers one step of a TPUEstimator, as each of `cores` cores runs it.
 
-    The step is model_fn's, called as TPUEstimator calls it inside a core's program: with params,
+    The step is model_fn's, called as TPUEstimator calls it inside a replica's program: with params,
     the core's share of the batch, and CrossShardOptimizer summing over `cores` cores. Host
     functions (host_call, metric_fn) are not part of it; their tensors are among its outputs.
 
     Args:
-        estimator: is left as it is, with its model_dir.
+        estimator: is left unchanged, with its model_dir.
         input_fn: gives the shapes now, and the batches when the program is run.
         cores: of the program; 1 for the whole global batch on one core.
         mode: TRAIN, EVAL or PREDICT.
@@ -88,36 +100,65 @@ def lower_estimator(
     Raises:
         InputUnfit: input_fn has no fixed shapes, or its batches do not divide among the cores.
         CannotLower: the step cannot be built or lowered; its `finding()` says what to fix.
-        TypeError: `estimator` is no TPUEstimator.
+        TypeError: `estimator` is not a TPUEstimator.
     """
-    given = _tpu_estimator.settings(estimator)
-    batch = global_batch or given.batch_size(mode)
-    if not batch or batch % cores:
-        raise CannotLower(f"a global batch of {batch} cannot be split over {cores} cores")
     mode = Mode(mode)
-    share = given.config.tpu_config.num_cores_per_replica or 1
-    if share > 1:
-        raise CannotLower(
-            f"a copy of the model takes {share} cores (num_cores_per_replica): how the TPU divides it is "
-            "not lowered here",
-            only_here=True,
-        )
-    with rehearsing(cores) as rehearsal:
-        built = rehearsal.twin(estimator, any_cores=True, **{f"{mode}_batch_size": batch})
-        try:
-            feed = Feed(built, input_fn, mode.key, cores)
-            with tf.Graph().as_default(), fixed_seeds(built.config.tf_random_seed):
-                step = _step(built, mode.key, feed, cores)
-        except (CannotLower, InputUnfit):
-            raise
-        except Exception as error:  # whatever the user's functions raise is the step's fault
-            message = f"{type(error).__name__}: {error}"
-            raise CannotLower(message, where=place(error)) from error
-        program = to_program(
-            step, name=f"{mode} step", mode=mode, cores=cores, per_core_batch=batch // cores
-        )
-    program.read, program.where = feed.read, place(given.model_fn)
-    return program
+    return _Built(estimator, input_fn, cores=cores, mode=mode, global_batch=global_batch).lowered()
+
+
+@dataclass
+class _Built:
+    """One step of a TPUEstimator as a graph. Making it raises what lower_estimator raises."""
+
+    estimator: Any
+    input_fn: Callable
+    cores: int
+    mode: Mode
+    global_batch: int | None = None
+
+    def __post_init__(self) -> None:
+        given = _tpu_estimator.settings(self.estimator)
+        self.batch = self.global_batch or given.batch_size(self.mode)
+        if not self.batch or self.batch % self.cores:
+            raise CannotLower(
+                f"a global batch of {self.batch} cannot be split over {self.cores} cores"
+            )
+        share = given.config.tpu_config.num_cores_per_replica or 1
+        if share > 1:
+            raise CannotLower(
+                f"a copy of the model takes {share} cores (num_cores_per_replica): how the TPU divides it "
+                "is not lowered here",
+                only_here=True,
+            )
+        key, changes = self.mode.key, {f"{self.mode}_batch_size": self.batch}
+        with rehearsing(self.cores) as rehearsal:
+            built = rehearsal.twin(self.estimator, any_cores=True, **changes)
+            try:
+                self.feed = Feed(built, self.input_fn, key, self.cores)
+                with tf.Graph().as_default(), fixed_seeds(built.config.tf_random_seed):
+                    self.step = _step(built, key, self.feed, self.cores)
+            except (CannotLower, InputUnfit):
+                raise
+            except Exception as error:  # whatever the user's functions raise is the step's fault
+                message = f"{type(error).__name__}: {error}"
+                raise CannotLower(message, where=place(error)) from error
+        self.where = place(given.model_fn)
+
+    def lowered(self, draws: dict[str, Draw] | None = None) -> Program:
+        """The step as a program; with `draws`, its random numbers are those."""
+        with _tensorflow.caught_log():
+            program = to_program(
+                self.step,
+                name=f"{self.mode} step",
+                mode=self.mode,
+                cores=self.cores,
+                per_core_batch=self.batch // self.cores,
+                draws=draws,
+            )
+        program.read, program.where = self.feed.read, self.where
+        if (op := sum_over_batch(self.step.loss, program.per_core_batch)) is not None:
+            program.summed = place(op)
+        return program
 
 
 def _step(estimator: Any, key: str, feed: Feed, cores: int) -> Step:

@@ -63,6 +63,12 @@ class FunctionWorkload:
         for each in examples.as_numpy_iterator():
             yield [split(array, cores) for array in tf.nest.flatten(each)]
 
+    def lower_alike(self, cores: int, global_batch: int) -> tuple[Program, Program]:
+        """The steps of `cores` cores and of one, as they are."""
+        return self.lower(cores, global_batch=global_batch), self.lower(
+            1, global_batch=global_batch
+        )
+
     @contextmanager
     def feed(self, cores: int) -> Iterator[tuple[tf.data.Dataset | None, None]]:
         """Context manager: the dataset, where one was given."""
@@ -160,7 +166,7 @@ def lower_traced(
     cores: int,
     trained: Sequence[tf.Variable] | None = None,
 ) -> Program:
-    """Lowers what `trace_step` gave for `specs`, each of which has its role.
+    """Lowers what `trace_step` gave for `specs`, each with its role.
 
     Raises:
         CannotLower: the step cannot be lowered.
@@ -226,7 +232,7 @@ def _held(
         variable = known.get(id(held))
         if variable is None:
             raise CannotLower(
-                "the step uses a resource that is no variable, such as a lookup table"
+                "the step uses a resource that is not a variable, such as a lookup table"
             )
         name = variable.name.split(":")[0]
         while name in seen:

@@ -58,6 +58,12 @@ class KerasWorkload:
             dataset = dataset.unbatch().batch(global_batch, drop_remainder=True)
         return lower_keras(self.model, dataset, cores=cores, mode=mode)
 
+    def lower_alike(self, cores: int, global_batch: int) -> tuple[Program, Program]:
+        """The steps of `cores` cores and of one, as they are."""
+        return self.lower(cores, global_batch=global_batch), self.lower(
+            1, global_batch=global_batch
+        )
+
     @contextmanager
     def feed(self, cores: int) -> Iterator[tuple[tf.data.Dataset, None]]:
         """Context manager: the dataset; its own first dimension is the batch."""

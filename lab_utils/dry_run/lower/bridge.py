@@ -16,6 +16,7 @@ import numpy as np
 
 from lab_utils.dry_run import cache, fingerprint
 from lab_utils.dry_run.graphs import all_nodes
+from lab_utils.dry_run.lower.draws import Draw, draw_alike
 from lab_utils.dry_run.lower.errors import CannotLower, explained
 from lab_utils.dry_run.lower.graph_def import (
     cut_host_work,
@@ -61,8 +62,16 @@ class Step:
     updates: list[tf.Operation]
 
 
-def to_program(step: Step, *, name: str, mode: str, cores: int, per_core_batch: int) -> Program:
-    """Lowers a step.
+def to_program(
+    step: Step,
+    *,
+    name: str,
+    mode: str,
+    cores: int,
+    per_core_batch: int,
+    draws: Mapping[str, Draw] | None = None,
+) -> Program:
+    """Lowers a step; with `draws` its random numbers are those that draws.py says.
 
     Raises:
         CannotLower: an op has no XLA kernel here, a shape depends on data, and the like.
@@ -73,6 +82,12 @@ def to_program(step: Step, *, name: str, mode: str, cores: int, per_core_batch: 
     from_host = cut_host_work(graph_def, step.graph)
     all_reduces = use_xla_collectives(graph_def)
     nodes = list(all_nodes(graph_def))
+    named = {node.name: node for node in nodes}
+    statistics = [node.name for node in nodes if _is_batch_statistic(node, named)]
+    random = [node.name for node in nodes if _RANDOM.match(node.op)]
+    if draws:
+        draw_alike(graph_def, draws, cores)
+        random = [name for name in random if name not in draws]
     fed = step.fed + from_host
     used = {input.split(":")[0] for node in graph_def.node for input in node.input}
     used |= {tensor.op.name for tensor in results.values()}
@@ -109,8 +124,8 @@ def to_program(step: Step, *, name: str, mode: str, cores: int, per_core_batch: 
         outputs=outputs,
         values={each.name: each.value for each in variables},
         all_reduces=all_reduces,
-        random=[node.name for node in nodes if _RANDOM.match(node.op)],
-        batch_statistics=[node.name for node in nodes if _is_batch_statistic(node)],
+        random=random,
+        batch_statistics=statistics,
     )
 
 
@@ -171,10 +186,20 @@ def leaf_names(prefix: str, structure: Any) -> list[str]:
     return [name for key, part in parts for name in leaf_names(f"{prefix}/{key}", part)]
 
 
-def _is_batch_statistic(node: Any) -> bool:
+def _is_batch_statistic(node: Any, nodes: Mapping[str, Any]) -> bool:
     if node.op.startswith("FusedBatchNorm") and "Grad" not in node.op:
         return node.attr["is_training"].b
-    return node.op == "SquaredDifference" and node.name.endswith("moments/SquaredDifference")
+    return (
+        node.op == "Mean" and node.name.endswith("moments/variance") and _over_examples(node, nodes)
+    )
+
+
+def _over_examples(node: Any, nodes: Mapping[str, Any]) -> bool:
+    """Whether a Mean takes the batch's axis away; layer normalisation does not. True if it is not known."""
+    axes = nodes.get(node.input[1].split(":")[0])
+    if axes is None or axes.op != "Const":
+        return True
+    return 0 in np.ravel(tf.make_ndarray(axes.attr["value"].tensor))
 
 
 def _entry(
@@ -247,7 +272,7 @@ def _check_interface(module: Any, inputs: list[Input], outputs: list[Output]) ->
     """Holds the HLO against what we believe of it: parameters and results, by shape."""
     shape = module.host_program_shape
     taken = [tuple(each.dimensions) for each in shape.parameters]
-    given = shape.result.tuple_shapes or [shape.result]  # one result alone is no tuple
+    given = shape.result.tuple_shapes or [shape.result]  # a single result is not a tuple
     if taken != [each.shape for each in inputs] or len(given) != len(outputs):
         raise CannotLower(
             f"XLA's program takes {len(taken)} arguments and returns {len(given)} results where "

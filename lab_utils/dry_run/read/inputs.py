@@ -11,6 +11,7 @@ from typing import Any
 from lab_utils.dry_run import elsewhere
 from lab_utils.dry_run.graphs import everywhere
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
+from lab_utils.dry_run.read import records
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rehearsal import rehearsing
 from lab_utils.dry_run.rules import finding
@@ -20,6 +21,10 @@ from lab_utils.figures import memory
 from lab_utils.source import place
 
 _LARGE = 256 * 2**20  # bytes of one constant; the whole graph may have 2 GiB
+
+
+class Unknown(Exception):
+    """A question about an input pipeline stays open; the message says why."""
 
 
 @dataclass
@@ -202,14 +207,25 @@ def shuffling(pipeline: Pipeline) -> Iterator[Finding]:
 
 
 def remainder(pipeline: Pipeline) -> Iterator[Finding]:
-    """A note on examples that an evaluation never sees."""
-    batch, examples = pipeline.last_batch(), pipeline.examples
-    if batch is None or examples in (None, float("inf")):
+    """A note on examples that an evaluation never sees.
+
+    Raises:
+        Unknown: it cannot be told; the message says why.
+    """
+    batch, number = pipeline.last_batch(), pipeline.examples
+    if batch is None or number == float("inf"):
         return
     size = tf.get_static_value(_input(batch, "batch_size"))
-    drops = tf.get_static_value(_input(batch, "drop_remainder"))
-    if size and examples % size and drops:
-        yield finding("TPU225", place(batch), dropped=examples % size, examples=examples)
+    if not size or not tf.get_static_value(_input(batch, "drop_remainder")):
+        return
+    if number is None:
+        number = records.examples(batch.inputs[0].op)
+    if number is None:
+        raise Unknown(
+            "tf.data does not know how many examples there are, and they were not counted"
+        )
+    if dropped := number % (size * pipeline.batches_a_step):
+        yield finding("TPU225", place(batch), dropped=dropped, examples=number)
 
 
 def constants(graph: Any) -> Iterator[Finding]:

@@ -21,6 +21,7 @@ def carry_out(session: Session) -> str:
     """Stage "read"; returns its detail."""
     traces = session.traces() if session.workload.traceable else []
     session.found(session.workload.read(traces, session.cores))
+    session.not_checked += [said for trace in traces for said in trace.not_checked]
     if not session.workload.traceable:
         session.not_checked.append(
             "Gradients, settings and the input pipeline, which are read for a TPUEstimator only."
@@ -129,7 +130,10 @@ def _input(trace: Trace, estimator: Any, inputs: Inputs, settings: Any) -> Itera
     else:
         yield from read_random.in_input(pipeline.graph, trace.mode)
     if trace.mode is Mode.EVAL:
-        yield from read_input.remainder(pipeline)
+        try:
+            yield from read_input.remainder(pipeline)
+        except read_input.Unknown as why:
+            trace.not_checked.append(f"Whether evaluation leaves out the last examples: {why}.")
 
 
 def _batch_size(

@@ -63,8 +63,40 @@ def stretched(flow: Flow) -> Iterator[Finding]:
         yield finding("TPU227", place(op), shapes=shapes, result=str(op.outputs[0].shape.as_list()))
 
 
+_PASSED = {
+    "Identity",
+    "AddV2",
+    "Add",
+    "AddN",
+    "Sub",
+    "Mul",
+    "RealDiv",
+    "Div",
+    "Neg",
+    "Cast",
+    "Reshape",
+}
+
+
+def sum_over_batch(loss: tf.Tensor | None, batch: int) -> tf.Operation | None:
+    """The op that sums over the `batch` examples of a core on the way to the loss; None if there is none."""
+    left, seen = [loss.op] if loss is not None else [], set()
+    while left:
+        op = left.pop(0)
+        if op in seen:
+            continue
+        seen.add(op)
+        if op.type == "Sum":
+            shape = op.inputs[0].shape
+            if shape.rank and shape[0] and batch > 1 and shape[0] % batch == 0:
+                return op
+        elif op.type in _PASSED:
+            left += [tensor.op for tensor in op.inputs]
+    return None
+
+
 def metrics(program: CoreProgram, ops: list[tf.Operation]) -> Iterator[Finding]:
-    """A finding for each variable of tf.compat.v1.metrics that the core's program counts with."""
+    """A finding for each variable of tf.compat.v1.metrics that the replica's program counts with."""
     used = {program.handles.get(tensor.name) for op in ops for tensor in op.inputs}
     for variable in program.graph.get_collection(v1.GraphKeys.METRIC_VARIABLES):
         if variable.name in used:

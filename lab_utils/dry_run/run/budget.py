@@ -1,37 +1,100 @@
-"""How much of a step this machine can run on virtual cores: it takes seconds, not minutes."""
+"""How much of a step this machine can run on virtual cores: seconds and a few gigabytes, not minutes.
+
+The estimate is made of the program itself, so that it holds also where the TPU compiler gave no figures.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
 
 import psutil
 
-from lab_utils.dry_run.program import Program
-from lab_utils.dry_run.records import CompiledStep
+from lab_utils.dry_run.private import tensorflow as _tensorflow
+from lab_utils.dry_run.program import Program, Role
 
 # A pod's program is compiled for all its cores; so many of them are run here.
 MOST_VIRTUAL_CORES = 8
-# In all steps together; a few seconds on two cores. Beyond it, the virtual cores run a smaller batch.
-MOST_VIRTUAL_FLOP = 4e10
-_FEW = 8  # examples a core
+# Of all steps on all cores and of one core with the whole batch: some 10 s on two cores.
+MOST_FLOP = 4e11
+MOST_BYTES = 2.5e9
+_FEWEST_STEPS = 2  # the second shows what the first did to the variables
+# Of the bytes that all instructions write, the share that a CPU holds at a time.
+_HELD_SHARE = 0.5
+_WRITE_NOTHING = {
+    "parameter",
+    "constant",
+    "tuple",
+    "get-tuple-element",
+    "broadcast",
+    "iota",
+    "bitcast",
+}
 
 
-def affordable_cores(program: Program) -> int:
-    """How many of the program's cores run here."""
-    return min(program.cores, MOST_VIRTUAL_CORES)
+@dataclass(frozen=True)
+class Plan:
+    """What to run: `cores` virtual cores with `batch` examples each, for `steps` steps."""
+
+    cores: int
+    batch: int
+    steps: int
 
 
-def affordable_batch(
-    program: Program, compiled: CompiledStep | None, cores: int, steps: int
-) -> int:
-    """Examples a virtual core that this machine can work through: the port's own batch, or a part of it.
+def affordable(program: Program, steps: int) -> Plan | None:
+    """The port's own cores, batch and steps, or as much of them as fits; None where not even two cores do."""
+    flops, written = cost(program.hlo)
+    variables = sum(each.bytes for each in program.inputs if each.role == Role.VARIABLE)
+    room = min(MOST_BYTES, psutil.virtual_memory().available / 3)
+    own = min(program.cores, MOST_VIRTUAL_CORES)
+    for count in dict.fromkeys((steps, min(steps, _FEWEST_STEPS))):
+        for cores in (each for each in (own, 4, 2) if each <= own):
+            batch = program.per_core_batch
+            while batch:
+                share = batch / program.per_core_batch * cores
+                activations = written * _HELD_SHARE * share
+                held = 2 * variables * cores + activations
+                if 2 * flops * share * count <= MOST_FLOP and held <= room:
+                    return Plan(cores, batch, count)
+                batch = 0 if batch % 2 else batch // 2
+    return None
 
-    A step costs about as many FLOP and bytes here as the TPU compiler counts for it; without
-    figures (for example where it did not fit), 8 examples a core are used.
-    """
-    batch = program.per_core_batch
-    if not compiled or not compiled.cost:
-        return batch if batch % _FEW else _FEW
-    flops = compiled.cost.flops.value * cores * steps
-    size = (compiled.memory.temporaries.value + compiled.memory.arguments.value) * cores
-    room = psutil.virtual_memory().available / 2
-    part = 1.0
-    while max(flops / MOST_VIRTUAL_FLOP, size / room) * part > 1 and not batch % (2 * _FEW):
-        batch, part = batch // 2, part / 2
-    return batch
+
+def cost(hlo: bytes) -> tuple[float, float]:
+    """FLOP of the matmuls and convolutions of a serialized HloModuleProto, and bytes that it writes."""
+    module = _tensorflow.hlo_module(hlo)
+    computations = {each.id: each for each in module.computations}
+    return _computation(computations[module.entry_computation_id], computations)
+
+
+def _computation(computation: Any, computations: dict[int, Any]) -> tuple[float, float]:
+    shapes = {each.id: each.shape for each in computation.instructions}
+    flops, written = 0.0, 0.0
+    for each in computation.instructions:
+        if each.opcode in ("while", "call", "conditional"):
+            inner = [
+                _computation(computations[id], computations) for id in each.called_computation_ids
+            ]
+            times = _trips(each, computations) if each.opcode == "while" else 1
+            flops += times * sum(part[0] for part in inner)
+            written += times * sum(part[1] for part in inner)
+        elif each.opcode not in _WRITE_NOTHING:
+            written += 4 * math.prod(each.shape.dimensions)
+        if each.opcode == "dot":
+            left = shapes[each.operand_ids[0]].dimensions
+            summed = each.dot_dimension_numbers.lhs_contracting_dimensions
+            flops += 2 * math.prod(each.shape.dimensions) * math.prod(left[axis] for axis in summed)
+        elif each.opcode == "convolution":
+            kernel = shapes[each.operand_ids[1]].dimensions
+            filters = kernel[each.convolution_dimension_numbers.kernel_output_feature_dimension]
+            flops += 2 * math.prod(each.shape.dimensions) * math.prod(kernel) / max(filters, 1)
+    return flops, written
+
+
+def _trips(loop: Any, computations: dict[int, Any]) -> int:
+    """How often a loop runs, by the largest whole number that its condition or body compares with."""
+    numbers = [1]
+    for id in loop.called_computation_ids:
+        for each in computations[id].instructions:
+            if each.opcode == "constant" and not each.shape.dimensions:
+                numbers += [*each.literal.s32s, *each.literal.s64s]
+    return min(max(numbers), 10_000)

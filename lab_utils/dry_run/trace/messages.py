@@ -71,6 +71,7 @@ _EXCEPTIONS = (
         "TPU101",
         "input_fn",
     ),
+    (r"'(int|NoneType)' object has no attribute 'value'", "TPU130", "model_fn"),
     (
         r"unknown (TensorShape|rank)|should be (fully )?defined|fully.defined|must be known",
         "TPU127",
@@ -94,7 +95,7 @@ _CROSS_SHARD = "CrossShardOptimizer must be used"
 def trace_findings(traces: list[Trace]) -> list[Finding]:
     """The findings of stage 1, each said once though several modes raise it.
 
-    A missing CrossShardOptimizer, of which TPUEstimator speaks only where control flow is version 1,
+    A missing CrossShardOptimizer, which TPUEstimator reports only where control flow is version 1,
     is left to the stages that look at the graph (TPU201) and run it (TPU401).
     """
     found: dict[tuple[str, Place], Finding] = {}

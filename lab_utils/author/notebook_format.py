@@ -1,6 +1,6 @@
 """The canonical form of a notebook on disk, so that a diff shows what a person changed and nothing else.
 
-python -m lab_utils.notebook_format [--fix] NOTEBOOK.ipynb ...
+python -m lab_utils.author.notebook_format [--fix] NOTEBOOK.ipynb ...
 """
 
 import argparse
@@ -20,7 +20,7 @@ def canonical(path: Path) -> str:
     """The text that the file should hold; see `canonical_text`.
 
     Raises:
-        ValueError: the file cannot be read, or is no valid notebook.
+        ValueError: the file cannot be read, or is not a valid notebook.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -37,7 +37,7 @@ def canonical_text(text: str, *, outputs: bool) -> str:
     The execution times that JupyterLab may have written go in any case.
 
     Raises:
-        ValueError: the text is no valid notebook.
+        ValueError: the text is not a valid notebook.
     """
     try:
         notebook = nbformat.from_dict(json.loads(text))
@@ -57,7 +57,8 @@ def canonical_text(text: str, *, outputs: bool) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns 1 where a notebook was not in canonical form."""
     parser = argparse.ArgumentParser(
-        prog="python -m lab_utils.notebook_format", description="Check the form of notebooks."
+        prog="python -m lab_utils.author.notebook_format",
+        description="Check the form of notebooks.",
     )
     parser.add_argument("--fix", action="store_true", help="write the canonical form")
     parser.add_argument("notebooks", nargs="+", type=Path)

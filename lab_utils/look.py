@@ -1,0 +1,8 @@
+"""The colours and marks of every page, plot and message of a check.
+
+Dark enough for text on white (contrast of 4.5 to 1 or more), and the same everywhere: green for right and
+ready, red for wrong and errors, amber for warnings and what cannot be checked, blue for notes.
+"""
+
+RIGHT, WRONG, UNSURE, NOTE = "#1e6b34", "#b3261e", "#8a5a00", "#2f5f9e"
+NEUTRAL, FAINT, SECOND = "#6e7781", "#c9ced6", "#c77700"
