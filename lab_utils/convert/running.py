@@ -184,7 +184,7 @@ def _bar(
             looked = time.monotonic()
             try:
                 now = min(done(), rows)  # a shard that is tried again counts again
-            except OSError:  # a bucket that does not answer now is no reason to end the job
+            except OSError:  # the job goes on though its bucket does not answer now
                 return
             if now > bar.n:
                 bar.update(now - bar.n)
