@@ -8,18 +8,14 @@ from lab_utils.check.todos import todo
 from lab_utils.check.tools import a, expect, expect_dataset
 from lab_utils.estimator import tf
 
-_HINTS = (
-    "read(share(files, params)) comes first, prefetch(AUTOTUNE) last.",
-    'batch(params["batch_size"], drop_remainder=True), as in lab 02.',
-)
-
-
 @todo(
     "6e",
     hints=(
-        *_HINTS,
-        "records.shuffle(1024).repeat(), then map(decoded, num_parallel_calls=AUTOTUNE).",
+        'What does a shuffle buffer hold at each place where you could put it?',
+        "An epoch's last pictures fill no batch. What happens to them if repeat stands below batch, and what above?",
+        'Which of the steps works on one picture at a time unless it is told otherwise? What comes last?',
     ),
+    why='Records are small: shuffled as records, repeated before they are batched, decoded on all cores.',
 )
 def decoding(make_input_fn: Callable) -> str:
     """Shuffled while small, decoded in parallel, full batches, prefetched."""
@@ -48,9 +44,11 @@ def decoding(make_input_fn: Callable) -> str:
 @todo(
     "6f",
     hints=(
-        *_HINTS,
-        "map(whole, num_parallel_calls=AUTOTUNE).cache(), and below it shuffle(1024).repeat().",
+        'What comes out of the steps above cache() is what every later epoch gets.',
+        'Which of shuffle, repeat and map should every epoch do again? Where do they stand, then?',
+        'What you know of batches and the last step from the TODO before holds here too.',
     ),
+    why='Above the cache all that is the same in each epoch, below it all that is new.',
 )
 def keeping(make_cached_input_fn: Callable) -> str:
     """Decoded once, kept, and mixed anew in each epoch."""
@@ -63,10 +61,6 @@ def keeping(make_cached_input_fn: Callable) -> str:
         "The cache stands above the decoding: it keeps the encoded records, and each epoch decodes them.",
     )
     (image,) = (leaf for leaf in tf.nest.flatten(kept.before) if (leaf.shape.rank or 0) >= 3)
-    expect(
-        image.shape.rank == 3,
-        "The cache keeps whole batches: the same pictures would stay together for ever.",
-    )
     expect(
         "repeat" not in names[: names.index("cache")],
         "repeat stands above the cache, which then is never full, and grows with every epoch.",

@@ -14,11 +14,10 @@ ANSWERS = ("broken", "no chip", "clock", "reached")
 @todo(
     "10e",
     hints=(
-        "Four questions in this order: do the losses fall and are they finite, is the platform a TPU, is "
-        "the step as long as its least time?",
-        "A NaN is never smaller than anything: not losses[-1] < losses[0] finds one at the end, "
-        "math.isfinite finds it anywhere.",
+        'Four questions in the order of the list; the first one that is answered with yes decides.',
+        'NaN is never smaller than anything; math.isfinite finds it anywhere in the list.',
     ),
+    why='A step that learns nothing is broken anywhere; a time means something on a chip only.',
 )
 def verdict(reading: Callable) -> str:
     """Four kinds of report, told apart."""
