@@ -13,7 +13,8 @@ from lab_utils.source import NOWHERE, Place, place_of_line
 def argument(function: Callable, constructor: str, keyword: str) -> Place:
     """Where the file of `function` calls `constructor`: the line of `keyword=`, else of the call.
 
-    NOWHERE where it is called in no place or in several.
+    With `keyword` "" it is the call that matters. NOWHERE where it is called in no place or in several,
+    or where the call does not give that argument.
     """
     file, tree = _source(function)
     calls = [
@@ -23,8 +24,12 @@ def argument(function: Callable, constructor: str, keyword: str) -> Place:
     ]
     if len(calls) != 1:
         return NOWHERE
-    given = (word.value.lineno for word in calls[0].keywords if word.arg == keyword)
-    return place_of_line(file, next(given, calls[0].lineno))
+    call = calls[0]
+    for word in call.keywords:
+        if word.arg == keyword:
+            return place_of_line(file, word.value.lineno)
+    elsewhere = keyword and not call.args and all(word.arg for word in call.keywords)
+    return NOWHERE if elsewhere else place_of_line(file, call.lineno)
 
 
 def listed(host_function: Callable, number: int, key: str | None) -> Place:

@@ -82,7 +82,7 @@ _EXCEPTIONS = (
 _ARGUMENTS = {
     "TPU105": ("TPUEstimator", "params"),
     "TPU106": ("TPUEstimator", "{mode}_batch_size"),
-    "TPU107": ("TPUEstimator", "{mode}_batch_size"),
+    "TPU107": ("TPUEstimator", ""),
     "TPU124": ("TPUEstimator", "export_to_cpu"),
     "TPU125": ("TPUConfig", "iterations_per_loop"),
     "TPU129": ("TPUConfig", "num_shards"),
