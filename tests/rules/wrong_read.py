@@ -568,11 +568,11 @@ def train_op_that_only_counts(wrong):
     return _training(train_op)
 
 
-@wrong("TPU220")
+@wrong("TPU220", place="return optimizer.minimize(")
 def batch_norm_averages_left_alone(wrong):
     def model_fn(features, labels, mode, params):
         training = mode == parts.TRAIN
-        normal = v1.layers.batch_normalization(features, training=training)  # <- TPU220
+        normal = v1.layers.batch_normalization(features, training=training)
         logits = parts.logits_of(normal)
         if not training:
             return parts.spec(mode, labels, logits)
@@ -605,5 +605,21 @@ def metrics_in_training(wrong):
             with tf.control_dependencies([accuracy[1]]):
                 logits = tf.identity(logits)
         return parts.spec(mode, labels, logits)
+
+    return Port(parts.estimator(model_fn), parts.train_input, parts.eval_input)
+
+
+@wrong("TPU227")
+def column_of_predictions_against_a_row_of_labels(wrong):
+    def model_fn(features, labels, mode, params):
+        score = v1.layers.dense(features, 1)
+        if not wrong:
+            score = tf.squeeze(score, axis=-1)
+        errors = tf.square(score - tf.cast(labels, tf.float32))  # <- TPU227
+        loss = tf.reduce_mean(errors)
+        if mode == parts.EVAL:
+            metrics = (lambda errors: {"error": v1.metrics.mean(errors)}, [errors])
+            return tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=metrics)
+        return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=parts.minimize(loss))
 
     return Port(parts.estimator(model_fn), parts.train_input, parts.eval_input)

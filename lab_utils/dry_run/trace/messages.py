@@ -195,7 +195,7 @@ def _scalar(trace: Trace) -> Place:
         keys = sorted(tensors) if isinstance(tensors, dict) else [None] * len(tensors)
         for number, tensor in enumerate(tf.nest.flatten(tensors)):
             if tensor.shape.rank == 0 and len(keys) > number:
-                return listing.listed(function, number, keys[number])
+                return listing.listed(function, number, keys[number], trace.made_at)
     return NOWHERE
 
 
