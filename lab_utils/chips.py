@@ -31,7 +31,7 @@ class Chip:
         cores: replicas that run side by side on a chip (devices, in JAX's words).
         flops: peak of the chip in bfloat16, FLOP/s.
         bandwidth: of the chip's HBM, bytes/s.
-        limit: bytes of HBM that the compiler lets one core's program use.
+        limit: bytes of HBM that the compiler lets one replica's program use.
         cores_per_host: of the hosts that it is sold with.
         axes: of its topologies: 2 (a torus of AxB chips) or 3 (AxBxC).
         pod: chips of the largest slice.
@@ -125,7 +125,7 @@ def parse(topology: str) -> tuple[Chip, int]:
     name = found[1].lower() if found else ""
     chip = CHIPS.get(_ALIASES.get(name, name))
     if chip is None:
-        raise BadTopology(f"{topology!r} is no TPU topology. Accepted: {ACCEPTED}")
+        raise BadTopology(f"{topology!r} is not a TPU topology. Accepted: {ACCEPTED}")
     sizes = [int(size) for size in found[2].split("x")]
     count = math.prod(sizes)
     if len(sizes) != chip.axes or count > chip.pod:

@@ -105,12 +105,12 @@ def _install() -> None:
     except (ImportError, AttributeError) as error:
         raise ImportError(
             "Estimator code needs Keras 2, and tf.compat.v1.layers has none here: install it with "
-            f"`pip install 'tf-keras~={version[0]}.{version[1]}.0'`, start Python anew, and import "
+            f"`pip install 'tf-keras~={version[0]}.{version[1]}.0'`, restart Python, and import "
             "lab_utils.estimator before anything touches tf.keras."
         ) from error
     if not layers.startswith("tf_keras"):
         raise ImportError(
-            f"tf.compat.v1.layers is already bound to {layers}: start Python anew and import "
+            f"tf.compat.v1.layers is already bound to {layers}: restart Python and import "
             "lab_utils.estimator before anything touches tf.keras."
         )
 

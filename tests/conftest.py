@@ -85,6 +85,7 @@ CORPUS = {
     "test_wrong_port_is_found_at_its_place[": "wrong ports found at their place",
     "test_the_fix_clears_the_finding[": "fixed ports without a finding",
     "test_wrong_port_when_compiled_run_or_fed[": "ports judged correctly when compiled, run or fed",
+    "test_code_of_a_page[": "blocks of code of the rule pages judged correctly",
     "test_right_port_yields_nothing[": "right ports without a finding",
     "test_program_is_ready[": "whole programs without an error or a warning",
     "test_planted_fault_is_named_at_its_line[": "faults planted in whole programs named at their line",

@@ -357,8 +357,8 @@ def test_results_of_one_cell_are_all_shown_in_their_order():
     shown = [output.data["text/plain"] for output in notebook.cells[0].outputs]
     assert [text.split(".")[0][:18] for text in shown] == [
         "TODO 0a: incorrect",
-        "Hint 1 of 2: The r",
-        "Hint 1 of 2: The r",
+        "Hint 1 of 2: How m",
+        "Hint 1 of 2: How m",
     ]
 
 

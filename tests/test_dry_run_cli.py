@@ -162,6 +162,13 @@ def test_rules_are_listed_and_shown(capsys, tmp_path):
     assert (tmp_path / "pages" / "index.html").is_file()
 
 
+def test_pages_into_a_file_are_a_sentence(tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SystemExit):
+        command.main(["--pages", str(tmp_path / "file")])
+    assert "file: File exists" in capsys.readouterr().err
+
+
 def test_help_imports_no_framework(folder):
     code = (
         "import sys, contextlib\nfrom lab_utils.dry_run import __main__ as command\n"

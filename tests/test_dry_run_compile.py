@@ -150,7 +150,7 @@ def test_out_of_memory_names_the_largest_tensors_as_a_larger_chip_stores_them(pr
     found = compile.compile_program(program, "v2:2x2")
     assert asked == ["v2:2x2", "v5p:2x2x2"]
     assert found.step.memory["needed"].value == 19.26 * 2**30
-    assert "outer f32[8,8] (4.00 KiB, of which padding 3.75 KiB)" in found.findings[0].why
+    assert "outer f32[8,8] (4.00 KiB, 3.75 KiB of it padding)" in found.findings[0].why
 
 
 def test_what_the_compiler_refuses_is_a_finding_in_its_own_words(program, monkeypatch):
@@ -158,7 +158,7 @@ def test_what_the_compiler_refuses_is_a_finding_in_its_own_words(program, monkey
     monkeypatch.setattr(compile, "_ask", lambda *arguments: (answer, False))
     [found] = compile.compile_program(program, "v2:2x2").findings
     assert found.rule == "TPU309" and found.message == answer["message"]
-    assert "refused the train step" in found.why
+    assert "rejected the train step" in found.why
 
 
 def test_what_both_steps_share_is_one_entry_that_names_them():

@@ -19,7 +19,7 @@ from rules import (  # noqa: F401
     wrong_run,
     wrong_trace,
 )
-from rules.judging import findings, in_lines, small_tensors_count_as_large  # noqa: F401
+from rules.judging import findings, in_lines, jobs, small_tensors_count_as_large  # noqa: F401
 
 from lab_utils.dry_run.records import Stage
 
@@ -54,7 +54,7 @@ def test_right_port_yields_nothing(make):
 
 @pytest.mark.parametrize("wrong", [True, False], ids=["wrong", "fixed"])
 @pytest.mark.parametrize("port", OF_STEPS, ids=lambda port: f"{port.rule}-{port.name}")
-def test_wrong_port_when_compiled_run_or_fed(port, wrong, own_cache):
+def test_wrong_port_when_compiled_run_or_fed(port, wrong, jobs):  # noqa: F811
     found = findings(lambda: port.make(wrong), port.rule)
     assert (port.rule in {f.rule for f in found}) == wrong, in_lines(found)
     assert wrong or not [f for f in found if f.severity != "note"], in_lines(found)

@@ -80,12 +80,13 @@ def strike(
     process = trainings.start(run)
     seen = 0  # times that the phase began
     wanted = chance.choice([1, 1, 2, 3]) if target in ("checkpoint", "evaluation") else 1
+    at_least = chance.randrange(STEPS) if target == "steps" else 0
     before = ""
     while process.poll() is None:
         phase, step = trainings.now()
         seen += phase == target != before
         before = phase
-        if phase == target and seen >= wanted:
+        if phase == target and seen >= wanted and step >= at_least:
             time.sleep(chance.uniform(0, 0.4 if target in ("start", "steps") else 0.05))
             where = trainings.now()
             process.kill()

@@ -17,7 +17,7 @@ from nbclient import NotebookClient
 from wrong_answers import Right, heard
 
 from lab_utils.author import build
-from lab_utils.check import check, life, todos
+from lab_utils.check import check, life, solutions, todos
 from lab_utils.check.outcome import Status
 
 ROOT = Path(__file__).parents[1]
@@ -118,6 +118,18 @@ def test_lab_cells_are_python_without_outputs_or_solutions(path):
         ast.parse(cell.source)
         assert not cell.outputs and cell.execution_count is None
         assert "SOLUTION" not in cell.source and "STARTER" not in cell.source
+
+
+@pytest.mark.parametrize("path", LABS[:5], ids=by_name)
+def test_the_solution_stands_in_no_hint(path):
+    """Only solution() shows it: a hint helps to write a line, and does not hold it."""
+    lab = int(path.name[:2])
+    for todo in todos.of_lab(lab):
+        code = solutions.region(todos.source(lab), todo.id)
+        assert code, f"nothing below `# TODO {todo.id}:` in the solution's module"
+        for line in map(str.strip, code.splitlines()):
+            told = [hint for hint in todo.hints if line in hint]
+            assert len(line) < 30 or not told, f"a hint on {todo.id} is the solution: {line}"
 
 
 def module_of(source: str, path: Path) -> types.ModuleType:

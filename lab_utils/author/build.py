@@ -40,6 +40,7 @@ import nbformat
 
 from lab_utils import files
 from lab_utils.author import notebook_format
+from lab_utils.author.setup_cell import setup_cell
 from lab_utils.check import life
 
 ROOT = Path(__file__).parents[2]
@@ -114,6 +115,13 @@ def stamp(notebook: nbformat.NotebookNode) -> None:
         } | ({"points": 1} if check else {})
 
 
+def _set_up(notebook: nbformat.NotebookNode) -> None:
+    """Gives the notebook the set-up cell that all labs share: its first code cell, if that calls ready()."""
+    first = next((cell for cell in notebook.cells if cell.cell_type == "code"), None)
+    if first is not None and first.source.endswith("ready()"):
+        first.source = setup_cell(ROOT)
+
+
 def title(notebook: nbformat.NotebookNode, name: str) -> str:
     """The title of the notebook `name`, from its first line: "# 04 · Metrics and the host".
 
@@ -138,6 +146,7 @@ def build() -> dict[str, str]:
             notebook = nbformat.read(source, as_version=4)
             titles[source.name[:2]] = title(notebook, source.name)
             stamp(notebook)
+            _set_up(notebook)
             made[str(REFERENCE / f"lab_{source.name[:2]}.py")] = module(notebook, source.name)
             made[f"solutions/{source.name}"] = _text(notebook, outputs=True)
             for cell in notebook.cells:

@@ -20,7 +20,7 @@ def canonical(path: Path) -> str:
     """The text that the file should hold; see `canonical_text`.
 
     Raises:
-        ValueError: the file cannot be read, or is no valid notebook.
+        ValueError: the file cannot be read, or is not a valid notebook.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -37,7 +37,7 @@ def canonical_text(text: str, *, outputs: bool) -> str:
     The execution times that JupyterLab may have written go in any case.
 
     Raises:
-        ValueError: the text is no valid notebook.
+        ValueError: the text is not a valid notebook.
     """
     try:
         notebook = nbformat.from_dict(json.loads(text))

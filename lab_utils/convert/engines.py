@@ -23,7 +23,7 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.runners.runner import PipelineRunner, create_runner
 from apache_beam.transforms.environments import SubprocessSDKEnvironment
 
-from lab_utils.convert import storage
+from lab_utils.convert import dask, storage
 from lab_utils.convert.errors import ConversionError
 from lab_utils.convert.plain_beam import beam
 
@@ -62,7 +62,7 @@ class Engine:
         """
         runner = self.runner
         if self.name == "DaskRunner":
-            _one_partition_a_shard(self.options, shards)
+            dask.one_task_a_shard(self.options, shards)
         if self.local and workers not in (None, 1):
             # Without a shard a worker would have nothing to do.
             workers = min(workers or os.cpu_count() or 1, shards)
@@ -110,7 +110,7 @@ def find_engine(flags: list[str], workers: int | None, paths: dict[str, str]) ->
             "(--num_workers on Dataflow; on Dask the cluster has as many as you start)"
         )
     if name == "DaskRunner":
-        _check_dask(options)
+        dask.check(options)
     if name == "DataflowRunner":
         _check_dataflow(options, paths)
     remote = name not in StandardOptions.LOCAL_RUNNERS
@@ -173,24 +173,6 @@ def _argparse_errors() -> Iterator[None]:
             yield
     except SystemExit:
         raise ConversionError(said.getvalue().strip().rpartition("error: ")[2]) from None
-
-
-def _check_dask(options: PipelineOptions) -> None:
-    given = options.get_all_options()
-    if not (given["address"] or given["scheduler_file"]):
-        raise ConversionError(
-            "--runner DaskRunner needs a cluster that runs: --dask_client_address tcp://HOST:8786, or "
-            "--dask_scheduler_file; on this machine alone --workers does the same with less"
-        )
-
-
-def _one_partition_a_shard(options: PipelineOptions, shards: int) -> None:
-    """Have Dask make a task of each shard; its default of 128 would leave most workers idle."""
-    from apache_beam.runners.dask.dask_runner import DaskOptions
-
-    dask = options.view_as(DaskOptions)
-    if not (dask.npartitions or dask.partition_size):
-        dask.npartitions = shards
 
 
 def _check_dataflow(options: PipelineOptions, paths: dict[str, str]) -> None:

@@ -91,8 +91,14 @@ class _WriteShard(beam.DoFn):
         raise ShardError(message) from error
 
     def _attempt(self, shard: str) -> None:
-        # Read anew by each attempt, sorted as the list is; mixed, so that classes do not stand together.
-        rows = list(read_rows(self._staging, shard))
+        try:
+            rows = list(read_rows(self._staging, shard))
+        except FileNotFoundError as error:
+            raise ShardError(
+                f"{error.filename} is not there: workers on other machines need the output folder and the "
+                "images in a bucket, or in folders that all machines share under the same paths"
+            ) from error
+        # In the order of the list until now, in which classes may stand together.
         random.Random(shard).shuffle(rows)
         # An engine may try a shard twice, even at once. Each attempt writes in a folder of its own; its
         # summary, moved into place last and alone, says which folder holds the shard that it describes.

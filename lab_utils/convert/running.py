@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import sys
 import threading
 import time
@@ -24,6 +25,7 @@ _LIST_SECONDS = (
 )
 _SUBMIT_SECONDS = 60
 _KEEPER = "run_worker"  # Beam's name for a thread that starts a worker and waits for its end
+_GIVEN_UP = re.compile(r"shard \S+ failed \d+ times on .*?(?= \[while running|$)", re.MULTILINE)
 _READERS = ("beam_control_read", "read_grpc_client_inputs")  # and for those that hear what it says
 
 
@@ -57,12 +59,12 @@ def run(
     every = _POLL_SECONDS if engine.local else _LIST_SECONDS
     with _dead_workers() as dead, _bar(rows, done, every, stall_minutes * 60) as update:
         try:
-            job.thread.start()
-            while job.thread.is_alive() and not dead:
-                job.thread.join(_POLL_SECONDS)
+            job.start()
+            while not (job.ended.wait(_POLL_SECONDS) or dead):
                 job.tell_once(engine)
                 update()
-            job.thread.join(1 if dead else None)
+            job.ended.wait(1 if dead else None)
+            job.tell_once(engine)
         except BaseException:
             job.cancel(engine)
             raise
@@ -83,24 +85,31 @@ def run(
 
 
 class _Job:
-    """A pipeline that runs in a thread: its result once it has started, and its end."""
+    """A pipeline that runs in a thread: its result once it has started, and its end.
+
+    Waiting for its events can be interrupted; a thread's `join` that is, has it look as if it had ended.
+    """
 
     def __init__(self, pipeline: beam.Pipeline):
         self.result: PipelineResult | None = None
         self.end: BaseException | str | None = None
-        self.thread = threading.Thread(target=self._work, args=(pipeline,), daemon=True)
+        self.started, self.ended = threading.Event(), threading.Event()
+        self._pipeline = pipeline
         self._told = False
-        self._started = threading.Event()
 
-    def _work(self, pipeline: beam.Pipeline) -> None:
+    def start(self) -> None:
+        threading.Thread(target=self._work, daemon=True).start()
+
+    def _work(self) -> None:
         try:
-            self.result = pipeline.run()
-            self._started.set()
+            self.result = self._pipeline.run()
+            self.started.set()
             self.end = self.result.wait_until_finish() or PipelineState.DONE
         except BaseException as error:
             self.end = error
         finally:
-            self._started.set()
+            self.started.set()
+            self.ended.set()
 
     def tell_once(self, engine: Engine) -> None:
         """Say where to watch a job that runs elsewhere, once it has started."""
@@ -112,12 +121,13 @@ class _Job:
 
     def cancel(self, engine: Engine) -> None:
         """End a job that runs elsewhere, where it would go on, and be paid for, without this process."""
-        if not engine.remote or not self.thread.is_alive():
+        if not engine.remote or self.ended.is_set():
             return
         tqdm.write("cancelling the job ...", file=sys.stderr)
-        self._started.wait(_SUBMIT_SECONDS)
-        if self.end is not None:
+        self.started.wait(_SUBMIT_SECONDS)
+        if self.ended.is_set():
             return
+        self.tell_once(engine)
         problem = "it is still being submitted"
         if self.result is not None:
             problem = jobs.cancel(self.result)
@@ -128,15 +138,18 @@ class _Job:
 
 
 def _explained(error: BaseException) -> ConversionError:
-    last = (str(error).strip() or type(error).__name__).splitlines()[-1]
-    if "No module named 'lab_utils" in str(error):
+    text = str(error).strip() or type(error).__name__
+    told = _GIVEN_UP.search(text)
+    if told:
+        return ConversionError(f"{told[0]}; nothing was published")
+    if "No module named 'lab_utils" in text:
         return ConversionError(
             "the workers cannot import lab_utils: install the same version of this package where they run "
             "(on Dataflow with --extra_package and its wheel), in the same version of Python"
         )
-    wrapped = ConversionError(f"the pipeline failed: {shortened(last)}")
-    wrapped.__cause__ = error
-    return wrapped
+    problem = ConversionError(f"the pipeline failed: {shortened(text.splitlines()[-1])}")
+    problem.__cause__ = error
+    return problem
 
 
 @contextlib.contextmanager

@@ -14,6 +14,7 @@ from lab_utils import source
 from lab_utils.dry_run import rules
 from lab_utils.dry_run.records import Stage
 from lab_utils.dry_run.report.outcome import COULD_NOT_RUN, EXIT_STATUS
+from lab_utils.files import path_argument
 
 _EPILOG = """\
 FUNCTION takes no arguments and returns what to judge, with its data:
@@ -53,14 +54,20 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--largest_batch", action="store_true", help="find the largest batch that fits"
     )
-    parser.add_argument("--no_cache", action="store_true", help="do and measure all anew")
-    parser.add_argument("--json", metavar="FILE", type=Path, help="write the report as JSON")
     parser.add_argument(
-        "--html", metavar="FILE", type=Path, help="write the report as an HTML page"
+        "--no_cache", action="store_true", help="compute and measure everything again"
+    )
+    parser.add_argument(
+        "--json", metavar="FILE", type=path_argument, help="write the report as JSON"
+    )
+    parser.add_argument(
+        "--html", metavar="FILE", type=path_argument, help="write the report as an HTML page"
     )
     parser.add_argument("--rule", metavar="ID", help="print the page of a rule, such as TPU101")
     parser.add_argument("--rules", action="store_true", help="list the rules")
-    parser.add_argument("--pages", metavar="DIR", type=Path, help="write the rules' pages as HTML")
+    parser.add_argument(
+        "--pages", metavar="DIR", type=path_argument, help="write the rules' pages as HTML"
+    )
     return parser
 
 
@@ -81,9 +88,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if flags.pages:
         from lab_utils.dry_run.report import site as pages_html
 
-        print(
-            f"{len(pages_html.write_pages(flags.pages))} pages: open {flags.pages / 'index.html'}"
-        )
+        try:
+            written = pages_html.write_pages(flags.pages)
+        except OSError as error:
+            parser.error(f"--pages {flags.pages}: {error.strerror}")
+        print(f"{len(written)} pages: open {flags.pages / 'index.html'}")
         return 0
     if not flags.target:
         parser.error("name what to judge: MODULE:FUNCTION")

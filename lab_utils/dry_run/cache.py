@@ -13,7 +13,7 @@ input pipeline is none of them: it is a measurement, kept with its time, and the
 taken (feed/). Tracing is never kept: it is what tells whether anything has changed.
 
 Writing is atomic: several dry runs at once, or one that is stopped, leave no half entry. An entry that
-cannot be read counts as none, and is written anew.
+cannot be read counts as none, and is written again.
 """
 
 import ast

@@ -17,7 +17,7 @@ _MOST_STRINGS = 20_000
 def of_graph(graph_def: Any) -> str:
     """A digest of what a GraphDef computes: 64 hexadecimal digits.
 
-    Names that count the functions of this process are numbered anew, so that the same code, traced
+    Names that count the functions of this process are renumbered, so that the same code, traced
     again, gives the same digest.
     """
     own = type(graph_def)()

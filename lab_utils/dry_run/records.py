@@ -133,7 +133,7 @@ class Cost(FigureTable):
         examples_per_second: of a core, at that bound.
         bf16_share: of the matmul FLOPs, those that the compiler does in bfloat16.
         bf16_operand_share: those whose operands are bfloat16 in the program.
-        all_reduce_bytes: summed over the cores in a step.
+        all_reduce_bytes: all-reduced over the cores in a step.
     """
 
     flops: Figure | None = None

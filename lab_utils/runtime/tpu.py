@@ -112,7 +112,7 @@ def strategy(tpu: str = "local") -> "tuple[tf.distribute.Strategy, str]":
     import tensorflow as tf
 
     machine, without = detect(), "The default strategy, without a TPU"
-    # tensorflow-tpu 2.20.0 with libtpu 0.0.21.1 ends the process where it looks for a chip in vain.
+    # tensorflow-tpu 2.20.0 with libtpu 0.0.21.1 ends the process where it finds no chip.
     if tpu == "local" and not machine.chips:
         return tf.distribute.get_strategy(), f"{without}: there is none ({machine})."
     # What native code says here is shown: where it ends the process, that is all there is.

@@ -101,9 +101,9 @@ def figures(compiled: Compiled) -> dict[str, float]:
 ROWS = {
     "images_per_second": "images/s of the whole TPU, at most",
     "gflop": "arithmetic a step and core, GFLOP",
-    "megabytes": "memory traffic a step and core, MB",
+    "megabytes": "HBM traffic a step and core, MB",
     "arithmetic_ms": "time for the arithmetic at peak, ms",
-    "memory_ms": "time for the memory traffic at peak, ms",
+    "memory_ms": "time for the HBM traffic at peak, ms",
     "share_filling_tiles": f"share of FLOP in products with no edge below {TILE}",
     "worst_padding": f"most padding among the {LARGEST} largest tensors, times",
     "memory_mib": "memory of a core, MiB",

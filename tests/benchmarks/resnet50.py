@@ -57,12 +57,12 @@ def main() -> int:
     if "arithmetic a step" not in figures:
         print(report)
         return 1
-    flop = figures["arithmetic a step"].value / BATCH
+    flop = figures["FLOPs a step"].value / BATCH
     published = 2 * 3 * MULTIPLY_ADDS  # two FLOP a multiply-add; backward costs twice the forward
     used = sum(figures[name].value for name in ("arguments", "temporaries", "outputs", "code"))
     # float32 with Momentum's slot, and a batch of bfloat16 images.
     arguments = PARAMETERS * 4 * 2 + BATCH * 224 * 224 * 3 * 2
-    step = figures["least time a step"].value
+    step = figures["roofline bound on a step"].value
     print(report.verdict_sentence)
     rows = [
         ("FLOP an image, training", flop / 1e9, published / 1e9, "G"),

@@ -10,17 +10,19 @@ from lab_utils.dry_run.compile.stage import compile_program
 from lab_utils.dry_run.feed import measure, required
 from lab_utils.dry_run.frontends.estimator import lower_estimator
 from lab_utils.dry_run.lower.errors import CannotLower
+from lab_utils.dry_run.private import process
 from lab_utils.dry_run.read import inputs
 from lab_utils.dry_run.records import Finding, Stage
 from lab_utils.dry_run.run.stage import run_program
 from lab_utils.dry_run.trace.messages import settings_finding
 from rules import Port
+from rules.jobs import Jobs
 
 DEMAND = 100.0  # examples/s that the TPU could take, where the step is not compiled
 LOWERING = ("TPU301", "TPU302")
 
 
-def findings(make: Callable[[], Port], rule: str) -> list[Finding]:
+def findings(make: Callable[[], Port], rule: str, topology: str = "v2:2x2") -> list[Finding]:
     """What the stage of `rule` finds in the port that `make` gives, or what stops `make`.
 
     Trace and read are carried out together. For feed the TPU takes DEMAND examples/s, and the rest of
@@ -35,7 +37,7 @@ def findings(make: Callable[[], Port], rule: str) -> list[Finding]:
             raise
         return [found]
     if stage in (Stage.TRACE, Stage.READ):
-        return _report(port, [Stage.TRACE, Stage.READ])
+        return _report(port, [Stage.TRACE, Stage.READ], topology)
     if stage == Stage.FEED:
         return _fed(port, rule)
     pytest.importorskip("jax")
@@ -53,10 +55,11 @@ def findings(make: Callable[[], Port], rule: str) -> list[Finding]:
     return compile_program(program, "v2:2x2").findings
 
 
-def _report(port: Port, stages: list[Stage]) -> list[Finding]:
+def _report(port: Port, stages: list[Stage], topology: str = "v2:2x2") -> list[Finding]:
     report = dry_run(
         port.estimator,
         port.input_fn,
+        topology,
         stages=stages,
         eval_input_fn=port.eval_input_fn,
         predict_input_fn=port.predict_input_fn,
@@ -86,6 +89,16 @@ def small_tensors_count_as_large(monkeypatch):
     """Spares the tests constants of hundreds of megabytes, and tables of gigabytes."""
     monkeypatch.setattr(inputs, "_LARGE", 2**20)
     monkeypatch.setattr(compile_findings, "TABLE_SHARE", 0.01)
+
+
+@pytest.fixture(scope="module")
+def jobs(own_cache, tmp_path_factory):
+    """An empty cache, and one process for all jobs of JAX."""
+    made = Jobs(tmp_path_factory.mktemp("jobs"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(process, "_run", made)
+        yield
+    made.close()
 
 
 def in_lines(found: list[Finding]) -> str:

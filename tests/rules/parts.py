@@ -67,7 +67,7 @@ def model_fn(features, labels, mode, params):
 
 
 def estimator(model=model_fn, *, params=None, run_config=None, **settings):
-    settings = {"train_batch_size": 64, "eval_batch_size": 64} | settings
+    settings = {"use_tpu": False, "train_batch_size": 64, "eval_batch_size": 64} | settings
     config = tpu.RunConfig(
         model_dir="never_written",
         tpu_config=tpu.TPUConfig(
@@ -75,4 +75,4 @@ def estimator(model=model_fn, *, params=None, run_config=None, **settings):
         ),
         **(run_config or {}),
     )
-    return tpu.TPUEstimator(model, config=config, use_tpu=False, params=params, **settings)
+    return tpu.TPUEstimator(model, config=config, params=params, **settings)

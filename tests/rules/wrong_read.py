@@ -610,16 +610,16 @@ def metrics_in_training(wrong):
 
 
 @wrong("TPU227")
-def column_of_predictions_against_a_row_of_labels(wrong):
+def column_against_row(wrong):
     def model_fn(features, labels, mode, params):
-        score = v1.layers.dense(features, 1)
-        if not wrong:
-            score = tf.squeeze(score, axis=-1)
-        errors = tf.square(score - tf.cast(labels, tf.float32))  # <- TPU227
-        loss = tf.reduce_mean(errors)
+        values = v1.layers.dense(features, 1)
+        if mode == parts.PREDICT:
+            return tpu.TPUEstimatorSpec(mode, predictions={"value": values})
+        rows = values if wrong else tf.squeeze(values, axis=-1)
+        loss = tf.reduce_mean(tf.square(rows - tf.cast(labels, tf.float32)))  # <- TPU227
         if mode == parts.EVAL:
-            metrics = (lambda errors: {"error": v1.metrics.mean(errors)}, [errors])
-            return tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=metrics)
+            mean = lambda labels: {"mean": v1.metrics.mean(labels)}  # noqa: E731
+            return tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=(mean, [labels]))
         return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=parts.minimize(loss))
 
     return Port(parts.estimator(model_fn), parts.train_input, parts.eval_input)

@@ -545,6 +545,12 @@ def ragged_ids(wrong):
     return Port(parts.estimator(model_fn, eval_batch_size=None), input_fn)
 
 
+@wrong("TPU129", place="TPUConfig")
+def half_the_shards(wrong):
+    loop = {"num_shards": 4 if wrong else 8}
+    return Port(parts.estimator(run_config={"loop": loop}), parts.train_input, parts.eval_input)
+
+
 @wrong("TPU199")
 def python_branch_on_a_tensor(wrong):
     def model_fn(features, labels, mode, params):
@@ -557,13 +563,6 @@ def python_branch_on_a_tensor(wrong):
         return parts.spec(mode, labels, logits)
 
     return Port(parts.estimator(model_fn), parts.train_input, parts.eval_input)
-
-
-@wrong("TPU129", place="tpu_config=tpu.TPUConfig(")
-def shards_of_another_tpu(wrong):
-    loop = {"num_shards": 16} if wrong else {}
-    estimator = parts.estimator(run_config={"loop": loop})
-    return Port(estimator, parts.train_input, parts.eval_input)
 
 
 @wrong("TPU130")

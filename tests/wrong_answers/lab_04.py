@@ -885,7 +885,7 @@ host_call = (lambda *_: host_fn(*tensors), tensors)
         """,
             "inside scaffold_fn",
         ),
-        Wrong(
+        Right(
             """
             def make_scaffold_fn(checkpoint):
                 scaffold = v1.train.Scaffold()
@@ -896,7 +896,6 @@ host_call = (lambda *_: host_fn(*tensors), tensors)
 
                 return scaffold_fn
         """,
-            "inside scaffold_fn",
         ),
         Wrong(
             """

@@ -12,9 +12,11 @@ from lab_utils.check.tools import a, expect
 @todo(
     "0a",
     hints=(
-        "The result has m * n entries, each the sum of k products.",
-        "k multiplications and k additions for each of m * n entries.",
+        "How many entries has the result, and what is each of them a sum of?",
+        "m * n entries, each the sum of k products. By custom that is k multiplications and k "
+        "additions.",
     ),
+    why="Each of the m * n entries takes k multiplications and k additions.",
 )
 def product(matmul_flop: Callable) -> str:
     """Two FLOP for each of m * k * n multiply-adds."""
@@ -49,9 +51,10 @@ def product(matmul_flop: Callable) -> str:
 @todo(
     "0b",
     hints=(
-        "How many FLOP does the whole grid do in one cycle?",
-        "rows * columns cells, two FLOP each, hertz times a second.",
+        "How many cells has the grid, and what does one of them do in a cycle?",
+        "All cells together do so much in a cycle; hertz is the number of cycles in a second.",
     ),
+    why="Every cell does two FLOP in each cycle, and there are hertz cycles in a second.",
 )
 def peak(peak_flops: Callable) -> str:
     """The peak of a matrix unit."""
@@ -88,9 +91,12 @@ def peak(peak_flops: Callable) -> str:
 @todo(
     "0c",
     hints=(
-        "features @ weights is a matrix product of TensorFlow.",
-        "tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits) -> [B]; tf.reduce_mean -> [].",
+        "Three parts, and the text names them all: a matrix product, a loss for each example, "
+        "and their mean.",
+        "The loss takes integer labels and logits as they are. What makes a scalar of [B]?",
     ),
+    why="The op does the softmax itself, and a mean keeps the size of the loss whatever the batch "
+    "size is.",
 )
 def first_step(step: Callable) -> str:
     """The mean cross-entropy of features @ weights, as TensorFlow ops."""

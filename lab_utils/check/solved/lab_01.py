@@ -32,7 +32,7 @@ def make_input_fn(pixels, labels, batch_size, training):
     """Returns an input_fn: () -> dataset of (float32 [B, 8, 8] from 0 to 1, int32 [B])."""
 
     def input_fn():
-        # TODO 1a: slices -> (shuffle, repeat) -> scale -> batch
+        # TODO 1a: arrays -> batches of pairs
         dataset = tf.data.Dataset.from_tensor_slices((pixels, labels.astype(np.int32)))
         if training:
             dataset = dataset.shuffle(len(labels), seed=1).repeat()
@@ -80,6 +80,6 @@ def model_fn(features, labels, mode, params):
 
 def serving_input_fn():
     """Raw pixels, float32 [any, 8, 8] from 0 to 16, named "pixels" -> what the model takes."""
-    # TODO 1f: placeholder -> scaled -> TensorServingInputReceiver
+    # TODO 1f: what is sent, and what the model gets
     pixels = v1.placeholder(tf.float32, [None, 8, 8], name="pixels")
     return tf.estimator.export.TensorServingInputReceiver(scaled(pixels), {"pixels": pixels})

@@ -89,7 +89,7 @@ def make_input_fn(split):
 
 def make_config(settings):
     """The RunConfig for a TPU, or for none."""
-    # TODO 2e: cluster resolver on a TPU alone, TPUConfig, checkpoints
+    # TODO 2e: where the TPU is, its loop, the checkpoints
     cluster = None
     if settings["use_tpu"]:
         cluster = tf.distribute.cluster_resolver.TPUClusterResolver(settings["tpu"])

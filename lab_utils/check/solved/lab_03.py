@@ -132,7 +132,7 @@ SIDE = 64
 
 def prepared(encoded):
     """The bytes of a JPEG file, a scalar string -> float32 [SIDE, SIDE, 3] from 0 to 1."""
-    # TODO 3d: decode -> resize -> from 0 to 1
+    # TODO 3d: a file of any size -> a picture of one
     image = tf.io.decode_jpeg(encoded, channels=3)
     return tf.image.resize(image, [SIDE, SIDE]) / 255.0
 
@@ -173,14 +173,14 @@ def sentences():
 
 def padded(dataset, length, batch):
     """int32 [any] -> pairs (int32 [batch, length], how many of them are words: int32 [batch])."""
-    # TODO 3f: cut -> count -> pad and batch
+    # TODO 3f: sentences -> batches of one length, and their counts
     pairs = dataset.map(lambda words: (words[:length], tf.minimum(tf.size(words), length)))
     return pairs.padded_batch(batch, ([length], []), drop_remainder=True)
 
 
 def mean_of_words(vectors, lengths):
     """float32 [B, T, D], int32 [B] -> float32 [B, D]: the mean of the first lengths[b] of T vectors."""
-    # TODO 3g: mask -> sum of the words -> divided by their number
+    # TODO 3g: the mean over words alone
     mask = tf.sequence_mask(lengths, vectors.shape[1], vectors.dtype)[:, :, None]
     total = tf.reduce_sum(vectors * mask, axis=1)
     return total / tf.maximum(tf.reduce_sum(mask, axis=1), 1.0)

@@ -79,7 +79,7 @@ def make_host_fn(directory, every):
 
     def host_fn(step, loss, rate):
         """int64 [N], float32 [N], float32 [N], one entry for each of N cores -> ops. On the host."""
-        # TODO 4c: writer -> record_if -> two scalars -> the ops
+        # TODO 4c: two summaries, at the steps that every divides
         now = step[0]
         writer = tf.summary.create_file_writer(directory)
         with writer.as_default(), tf.summary.record_if(tf.equal(now % every, 0)):
@@ -128,7 +128,7 @@ def make_scaffold_fn(checkpoint):
     """Returns scaffold_fn: () -> Scaffold, with which conv2d/... start from `checkpoint`."""
 
     def scaffold_fn():
-        # TODO 4f: initialise conv2d/..., return a Scaffold
+        # TODO 4f: how conv2d/... starts
         v1.train.init_from_checkpoint(checkpoint, {"conv2d/": "conv2d/"})
         return v1.train.Scaffold()
 

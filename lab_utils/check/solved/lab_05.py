@@ -1,11 +1,12 @@
 """Made from solutions/05_tfrecords_with_beam.ipynb by `python -m lab_utils.build`: change it there."""
 
+import os
+
 from lab_utils import estimator  # noqa: F401  (TensorFlow, without its start-up notices)
 
 
 import csv
 import io
-import os
 import shutil
 import subprocess
 import sys

@@ -1,10 +1,11 @@
 """Made from solutions/06_feeding_a_tpu.ipynb by `python -m lab_utils.build`: change it there."""
 
+import os
+
 from lab_utils import estimator  # noqa: F401  (from here on there is a tf.estimator)
 
 
 import contextlib
-import os
 import sys
 import tempfile
 import time

@@ -5,6 +5,7 @@ import os
 # On a GPU, leave room for the commands that run beside this notebook.
 os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
 
+
 from lab_utils import estimator  # noqa: F401  (from here on there is a tf.estimator)
 
 

@@ -47,7 +47,7 @@ def port_of(inference, side, per_core, cores):
         blank = tf.zeros([batch, side, side, 3]), tf.zeros([batch], tf.int32)
         return tf.data.Dataset.from_tensors(blank).repeat()
 
-    config = tpu.RunConfig(model_dir=tempfile.gettempdir() + "/never_made")
+    config = tpu.RunConfig(model_dir=tempfile.mkdtemp(prefix="flowers-"))
     return tpu.TPUEstimator(
         model_fn, config=config, use_tpu=False, train_batch_size=per_core * cores
     ), input_fn

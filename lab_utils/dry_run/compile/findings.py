@@ -12,7 +12,7 @@ from lab_utils.figures import memory, scaled
 # A tensor's padding is worth a warning from this part of the program's memory on, and this size.
 PADDING_SHARE, PADDING_BYTES = 0.25, 32 * 2**20
 TABLE_SHARE = 0.25  # of a core's memory, for one variable with its optimizer slots
-NOTEWORTHY = 0.5  # of the matrix products
+NOTEWORTHY = 0.5  # of the matmuls
 
 
 def findings_of(compiled: Compiled) -> list[Finding]:
@@ -97,7 +97,7 @@ def refused(compiled: Compiled, message: str) -> Finding:
 
 def _described(buffer: Buffer, program: Program) -> str:
     size = memory(buffer.shape.padded_bytes)
-    padding = f", of which padding {memory(buffer.waste)}" if buffer.waste else ""
+    padding = f", {memory(buffer.waste)} of it padding" if buffer.waste else ""
     return f"{_name(buffer, program)} {buffer.shape} ({size}{padding})"
 
 

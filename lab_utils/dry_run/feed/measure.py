@@ -239,7 +239,7 @@ class _EagerReader:
 
 
 class _Counter:
-    """Counts the batches of a reader, and starts it anew when the data ends."""
+    """Counts the batches of a reader, and restarts it when the data ends."""
 
     def __init__(self, reader: _GraphReader | _EagerReader, batch_size: int | None) -> None:
         self._reader, self._batch_size, self._batches = reader, batch_size, 0

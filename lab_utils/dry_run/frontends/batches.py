@@ -69,7 +69,7 @@ class Feed:
         self.features, self.labels = structure if len(structure) == 2 else (*structure, None)
 
     def read(self) -> Iterator[list[np.ndarray]]:
-        """Calls input_fn anew, and yields a global batch at a time.
+        """Calls input_fn again and yields a global batch at a time.
 
         Each is a list of arrays [cores, ...], features before labels, in the order of tf.nest. The
         iterator ends where the data end for any of the cores.

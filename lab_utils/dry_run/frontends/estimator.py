@@ -86,12 +86,12 @@ def lower_estimator(
 ) -> Program:
     """Lowers one step of a TPUEstimator, as each of `cores` cores runs it.
 
-    The step is model_fn's, called as TPUEstimator calls it inside a core's program: with params,
+    The step is model_fn's, called as TPUEstimator calls it inside a replica's program: with params,
     the core's share of the batch, and CrossShardOptimizer summing over `cores` cores. Host
     functions (host_call, metric_fn) are not part of it; their tensors are among its outputs.
 
     Args:
-        estimator: is left as it is, with its model_dir.
+        estimator: is left unchanged, with its model_dir.
         input_fn: gives the shapes now, and the batches when the program is run.
         cores: of the program; 1 for the whole global batch on one core.
         mode: TRAIN, EVAL or PREDICT.
@@ -100,7 +100,7 @@ def lower_estimator(
     Raises:
         InputUnfit: input_fn has no fixed shapes, or its batches do not divide among the cores.
         CannotLower: the step cannot be built or lowered; its `finding()` says what to fix.
-        TypeError: `estimator` is no TPUEstimator.
+        TypeError: `estimator` is not a TPUEstimator.
     """
     mode = Mode(mode)
     return _Built(estimator, input_fn, cores=cores, mode=mode, global_batch=global_batch).lowered()

@@ -166,7 +166,7 @@ def lower_traced(
     cores: int,
     trained: Sequence[tf.Variable] | None = None,
 ) -> Program:
-    """Lowers what `trace_step` gave for `specs`, each of which has its role.
+    """Lowers what `trace_step` gave for `specs`, each with its role.
 
     Raises:
         CannotLower: the step cannot be lowered.
@@ -232,7 +232,7 @@ def _held(
         variable = known.get(id(held))
         if variable is None:
             raise CannotLower(
-                "the step uses a resource that is no variable, such as a lookup table"
+                "the step uses a resource that is not a variable, such as a lookup table"
             )
         name = variable.name.split(":")[0]
         while name in seen:

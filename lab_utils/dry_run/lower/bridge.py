@@ -272,7 +272,7 @@ def _check_interface(module: Any, inputs: list[Input], outputs: list[Output]) ->
     """Holds the HLO against what we believe of it: parameters and results, by shape."""
     shape = module.host_program_shape
     taken = [tuple(each.dimensions) for each in shape.parameters]
-    given = shape.result.tuple_shapes or [shape.result]  # one result alone is no tuple
+    given = shape.result.tuple_shapes or [shape.result]  # a single result is not a tuple
     if taken != [each.shape for each in inputs] or len(given) != len(outputs):
         raise CannotLower(
             f"XLA's program takes {len(taken)} arguments and returns {len(given)} results where "

@@ -28,7 +28,7 @@ class CannotLower(Exception):
         self.op_type, self.where, self.only_here = op_type, where, only_here
 
     def finding(self) -> Finding | None:
-        """What the port has to mend; None where only this machine stands in the way."""
+        """What the port has to fix; None where only this machine stands in the way."""
         message = str(self)
         if self.only_here:
             return None

@@ -35,7 +35,7 @@ def compiles(op: str) -> bool:
 
 
 def has_op(op: str) -> bool:
-    """Whether a core's program may hold an op of this type."""
+    """Whether a replica's program may hold an op of this type."""
     return compiles(op) or op in _notes()["before_compiling"]
 
 

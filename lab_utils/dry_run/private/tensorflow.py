@@ -21,7 +21,7 @@ from tensorflow.python.training import monitored_session, session_manager
 
 from lab_utils.estimator import tf, v1
 
-# Attributes that TPUReplicateContext puts on each op of a core's program.
+# Attributes that TPUReplicateContext puts on each op of a replica's program.
 REPLICATE_ATTRIBUTE = "_tpu_replicate"
 OUTSIDE_COMPILATION_ATTRIBUTE = "_xla_outside_compilation"
 

@@ -51,7 +51,7 @@ class Settings:
 
 @dataclass
 class Call:
-    """One call of model_fn within a core's program: what it was given, and the spec it returned."""
+    """One call of model_fn within a replica's program: what it was given, and the spec it returned."""
 
     graph: Any
     features: Any
@@ -82,10 +82,10 @@ class Spy:
 
 
 def settings(estimator: Any) -> Settings:
-    """Reads a TPUEstimator's constructor arguments back from it. It is left as it is.
+    """Reads a TPUEstimator's constructor arguments back from it. It is left unchanged.
 
     Raises:
-        TypeError: `estimator` is no TPUEstimator.
+        TypeError: `estimator` is not a TPUEstimator.
     """
     if not isinstance(estimator, v1.estimator.tpu.TPUEstimator):
         raise TypeError(f"a TPUEstimator is needed, and this is a {type(estimator).__name__}")
@@ -234,7 +234,7 @@ def _without_labels(data: Any) -> Any:
 
 
 def call_model_fn(estimator: Any, mode: str, features: Any, labels: Any) -> Any:
-    """Calls the user's model_fn as TPUEstimator does within a core's program; returns the spec.
+    """Calls the user's model_fn as TPUEstimator does within a replica's program; returns the spec.
 
     `estimator` was made for a dry run (`config_for_dry_run`, use_tpu=True); call it under
     `tpu_system` and `core`. `mode` is "train", "eval" or "infer".

@@ -1,4 +1,4 @@
-"""One core's program as READ sees it: its live ops, its functions, and how values flow to variables."""
+"""One replica's program as READ sees it: its live ops, its functions, and how values flow to variables."""
 
 import re
 from collections.abc import Iterable
@@ -83,7 +83,7 @@ class CoreProgram:
         return cls(graph, handles, trained)
 
     def every_op(self) -> list[tf.Operation]:
-        """All ops of the core's program, also those that the compiler would drop."""
+        """All ops of the replica's program, also those that the compiler would drop."""
         return list(everywhere(self.graph, self.on_device))
 
     def ops(self, needed_by: list[tf.Operation] = ()) -> list[tf.Operation]:
@@ -100,7 +100,7 @@ class CoreProgram:
         return list(everywhere(self.graph, lambda op: op in live and self.on_device(op)))
 
     def on_device(self, op: tf.Operation) -> bool:
-        """Whether the op of `graph` is part of the core's program."""
+        """Whether the op of `graph` is part of the replica's program."""
         if self.off_device:
             return True
         if attribute(op, _tensorflow.OUTSIDE_COMPILATION_ATTRIBUTE) is not None:

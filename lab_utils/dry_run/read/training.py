@@ -96,7 +96,7 @@ def sum_over_batch(loss: tf.Tensor | None, batch: int) -> tf.Operation | None:
 
 
 def metrics(program: CoreProgram, ops: list[tf.Operation]) -> Iterator[Finding]:
-    """A finding for each variable of tf.compat.v1.metrics that the core's program counts with."""
+    """A finding for each variable of tf.compat.v1.metrics that the replica's program counts with."""
     used = {program.handles.get(tensor.name) for op in ops for tensor in op.inputs}
     for variable in program.graph.get_collection(v1.GraphKeys.METRIC_VARIABLES):
         if variable.name in used:

@@ -78,6 +78,6 @@ def float64(ops: list[tf.Operation]) -> Iterator[Finding]:
         if op.type in ("Const", "Identity", "Placeholder", "ReadVariableOp"):
             continue
         if any(t.dtype == tf.complex128 for t in op.inputs):
-            continue  # refused as it is (TPU203)
+            continue  # refused already (TPU203)
         if any(t.dtype == tf.float64 and t.shape.num_elements() != 1 for t in op.outputs):
             yield finding("TPU208", place(op), op=op.type)

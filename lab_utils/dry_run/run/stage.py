@@ -2,7 +2,7 @@
 
 What it shows is how the cores work together: whether they still agree after a step, whether the loss
 is what one core with the whole batch would get, whether the input feeds each core its own examples.
-It says nothing of a TPU's numerics: here matrix products are done in float32.
+It says nothing of a TPU's numerics: here matmuls are done in float32.
 """
 
 import hashlib
@@ -54,7 +54,7 @@ class VirtualRun:
         one_core_losses: of each step, of one core fed the whole global batch; empty where that was
             not run.
         disagreements: trained variables (and their optimizer slots) that differ, by first step.
-        notes: what was seen and is no fault.
+        notes: what was seen and is not a fault.
         not_compared: what was not run or not compared, and why.
         cached: an earlier dry run ran the same program from the same values on the same batches.
     """
@@ -202,7 +202,7 @@ def _constant(array: np.ndarray) -> bool:
 def _one_core_batches(
     program: Program, one_core: Program | None, batches: list[list[np.ndarray]], result: VirtualRun
 ) -> list[list[np.ndarray]]:
-    """The batches for one core, joined; none where its loss may rightly differ, with a note."""
+    """The batches for one core, joined; none where its loss is expected to differ, with a note."""
     if program.random:
         result.not_compared.append(
             f"Not compared with one core: the step draws random numbers ({program.random[0]})."

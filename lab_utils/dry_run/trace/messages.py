@@ -95,7 +95,7 @@ _CROSS_SHARD = "CrossShardOptimizer must be used"
 def trace_findings(traces: list[Trace]) -> list[Finding]:
     """The findings of stage 1, each said once though several modes raise it.
 
-    A missing CrossShardOptimizer, of which TPUEstimator speaks only where control flow is version 1,
+    A missing CrossShardOptimizer, which TPUEstimator reports only where control flow is version 1,
     is left to the stages that look at the graph (TPU201) and run it (TPU401).
     """
     found: dict[tuple[str, Place], Finding] = {}

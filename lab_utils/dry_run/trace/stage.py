@@ -23,7 +23,7 @@ from lab_utils.source import place_of_stack
 
 
 def carry_out(session: Session) -> str:
-    """Stage "trace"; returns its detail. Raises Skip for what is no TPUEstimator."""
+    """Stage "trace"; returns its detail. Raises Skip for what is not a TPUEstimator."""
     if not session.workload.traceable:
         raise Skip("for a TPUEstimator only: other programs are traced when they are compiled")
     traces = session.traces()
@@ -49,7 +49,7 @@ def trace(estimator: Any, inputs: Inputs, *, cores: int) -> list[Trace]:
     unless it has an input_fn of its own; evaluation is tried all the same (Trace.probe).
 
     Raises:
-        TypeError: `estimator` is no TPUEstimator.
+        TypeError: `estimator` is not a TPUEstimator.
     """
     given = _tpu_estimator.settings(estimator)
     traces = []

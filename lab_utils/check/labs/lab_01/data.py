@@ -50,12 +50,15 @@ def _following(dataset: tf.data.Dataset) -> tuple[tf.Tensor, ...]:
 @todo(
     "1a",
     hints=(
-        "tf.data.Dataset.from_tensor_slices((pixels, labels)) has one element for each digit.",
-        "For training, put .shuffle(...).repeat() on single digits, before .batch(...). The buffer of "
-        "shuffle should hold the whole set: len(labels).",
-        "dataset.map(lambda image, label: (scaled(image), tf.cast(label, tf.int32))), then "
-        ".batch(batch_size). Leave drop_remainder alone: evaluation needs the last, smaller batch.",
+        "tf.data.Dataset.from_tensor_slices takes a pair of arrays and has one element for each"
+        " digit.",
+        "Order matters: what shuffles and repeats single examples comes before what makes "
+        "batches. How many examples must the buffer of shuffle hold to mix all of them?",
+        "A function in map gets image and label as two arguments and returns a pair. By default"
+        " batch keeps the last, smaller batch, which evaluation needs.",
     ),
+    why="shuffle and repeat come before batch, so that each epoch mixes single examples; evaluation"
+    " has neither, and keeps its last, smaller batch.",
 )
 def input_fn_of_digits(make_input_fn: Callable) -> str:
     """A dataset of pairs: shuffled and endless for training, each example once for evaluation."""
@@ -145,11 +148,13 @@ def _endless(input_fn: Callable) -> bool:
 @todo(
     "1f",
     hints=(
-        "pixels = v1.placeholder(tf.float32, [None, 8, 8])",
-        "TensorServingInputReceiver(features, receiver_tensors): features is what model_fn gets, "
-        'receiver_tensors is {"pixels": pixels}, what the caller sends.',
-        "features is scaled(pixels): the caller sends counts from 0 to 16.",
+        "Any number of images: None is a size that is not known yet.",
+        "Two sides of the same input: what the caller sends, and what the model gets. Which of "
+        "them goes through scaled?",
+        "receiver_tensors is a dict from the name to the placeholder itself.",
     ),
+    why="The caller sends what it has, and scaled, the function of training, makes of it what the "
+    "model was trained on.",
 )
 def serving(serving_input_fn: Callable) -> str:
     """Raw pixels in, what training saw out."""

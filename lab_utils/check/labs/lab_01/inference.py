@@ -17,11 +17,14 @@ ACTIVATIONS = {"Relu", "Relu6", "Elu", "Selu", "LeakyRelu", "Tanh", "Sigmoid", "
 @todo(
     "1b",
     hints=(
-        "images has no axis for channels; a convolution wants one: images[:, :, :, None].",
-        "conv2d with an activation -> max_pooling2d(net, 2, 2) -> flatten -> dense(net, 10).",
-        "The last dense layer has no activation: logits may have any sign, and the loss "
-        "does the softmax itself.",
+        "images has no axis for channels, and a convolution wants one: None in an index adds "
+        "it.",
+        "Convolution with an activation, pooling, flatten, dense: each takes what the one "
+        "before returned.",
+        "Logits may have any sign. What does that say about an activation of the last layer?",
     ),
+    why="The hidden layers have activations, so that the whole is no linear map; the last one has "
+    "none, since the loss does the softmax.",
 )
 def logits_of_digits(inference: Callable) -> str:
     """Ten logits for each image, whatever the batch."""

@@ -53,9 +53,12 @@ def spec_of(model_fn: Callable, inference: Callable, images: Any, labels: Any, m
 @todo(
     "1c",
     hints=(
-        "tf.argmax(logits, axis=1) and tf.nn.softmax(logits) keep the batch axis first.",
-        "return tf.estimator.EstimatorSpec(mode, predictions={...}): no loss, no labels.",
+        "Which axis of logits, [B, 10], holds the classes?",
+        "tf.argmax and tf.nn.softmax work along that axis. The spec of this mode needs mode and"
+        " predictions, nothing else.",
     ),
+    why="This branch comes first and returns, so nothing in mode PREDICT touches the labels, which "
+    "are None there.",
 )
 def prediction(model_fn: Callable) -> str:
     """Classes and probabilities, without labels."""
@@ -107,10 +110,13 @@ def prediction(model_fn: Callable) -> str:
 @todo(
     "1d",
     hints=(
-        "v1.metrics.accuracy(labels, predictions) returns the pair (value, update op) that is wanted.",
-        "It compares classes with classes: tf.argmax(logits, axis=1).",
-        'eval_metric_ops={"accuracy": v1.metrics.accuracy(labels, tf.argmax(logits, axis=1))}',
+        "v1.metrics.accuracy(labels, predictions) returns the pair that is wanted.",
+        "It compares a class with a class. What makes one class of a row of ten logits?",
+        "The spec of this mode holds loss and eval_metric_ops, a dict from the name to the "
+        "pair.",
     ),
+    why="The pair of v1.metrics keeps its counters between batches, so the value is that of all "
+    "examples.",
 )
 def evaluation(model_fn: Callable) -> str:
     """An accuracy over all batches."""
@@ -178,10 +184,11 @@ def evaluation(model_fn: Callable) -> str:
 @todo(
     "1e",
     hints=(
-        "v1.losses.sparse_softmax_cross_entropy(labels, logits) takes logits and is a mean.",
-        "optimizer.minimize(loss, global_step=...) returns the train_op.",
-        "return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)",
+        "Which function of v1.losses takes integer labels and logits? It is a mean already.",
+        "minimize takes the loss and, as global_step, the counter of steps. What it returns is "
+        "what the spec wants.",
     ),
+    why="minimize with global_step counts the step in the same op that moves the variables.",
 )
 def training(model_fn: Callable) -> str:
     """A mean cross-entropy that the train_op makes smaller."""

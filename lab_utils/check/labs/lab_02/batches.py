@@ -13,9 +13,11 @@ from lab_utils.estimator import tf, v1
 @todo(
     "2d",
     hints=(
-        'The size of a batch stands in params["batch_size"].',
-        'dataset.batch(params["batch_size"], drop_remainder=True)',
+        "Where does TPUEstimator put the size of a batch?",
+        "One argument of batch leaves a smaller last batch out.",
     ),
+    why="The program is compiled for one shape, and only TPUEstimator knows how the global batch is"
+    " shared out.",
 )
 def input_fn(make_input_fn: Callable) -> str:
     """Full batches of the size that params names, of both splits; an evaluation comes to its end."""

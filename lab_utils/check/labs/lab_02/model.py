@@ -22,9 +22,12 @@ from lab_utils.estimator import tf, tpu, v1
 @todo(
     "2a",
     hints=(
-        'v1.train.AdamOptimizer(params["learning_rate"]) comes first, in any case.',
-        'if params["use_tpu"]: optimizer = v1.tpu.CrossShardOptimizer(optimizer)',
+        "Which optimizer is there in any case, and what comes around it on a TPU?",
+        "What CrossShardOptimizer returns is an optimizer, too: the function returns the one or"
+        " the other.",
     ),
+    why="The wrapper sums gradients over the cores. A CPU has one copy of the model and no kernel "
+    "for the sum.",
 )
 def optimizer(make_optimizer: Callable) -> str:
     """Adam, wrapped on a TPU alone."""
@@ -101,9 +104,11 @@ def _inside(make_optimizer: Callable) -> None:
 @todo(
     "2b",
     hints=(
-        "As in lab 01: v1.metrics.accuracy(labels, classes), with the class of each row of logits.",
-        'return {"accuracy": v1.metrics.accuracy(labels, tf.argmax(logits, axis=1))}',
+        "As in lab 01. The tensors are the function's own arguments.",
+        "A dict with one name; its value is the pair that v1.metrics.accuracy makes of classes.",
     ),
+    why="It uses nothing but its arguments, so the host can call it with tensors that came from all"
+    " cores.",
 )
 def metrics(metric_fn: Callable) -> str:
     """An accuracy from labels and logits, and from nothing else."""
@@ -144,9 +149,11 @@ def metrics(metric_fn: Callable) -> str:
 @todo(
     "2c",
     hints=(
-        "eval_metrics is a pair: the function itself, not called, and a list of tensors.",
-        "tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=(metric_fn, [labels, logits]))",
+        "eval_metrics is a pair: a function, and what to call it with.",
+        "The function itself, not what it returns; the tensors in the order of its arguments.",
     ),
+    why="The spec hands over a function and the tensors that have to travel; the host does the "
+    "rest.",
 )
 def eval_spec(model_fn: Callable) -> str:
     """A TPUEstimatorSpec for evaluation, whose tensors can travel to the host."""

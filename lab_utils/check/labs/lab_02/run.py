@@ -24,10 +24,13 @@ SETTINGS = {
 @todo(
     "2e",
     hints=(
-        "tpu.RunConfig takes cluster, model_dir, save_checkpoints_steps and tpu_config.",
-        "tpu_config=tpu.TPUConfig(iterations_per_loop=...). Make the resolver inside an if: without a TPU "
-        "it finds none and says so with an exception.",
+        "tpu.RunConfig takes cluster, model_dir, save_checkpoints_steps and tpu_config, by "
+        "name.",
+        "A resolver without a TPU raises an exception: make it only where settings ask for one."
+        " What is cluster otherwise?",
     ),
+    why="All but the cluster is the same on a CPU and on a TPU, so the CPU run tries what the TPU "
+    "run will use.",
 )
 def config(make_config: Callable) -> str:
     """A RunConfig with TPUConfig, and a resolver on a TPU alone."""
@@ -96,9 +99,11 @@ def _compare(made: Any, loop: int = 30) -> None:
 @todo(
     "2f",
     hints=(
-        "tpu.TPUEstimator(model, config=config, use_tpu=..., train_batch_size=..., ...)",
-        'params={"learning_rate": settings["learning_rate"]}: batch_size is a reserved name there.',
+        "The text lists the arguments. Three of them are batch sizes, over all cores.",
+        "params is a dict of what model_fn reads beside batch_size and use_tpu: one entry.",
     ),
+    why="Batch sizes are global; TPUEstimator divides them by the cores, and puts batch_size and "
+    "use_tpu into params.",
 )
 def estimator_of(make_estimator: Callable) -> str:
     """A TPUEstimator, whose batch sizes and params arrive where they should."""

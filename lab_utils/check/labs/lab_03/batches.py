@@ -15,10 +15,12 @@ from lab_utils.estimator import tf, v1
 @todo(
     "3a",
     hints=(
-        "batch = per_core * cores is what one step takes. How many whole ones fit into examples?",
-        "Rounded up: -(-examples // batch), or math.ceil(examples / batch).",
+        "batch = per_core * cores is what one step takes. How many whole ones fit into "
+        "examples?",
+        "steps is rounded up: math.ceil, or floor division of the negative number.",
         "padding is what steps * batch is more than examples.",
     ),
+    why="Rounding down gives what full batches see; rounding up, what all examples need.",
 )
 def plan(eval_plan: Callable) -> str:
     """What full batches leave out, and what padding brings it back."""
@@ -76,12 +78,16 @@ def plan(eval_plan: Callable) -> str:
 @todo(
     "3b",
     hints=(
-        "dataset.concatenate(other) puts one dataset after another, if their elements have the same types "
-        "and shapes.",
-        "An element of padding: ({'image': tf.zeros([8, 8]), 'weight': 0.0}, 0); "
-        "tf.data.Dataset.from_tensors(element).repeat() gives it for ever.",
-        'Then .batch(params["batch_size"], drop_remainder=True), which drops nothing any more.',
+        "dataset.concatenate(other) puts one dataset after another, if their elements have the "
+        "same types and shapes.",
+        "tf.data.Dataset.from_tensors has one element, and repeat() gives it for ever. Which "
+        "element would be padding: an image, a weight and a label, nested as in "
+        "weighted_examples?",
+        "With endless padding no batch is smaller than the others. drop_remainder=True tells "
+        "TensorFlow so, and drops nothing.",
     ),
+    why="The padding never ends, so it suits every batch size, and drop_remainder only makes the "
+    "shape static.",
 )
 def eval_input(make_eval_input_fn: Callable) -> str:
     """Every example once with weight 1, whatever the batch; all else has weight 0."""
@@ -206,10 +212,12 @@ def _other_types(error: TypeError) -> Exception:
 @todo(
     "3c",
     hints=(
-        "As in lab 02: v1.metrics.accuracy(labels, tf.argmax(logits, axis=1)), and weights=...",
-        'return {"accuracy": v1.metrics.accuracy(labels, tf.argmax(logits, axis=1), weights=weight)}',
+        "As in lab 02. What should a row of padding add to the sum, and what to the count?",
+        "weights= takes one number a row, and uses it for both.",
     ),
-)  # fmt: skip
+    why="A weight of 0 leaves a row out of the sum and out of the count; multiplying by it would "
+    "leave it in the count.",
+)
 def weighted_metric(metric_fn: Callable) -> str:
     """An accuracy over two batches that padding does not touch."""
     batches = (

@@ -26,9 +26,10 @@ def _jpeg(height: int, width: int, grey: bool = False, darker: int = 1) -> tf.Te
 @todo(
     "3d",
     hints=(
-        "tf.io.decode_jpeg(encoded, channels=3) makes three channels of any file.",
-        "tf.image.resize(image, [SIDE, SIDE]) gives float32 from 0 to 255, with the first two axes known.",
+        "An argument of decode_jpeg asks for the same number of channels of every file.",
+        "tf.image.resize gives float32 from 0 to 255; the sizes that it is given become static.",
     ),
+    why="channels=3 and resize give all three sizes before any file is read.",
 )
 def decoded(prepared: Callable) -> str:
     """A static shape of three numbers, and the whole picture in it."""
@@ -106,10 +107,11 @@ def _mapped(dataset: tf.data.Dataset, function: Callable) -> tf.data.Dataset:
 @todo(
     "3e",
     hints=(
-        "image.shape is the static shape that result has lost.",
-        "return tf.ensure_shape(result, image.shape)",
+        "Which of the two ways in the text looks at what comes?",
+        "The static shape that result has lost is still there in image.",
     ),
-)  # fmt: skip
+    why="tf.ensure_shape gives the static shape and compares it with each tensor that comes.",
+)
 def contrast(with_contrast: Callable) -> str:
     """A shape that TensorFlow knows, and that is looked at when it runs."""
     images = tf.random.stateless_uniform([2, 6, 4, 3], seed=[1, 2], minval=0.2, maxval=0.7)

@@ -23,12 +23,14 @@ def _sentences() -> tf.data.Dataset:
 @todo(
     "3f",
     hints=(
-        "words[:length] cuts, and leaves a shorter sentence alone. Count after cutting: "
-        "tf.size(words[:length]).",
-        "padded_batch(batch, padded_shapes=([length], []), drop_remainder=True): a shape for each part of "
-        "the pair, [] for the count, which is a scalar.",
+        "words[:length] cuts, and leaves a shorter sentence alone. Which of the two should be "
+        "counted, before or after the cut?",
+        "padded_batch takes a shape for each part of the pair. How long is the first, and what "
+        "is the shape of a count?",
     ),
-)  # fmt: skip
+    why="Cut, then count, then pad: so the count is that of the words that are still there, and "
+    "every row has one length.",
+)
 def padded_text(padded: Callable) -> str:
     """Sentences of one length with their counts, in full batches."""
     length, batch = 5, 2
@@ -92,12 +94,12 @@ def padded_text(padded: Callable) -> str:
 @todo(
     "3g",
     hints=(
-        "mask = tf.sequence_mask(lengths, vectors.shape[1], vectors.dtype) is [B, T]; mask[:, :, None] "
-        "multiplies vectors.",
-        "Divide the sum over axis 1 by the number of words, and by 1 where there is none: tf.maximum(n, 1.0) "
-        "or tf.math.divide_no_nan.",
+        "The mask is [B, T] and the vectors are [B, T, D]: one of them needs another axis "
+        "before they are multiplied.",
+        "Divide by the number of words. Where there are none, which divisor gives zeros?",
     ),
-)  # fmt: skip
+    why="The mask has a static width and keeps the shape; the values say what counts.",
+)
 def mean_over_words(mean_of_words: Callable) -> str:
     """The mean over the words alone, in shapes that XLA knows."""
     lengths = np.array([1, 3, 4, 0], np.int32)

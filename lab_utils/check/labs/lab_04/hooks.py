@@ -9,17 +9,20 @@ import numpy as np
 
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import todo
-from lab_utils.check.tools import a, expect
+from lab_utils.check.tools import a, expect, translated
 from lab_utils.estimator import tf, v1
 
 
 @todo(
     "4e",
     hints=(
-        "step - self.last is how many steps have been taken since the last call.",
-        "Where that is self.steps or more: self.action(step), and then self.last = step.",
+        "How many steps have been taken since the last call?",
+        "Where they are enough, two things happen: the action, and a note of the step at which "
+        "it was.",
     ),
-)  # fmt: skip
+    why="It compares with the step at which it last acted, so it is right whatever steps it gets to"
+    " see.",
+)
 def hook(Every: type) -> str:
     """When it acts, in loops of several lengths, and resumed."""
     for loop, first in ((1, 0), (30, 0), (64, 0), (30, 1000)):
@@ -37,6 +40,12 @@ def hook(Every: type) -> str:
         expect(
             len(acted) <= 320 // 50 + 1,
             f"{case} it acts {len(acted)} times, again and again: keep the step at which it last acted.",
+        )
+        soon = min(np.diff(acted), default=50)
+        expect(
+            soon >= 50,
+            f"{case} it acts at {acted}: once only {soon} steps after it last acted. Count from the step at "
+            "which it acted, rather than from a multiple of 50.",
         )
         if loop > 1 and gaps.max() > longest:
             multiples = all(step % 50 == 0 for step in acted)
@@ -66,11 +75,15 @@ def _acts(hook_class: type, steps: int, first: int, loop: int, runs: int) -> lis
 @todo(
     "4f",
     hints=(
-        'v1.train.init_from_checkpoint(checkpoint, {"conv2d/": "conv2d/"}) changes how variables start; it '
+        "v1.train.init_from_checkpoint(checkpoint, mapping) changes how variables start, and "
         "returns nothing.",
-        "Then return v1.train.Scaffold().",
+        "The mapping is a dict, from a name in the checkpoint to a name here. One that ends in "
+        "/ stands for all variables below it.",
+        "The Scaffold needs no arguments: it takes the variables as they start by now.",
     ),
-)  # fmt: skip
+    why="scaffold_fn is called when the variables are there; the Scaffold is made after their start"
+    " has been changed.",
+)
 def start_values(make_scaffold_fn: Callable) -> str:
     """conv2d from a checkpoint, dense as it would have started."""
     with tempfile.TemporaryDirectory() as folder:
@@ -79,13 +92,22 @@ def start_values(make_scaffold_fn: Callable) -> str:
             _variables(5.0)
             session.run(v1.global_variables_initializer())
             v1.train.Saver().save(session, checkpoint)
+        with (
+            tf.Graph().as_default(),  # the model's graph comes later, and scaffold_fn is called in it
+            translated(
+                "",
+                "make_scaffold_fn runs before there is a model: say inside scaffold_fn how variables start. It "
+                "should return the function scaffold_fn.",
+                (ValueError, RuntimeError, LookupError),
+            ),
+        ):
+            scaffold_fn = make_scaffold_fn(checkpoint)
+        expect(
+            not isinstance(scaffold_fn, v1.train.Scaffold) and callable(scaffold_fn),
+            f"make_scaffold_fn should return the function scaffold_fn; yours returns {a(scaffold_fn)}.",
+        )
         with tf.Graph().as_default(), v1.Session() as session:
             variables = _variables(1.0)
-            scaffold_fn = make_scaffold_fn(checkpoint)
-            expect(
-                not isinstance(scaffold_fn, v1.train.Scaffold) and callable(scaffold_fn),
-                f"make_scaffold_fn should return the function scaffold_fn; yours returns {a(scaffold_fn)}.",
-            )
             scaffold = scaffold_fn()
             expect(
                 isinstance(scaffold, v1.train.Scaffold),
@@ -98,10 +120,14 @@ def start_values(make_scaffold_fn: Callable) -> str:
             values = {name: value.mean() for name, value in session.run(variables).items()}
     for name, value in values.items():
         if name.startswith("conv2d"):
-            expect(value == 5.0, f"{name} does not start from the checkpoint.")
+            expect(
+                value == 5.0,
+                f"{name} does not start from the checkpoint. Say it inside scaffold_fn: it is called when the "
+                "variables are there.",
+            )
         else:
             expect(value == 1.0, f"{name} starts from the checkpoint too; only conv2d/... should.")
-    return "The convolution starts from the checkpoint, the dense layer anew."
+    return "The convolution starts from the checkpoint, the dense layer as it would have."
 
 
 def _variables(value: float) -> dict[str, tf.Variable]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import todo
-from lab_utils.check.tools import a, expect, with_names
+from lab_utils.check.tools import a, classes_compared, expect, other_names, translated
 from lab_utils.estimator import tf, tpu, v1
 
 NAMES = ("labels", "logits", "losses", "weight")
@@ -27,17 +27,19 @@ def _batch(seed: int, rows: int, weight: list[float]) -> dict[str, np.ndarray]:
 @todo(
     "4a",
     hints=(
-        "As in the text above, from the four arguments: labels, logits, losses, weight.",
-        "Each of the three takes weights=weight, as in v1.metrics.mean(losses, weights=weight).",
-        "v1.metrics.mean(tf.cast(tf.math.in_top_k(labels, logits, 3), tf.float32), weights=weight)",
+        "As in the text above, of the four arguments.",
+        "Each of the three takes weights=.",
+        "in_top_k answers true or false; a mean wants numbers: tf.cast.",
     ),
-)  # fmt: skip
+    why="Each metric is weighted by itself, so padding stays out of its sum and out of its count.",
+)
 def host_metrics(metric_fn: Callable) -> str:
     """Three metrics over two batches, which padding does not touch."""
     batches = [_batch(1, 16, [1] * 16), _batch(2, 16, [1] * 5 + [0] * 11)]
     with tf.Graph().as_default(), v1.Session() as session:
         fed = {name: v1.placeholder(value.dtype, value.shape) for name, value in batches[0].items()}
-        made = metric_fn(**fed)
+        with classes_compared():
+            made = metric_fn(**fed)
         names = list(made) if isinstance(made, dict) else a(made)
         expect(
             isinstance(made, dict) and {"accuracy", "top_3", "mean_loss"} <= set(made),
@@ -53,7 +55,13 @@ def host_metrics(metric_fn: Callable) -> str:
         for batch in batches:
             given = {fed[name]: batch[name] for name in NAMES}
             session.run([update for _, update in made.values()], given)
-        values = session.run({name: value for name, (value, _) in made.items()})
+        with translated(
+            "must feed a value",
+            "The value of a metric depends on the batch at hand; it should add up over all batches, as a pair "
+            "of v1.metrics does.",
+            (tf.errors.InvalidArgumentError,),
+        ):
+            values = session.run({name: value for name, (value, _) in made.items()})
     labels, logits, losses, weight = (
         np.concatenate([batch[name] for batch in batches]) for name in NAMES
     )
@@ -63,6 +71,9 @@ def host_metrics(metric_fn: Callable) -> str:
         padded = (float(np.mean(each)), float(np.mean(each * weight)))
         counted = min(abs(values[name] - wrong) for wrong in padded) < 1e-5
         hint = " Does padding count?" if counted else ""
+        halves = [np.average(part, weights=w) for part, w in zip(np.split(each, 2), np.split(weight, 2), strict=True)]
+        if abs(values[name] - np.mean(halves)) < 1e-5:
+            hint = " That is the mean of two batches, in which the one with 5 examples counts as much."
         expect(
             abs(values[name] - right) < 1e-4,
             f"{name} of two batches, with 21 examples and 11 rows of padding, is {right:.4f}; yours is "
@@ -74,48 +85,69 @@ def host_metrics(metric_fn: Callable) -> str:
 @todo(
     "4b",
     hints=(
-        "loss = v1.losses.sparse_softmax_cross_entropy(labels, logits, weight) is the mean over the rows "
-        "with weight 1.",
-        "losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits), one for each row, goes to "
-        "metric_fn.",
-        "tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=(metric_fn, [labels, logits, losses, weight]))",
+        "Two losses: a scalar for the spec, and one for each row for metric_fn.",
+        "A core may have padding alone. v1.losses give 0 there; a division of your own may give"
+        " 0 / 0.",
+        "eval_metrics is the function itself, not called, and its four tensors in the order of "
+        "its arguments.",
     ),
-)  # fmt: skip
+    why="What belongs to single examples can be joined along axis 0, however the examples are "
+    "spread over the cores.",
+)
 def evaluation(eval_spec: Callable) -> str:
     """A spec whose tensors belong to single examples, joined from two cores without a loss."""
-    cores = [_batch(3, 6, [1] * 6), _batch(4, 6, [1, 1, 0, 0, 0, 0])]
+    cores = [_batch(3, 6, [1] * 6), _batch(4, 6, [1, 1, 0, 0, 0, 0]), _batch(5, 6, [0] * 6)]
     received: dict[str, Any] = {}
 
     def metric_fn(labels, logits, losses, weight):
         received.update(zip(NAMES, (labels, logits, losses, weight), strict=True))
         return {}
 
-    brought = [_run_core(with_names(eval_spec, metric_fn=metric_fn), core) for core in cores]
-    function, names = brought[0][:2]
-    with tf.Graph().as_default(), v1.Session() as session:
-        joined = [
-            np.concatenate(pieces) for pieces in zip(*(each[2] for each in brought), strict=True)
-        ]
-        tensors = [tf.constant(piece) for piece in joined]
-        try:
-            function(**dict(zip(names, tensors, strict=True))) if names else function(*tensors)
-        except ValueError as error:
-            if "same graph" not in str(error) and "out of scope" not in str(error):
-                raise
-            raise Wrong(
-                "The function captures a tensor of the model. Bring it as one of the tensors."
-            ) from None
-        expect(bool(received), "The function in eval_metrics should be metric_fn, or call it.")
-        captured = [name for name, each in received.items() if each.graph is not session.graph]
-        expect(
-            not captured,
-            f"The function captures a tensor of the model, {', '.join(captured)}: bring it as one of the "
-            "tensors.",
-        )
-        got = session.run(received)
+    with other_names(eval_spec, metric_fn=metric_fn):
+        brought = [_run_core(eval_spec, core) for core in cores]
+        function, names = brought[0][:2]
+        with tf.Graph().as_default(), v1.Session() as session:
+            joined = [
+                np.concatenate(pieces)
+                for pieces in zip(*(each[2] for each in brought), strict=True)
+            ]
+            tensors = [tf.constant(piece) for piece in joined]
+            with (
+                translated(
+                    "same graph|out of scope|different graph",
+                    "The function captures a tensor of the model. Bring it as one of the tensors.",
+                ),
+                translated(
+                    "unexpected keyword|missing .* argument",
+                    "The names of the tensors are not those of the function's arguments: labels, logits, "
+                    "losses, weight.",
+                ),
+            ):
+                named = dict(zip(names, tensors, strict=False))
+                made = function(**named) if named else function(*tensors)
+            expect(bool(received), "The function in eval_metrics should be metric_fn, or call it.")
+            captured = [
+                name
+                for name, each in received.items()
+                if getattr(each, "graph", None) is not session.graph
+            ]
+            strays = [each for each in tf.nest.flatten(made) if hasattr(each, "graph")]
+            expect(
+                all(each.graph is session.graph for each in strays),
+                "The function captures a tensor of the model: it may use nothing but its own arguments.",
+            )
+            expect(
+                not captured,
+                f"The function captures a tensor of the model, {', '.join(captured)}: bring it as one of the "
+                "tensors.",
+            )
+            got = session.run(received)
+    weight = np.concatenate([core["weight"] for core in cores])
     for name in NAMES:
         right = np.concatenate([core[name] for core in cores])
-        if got[name].shape == right.shape and np.allclose(got[name], right, atol=1e-4):
+        same = got[name].shape == right.shape
+        rows = weight == 1 if name == "losses" else slice(None)  # of padding no loss is asked
+        if same and np.allclose(got[name][rows], right[rows], atol=1e-4):
             continue
         others = (
             np.concatenate([core[other] for core in cores]) for other in NAMES if other != name
@@ -142,14 +174,10 @@ def _run_core(eval_spec: Callable, core: dict[str, np.ndarray]) -> tuple:
     """The host's function, the names of its tensors if they have any, and the tensors' values."""
     with tf.Graph().as_default(), v1.Session() as session:
         labels, logits, _, weight = (tf.constant(core[name]) for name in NAMES)
-        try:
+        with translated(
+            "callable", "The first part of eval_metrics should be the function itself, not called."
+        ):
             spec = eval_spec("eval", labels, logits, weight)
-        except (TypeError, ValueError) as error:
-            if "callable" not in str(error):
-                raise
-            raise Wrong(
-                "The first part of eval_metrics should be the function itself, not called."
-            ) from None
         expect(
             isinstance(spec, tpu.TPUEstimatorSpec),
             f"eval_spec should return a tpu.TPUEstimatorSpec; yours returns {a(spec)}.",
@@ -169,10 +197,30 @@ def _run_core(eval_spec: Callable, core: dict[str, np.ndarray]) -> tuple:
             )
         expect(spec.loss.shape.rank == 0, "The spec's loss should be a scalar.")
         loss, values = session.run([spec.loss, tensors])
-        right = np.average(core["losses"], weights=core["weight"])
-        expect(
-            abs(loss - right) < 1e-4,
-            f"With {core['weight'].sum():.0f} examples among 6 rows their mean loss is {right:.4f}, and the "
-            f"spec's loss is {loss:.4f}. Does padding count?",
-        )
+        _compare(loss, core)
         return function, names, values
+
+
+def _compare(loss: float, core: dict[str, np.ndarray]) -> None:
+    """The spec's loss on one core's share."""
+    rows, losses = core["weight"] == 1, core["losses"]
+    if not rows.any():
+        expect(
+            np.isfinite(loss),
+            f"On a core that has padding alone the spec's loss is {loss}: 0 / 0 is not a number, and the loss "
+            "is averaged over the cores. v1.losses give 0 there.",
+        )
+        return
+    right = losses[rows].mean()
+    told = f"With {rows.sum()} examples among 6 rows their mean loss is {right:.4f}, and the spec's loss is"
+    exponents = np.exp(core["logits"] - core["logits"].max(axis=1, keepdims=True))
+    shares = exponents / exponents.sum(axis=1, keepdims=True)
+    of_shares = np.log(np.exp(shares).sum(axis=1)) - shares[np.arange(len(rows)), core["labels"]]
+    for wrong, hint in (
+        (losses[rows].sum(), "that is their sum."),
+        (losses.mean(), "padding counts in it."),
+        (losses[rows].sum() / len(rows), "the sum is divided by all rows, padding too."),
+        (of_shares[rows].mean(), "softmax is applied twice; the loss takes logits."),
+    ):
+        expect(abs(loss - right) < 1e-4 or abs(loss - wrong) > 1e-4, f"{told} {loss:.4f}: {hint}")
+    expect(abs(loss - right) < 1e-4, f"{told} {loss:.4f}.")

@@ -1,5 +1,6 @@
 """Summaries on the host: TODO 4c, the host function, and 4d, the spec with its host_call."""
 
+import contextlib
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -7,44 +8,69 @@ from typing import Any
 
 import numpy as np
 
-from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import todo
-from lab_utils.check.tools import a, expect, with_names
+from lab_utils.check.tools import a, expect, other_names, translated
 from lab_utils.estimator import tf, v1
 
 
 @todo(
     "4c",
     hints=(
-        "step, loss and rate have one entry a core: step[0], rate[0], tf.reduce_mean(loss).",
-        "with writer.as_default(), tf.summary.record_if(tf.equal(step[0] % every, 0)): and in it the two "
-        "scalars.",
-        'tf.summary.scalar("loss", tf.reduce_mean(loss), step=step[0]); at the end, outside of the with, '
-        "return v1.summary.all_v2_summary_ops().",
+        "step, loss and rate have one entry a core. Which of them has to be averaged, and which"
+        " is the same everywhere?",
+        "All of it inside host_fn, the writer too: two contexts, and in them two scalars.",
+        "A step is due where its remainder by every is 0. Ask for the ops when both contexts "
+        "are closed.",
     ),
-)  # fmt: skip
+    why="The host calls host_fn in a graph of its own, so the writer is made in it; every and "
+    "directory are Python values and may be captured.",
+)
 def host_function(make_host_fn: Callable) -> str:
     """Seven steps of four cores, and what stands in the event files after them."""
     every, cores, steps = 3, 4, 7
     losses = np.arange(steps * cores, dtype=np.float32).reshape(steps, cores) ** 2
-    with tempfile.TemporaryDirectory() as directory:
-        with tf.Graph().as_default() as graph, v1.Session() as session:
+    with tempfile.TemporaryDirectory() as scratch, contextlib.chdir(scratch):
+        directory = str(Path(scratch) / "of this run")
+        with tf.Graph().as_default():  # model_fn's; the host calls host_fn in another
             host_fn = make_host_fn(directory, every)
-            expect(callable(host_fn), f"Return the function host_fn; yours returns {a(host_fn)}.")
+        expect(callable(host_fn), f"Return the function host_fn; yours returns {a(host_fn)}.")
+        with tf.Graph().as_default() as graph, v1.Session() as session:
             step = v1.placeholder(tf.int64, [cores])
             loss = v1.placeholder(tf.float32, [cores])
             rate = v1.placeholder(tf.float32, [cores])
-            ops = host_fn(step, loss, rate)
+            with (
+                translated(
+                    "same graph|different graph|not an element|out of scope",
+                    "host_fn uses something that was made outside of it, in the graph of model_fn. Make the "
+                    "writer inside host_fn, too: the host calls it in a graph of its own.",
+                ),
+                translated(
+                    r"int\(\)|__index__|as a Python|using a (symbolic )?`?tf.Tensor",
+                    "step is a tensor, of which Python cannot know the value: leave the question to TensorFlow, "
+                    "by tf.equal and tf.summary.record_if.",
+                    (TypeError, tf.errors.OperatorNotAllowedInGraphError),
+                ),
+            ):
+                ops = host_fn(step, loss, rate)
             expect(
                 ops is not None,
                 "host_fn returns None, so the host runs nothing: return v1.summary.all_v2_summary_ops().",
+            )
+            kinds = {op.type for op in graph.get_operations()}
+            expect(
+                "ScalarSummary" not in kinds,
+                "v1.summary.scalar makes a summary that no writer takes up: tf.summary.scalar writes to the "
+                "writer that is the default.",
             )
             expect(
                 not isinstance(ops, list | tuple) or len(ops) > 0,
                 "There is nothing among the ops: summaries are made only within `with writer.as_default()`.",
             )
             made = [op for op in graph.get_operations() if op.type == "CreateSummaryFileWriter"]
-            expect(bool(made), "There is no writer: tf.summary.create_file_writer(directory).")
+            expect(
+                bool(made),
+                "host_fn makes no writer: tf.summary.create_file_writer(directory), inside host_fn.",
+            )
             session.run(made)
             for number in range(steps):
                 given = {step: [number] * cores, loss: losses[number], rate: [0.5**number] * cores}
@@ -100,11 +126,14 @@ def _events(directory: Path) -> dict[tuple[str, int], np.ndarray]:
 @todo(
     "4d",
     hints=(
-        'host_fn = make_host_fn(params["summary_dir"], params["summary_steps"])',
-        "host_call = (host_fn, [tf.reshape(step, [1]), ...]), in the order of host_fn's arguments: step, "
-        "loss, rate.",
+        "make_host_fn returns the function that the host calls: what has it to be told?",
+        "A scalar has no axis along which the cores' parts could be joined: tf.reshape gives it"
+        " one.",
+        "The tensors come in the order of host_fn's arguments.",
     ),
-)  # fmt: skip
+    why="All that host_fn uses of the core is listed as a tensor, [1] on each core and [N] on the "
+    "host.",
+)
 def training(train_spec: Callable) -> str:
     """A host_call with its three tensors, one entry a core."""
     made: list[tuple] = []
@@ -119,37 +148,33 @@ def training(train_spec: Callable) -> str:
         return host_fn
 
     params = {"use_tpu": False, "learning_rate": 0.5, "summary_dir": "here", "summary_steps": 7}
-    with tf.Graph().as_default(), v1.Session() as session:
-        step = v1.train.create_global_step()
-        loss = tf.square(v1.get_variable("variable", initializer=3.0))
-        try:
-            spec = with_names(train_spec, make_host_fn=make_host_fn)("train", loss, params)
-        except RuntimeError as error:
-            if "length of tensors" not in str(error):
-                raise
-            raise Wrong(
-                f"{error} The host's function is what make_host_fn returns: call it with the folder and the "
-                "number of steps."
-            ) from None
-        expect(bool(spec.host_call), "There is no host_call in the spec: nothing reaches the host.")
-        function, tensors = spec.host_call
-        expect(
-            made == [("here", 7)],
-            'make_host_fn should get params["summary_dir"] and params["summary_steps"], here "here" and 7; '
-            f"yours gets {made}.",
-        )
-        named = tensors if isinstance(tensors, dict) else None
-        for each in named.values() if named else tensors:
-            expect(
-                each.shape.rank != 0,
-                f"{each.name} is a scalar, and what leaves the cores is joined along axis 0: "
-                "tf.reshape(tensor, [1]).",
+    with other_names(train_spec, make_host_fn=make_host_fn):
+        function, names, values = _run_core(train_spec, params)
+        with tf.Graph().as_default(), v1.Session() as session:  # the host has a graph of its own
+            arrived = [tf.constant(value) for value in values]
+            closes = (
+                "The function closes over a tensor of train_spec, which stays on the cores: it may use nothing "
+                "but its own arguments."
             )
-        function(**named) if named else function(*tensors)
-        expect(bool(received), "The function in host_call should be what make_host_fn returned.")
-        session.run(v1.global_variables_initializer())
-        session.run(step.assign(100))
-        got = {name: np.ravel(value) for name, value in session.run(received).items()}
+            with (
+                translated("same graph|different graph|out of scope", closes),
+                translated(
+                    "missing .* argument|takes .* argument|unexpected keyword",
+                    "The function's arguments are not the tensors that come: host_fn takes step, loss and rate.",
+                ),
+            ):
+                function(**dict(zip(names, arrived, strict=True))) if names else function(*arrived)
+            expect(
+                made == [("here", 7)],
+                'make_host_fn should get params["summary_dir"] and params["summary_steps"], here "here" and 7; '
+                f"yours gets {made}.",
+            )
+            expect(bool(received), "The function in host_call should be what make_host_fn returned.")
+            expect(
+                all(getattr(each, "graph", None) is session.graph for each in received.values()),
+                closes,
+            )
+            got = {name: np.ravel(value) for name, value in session.run(received).items()}
     for name, right in (("step", 100), ("loss", 9.0), ("rate", 0.25)):
         expect(
             abs(got[name][0] - right) < 1e-4,
@@ -157,3 +182,40 @@ def training(train_spec: Callable) -> str:
             f"as its {name}. Is the order step, loss, rate, and is it the rate of this step?",
         )
     return "Step, loss and rate reach the host, one entry a core."
+
+
+def _run_core(train_spec: Callable, params: dict) -> tuple[Callable, list[str], list[np.ndarray]]:
+    """The function of host_call, the names of its tensors if they have any, and what a core brings at step 100."""
+    with tf.Graph().as_default(), v1.Session() as session:
+        step = v1.train.create_global_step()
+        loss = tf.square(v1.get_variable("variable", initializer=3.0))
+        with (
+            translated(
+                "length of tensors",
+                "host_call does not fit together: the function is what make_host_fn returns for the folder and "
+                "the number of steps, and takes three tensors: step, loss and rate.",
+                (RuntimeError,),
+            ),
+            translated(
+                "callable", "The first part of host_call should be the function itself, not called."
+            ),
+        ):
+            spec = train_spec("train", loss, params)
+        expect(bool(spec.host_call), "There is no host_call in the spec: nothing reaches the host.")
+        function, tensors = spec.host_call
+        names = list(tensors) if isinstance(tensors, dict) else []
+        tensors = list(tensors.values()) if names else list(tensors)
+        for each in tensors:
+            expect(
+                each.shape.rank != 0,
+                f"{each.name} is a scalar, and what leaves the cores is joined along axis 0: give it that axis, "
+                "[1].",
+            )
+            expect(
+                each.shape.as_list() == [1],
+                f"{each.name} has the shape {each.shape}. One entry a core is [1]; joined, they are [N], as "
+                "host_fn takes them.",
+            )
+        session.run(v1.global_variables_initializer())
+        session.run(step.assign(100))
+        return function, names, session.run(tensors)

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from lab_utils.check.labs.lab_06.calls import recorded
+from lab_utils.check.labs.calls import recorded
 from lab_utils.check.labs.lab_06.images import jpeg
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import todo

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from lab_utils.check.labs.lab_06.calls import Call, has_images, recorded
+from lab_utils.check.labs.calls import Call, has_images, recorded
 from lab_utils.check.labs.lab_06.files import Context, files_of_records
 from lab_utils.check.todos import todo
 from lab_utils.check.tools import a, expect, expect_dataset

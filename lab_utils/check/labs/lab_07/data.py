@@ -91,7 +91,32 @@ def one_image(preprocess: Callable) -> str:
                 f"{found.round().astype(int).tolist()}, not {list(colour)}.",
             )
     image_of(preprocess, banded(40, 40, "L"))
+    _is_of_means(preprocess)
     return "Any size, grey or colour: the whole picture, uint8, with a static shape."
+
+
+def _is_of_means(preprocess: Callable) -> None:
+    """Raises Wrong unless each pixel is the rounded mean over its area, of an image that is no JPEG too."""
+    pixels = np.random.default_rng(8).integers(0, 256, [80, 112, 3]).astype(np.uint8)
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, "BMP")
+    try:
+        found = image_of(preprocess, file.getvalue())
+    except tf.errors.InvalidArgumentError as error:
+        raise Wrong(
+            f"A picture that is no JPEG, here a BMP, fails; tf.io.decode_image takes every kind. ({str(error)[:160]})"
+        ) from None
+    wanted = tf.image.resize(pixels, [SIZE, SIZE], method="area").numpy()
+    over = wanted - found
+    expect(
+        not (over.min() > -0.01 and 0.9 < over.max() < 1.01),
+        "The means are cut off, not rounded: tf.cast drops what is behind the point, so tf.round comes first.",
+    )
+    expect(
+        np.abs(over).max() < 0.51,
+        "The pixels are not the means over areas: tf.image.resize without method=\"area\" looks at a few "
+        "pixels and passes over the rest.",
+    )
 
 
 def records(folder: Path, count: int) -> list[bytes]:

@@ -98,6 +98,14 @@ def estimator_of(make_estimator: Callable) -> str:
         heard["export_to_tpu"] is False,
         "By default the export holds a second graph that only a TPU can run: export_to_tpu=False.",
     )
+    expect(
+        heard["model_fn"] is _model,
+        "The TPUEstimator should get `model`, the function that make_estimator is given.",
+    )
+    expect(
+        heard["use_tpu"] is False,
+        'use_tpu should be settings["use_tpu"], here False; left out, it is True.',
+    )
     heard = told(make_estimator, SETTINGS | {"use_tpu": True})
     expect(heard["use_tpu"] is True, 'use_tpu should be settings["use_tpu"].')
     resolver = heard["config"].cluster

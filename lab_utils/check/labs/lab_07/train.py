@@ -1,5 +1,6 @@
 """TODO 7e: the training step of model_fn."""
 
+import inspect
 from collections.abc import Callable
 from unittest import mock
 
@@ -33,22 +34,27 @@ def linear(images: tf.Tensor, classes: int, training: bool, bfloat16: bool) -> t
 
 
 def spec_of(model_fn: Callable, use_tpu: bool, rate: float) -> tuple:
-    """The spec of a training step in the current graph, and how many optimizers it wrapped for a TPU."""
+    """The spec of a training step, how many optimizers it wrapped for a TPU, and what host_call got."""
     truths = np.arange(12, dtype=np.int32) % 3
     pixels = np.zeros([12, 8, 8, 3], np.uint8)
     pixels[np.arange(12), truths] = 255
     features = {"image": tf.constant(pixels), "weight": tf.ones([12])}
-    wrapped = []
+    wrapped, told = [], []
+    host_call = inspect.unwrap(model_fn).__globals__["host_call"]
+
+    def recorded(loss, rate, params):
+        told.append((loss, rate))
+        return host_call(loss, rate, params)
 
     def wrap(optimizer, *_, **__):
         wrapped.append(optimizer)
         return optimizer
 
-    model = with_names(model_fn, views=plain, inference=linear)
+    model = with_names(model_fn, views=plain, inference=linear, host_call=recorded)
     params = PARAMS | {"use_tpu": use_tpu, "learning_rate": rate}
     with mock.patch.object(v1.tpu, "CrossShardOptimizer", wrap):
         spec = model(features, tf.constant(truths), "train", params)
-    return spec, len(wrapped)
+    return spec, len(wrapped), told
 
 
 @todo(
@@ -67,7 +73,7 @@ def training(model_fn: Callable) -> str:
         step = v1.train.create_global_step()
         rate = v1.placeholder_with_default(0.1, [])
         try:
-            spec, wrapped = spec_of(model_fn, False, rate)
+            spec, wrapped, told = spec_of(model_fn, False, rate)
         except (TypeError, ValueError) as error:
             expect(
                 "host_call" not in str(error),
@@ -86,6 +92,11 @@ def training(model_fn: Callable) -> str:
             "The spec has no host_call: TensorBoard would see nothing of a training on a TPU.",
         )
         expect(
+            bool(told),
+            "host_call is a function of this notebook that makes the pair which the spec takes: "
+            "host_call=host_call(loss, rate, params).",
+        )
+        expect(
             wrapped == 0,
             'Without params["use_tpu"] there is one copy of the model: CrossShardOptimizer has no kernel '
             "on a CPU.",
@@ -93,6 +104,12 @@ def training(model_fn: Callable) -> str:
         (updates,) = (each for each in v1.global_variables() if each.op.name == "updates")
         session.run(v1.global_variables_initializer())
         start = session.run(spec.loss)
+        given = session.run(list(told[0]))
+        expect(
+            np.allclose(given, [start, 0.1], rtol=1e-3),
+            f"host_call gets {given[0]:.4g} for the loss and {given[1]:.4g} for the rate; they are {start:.4g} "
+            "and 0.1: host_call(loss, rate, params).",
+        )
         session.run(spec.train_op, {rate: 0.0})
         expect(
             session.run(step) == 1,
@@ -111,14 +128,28 @@ def training(model_fn: Callable) -> str:
         for _ in range(40):
             session.run(spec.train_op)
         end = session.run(spec.loss)
+        session.run(v1.global_variables_initializer())
+        session.run(step.assign(PARAMS["train_steps"]))  # where the cosine has come down to 0
+        session.run(spec.train_op)
+        last = session.run(spec.loss)
+    expect(
+        end < 1.5 * start,
+        f"Forty steps on one batch bring the loss from {start:.3f} up to {end:.3f}: the optimizer is to "
+        "minimize the loss.",
+    )
     expect(
         end < 0.9 * start,
         f"Forty steps on one batch bring the loss from {start:.3f} to {end:.3f}: it does not fall as it "
         "should.",
     )
+    expect(
+        abs(last - start) < 1e-4,
+        "At the last step, where the decayed rate is 0, the variables still move: give the optimizer `rate`, "
+        'not params["learning_rate"].',
+    )
     with tf.Graph().as_default():
         v1.train.create_global_step()
-        _, wrapped = spec_of(model_fn, True, 0.5)
+        _, wrapped, _ = spec_of(model_fn, True, 0.5)
     expect(
         wrapped == 1,
         'With params["use_tpu"] no CrossShardOptimizer is made: the cores would drift apart.',

@@ -1,7 +1,7 @@
 """Where it runs: TODO 9a, the strategy, and 9b, batches for all its replicas."""
 
-import types
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from unittest import mock
 
 from lab_utils.check.todos import todo
@@ -16,36 +16,50 @@ class _Recorder:
         self.calls: list[str] = []
         self.name = None
         self.strategy = object()
+        self.resolver = object()
+        self.given: list[object] = []
 
-    def patched(self) -> mock._patch:
-        return mock.patch.multiple(
-            "tensorflow",
-            config=_overlay(tf.config, experimental_connect_to_cluster=self._note("connect")),
-            tpu=types.SimpleNamespace(
-                experimental=types.SimpleNamespace(initialize_tpu_system=self._note("initialize"))
-            ),
-            distribute=_overlay(
-                tf.distribute,
-                cluster_resolver=types.SimpleNamespace(TPUClusterResolver=self._resolver),
-                TPUStrategy=self._made,
-            ),
-        )
+    @contextlib.contextmanager
+    def patched(self) -> Iterator[None]:
+        """Context manager: TensorFlow's own functions give way to this recorder."""
+        with contextlib.ExitStack() as stack:
+            for place, name, instead in (
+                (tf.config, "experimental_connect_to_cluster", self._note("connect")),
+                (tf.tpu.experimental, "initialize_tpu_system", self._note("initialize")),
+                (tf.distribute.cluster_resolver, "TPUClusterResolver", self._resolver()),
+                (tf.distribute, "TPUStrategy", self._note("strategy", self.strategy)),
+            ):
+                stack.enter_context(mock.patch.object(place, name, instead))
+            yield
 
-    def _note(self, name: str) -> Callable:
-        return lambda *args, **kwargs: self.calls.append(name)
+    def _note(self, name: str, gives: object = None) -> Callable:
+        def call(*args: object, **kwargs: object) -> object:
+            self.calls.append(name)
+            self.given += [*args, *kwargs.values()][:1]
+            return gives
 
-    def _resolver(self, tpu=None, **options):
-        self.calls.append("resolver")
-        self.name = tpu
-        return object()
+        return call
 
-    def _made(self, *args, **options):
-        self.calls.append("strategy")
-        return self.strategy
+    def _resolver(self) -> Callable:
+        def made(tpu: str | None = None, **options: object) -> object:
+            self.calls.append("resolver")
+            self.name = tpu
+            return self.resolver
+
+        def connected(tpu: str | None = None, **options: object) -> object:
+            self.calls += ["resolver", "connect", "initialize"]  # as the genuine one does
+            self.name = tpu
+            return self.resolver
+
+        made.connect = connected
+        return made
 
 
-def _overlay(module: types.ModuleType, **replaced) -> types.SimpleNamespace:
-    return types.SimpleNamespace(**{**vars(module), **replaced})
+class Strategy:
+    """Stands for a strategy of so many replicas."""
+
+    def __init__(self, replicas: int) -> None:
+        self.num_replicas_in_sync = replicas
 
 
 @todo(
@@ -67,6 +81,11 @@ def strategy(make_strategy: Callable) -> str:
         isinstance(found, tf.distribute.Strategy),
         f"Where use_tpu is false, return a strategy all the same; yours returns {a(found)}.",
     )
+    expect(
+        found is tf.distribute.get_strategy(),
+        f"Where use_tpu is false, return the default strategy, tf.distribute.get_strategy(); yours is "
+        f"{a(found)}.",
+    )
     recorder = _Recorder()
     with recorder.patched():
         found = make_strategy(use_tpu=True, tpu="my-tpu")
@@ -81,9 +100,16 @@ def strategy(make_strategy: Callable) -> str:
         ("strategy", "tf.distribute.TPUStrategy(resolver)"),
     ):
         expect(call in recorder.calls, f"With use_tpu, {name} is missing.")
+    order = [recorder.calls.index(call) for call in ("resolver", "connect", "initialize", "strategy")]
     expect(
-        recorder.calls.index("initialize") < recorder.calls.index("strategy"),
-        "initialize_tpu_system has to come before TPUStrategy.",
+        order == sorted(order),
+        "The order is: find the TPU, connect, initialize_tpu_system, and last TPUStrategy. Yours: "
+        f"{', '.join(recorder.calls)}.",
+    )
+    expect(
+        all(given is recorder.resolver for given in recorder.given),
+        "experimental_connect_to_cluster, initialize_tpu_system and TPUStrategy take the resolver, not the "
+        "TPU's name.",
     )
     expect(found is recorder.strategy, f"Return the TPUStrategy that you made, not {a(found)}.")
     return "One flag decides where the model lives; nothing else in the code asks."
@@ -99,18 +125,26 @@ def strategy(make_strategy: Callable) -> str:
 def dataset(make_dataset: Callable) -> str:
     """Full batches of per_core examples for each replica."""
     sizes = {}
-    for replicas in (8, 2):
-        made = make_dataset("train", 4, types.SimpleNamespace(num_replicas_in_sync=replicas))
+    for split, replicas in (("train", 8), ("train", 2), ("eval", 2), ("eval", 8)):
+        made = make_dataset(split, 4, Strategy(replicas))
         expect(
             isinstance(made, tf.data.Dataset), f"Return a dataset; make_dataset gives {a(made)}."
         )
         images, labels = made.element_spec
         expect(
             images.shape.is_fully_defined() and labels.shape.is_fully_defined(),
-            f"The shape of a batch, {images.shape}, is not fixed: the last batch may be short, so XLA would "
-            "compile twice. drop_remainder=True.",
+            f"The shape of a batch of {split}, {images.shape}, is not fixed: the last batch may be short, so "
+            "XLA would compile twice. drop_remainder=True.",
         )
-        sizes[replicas] = images.shape[0]
+        expect(
+            split == "train" or made.cardinality() != tf.data.INFINITE_CARDINALITY,
+            "The evaluation never ends: only training repeats.",
+        )
+        expect(
+            sizes.setdefault(replicas, images.shape[0]) == images.shape[0],
+            f"On {replicas} replicas a batch of train and one of eval differ, {sizes[replicas]} and "
+            f"{images.shape[0]} examples: per_core for each replica, in both.",
+        )
     expect(
         sizes[8] != 4,
         "With per_core=4 on eight replicas yours yields batches of 4: that is one replica's, and the dataset "

@@ -111,4 +111,10 @@ def money(bill: Callable) -> str:
         abs(bill(0.5, 7200, 8, 2.0, 60) - 32.0) < 1e-9,
         "One hour of steps and one of waiting, on eight chips at 2.00, make 32.00.",
     )
+    small = bill(1.5e-3, 1500, 4, 1.0, 0)
+    expect(
+        abs(small - 0.0025) < 1e-9,
+        "1,500 steps of 1.5 ms on four chips at 1.00 an hour are 0.0025: do not round; yours gives "
+        f"{small:g}.",
+    )
     return "Hours of the machine, at work or not, times chips, times the price."

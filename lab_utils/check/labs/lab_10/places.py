@@ -39,6 +39,14 @@ def environment(prepare: Callable) -> str:
         made["PJRT_DEVICE"] == "CPU",
         "The user had set PJRT_DEVICE=CPU, and yours overwrote it: setdefault leaves what is there.",
     )
+    for chip, set_ in (("v2", {"PJRT_DEVICE": "CPU"}), ("v5e", {"PJRT_DEVICE": ""})):
+        made = _prepared(prepare, dict(set_), chip)
+        expect(
+            made.get("PJRT_DEVICE") == set_["PJRT_DEVICE"],
+            f"On a {chip} with PJRT_DEVICE={set_['PJRT_DEVICE']!r} set, yours makes it "
+            f"{made.get('PJRT_DEVICE')!r}: a variable that the user has set stays as it is.",
+        )
+    made = _prepared(prepare, {"PJRT_DEVICE": "CPU"}, "v5e")
     expect(len(made) >= 3, "Where one variable is set already, the others are still to be set.")
     return "Set before the import, where it belongs, and never over the user's own."
 
@@ -114,9 +122,7 @@ def _chosen(choose: Callable, chip: str, api: str, python: tuple[int, int]) -> s
     if found is None:
         return None
     if isinstance(found, str):
-        found = found.removeprefix("pip install ").split()
-    if isinstance(found, list | tuple | set):
-        return {str(each).strip("'\"") for each in found}
+        return {each.strip("'\"") for each in found.removeprefix("pip install ").split()}
     raise Wrong(
         f"choose should return text or None; for {chip} and {api} yours returns {a(found)}."
     )

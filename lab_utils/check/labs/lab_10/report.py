@@ -35,6 +35,16 @@ def verdict(reading: Callable) -> str:
             "A loss on the way was infinite: the last one alone does not show it.",
         ),
         (_report(losses=[1.8, math.nan]), "broken", "The last loss is no number."),
+        (_report(losses=[1.8, math.nan, 0.5]), "broken", "A loss on the way was no number."),
+        (_report(losses=[1.8, 1.8]), "broken", "The last loss is not below the first: they are equal."),
+        (_report(losses=[1.8, 0.5, 1.9]), "broken", "The last loss is above the first, whatever came between."),
+        (
+            _report(losses=[1.8, 2.5, 0.5]),
+            "reached",
+            "The last loss is below the first: it may rise on the way.",
+        ),
+        (_report("cpu", step=1.0), "no chip", "The platform is asked for before the clock."),
+        (_report(step=1.5), "reached", "The step takes its least time, and not less."),
         (_report("cpu", step=80.0), "no chip", "This ran on a CPU."),
         (_report("gpu"), "no chip", "This ran on a GPU, and the least time is a TPU's."),
         (

@@ -5,6 +5,8 @@ from collections.abc import Callable
 import keras
 import numpy as np
 
+from lab_utils.check.labs.digits import expect_digits_model
+from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import todo
 from lab_utils.check.tools import a, expect
 from lab_utils.estimator import tf
@@ -52,24 +54,8 @@ def model(make_model: Callable) -> str:
     plain = make_model("float32")
     wide = [layer.name for layer in plain.layers if "bfloat16" in str(layer.compute_dtype)]
     expect(not wide, f"With float32, {', '.join(wide)} computes in bfloat16: take dtype=dtype.")
-    answers = np.asarray(plain(IMAGES))
-    expect(
-        not np.allclose(answers.sum(axis=1), 1, atol=1e-4),
-        "The outputs add up to 1: that is a softmax. The loss is of logits, so leave it out.",
-    )
-    expect(
-        _bends(plain, hidden), "The hidden layer has no ReLU: two layers without one are one layer."
-    )
+    expect_digits_model(plain, IMAGES, IMAGES.astype(np.float32) / 16)
     return "bfloat16 in between, float32 variables, float32 logits."
-
-
-def _bends(made: keras.Model, hidden: list) -> bool:
-    """Whether a ReLU follows the hidden layer: within it, or as a layer of its own."""
-    names = [
-        getattr(getattr(each, "activation", None), "__name__", "") for each in made.layers[-3:]
-    ]
-    own = [isinstance(each, keras.layers.ReLU) for each in made.layers]
-    return hidden[0].activation.__name__ == "relu" or "relu" in names or any(own)
 
 
 @todo(
@@ -95,13 +81,19 @@ def compiled(make_compiled: Callable) -> str:
         "The model was not made in the strategy's scope: on a TPU its variables would stay on the host.",
     )
     expect(bool(made.compiled), "The model is not compiled.")
-    expect(
-        any(layer.compute_dtype == "bfloat16" for layer in made.layers),
-        "The model ignores dtype: make_model(dtype).",
-    )
+    other = make_compiled(strategy, "float32", 0.5)
+    for each, dtype in ((made, "bfloat16"), (other, "float32")):
+        expect(
+            any(layer.compute_dtype == dtype for layer in each.layers[1:-1]),
+            f"The model ignores dtype, and does not compute in {dtype}: make_model(dtype).",
+        )
     expect(
         isinstance(made.optimizer, keras.optimizers.SGD) and made.optimizer.momentum == 0.9,
         "The optimizer should be SGD with a momentum of 0.9.",
+    )
+    expect(
+        not made.optimizer.nesterov,
+        "Nesterov's momentum is another one: SGD with a momentum of 0.9, and no more.",
     )
     expect(
         np.isclose(float(made.optimizer.learning_rate), 0.5),
@@ -115,6 +107,10 @@ def compiled(make_compiled: Callable) -> str:
     loss = made.loss if callable(made.loss) else keras.losses.get(made.loss)
     found = float(tf.reduce_mean(loss(tf.constant([0, 0]), logits)))
     expect(
+        not np.isclose(found, 9.0004, atol=1e-3),
+        "The loss adds up over the batch, and with it the gradient: leave `reduction` as it is, a mean.",
+    )
+    expect(
         np.isclose(found, 4.5002, atol=1e-3),
         f"The loss of logits that are sure and wrong by 9 half the time is 4.5 nats; yours gives "
         f"{found:.3g}: from_logits=True.",
@@ -122,7 +118,20 @@ def compiled(make_compiled: Callable) -> str:
     data = tf.data.Dataset.from_tensors(
         (IMAGES[:4], np.zeros(4, np.int32), np.zeros(4, np.float32))
     )
-    said = made.evaluate(data, verbose=0, return_dict=True)
+    try:
+        said = made.evaluate(data, verbose=0, return_dict=True)
+    except RuntimeError as error:
+        if "Mixing different tf.distribute.Strategy" not in str(error):
+            raise
+        raise Wrong(
+            "compile stands outside of strategy.scope(), and makes the optimizer's and the metrics' variables: "
+            "put it into the scope too."
+        ) from None
+    except ValueError as error:
+        raise Wrong(
+            "Loss and metrics should take labels that are numbers of classes, int32 [B], and logits [B, 10]: "
+            f'SparseCategoricalCrossentropy and "accuracy". Keras says: {error}'
+        ) from None
     names = [name for name in said if name != "loss"]
     expect(bool(names), 'There is no accuracy: weighted_metrics=["accuracy"].')
     answers = made.predict(IMAGES[:4], verbose=0).argmax(axis=1).astype(np.int32)
@@ -168,6 +177,12 @@ def schedule(make_schedule: Callable) -> str:
             np.isclose(rates[10], halfway, rtol=0.1),
             f"Warm-up takes a tenth of 200 steps, so halfway, at step 10, the rate is {halfway:.3g}; yours "
             f"is {rates[10]:.3g}.",
+        )
+        quarter = 0.25 * cores * 0.8536  # of a cosine, after a quarter of the way down
+        expect(
+            rates[200] > 0.002 * rates.max() or np.isclose(rates[65], quarter, rtol=0.03),
+            f"The way down should be a cosine's: at step 65, a quarter of it, {quarter:.3g}; yours is "
+            f"{rates[65]:.3g}.",
         )
         expect(
             rates[200] < 0.002 * rates.max() and np.all(np.diff(rates[21:]) < 1e-6),

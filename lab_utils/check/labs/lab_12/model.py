@@ -43,6 +43,27 @@ def bits(bigram_bits: Callable) -> str:
     expect(
         np.isfinite(rare), "A pair that never came in train is impossible: start each count at 1."
     )
+    for other, told in (
+        (3 * wanted, "That is the sum over the three characters: take the mean."),
+        (
+            0.75 * wanted,
+            "The first character of held has none before it, so three of four cost bits: the mean is over three.",
+        ),
+        (
+            -np.mean(np.log2([4 / 16, 2 / 16, 2 / 16])),
+            "Those are shares of all pairs: divide each row by its own sum, of what can follow one character.",
+        ),
+        (
+            -np.mean(np.log2([4 / 6, 2 / 5, 2 / 5])),
+            "Those are shares of columns: a row holds what can follow one character, so divide by its sum, "
+            "axis=1.",
+        ),
+        (
+            -np.mean(np.log2([3 / 6, 1 / 4, 2 / 4])),
+            "A pair of held is taken the wrong way round: the row is the character before.",
+        ),
+    ):
+        expect(not np.isclose(found, other), told)
     expect(
         np.isclose(found, wanted),
         f"In train 1 follows 0 three times of three, so with 1 added to each of three kinds its share is 4/6 "
@@ -77,10 +98,15 @@ def streams(make_dataset: Callable) -> str:
             f"{spec[1].shape}.",
         )
         expect(
-            spec[0].dtype == tf.int32,
-            f"Characters should stay int32; yours are {spec[0].dtype.name}.",
+            all(each.dtype == tf.int32 for each in spec),
+            f"Characters should stay int32; yours are {spec[0].dtype.name} and {spec[1].dtype.name}.",
         )
-        batches = list(dataset.as_numpy_iterator())
+        full = (count - 1) // 32
+        batches = list(dataset.take(full + 50).as_numpy_iterator())
+        expect(
+            len(batches) < full + 50,
+            "The dataset does not end: an epoch reads the text once, so without repeat().",
+        )
         expect(
             all(np.array_equal(read + 1, following) for read, following in batches),
             "The second part should hold the characters that follow those of the first: the same, one place "
@@ -94,10 +120,14 @@ def streams(make_dataset: Callable) -> str:
             "Row k of a batch does not continue row k of the batch before, so a state that is carried on "
             "would be another place's. Each row is a stream of its own.",
         )
-        full = (count - 1) // 32
         expect(
             len(batches) == full,
             f"{count} characters fill {full} batches of 4 by 8; yours has {len(batches)} batches.",
+        )
+        read = np.concatenate([each for each, _ in batches], axis=1)
+        expect(
+            len(np.unique(read)) == read.size,
+            "Some characters are read twice: each row is another part of the text.",
         )
     return "Streams side by side, each batch going on where the last one ended."
 
@@ -127,11 +157,25 @@ def model(make_model: Callable) -> str:
         shape[0] == 2,
         f"With a batch of 2 the output is {list(shape)}: batch_shape=(batch, length).",
     )
-    lstm = [layer for layer in keeping.layers if isinstance(layer, keras.layers.LSTM)]
+    lstm = [
+        layer.cell  # of an LSTM, and of an RNN around an LSTMCell
+        for layer in keeping.layers
+        if isinstance(getattr(layer, "cell", None), keras.layers.LSTMCell)
+    ]
     units = make_model.__globals__.get("UNITS", 128)
     expect(
         len(lstm) == 1 and lstm[0].units == units,
         f"There should be one LSTM, of UNITS = {units}.",
+    )
+    kinds = len(make_model.__globals__.get("characters", range(shape[2])))
+    expect(
+        shape[2] == kinds,
+        f"There are {kinds} kinds of characters, and a logit for each; yours gives {shape[2]}.",
+    )
+    wide = [layer for layer in keeping.layers if isinstance(layer, keras.layers.Embedding)]
+    expect(
+        len(wide) == 1 and wide[0].output_dim == 32 and wide[0].input_dim == kinds,
+        f"There should be one embedding, of {kinds} characters in 32 numbers.",
     )
     free = make_model(None, None, False)
     expect(
@@ -149,6 +193,18 @@ def model(make_model: Callable) -> str:
     expect(
         not np.allclose(wanted.sum(axis=-1), 1, atol=1e-4),
         "The outputs add up to 1: that is a softmax. The loss is of logits, so leave it out.",
+    )
+    expect((wanted < 0).any(), "No logit is negative: leave out the activation on the last layer.")
+    expect(
+        np.allclose(wanted, np.asarray(free(whole, training=True)), atol=1e-4),
+        "In training the model gives other logits: something is drawn at random (dropout), which nobody "
+        "asked for.",
+    )
+    changed = whole.copy()
+    changed[:, -1] = (changed[:, -1] + 1) % kinds
+    expect(
+        np.allclose(wanted[:, :-1], np.asarray(free(changed))[:, :-1], atol=1e-4),
+        "A later character changes what was answered before it: the LSTM reads forward only.",
     )
     parts = np.concatenate(
         [np.asarray(keeping(whole[:, :3])), np.asarray(keeping(whole[:, 3:]))], axis=1
@@ -181,17 +237,26 @@ def reset(FromTheTop: type) -> str:
         f"FromTheTop should be a keras.callbacks.Callback; yours is {a(callback)}.",
     )
     callback.set_model(tried)
-    tried(np.array([[1, 2, 3, 4]], np.int32))
-    callback.on_epoch_begin(1)
-    left = [
-        layer
-        for layer in tried.layers[2:]
-        if any(np.any(np.asarray(each)) for each in layer.states)
-    ]
+    weights = [np.array(each) for each in tried.trainable_variables]
+    for epoch in range(3):
+        tried(np.array([[1, 2, 3, 4]], np.int32))
+        callback.on_epoch_begin(epoch)
+        left = [
+            layer
+            for layer in tried.layers[2:]
+            if any(np.any(np.asarray(each)) for each in layer.states)
+        ]
+        expect(
+            tried.layers[2] not in left,
+            f"After on_epoch_begin of epoch {epoch} the state of the LSTM is still there: call "
+            "layer.reset_state() on each layer that has one, in every epoch.",
+        )
+        expect(not left, "The first layer with a state is reset, and a second one is not.")
     expect(
-        tried.layers[2] not in left,
-        "After on_epoch_begin the state of the LSTM is still there: call layer.reset_state() on each layer "
-        "that has one.",
+        all(
+            np.array_equal(kept, each)
+            for kept, each in zip(weights, tried.trainable_variables, strict=True)
+        ),
+        "The weights have changed: reset the state alone.",
     )
-    expect(not left, "The first layer with a state is reset, and a second one is not.")
     return "Each epoch starts at the top, with nothing remembered."

@@ -25,7 +25,17 @@ def sampling(sample: Callable) -> str:
     one = sample(logits, 1.0, np.random.default_rng(0))
     expect(one is not None, f"sample returns {a(one)}.")
     expect(
-        np.ndim(one) == 0, f"sample should return the number of one kind; yours returns {one!r}."
+        np.ndim(one) == 0 and np.issubdtype(np.asarray(one).dtype, np.integer),
+        f"sample should return the number of one kind; yours returns {one!r}.",
+    )
+    courses = [
+        [int(sample(logits, 3.0, rng)) for _ in range(60)]
+        for rng in (np.random.default_rng(5), np.random.default_rng(5))
+    ]
+    expect(
+        courses[0] == courses[1],
+        "Two generators of the same seed draw different characters: draw with the rng that is given, and "
+        "nothing else.",
     )
     for temperature in (1.0, 0.5, 3.0):
         drawn = _shares(sample, logits, temperature)
@@ -40,16 +50,31 @@ def sampling(sample: Callable) -> str:
             f"softmax(logits / temperature) says {wanted[0]:.0%}.",
         )
         raise Wrong(
-            f"At a temperature of 1 the kinds are drawn {np.round(drawn, 2).tolist()} of the time; how often "
-            f"softmax says: {np.round(wanted, 2).tolist()}."
+            f"At a temperature of 1 the kinds are drawn {_told(drawn)} of the time; how often "
+            f"softmax says: {_told(wanted)}."
         )
+    many, rng = np.array([3.0] + 11 * [0.0]), np.random.default_rng(9)
+    missing = set(range(12)) - {int(sample(many, 1.0, rng)) for _ in range(600)}
+    expect(
+        not missing,
+        f"Kinds with a share of 3 % are never drawn in 600 draws ({sorted(missing)}): any kind may come.",
+    )
     try:
         with np.errstate(all="ignore"):
-            large = sample(np.array([5000.0, 4000.0]), 0.5, np.random.default_rng(0))
+            rng = np.random.default_rng(0)
+            large = {int(sample(np.array([4000.0, 5000.0]), 0.5, rng)) for _ in range(40)}
     except ValueError:
-        large = None
-    expect(large == 0, "Logits of 5000 make exp overflow: take off the largest first.")
+        large = {None}
+    expect(
+        large == {1},
+        "Of logits of 4000 and 5000 the second comes always: exp overflows unless the largest is taken off "
+        "first, after the division.",
+    )
     return "Drawn as softmax(logits / temperature) says, also of large logits."
+
+
+def _told(shares: np.ndarray) -> str:
+    return ", ".join(f"{share:.0%}" for share in shares)
 
 
 def _shares(sample: Callable, logits: np.ndarray, temperature: float) -> np.ndarray:
@@ -95,10 +120,28 @@ def line(write_line: Callable) -> str:
             f"With most of {most} the line has the shape {made[0].shape}: it should be [{most}], whatever is "
             "written.",
         )
-        text, written = (each.numpy() for each in program(tf.constant(3)))
-        begins = text[: len(wanted)].tolist()
         expect(
-            begins == wanted,
+            made[0].dtype == made[1].dtype == tf.int32 and made[1].shape.rank == 0,
+            f"The line is int32 [{most}] and what is written int32 []; yours are {made[0].dtype.name} and "
+            f"{made[1].dtype.name} {made[1].shape}.",
+        )
+        kinds = {op.type for op in program.graph.get_operations()}
+        expect(
+            bool(kinds & {"While", "StatelessWhile"}),
+            "There is no loop in the program: a loop of Python's puts one copy of its body there for each "
+            "place. tf.while_loop goes round as often as is needed.",
+        )
+        try:
+            text, written = (each.numpy() for each in program(tf.constant(3)))
+        except tf.errors.InvalidArgumentError:
+            raise Wrong(
+                f"With a line of {most} places the loop goes on past the last of them: it ends at `end` or when "
+                "the line is full, whichever comes first."
+            ) from None
+        begins = text[: len(wanted)].tolist()
+        short = written < len(wanted) and begins[:written] == wanted[:written]
+        expect(
+            begins == wanted or short,
             f"From 3, counting up, the line should start {wanted}; yours starts {begins}. Each character is "
             "following(the last one).",
         )

@@ -1,6 +1,6 @@
 """How the chip stores an array: shapes of HLO text with their layouts, tiles and padding.
 
-`f32[128,74,74,20]{0,3,2,1:T(8,128)}` has 4 axes, of which axis 0 lies innermost and axis 3 next to
+`f32[128,74,74,20]{0,3,2,1:T(8,128)}` has 4 axes; axis 0 lies innermost and axis 3 next to
 it; they are stored in tiles of 8 by 128, so that axis 0 is padded to a multiple of 128 and axis 3 to
 a multiple of 8. A second tile such as (2,1) packs narrow types and pads nothing more.
 (openxla.org/xla/tiled_layout.)

@@ -29,7 +29,7 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Product:
-    """A matrix product or convolution: its FLOP a step, and how its operands are stored.
+    """A matmul or convolution: its FLOP a step, and how its operands are stored.
 
     The matrix unit rounds float32 operands to bfloat16 and adds up in float32, unless the op asks
     for more passes (`precise`: operand_precision high or highest). `edges` are the sizes that the
@@ -53,12 +53,12 @@ class Summary:
     collective_bytes: int = 0
     collectives: int = 0
     loops: int = 0  # whose number of rounds the compiler does not know
-    loop_flops: float = 0.0  # of matrix products, in rounds after the first
+    loop_flops: float = 0.0  # of matmuls, in rounds after the first
     loop_bytes: float = 0.0  # read from HBM and written to it, in rounds after the first
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> "Summary":
-        """The summary of which `content` is dataclasses.asdict, as JSON gives it back."""
+        """The summary whose dataclasses.asdict JSON gave back as `content`."""
         buffers = [
             Buffer(**each | {"shape": Shape(**_tuples(each["shape"]))})
             for each in content["buffers"]
@@ -67,24 +67,24 @@ class Summary:
         return cls(**content | {"buffers": buffers, "products": products})
 
     def share(self, chosen: list[Product]) -> float:
-        """The part of all matrix-product FLOP that `chosen` do; 0 where there are none."""
+        """The part of all matmul FLOP that `chosen` do; 0 where there are none."""
         total = sum(each.flops for each in self.products)
         return sum(each.flops for each in chosen) / total if total else 0.0
 
     @property
     def bfloat16_share(self) -> float:
-        """The share of matrix-product FLOP that the matrix unit does in bfloat16."""
+        """The share of matmul FLOP that the matrix unit does in bfloat16."""
         return self.share([each for each in self.products if not each.precise])
 
     @property
     def bfloat16_operand_share(self) -> float:
-        """The share of matrix-product FLOP of which both operands are bfloat16 in the compiled
+        """The share of matmul FLOPs whose operands are both bfloat16 in the compiled
         program, by the model's choice or because the compiler narrowed them on the way."""
         return self.share([each for each in self.products if each.operands == ("bf16", "bf16")])
 
     @property
     def small_edge_share(self) -> float:
-        """The share of matrix-product FLOP with an edge below 128."""
+        """The share of matmul FLOP with an edge below 128."""
         return self.share([each for each in self.products if min(each.edges) < 128])
 
 

@@ -1,0 +1,190 @@
+"""The converter on a real dask.distributed cluster: a scheduler and two worker processes."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from convert_data import Data, contents, start_and_wait_for_the_first_shard
+
+from lab_utils.convert import ConversionError, dask
+
+distributed = pytest.importorskip("distributed", reason="the extra [cluster] is not installed")
+
+# A bucket that is there and cannot be read, and a machine without this package.
+BROKEN_BUCKET = """
+from apache_beam.io.filesystem import FileSystem
+from apache_beam.io.localfilesystem import LocalFileSystem
+
+class Broken(LocalFileSystem):
+    scheme = classmethod(lambda cls: "broken")
+    exists = lambda self, path: True
+
+    def open(self, path, **_):
+        raise OSError("503 Service Unavailable")
+"""
+NO_PACKAGE = """
+import sys
+
+class Absent:
+    def find_spec(self, name, *_):
+        if name.split(".")[0] == "lab_utils":
+            raise ModuleNotFoundError(f"No module named {name!r}")
+
+sys.meta_path.insert(0, Absent())
+"""
+
+
+class Cluster:
+    """A scheduler, and workers that are started in a folder of their own, as on other machines."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.workers: list[subprocess.Popen] = []
+        self.file = folder / "scheduler.json"
+        self.scheduler = self._start("scheduler", "--port=0", "--host=127.0.0.1", "--no-show")
+        while not self.file.exists():
+            assert self.scheduler.poll() is None
+            time.sleep(0.05)
+
+    def _start(self, what: str, *flags: str) -> subprocess.Popen:
+        command = [sys.executable, "-m", f"distributed.cli.dask_{what}"]
+        flags = (f"--scheduler-file={self.file}", "--no-dashboard", *flags)
+        with open(self.folder / f"{what}.log", "ab") as log:
+            return subprocess.Popen([*command, *flags], stdout=log, stderr=log, cwd=self.folder)
+
+    def have(self, count: int, preload: str = BROKEN_BUCKET) -> None:
+        """Have so many workers, all new if they are to begin with another script."""
+        script = self.folder / "preload.py"
+        if script.exists() and script.read_text() != preload:
+            self.stop_workers()
+        script.write_text(preload)
+        self.workers = [worker for worker in self.workers if worker.poll() is None]
+        while len(self.workers) < count:
+            own = ("--nthreads=1", "--no-nanny", f"--preload={script}")
+            place = ("--host=127.0.0.1", f"--local-directory={self.folder}")
+            self.workers.append(self._start("worker", *own, *place))
+        with distributed.Client(scheduler_file=str(self.file)) as client:
+            client.wait_for_workers(count, timeout=60)
+
+    def tasks_done(self) -> dict[str, int]:
+        with distributed.Client(scheduler_file=str(self.file)) as client:
+            return client.run(lambda dask_worker: dask_worker.state.executed_count)
+
+    @property
+    def flags(self) -> list[str]:
+        return ["--runner=DaskRunner", f"--dask_scheduler_file={self.file}"]
+
+    def stop_workers(self) -> None:
+        for worker in self.workers:
+            worker.kill()
+            worker.wait()
+        self.workers = []
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory) -> Iterator[Cluster]:
+    cluster = Cluster(tmp_path_factory.mktemp("cluster"))
+    try:
+        yield cluster
+    finally:
+        cluster.stop_workers()
+        cluster.scheduler.kill()
+        cluster.scheduler.wait()
+
+
+@pytest.fixture
+def cluster(running) -> Cluster:
+    running.have(2)
+    return running
+
+
+@pytest.fixture
+def data(tmp_path) -> Data:
+    return Data(tmp_path)
+
+
+@pytest.fixture
+def large(data) -> Data:
+    data.write("train", [f"{n % 100}.jpg,roses".encode() for n in range(8_000)])
+    return data
+
+
+def test_the_same_bytes_by_both_workers_and_with_relative_paths(data, cluster, monkeypatch):
+    data.convert(train_shards=8, eval_shards=4)
+    here = contents(data.out)
+    monkeypatch.chdir(data.folder)
+    data.folder = Path()
+    data.out = Path("by dask")
+    before = cluster.tasks_done()
+    data.convert(train_shards=8, eval_shards=4, beam_flags=cluster.flags)
+    assert contents(data.out) == here
+    assert len(here) == 12
+    after = cluster.tasks_done()
+    assert len(after) == 2
+    assert all(count > before[worker] for worker, count in after.items())
+
+
+def test_a_worker_that_is_killed_loses_nothing(large, cluster):
+    flags = ["--train_shards=8", "--eval_shards=2"]
+    process = start_and_wait_for_the_first_shard(large, *flags, *cluster.flags)
+    cluster.workers[0].kill()
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    by_dask = contents(large.out)
+    assert not [path for path in large.out.iterdir() if path.name.startswith(".")]
+    large.out = large.folder / "here"
+    large.convert(train_shards=8, eval_shards=2)
+    assert by_dask == contents(large.out)
+
+
+def test_ctrl_c_cancels_the_job(large, cluster):
+    process = start_and_wait_for_the_first_shard(large, "--train_shards=8", *cluster.flags)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert "DaskRunner: 2 Dask workers" in errors, errors
+    assert "cancelling the job ..." in errors
+    assert "Traceback" not in errors
+    assert list(large.out.iterdir()) == []
+
+
+def test_a_shard_that_fails_is_named_with_its_host_and_reason(data, cluster):
+    rows = [f"{n}.jpg,roses".encode() for n in range(90)]
+    data.write("train", [*rows, b"broken://bucket/a.jpg,roses"])
+    with pytest.raises(
+        ConversionError,
+        match=rf"^shard train-0000[01]-of-00002 failed 3 times on {os.uname().nodename}, the last time "
+        r"for this: \S+train.csv, row 91 \(broken://bucket/a.jpg,roses\): OSError: 503 Service Unavail.*"
+        "nothing was published$",
+    ):
+        data.convert(train_shards=2, beam_flags=cluster.flags)
+    assert list(data.out.iterdir()) == []
+
+
+def test_workers_without_the_package_are_told(data, running):
+    running.have(1, preload=NO_PACKAGE)
+    with pytest.raises(
+        ConversionError, match=r"1 of 1 Dask workers cannot import lab_utils \(tcp://"
+    ):
+        data.convert(beam_flags=running.flags)
+    assert not data.out.exists()
+
+
+def test_a_cluster_without_workers_is_told(data, running):
+    running.stop_workers()
+    with pytest.raises(ConversionError, match="has no workers: start some"):
+        data.convert(beam_flags=running.flags)
+
+
+def test_a_scheduler_that_is_not_there_is_told(data, monkeypatch):
+    monkeypatch.setattr(dask, "_CONNECT_SECONDS", 0.2)
+    flags = ["--runner=DaskRunner", "--dask_client_address=tcp://127.0.0.1:1"]
+    with pytest.raises(
+        ConversionError, match="cannot reach the Dask scheduler tcp://127.0.0.1:1: Ti"
+    ):
+        data.convert(beam_flags=flags)

@@ -1,0 +1,148 @@
+"""Engines other than this machine's: their flags, their jobs watched and cancelled, Beam's job service."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+import standin_runner
+from convert_data import COMMAND, Data, contents
+
+from lab_utils.convert import ConversionError
+from lab_utils.convert.__main__ import main
+
+STANDIN = "--runner=standin_runner.StandIn"
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch) -> Data:
+    monkeypatch.setattr(standin_runner, "started", [])
+    return Data(tmp_path)
+
+
+def test_a_job_elsewhere_is_named_and_cancelled_by_ctrl_c(data, capfd):
+    def interrupt():
+        while not standin_runner.started:
+            time.sleep(0.01)
+        time.sleep(0.5)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    threading.Thread(target=interrupt).start()
+    try:
+        assert main([*data.flags, STANDIN]) == 130
+    finally:
+        signal.signal(signal.SIGINT, before)
+    errors = capfd.readouterr().err
+    assert "StandIn: 2026-11-21_12_34_56-789" in errors
+    assert "cancelling the job ..." in errors
+    assert standin_runner.started[0].cancelled.is_set()
+    assert list(data.out.iterdir()) == []
+
+
+def test_the_page_of_a_dataflow_job_is_named(data, capfd):
+    place = ["--project=my-project", "--region=europe-west4"]
+    assert main([*data.flags, *place, STANDIN, "--standin_ends_as=FAILED"]) == 1
+    errors = capfd.readouterr().err
+    assert (
+        "https://console.cloud.google.com/dataflow/jobs/europe-west4/2026-11-21_12_34_56-789"
+        "?project=my-project" in errors
+    )
+    assert "error: the pipeline ended as FAILED" in errors
+
+
+def test_a_job_that_does_not_move_is_cancelled(data):
+    with pytest.raises(
+        ConversionError, match="nothing was converted for 0.01 minutes, after 0 of 100"
+    ):
+        data.convert(beam_flags=[STANDIN], stall_minutes=0.01)
+    assert standin_runner.started[0].cancelled.is_set()
+    assert list(data.out.iterdir()) == []
+
+
+def test_a_job_that_ends_well_without_its_shards_is_no_success(data):
+    with pytest.raises(ConversionError, match="shard train-00000-of-00001 was not written where"):
+        data.convert(beam_flags=[STANDIN, "--standin_ends_as=DONE"])
+    assert list(data.out.iterdir()) == []
+
+
+DATAFLOW = ["--runner=DataflowRunner", "--project=p", "--region=r", "--temp_location=gs://b/tmp"]
+
+
+@pytest.fixture
+def no_dataflow(monkeypatch):
+    """Stands in for the runner, whose libraries need not be here; everything before it is real."""
+    fake = type("DataflowRunner", (standin_runner.StandIn,), {})
+    monkeypatch.setattr("lab_utils.convert.engines.create_runner", lambda name: fake())
+
+
+@pytest.mark.parametrize(
+    ("flags", "problems"),
+    [
+        (DATAFLOW[:1], ["--project is missing", "--region is missing", "--temp_location must be"]),
+        (DATAFLOW, ["--train_csv ", "--output_dir ", "is not in a bucket"]),
+        (
+            DATAFLOW,
+            ["the workers lack this package: make its wheel", "--extra_package dist/lab_utils-"],
+        ),
+        ([*DATAFLOW, "--extra_package=dist/lab_utils-9-py3-none-any.whl"], ["whl is not there"]),
+        (
+            [*DATAFLOW, "--sdk_container_image=apache/beam_python3.9_sdk:2.77.0"],
+            ["the image has Python 3.9, this process 3.1"],
+        ),
+    ],
+)
+def test_what_a_dataflow_job_lacks_is_told_before_it_starts(
+    data, capsys, no_dataflow, flags, problems
+):
+    assert main([*data.flags, *flags]) == 1
+    line = capsys.readouterr().err
+    assert line.startswith("error: --runner DataflowRunner: ") and line.count("\n") == 1
+    for problem in problems:
+        assert problem in line
+    assert not data.out.exists()
+
+
+@pytest.fixture
+def job_service(tmp_path):
+    """Beam's own job service, which stands before engines such as Flink."""
+    port = tmp_path / "port"
+    module = "apache_beam.runners.portability.local_job_service_main"
+    with open(tmp_path / "service.log", "wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", module, "--port=0", f"--port_file={port}"],
+            stdout=log,
+            stderr=log,
+            cwd=tmp_path,
+        )
+    try:
+        while not (port.exists() and port.read_text()):
+            assert process.poll() is None
+            time.sleep(0.05)
+        yield f"localhost:{port.read_text()}"
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_through_beams_job_service_the_bytes_are_the_same(data, job_service):
+    data.convert(train_shards=4)
+    here = contents(data.out)
+    data.out = data.folder / "by the service"
+    flags = [
+        "--runner=PortableRunner",
+        f"--job_endpoint={job_service}",
+        "--environment_type=LOOPBACK",
+    ]
+    result = subprocess.run(
+        [*COMMAND, *data.flags, "--train_shards=4", *flags],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert result.returncode == 0, result.stderr
+    assert "PortableRunner: " in result.stderr
+    assert contents(data.out) == here
