@@ -82,7 +82,7 @@ _EXCEPTIONS = (
 _ARGUMENTS = {
     "TPU105": ("TPUEstimator", "params"),
     "TPU106": ("TPUEstimator", "{mode}_batch_size"),
-    "TPU107": ("TPUEstimator", "{mode}_batch_size"),
+    "TPU107": ("TPUEstimator", ""),
     "TPU124": ("TPUEstimator", "export_to_cpu"),
     "TPU125": ("TPUConfig", "iterations_per_loop"),
     "TPU129": ("TPUConfig", "num_shards"),
@@ -197,7 +197,7 @@ def _scalar(trace: Trace) -> Place:
         keys = sorted(tensors) if isinstance(tensors, dict) else [None] * len(tensors)
         for number, tensor in enumerate(tf.nest.flatten(tensors)):
             if tensor.shape.rank == 0 and len(keys) > number:
-                return listing.listed(function, number, keys[number])
+                return listing.listed(function, number, keys[number], trace.made_at)
     return NOWHERE
 
 
