@@ -618,7 +618,9 @@ def sample(logits, temperature, rng):
     ],
     "12f": [
         Mutant("return (count < most) & (last != end)", "return count < most", "end"),
-        Mutant("return (count < most) & (last != end)", "return last != end", "goes on past the last"),
+        Mutant(
+            "return (count < most) & (last != end)", "return last != end", "goes on past the last"
+        ),
         Mutant("        last = following(last)\n", "        following(last)\n", "following"),
         Mutant("    return line, count\n", "    return line[:count], count\n", "shape"),
         Mutant("    return line, count\n", "    return line\n", "pair"),
