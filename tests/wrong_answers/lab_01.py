@@ -530,6 +530,15 @@ def predicted(mode, logits):
         """),
             "dict",
         ),
+        Wrong(
+            model("""
+            logits = inference(features)
+            shares = tf.nn.softmax(tf.nn.softmax(logits))
+            answers = {"class_id": tf.argmax(logits, 1), "probabilities": shares}
+            return tf.estimator.EstimatorSpec(mode, predictions=answers)
+        """),
+            "once",
+        ),
     ],
     "1d": [
         Mutant("loss=loss, eval_metric_ops=metrics", "loss=loss", '"accuracy"'),

@@ -104,6 +104,12 @@ def prediction(model_fn: Callable) -> str:
         "Each image's probabilities should add up to 1: the softmax of its logits. Yours add up to "
         f"{shares.sum(-1).ravel()[0]:.4g}.",
     )
+    likely = np.exp(3.0) / (np.exp(3.0) + CLASSES - 1)
+    expect(
+        np.allclose(shares.max(axis=1), likely, atol=1e-4),
+        f"probabilities should be the softmax of the logits, once. With logits of 3 and nine times 0 the "
+        f"likeliest has {likely:.4f}; yours has {shares.max():.4f}.",
+    )
     return "One class and ten probabilities for each image, without labels."
 
 
