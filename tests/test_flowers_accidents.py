@@ -59,6 +59,7 @@ def test_the_whole_job_killed_in_each_stage_and_called_again_at_once(tiny_photos
         if child.poll() is None:
             child.send_signal(chance.choice([signal.SIGKILL, signal.SIGTERM, signal.SIGHUP]))
             struck.append(stage)
+            print(f"killed in: {stage}", flush=True)
         child.communicate()
     ended = run(command)
     assert ended.returncode == 0, ended.stderr

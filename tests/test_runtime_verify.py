@@ -51,7 +51,7 @@ def test_a_cpu_is_no_chip_and_the_step_learns(written):
     assert report["platform"] == "cpu" and report["cores"] == 2
     assert len(report["losses"]) == 11
     assert report["verdict"].startswith("No TPU: this ran on CPU, and the step learns.")
-    assert "no verdict on either" in report["verdict"]
+    assert "nothing against either" in report["verdict"]
 
 
 def test_each_figure_says_its_kind(written):

@@ -181,8 +181,11 @@ def _bar(
 
         def look() -> None:
             nonlocal looked, moved
-            now = min(done(), rows)  # a shard that is tried again counts again
             looked = time.monotonic()
+            try:
+                now = min(done(), rows)  # a shard that is tried again counts again
+            except OSError:  # the job goes on though its bucket does not answer now
+                return
             if now > bar.n:
                 bar.update(now - bar.n)
                 moved = looked
