@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from dry_run_models import CLASSES, IMAGES, ROWS, classify, dense, make, reader, tpu, train_spec, v1
 
+from lab_utils.dry_run import elsewhere
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.trace.messages import trace_findings
@@ -131,3 +132,101 @@ def test_modes_without_a_batch_size_are_left_out_or_probed():
 def test_a_plain_estimator_is_refused():
     with pytest.raises(TypeError, match="TPUEstimator is needed"):
         trace(v1.estimator.Estimator(dense), Inputs(reader((IMAGES, CLASSES))), cores=8)
+
+
+# Programs that other people wrote.
+
+
+def only_trains(features, labels, mode, params):
+    if mode != "train":
+        raise ValueError("this program trains only")
+    return train_spec(mode, classify(v1.layers.dense(features, 3), labels), params)
+
+
+def test_batch_sizes_set_by_habit_are_no_fault_of_a_program_that_only_trains():
+    estimator = make(only_trains, eval_batch_size=64, predict_batch_size=64)
+    traces = trace(estimator, Inputs(DATA), cores=8)
+    assert [each.mode for each in traces] == ["train"] and trace_findings(traces) == []
+
+
+def test_the_same_is_an_error_where_an_input_is_given():
+    traces = trace(make(only_trains), Inputs(DATA, DATA), cores=8)
+    assert [found.rule for found in trace_findings(traces)] == ["TPU199"]
+
+
+def test_a_copy_of_the_model_may_take_two_cores():
+    loop = tpu.TPUConfig(
+        num_cores_per_replica=2,
+        input_partition_dims=[[1, 2, 1, 1], None],
+        per_host_input_for_training=tpu.InputPipelineConfig.PER_HOST_V2,
+    )
+
+    def model_fn(features, labels, mode, params):
+        logits = v1.layers.dense(v1.layers.flatten(features), 3)
+        return train_spec(mode, classify(logits, labels), params)
+
+    config = tpu.RunConfig(model_dir="unused", tpu_config=loop)
+    estimator = make(model_fn, config=config, eval_batch_size=None, predict_batch_size=None)
+    [train] = trace(estimator, Inputs(reader((IMAGES, CLASSES))), cores=8)
+    assert train.error is None and (train.replicas, train.per_core_batch) == (4, 16)
+
+
+def test_num_shards_of_another_tpu_is_told():
+    loop = tpu.TPUConfig(num_shards=8)
+
+    def model_fn(features, labels, mode, params):
+        return dense(features, labels, mode, params)
+
+    estimator = make(model_fn, config=tpu.RunConfig(model_dir="unused", tpu_config=loop))
+    assert trace_findings(trace(estimator, Inputs(DATA), cores=8)) == []
+    [found] = trace_findings(trace(estimator, Inputs(DATA), cores=32))
+    assert found.rule == "TPU129" and "num_shards=8" in found.why
+
+
+def test_the_value_of_a_dimension_is_told_in_a_sentence():
+    def model_fn(features, labels, mode, params):
+        width = features.shape[-1].value
+        return dense(features * width, labels, mode, params)
+
+    [found] = findings(model_fn)
+    assert found.rule == "TPU130" and ".value" in found.place.code
+
+
+def test_a_scalar_is_named_where_it_is_listed():
+    def model_fn(features, labels, mode, params):
+        loss = classify(v1.layers.dense(features, 3), labels)
+
+        def host_fn(step, loss):
+            return tf.no_op()
+
+        step = tf.reshape(v1.train.get_global_step(), [1])
+        loss_t = loss  # the scalar
+        return train_spec(mode, loss, params, host_call=(host_fn, [step, loss_t]))
+
+    found = findings(model_fn, eval_batch_size=None, predict_batch_size=None)
+    assert [each.rule for each in found] == ["TPU111"]
+    assert "# the scalar" in found[0].place.code
+
+
+def test_data_in_a_bucket_are_not_this_program_s_fault(monkeypatch):
+    monkeypatch.setattr(elsewhere, "_reachable", lambda scheme: False)
+
+    def input_fn(params):
+        if not tf.io.gfile.glob("gs://nobody/train-*"):
+            raise AssertionError
+        return DATA(params)
+
+    def fails(pattern):
+        raise tf.errors.PermissionDeniedError(None, None, f"no credentials to read {pattern}")
+
+    monkeypatch.setattr(tf.io.gfile, "glob", fails)
+    assert findings(data=input_fn) == []
+
+
+def test_what_model_fn_prints_comes_once(capsys):
+    def model_fn(features, labels, mode, params):
+        print("calling model_fn")
+        return dense(features, labels, mode, params)
+
+    trace(make(model_fn), Inputs(DATA), cores=8)
+    assert capsys.readouterr().out.count("calling model_fn") == 1

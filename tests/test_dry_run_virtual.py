@@ -7,6 +7,7 @@ import pytest
 from dry_run_models import CLASSES, MODELS, ROWS, classify, dense, make, reader, train_spec, v1
 
 from lab_utils.dry_run.frontends.estimator import EstimatorWorkload, lower_estimator
+from lab_utils.dry_run.run import budget
 from lab_utils.dry_run.run.stage import run_program
 from lab_utils.dry_run.workload import Inputs
 from lab_utils.estimator import tf
@@ -195,3 +196,37 @@ def test_gradients_gathered_over_more_steps_than_were_run_are_no_fault():
     assert result.findings == []
     assert any("held_0 did" in note for note in result.notes)
     assert len(run(model_fn, compare=False, steps=4).losses) == 4
+
+
+# What this machine can afford.
+
+
+def test_the_cost_of_a_step_is_told_from_its_program():
+    small, large = (lower_estimator(make(dense), DATA, cores=8, global_batch=n) for n in (64, 128))
+    flops, written = budget.cost(small.hlo)
+    # Two layers, [8, 6] x [6, 16] and [8, 16] x [16, 3]: forward, and two products each on the way back.
+    assert flops == 3 * (2 * 8 * 6 * 16 + 2 * 8 * 16 * 3)
+    twice, more = budget.cost(large.hlo)
+    assert twice == 2 * flops and written < more < 2 * written
+
+
+def test_a_loop_counts_as_often_as_it_goes_round():
+    model_fn, data = MODELS["recurrent"]
+    program = lower_estimator(make(model_fn), reader(data), cores=8)
+    flops, _ = budget.cost(program.hlo)
+    assert flops > 7 * 2 * 8 * 16 * 32  # a step of the cell, seven words
+
+
+def test_what_is_run_shrinks_to_the_budget(monkeypatch):
+    program = lower_estimator(make(dense), DATA, cores=8, global_batch=128)
+    flops, written = budget.cost(program.hlo)
+    assert budget.affordable(program, 3) == budget.Plan(8, 16, 3)
+    monkeypatch.setattr(budget, "MOST_FLOP", 2 * flops * 8 * 3 / 4)
+    assert budget.affordable(program, 3) == budget.Plan(8, 4, 3)
+    monkeypatch.setattr(budget, "MOST_FLOP", 2 * flops * 2 * 2 / 16)
+    assert budget.affordable(program, 3) == budget.Plan(2, 1, 2)
+    monkeypatch.setattr(budget, "MOST_FLOP", 0)
+    assert budget.affordable(program, 3) is None
+    monkeypatch.setattr(budget, "MOST_FLOP", 1e12)
+    monkeypatch.setattr(budget, "MOST_BYTES", written * budget._HELD_SHARE * 5)
+    assert budget.affordable(program, 3).batch < 16

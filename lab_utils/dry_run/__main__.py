@@ -4,8 +4,13 @@ import argparse
 import importlib
 import importlib.util
 import os
+import signal
+import subprocess
 import sys
+import tempfile
 import textwrap
+import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
@@ -23,10 +28,17 @@ FUNCTION takes no arguments and returns what to judge, with its data:
     (step, (features, labels))       a function of one batch, and an example batch or a dataset
 and, if it likes, a dict of options for dry_run, such as {"eval_input_fn": eval_input_fn}, as a third.
 
+With --main a program needs no such function: its own main is run with the flags after "--", what it makes and
+calls (train, evaluate, train_and_evaluate, predict, an export) is noted and judged, and nothing is trained:
+    python -m lab_utils.dry_run --main train.py --topology v3:4x4 -- --data_dir=data --use_tpu=True
+
 Flags that the module defines with absl have their defaults; FUNCTION may set them.
 
 exit status: 0 ready, 1 findings (errors or warnings), 2 could not run
 """
+
+
+_STATUS_FILE = "LAB_UTILS_DRY_RUN_STATUS_FILE"  # in the environment of the child that judges
 
 
 class TargetError(Exception):
@@ -43,6 +55,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     stages = ",".join(Stage)
     parser.add_argument("target", nargs="?", metavar="MODULE:FUNCTION", help="or FILE.py:FUNCTION")
+    parser.add_argument(
+        "--main",
+        metavar="FILE.py",
+        help="a program to run up to its training; its flags follow after --",
+    )
     parser.add_argument(
         "--topology", default="v2:2x2", help="such as v2:2x2, v5e:4x4 (default: v2:2x2)"
     )
@@ -63,6 +80,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--html", metavar="FILE", type=path_argument, help="write the report as an HTML page"
     )
+    parser.add_argument(
+        "--format",
+        choices=("text", "github"),
+        default="text",
+        help="what to print: a report, or GitHub's annotations (default: text)",
+    )
     parser.add_argument("--rule", metavar="ID", help="print the page of a rule, such as TPU101")
     parser.add_argument("--rules", action="store_true", help="list the rules")
     parser.add_argument(
@@ -74,7 +97,9 @@ def _parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status."""
     parser = _parser()
-    flags = parser.parse_args(arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    end = given.index("--") if "--" in given else len(given)
+    flags, flags.program = parser.parse_args(given[:end]), given[end + 1 :]
     if flags.rule:
         try:
             print(rules.page(flags.rule.upper()))
@@ -94,8 +119,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             parser.error(f"--pages {flags.pages}: {error.strerror}")
         print(f"{len(written)} pages: open {flags.pages / 'index.html'}")
         return 0
-    if not flags.target:
-        parser.error("name what to judge: MODULE:FUNCTION")
+    if not flags.target and not flags.main:
+        parser.error("name what to judge: MODULE:FUNCTION, or --main FILE.py")
+    if flags.target and flags.main:
+        parser.error(f"{flags.target}: with --main, the program's own flags follow after --")
+    if flags.program and not flags.main:
+        parser.error("flags after -- are a program's own: name it with --main FILE.py")
+    flags.target = flags.target or flags.main
     stages = [name.strip() for name in flags.stages.split(",")]
     if unknown := [name for name in stages if name not in list(Stage)]:
         parser.error(f"--stages: there is no {', '.join(unknown)}; there are {', '.join(Stage)}")
@@ -108,7 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _dry_run(flags: argparse.Namespace, stages: list[str]) -> int:
     from lab_utils import estimator  # noqa: F401  (the target's module may use tf.estimator)
     from lab_utils.dry_run.api import dry_run, refusal
-    from lab_utils.dry_run.report import terminal
+    from lab_utils.dry_run.report import annotations, terminal
     from lab_utils.dry_run.trace.messages import settings_finding
 
     options = {
@@ -121,7 +151,7 @@ def _dry_run(flags: argparse.Namespace, stages: list[str]) -> int:
     }
     try:
         try:
-            subject, data, more = load(flags.target)
+            subject, data, more = load_main(flags) if flags.main else load(flags.target)
         except TargetError as error:
             found = error.__cause__ and settings_finding(error.__cause__)
             if not found:
@@ -132,7 +162,10 @@ def _dry_run(flags: argparse.Namespace, stages: list[str]) -> int:
     except (TargetError, TypeError, ValueError) as error:
         print(f"{flags.target}: {error}", file=sys.stderr)
         return EXIT_STATUS[COULD_NOT_RUN]
-    print(terminal.render(report, colour=sys.stdout.isatty() and "NO_COLOR" not in os.environ))
+    if flags.format == "github":
+        print(annotations.github(report))
+    else:
+        print(terminal.render(report, colour=sys.stdout.isatty() and "NO_COLOR" not in os.environ))
     if flags.json:
         flags.json.write_text(report.to_json() + "\n", encoding="utf-8")
     if flags.html:
@@ -171,6 +204,39 @@ def load(target: str) -> tuple[object, object, dict]:
     return subject, data, dict(rest[0]) if rest else {}
 
 
+def load_main(flags: argparse.Namespace) -> tuple[object, object, dict]:
+    """Runs the program of --main; returns the Estimator that it made, its input function, and the others.
+
+    Raises:
+        TargetError: there is no such file, or it raises or ends before it calls an Estimator.
+    """
+    from lab_utils.dry_run.frontends import own_main
+    from lab_utils.dry_run.records import Mode
+
+    if not Path(flags.main).is_file():
+        raise TargetError(f"there is no file {Path(flags.main).absolute()}")
+    try:
+        seen = own_main.recorded(flags.main, flags.program)
+    except own_main.NothingCalled as error:
+        raise TargetError(str(error)) from error
+    except (Exception, SystemExit) as error:
+        said = textwrap.shorten(str(error), 1000)
+        place = source.place(error) or f"while {flags.main} ran"
+        raise TargetError(f"{type(error).__name__}: {said}\n  at {place}") from error
+    print(f"{flags.main} called {', '.join(dict.fromkeys(seen.calls))}.", file=sys.stderr)
+    inputs = seen.inputs
+    data = inputs.get(Mode.TRAIN) or next(iter(inputs.values()))
+    return (
+        seen.estimator,
+        data,
+        {
+            "eval_input_fn": inputs.get(Mode.EVAL),
+            "predict_input_fn": inputs.get(Mode.PREDICT),
+            "serving_input_receiver_fn": inputs.get(Mode.SERVING),
+        },
+    )
+
+
 def _default_flags() -> None:
     """Gives the flags that the target defines with absl their defaults, as its own main does not run."""
     flags = sys.modules.get("absl.flags")
@@ -194,9 +260,65 @@ def _module(name: str) -> ModuleType:
     return module
 
 
+def supervised() -> int:
+    """The command in a child process, so that a program that ends its process cannot pass for ready.
+
+    The child leaves its exit status in a file; a child that ends without one could not judge.
+    """
+    if (told := os.environ.pop(_STATUS_FILE, None)) is not None:
+        _end_with_parent()
+        try:
+            status = main()
+        except SystemExit as usage:  # argparse's own end, before anything was judged
+            status = usage.code
+        sys.stdout.flush()
+        Path(told).write_text(str(status))
+        return status
+    with tempfile.TemporaryDirectory(prefix="dry_run_") as folder:
+        file = Path(folder) / "status"
+        child = subprocess.Popen(
+            [sys.executable, "-m", "lab_utils.dry_run", *sys.argv[1:]],
+            env=os.environ | {_STATUS_FILE: str(file)},
+        )
+        signal.signal(signal.SIGTERM, lambda *_: child.terminate())
+        while True:
+            try:
+                status = child.wait()
+                break
+            except KeyboardInterrupt:  # the child has heard it too
+                continue
+        if file.exists():
+            return status
+        if status in (130, -signal.SIGINT):
+            return 130
+    how = f"signal {-status}" if status < 0 else f"status {status}"
+    advice = (
+        "; signal 9 is often the system's, for want of memory: try a smaller batch"
+        if status == -9
+        else ""
+    )
+    print(
+        f"No verdict: the process was ended with {how} before there was a report{advice}. Does the program, "
+        "or a library of it, call os._exit?",
+        file=sys.stderr,
+    )
+    return EXIT_STATUS[COULD_NOT_RUN]
+
+
+def _end_with_parent() -> None:
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 if __name__ == "__main__":
     try:
-        sys.exit(main())
+        sys.exit(supervised())
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:  # the reader of our output, such as `head`, has seen enough

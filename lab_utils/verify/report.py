@@ -32,7 +32,7 @@ def verify(
 
     Raises:
         ImportError: JAX or Keras is missing.
-        ValueError: `image_size` is no multiple of 32.
+        ValueError: `image_size` is not a multiple of 32.
     """
     if image_size < 32 or image_size % 32:
         raise ValueError(f"image_size must be a multiple of 32, not {image_size}")
@@ -65,7 +65,7 @@ def verify(
         "figures": [],
     }
     try:
-        say(f"a matrix product on {devices[0].device_kind}")
+        say(f"a matmul on {devices[0].device_kind}")
         report["figures"].append(training.matmul(devices[0], 8192 if there else 1024))
         say(f"a flowers step and {training.STEPS}, {batch} images a core, cores: {len(devices)}")
         steps, report["losses"] = training.train(devices, batch, image_size, dtype)
@@ -133,7 +133,7 @@ def verdict(report: dict[str, Any]) -> str:
             return said
         return (
             f"{said} The least time is that of another machine, a {chips.of_jax_kind(STAND_IN).name} core: "
-            f"{step / least:,.0f} times as fast at best, which is no verdict on either."
+            f"{step / least:,.0f} times as fast at best, which says nothing against either."
         )
     if least is None:
         return (

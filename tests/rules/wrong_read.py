@@ -568,11 +568,11 @@ def train_op_that_only_counts(wrong):
     return _training(train_op)
 
 
-@wrong("TPU220")
+@wrong("TPU220", place="return optimizer.minimize(")
 def batch_norm_averages_left_alone(wrong):
     def model_fn(features, labels, mode, params):
         training = mode == parts.TRAIN
-        normal = v1.layers.batch_normalization(features, training=training)  # <- TPU220
+        normal = v1.layers.batch_normalization(features, training=training)
         logits = parts.logits_of(normal)
         if not training:
             return parts.spec(mode, labels, logits)

@@ -87,13 +87,13 @@ def reserved_key_in_params(wrong):
     return Port(tpu.TPUEstimator(parts.model_fn, **settings), parts.train_input)  # <- TPU105
 
 
-@wrong("TPU106", place="the constructor")
+@wrong("TPU106", place="return tpu.TPUEstimator(")
 def batch_not_a_multiple_of_the_cores(wrong):
     estimator = parts.estimator(train_batch_size=60 if wrong else 64)
     return Port(estimator, parts.train_input, parts.eval_input)
 
 
-@wrong("TPU107", place="the constructor")
+@wrong("TPU107", place="return tpu.TPUEstimator(")
 def no_batch_size_for_evaluation(wrong):
     estimator = parts.estimator(eval_batch_size=None if wrong else 64)
     return Port(estimator, parts.train_input, parts.eval_input)
@@ -107,12 +107,12 @@ def plain_estimator(wrong):
 
 @wrong("TPU110")
 def estimator_spec_in_evaluation(wrong):
-    def model_fn(features, labels, mode, params):  # <- TPU110
+    def model_fn(features, labels, mode, params):
         logits = parts.logits_of(features)
         if mode == parts.EVAL and wrong:
             metrics = parts.metric_fn(labels, logits)
             loss = parts.loss_of(labels, logits)
-            return tf.estimator.EstimatorSpec(mode, loss=loss, eval_metric_ops=metrics)
+            return tf.estimator.EstimatorSpec(mode, loss=loss, eval_metric_ops=metrics)  # <- TPU110
         return parts.spec(mode, labels, logits)
 
     return Port(parts.estimator(model_fn), parts.train_input, parts.eval_input)
@@ -120,12 +120,12 @@ def estimator_spec_in_evaluation(wrong):
 
 @wrong("TPU110")
 def estimator_spec_in_prediction(wrong):
-    def model_fn(features, labels, mode, params):  # <- TPU110
+    def model_fn(features, labels, mode, params):
         logits = parts.logits_of(features)
         if mode == parts.PREDICT:
             predictions = {"class": tf.argmax(logits, 1)}
             if wrong:
-                return tf.estimator.EstimatorSpec(mode, predictions=predictions)
+                return tf.estimator.EstimatorSpec(mode, predictions=predictions)  # <- TPU110
             return tpu.TPUEstimatorSpec(mode, predictions=predictions)
         return parts.spec(mode, labels, logits)
 
@@ -135,7 +135,7 @@ def estimator_spec_in_prediction(wrong):
 
 @wrong("TPU111")
 def loss_in_eval_metrics(wrong):
-    def metric_fn(values):  # <- TPU111
+    def metric_fn(values):
         return {"mean_loss": v1.metrics.mean(values)}
 
     def model_fn(features, labels, mode, params):
@@ -143,7 +143,11 @@ def loss_in_eval_metrics(wrong):
         if mode == parts.EVAL:
             loss = parts.loss_of(labels, logits)
             values = loss if wrong else tf.reshape(loss, [1])
-            return tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=(metric_fn, [values]))
+            return tpu.TPUEstimatorSpec(
+                mode,
+                loss=loss,
+                eval_metrics=(metric_fn, [values]),  # <- TPU111
+            )
         return parts.spec(mode, labels, logits)
 
     return Port(parts.estimator(model_fn), parts.train_input, parts.eval_input)
@@ -157,12 +161,12 @@ def _summaries(rate, step):
 
 @wrong("TPU111")
 def scalar_in_host_call(wrong):
-    def host_fn(rate, step):  # <- TPU111
+    def host_fn(rate, step):
         return _summaries(rate, tf.reshape(step, [-1]))
 
     def model_fn(features, labels, mode, params):
         rate, step = tf.constant([0.1]), v1.train.get_or_create_global_step()
-        tensors = [rate, step if wrong else tf.reshape(step, [1])]
+        tensors = [rate, step if wrong else tf.reshape(step, [1])]  # <- TPU111
         return parts.spec(mode, labels, parts.logits_of(features), host_call=(host_fn, tensors))
 
     return Port(parts.estimator(model_fn), parts.train_input, parts.eval_input)
@@ -222,26 +226,28 @@ class _Nothing(v1.train.SessionRunHook):
 
 @wrong("TPU114")
 def hooks_of_the_chief(wrong):
-    def model_fn(features, labels, mode, params):  # <- TPU114
+    def model_fn(features, labels, mode, params):
         logits = parts.logits_of(features)
         if mode != parts.TRAIN:
             return parts.spec(mode, labels, logits)
         loss = parts.loss_of(labels, logits)
         hooks = {"training_chief_hooks" if wrong else "training_hooks": [_Nothing()]}
-        return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=parts.minimize(loss), **hooks)
+        return tf.estimator.EstimatorSpec(  # <- TPU114
+            mode, loss=loss, train_op=parts.minimize(loss), **hooks
+        )
 
     return Port(parts.estimator(model_fn), parts.train_input, parts.eval_input)
 
 
 @wrong("TPU115")
 def hook_that_fetches_the_loss(wrong):
-    def model_fn(features, labels, mode, params):  # <- TPU115
+    def model_fn(features, labels, mode, params):
         logits = parts.logits_of(features)
         if mode != parts.TRAIN:
             return parts.spec(mode, labels, logits)
         loss = parts.loss_of(labels, logits)
         hooks = [v1.train.LoggingTensorHook({"loss": loss}, every_n_iter=10)] if wrong else []
-        return tpu.TPUEstimatorSpec(
+        return tpu.TPUEstimatorSpec(  # <- TPU115
             mode, loss=loss, train_op=parts.minimize(loss), training_hooks=hooks
         )
 
@@ -250,13 +256,13 @@ def hook_that_fetches_the_loss(wrong):
 
 @wrong("TPU115")
 def hook_that_fetches_by_name(wrong):
-    def model_fn(features, labels, mode, params):  # <- TPU115
+    def model_fn(features, labels, mode, params):
         logits = parts.logits_of(features)
         if mode != parts.TRAIN:
             return parts.spec(mode, labels, logits)
         loss = tf.identity(parts.loss_of(labels, logits), "my_loss")
         hooks = [v1.train.LoggingTensorHook(["my_loss"], every_n_iter=10)] if wrong else []
-        return tpu.TPUEstimatorSpec(
+        return tpu.TPUEstimatorSpec(  # <- TPU115
             mode, loss=loss, train_op=parts.minimize(loss), training_hooks=hooks
         )
 
@@ -265,7 +271,7 @@ def hook_that_fetches_by_name(wrong):
 
 @wrong("TPU116")
 def scaffold_in_place_of_scaffold_fn(wrong):
-    def model_fn(features, labels, mode, params):  # <- TPU116
+    def model_fn(features, labels, mode, params):
         logits = parts.logits_of(features)
         if mode != parts.TRAIN:
             return parts.spec(mode, labels, logits)
@@ -273,7 +279,9 @@ def scaffold_in_place_of_scaffold_fn(wrong):
         train_op = parts.minimize(loss)
         if wrong:
             scaffold = v1.train.Scaffold(init_fn=lambda scaffold, session: None)
-            return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op, scaffold=scaffold)
+            return tf.estimator.EstimatorSpec(  # <- TPU116
+                mode, loss=loss, train_op=train_op, scaffold=scaffold
+            )
         return tpu.TPUEstimatorSpec(
             mode, loss=loss, train_op=train_op, scaffold_fn=v1.train.Scaffold
         )
@@ -463,7 +471,7 @@ def predictions_of_unknown_length(wrong):
     return _predicting(predictions)
 
 
-@wrong("TPU124", place="the constructor")
+@wrong("TPU124", place="return tpu.TPUEstimator(")
 def nothing_to_export(wrong):
     estimator = parts.estimator(export_to_cpu=not wrong, export_to_tpu=False)
     return Port(estimator, parts.train_input, parts.eval_input, None, parts.receiver)
@@ -543,6 +551,18 @@ def half_the_shards(wrong):
     return Port(parts.estimator(run_config={"loop": loop}), parts.train_input, parts.eval_input)
 
 
+@wrong("TPU130")
+def width_as_in_version_one(wrong):
+    def model_fn(features, labels, mode, params):
+        width = features.shape[-1]
+        if wrong:
+            width = width.value  # <- TPU130
+        weights = v1.get_variable("weights", [width, parts.CLASSES])
+        return parts.spec(mode, labels, tf.matmul(features, weights))
+
+    return Port(parts.estimator(model_fn), parts.train_input, parts.eval_input)
+
+
 @wrong("TPU199")
 def python_branch_on_a_tensor(wrong):
     def model_fn(features, labels, mode, params):
@@ -553,5 +573,16 @@ def python_branch_on_a_tensor(wrong):
         else:
             logits = tf.where(tf.reduce_mean(logits) > 0, -logits, logits)
         return parts.spec(mode, labels, logits)
+
+    return Port(parts.estimator(model_fn), parts.train_input, parts.eval_input)
+
+
+@wrong("TPU130")
+def value_of_a_dimension(wrong):
+    def model_fn(features, labels, mode, params):
+        size = features.shape[-1]
+        if wrong:
+            size = size.value  # <- TPU130
+        return parts.spec(mode, labels, parts.logits_of(features / size))
 
     return Port(parts.estimator(model_fn), parts.train_input, parts.eval_input)

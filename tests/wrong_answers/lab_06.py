@@ -730,7 +730,7 @@ def make_cached_input_fn(files):
         Right(_6F.replace(".cache()", '.cache(tempfile.mkdtemp() + "/kept")')),
         # No cache
         Wrong(
-            _6F.replace(".cache()", ""), "There is no cache: every picture is decoded anew in each"
+            _6F.replace(".cache()", ""), "There is no cache: every picture is decoded again in each"
         ),
         # Cache of encoded records
         Wrong(

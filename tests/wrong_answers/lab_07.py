@@ -203,7 +203,7 @@ def preprocess(encoded, size):
                 "tf.io.decode_image(encoded, channels=3, expand_animations=False)",
                 "tf.io.decode_jpeg(encoded, channels=3)",
             ),
-            "A picture that is no JPEG, here a BMP, fails",
+            "A picture in another format than JPEG, here a BMP, fails",
         ),
         # Channels not said
         Wrong(

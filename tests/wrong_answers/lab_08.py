@@ -610,7 +610,7 @@ def largest_batch(memory, per_core):
         # A float
         Wrong(
             _8F.replace("int(fits // 128) * 128", "fits // 128 * 128"),
-            "is no whole number, and a batch is one: int",
+            "is not a whole number; a batch size is one: int",
         ),
         # Not a multiple
         Wrong(

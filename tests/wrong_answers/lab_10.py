@@ -119,7 +119,7 @@ def prepare(environ, chip, library):
         environ.setdefault("NEXT_PLUGGABLE_DEVICE_USE_C_API", True)
         environ.setdefault("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", library)
 """,
-            "The value of NEXT_PLUGGABLE_DEVICE_USE_C_API is no text",
+            "The value of NEXT_PLUGGABLE_DEVICE_USE_C_API must be a string",
         ),
         # Os.environ, not what was given
         Wrong(

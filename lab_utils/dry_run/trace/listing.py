@@ -13,7 +13,8 @@ from lab_utils.source import NOWHERE, Place, place_of_line
 def argument(function: Callable, constructor: str, keyword: str) -> Place:
     """Where the file of `function` calls `constructor`: the line of `keyword=`, else of the call.
 
-    NOWHERE where it is called in no place or in several.
+    With `keyword` "" it is the call that matters. NOWHERE where it is called in no place or in several,
+    or where the call does not give that argument.
     """
     file, tree = _source(function)
     calls = [
@@ -23,24 +24,33 @@ def argument(function: Callable, constructor: str, keyword: str) -> Place:
     ]
     if len(calls) != 1:
         return NOWHERE
-    given = (word.value.lineno for word in calls[0].keywords if word.arg == keyword)
-    return place_of_line(file, next(given, calls[0].lineno))
+    call = calls[0]
+    for word in call.keywords:
+        if word.arg == keyword:
+            return place_of_line(file, word.value.lineno)
+    elsewhere = keyword and not call.args and all(word.arg for word in call.keywords)
+    return NOWHERE if elsewhere else place_of_line(file, call.lineno)
 
 
-def listed(host_function: Callable, number: int, key: str | None) -> Place:
+def listed(host_function: Callable, number: int, key: str | None, spec: Place) -> Place:
     """Where the tensor `number` (or `key`, of a dict) that goes with a host function is listed, or NOWHERE.
 
-    That is an element of the list beside the function, or the line that gives it another name.
+    That is an element of the list beside the function, or the line that gives it another name. Where
+    several functions of that name are listed it is the list nearest to the `spec` that was made.
     """
     while isinstance(host_function, functools.partial):
         host_function = host_function.func
+    if not hasattr(host_function, "__code__"):
+        return NOWHERE
     file, tree = _source(host_function)
     names = _aliases(tree, getattr(host_function, "__name__", ""))
-    for pair in ast.walk(tree):
-        if not (isinstance(pair, ast.Tuple) and len(pair.elts) == 2):
-            continue
-        if not (isinstance(pair.elts[0], ast.Name) and pair.elts[0].id in names):
-            continue
+    pairs = [
+        node
+        for node in ast.walk(_around(tree, host_function.__code__.co_firstlineno))
+        if isinstance(node, ast.Tuple) and len(node.elts) == 2
+        if isinstance(node.elts[0], ast.Name) and node.elts[0].id in names
+    ]
+    for pair in sorted(pairs, key=lambda node: abs(node.lineno - (spec.line or 0))):
         node = _value(tree, pair.elts[1], pair.lineno)
         if isinstance(node, ast.Dict):
             keys = [getattr(each, "value", None) for each in node.keys]
@@ -68,6 +78,13 @@ def _source(function: Callable) -> tuple[str, ast.AST]:
         return file, ast.parse("".join(linecache.getlines(file)))
     except SyntaxError:  # a notebook's cell with magics
         return file, ast.Module([], [])
+
+
+def _around(tree: ast.AST, line: int) -> ast.AST:
+    """The innermost function around the one that is defined at `line`; the whole file where there is none."""
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    around = [node for node in functions if node.lineno < line <= (node.end_lineno or 0)]
+    return max(around, key=lambda node: node.lineno, default=tree)
 
 
 def _aliases(tree: ast.AST, name: str) -> set[str]:

@@ -7,7 +7,7 @@ from typing import Any
 from lab_utils.dry_run import elsewhere
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
-from lab_utils.dry_run.records import Finding
+from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.trace import listing
 from lab_utils.dry_run.trace.blame import culprit, unknown_sizes
@@ -82,7 +82,7 @@ _EXCEPTIONS = (
 _ARGUMENTS = {
     "TPU105": ("TPUEstimator", "params"),
     "TPU106": ("TPUEstimator", "{mode}_batch_size"),
-    "TPU107": ("TPUEstimator", "{mode}_batch_size"),
+    "TPU107": ("TPUEstimator", ""),
     "TPU124": ("TPUEstimator", "export_to_cpu"),
     "TPU125": ("TPUConfig", "iterations_per_loop"),
     "TPU129": ("TPUConfig", "num_shards"),
@@ -177,7 +177,9 @@ def _in_input(trace: Trace, rule: str, facts: dict[str, object]) -> Place:
 
 
 def _unknown_sizes(trace: Trace) -> str:
-    """TPU101 or TPU102 where model_fn was given tensors of unknown sizes, else ""."""
+    """TPU101 or TPU102 where model_fn was given tensors of unknown sizes, else "". Serving may give them."""
+    if trace.mode is Mode.SERVING:
+        return ""
     given = [t for t in tf.nest.flatten((trace.features, trace.labels)) if tf.is_tensor(t)]
     shapes = [t.shape for t in given if not t.shape.is_fully_defined()]
     if trace.core_graph is None and trace.graph is not None and not place(trace.error):
@@ -195,7 +197,7 @@ def _scalar(trace: Trace) -> Place:
         keys = sorted(tensors) if isinstance(tensors, dict) else [None] * len(tensors)
         for number, tensor in enumerate(tf.nest.flatten(tensors)):
             if tensor.shape.rank == 0 and len(keys) > number:
-                return listing.listed(function, number, keys[number])
+                return listing.listed(function, number, keys[number], trace.made_at)
     return NOWHERE
 
 

@@ -36,7 +36,7 @@ def picture(format: str = "JPEG") -> bytes:
     why='The header is enough for the size. The end marker tells what the header cannot: whether the rest is there.',
 )
 def size(image_size: Callable) -> str:
-    """Height and width from the header; a reject for all that is no whole JPEG."""
+    """Height and width from the header; a reject for everything but a whole JPEG."""
     jpeg = picture()
     with mock.patch.object(ImageFile.ImageFile, "load", autospec=True) as decoding:
         decoding.side_effect = _Decoded
@@ -67,7 +67,7 @@ def size(image_size: Callable) -> str:
     )
     for what, data in (
         ("a PNG", picture("PNG") + b"\xff\xd9"),  # these two bytes prove nothing about its kind
-        ("a text, which is no image at all,", b"<html>404 Not Found</html>"),
+        ("a text, which is not an image at all,", b"<html>404 Not Found</html>"),
         ("an empty file", b""),
         ("a JPEG that is cut off in its header", jpeg[:30]),
     ):
@@ -77,7 +77,7 @@ def size(image_size: Callable) -> str:
             f"A PNG and half a JPEG are rejected for the same reason, {why!r}: say which of them it is, so "
             "that a colleague knows what to do.",
         )
-    return "The header says it all; what is no whole JPEG is rejected with a reason."
+    return "The header says it all; a JPEG that is not whole is rejected with a reason."
 
 
 class _Decoded(BaseException):  # past any `except Exception` of the learner's

@@ -51,10 +51,10 @@ def decoding(make_input_fn: Callable) -> str:
     why='Above the cache all that is the same in each epoch, below it all that is new.',
 )
 def keeping(make_cached_input_fn: Callable) -> str:
-    """Decoded once, kept, and mixed anew in each epoch."""
+    """Decoded once, kept, and reshuffled in each epoch."""
     calls = _checked(make_cached_input_fn)
     names = [call.name for call in calls]
-    expect("cache" in names, "There is no cache: every picture is decoded anew in each epoch.")
+    expect("cache" in names, "There is no cache: every picture is decoded again in each epoch.")
     kept = calls[names.index("cache")]
     expect(
         has_images(kept.before),
@@ -80,7 +80,7 @@ def keeping(make_cached_input_fn: Callable) -> str:
         else "There is no shuffle: every epoch would bring the same order.",
     )
     _mixes([call for call in calls[names.index("cache") :] if call.name == "shuffle"], 240)
-    return "Decoded once, kept as uint8, and mixed anew in each epoch."
+    return "Decoded once, kept as uint8, and reshuffled in each epoch."
 
 
 def _size(make_input_fn: Callable) -> int:
@@ -89,7 +89,7 @@ def _size(make_input_fn: Callable) -> int:
 
 
 def _mixes(shuffles: list[Call], least: int) -> None:
-    """Raises Wrong unless one of these steps mixes well, and anew in each epoch."""
+    """Raises Wrong unless one of these steps mixes well, and differently in each epoch."""
     expect(
         not any(call.arguments.get("reshuffle_each_iteration") is False for call in shuffles),
         "With reshuffle_each_iteration=False every epoch brings the same order.",

@@ -95,7 +95,7 @@ def one_image(preprocess: Callable) -> str:
 
 
 def _is_of_means(preprocess: Callable) -> None:
-    """Raises Wrong unless each pixel is the rounded mean over its area, of an image that is no JPEG too."""
+    """Raises Wrong unless each pixel is the rounded mean over its area, of an image in another format too."""
     pixels = np.random.default_rng(8).integers(0, 256, [80, 112, 3]).astype(np.uint8)
     file = io.BytesIO()
     Image.fromarray(pixels).save(file, "BMP")
@@ -103,7 +103,7 @@ def _is_of_means(preprocess: Callable) -> None:
         found = image_of(preprocess, file.getvalue())
     except tf.errors.InvalidArgumentError as error:
         raise Wrong(
-            f"A picture that is no JPEG, here a BMP, fails; tf.io.decode_image takes every kind. ({str(error)[:160]})"
+            f"A picture in another format than JPEG, here a BMP, fails; tf.io.decode_image takes every kind. ({str(error)[:160]})"
         ) from None
     wanted = tf.image.resize(pixels, [SIZE, SIZE], method="area").numpy()
     over = wanted - found

@@ -153,4 +153,4 @@ def training(model_fn: Callable) -> str:
         wrapped == 1,
         'With params["use_tpu"] no CrossShardOptimizer is made: the cores would drift apart.',
     )
-    return "Averages first, then one step, with gradients summed over the cores of a TPU."
+    return "Averages first, then one step, with gradients all-reduced over the cores of a TPU."

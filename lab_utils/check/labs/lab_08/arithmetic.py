@@ -143,11 +143,11 @@ def memory(largest_batch: Callable) -> str:
     )
     expect(
         found % 128 == 0,
-        f"{found} is no multiple of 128: the last images would bring padding for the rest of a 128.",
+        f"{found} is not a multiple of 128: the last images would bring padding for the rest of a 128.",
     )
     expect(
         isinstance(found, Integral),
-        f"{found!r} is no whole number, and a batch is one: int(...).",
+        f"{found!r} is not a whole number; a batch size is one: int(...).",
     )
     expect(
         found <= 10718,

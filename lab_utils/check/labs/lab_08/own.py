@@ -56,7 +56,7 @@ def fast(inference_fast: Callable) -> str:
     )
     memory = cost["bytes"].value / cost["peak_bandwidth"].value
     arithmetic = cost["flops"].value / cost["peak_flops"].value
-    bound = "memory traffic" if memory > arithmetic else "arithmetic"
+    bound = "HBM traffic" if memory > arithmetic else "FLOPs"
     expect(
         rate >= RATE,
         f"At most {rate:,.0f} images/s, bound by {bound} ({1e3 * memory:.1f} ms for "

@@ -41,7 +41,7 @@ def start_and_end(commands: Callable) -> str:
         names, _ = _read(command[5:])
         expect(
             names == ["my-tpu"],
-            f"The {verb} command should have the TPU's name as its one argument that is no flag; yours has "
+            f"The {verb} command should have the TPU's name as its only argument that is not a flag; yours has "
             f"{names or 'none'}.",
         )
     flags = _read(create[5:])[1]

@@ -55,7 +55,7 @@ def environment(prepare: Callable) -> str:
 def _prepared(prepare: Callable, environ: dict[str, Any], chip: str | None) -> dict[str, Any]:
     prepare(environ, chip, LIBRARY)
     wrong = [name for name, value in environ.items() if not isinstance(value, str)]
-    expect(not wrong, f"The value of {', '.join(wrong)} is no text; os.environ takes text alone.")
+    expect(not wrong, f"The value of {', '.join(wrong)} must be a string: os.environ takes strings alone.")
     return environ
 
 

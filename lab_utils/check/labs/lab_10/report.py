@@ -25,7 +25,7 @@ def verdict(reading: Callable) -> str:
         (
             _report(),
             "reached",
-            "A step of 3 ms that needs at least 1.5 ms is a chip at work: a bound is no target.",
+            "A step of 3 ms that needs at least 1.5 ms is a chip at work: a bound is not a target.",
         ),
         (_report(losses=[1.8, 1.9]), "broken", "The loss rose: whatever ran, it did not learn."),
         (
@@ -33,7 +33,7 @@ def verdict(reading: Callable) -> str:
             "broken",
             "A loss on the way was infinite: the last one alone does not show it.",
         ),
-        (_report(losses=[1.8, math.nan]), "broken", "The last loss is no number."),
+        (_report(losses=[1.8, math.nan]), "broken", "The last loss is not a number."),
         (_report(losses=[1.8, math.nan, 0.5]), "broken", "A loss on the way was no number."),
         (_report(losses=[1.8, 1.8]), "broken", "The last loss is not below the first: they are equal."),
         (_report(losses=[1.8, 0.5, 1.9]), "broken", "The last loss is above the first, whatever came between."),

@@ -15,7 +15,7 @@ DRAWS = 3000
 @todo(
     "12e",
     hints=(
-        'In which order: divide, softmax, draw? exp of 800 is no number any more.',
+        'In which order: divide, softmax, draw? exp of 800 overflows.',
         'A number taken off all logits leaves their shares as they are. Which one keeps exp below 1?',
         'A numpy Generator can draw by given shares.',
     ),
