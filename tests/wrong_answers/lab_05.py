@@ -18,7 +18,7 @@ ANSWERS = {
         Mutant(
             'raise Reject("not an image") from None',
             "return None",
-            re.compile("no image at all.*returns None"),
+            re.compile("not an image at all.*returns None"),
         ),
         Mutant('raise Reject("not an image") from None', "raise", "raises UnidentifiedImageError"),
         Mutant(
