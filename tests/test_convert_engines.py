@@ -60,6 +60,14 @@ def test_the_page_of_a_dataflow_job_is_named(data, capfd):
     assert "error: the pipeline ended as FAILED" in errors
 
 
+def test_a_job_that_cannot_be_started_is_told_in_one_line(data, capfd):
+    assert main([*data.flags, STANDIN, "--standin_ends_as=REFUSED"]) == 1
+    errors = capfd.readouterr().err.splitlines()
+    assert errors[-1] == "error: the job could not be started: no job server at localhost:1"
+    assert "Traceback" not in "".join(errors)
+    assert list(data.out.iterdir()) == []
+
+
 def test_a_job_that_does_not_move_is_cancelled(data):
     with pytest.raises(
         ConversionError, match="nothing was converted for 0.01 minutes, after 0 of 100"
@@ -92,6 +100,7 @@ def no_dataflow(monkeypatch):
     """Stands in for the runner, whose libraries need not be here; everything before it is real."""
     fake = type("DataflowRunner", (standin_runner.StandIn,), {})
     monkeypatch.setattr("lab_utils.convert.engines.create_runner", lambda name: fake())
+    monkeypatch.setattr("lab_utils.convert.engines._has_dataflow", lambda: True)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +140,7 @@ def test_the_dataflow_command_of_the_page_passes_and_stages_the_package(
     command = re.search(r"lab_utils\.convert --runner Dataflow(?:.*\\\n)*.*", page)[0]
     words = shlex.split(command.replace("\\\n", " "))[1:]
     flags, beam_flags = _parser().parse_known_args(words)
-    wheel = f"lab_utils-{importlib.metadata.version('lab-utils')}-py3-none-any.whl"
+    wheel = f"tpu_porting_labs-{importlib.metadata.version('tpu-porting-labs')}-py3-none-any.whl"
     monkeypatch.chdir(tmp_path)
     Path("dist").mkdir()
     Path("dist", wheel).write_bytes(b"")

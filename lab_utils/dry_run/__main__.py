@@ -80,6 +80,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--html", metavar="FILE", type=path_argument, help="write the report as an HTML page"
     )
+    parser.add_argument(
+        "--format",
+        choices=("text", "github"),
+        default="text",
+        help="what to print: a report, or GitHub's annotations (default: text)",
+    )
     parser.add_argument("--rule", metavar="ID", help="print the page of a rule, such as TPU101")
     parser.add_argument("--rules", action="store_true", help="list the rules")
     parser.add_argument(
@@ -132,7 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _dry_run(flags: argparse.Namespace, stages: list[str]) -> int:
     from lab_utils import estimator  # noqa: F401  (the target's module may use tf.estimator)
     from lab_utils.dry_run.api import dry_run, refusal
-    from lab_utils.dry_run.report import terminal
+    from lab_utils.dry_run.report import annotations, terminal
     from lab_utils.dry_run.trace.messages import settings_finding
 
     options = {
@@ -156,7 +162,10 @@ def _dry_run(flags: argparse.Namespace, stages: list[str]) -> int:
     except (TargetError, TypeError, ValueError) as error:
         print(f"{flags.target}: {error}", file=sys.stderr)
         return EXIT_STATUS[COULD_NOT_RUN]
-    print(terminal.render(report, colour=sys.stdout.isatty() and "NO_COLOR" not in os.environ))
+    if flags.format == "github":
+        print(annotations.github(report))
+    else:
+        print(terminal.render(report, colour=sys.stdout.isatty() and "NO_COLOR" not in os.environ))
     if flags.json:
         flags.json.write_text(report.to_json() + "\n", encoding="utf-8")
     if flags.html:

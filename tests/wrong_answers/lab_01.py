@@ -840,7 +840,18 @@ with tf.control_dependencies([update]):
                 + "train_op = optimizer.minimize(loss, v1.trainable_variables())\n"
                 + SPEC
             ),
-            re.compile("v1.train|Keras"),
+            "Keras optimizer",
+        ),
+        Wrong(
+            model(
+                TRAIN.replace(
+                    "sparse_softmax_cross_entropy(labels, logits)",
+                    "mean_squared_error(labels, tf.argmax(logits, 1))",
+                )
+                + "train_op = optimizer.minimize(loss, step)\n"
+                + SPEC
+            ),
+            "no gradient",
         ),
     ],
     "1f": [

@@ -477,7 +477,7 @@ def views(images, mode):
         ),
         Mutant("net = tf.reduce_mean(net, [1, 2])", "net = v1.layers.flatten(net)", "positions"),
         Mutant("training=training, momentum", "training=True, momentum", "training"),
-        Mutant("            net = tf.nn.relu(net)\n", "", "activation"),
+        Mutant("            net = tf.nn.relu(net)\n", "", "tf.nn.relu should follow"),
         Mutant(
             "logits = v1.layers.dense(net, classes)", "logits = v1.layers.dense(net, 5)", "classes"
         ),
@@ -609,7 +609,7 @@ def inference(images, classes, training, bfloat16):
         ),
         Mutant("(loss, global_step=step)", "(loss)", "global step"),
         Mutant("MomentumOptimizer(rate, 0.9", "MomentumOptimizer(0.05, 0.9", "rate"),
-        Mutant("MomentumOptimizer(rate, 0.9", "MomentumOptimizer(-rate, 0.9", "does not fall"),
+        Mutant("MomentumOptimizer(rate, 0.9", "MomentumOptimizer(-rate, 0.9", "minimize the loss"),
         Mutant(", host_call=host_call(loss, rate, params)", "", "host_call"),
         Mutant("host_call=host_call(loss, rate, params)", "host_call=host_call", "pair"),
         Mutant(

@@ -298,14 +298,16 @@ def make_model(strategy, make_optimizer, steps_per_execution=1):
         # No relu in the convolution
         Wrong(
             _9C.replace('padding="same", activation="relu"', 'padding="same"'),
-            "The convolution has no relu",
+            "The convolution has no ReLU",
         ),
         # No relu in the dense layer
-        Wrong(_9C.replace('Dense(64, activation="relu")', "Dense(64)"), "The dense layer of"),
+        Wrong(
+            _9C.replace('Dense(64, activation="relu")', "Dense(64)"), "The hidden layer has no ReLU"
+        ),
         # Relu on the logits
         Wrong(
             _9C.replace("Dense(10)", 'Dense(10, activation="relu")'),
-            "The last layer has a relu: logits may be negative",
+            "The last layer has a ReLU: logits may be negative",
         ),
         # No pooling
         Wrong(
@@ -350,7 +352,7 @@ def make_model(strategy, make_optimizer, steps_per_execution=1):
                 "            keras.layers.Reshape((8, 8, 1)),",
                 "            keras.layers.Reshape((8, 8, 1)),\n            keras.layers.Rescaling(1 / 16),",
             ),
-            "max pooling, flatten, dense, relu, dense, of the pixels as",
+            "lab 01's model gives other logits",
         ),
     ],
     "9d": [
