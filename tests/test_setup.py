@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lab_utils import doctor, notebook_format
+from lab_utils import doctor
+from lab_utils.author import notebook_format
 
 ROOT = Path(__file__).parents[1]
 LOCK = dict(

@@ -579,7 +579,7 @@ def in_bfloat16(inference):
         Mutant('("arguments", "temporaries", "outputs", "code")', '("temporaries",)', "all that"),
         Mutant("(used / per_core)) // 128 * 128", "(used / per_core))", "multiple of 128"),
         Mutant("(used / per_core)) // 128 * 128", "used) // 128 * 128", "one image"),
-        Mutant("// 128 * 128", "// 128 * 128 + 128", "does not fit"),
+        Mutant("// 128 * 128", "// 128 * 128 + 128", "do not fit"),
         Mutant(
             'in ("arguments", "temporaries"', 'in ("available", "arguments", "temporaries"', "room"
         ),

@@ -40,7 +40,7 @@ ANSWERS = {
         Mutant(
             '"NEXT_PLUGGABLE_DEVICE_USE_C_API": "true"',
             '"NEXT_PLUGGABLE_DEVICE_USE_C_API": True',
-            "text",
+            "takes strings alone",
         ),
         Mutant('"PJRT_DEVICE": "TPU"', '"PJRT_DEVICE": "tpu"', "'TPU'"),
         # Setdefault
