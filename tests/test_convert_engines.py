@@ -140,7 +140,7 @@ def test_the_dataflow_command_of_the_page_passes_and_stages_the_package(
     command = re.search(r"lab_utils\.convert --runner Dataflow(?:.*\\\n)*.*", page)[0]
     words = shlex.split(command.replace("\\\n", " "))[1:]
     flags, beam_flags = _parser().parse_known_args(words)
-    wheel = f"lab_utils-{importlib.metadata.version('lab-utils')}-py3-none-any.whl"
+    wheel = f"tpu_porting_labs-{importlib.metadata.version('tpu-porting-labs')}-py3-none-any.whl"
     monkeypatch.chdir(tmp_path)
     Path("dist").mkdir()
     Path("dist", wheel).write_bytes(b"")

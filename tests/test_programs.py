@@ -19,7 +19,12 @@ from programs.judge import judged
 from lab_utils.dry_run import dry_run
 
 HERE = Path(__file__).parent
-FAULTS = [(program, fault) for program in PROGRAMS for fault in program.faults()]
+ALWAYS = 2  # of a program's faults; `pytest -m slow` plants the others
+FAULTS = [
+    pytest.param(program, fault, marks=[pytest.mark.slow] if number >= ALWAYS else [])
+    for program in PROGRAMS
+    for number, fault in enumerate(program.faults())
+]
 WHOLE_WAY = [
     "ncf_recommender",
     "multi_task_accumulator",
@@ -36,17 +41,18 @@ def folder() -> Path:
 def verdict(program: Whole, fault: Fault | None = None) -> dict:
     """What the cheap stages say; with the name of the program's file."""
     if program.apart:
-        return verdicts_apart()[program.name, fault]
+        return verdicts_apart(program, fault in program.faults()[ALWAYS:])[fault]
     path = program.written(folder(), fault)
     lower = fault is None or fault.rule.startswith("TPU3")
     return {"file": path.name} | judged(path, folder(), lower)
 
 
 @functools.cache
-def verdicts_apart() -> dict:
-    """The same of the programs that need a process of their own, all in one."""
-    wanted = [(p, fault) for p in PROGRAMS if p.apart for fault in [None, *p.faults()]]
-    files = [program.written(folder(), fault) for program, fault in wanted]
+def verdicts_apart(program: Whole, slow: bool) -> dict:
+    """The same of a program that needs a process of its own: of its slow faults, or of all else."""
+    faults = program.faults()
+    wanted = faults[ALWAYS:] if slow else [None, *faults[:ALWAYS]]
+    files = [program.written(folder(), fault) for fault in wanted]
     result = subprocess.run(
         [sys.executable, "-m", "programs.judge", folder(), *files],
         cwd=HERE,
@@ -57,7 +63,7 @@ def verdicts_apart() -> dict:
     lines = [json.loads(line) for line in result.stdout.splitlines() if line.startswith("{")]
     assert len(lines) == len(wanted), result.stderr[-3000:]
     found = [line | {"file": Path(line["file"]).name} for line in lines]
-    return {(p.name, fault): each for (p, fault), each in zip(wanted, found, strict=True)}
+    return dict(zip(wanted, found, strict=True))
 
 
 def in_lines(said: dict) -> str:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from lab_utils import chips, runtime
+from lab_utils import DISTRIBUTION, chips, runtime
 from lab_utils.verify import least_time, training
 
 STAND_IN = "TPU v5 lite"  # whose bound is computed where there is no TPU: Colab's
@@ -149,7 +149,7 @@ def verdict(report: dict[str, Any]) -> str:
 
 def _versions() -> dict[str, str]:
     found = {"python": platform.python_version()}
-    for name in ("jax", "jaxlib", "libtpu", "keras", "numpy", "lab-utils"):
+    for name in ("jax", "jaxlib", "libtpu", "keras", "numpy", DISTRIBUTION):
         try:
             found[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:

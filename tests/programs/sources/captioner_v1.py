@@ -33,7 +33,7 @@ def decode(image_features, captions, hyper, is_training):
         def body(i, state, outputs):
             both = tf.concat([inputs.read(i), state], 1)
             state = tf.tanh(tf.matmul(both, kernel) + bias)
-            return i + 1, state, outputs.write(i, state)
+            return [i + 1, state, outputs.write(i, state)]
 
         _, state, outputs = tf.while_loop(
             lambda i, *_: i < LENGTH, body, [tf.constant(0), state, outputs], maximum_iterations=LENGTH
