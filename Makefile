@@ -1,6 +1,6 @@
 # Every target sets up what it needs, once: a fresh machine with git, make and Python 3.11, 3.12 or 3.13.
 .DEFAULT_GOAL := help
-.PHONY: help setup flowers test test-all lab doctor lint lock
+.PHONY: help setup flowers check test test-all lab doctor lint lock
 
 # Override any of these: make flowers DATA=../my_photographs TF=gpu
 DATA ?= bundled
@@ -17,6 +17,7 @@ TF_VERSION := 2.20.0
 help:
 	@echo "make flowers   photographs to predictions: the whole job (DATA=folder for your own photographs)"
 	@echo "make test      run the tests"
+	@echo "make check     lint, architecture and the tests that need no TensorFlow, in under two minutes"
 	@echo "make lab       open the labs in JupyterLab"
 	@echo "make doctor    is everything here that the labs need?"
 	@echo "make test-all  the tests on Python 3.11, 3.12, 3.13, the Estimator on each TensorFlow"
@@ -44,6 +45,11 @@ flowers: $(READY)
 test: $(READY)
 	@$(BIN)/python -m pytest -n 2 --dist worksteal
 
+check: lint
+	@$(BIN)/python -m lab_utils.build --check
+	@$(BIN)/python -m pytest -q -n 2 tests/test_architecture.py tests/test_words.py tests/test_build.py \
+		tests/test_dry_run_report.py tests/test_dry_run_rules.py tests/test_convert_rows.py tests/test_runtime_places.py
+
 lab: $(READY)
 	@$(BIN)/jupyter lab labs
 
@@ -69,5 +75,5 @@ test-all:
 # After a change to pyproject.toml. No address of an index is written: the lock works with any mirror.
 lock:
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
-		--extra cpu --extra tpu --extra cluster --extra lab --extra dev --custom-compile-command "make lock" \
+		--extra cpu --extra tpu --extra course --extra cluster --extra lab --extra dev --custom-compile-command "make lock" \
 		--no-emit-index-url --no-emit-find-links pyproject.toml --output-file requirements.lock

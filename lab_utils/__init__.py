@@ -2,3 +2,5 @@
 
 Importing this package imports neither TensorFlow nor JAX.
 """
+
+DISTRIBUTION = "tpu-porting-labs"  # the name under which the package is installed

@@ -10,10 +10,11 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
 
-from lab_utils import datasets, runtime
+from lab_utils import DISTRIBUTION, datasets, runtime
 
 MEMORY = 2.0  # GiB free: the largest lab, with a browser beside it, stays below
 DISK = 2.0  # GiB free in the working folder: TFRecords, checkpoints and exports of all labs
@@ -64,21 +65,25 @@ def python() -> Check:
     return Check(fits, "Python", platform.python_version(), "use Python 3.11, 3.12 or 3.13")
 
 
-def packages(extra: str = "lab") -> Check:
-    """Every package that lab_utils asks for is here, in a version that it accepts.
+def packages(*extras: str) -> Check:
+    """Every package that lab_utils and its `extras` ask for is here, in a version that it accepts.
 
-    `extra` is one of pyproject.toml's whose packages are looked for as well; "" for none.
+    By default the extras "course" and "lab" of pyproject.toml.
     """
     from packaging.requirements import Requirement
 
     wrong = []
     try:
-        needed = importlib.metadata.requires("lab-utils") or []
+        needed = importlib.metadata.requires(DISTRIBUTION) or []
     except importlib.metadata.PackageNotFoundError:
         return Check(False, "packages", "lab_utils is not installed", "run `make setup`")
     wanted = [Requirement(text) for text in needed]
+    chosen = {"", *(extras or ("course", "lab"))}
+    for requirement in wanted:  # an extra may ask for others of this package's own
+        if requirement.name == DISTRIBUTION and _applies(requirement, chosen):
+            chosen |= requirement.extras
     for requirement in wanted:
-        if requirement.marker and not requirement.marker.evaluate({"extra": extra}):
+        if requirement.name == DISTRIBUTION or not _applies(requirement, chosen):
             continue
         try:
             version = importlib.metadata.version(requirement.name)
@@ -91,6 +96,11 @@ def packages(extra: str = "lab") -> Check:
     return Check(
         not wrong, "packages", found, "run `make setup`, or install from requirements.lock"
     )
+
+
+def _applies(requirement: Any, extras: set[str]) -> bool:
+    marker = requirement.marker
+    return marker is None or any(marker.evaluate({"extra": extra}) for extra in extras)
 
 
 def tensorflow() -> Check:
@@ -121,7 +131,10 @@ def tpu_compiler() -> Check:
     )
     if problem:
         return Check(
-            False, "TPU compiler", problem, "run `make setup`, or: pip install 'lab-utils[tpu]'"
+            False,
+            "TPU compiler",
+            problem,
+            "run `make setup`, or: pip install jax==0.10.2 libtpu==0.0.42.1",
         )
     found = f"libtpu {answer['libtpu']} with jax {answer['jax']} knows the {answer['chip']}"
     return Check(True, "TPU compiler", found)

@@ -27,7 +27,7 @@ def write(path: str | os.PathLike[str], content: str | bytes) -> None:
     """Writes a file: a reader finds the old content or the new, whatever ends this process.
 
     Text is UTF-8 and its line ends stay as they are. What a link points to is replaced, not the link.
-    A path with a scheme is written through TensorFlow. Something that is no regular file, such as
+    A path with a scheme is written through TensorFlow. Something that is not a regular file, such as
     /dev/stdout, is written to directly.
 
     Raises:

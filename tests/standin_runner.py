@@ -37,4 +37,7 @@ class Result(PipelineResult):
 
 class StandIn(PipelineRunner):
     def run_pipeline(self, pipeline, options):
-        return Result(options.view_as(StandInOptions).standin_ends_as)
+        ends_as = options.view_as(StandInOptions).standin_ends_as
+        if ends_as == "REFUSED":
+            raise RuntimeError("Traceback of another process\nno job server at localhost:1")
+        return Result(ends_as)

@@ -352,8 +352,13 @@ hint("0a")
 
 def test_results_of_one_cell_are_all_shown_in_their_order():
     """A notebook shows the last value alone; the verdict above a hint would be lost."""
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CELL)])
-    NotebookClient(notebook, timeout=60).execute()
+    cells = [nbformat.v4.new_code_cell(source) for source in (CELL, 'hint("0b")')]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    client = NotebookClient(notebook, timeout=60)
+    with client.setup_kernel():
+        for number, cell in enumerate(cells):
+            client.execute_cell(cell, number, store_history=False)
+    assert len(cells[1].outputs) == 1, "what an earlier cell showed is not shown again"
     shown = [output.data["text/plain"] for output in notebook.cells[0].outputs]
     assert [text.split(".")[0][:18] for text in shown] == [
         "TODO 0a: incorrect",

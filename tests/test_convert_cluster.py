@@ -110,7 +110,7 @@ def data(tmp_path) -> Data:
 
 @pytest.fixture
 def large(data) -> Data:
-    data.write("train", [f"{n % 100}.jpg,roses".encode() for n in range(8_000)])
+    data.write("train", [f"{n % 100}.jpg,roses".encode() for n in range(4_000)])
     return data
 
 

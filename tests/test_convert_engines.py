@@ -1,18 +1,24 @@
 """Engines other than this machine's: their flags, their jobs watched and cancelled, Beam's job service."""
 
+import importlib.metadata
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 import standin_runner
 from convert_data import COMMAND, Data, contents
 
+import lab_utils.convert
 from lab_utils.convert import ConversionError
-from lab_utils.convert.__main__ import main
+from lab_utils.convert.__main__ import _parser, main
+from lab_utils.convert.engines import find_engine
 
 STANDIN = "--runner=standin_runner.StandIn"
 
@@ -54,6 +60,14 @@ def test_the_page_of_a_dataflow_job_is_named(data, capfd):
     assert "error: the pipeline ended as FAILED" in errors
 
 
+def test_a_job_that_cannot_be_started_is_told_in_one_line(data, capfd):
+    assert main([*data.flags, STANDIN, "--standin_ends_as=REFUSED"]) == 1
+    errors = capfd.readouterr().err.splitlines()
+    assert errors[-1] == "error: the job could not be started: no job server at localhost:1"
+    assert "Traceback" not in "".join(errors)
+    assert list(data.out.iterdir()) == []
+
+
 def test_a_job_that_does_not_move_is_cancelled(data):
     with pytest.raises(
         ConversionError, match="nothing was converted for 0.01 minutes, after 0 of 100"
@@ -61,6 +75,15 @@ def test_a_job_that_does_not_move_is_cancelled(data):
         data.convert(beam_flags=[STANDIN], stall_minutes=0.01)
     assert standin_runner.started[0].cancelled.is_set()
     assert list(data.out.iterdir()) == []
+
+
+def test_a_bucket_that_does_not_answer_the_bar_does_not_end_the_job(data, monkeypatch):
+    def unavailable():
+        raise OSError("503")
+
+    monkeypatch.setattr("lab_utils.convert.job._rows_of_shards", lambda *_: unavailable)
+    with pytest.raises(ConversionError, match="shard train-00000-of-00001 was not written where"):
+        data.convert(beam_flags=[STANDIN, "--standin_ends_as=DONE"])
 
 
 def test_a_job_that_ends_well_without_its_shards_is_no_success(data):
@@ -77,6 +100,7 @@ def no_dataflow(monkeypatch):
     """Stands in for the runner, whose libraries need not be here; everything before it is real."""
     fake = type("DataflowRunner", (standin_runner.StandIn,), {})
     monkeypatch.setattr("lab_utils.convert.engines.create_runner", lambda name: fake())
+    monkeypatch.setattr("lab_utils.convert.engines._has_dataflow", lambda: True)
 
 
 @pytest.mark.parametrize(
@@ -104,6 +128,32 @@ def test_what_a_dataflow_job_lacks_is_told_before_it_starts(
     for problem in problems:
         assert problem in line
     assert not data.out.exists()
+
+
+def test_the_dataflow_command_of_the_page_passes_and_stages_the_package(
+    tmp_path, monkeypatch, no_dataflow
+):
+    from apache_beam.portability.api import beam_runner_api_pb2
+    from apache_beam.runners.portability.stager import Stager
+
+    page = Path(lab_utils.convert.__file__).with_name("engines.md").read_text()
+    command = re.search(r"lab_utils\.convert --runner Dataflow(?:.*\\\n)*.*", page)[0]
+    words = shlex.split(command.replace("\\\n", " "))[1:]
+    flags, beam_flags = _parser().parse_known_args(words)
+    wheel = f"tpu_porting_labs-{importlib.metadata.version('tpu-porting-labs')}-py3-none-any.whl"
+    monkeypatch.chdir(tmp_path)
+    Path("dist").mkdir()
+    Path("dist", wheel).write_bytes(b"")
+    paths = {name: getattr(flags, name) for name in ("train_csv", "eval_csv", "output_dir")}
+    engine = find_engine(beam_flags, None, paths)
+    assert engine.remote and not engine.local
+    resources = Stager.create_job_resources(engine.options, str(tmp_path))
+    staged = {
+        beam_runner_api_pb2.ArtifactStagingToRolePayload.FromString(each.role_payload).staged_name
+        for each in resources
+    }
+    assert {wheel, "extra_packages.txt"} <= staged
+    assert wheel in (Path(lab_utils.__file__).parents[1] / "README.md").read_text()
 
 
 @pytest.fixture

@@ -121,7 +121,7 @@ def test_without_findings_a_broken_stage_means_that_it_could_not_run(subject):
 
 def test_without_the_compiler_the_rest_still_runs_and_the_verdict_says_so(subject, monkeypatch):
     def missing(*arguments, **options):
-        raise CompilerMissing("install jax and libtpu: pip install 'lab-utils[tpu]'")
+        raise CompilerMissing("install jax and libtpu: pip install jax")
 
     subject.read = lambda traces, cores: []
     subject.lower = lambda *arguments, **options: made.program()

@@ -233,7 +233,7 @@ def test_the_largest_batch_is_found_in_a_few_compilations(monkeypatch, curve, st
 def test_without_libtpu_it_says_how_to_get_it(monkeypatch, program):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(cache, "read", lambda name: None)
-    with pytest.raises(compile.CompilerMissing, match=r"pip install 'lab-utils\[tpu\]'"):
+    with pytest.raises(compile.CompilerMissing, match="pip install jax==0.10.2 libtpu"):
         compile.compile_program(program, "v2:2x2")
     monkeypatch.setattr(process.platform, "machine", lambda: "arm64")
     with pytest.raises(compile.CompilerMissing, match="Linux on x86_64 alone"):

@@ -98,6 +98,7 @@ FRAMES = {
     "TPU127": in_model(),
     "TPU128": mapped(records("ids", {"int64_list": tf.train.Int64List(value=[1, 2])}), "parse"),
     "TPU129": arguments(),
+    "TPU130": in_model(),
     "TPU199": in_model(),
     "TPU201": in_model(rate=lambda names: 0.01),
     "TPU202": in_model(),
@@ -217,7 +218,6 @@ def _smaller(snippet):
 )
 def test_code_of_a_page(snippet, jobs, monkeypatch):  # noqa: F811
     wrong = snippet.side == "Wrong"
-    monkeypatch.setattr(compile_findings, "PADDING_BYTES", 2**20)
     monkeypatch.setattr(compile_findings, "TABLE_SHARE", 0.25 / 1000)
     topology = "v2:4x4" if snippet.rule == "TPU129" else "v2:2x2"
     found = findings(lambda: _framed(snippet)(_smaller(snippet)), snippet.rule, topology)

@@ -1,5 +1,6 @@
 """How a report judges, and how it shows itself: text, HTML, JSON. Made-up results; no TensorFlow."""
 
+import dataclasses
 import json
 import math
 import re
@@ -13,11 +14,12 @@ import pytest
 
 from lab_utils.dry_run import rules
 from lab_utils.dry_run.records import Severity, Stage, StageResult, Status
-from lab_utils.dry_run.report import html, svg, words
+from lab_utils.dry_run.report import annotations, html, svg, words
 from lab_utils.dry_run.report import site as pages_html
 from lab_utils.dry_run.report import terminal as text
 from lab_utils.dry_run.report.report import Report
 from lab_utils.figures import Figure, Kind, figure_text
+from lab_utils.source import Place
 
 ALL = [made.ready, made.with_findings, made.out_of_memory]
 
@@ -275,3 +277,15 @@ def test_importing_the_package_imports_no_framework():
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"
+
+
+def test_github_shows_each_finding_at_its_line():
+    place = Place("train.py", 41, 5, "model_fn", "y = tf.gather(x, i)")
+    found = dataclasses.replace(made.finding(), place=place, why="50 % of\nit", fix="Do this: now.")
+    line, verdict = annotations.github(report_of(done(found))).splitlines()
+    assert line.startswith("::error file=train.py,line=41,col=5,title=TPU101 The batch dimension")
+    assert line.endswith("::50 %25 of%0Ait Fix: Do this: now.")
+    assert verdict.startswith("::notice title=Dry run::Not ready for v2:2x2")
+    without = dataclasses.replace(found, place=Place(text="the dataset"))
+    line = annotations.github(report_of(done(without))).splitlines()[0]
+    assert "file=" not in line and "::At the dataset: 50" in line

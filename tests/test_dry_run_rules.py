@@ -71,7 +71,7 @@ def test_missing_and_needless_facts_are_errors():
 
 def test_page_opens_with_id_and_title():
     page = rules.page("TPU201")
-    assert page.startswith("# TPU201: The gradients are not all-reduced\n")
+    assert page.startswith("# TPU201: Gradients are not all-reduced over the cores\n")
     assert "CrossShardOptimizer" in page
 
 

@@ -144,7 +144,7 @@ def test_keras_3_already_in_use_is_refused_with_the_way_out():
     )
     answer = run_python(code, TF_USE_LEGACY_KERAS="0")
     assert answer.returncode != 0
-    assert "start Python anew" in answer.stderr
+    assert "restart Python" in answer.stderr
 
 
 def test_importing_and_training_print_nothing(tmp_path):

@@ -147,7 +147,7 @@ def test_a_user_without_a_home_is_an_os_error(monkeypatch):
         "dry_run --pages=",
     ],
 )
-def test_no_command_takes_an_empty_path(command, tmp_path, monkeypatch, capsys):
+def test_no_command_takes_an_empty_path(command, tmp_path, monkeypatch, capfd):
     """As an unset shell variable gives it; `|` stands for an empty word."""
     import runpy
 
@@ -157,6 +157,6 @@ def test_no_command_takes_an_empty_path(command, tmp_path, monkeypatch, capsys):
     with pytest.raises(SystemExit) as stopped:
         runpy.run_module(f"lab_utils.{module}", run_name="__main__", alter_sys=True)
     assert stopped.value.code == 2
-    said = capsys.readouterr().err
+    said = capfd.readouterr().err
     assert "the path is empty" in said or "is not set" in said
     assert not list(tmp_path.iterdir())

@@ -31,8 +31,7 @@ def written(tmp_path_factory):
     """The command's output, and its report, on two virtual cores."""
     folder, user, host = PLANTED
     place = tmp_path_factory.mktemp(folder)
-    (place / user).mkdir()
-    names = {"USER": user, "LOGNAME": user, "HOME": str(place / user), "HOSTNAME": host}
+    names = {"USER": user, "LOGNAME": user, "HOSTNAME": host}
     file = place / "report.json"
     arguments = ["-m", "lab_utils.runtime", "--verify", *SMALL, "--output", str(file)]
     ran = run(*arguments, cwd=place, **TWO_CORES, **names)
@@ -51,7 +50,7 @@ def test_a_cpu_is_no_chip_and_the_step_learns(written):
     assert report["platform"] == "cpu" and report["cores"] == 2
     assert len(report["losses"]) == 11
     assert report["verdict"].startswith("No TPU: this ran on CPU, and the step learns.")
-    assert "no verdict on either" in report["verdict"]
+    assert "nothing against either" in report["verdict"]
 
 
 def test_each_figure_says_its_kind(written):
@@ -66,7 +65,7 @@ PLANTED = "quxfolderzz", "quxuserzz", "quxhostzz"  # no word of a report
 
 
 def test_it_holds_no_names_and_no_paths(written):
-    """The command ran in a folder, as a user and in a home of names that occur nowhere else."""
+    """The command ran in a folder, and as a user, of names that occur nowhere else."""
     stdout, report = written
     text = json.dumps(report)
     assert "/" not in text.replace("1/s", "").replace("TFLOP/s", "")

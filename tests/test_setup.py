@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lab_utils import doctor, notebook_format
+from lab_utils import doctor
+from lab_utils.author import notebook_format
 
 ROOT = Path(__file__).parents[1]
 LOCK = dict(
@@ -28,7 +29,10 @@ def test_environment_yml_names_every_package_that_the_project_asks_for():
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     wanted = project["dependencies"] + [
-        line for extra in ("cpu", "tpu", "lab") for line in project["optional-dependencies"][extra]
+        line
+        for extra in ("cpu", "tpu", "convert", "course", "lab")
+        for line in project["optional-dependencies"][extra]
+        if not line.startswith(project["name"])
     ]
     names = {re.match(r"[a-z0-9-]+", line)[0] for line in wanted} - {"tensorflow-cpu"}
     listed = set(re.findall(r"- ([a-z0-9-]+)==", (ROOT / "environment.yml").read_text()))

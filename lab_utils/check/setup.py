@@ -12,7 +12,7 @@ def ready() -> None:
     Looks at versions alone, which takes no time, and not at Jupyter's, which is running: `python -m lab_utils
     doctor` looks at everything.
     """
-    wrong = [each for each in (doctor.python(), doctor.packages(extra="")) if not each.ok]
+    wrong = [each for each in (doctor.python(), doctor.packages("course")) if not each.ok]
     for each in wrong:
         print(each)
     versions = [f"Python {platform.python_version()}"]

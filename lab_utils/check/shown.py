@@ -5,19 +5,21 @@ from typing import Any, TypeVar
 
 Result = TypeVar("Result")
 
-_waiting: tuple[int, Any] | None = (
-    None  # the cell's number, and the result that it has shown to nobody yet
-)
+_waiting: list[Any] = []  # the result of this cell that only its last line would show
 
 
 def in_turn(result: Result) -> Result:
     """The same result; one that was made before in the same cell is displayed first."""
-    global _waiting
     ipython = sys.modules.get("IPython")
     shell = ipython and ipython.get_ipython()
     if shell is None:
         return result
-    if _waiting is not None and _waiting[0] == shell.execution_count:
-        ipython.display.display(_waiting[1])
-    _waiting = (shell.execution_count, result)
+    shell.events.register("pre_run_cell", _next_cell)  # numbers of cells do not always count up
+    for earlier in _waiting:
+        ipython.display.display(earlier)
+    _waiting[:] = [result]
     return result
+
+
+def _next_cell(info: Any) -> None:
+    _waiting.clear()

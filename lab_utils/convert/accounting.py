@@ -8,6 +8,7 @@ import platform
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 
+from lab_utils import DISTRIBUTION
 from lab_utils.convert import storage
 from lab_utils.convert.errors import ConversionError
 from lab_utils.convert.manifest import MANIFEST, Manifest, Shard, Split
@@ -156,6 +157,6 @@ def _write_rejects(path: str, rejects: list[tuple[str, int, str, str]]) -> None:
 
 
 def _versions() -> dict[str, str]:
-    packages = {"apache_beam": "apache-beam", "pillow": "pillow", "lab_utils": "lab-utils"}
+    packages = {"apache_beam": "apache-beam", "pillow": "pillow", "lab_utils": DISTRIBUTION}
     versions = {name: importlib.metadata.version(package) for name, package in packages.items()}
     return {"python": platform.python_version()} | versions

@@ -15,7 +15,7 @@ from lab_utils.convert.plan import SplitPlan
 from lab_utils.convert.rows import deal, read_lines
 
 ROWS = ".rows"
-_BUFFER = 16 << 20  # bytes of text held before they are written
+_BUFFER = 4 << 20  # bytes of text held before they are written
 
 
 def deal_rows(splits: list[SplitPlan], staging: str, scratch: str) -> None:

@@ -25,6 +25,7 @@ from apache_beam.transforms.environments import SubprocessSDKEnvironment
 
 from lab_utils.convert import dask, storage
 from lab_utils.convert.errors import ConversionError
+from lab_utils.convert.logs import quiet
 from lab_utils.convert.plain_beam import beam
 
 # DirectRunner would look for another runner to download, and pick differently in a notebook than in a script.
@@ -178,7 +179,8 @@ def _argparse_errors() -> Iterator[None]:
 def _check_dataflow(options: PipelineOptions, paths: dict[str, str]) -> None:
     """Find what a Dataflow job lacks, before it is submitted and paid for."""
     cloud, setup = options.view_as(GoogleCloudOptions), options.view_as(SetupOptions)
-    problems = [
+    problems = [] if _has_dataflow() else ["its client is missing: pip install 'apache-beam[gcp]'"]
+    problems += [
         f"--{name} is missing" for name in ("project", "region") if not getattr(cloud, name)
     ]
     if not (cloud.temp_location or "").startswith("gs://"):
@@ -210,6 +212,15 @@ def _check_dataflow(options: PipelineOptions, paths: dict[str, str]) -> None:
         )
     if problems:
         raise ConversionError("--runner DataflowRunner: " + "; ".join(problems))
+
+
+def _has_dataflow() -> bool:
+    with quiet():
+        try:
+            from apache_beam.runners.dataflow.internal import apiclient  # noqa: F401
+        except ImportError:
+            return False
+    return True
 
 
 def _one_line(error: BaseException) -> str:

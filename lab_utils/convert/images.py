@@ -62,10 +62,10 @@ def to_rgb_jpeg(data: bytes, shorter_side: int | None = None) -> RgbJpeg:
     Args:
         data: the file's content.
         shorter_side: pixels; an image with a longer one is scaled down to it, proportions kept, and
-            compressed anew. None leaves all sizes as they are.
+            compressed again. None leaves all sizes as they are.
 
     Raises:
-        RejectError: if this is no image, or one that is truncated, damaged or of an unsupported kind.
+        RejectError: if this is not an image, or is truncated, damaged or of an unsupported kind.
     """
     if not data.startswith(b"\xff\xd8"):
         return _transcode(data, shorter_side)

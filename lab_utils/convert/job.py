@@ -52,7 +52,7 @@ def convert(
         shard_mb: size of a shard to aim at, in millions of bytes; up to 1,000 images are asked for theirs.
         train_shards: number of training shards, instead.
         eval_shards: number of evaluation shards, instead.
-        shorter_side: pixels; larger images are scaled down to it and compressed anew, which makes records
+        shorter_side: pixels; larger images are scaled down to it and compressed again, which makes records
             that hold less and are decoded faster. None stores every image as it is.
         max_reject_share: the conversion fails if more than this share of a split's rows gave no example.
         overwrite: replace an earlier result; it stays until the new one is complete.

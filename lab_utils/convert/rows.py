@@ -123,7 +123,7 @@ def deal(
 ) -> Iterator[tuple[int, tuple[int, bytes]]]:
     """Yield (shard, row), dealing the rows out like cards.
 
-    Of each run of `shards` rows every shard gets one, in an order drawn anew for each run. So all shards are
+    Of each run of `shards` rows every shard gets one, in an order drawn again for each run. So all shards are
     of equal length, and a CSV that is sorted by class still puts its share of each class in every shard.
     """
     random_source = random.Random(seed)

@@ -79,7 +79,7 @@ def run(
             "was published: run the same command again, with fewer --workers if it repeats"
         )
     if isinstance(job.end, BaseException):
-        raise _explained(job.end)
+        raise _explained(job.end, submitted=not engine.remote or job.result is not None)
     if job.end != PipelineState.DONE:
         raise ConversionError(f"the pipeline ended as {job.end}")
 
@@ -137,7 +137,7 @@ class _Job:
             )
 
 
-def _explained(error: BaseException) -> ConversionError:
+def _explained(error: BaseException, submitted: bool) -> ConversionError:
     text = str(error).strip() or type(error).__name__
     told = _GIVEN_UP.search(text)
     if told:
@@ -147,6 +147,8 @@ def _explained(error: BaseException) -> ConversionError:
             "the workers cannot import lab_utils: install the same version of this package where they run "
             "(on Dataflow with --extra_package and its wheel), in the same version of Python"
         )
+    if not submitted:
+        return ConversionError(f"the job could not be started: {text.splitlines()[-1]}")
     problem = ConversionError(f"the pipeline failed: {shortened(text.splitlines()[-1])}")
     problem.__cause__ = error
     return problem
@@ -181,8 +183,11 @@ def _bar(
 
         def look() -> None:
             nonlocal looked, moved
-            now = min(done(), rows)  # a shard that is tried again counts again
             looked = time.monotonic()
+            try:
+                now = min(done(), rows)  # a shard that is tried again counts again
+            except OSError:  # the job goes on though its bucket does not answer now
+                return
             if now > bar.n:
                 bar.update(now - bar.n)
                 moved = looked

@@ -1,19 +1,20 @@
 """python -m lab_utils.dry_run MODULE:FUNCTION: the dry run as a command, for a terminal or anybody's CI."""
 
 import argparse
-import importlib
-import importlib.util
 import os
+import signal
+import subprocess
 import sys
-import textwrap
+import tempfile
+import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType
 
-from lab_utils import source
 from lab_utils.dry_run import rules
 from lab_utils.dry_run.records import Stage
 from lab_utils.dry_run.report.outcome import COULD_NOT_RUN, EXIT_STATUS
+from lab_utils.dry_run.target import TargetError, load, load_main
 from lab_utils.files import path_argument
 
 _EPILOG = """\
@@ -23,14 +24,17 @@ FUNCTION takes no arguments and returns what to judge, with its data:
     (step, (features, labels))       a function of one batch, and an example batch or a dataset
 and, if it likes, a dict of options for dry_run, such as {"eval_input_fn": eval_input_fn}, as a third.
 
+With --main a program needs no such function: its own main is run with the flags after "--", what it makes and
+calls (train, evaluate, train_and_evaluate, predict, an export) is noted and judged, and nothing is trained:
+    python -m lab_utils.dry_run --main train.py --topology v3:4x4 -- --data_dir=data --use_tpu=True
+
 Flags that the module defines with absl have their defaults; FUNCTION may set them.
 
 exit status: 0 ready, 1 findings (errors or warnings), 2 could not run
 """
 
 
-class TargetError(Exception):
-    """What MODULE:FUNCTION names cannot be used; the message says why, and what to do."""
+_STATUS_FILE = "LAB_UTILS_DRY_RUN_STATUS_FILE"  # in the environment of the child that judges
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -43,6 +47,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     stages = ",".join(Stage)
     parser.add_argument("target", nargs="?", metavar="MODULE:FUNCTION", help="or FILE.py:FUNCTION")
+    parser.add_argument(
+        "--main",
+        metavar="FILE.py",
+        help="a program to run up to its training; its flags follow after --",
+    )
     parser.add_argument(
         "--topology", default="v2:2x2", help="such as v2:2x2, v5e:4x4 (default: v2:2x2)"
     )
@@ -63,6 +72,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--html", metavar="FILE", type=path_argument, help="write the report as an HTML page"
     )
+    parser.add_argument(
+        "--format",
+        choices=("text", "github"),
+        default="text",
+        help="what to print: a report, or GitHub's annotations (default: text)",
+    )
     parser.add_argument("--rule", metavar="ID", help="print the page of a rule, such as TPU101")
     parser.add_argument("--rules", action="store_true", help="list the rules")
     parser.add_argument(
@@ -74,7 +89,9 @@ def _parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status."""
     parser = _parser()
-    flags = parser.parse_args(arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    end = given.index("--") if "--" in given else len(given)
+    flags, flags.program = parser.parse_args(given[:end]), given[end + 1 :]
     if flags.rule:
         try:
             print(rules.page(flags.rule.upper()))
@@ -94,8 +111,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             parser.error(f"--pages {flags.pages}: {error.strerror}")
         print(f"{len(written)} pages: open {flags.pages / 'index.html'}")
         return 0
-    if not flags.target:
-        parser.error("name what to judge: MODULE:FUNCTION")
+    if not flags.target and not flags.main:
+        parser.error("name what to judge: MODULE:FUNCTION, or --main FILE.py")
+    if flags.target and flags.main:
+        parser.error(f"{flags.target}: with --main, the program's own flags follow after --")
+    if flags.program and not flags.main:
+        parser.error("flags after -- are a program's own: name it with --main FILE.py")
+    flags.target = flags.target or flags.main
     stages = [name.strip() for name in flags.stages.split(",")]
     if unknown := [name for name in stages if name not in list(Stage)]:
         parser.error(f"--stages: there is no {', '.join(unknown)}; there are {', '.join(Stage)}")
@@ -108,7 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _dry_run(flags: argparse.Namespace, stages: list[str]) -> int:
     from lab_utils import estimator  # noqa: F401  (the target's module may use tf.estimator)
     from lab_utils.dry_run.api import dry_run, refusal
-    from lab_utils.dry_run.report import terminal
+    from lab_utils.dry_run.report import annotations, terminal
     from lab_utils.dry_run.trace.messages import settings_finding
 
     options = {
@@ -121,7 +143,9 @@ def _dry_run(flags: argparse.Namespace, stages: list[str]) -> int:
     }
     try:
         try:
-            subject, data, more = load(flags.target)
+            subject, data, more = (
+                load_main(flags.main, flags.program) if flags.main else load(flags.target)
+            )
         except TargetError as error:
             found = error.__cause__ and settings_finding(error.__cause__)
             if not found:
@@ -132,7 +156,10 @@ def _dry_run(flags: argparse.Namespace, stages: list[str]) -> int:
     except (TargetError, TypeError, ValueError) as error:
         print(f"{flags.target}: {error}", file=sys.stderr)
         return EXIT_STATUS[COULD_NOT_RUN]
-    print(terminal.render(report, colour=sys.stdout.isatty() and "NO_COLOR" not in os.environ))
+    if flags.format == "github":
+        print(annotations.github(report))
+    else:
+        print(terminal.render(report, colour=sys.stdout.isatty() and "NO_COLOR" not in os.environ))
     if flags.json:
         flags.json.write_text(report.to_json() + "\n", encoding="utf-8")
     if flags.html:
@@ -140,63 +167,65 @@ def _dry_run(flags: argparse.Namespace, stages: list[str]) -> int:
     return report.exit_status
 
 
-def load(target: str) -> tuple[object, object, dict]:
-    """Calls the function that `target` names; returns what to judge, its data, and options for `dry_run`.
+def supervised() -> int:
+    """The command in a child process, so that a program that ends its process cannot pass for ready.
 
-    Raises:
-        TargetError: the module or function is not there or raises, or returns something else.
+    The child leaves its exit status in a file; a child that ends without one could not judge.
     """
-    module_name, _, function_name = target.rpartition(":")
-    if not module_name or not function_name:
-        raise TargetError("name it as MODULE:FUNCTION or FILE.py:FUNCTION")
-    try:
-        module = _module(module_name)
-        _default_flags()
-        function = getattr(module, function_name, None)
-        if not callable(function):
-            raise TargetError(f"{module_name} has no function {function_name}")
-        returned = function()
-    except TargetError:
-        raise
-    except (Exception, SystemExit) as error:  # a script may end itself when it is imported
-        said = textwrap.shorten(str(error), 1000)
-        place = source.place(error) or "while it was imported or called"
-        raise TargetError(f"{type(error).__name__}: {said}\n  at {place}") from error
-    if not isinstance(returned, tuple | list) or len(returned) not in (2, 3):
-        raise TargetError(
-            f"{function_name} must return (estimator, input_fn) or the like, see --help; "
-            f"it returned {type(returned).__name__}"
+    if (told := os.environ.pop(_STATUS_FILE, None)) is not None:
+        _end_with_parent()
+        try:
+            status = main()
+        except SystemExit as usage:  # argparse's own end, before anything was judged
+            status = usage.code
+        sys.stdout.flush()
+        Path(told).write_text(str(status))
+        return status
+    with tempfile.TemporaryDirectory(prefix="dry_run_") as folder:
+        file = Path(folder) / "status"
+        child = subprocess.Popen(
+            [sys.executable, "-m", "lab_utils.dry_run", *sys.argv[1:]],
+            env=os.environ | {_STATUS_FILE: str(file)},
         )
-    subject, data, *rest = returned
-    return subject, data, dict(rest[0]) if rest else {}
+        signal.signal(signal.SIGTERM, lambda *_: child.terminate())
+        while True:
+            try:
+                status = child.wait()
+                break
+            except KeyboardInterrupt:  # the child has heard it too
+                continue
+        if file.exists():
+            return status
+        if status in (130, -signal.SIGINT):
+            return 130
+    how = f"signal {-status}" if status < 0 else f"status {status}"
+    advice = (
+        "; signal 9 is often the system's, for want of memory: try a smaller batch"
+        if status == -9
+        else ""
+    )
+    print(
+        f"No verdict: the process was ended with {how} before there was a report{advice}. Does the program, "
+        "or a library of it, call os._exit?",
+        file=sys.stderr,
+    )
+    return EXIT_STATUS[COULD_NOT_RUN]
 
 
-def _default_flags() -> None:
-    """Gives the flags that the target defines with absl their defaults, as its own main does not run."""
-    flags = sys.modules.get("absl.flags")
-    if flags and not flags.FLAGS.is_parsed():
-        flags.FLAGS.mark_as_parsed()
+def _end_with_parent() -> None:
+    parent = os.getppid()
 
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
 
-def _module(name: str) -> ModuleType:
-    """The module `name`, or the one in the file `name`; its neighbours can be imported by it."""
-    if not name.endswith(".py"):
-        sys.path.insert(0, str(Path.cwd()))
-        return importlib.import_module(name)
-    path = Path(name).absolute()
-    if not path.is_file():
-        raise TargetError(f"there is no file {path}")
-    sys.path.insert(0, str(path.parent))
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
-    return module
+    threading.Thread(target=watch, daemon=True).start()
 
 
 if __name__ == "__main__":
     try:
-        sys.exit(main())
+        sys.exit(supervised())
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:  # the reader of our output, such as `head`, has seen enough

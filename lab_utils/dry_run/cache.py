@@ -23,6 +23,7 @@ import hashlib
 import json
 import os
 import tempfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -32,7 +33,8 @@ from typing import Any
 import lab_utils
 from lab_utils.files import user_folder
 
-_FORMAT = "2"
+_FORMAT = "3"
+_DIGEST = hashlib.sha256().digest_size  # bytes before an entry: a damaged one counts as none
 _LARGEST = 64 * 2**20  # bytes of an entry before it is packed; larger ones are not kept
 
 _used = ContextVar("dry run cache", default=True)
@@ -107,8 +109,10 @@ def read(name: str) -> dict[str, Any] | None:
     if not _used.get():
         return None
     try:
-        return json.loads(gzip.decompress((folder() / f"{name}.json.gz").read_bytes()))
-    except (OSError, EOFError, ValueError):
+        kept = gzip.decompress((folder() / f"{name}.json.gz").read_bytes())
+        digest, content = kept[:_DIGEST], kept[_DIGEST:]
+        return json.loads(content) if digest == hashlib.sha256(content).digest() else None
+    except (OSError, EOFError, ValueError, zlib.error):
         return None
 
 
@@ -120,7 +124,7 @@ def write(name: str, entry: dict[str, Any]) -> None:
     try:
         folder().mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=folder(), delete=False) as file:
-            file.write(gzip.compress(content, compresslevel=1))
+            file.write(gzip.compress(hashlib.sha256(content).digest() + content, compresslevel=1))
         os.replace(file.name, folder() / f"{name}.json.gz")
     except OSError:
         return

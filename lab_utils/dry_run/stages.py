@@ -45,7 +45,7 @@ def carry_out(stage: Stage, session: Session, wanted: bool, bar: Progress) -> No
         result.detail = f"cannot be checked here: {error}"
     except (CannotLower, InputUnfit) as error:
         result.status, result.detail = session.cannot_lower(Mode.TRAIN, error)
-    except Exception as error:  # what the earlier stages found must not be lost
+    except (Exception, SystemExit) as error:  # what the earlier stages found must not be lost
         result.status, result.detail = Status.FAILED, _in_words(error)
     result.seconds = time.perf_counter() - start
     bar.end()

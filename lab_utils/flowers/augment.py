@@ -1,7 +1,7 @@
 """Random views of training images, drawn inside the model, on the device that trains.
 
 A view is a random part of the image, stretched and mirrored at random. Bilinear sampling along one axis
-is linear, so a whole batch of views is two batched matrix products, which is what a TPU does best; the
+is linear, so a whole batch of views is two batched matmuls, which is what a TPU does best; the
 same work in tf.data would cost the host more time than decoding does.
 """
 

@@ -39,7 +39,7 @@ def inference(
     Returns:
         Logits, float32 [B, classes]. Variables are float32 whatever the images are.
     """
-    # Named, since the layers' own default of the same distribution heeds no graph seed.
+    # Named, since the layers' own default of the same distribution ignores the graph's seed.
     glorot = v1.glorot_uniform_initializer()
     x = tf.nn.space_to_depth(images, 4)
     for index, filters in enumerate(WIDTHS):

@@ -93,7 +93,7 @@ def inputs(settings: Settings) -> Inputs:
     """Finds the records of a run.
 
     Raises:
-        ManifestError: a split is no finished conversion, or the two have not the same classes.
+        ManifestError: a split is not a finished conversion, or the two have not the same classes.
     """
     from lab_utils.flowers.input_pipeline import make_input_fn
 

@@ -2,7 +2,7 @@
 
     python -m lab_utils.runtime --verify --output report.json
 
-A matrix product, then one flowers step and ten, in Keras 3 on JAX: what Colab's TPU runtime has. The step's
+A matmul, then one flowers step and ten, in Keras 3 on JAX: what Colab's TPU runtime has. The step's
 least time comes from the same step, compiled for a core of that chip. The report holds versions, figures and
 their kinds; neither names nor paths.
 """

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from lab_utils import chips, runtime
+from lab_utils import DISTRIBUTION, chips, runtime
 from lab_utils.verify import least_time, training
 
 STAND_IN = "TPU v5 lite"  # whose bound is computed where there is no TPU: Colab's
@@ -32,7 +32,7 @@ def verify(
 
     Raises:
         ImportError: JAX or Keras is missing.
-        ValueError: `image_size` is no multiple of 32.
+        ValueError: `image_size` is not a multiple of 32.
     """
     if image_size < 32 or image_size % 32:
         raise ValueError(f"image_size must be a multiple of 32, not {image_size}")
@@ -65,7 +65,7 @@ def verify(
         "figures": [],
     }
     try:
-        say(f"a matrix product on {devices[0].device_kind}")
+        say(f"a matmul on {devices[0].device_kind}")
         report["figures"].append(training.matmul(devices[0], 8192 if there else 1024))
         say(f"a flowers step and {training.STEPS}, {batch} images a core, cores: {len(devices)}")
         steps, report["losses"] = training.train(devices, batch, image_size, dtype)
@@ -133,7 +133,7 @@ def verdict(report: dict[str, Any]) -> str:
             return said
         return (
             f"{said} The least time is that of another machine, a {chips.of_jax_kind(STAND_IN).name} core: "
-            f"{step / least:,.0f} times as fast at best, which is no verdict on either."
+            f"{step / least:,.0f} times as fast at best, which says nothing against either."
         )
     if least is None:
         return (
@@ -149,7 +149,7 @@ def verdict(report: dict[str, Any]) -> str:
 
 def _versions() -> dict[str, str]:
     found = {"python": platform.python_version()}
-    for name in ("jax", "jaxlib", "libtpu", "keras", "numpy", "lab-utils"):
+    for name in ("jax", "jaxlib", "libtpu", "keras", "numpy", DISTRIBUTION):
         try:
             found[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:

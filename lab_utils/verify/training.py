@@ -1,4 +1,4 @@
-"""What is measured: a matrix product, and the flowers model's training step, in Keras 3 on JAX."""
+"""What is measured: a matmul, and the flowers model's training step, in Keras 3 on JAX."""
 
 import math
 import time
@@ -53,7 +53,7 @@ def train(
 
 
 def matmul(device: Any, size: int, rounds: int = 16) -> dict[str, Any]:
-    """The FLOP/s of `rounds` square matrix products, one after the other: bfloat16 on a TPU."""
+    """The FLOP/s of `rounds` square matmuls, one after the other: bfloat16 on a TPU."""
     import jax
 
     dtype = "bfloat16" if device.platform == "tpu" else "float32"
@@ -68,7 +68,7 @@ def matmul(device: Any, size: int, rounds: int = 16) -> dict[str, Any]:
     start = time.perf_counter()
     float(product(left, right))
     flops = 2 * size**3 * rounds / (time.perf_counter() - start)
-    return figure(f"matrix product, {dtype}", flops / 1e12, "TFLOP/s", MEASURED)
+    return figure(f"matmul, {dtype}", flops / 1e12, "TFLOP/s", MEASURED)
 
 
 def flowers(images: int, image_size: int, dtype: str) -> tuple[Callable, Any, Any, Any]:

@@ -1,5 +1,9 @@
 """How fast the converter is, beside a naive job, a plain loop and a copy of the bytes, all in one run.
 
+Two workers are Beam's own on this machine, or (where the extra [cluster] is installed) those of a Dask
+cluster, which is started once, before the first round. What the launcher holds is told for a list of a
+million rows that name no file: it counts and deals them.
+
     python tests/benchmarks/conversion.py --output_dir out/conversion
 
 Each measurement is a whole process, start-up included; the variants take turns, so that a busy machine is
@@ -10,7 +14,9 @@ the memory of the process that starts a child towards the child's peak.
 """
 
 import argparse
+import contextlib
 import csv
+import importlib.util
 import json
 import os
 import random
@@ -94,7 +100,46 @@ def run_copy(folder: Path, output: Path) -> None:
                 file.write(Path(path).read_bytes())
 
 
-ROLES = {"naive": run_naive, "loop": run_loop, "copy": run_copy}
+def run_launcher(folder: Path, output: Path) -> None:
+    """Do what the launcher does with rows before any image is read, for so many that memory would show."""
+    from lab_utils.convert.dealing import deal_rows
+    from lab_utils.convert.plan import plan_split
+
+    splits = [
+        plan_split(split, str(folder / f"{split}.csv"), 1000, 100) for split in ("train", "eval")
+    ]
+    deal_rows(splits, str(output), str(output))
+
+
+ROLES = {"naive": run_naive, "loop": run_loop, "copy": run_copy, "launcher": run_launcher}
+DASK = "two Dask workers"
+ADDRESS = "tcp://127.0.0.1:18787"
+
+
+@contextlib.contextmanager
+def dask_cluster(folder: Path) -> Iterator[list[str]]:
+    """Run a scheduler and two workers; yields the variants that this allows."""
+    if importlib.util.find_spec("distributed") is None:
+        yield []
+        return
+    log = open(folder / "dask.log", "wb")  # noqa: SIM115
+    workers = [["worker", ADDRESS, "--nthreads=1", "--no-nanny", f"--local-directory={folder}"]] * 2
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-m", f"distributed.cli.dask_{what}", "--no-dashboard", *flags],
+            stdout=log,
+            stderr=log,
+            cwd=folder,
+        )
+        for what, *flags in [["scheduler", "--host=127.0.0.1", "--port=18787"], *workers]
+    ]
+    try:
+        yield [DASK]
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+        log.close()
 
 
 def command(variant: str, folder: Path, output: Path) -> list[str]:
@@ -106,6 +151,7 @@ def command(variant: str, folder: Path, output: Path) -> list[str]:
         *("--labels_file", str(folder / "labels.txt"), "--output_dir", str(output)),
         *("--shard_mb", "20"),  # so that two workers have shards to share at this size, too
         *(("--workers", "2") if variant == "two workers" else ()),
+        *(("--runner=DaskRunner", f"--dask_client_address={ADDRESS}") if variant == DASK else ()),
     ]
 
 
@@ -168,6 +214,17 @@ def write_lists(images: list[tuple[str, str]], count: int, folder: Path) -> Path
     return folder
 
 
+def made_up(rows: int, scratch: Path) -> Path:
+    """Write lists that name no file: nine rows of ten to train."""
+    folder = scratch / f"made up {rows}"
+    folder.mkdir()
+    for split, share in (("train", 0.9), ("eval", 0.1)):
+        with open(folder / f"{split}.csv", "w") as file:
+            for number in range(max(1000, round(rows * share))):
+                file.write(f"photographs/of/no/flower/{split}_{number:09d}.jpg,roses\n")
+    return folder
+
+
 def compare(rounds: list[dict], small: int, large: int) -> dict[str, dict[str, float]]:
     """Return the ratios, each taken within a round."""
 
@@ -182,7 +239,7 @@ def compare(rounds: list[dict], small: int, large: int) -> dict[str, dict[str, f
         found = round_ratios(top, bottom)
         return {"median": statistics.median(found), "min": min(found), "max": max(found)}
 
-    return {
+    ratios = {
         f"naive job's time / converter's, {small:,} images, start-up included": ratio(
             values("naive", small), values("converter", small)
         ),
@@ -208,6 +265,16 @@ def compare(rounds: list[dict], small: int, large: int) -> dict[str, dict[str, f
             values("naive", small, "peak_mb"), values("converter", small, "peak_mb")
         ),
     }
+    if f"{DASK}, {large:,}" in rounds[0]:
+        ratios |= {
+            f"two local workers' time / two Dask workers', {large:,} images": ratio(
+                values("two workers", large), values(DASK, large)
+            ),
+            f"one worker's time / two Dask workers', {large:,} images": ratio(
+                values("converter", large), values(DASK, large)
+            ),
+        }
+    return ratios
 
 
 def draw(medians: dict[str, dict[str, float]], title: str, path: Path) -> None:
@@ -248,19 +315,25 @@ def main() -> None:
     parser.add_argument("--photographs", type=Path, default=PHOTOGRAPHS)
     flags = parser.parse_args()
 
-    variants = [("naive", flags.images)]
-    for count in (flags.images, flags.large):
-        variants += [(name, count) for name in ("converter", "two workers", "loop", "copy")]
-    with tempfile.TemporaryDirectory() as scratch_name:
-        scratch = Path(scratch_name)
+    with contextlib.ExitStack() as stack:
+        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         (scratch / "drawn").mkdir()
+        dask = stack.enter_context(dask_cluster(scratch))
+        names = ["converter", "two workers", *dask, "loop", "copy"]
+        variants = [("naive", flags.images)]
+        for count in (flags.images, flags.large):
+            variants += [(name, count) for name in names]
         images = find_images(flags.photographs, scratch / "drawn")
         folders = {
             count: write_lists(images, count, scratch / str(count))
             for count in (10, flags.images, flags.large)
         }
-        for variant in ("naive", "converter", "two workers", "loop", "copy"):  # fills caches
+        for variant in ("naive", *names):  # fills caches
             measure(variant, folders[10], scratch / "pycache")
+        launcher = {
+            f"{rows:,}": measure("launcher", made_up(rows, scratch), scratch / "pycache")["peak_mb"]
+            for rows in (1000, 1_000_000)
+        }
         rounds = []
         with tqdm(total=flags.rounds * len(variants), desc="measuring") as bar:
             for _ in range(flags.rounds):
@@ -290,8 +363,16 @@ def main() -> None:
         )
     for name, ratio in ratios.items():
         print(f"  {name}: {ratio['median']:.2f} [{ratio['min']:.2f} to {ratio['max']:.2f}]")
+    for rows, peak in launcher.items():
+        print(f"  the launcher's peak memory for {rows} rows: {peak:.0f} MB")
     flags.output_dir.mkdir(parents=True, exist_ok=True)
-    report = {"title": title, "ratios": ratios, "medians": medians, "rounds": rounds}
+    report = {
+        "title": title,
+        "ratios": ratios,
+        "medians": medians,
+        "rounds": rounds,
+        "launcher": launcher,
+    }
     (flags.output_dir / "conversion.json").write_text(json.dumps(report, indent=2) + "\n")
     draw(medians, title, flags.output_dir / "conversion.png")
     print(f"  written to {flags.output_dir}")

@@ -42,8 +42,8 @@ def examples_of_a_gibibyte(wrong):
 
 
 @wrong("TPU304")
-def one_large_picture_a_core(wrong):
-    return _port(1, shape=(512, 512, 3), logits_of=_convolved) if wrong else _port()
+def one_picture_a_core(wrong):
+    return _port(1, shape=(64, 64, 3), logits_of=_convolved) if wrong else _port()
 
 
 @wrong("TPU306")

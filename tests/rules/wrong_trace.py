@@ -551,6 +551,18 @@ def half_the_shards(wrong):
     return Port(parts.estimator(run_config={"loop": loop}), parts.train_input, parts.eval_input)
 
 
+@wrong("TPU130")
+def width_as_in_version_one(wrong):
+    def model_fn(features, labels, mode, params):
+        width = features.shape[-1]
+        if wrong:
+            width = width.value  # <- TPU130
+        weights = v1.get_variable("weights", [width, parts.CLASSES])
+        return parts.spec(mode, labels, tf.matmul(features, weights))
+
+    return Port(parts.estimator(model_fn), parts.train_input, parts.eval_input)
+
+
 @wrong("TPU199")
 def python_branch_on_a_tensor(wrong):
     def model_fn(features, labels, mode, params):

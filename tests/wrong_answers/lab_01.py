@@ -530,6 +530,15 @@ def predicted(mode, logits):
         """),
             "dict",
         ),
+        Wrong(
+            model("""
+            logits = inference(features)
+            shares = tf.nn.softmax(tf.nn.softmax(logits))
+            answers = {"class_id": tf.argmax(logits, 1), "probabilities": shares}
+            return tf.estimator.EstimatorSpec(mode, predictions=answers)
+        """),
+            "once",
+        ),
     ],
     "1d": [
         Mutant("loss=loss, eval_metric_ops=metrics", "loss=loss", '"accuracy"'),
@@ -831,7 +840,18 @@ with tf.control_dependencies([update]):
                 + "train_op = optimizer.minimize(loss, v1.trainable_variables())\n"
                 + SPEC
             ),
-            re.compile("v1.train|Keras"),
+            "Keras optimizer",
+        ),
+        Wrong(
+            model(
+                TRAIN.replace(
+                    "sparse_softmax_cross_entropy(labels, logits)",
+                    "mean_squared_error(labels, tf.argmax(logits, 1))",
+                )
+                + "train_op = optimizer.minimize(loss, step)\n"
+                + SPEC
+            ),
+            "no gradient",
         ),
     ],
     "1f": [

@@ -480,6 +480,33 @@ ANSWERS = {
         """,
             "inside input_fn",
         ),
+        Right("""
+            ARRAYS = {split: (np.float32(pixels[split] / 16), classes[split]) for split in ("train", "eval")}
+
+
+            def make_input_fn(split):
+                def input_fn(params):
+                    data = tf.data.Dataset.from_tensor_slices(ARRAYS[split])
+                    if split == "train":
+                        data = data.repeat().shuffle(2048)
+                    return data.batch(params["batch_size"], drop_remainder=True)
+
+                return input_fn
+        """),
+        Wrong(
+            """
+            def make_input_fn(split):
+                def input_fn(params):
+                    data = tf.data.Dataset.from_tensor_slices((pixels["train"], classes["train"]))
+                    data = data.map(lambda image, label: (scaled(image), label))
+                    if split == "train":
+                        data = data.shuffle(2048).repeat()
+                    return data.batch(params["batch_size"], drop_remainder=True)
+
+                return input_fn
+        """,
+            "evaluation of 60",
+        ),
     ],
     "2e": [
         Mutant("tpu_config=tpu.TPUConfig(iterations_per_loop=loop),", "", "iterations_per_loop"),

@@ -648,6 +648,14 @@ ANSWERS = {
         """,
             "believes",
         ),
+        Wrong(
+            """
+            def with_contrast(image):
+                result = tf.numpy_function(stretched, [image], tf.float32)
+                return tf.ensure_shape(result, tf.shape(image))
+        """,
+            "the static shape is image.shape",
+        ),
     ],
     "3f": [
         Mutant("words[:length], tf.minimum", "words, tf.minimum", "longer than"),

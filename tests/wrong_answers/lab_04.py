@@ -711,6 +711,18 @@ host_call = (lambda *_: host_fn(*tensors), tensors)
             re.compile("length of tensors 2|rate|argument"),
         ),
         Wrong(training(HOST_FN + "host_call = None"), "no host_call"),
+        Wrong(
+            training(
+                HOST_FN + 'host_call = (host_fn, [step[None], loss[None], params["learning_rate"]])'
+            ),
+            "tensors",
+        ),
+        Wrong(
+            training(
+                HOST_FN + "host_call = [tf.reshape(each, [1]) for each in (step, loss, rate)]"
+            ),
+            "should be a pair",
+        ),
     ],
     "4e": [
         Mutant("if step - self.last >= self.steps:", "if step % self.steps == 0:", "divides"),

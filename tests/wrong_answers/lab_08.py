@@ -2,7 +2,41 @@
 
 import re
 
-from wrong_answers import Mutant
+from wrong_answers import Mutant, Right, Wrong
+
+_8C = r"""
+def inference_pooled(images):
+    x = convolutions(images)
+    x = tf.reduce_mean(x, axis=[1, 2])
+    x = v1.layers.dense(x, 300, activation=tf.nn.relu)
+    return v1.layers.dense(x, 5)
+"""
+
+_8D = r"""
+def inference_fast(images):
+    x = tf.nn.space_to_depth(images, 4)
+    x = v1.layers.conv2d(x, 32, 3, padding="same", activation=tf.nn.relu)
+    x = v1.layers.max_pooling2d(x, 2, 2)
+    x = v1.layers.conv2d(x, 96, 3, padding="same", activation=tf.nn.relu)
+    x = tf.reduce_mean(x, axis=[1, 2])
+    return v1.layers.dense(x, 5)
+"""
+
+_8E = r"""
+def in_bfloat16(inference):
+    def inference_bfloat16(images):
+        with v1.tpu.bfloat16_scope():
+            logits = inference(tf.cast(images, tf.bfloat16))
+        return tf.cast(logits, tf.float32)
+    return inference_bfloat16
+"""
+
+_8F = r"""
+def largest_batch(memory, per_core):
+    used = memory["arguments"] + memory["temporaries"] + memory["outputs"] + memory["code"]
+    fits = memory["available"] / (used / per_core)
+    return int(fits // 128) * 128
+"""
 
 ANSWERS = {
     "8a": [
@@ -14,6 +48,85 @@ ANSWERS = {
         Mutant("max(flop / peak, bytes_ / bandwidth)", "flop / peak", "memory"),
         Mutant(
             "max(flop / peak, bytes_ / bandwidth)", "max(flop * peak, bytes_ * bandwidth)", "divide"
+        ),
+        # Conditional
+        Right(r"""
+def least_seconds(flop, bytes_, peak, bandwidth):
+    arithmetic = flop / peak
+    memory = bytes_ / bandwidth
+    return arithmetic if arithmetic > memory else memory
+"""),
+        # Numpy
+        Right(r"""
+import numpy as np
+def least_seconds(flop, bytes_, peak, bandwidth):
+    return float(np.maximum(np.divide(flop, peak), np.divide(bytes_, bandwidth)))
+"""),
+        # Sorted, lambda
+        Right(r"""
+least_seconds = lambda flop, bytes_, peak, bandwidth: sorted([bytes_ / bandwidth, flop / peak])[-1]
+"""),
+        # Roofline by intensity
+        Right(r"""
+def least_seconds(flop, bytes_, peak, bandwidth):
+    attainable = min(peak, bandwidth * (flop / bytes_)) if flop else 0
+    return flop / attainable if flop else bytes_ / bandwidth
+"""),
+        # Sum
+        Wrong(
+            r"""
+def least_seconds(flop, bytes_, peak, bandwidth):
+    return flop / peak + bytes_ / bandwidth
+""",
+            "That is the sum of both times. They go on side by side",
+        ),
+        # Min
+        Wrong(
+            r"""
+def least_seconds(flop, bytes_, peak, bandwidth):
+    return min(flop / peak, bytes_ / bandwidth)
+""",
+            "That is the shorter of the two times; the step ends when",
+        ),
+        # Integer division
+        Wrong(
+            r"""
+def least_seconds(flop, bytes_, peak, bandwidth):
+    return max(flop // peak, bytes_ // bandwidth)
+""",
+            "s: divide with",
+        ),
+        # Swapped peaks
+        Wrong(
+            r"""
+def least_seconds(flop, bytes_, peak, bandwidth):
+    return max(flop / bandwidth, bytes_ / peak)
+""",
+            "FLOP go with the peak, and bytes with the bandwidth; yours",
+        ),
+        # Arithmetic alone
+        Wrong(
+            r"""
+def least_seconds(flop, bytes_, peak, bandwidth):
+    return flop / peak
+""",
+            "s, no step is faster; yours gives",
+        ),
+        # Memory alone
+        Wrong(
+            r"""
+def least_seconds(flop, bytes_, peak, bandwidth):
+    return bytes_ / bandwidth
+""",
+            "the arithmetic needs",
+        ),
+        # Rounded
+        Wrong(
+            r"""
+def least_seconds(flop, bytes_, peak, bandwidth):
+    return round(max(flop / peak, bytes_ / bandwidth), 3)
+""",
+            "s, a usual time; yours gives",
         ),
     ],
     "8b": [
@@ -32,6 +145,113 @@ ANSWERS = {
         Mutant("return item * math.prod(padded)", "return math.prod(padded)", "bytes"),
         Mutant("return item * math.prod(padded)", "return item * math.prod(shape)", "padding"),
         Mutant("return item * math.prod(padded)", "return padded", "list"),
+        # Math.ceil, list, numpy product
+        Right(r"""
+import numpy as np
+def stored_bytes(shape, order, item=4):
+    dims = list(shape)
+    for axis, tile in zip(order, (128, 8)):
+        dims[axis] = math.ceil(dims[axis] / tile) * tile
+    return int(np.prod(dims, dtype=np.int64)) * item
+"""),
+        # Helper, enumerate
+        Right(r"""
+def up(n, to):
+    return n + (-n) % to
+def stored_bytes(shape, order, item=4):
+    inner, outer, *_ = order
+    total = item
+    for axis, n in enumerate(shape):
+        total *= up(n, 128) if axis == inner else up(n, 8) if axis == outer else n
+    return total
+"""),
+        # By the permuted shape
+        Right(r"""
+def stored_bytes(shape, order, item=4):
+    permuted = [shape[axis] for axis in order]
+    tiles = [128, 8] + [1] * (len(permuted) - 2)
+    return item * math.prod((n + t - 1) // t * t for n, t in zip(permuted, tiles, strict=True))
+"""),
+        # Lambda and dict
+        Right(r"""
+stored_bytes = lambda shape, order, item=4: item * math.prod(-(-n // t) * t for n, t in ((n, {order[0]: 128, order[1]: 8}.get(axis, 1)) for axis, n in enumerate(shape)))
+"""),
+        # No padding
+        Wrong(
+            r"""
+def stored_bytes(shape, order, item=4):
+    return item * math.prod(shape)
+""",
+            "That is the array without padding",
+        ),
+        # Last axes of the shape, whatever the order
+        Wrong(
+            r"""
+def stored_bytes(shape, order, item=4):
+    dims = list(shape)
+    dims[-1] = -(-dims[-1] // 128) * 128
+    dims[-2] = -(-dims[-2] // 8) * 8
+    return item * math.prod(dims)
+""",
+            "Yours does not go by `order`, or not by it alone",
+        ),
+        # Order read backwards: the last is innermost
+        Wrong(
+            r"""
+def stored_bytes(shape, order, item=4):
+    dims = list(shape)
+    dims[order[-1]] = -(-dims[order[-1]] // 128) * 128
+    dims[order[-2]] = -(-dims[order[-2]] // 8) * 8
+    return item * math.prod(dims)
+""",
+            "here: they are filled up to a multiple of",
+        ),
+        # The inverse permutation
+        Wrong(
+            r"""
+def stored_bytes(shape, order, item=4):
+    dims = list(shape)
+    inner, outer = order.index(0), order.index(1)
+    dims[inner] = -(-dims[inner] // 128) * 128
+    dims[outer] = -(-dims[outer] // 8) * 8
+    return item * math.prod(dims)
+""",
+            "is the number of an axis; yours takes it for that axis's",
+        ),
+        # Inverse permutation, by position
+        Wrong(
+            r"""
+def stored_bytes(shape, order, item=4):
+    placed = [0] * len(shape)
+    for axis, place in enumerate(order):
+        placed[place] = shape[axis]
+    placed[0] = -(-placed[0] // 128) * 128
+    placed[1] = -(-placed[1] // 8) * 8
+    return item * math.prod(placed)
+""",
+            "is the number of an axis; yours takes it for that axis's",
+        ),
+        # 8 and 128 swapped
+        Wrong(
+            r"""
+def stored_bytes(shape, order, item=4):
+    dims = list(shape)
+    dims[order[0]] = -(-dims[order[0]] // 8) * 8
+    dims[order[1]] = -(-dims[order[1]] // 128) * 128
+    return item * math.prod(dims)
+""",
+            "here: they are filled up to a multiple of",
+        ),
+        # 8 forgotten
+        Wrong(
+            r"""
+def stored_bytes(shape, order, item=4):
+    dims = list(shape)
+    dims[order[0]] = -(-dims[order[0]] // 128) * 128
+    return item * math.prod(dims)
+""",
+            "That is the array without padding",
+        ),
     ],
     "8c": [
         Mutant(
@@ -55,6 +275,94 @@ ANSWERS = {
             "    x = tf.reduce_mean(x, [1, 2])\n",
             "dense layer of 300",
         ),
+        # The one that the wrong ones below are made from
+        Right(_8C),
+        # Keras layers
+        Right(r"""
+import keras
+def inference_pooled(images):
+    x = convolutions(images)
+    x = keras.layers.GlobalAveragePooling2D()(x)
+    x = keras.layers.Dense(300, activation="relu")(x)
+    return keras.layers.Dense(5)(x)
+"""),
+        # Average_pooling2d and flatten, relu apart
+        Right(r"""
+def inference_pooled(images):
+    x = convolutions(images)
+    size = x.shape[1:3].as_list()
+    x = v1.layers.flatten(v1.layers.average_pooling2d(x, size, 1))
+    hidden = tf.nn.relu(v1.layers.dense(inputs=x, units=300))
+    return v1.layers.dense(inputs=hidden, units=5, activation=None)
+"""),
+        # Helper, mean twice, keepdims and squeeze
+        Right(r"""
+def head(vector):
+    return v1.layers.dense(v1.layers.dense(vector, 300, tf.nn.relu), 5)
+def inference_pooled(images):
+    x = tf.reduce_mean(tf.reduce_mean(convolutions(images), 2), 1)
+    return head(x)
+"""),
+        # Flattened as before
+        Wrong(
+            _8C.replace("tf.reduce_mean(x, axis=[1, 2])", "v1.layers.flatten(x)"),
+            "weights: one for each position and filter. Pool before the",
+        ),
+        # Dense before the mean
+        Wrong(
+            _8C.replace(
+                "    x = tf.reduce_mean(x, axis=[1, 2])\n    x = v1.layers.dense(x, 300, activation=tf.nn.relu)\n",
+                "    x = v1.layers.dense(x, 300, activation=tf.nn.relu)\n    x = tf.reduce_mean(x, axis=[1, 2])\n",
+            ),
+            "The mean is taken after the dense layer, which then works",
+        ),
+        # Both dense before the mean
+        Wrong(
+            r"""
+def inference_pooled(images):
+    x = convolutions(images)
+    x = v1.layers.dense(x, 300, activation=tf.nn.relu)
+    return tf.reduce_mean(v1.layers.dense(x, 5), axis=[1, 2])
+""",
+            "The mean is taken after the dense layer, which then works",
+        ),
+        # Maximum
+        Wrong(
+            _8C.replace("reduce_mean", "reduce_max"), "That is each filter's maximum; take its mean"
+        ),
+        # Sum
+        Wrong(
+            _8C.replace("reduce_mean", "reduce_sum"), "times as large as its mean: take the mean"
+        ),
+        # No relu
+        Wrong(
+            _8C.replace(", activation=tf.nn.relu", ""),
+            "has lost its relu: two layers without one are one layer",
+        ),
+        # Softmax
+        Wrong(
+            _8C.replace(
+                "return v1.layers.dense(x, 5)", "return tf.nn.softmax(v1.layers.dense(x, 5))"
+            ),
+            "that is a softmax. The loss takes logits and does it",
+        ),
+        # Relu at the end
+        Wrong(
+            _8C.replace("v1.layers.dense(x, 5)", "v1.layers.dense(x, 5, activation=tf.nn.relu)"),
+            "on the last layer: logits may be any number, leave it out",
+        ),
+        # Sigmoid at the end
+        Wrong(
+            _8C.replace("v1.layers.dense(x, 5)", "v1.layers.dense(x, 5, activation=tf.nn.sigmoid)"),
+            "on the last layer: logits may be any number, leave it out",
+        ),
+        # Log softmax at the end
+        Wrong(
+            _8C.replace(
+                "return v1.layers.dense(x, 5)", "return tf.nn.log_softmax(v1.layers.dense(x, 5))"
+            ),
+            "These are logarithms of probabilities: the loss takes",
+        ),
     ],
     "8d": [
         Mutant("    x = tf.nn.space_to_depth(images, 4)", "    x = images", "images/s"),
@@ -72,6 +380,87 @@ ANSWERS = {
             "images[:, :38, :38, :]",
             re.compile("all positions|cut"),
         ),
+        # The one that the wrong ones below are made from
+        Right(_8D),
+        # Keras layers
+        Right(r"""
+import keras
+def inference_fast(images):
+    x = tf.nn.space_to_depth(images, 8)
+    for filters in (64, 64, 64):
+        x = keras.layers.Conv2D(filters, 3, padding="same", activation="relu")(x)
+    x = keras.layers.GlobalAveragePooling2D()(x)
+    return keras.layers.Dense(5)(x)
+"""),
+        # Strides, helper, dense of 128
+        Right(r"""
+def block(x, filters, strides):
+    return tf.nn.relu(v1.layers.conv2d(x, filters=filters, kernel_size=3, strides=strides, padding="SAME"))
+def inference_fast(images):
+    net = tf.nn.space_to_depth(images, block_size=4)
+    net = block(block(net, 48, 2), 96, 1)
+    net = tf.reduce_mean(net, [1, 2])
+    net = v1.layers.dense(net, 128, activation=tf.nn.relu)
+    return v1.layers.dense(net, 5)
+"""),
+        # One convolution
+        Wrong(
+            r"""
+def inference_fast(images):
+    x = tf.nn.space_to_depth(images, 4)
+    x = v1.layers.conv2d(x, 512, 3, strides=2, padding="same", activation=tf.nn.relu)
+    return v1.layers.dense(tf.reduce_mean(x, axis=[1, 2]), 5)
+""",
+            "At least two convolutions; yours has",
+        ),
+        # One convolution and a dense at each position
+        Wrong(
+            r"""
+def inference_fast(images):
+    x = tf.nn.space_to_depth(images, 4)
+    x = v1.layers.conv2d(x, 128, 3, padding="same", activation=tf.nn.relu)
+    x = v1.layers.dense(x, 128, activation=tf.nn.relu)
+    return v1.layers.dense(tf.reduce_mean(x, axis=[1, 2]), 5)
+""",
+            "At least two convolutions; yours has",
+        ),
+        # Softmax
+        Wrong(
+            _8D.replace(
+                "return v1.layers.dense(x, 5)", "return tf.nn.softmax(v1.layers.dense(x, 5))"
+            ),
+            "that is a softmax. The loss takes logits and does it",
+        ),
+        # Flattened head
+        Wrong(
+            _8D.replace("tf.reduce_mean(x, axis=[1, 2])", "v1.layers.flatten(x)"),
+            "weights, and more where the images are larger: the head",
+        ),
+        # Variables in bfloat16
+        Wrong(
+            _8D.replace(
+                "    x = tf.nn.space_to_depth(images, 4)\n",
+                "    x = tf.cast(tf.nn.space_to_depth(images, 4), tf.bfloat16)\n",
+            ).replace(
+                "return v1.layers.dense(x, 5)", "return tf.cast(v1.layers.dense(x, 5), tf.float32)"
+            ),
+            "is the next one, and keeps variables in float",
+        ),
+        # Bfloat16_scope: not float32
+        Wrong(
+            _8D.replace(
+                '    x = tf.nn.space_to_depth(images, 4)\n    x = v1.layers.conv2d(x, 32, 3, padding="same", activation=tf.nn.relu)\n    x = v1.layers.max_pooling2d(x, 2, 2)\n    x = v1.layers.conv2d(x, 96, 3, padding="same", activation=tf.nn.relu)\n',
+                '    x = tf.cast(tf.nn.space_to_depth(images, 4), tf.bfloat16)\n    with v1.tpu.bfloat16_scope():\n        x = v1.layers.conv2d(x, 32, 3, padding="same", activation=tf.nn.relu)\n        x = v1.layers.max_pooling2d(x, 2, 2)\n        x = v1.layers.conv2d(x, 96, 3, padding="same", activation=tf.nn.relu)\n    x = tf.cast(x, tf.float32)\n',
+            ),
+            "is the next one, and keeps variables in float",
+        ),
+        # Logits in bfloat16
+        Wrong(
+            _8D.replace(
+                "return v1.layers.dense(x, 5)", "return tf.cast(v1.layers.dense(x, 5), tf.bfloat16)"
+            ),
+            "logits; yours are bfloat",
+        ),
     ],
     "8e": [
         Mutant(
@@ -87,15 +476,190 @@ ANSWERS = {
             "    return inference_bfloat16(tf.zeros([4, 152, 152, 3]))\n",
             "function",
         ),
+        # The one that the wrong ones below are made from
+        Right(_8E),
+        # Lambda with a helper
+        Right(r"""
+def _inner(inference, images):
+    with tf.compat.v1.tpu.bfloat16_scope("bfloat16"):
+        return inference(images)
+def in_bfloat16(inference):
+    return lambda images: tf.cast(_inner(inference, tf.cast(images, dtype=tf.bfloat16)), dtype=tf.float32)
+"""),
+        # Partial, cast inside the scope
+        Right(r"""
+import functools
+def _narrow(images, inference):
+    with v1.tpu.bfloat16_scope():
+        images = tf.cast(images, "bfloat16")
+        out = inference(images)
+        out = tf.cast(out, "float32")
+    return out
+def in_bfloat16(inference):
+    return functools.partial(_narrow, inference=inference)
+"""),
+        # A class
+        Right(r"""
+class in_bfloat16:
+    def __init__(self, inference):
+        self.inference = inference
+    def __call__(self, images):
+        with v1.tpu.bfloat16_scope():
+            result = self.inference(tf.saturate_cast(images, tf.bfloat16))
+        return tf.cast(result, images.dtype)
+"""),
+        # No scope
+        Wrong(
+            _8E.replace("        with v1.tpu.bfloat16_scope():", "        if True:"),
+            "small updates to them would be lost. Build the layers",
+        ),
+        # No cast of the images
+        Wrong(
+            _8E.replace("inference(tf.cast(images, tf.bfloat16))", "inference(images)"),
+            "The layers should calculate in bfloat",
+        ),
+        # Logits stay bfloat16
+        Wrong(
+            _8E.replace("return tf.cast(logits, tf.float32)", "return logits"),
+            "and the loss wants float",
+        ),
+        # Float16
+        Wrong(
+            _8E.replace("tf.cast(images, tf.bfloat16)", "tf.cast(images, tf.float16)"),
+            "The layers should calculate in bfloat",
+        ),
+        # Softmax
+        Wrong(
+            _8E.replace(
+                "return tf.cast(logits, tf.float32)",
+                "return tf.nn.softmax(tf.cast(logits, tf.float32))",
+            ),
+            "The logits are not those that `inference` gave: cast them",
+        ),
+        # Cast and back at once
+        Wrong(
+            _8E.replace(
+                "inference(tf.cast(images, tf.bfloat16))",
+                "inference(tf.cast(tf.cast(images, tf.bfloat16), tf.float32))",
+            ),
+            "The layers should calculate in bfloat",
+        ),
+        # Returns logits of one call
+        Wrong(
+            r"""
+def in_bfloat16(inference):
+    with v1.tpu.bfloat16_scope():
+        return inference
+""",
+            "The layers should calculate in bfloat",
+        ),
+        # The scope around the definition
+        Wrong(
+            r"""
+def in_bfloat16(inference):
+    with v1.tpu.bfloat16_scope():
+        def inference_bfloat16(images):
+            return tf.cast(inference(tf.cast(images, tf.bfloat16)), tf.float32)
+    return inference_bfloat16
+""",
+            "small updates to them would be lost. Build the layers",
+        ),
+        # Inference_fast always
+        Wrong(
+            _8E.replace("inference(tf.cast", "inference_fast(tf.cast"),
+            "Your function never calls `inference`",
+        ),
+        # No return
+        Wrong(
+            _8E.replace("return inference_bfloat16", "inference_bfloat16"),
+            "should return a function of the images; yours returns None",
+        ),
     ],
     "8f": [
         Mutant('("arguments", "temporaries", "outputs", "code")', '("temporaries",)', "all that"),
         Mutant("(used / per_core)) // 128 * 128", "(used / per_core))", "multiple of 128"),
         Mutant("(used / per_core)) // 128 * 128", "used) // 128 * 128", "one image"),
-        Mutant("// 128 * 128", "// 128 * 128 + 128", "does not fit"),
+        Mutant("// 128 * 128", "// 128 * 128 + 128", "do not fit"),
         Mutant(
             'in ("arguments", "temporaries"', 'in ("available", "arguments", "temporaries"', "room"
         ),
+        # The one that the wrong ones below are made from
+        Right(_8F),
+        # Sum over keys, integers
+        Right(r"""
+def largest_batch(memory, per_core):
+    parts = ("arguments", "temporaries", "outputs", "code")
+    used = int(sum(memory[part] for part in parts))
+    images = int(memory["available"]) * per_core // used
+    return images - images % 128
+"""),
+        # Math.floor, dict comprehension
+        Right(r"""
+def largest_batch(memory, per_core):
+    used = sum(value for kind, value in memory.items() if kind in {"arguments", "temporaries", "outputs", "code"})
+    an_image = used / per_core
+    return 128 * math.floor(memory["available"] / an_image / 128)
+"""),
+        # Code is not counted as growing
+        Right(r"""
+def largest_batch(memory, per_core):
+    grows = memory["arguments"] + memory["temporaries"] + memory["outputs"]
+    left = memory["available"] - memory["code"]
+    return int(left * per_core / grows) // 128 * 128
+"""),
+        # A float
+        Wrong(
+            _8F.replace("int(fits // 128) * 128", "fits // 128 * 128"),
+            "is not a whole number; a batch size is one: int",
+        ),
+        # Not a multiple
+        Wrong(
+            _8F.replace("int(fits // 128) * 128", "int(fits)"),
+            "the last images would bring padding for the rest of a",
+        ),
+        # Rounded up
+        Wrong(
+            _8F.replace("int(fits // 128) * 128", "math.ceil(fits / 128) * 128"),
+            "images do not fit. All four parts take room, and what does",
+        ),
+        # Rounded to the nearest
+        Wrong(
+            _8F.replace("int(fits // 128) * 128", "round(fits / 128) * 128"),
+            "images do not fit. All four parts take room, and what does",
+        ),
+        # Temporaries alone
+        Wrong(
+            _8F.replace(
+                'used = memory["arguments"] + memory["temporaries"] + memory["outputs"] + memory["code"]',
+                'used = memory["temporaries"]',
+            ),
+            "Those would fit if temporaries were all that takes room",
+        ),
+        # Temporaries forgotten
+        Wrong(
+            _8F.replace(' + memory["temporaries"]', ""),
+            "images do not fit. All four parts take room, and what does",
+        ),
+        # Arguments forgotten
+        Wrong(
+            _8F.replace('memory["arguments"] + ', ""),
+            "images do not fit. All four parts take room, and what does",
+        ),
+        # Outputs forgotten
+        Wrong(
+            _8F.replace(' + memory["outputs"]', ""),
+            "images do not fit. All four parts take room, and what does",
+        ),
+        # Available counted in
+        Wrong(
+            _8F.replace(
+                'used = memory["arguments"] + memory["temporaries"] + memory["outputs"] + memory["code"]',
+                "used = sum(memory.values())",
+            ),
+            "fit. How much does one image take?",
+        ),
+        # Bytes of all images, not of one
+        Wrong(_8F.replace("(used / per_core)", "used"), "fit. How much does one image take?"),
     ],
     "8g": [
         Mutant("global_batch = cores * per_core", "global_batch = per_core", "all cores"),
@@ -109,5 +673,88 @@ ANSWERS = {
         Mutant("examples // global_batch", "examples / global_batch", "full steps"),
         Mutant("examples // global_batch", "-(-examples // global_batch)", "full steps"),
         Mutant("examples // global_batch", "examples // per_core", "full steps"),
+        # Floor division, helper
+        Right(r"""
+def pod_settings(cores, per_core, examples, batch=32, rate=0.05):
+    global_batch = per_core * cores
+    scale = global_batch / batch
+    return global_batch, rate * scale, examples // global_batch
+"""),
+        # Divmod, keyword style
+        Right(r"""
+def pod_settings(cores, per_core, examples, batch=32, rate=0.05):
+    total = cores * per_core
+    steps, _rest = divmod(examples, total)
+    return (total, total * rate / batch, steps)
+"""),
+        # Int of a float
+        Right(r"""
+def pod_settings(cores, per_core, examples, batch=32, rate=0.05):
+    b = int(cores) * int(per_core)
+    return b, b / batch * rate, int(examples / b)
+"""),
+        # Steps rounded up
+        Wrong(
+            r"""
+def pod_settings(cores, per_core, examples, batch=32, rate=0.05):
+    b = cores * per_core
+    return b, rate * b / batch, math.ceil(examples / b)
+""",
+            "and some left over; yours gives",
+        ),
+        # Steps a float
+        Wrong(
+            r"""
+def pod_settings(cores, per_core, examples, batch=32, rate=0.05):
+    b = cores * per_core
+    return b, rate * b / batch, examples / b
+""",
+            "and some left over; yours gives",
+        ),
+        # Rate times the cores
+        Wrong(
+            r"""
+def pod_settings(cores, per_core, examples, batch=32, rate=0.05):
+    b = cores * per_core
+    return b, rate * cores, examples // b
+""",
+            "The rate grows in proportion to the global batch",
+        ),
+        # Rate scaled by the square root
+        Wrong(
+            r"""
+def pod_settings(cores, per_core, examples, batch=32, rate=0.05):
+    b = cores * per_core
+    return b, rate * math.sqrt(b / batch), examples // b
+""",
+            "The rate grows in proportion to the global batch",
+        ),
+        # Rate not scaled
+        Wrong(
+            r"""
+def pod_settings(cores, per_core, examples, batch=32, rate=0.05):
+    b = cores * per_core
+    return b, rate, examples // b
+""",
+            "The rate is that of the small batch: scale it by global",
+        ),
+        # Rate divided
+        Wrong(
+            r"""
+def pod_settings(cores, per_core, examples, batch=32, rate=0.05):
+    b = cores * per_core
+    return b, rate * batch / b, examples // b
+""",
+            "A larger batch takes a larger rate, not a smaller one",
+        ),
+        # Steps by batch a core
+        Wrong(
+            r"""
+def pod_settings(cores, per_core, examples, batch=32, rate=0.05):
+    b = cores * per_core
+    return b, rate * b / batch, examples // per_core
+""",
+            "and some left over; yours gives",
+        ),
     ],
 }

@@ -2,7 +2,47 @@
 
 import re
 
-from wrong_answers import Mutant
+from wrong_answers import Mutant, Right, Wrong
+
+_9A = r"""
+def make_strategy(use_tpu, tpu="local"):
+    if not use_tpu:
+        return tf.distribute.get_strategy()
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu)
+    tf.config.experimental_connect_to_cluster(resolver)
+    tf.tpu.experimental.initialize_tpu_system(resolver)
+    return tf.distribute.TPUStrategy(resolver)
+"""
+
+_9B = r"""
+def make_dataset(split, per_core, strategy):
+    dataset = tf.data.Dataset.from_tensor_slices((pixels[split], classes[split]))
+    if split == "train":
+        dataset = dataset.shuffle(2048, seed=1).repeat()
+    return dataset.batch(per_core * strategy.num_replicas_in_sync, drop_remainder=True)
+"""
+
+_9C = r"""
+def make_model(strategy, make_optimizer, steps_per_execution=1):
+    with strategy.scope():
+        model = keras.Sequential([
+            keras.Input((8, 8)),
+            keras.layers.Reshape((8, 8, 1)),
+            keras.layers.Conv2D(32, 3, padding="same", activation="relu"),
+            keras.layers.MaxPooling2D(2),
+            keras.layers.Flatten(),
+            keras.layers.Dense(64, activation="relu"),
+            keras.layers.Dense(10),
+        ])
+        model.compile(
+            optimizer=make_optimizer(),
+            loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+            metrics=["accuracy"],
+            steps_per_execution=steps_per_execution,
+            jit_compile=False,
+        )
+    return model
+"""
 
 ANSWERS = {
     "9a": [
@@ -16,6 +56,94 @@ ANSWERS = {
             "",
             "experimental_connect_to_cluster",
         ),
+        # The one that the wrong ones below are made from
+        Right(_9A),
+        # Keyword arguments, else
+        Right(r"""
+def make_strategy(use_tpu, tpu="local"):
+    if use_tpu:
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu=tpu)
+        tf.config.experimental_connect_to_cluster(cluster_spec_or_resolver=resolver)
+        tf.tpu.experimental.initialize_tpu_system(cluster_resolver=resolver)
+        strategy = tf.distribute.TPUStrategy(tpu_cluster_resolver=resolver)
+    else:
+        strategy = tf.distribute.get_strategy()
+    return strategy
+"""),
+        # Helper, connect of the resolver, local names
+        Right(r"""
+def _connected(name):
+    found = tf.distribute.cluster_resolver.TPUClusterResolver(name)
+    tf.config.experimental_connect_to_cluster(found)
+    tf.tpu.experimental.initialize_tpu_system(found)
+    return found
+def make_strategy(use_tpu, tpu="local"):
+    return tf.distribute.TPUStrategy(_connected(tpu)) if use_tpu else tf.distribute.get_strategy()
+"""),
+        # TPUClusterResolver.connect
+        Right(r"""
+def make_strategy(use_tpu, tpu="local"):
+    if use_tpu:
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu)
+        tf.config.experimental_connect_to_cluster(resolver)
+        topology = tf.tpu.experimental.initialize_tpu_system(resolver)
+        del topology
+        return tf.distribute.TPUStrategy(resolver)
+    return tf.distribute.get_strategy()
+"""),
+        # Not connected
+        Wrong(
+            _9A.replace("    tf.config.experimental_connect_to_cluster(resolver)\n", ""),
+            "With use_tpu, tf.config.experimental_connect_to_cluster",
+        ),
+        # Not initialized
+        Wrong(
+            _9A.replace("    tf.tpu.experimental.initialize_tpu_system(resolver)\n", ""),
+            "With use_tpu, tf.tpu.experimental.initialize_tpu_system",
+        ),
+        # Initialized before it is connected
+        Wrong(
+            _9A.replace(
+                "    tf.config.experimental_connect_to_cluster(resolver)\n    tf.tpu.experimental.initialize_tpu_system(resolver)\n",
+                "    tf.tpu.experimental.initialize_tpu_system(resolver)\n    tf.config.experimental_connect_to_cluster(resolver)\n",
+            ),
+            "The order is: find the TPU, connect",
+        ),
+        # "local" always
+        Wrong(
+            _9A.replace("TPUClusterResolver(tpu)", 'TPUClusterResolver("local")'),
+            "The resolver should look for the TPU that is named, tpu",
+        ),
+        # MirroredStrategy without a TPU
+        Wrong(
+            _9A.replace("tf.distribute.get_strategy()", "tf.distribute.MirroredStrategy()"),
+            "Where use_tpu is false, return the default strategy",
+        ),
+        # OneDeviceStrategy without a TPU
+        Wrong(
+            _9A.replace("tf.distribute.get_strategy()", 'tf.distribute.OneDeviceStrategy("CPU:0")'),
+            "Where use_tpu is false, return the default strategy",
+        ),
+        # Looks for a TPU whatever is asked
+        Wrong(
+            _9A.replace("    if not use_tpu:\n        return tf.distribute.get_strategy()\n", ""),
+            "Where use_tpu is false, nothing should look for a TPU",
+        ),
+        # Swapped
+        Wrong(
+            _9A.replace("if not use_tpu", "if use_tpu"),
+            "Where use_tpu is false, nothing should look for a TPU",
+        ),
+        # Strategy of the name
+        Wrong(
+            _9A.replace("TPUStrategy(resolver)", "TPUStrategy(tpu)"),
+            "experimental_connect_to_cluster, initialize_tpu_system and",
+        ),
+        # Returns the resolver
+        Wrong(
+            _9A.replace("return tf.distribute.TPUStrategy(resolver)", "return resolver"),
+            "With use_tpu, tf.distribute.TPUStrategy",
+        ),
     ],
     "9b": [
         Mutant(
@@ -25,6 +153,87 @@ ANSWERS = {
         ),
         Mutant("per_core * strategy.num_replicas_in_sync", "per_core * 8", "number of replicas"),
         Mutant(", drop_remainder=True", "", "not fixed"),
+        # The one that the wrong ones below are made from
+        Right(_9B),
+        # Prefetch, keyword arguments, name
+        Right(r"""
+def make_dataset(split, per_core, strategy):
+    dataset = tf.data.Dataset.from_tensor_slices((pixels[split], classes[split]))
+    if split == "train":
+        dataset = dataset.shuffle(2048, seed=1).repeat()
+    global_batch = strategy.num_replicas_in_sync * per_core
+    return dataset.batch(batch_size=global_batch, drop_remainder=True).prefetch(tf.data.AUTOTUNE)
+"""),
+        # Batch then ensure
+        Right(r"""
+def _batches(dataset, size):
+    return dataset.apply(lambda d: d.batch(size, True, num_parallel_calls=tf.data.AUTOTUNE))
+def make_dataset(split, per_core, strategy):
+    dataset = tf.data.Dataset.from_tensor_slices((pixels[split], classes[split]))
+    if split == "train":
+        dataset = dataset.shuffle(2048, seed=1).repeat()
+    dataset = _batches(dataset, per_core * strategy.num_replicas_in_sync)
+    return dataset
+"""),
+        # Per core
+        Wrong(
+            _9B.replace("per_core * strategy.num_replicas_in_sync", "per_core"),
+            "that is one replica's, and the dataset has to yield a",
+        ),
+        # The rest kept
+        Wrong(
+            _9B.replace(", drop_remainder=True", ""),
+            "is not fixed: the last batch may be short, so XLA would",
+        ),
+        # Rest dropped in training only
+        Wrong(
+            _9B.replace("drop_remainder=True", 'drop_remainder=split == "train"'),
+            "is not fixed: the last batch may be short, so XLA would",
+        ),
+        # Rest dropped in evaluation only
+        Wrong(
+            _9B.replace("drop_remainder=True", 'drop_remainder=split != "train"'),
+            "is not fixed: the last batch may be short, so XLA would",
+        ),
+        # Divided by the replicas
+        Wrong(
+            _9B.replace("per_core * strategy", "per_core // strategy"),
+            "Your code raised InvalidArgumentError: Batch size must be",
+        ),
+        # Batches twice
+        Wrong(
+            _9B.replace(
+                "dataset.batch(per_core * strategy.num_replicas_in_sync, drop_remainder=True)",
+                "dataset.batch(per_core, drop_remainder=True).batch(strategy.num_replicas_in_sync, drop_remainder=True)",
+            ),
+            "on two: take the number of replicas from the strategy",
+        ),
+        # Global in training only
+        Wrong(
+            _9B.replace(
+                "per_core * strategy.num_replicas_in_sync",
+                'per_core * (strategy.num_replicas_in_sync if split == "train" else 1)',
+            ),
+            "replicas a batch of train and one of eval differ",
+        ),
+        # Eight always
+        Wrong(
+            _9B.replace("per_core * strategy.num_replicas_in_sync", "per_core * 8"),
+            "on two: take the number of replicas from the strategy",
+        ),
+        # Distributed already
+        Wrong(
+            _9B.replace(
+                "return dataset.batch(per_core * strategy.num_replicas_in_sync, drop_remainder=True)",
+                "return strategy.experimental_distribute_dataset(dataset.batch(per_core * strategy.num_replicas_in_sync, drop_remainder=True))",
+            ),
+            "Your code raised AttributeError",
+        ),
+        # Repeats the evaluation
+        Wrong(
+            _9B.replace("return dataset.batch", "return dataset.repeat().batch"),
+            "The evaluation never ends: only training repeats",
+        ),
     ],
     "9c": [
         Mutant("with strategy.scope():", "if True:", "scope"),
@@ -33,6 +242,118 @@ ANSWERS = {
         Mutant("keras.layers.Dense(10)", "keras.layers.Dense(9)", "ten"),
         Mutant("steps_per_execution=steps_per_execution,", "", "steps_per_execution"),
         Mutant('metrics=["accuracy"],', "", "accuracy"),
+        # The one that the wrong ones below are made from
+        Right(_9C),
+        # Functional, relu layers, metric object by name
+        Right(r"""
+def make_model(strategy, make_optimizer, steps_per_execution=1):
+    L = keras.layers
+    with strategy.scope():
+        inputs = keras.Input(shape=(8, 8))
+        x = L.Reshape(target_shape=(8, 8, 1))(inputs)
+        x = L.ReLU()(L.Conv2D(filters=32, kernel_size=(3, 3), padding="same")(x))
+        x = L.MaxPool2D(pool_size=(2, 2), strides=2)(x)
+        x = L.Flatten()(x)
+        x = L.Activation("relu")(L.Dense(64)(x))
+        model = keras.Model(inputs=inputs, outputs=L.Dense(10, activation="linear")(x))
+        model.compile(make_optimizer(), keras.losses.SparseCategoricalCrossentropy(from_logits=True), metrics=["accuracy"],
+                      steps_per_execution=steps_per_execution, jit_compile=False)
+    return model
+"""),
+        # Helper, ops.expand_dims, reduction by hand
+        Right(r"""
+def _network():
+    model = keras.Sequential()
+    model.add(keras.Input((8, 8), dtype="float32"))
+    model.add(keras.layers.Lambda(lambda t: keras.ops.expand_dims(t, -1), output_shape=(8, 8, 1)))
+    model.add(keras.layers.Conv2D(32, (3, 3), padding="same", activation=keras.activations.relu))
+    model.add(keras.layers.MaxPooling2D((2, 2)))
+    model.add(keras.layers.Reshape((-1,)))
+    model.add(keras.layers.Dense(64, keras.activations.relu))
+    model.add(keras.layers.Dense(10))
+    return model
+def make_model(strategy, make_optimizer, steps_per_execution=1):
+    options = dict(steps_per_execution=steps_per_execution, jit_compile=False)
+    with strategy.scope():
+        model = _network()
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        model.compile(loss=loss, optimizer=make_optimizer(), metrics=["accuracy"], **options)
+        return model
+"""),
+        # "adam"
+        Wrong(
+            _9C.replace("make_optimizer()", '"adam"'),
+            "makes: the caller chooses it; yours has an Adam of its own",
+        ),
+        # An Adam of its own
+        Wrong(
+            _9C.replace("make_optimizer()", "keras.optimizers.Adam(3e-3)"),
+            "makes: the caller chooses it; yours has an Adam of its own",
+        ),
+        # Valid padding
+        Wrong(
+            _9C.replace('padding="same", ', ""),
+            "pooling and flatten leave of a picture; the weights have",
+        ),
+        # No relu in the convolution
+        Wrong(
+            _9C.replace('padding="same", activation="relu"', 'padding="same"'),
+            "The convolution has no ReLU",
+        ),
+        # No relu in the dense layer
+        Wrong(
+            _9C.replace('Dense(64, activation="relu")', "Dense(64)"), "The hidden layer has no ReLU"
+        ),
+        # Relu on the logits
+        Wrong(
+            _9C.replace("Dense(10)", 'Dense(10, activation="relu")'),
+            "The last layer has a ReLU: logits may be negative",
+        ),
+        # No pooling
+        Wrong(
+            _9C.replace("            keras.layers.MaxPooling2D(2),\n", ""),
+            "pooling and flatten leave of a picture; the weights have",
+        ),
+        # Average pooling
+        Wrong(
+            _9C.replace("MaxPooling2D(2)", "AveragePooling2D(2)"),
+            "The pooling takes means; take the maximum",
+        ),
+        # 64 filters
+        Wrong(_9C.replace("Conv2D(32", "Conv2D(64"), "filters; the weights have the shapes"),
+        # Convolution of 5
+        Wrong(_9C.replace("Conv2D(32, 3", "Conv2D(32, 5"), "filters; the weights have the shapes"),
+        # Hidden of 128
+        Wrong(
+            _9C.replace("Dense(64", "Dense(128"),
+            "pooling and flatten leave of a picture; the weights have",
+        ),
+        # Global pooling for flatten
+        Wrong(
+            _9C.replace("Flatten()", "GlobalAveragePooling2D()"),
+            "pooling and flatten leave of a picture; the weights have",
+        ),
+        # Jit_compile left out
+        Wrong(
+            _9C.replace("            jit_compile=False,\n", ""),
+            "jit_compile=False is missing: Keras would have XLA compile",
+        ),
+        # Dropout in it
+        Wrong(
+            _9C.replace(
+                "            keras.layers.Dense(10),",
+                "            keras.layers.Dropout(0.5),\n            keras.layers.Dense(10),",
+            ),
+            "In training the model does something more",
+        ),
+        # Scaled once more
+        Wrong(
+            _9C.replace(
+                "            keras.layers.Reshape((8, 8, 1)),",
+                "            keras.layers.Reshape((8, 8, 1)),\n            keras.layers.Rescaling(1 / 16),",
+            ),
+            "lab 01's model gives other logits",
+        ),
     ],
     "9d": [
         Mutant("tf.reduce_sum(losses) / global_batch", "tf.reduce_mean(losses)", "4 times"),
@@ -42,6 +363,93 @@ ANSWERS = {
             "tf.reduce_sum(losses) / global_batch",
             "tf.reduce_mean(losses) / global_batch",
             "divided twice",
+        ),
+        # Sum over global
+        Right(r"""
+def replica_loss(labels, logits, global_batch):
+    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+    return tf.reduce_sum(losses) / global_batch
+"""),
+        # Compute_average_loss
+        Right(r"""
+def replica_loss(labels, logits, global_batch):
+    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+    return tf.nn.compute_average_loss(losses, global_batch_size=global_batch)
+"""),
+        # Scaled first
+        Right(r"""
+def replica_loss(labels, logits, global_batch):
+    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+    return tf.math.add_n(tf.unstack(tf.math.multiply(losses, 1.0 / tf.cast(global_batch, tf.float32))))
+"""),
+        # Keras loss
+        Right(r"""
+def replica_loss(labels, logits, global_batch):
+    total = keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction="sum")(labels, logits)
+    return tf.divide(total, float(global_batch))
+"""),
+        # Own mean
+        Wrong(
+            r"""
+def replica_loss(labels, logits, global_batch):
+    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+    return tf.reduce_mean(losses)
+""",
+            "times that. A mean over the replica's own examples makes",
+        ),
+        # Sum
+        Wrong(
+            r"""
+def replica_loss(labels, logits, global_batch):
+    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+    return tf.reduce_sum(losses)
+""",
+            "examples each: their parts should sum to the mean over all",
+        ),
+        # Mean over global
+        Wrong(
+            r"""
+def replica_loss(labels, logits, global_batch):
+    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+    return tf.reduce_mean(losses) / global_batch
+""",
+            "yours sum to an eighth of it: the mean over a replica is",
+        ),
+        # Divided by eight
+        Wrong(
+            r"""
+def replica_loss(labels, logits, global_batch):
+    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+    return tf.reduce_mean(losses) / 8
+""",
+            "examples each: their parts should sum to the mean over all",
+        ),
+        # Not summed
+        Wrong(
+            r"""
+def replica_loss(labels, logits, global_batch):
+    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+    return losses / global_batch
+""",
+            "A replica's part should be a scalar; yours has the shape",
+        ),
+        # Divided twice, compute_average_loss of the mean
+        Wrong(
+            r"""
+def replica_loss(labels, logits, global_batch):
+    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+    return tf.nn.compute_average_loss(losses, global_batch_size=global_batch) / global_batch
+""",
+            "examples each: their parts should sum to the mean over all",
+        ),
+        # Numpy
+        Wrong(
+            r"""
+def replica_loss(labels, logits, global_batch):
+    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+    return losses.numpy().sum() / global_batch
+""",
+            "A replica's part should be a tensor, through which",
         ),
     ],
     "9e": [
@@ -55,6 +463,82 @@ ANSWERS = {
         Mutant(
             "BackupAndRestore(folder)", "BackupAndRestore(folder, save_freq=10**6)", "started over"
         ),
+        # A list
+        Right(r"""
+def make_callbacks(folder):
+    return [keras.callbacks.BackupAndRestore(folder)]
+"""),
+        # Keyword, more callbacks
+        Right(r"""
+def make_callbacks(folder):
+    backup = keras.callbacks.BackupAndRestore(backup_dir=str(folder), save_freq="epoch")
+    return [backup, keras.callbacks.TerminateOnNaN()]
+"""),
+        # Sub-folder, from keras.callbacks
+        Right(r"""
+import os
+from keras.callbacks import BackupAndRestore
+def make_callbacks(folder):
+    callbacks = []
+    callbacks.append(BackupAndRestore(os.path.join(folder, "backup")))
+    return callbacks
+"""),
+        # ModelCheckpoint
+        Wrong(
+            r"""
+def make_callbacks(folder):
+    return [keras.callbacks.ModelCheckpoint(f"{folder}/model.keras")]
+""",
+            "It saves, but nothing puts back what it saved: a run that",
+        ),
+        # The callback, no list
+        Wrong(
+            r"""
+def make_callbacks(folder):
+    return keras.callbacks.BackupAndRestore(folder)
+""",
+            "make_callbacks should return a list of callbacks; yours",
+        ),
+        # Another folder
+        Wrong(
+            r"""
+def make_callbacks(folder):
+    return [keras.callbacks.BackupAndRestore(tempfile.mkdtemp())]
+""",
+            "A run that was stopped in its third epoch started over",
+        ),
+        # One fixed folder
+        Wrong(
+            r"""
+def make_callbacks(folder):
+    return [keras.callbacks.BackupAndRestore("backup")]
+""",
+            "What the run saved does not lie in folder: two runs would",
+        ),
+        # Empty list
+        Wrong(
+            r"""
+def make_callbacks(folder):
+    return []
+""",
+            "A run that was stopped in its third epoch started over",
+        ),
+        # TensorBoard
+        Wrong(
+            r"""
+def make_callbacks(folder):
+    return [keras.callbacks.TensorBoard(folder)]
+""",
+            "It saves, but nothing puts back what it saved: a run that",
+        ),
+        # Weights only, best
+        Wrong(
+            r"""
+def make_callbacks(folder):
+    return [keras.callbacks.ModelCheckpoint(f"{folder}/best.weights.h5", save_weights_only=True, save_best_only=True, monitor="loss")]
+""",
+            "It saves, but nothing puts back what it saved: a run that",
+        ),
     ],
     "9f": [
         Mutant(", epsilon=1e-8", "", "small gradients"),
@@ -62,5 +546,86 @@ ANSWERS = {
         Mutant("Adam(RATE,", "Adam(1e-3,", "learning rate"),
         Mutant("keras.optimizers.Adam(", "v1.train.AdamOptimizer(", "Keras optimizer"),
         Mutant("keras.optimizers.Adam(RATE, epsilon=1e-8)", "keras.optimizers.SGD(RATE)", "Adam"),
+        # Keywords
+        Right(r"""
+def make_adam():
+    return keras.optimizers.Adam(learning_rate=RATE, epsilon=1e-8)
+"""),
+        # All said
+        Right(r"""
+def make_adam():
+    settings = {"learning_rate": 3e-3, "beta_1": 0.9, "beta_2": 0.999, "epsilon": 1e-08, "amsgrad": False}
+    return keras.optimizers.Adam(**settings)
+"""),
+        # From_config
+        Right(r"""
+def make_adam():
+    config = keras.optimizers.Adam(RATE).get_config()
+    config["epsilon"] = 1e-8
+    return keras.optimizers.Adam.from_config(config)
+"""),
+        # Subclass with a schedule
+        Right(r"""
+def make_adam():
+    class OldAdam(keras.optimizers.Adam):
+        pass
+    return OldAdam(RATE, epsilon=1e-8, name="adam")
+"""),
+        # The default
+        Wrong(
+            r"""
+def make_adam():
+    return keras.optimizers.Adam(RATE)
+""",
+            "For large gradients the updates are equal, for small",
+        ),
+        # 1e-7
+        Wrong(
+            r"""
+def make_adam():
+    return keras.optimizers.Adam(RATE, epsilon=1e-7)
+""",
+            "For large gradients the updates are equal, for small",
+        ),
+        # Default rate
+        Wrong(
+            r"""
+def make_adam():
+    return keras.optimizers.Adam(epsilon=1e-8)
+""",
+            "times the Estimator's: is the learning rate",
+        ),
+        # Beta_1
+        Wrong(
+            r"""
+def make_adam():
+    return keras.optimizers.Adam(RATE, beta_1=0.95, epsilon=1e-8)
+""",
+            "in AdamOptimizer, and",
+        ),
+        # Amsgrad
+        Wrong(
+            r"""
+def make_adam():
+    return keras.optimizers.Adam(RATE, epsilon=1e-8, amsgrad=True)
+""",
+            "AdamOptimizer knows no amsgrad: leave it out",
+        ),
+        # AdamW
+        Wrong(
+            r"""
+def make_adam():
+    return keras.optimizers.AdamW(RATE, epsilon=1e-8)
+""",
+            "AdamOptimizer knows no weight_decay: leave it out",
+        ),
+        # Averaged weights
+        Wrong(
+            r"""
+def make_adam():
+    return keras.optimizers.Adam(RATE, epsilon=1e-8, use_ema=True)
+""",
+            "AdamOptimizer knows no use_ema: leave it out",
+        ),
     ],
 }

@@ -1,6 +1,32 @@
 """What learners get wrong in lab 10, and the words that they must hear."""
 
-from wrong_answers import Mutant
+from wrong_answers import Mutant, Right, Wrong
+
+_10B = r"""
+def choose(chip, api, python):
+    if api == "JAX":
+        return "jax[tpu]"
+    if chip in ("v2", "v3"):
+        return "tpu-vm-tf-2.15.0-se"
+    if api == "TPUStrategy" and chip in ("v5e", "v5p", "v6e"):
+        if tuple(python[:2]) in ((3, 11), (3, 12)):
+            return "tensorflow-tpu==2.19.1 libtpu==0.0.10"
+        if tuple(python[:2]) == (3, 13):
+            return "tensorflow-tpu==2.20.0 libtpu==0.0.21.1"
+    return None
+"""
+
+_10E = r"""
+def reading(report):
+    losses = report["losses"]
+    if not all(math.isfinite(loss) for loss in losses) or not losses[-1] < losses[0]:
+        return "broken"
+    if report["platform"] != "tpu":
+        return "no chip"
+    if figure(report, "step") < figure(report, "least time"):
+        return "clock"
+    return "reached"
+"""
 
 ANSWERS = {
     "10a": [
@@ -14,9 +40,122 @@ ANSWERS = {
         Mutant(
             '"NEXT_PLUGGABLE_DEVICE_USE_C_API": "true"',
             '"NEXT_PLUGGABLE_DEVICE_USE_C_API": True',
-            "text",
+            "takes strings alone",
         ),
         Mutant('"PJRT_DEVICE": "TPU"', '"PJRT_DEVICE": "tpu"', "'TPU'"),
+        # Setdefault
+        Right(r"""
+def prepare(environ, chip, library):
+    if chip not in PJRT_CHIPS:
+        return
+    for name, value in {"PJRT_DEVICE": "TPU", "NEXT_PLUGGABLE_DEVICE_USE_C_API": "true", "TF_PLUGGABLE_DEVICE_LIBRARY_PATH": str(library)}.items():
+        environ.setdefault(name, value)
+"""),
+        # Merge
+        Right(r"""
+def prepare(environ, chip, library):
+    if chip in PJRT_CHIPS:
+        wanted = dict(PJRT_DEVICE="TPU", NEXT_PLUGGABLE_DEVICE_USE_C_API="true", TF_PLUGGABLE_DEVICE_LIBRARY_PATH=library)
+        environ.update({k: v for k, v in wanted.items() if k not in environ})
+"""),
+        # Helper, returns environ
+        Right(r"""
+def _set_once(environ, name, value):
+    if environ.get(name) is None:
+        environ[name] = value
+def prepare(environ, chip, library):
+    if chip in ("v5e", "v5p", "v6e"):
+        _set_once(environ, "PJRT_DEVICE", "TPU")
+        _set_once(environ, "NEXT_PLUGGABLE_DEVICE_USE_C_API", "true")
+        _set_once(environ, "TF_PLUGGABLE_DEVICE_LIBRARY_PATH", library)
+    return environ
+"""),
+        # True with a capital
+        Right(r"""
+def prepare(environ, chip, library):
+    if chip in PJRT_CHIPS:
+        environ.setdefault("PJRT_DEVICE", "TPU")
+        environ.setdefault("NEXT_PLUGGABLE_DEVICE_USE_C_API", "True")
+        environ.setdefault("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", library)
+"""),
+        # Writes over
+        Wrong(
+            r"""
+def prepare(environ, chip, library):
+    if chip in PJRT_CHIPS:
+        environ["PJRT_DEVICE"] = "TPU"
+        environ["NEXT_PLUGGABLE_DEVICE_USE_C_API"] = "true"
+        environ["TF_PLUGGABLE_DEVICE_LIBRARY_PATH"] = library
+""",
+            "The user had set PJRT_DEVICE=CPU, and yours overwrote it",
+        ),
+        # On every chip
+        Wrong(
+            r"""
+def prepare(environ, chip, library):
+    environ.setdefault("PJRT_DEVICE", "TPU")
+    environ.setdefault("NEXT_PLUGGABLE_DEVICE_USE_C_API", "true")
+    environ.setdefault("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", library)
+""",
+            "is: no PJRT variable belongs there. Yours sets",
+        ),
+        # On any chip but None
+        Wrong(
+            r"""
+def prepare(environ, chip, library):
+    if chip:
+        environ.setdefault("PJRT_DEVICE", "TPU")
+        environ.setdefault("NEXT_PLUGGABLE_DEVICE_USE_C_API", "true")
+        environ.setdefault("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", library)
+""",
+            "is: no PJRT variable belongs there. Yours sets",
+        ),
+        # True, no text
+        Wrong(
+            r"""
+def prepare(environ, chip, library):
+    if chip in PJRT_CHIPS:
+        environ.setdefault("PJRT_DEVICE", "TPU")
+        environ.setdefault("NEXT_PLUGGABLE_DEVICE_USE_C_API", True)
+        environ.setdefault("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", library)
+""",
+            "The value of NEXT_PLUGGABLE_DEVICE_USE_C_API must be a string",
+        ),
+        # Os.environ, not what was given
+        Wrong(
+            r"""
+import os
+def prepare(environ, chip, library):
+    if chip in PJRT_CHIPS:
+        os.environ.setdefault("PJRT_DEVICE", "TPU")
+        os.environ.setdefault("NEXT_PLUGGABLE_DEVICE_USE_C_API", "true")
+        os.environ.setdefault("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", library)
+""",
+            "PJRT_DEVICE is not set",
+        ),
+        # An empty text counts as not set
+        Wrong(
+            r"""
+def prepare(environ, chip, library):
+    if chip in PJRT_CHIPS:
+        for name, value in (("PJRT_DEVICE", "TPU"), ("NEXT_PLUGGABLE_DEVICE_USE_C_API", "true"), ("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", library)):
+            environ[name] = environ.get(name) or value
+""",
+            "a variable that the user has set stays as it is",
+        ),
+        # Clears for older chips
+        Wrong(
+            r"""
+def prepare(environ, chip, library):
+    names = {"PJRT_DEVICE": "TPU", "NEXT_PLUGGABLE_DEVICE_USE_C_API": "true", "TF_PLUGGABLE_DEVICE_LIBRARY_PATH": library}
+    for name, value in names.items():
+        if chip in PJRT_CHIPS:
+            environ.setdefault(name, value)
+        else:
+            environ.pop(name, None)
+""",
+            "set, yours makes it None: a variable that the user has set",
+        ),
     ],
     "10b": [
         Mutant(
@@ -32,6 +171,103 @@ ANSWERS = {
         Mutant("if python >= (3, 13):", "if True:", "safest"),
         Mutant('if api == "JAX":', 'if api == "JAX" and chip == "v5e":', "JAX"),
         Mutant('return "tpu-vm-tf-2.15.0-se"', 'return "tensorflow==2.15.0"', "image"),
+        # The one that the wrong ones below are made from
+        Right(_10B),
+        # Dict
+        Right(r"""
+def choose(chip, api, python):
+    table = {}
+    for c in ("v2", "v3"):
+        table[c, "TPUEstimator"] = table[c, "TPUStrategy"] = "tpu-vm-tf-2.15.0-se"
+    for c in ("v5e", "v5p", "v6e"):
+        table[c, "TPUStrategy"] = {(3, 11): "tensorflow-tpu==2.19.1 libtpu==0.0.10", (3, 12): "tensorflow-tpu==2.19.1 libtpu==0.0.10", (3, 13): "tensorflow-tpu==2.20.0 libtpu==0.0.21.1"}.get(python)
+    return "jax[tpu]" if api == "JAX" else table.get((chip, api))
+"""),
+        # Match
+        Right(r"""
+def choose(chip, api, python):
+    match chip, api, python:
+        case _, "JAX", _:
+            return "jax[tpu]"
+        case "v2" | "v3", "TPUEstimator" | "TPUStrategy", _:
+            return "tpu-vm-tf-2.15.0-se"
+        case "v5e" | "v5p" | "v6e", "TPUStrategy", (3, 11) | (3, 12):
+            return "libtpu==0.0.10 tensorflow-tpu==2.19.1"
+        case "v5e" | "v5p" | "v6e", "TPUStrategy", (3, 13):
+            return "libtpu==0.0.21.1 tensorflow-tpu==2.20.0"
+"""),
+        # The table as a list of rows
+        Right(r"""
+ROWS = [(("v2", "v3"), ("TPUEstimator", "TPUStrategy"), None, "tpu-vm-tf-2.15.0-se"), (PJRT_CHIPS, ("TPUStrategy",), ((3, 11), (3, 12)), "tensorflow-tpu==2.19.1 libtpu==0.0.10"),
+        (PJRT_CHIPS, ("TPUStrategy",), ((3, 13),), "tensorflow-tpu==2.20.0 libtpu==0.0.21.1"), (PJRT_CHIPS + ("v2", "v3", "tpu7x"), ("JAX",), None, "jax[tpu]")]
+def choose(chip, api, python):
+    return next((take for chips, apis, pythons, take in ROWS if chip in chips and api in apis and (pythons is None or python in pythons)), None)
+"""),
+        # 3.13 and later
+        Right(_10B.replace("tuple(python[:2]) == (3, 13)", "tuple(python[:2]) >= (3, 13)")),
+        # 3.12 and earlier
+        Right(
+            _10B.replace("tuple(python[:2]) in ((3, 11), (3, 12))", "tuple(python[:2]) <= (3, 12)")
+        ),
+        # TPUEstimator on v5e
+        Wrong(
+            _10B.replace('api == "TPUStrategy" and ', ""),
+            "is not known to work with anything; yours says",
+        ),
+        # TPU7x with TPUStrategy
+        Wrong(
+            _10B.replace('("v5e", "v5p", "v6e")', '("v5e", "v5p", "v6e", "tpu7x")'),
+            "x; for TPUStrategy yours says tensorflow-tpu==",
+        ),
+        # V6e forgotten
+        Wrong(
+            _10B.replace('("v5e", "v5p", "v6e")', '("v5e", "v5p")'), "goes with tensorflow-tpu=="
+        ),
+        # The pairs swapped
+        Wrong(
+            _10B.replace("in ((3, 11), (3, 12))", "== (3, 13)").replace(
+                '== (3, 13):\n            return "tensorflow-tpu==2.20',
+                'in ((3, 11), (3, 12)):\n            return "tensorflow-tpu==2.20',
+            ),
+            "yours says tensorflow-tpu==",
+        ),
+        # Libtpu left out
+        Wrong(
+            _10B.replace("tensorflow-tpu==2.19.1 libtpu==0.0.10", "tensorflow-tpu==2.19.1"),
+            "libtpu is to be pinned too: with the newest one, importing",
+        ),
+        # JAX on TPU7x not known
+        Wrong(
+            _10B.replace('if api == "JAX":', 'if api == "JAX" and chip != "tpu7x":'),
+            "yours says None",
+        ),
+        # JAX not on v2
+        Wrong(
+            _10B.replace(
+                'if api == "JAX":', 'if api == "JAX" and chip in PJRT_CHIPS + ("tpu7x",):'
+            ),
+            "yours says tpu-vm-tf-",
+        ),
+        # The image for TPUEstimator alone
+        Wrong(
+            _10B.replace(
+                'if chip in ("v2", "v3"):', 'if chip in ("v2", "v3") and api == "TPUEstimator":'
+            ),
+            "se: no wheel on PyPI has it. Yours says None",
+        ),
+        # "nothing" as a text
+        Wrong(
+            _10B.replace("return None", 'return "nothing"'),
+            "is not known to work with anything; yours says nothing",
+        ),
+        # A list of requirements
+        Wrong(
+            _10B.replace(
+                'return "tensorflow-tpu==2.19.1 libtpu==0.0.10"',
+                'return ["tensorflow-tpu==2.19.1", "libtpu==0.0.10"]',
+            ),
+            "choose should return text or None; for v",
+        ),
     ],
     "10c": [
         Mutant(
@@ -54,12 +290,178 @@ ANSWERS = {
         Mutant("return create, delete", "return create, None", "pay"),
         Mutant("return create, delete", 'return " ".join(create), " ".join(delete)', "list"),
         Mutant('START + ["create", name, where,', 'START + ["create", where,', "name"),
+        # Starred
+        Right(r"""
+def commands(name, zone, chips):
+    create = [*START, "create", name, f"--zone={zone}", f"--accelerator-type=v5litepod-{chips}", "--version=v2-alpha-tpuv5-lite", "--spot"]
+    delete = [*START, "delete", name, f"--zone={zone}", "--quiet"]
+    return create, delete
+"""),
+        # Split, values apart
+        Right(r"""
+def commands(name, zone, chips):
+    create = START + f"create {name} --zone {zone} --accelerator-type v5litepod-{chips} --version v2-alpha-tpuv5-lite --spot".split()
+    delete = START + f"delete {name} --zone {zone} --quiet".split()
+    return create, delete
+"""),
+        # Options first, dict
+        Right(r"""
+def commands(name, zone, chips):
+    options = {"zone": zone, "accelerator-type": "v5litepod-" + str(chips), "version": "v2-alpha-tpuv5-lite"}
+    flags = ["--%s=%s" % item for item in options.items()]
+    return (START + ["create"] + flags + ["--spot", name], START + ["delete", "--quiet", flags[0], name])
+"""),
+        # -q
+        Right(r"""
+def commands(name, zone, chips):
+    both = [f"--zone={zone}"]
+    return (START + ["create", name] + both + [f"--accelerator-type=v5litepod-{chips}", "--version=v2-alpha-tpuv5-lite", "--spot"], START + ["delete", name] + both + ["-q"])
+"""),
+        # Not spot
+        Wrong(
+            r"""
+def commands(name, zone, chips):
+    create = [*START, "create", name, f"--zone={zone}", f"--accelerator-type=v5litepod-{chips}", "--version=v2-alpha-tpuv5-lite"]
+    return create, [*START, "delete", name, f"--zone={zone}", "--quiet"]
+""",
+            "Without --spot you pay the full price",
+        ),
+        # One text
+        Wrong(
+            r"""
+def commands(name, zone, chips):
+    start = " ".join(START)
+    return f"{start} create {name} --zone={zone} --accelerator-type=v5litepod-{chips} --version=v2-alpha-tpuv5-lite --spot", f"{start} delete {name} --zone={zone} --quiet"
+""",
+            "The create command should be a list of texts, as",
+        ),
+        # Delete without the zone
+        Wrong(
+            r"""
+def commands(name, zone, chips):
+    create = [*START, "create", name, f"--zone={zone}", f"--accelerator-type=v5litepod-{chips}", "--version=v2-alpha-tpuv5-lite", "--spot"]
+    return create, [*START, "delete", name, "--quiet"]
+""",
+            "The delete command needs the zone too: the same name may",
+        ),
+        # Delete asks
+        Wrong(
+            r"""
+def commands(name, zone, chips):
+    create = [*START, "create", name, f"--zone={zone}", f"--accelerator-type=v5litepod-{chips}", "--version=v2-alpha-tpuv5-lite", "--spot"]
+    return create, [*START, "delete", name, f"--zone={zone}"]
+""",
+            "Without --quiet the delete command waits for an answer",
+        ),
+        # V5e-4
+        Wrong(
+            r"""
+def commands(name, zone, chips):
+    create = [*START, "create", name, f"--zone={zone}", f"--accelerator-type=v5e-{chips}", "--version=v2-alpha-tpuv5-lite", "--spot"]
+    return create, [*START, "delete", name, f"--zone={zone}", "--quiet"]
+""",
+            "a, --accelerator-type is v",
+        ),
+        # One chip always
+        Wrong(
+            r"""
+def commands(name, zone, chips):
+    create = [*START, "create", name, f"--zone={zone}", "--accelerator-type=v5litepod-1", "--version=v2-alpha-tpuv5-lite", "--spot"]
+    return create, [*START, "delete", name, f"--zone={zone}", "--quiet"]
+""",
+            "a, --accelerator-type is v",
+        ),
+        # Version of v5p
+        Wrong(
+            r"""
+def commands(name, zone, chips):
+    create = [*START, "create", name, f"--zone={zone}", f"--accelerator-type=v5litepod-{chips}", "--version=v2-alpha-tpuv5", "--spot"]
+    return create, [*START, "delete", name, f"--zone={zone}", "--quiet"]
+""",
+            "chips in us-south",
+        ),
     ],
     "10d": [
         Mutant(" + other_minutes / 60", "", "until it is deleted"),
         Mutant("hours * chips * price", "hours * price", "chip"),
         Mutant("steps * step_seconds / 3600", "steps * step_seconds / 60", "hour"),
         Mutant("steps * step_seconds / 3600", "step_seconds / 3600", "steps"),
+        # Steps
+        Right(r"""
+def bill(step_seconds, steps, chips, price, other_minutes):
+    training = step_seconds * steps / 3600
+    around = other_minutes / 60
+    return (training + around) * chips * price
+"""),
+        # Lambda, minutes
+        Right(r"""
+bill = lambda step_seconds, steps, chips, price, other_minutes: price * chips * (other_minutes + step_seconds * steps / 60) / 60
+"""),
+        # Helper, datetime
+        Right(r"""
+import datetime
+def hours(**kwargs):
+    return datetime.timedelta(**kwargs).total_seconds() / 3600
+def bill(step_seconds, steps, chips, price, other_minutes):
+    total = hours(seconds=step_seconds * steps, minutes=other_minutes)
+    return total * chips * price
+"""),
+        # Minutes as hours
+        Wrong(
+            r"""
+def bill(step_seconds, steps, chips, price, other_minutes):
+    return (step_seconds * steps / 3600 + other_minutes) * chips * price
+""",
+            "The machine costs until it is deleted, at work or not",
+        ),
+        # One chip
+        Wrong(
+            r"""
+def bill(step_seconds, steps, chips, price, other_minutes):
+    return (step_seconds * steps / 3600 + other_minutes / 60) * price
+""",
+            "The price is for a chip and an hour: four chips cost four",
+        ),
+        # Minutes without chips
+        Wrong(
+            r"""
+def bill(step_seconds, steps, chips, price, other_minutes):
+    return step_seconds * steps / 3600 * chips * price + other_minutes / 60 * price
+""",
+            "One hour of steps and one of waiting, on eight chips at",
+        ),
+        # Training alone
+        Wrong(
+            r"""
+def bill(step_seconds, steps, chips, price, other_minutes):
+    return step_seconds * steps / 3600 * chips * price
+""",
+            "The machine costs until it is deleted, at work or not",
+        ),
+        # Hours rounded up
+        Wrong(
+            r"""
+def bill(step_seconds, steps, chips, price, other_minutes):
+    return math.ceil(step_seconds * steps / 3600 + other_minutes / 60) * chips * price
+""",
+            "The machine costs until it is deleted, at work or not",
+        ),
+        # Seconds as hours
+        Wrong(
+            r"""
+def bill(step_seconds, steps, chips, price, other_minutes):
+    return (step_seconds * steps + other_minutes * 60) * chips * price
+""",
+            "steps of half a second are one hour; four chips at",
+        ),
+        # Rounded to cents
+        Wrong(
+            r"""
+def bill(step_seconds, steps, chips, price, other_minutes):
+    return round((step_seconds * steps / 3600 + other_minutes / 60) * chips * price, 2)
+""",
+            "do not round; yours gives",
+        ),
     ],
     "10e": [
         Mutant("not all(map(math.isfinite, losses)) or ", "", "infinite"),
@@ -73,5 +475,121 @@ ANSWERS = {
         ),
         Mutant('figure(report, "step") <', 'figure(report, "first step") <', "first step"),
         Mutant('return "reached"', "return True", "one of"),
+        # The one that the wrong ones below are made from
+        Right(_10E),
+        # Numpy, conditional chain
+        Right(r"""
+import numpy as np
+def reading(report):
+    losses = np.asarray(report["losses"], float)
+    broken = not np.isfinite(losses).all() or losses[-1] >= losses[0]
+    return ("broken" if broken else "no chip" if report["platform"] != "tpu"
+            else "clock" if figure(report, "step") < figure(report, "least time") else "reached")
+"""),
+        # Helpers
+        Right(r"""
+def _falls(losses):
+    return all(map(math.isfinite, losses)) and losses[0] > losses[-1]
+def _too_fast(report):
+    step, least = (figure(report, name) for name in ("step", "least time"))
+    return step < least
+def reading(report):
+    for said, found in (("broken", lambda: not _falls(report["losses"])), ("no chip", lambda: report.get("platform") != "tpu"), ("clock", lambda: _too_fast(report))):
+        if found():
+            return said
+    return "reached"
+"""),
+        # Any, early return
+        Right(r"""
+def reading(report):
+    first, *_, last = report["losses"]
+    if any(math.isnan(x) or math.isinf(x) for x in report["losses"]):
+        return "broken"
+    if last >= first:
+        return "broken"
+    if not report["platform"] == "tpu":
+        return "no chip"
+    if figure(report, "least time") > figure(report, "step"):
+        return "clock"
+    else:
+        return "reached"
+"""),
+        # Platform first
+        Wrong(
+            r"""
+def reading(report):
+    losses = report["losses"]
+    if report["platform"] != "tpu":
+        return "no chip"
+    if not all(math.isfinite(loss) for loss in losses) or not losses[-1] < losses[0]:
+        return "broken"
+    if figure(report, "step") < figure(report, "least time"):
+        return "clock"
+    return "reached"
+""",
+            "A step that does not learn is broken on any machine. That",
+        ),
+        # Clock before the platform
+        Wrong(
+            r"""
+def reading(report):
+    losses = report["losses"]
+    if not all(math.isfinite(loss) for loss in losses) or not losses[-1] < losses[0]:
+        return "broken"
+    if figure(report, "step") < figure(report, "least time"):
+        return "clock"
+    if report["platform"] != "tpu":
+        return "no chip"
+    return "reached"
+""",
+            "The platform is asked for before the clock. That is",
+        ),
+        # Nan alone
+        Wrong(
+            _10E.replace("math.isfinite(loss) for", "not math.isnan(loss) for"),
+            "A loss on the way was infinite: the last one alone does",
+        ),
+        # Inf alone
+        Wrong(
+            _10E.replace("math.isfinite(loss) for", "not math.isinf(loss) for"),
+            "A loss on the way was no number. That is",
+        ),
+        # The last loss's finiteness alone
+        Wrong(
+            _10E.replace(
+                "not all(math.isfinite(loss) for loss in losses)", "not math.isfinite(losses[-1])"
+            ),
+            "A loss on the way was infinite: the last one alone does",
+        ),
+        # Finite only where all are not
+        Wrong(
+            _10E.replace("not all(math", "not any(math"),
+            "A loss on the way was infinite: the last one alone does",
+        ),
+        # Equal losses pass
+        Wrong(
+            _10E.replace("not losses[-1] < losses[0]", "losses[-1] > losses[0]"),
+            "The last loss is not below the first: they are equal. That",
+        ),
+        # Must fall at every step
+        Wrong(
+            _10E.replace(
+                "not losses[-1] < losses[0]", "not all(b < a for a, b in zip(losses, losses[1:]))"
+            ),
+            "The last loss is below the first: it may rise on the way",
+        ),
+        # Slower than 10 times is the clock
+        Wrong(
+            _10E.replace(
+                'figure(report, "step") < figure(report, "least time")',
+                'figure(report, "step") <= figure(report, "least time")',
+            ),
+            "The step takes its least time, and not less. That is",
+        ),
+        # Compares the lowest
+        Wrong(
+            _10E.replace("losses[-1] < losses[0]", "min(losses) < losses[0]"),
+            "The last loss is above the first, whatever came between",
+        ),
     ],
 }

@@ -2,7 +2,61 @@
 
 import re
 
-from wrong_answers import Mutant
+from wrong_answers import Mutant, Right, Wrong
+
+_12A = r"""
+def bigram_bits(train, held, kinds):
+    counts = np.ones((kinds, kinds))
+    np.add.at(counts, (train[:-1], train[1:]), 1)
+    shares = counts / counts.sum(axis=1, keepdims=True)
+    return float(np.mean(-np.log2(shares[held[:-1], held[1:]])))
+"""
+
+_12B = r"""
+def make_dataset(ids, batch, length):
+    each = (len(ids) - 1) // batch // length * length
+    read = ids[:each * batch].reshape(batch, each)
+    follow = ids[1:each * batch + 1].reshape(batch, each)
+    read = read.reshape(batch, -1, length).swapaxes(0, 1)
+    follow = follow.reshape(batch, -1, length).swapaxes(0, 1)
+    return tf.data.Dataset.from_tensor_slices((read, follow))
+"""
+
+_12C = r"""
+def make_model(batch, length, stateful):
+    return keras.Sequential([
+        keras.Input(batch_shape=(batch, length), dtype="int32"),
+        layers.Embedding(len(characters), 32),
+        layers.LSTM(UNITS, return_sequences=True, stateful=stateful),
+        layers.Dense(len(characters)),
+    ])
+"""
+
+_12D = r"""
+class FromTheTop(keras.callbacks.Callback):
+    def on_epoch_begin(self, epoch, logs=None):
+        for layer in self.model.layers:
+            if hasattr(layer, "reset_state"):
+                layer.reset_state()
+"""
+
+_12E = r"""
+def sample(logits, temperature, rng):
+    scaled = np.asarray(logits, np.float64) / temperature
+    shares = np.exp(scaled - scaled.max())
+    return int(rng.choice(len(shares), p=shares / shares.sum()))
+"""
+
+_12F = r"""
+def write_line(following, first, end, most):
+    def more(n, last, line):
+        return tf.logical_and(n < most, tf.not_equal(last, end))
+    def write(n, last, line):
+        last = following(last)
+        return n + 1, last, tf.tensor_scatter_nd_update(line, [[n]], [last])
+    n, _, line = tf.while_loop(more, write, (tf.constant(0), first, tf.zeros([most], tf.int32)))
+    return line, n
+"""
 
 ANSWERS = {
     "12a": [
@@ -17,6 +71,91 @@ ANSWERS = {
         Mutant("counts.sum(axis=1, keepdims=True)", "counts.sum()", "row"),
         Mutant("(train[:-1], train[1:])", "(train[1:], train[:-1])", "row"),
         Mutant("return -np.log2", "return np.log2", "minus"),
+        # The one that the wrong ones below are made from
+        Right(_12A),
+        # Loops and Counter
+        Right(r"""
+import collections, math
+def bigram_bits(train, held, kinds):
+    pairs = collections.Counter(zip(train.tolist(), train.tolist()[1:]))
+    firsts = collections.Counter(train.tolist()[:-1])
+    def cost(a, b):
+        return -math.log2((pairs[a, b] + 1) / (firsts[a] + kinds))
+    costs = [cost(a, b) for a, b in zip(held[:-1].tolist(), held[1:].tolist())]
+    return sum(costs) / len(costs)
+"""),
+        # Bincount, nats to bits
+        Right(r"""
+def bigram_bits(train, held, kinds):
+    train, held = np.asarray(train, np.int64), np.asarray(held, np.int64)
+    counts = np.bincount(train[:-1] * kinds + train[1:], minlength=kinds**2).reshape(kinds, kinds) + 1
+    log = np.log(counts) - np.log(counts.sum(1))[:, None]
+    return -log[held[:-1], held[1:]].mean() / np.log(2)
+"""),
+        # TensorFlow
+        Right(r"""
+def bigram_bits(train, held, kinds):
+    pairs = tf.stack([train[:-1], train[1:]], axis=1)
+    counts = tf.tensor_scatter_nd_add(tf.ones([kinds, kinds], tf.float64), pairs, tf.ones(len(train) - 1, tf.float64))
+    shares = counts / tf.reduce_sum(counts, 1, keepdims=True)
+    found = tf.gather_nd(shares, tf.stack([held[:-1], held[1:]], axis=1))
+    return float(tf.reduce_mean(-tf.math.log(found)) / np.log(2.0))
+"""),
+        # Nats
+        Wrong(
+            _12A.replace("np.log2", "np.log"),
+            "Those are nats, of the natural logarithm: bits come of log",
+        ),
+        # Repeated pairs count once
+        Wrong(
+            _12A.replace(
+                "np.add.at(counts, (train[:-1], train[1:]), 1)",
+                "counts[train[:-1], train[1:]] += 1",
+            ),
+            "with arrays of places adds once to each. np.add.at adds",
+        ),
+        # No 1 added
+        Wrong(
+            _12A.replace("np.ones", "np.zeros"),
+            "A pair that never came in train is impossible: start each",
+        ),
+        # 1 over
+        Wrong(
+            _12A.replace("np.ones((kinds, kinds))", "np.full((kinds, kinds), 1e-9)"),
+            "added to each of three kinds its share is",
+        ),
+        # Columns
+        Wrong(
+            _12A.replace("axis=1, keepdims=True", "axis=0, keepdims=True"),
+            "Those are shares of columns: a row holds what can follow",
+        ),
+        # Joint
+        Wrong(
+            _12A.replace("counts.sum(axis=1, keepdims=True)", "counts.sum()"),
+            "Those are shares of all pairs: divide each row by its own",
+        ),
+        # The following one as the given one
+        Wrong(
+            _12A.replace("shares[held[:-1], held[1:]]", "shares[held[1:], held[:-1]]"),
+            "A pair of held is taken the wrong way round: the row is",
+        ),
+        # Counted backwards
+        Wrong(
+            _12A.replace("(train[:-1], train[1:])", "(train[1:], train[:-1])"),
+            "added to each of three kinds its share is",
+        ),
+        # Counts the held-out too
+        Wrong(
+            _12A.replace(
+                "    shares =", "    np.add.at(counts, (held[:-1], held[1:]), 1)\n    shares ="
+            ),
+            "added to each of three kinds its share is",
+        ),
+        # The sum
+        Wrong(
+            _12A.replace("np.mean(", "np.sum("),
+            "That is the sum over the three characters: take the mean",
+        ),
     ],
     "12b": [
         Mutant(
@@ -33,6 +172,115 @@ ANSWERS = {
         ),
         Mutant("windows(1)))\n", "windows(1))).shuffle(9, seed=1)\n", "continue"),
         Mutant("(len(ids) - 1) // (batch", "(len(ids) - 1) // (2 * batch", "batches"),
+        # The one that the wrong ones below are made from
+        Right(_12B),
+        # A generator of slices with from_tensor_slices of a list
+        Right(r"""
+def make_dataset(ids, batch, length):
+    count = (len(ids) - 1) // (batch * length)
+    stream = count * length
+    starts = np.arange(batch)[:, None] * stream
+    index = [starts + n * length + np.arange(length) for n in range(count)]
+    return tf.data.Dataset.from_tensor_slices((np.stack([ids[i] for i in index]), np.stack([ids[i + 1] for i in index])))
+"""),
+        # Tf.data on columns
+        Right(r"""
+def make_dataset(ids, batch, length):
+    n = (len(ids) - 1) // (batch * length) * length
+    x, y = (np.reshape(part[:batch * n], [batch, n]).T for part in (ids[:-1], ids[1:]))
+    data = tf.data.Dataset.from_tensor_slices((x, y)).batch(length, drop_remainder=True)
+    def turned(a, b):
+        return tf.ensure_shape(tf.transpose(a), [batch, length]), tf.ensure_shape(tf.transpose(b), [batch, length])
+    return data.map(turned)
+"""),
+        # Streams of all characters, overlap by one
+        Right(r"""
+def make_dataset(ids, batch, length):
+    ids = np.asarray(ids)
+    size = (len(ids) - 1) // batch
+    count = size // length
+    def window(n):
+        columns = np.stack([ids[k * count * length + n * length: k * count * length + (n + 1) * length + 1] for k in range(batch)])
+        return columns[:, :-1], columns[:, 1:]
+    windows = [window(n) for n in range(count)]
+    return tf.data.Dataset.from_tensor_slices(tuple(np.stack(part) for part in zip(*windows)))
+"""),
+        # Consecutive windows in one batch
+        Wrong(
+            r"""
+def make_dataset(ids, batch, length):
+    n = (len(ids) - 1) // length
+    x, y = ids[:n * length].reshape(n, length), ids[1:n * length + 1].reshape(n, length)
+    return tf.data.Dataset.from_tensor_slices((x, y)).batch(batch, drop_remainder=True)
+""",
+            "Row k of a batch does not continue row k of the batch",
+        ),
+        # Shuffled
+        Wrong(
+            _12B.replace("(read, follow))", "(read, follow)).shuffle(100)"),
+            "Row k of a batch does not continue row k of the batch",
+        ),
+        # Repeated
+        Wrong(
+            _12B.replace("(read, follow))", "(read, follow)).repeat()"),
+            "The dataset does not end: an epoch reads the text once, so",
+        ),
+        # Not shifted
+        Wrong(
+            _12B.replace("ids[1:each * batch + 1]", "ids[:each * batch]"),
+            "The second part should hold the characters that follow",
+        ),
+        # Shifted the wrong way
+        Wrong(
+            _12B.replace(
+                "ids[1:each * batch + 1].reshape", "np.roll(ids[:each * batch], 1).reshape"
+            ),
+            "The second part should hold the characters that follow",
+        ),
+        # Shifted within the window: rolled
+        Wrong(
+            _12B.replace(
+                "ids[1:each * batch + 1].reshape", "np.roll(ids[:each * batch], -1).reshape"
+            ),
+            "The second part should hold the characters that follow",
+        ),
+        # Shifted by two
+        Wrong(
+            _12B.replace(
+                "ids[1:each * batch + 1]", "np.append(ids, 0)[2:each * batch + 2].astype(np.int32)"
+            ),
+            "The second part should hold the characters that follow",
+        ),
+        # Axes swapped
+        Wrong(
+            _12B.replace(
+                "return tf.data.Dataset.from_tensor_slices((read, follow))",
+                "return tf.data.Dataset.from_tensor_slices((read.swapaxes(1, 2), follow.swapaxes(1, 2)))",
+            ),
+            "both parts should be",
+        ),
+        # No swapaxes
+        Wrong(
+            _12B.replace(
+                "read.reshape(batch, -1, length).swapaxes(0, 1)", "read.reshape(-1, batch, length)"
+            ).replace(
+                "follow.reshape(batch, -1, length).swapaxes(0, 1)",
+                "follow.reshape(-1, batch, length)",
+            ),
+            "Row k of a batch does not continue row k of the batch",
+        ),
+        # Every batch overlaps the last by half
+        Wrong(
+            r"""
+def make_dataset(ids, batch, length):
+    each = (len(ids) - 1) // batch
+    starts = range(0, each - length, length // 2)
+    rows = [np.stack([ids[k * each + s:k * each + s + length + 1] for k in range(batch)]) for s in starts]
+    rows = np.stack(rows)
+    return tf.data.Dataset.from_tensor_slices((rows[..., :-1], rows[..., 1:]))
+""",
+            "Row k of a batch does not continue row k of the batch",
+        ),
     ],
     "12c": [
         Mutant("return_sequences=True, ", "", "every character"),
@@ -45,6 +293,95 @@ ANSWERS = {
         ),
         Mutant("batch_shape=(batch, length)", "batch_shape=(BATCH, length)", "batch"),
         Mutant("layers.LSTM(UNITS", "layers.LSTM(64", "UNITS"),
+        # The one that the wrong ones below are made from
+        Right(_12C),
+        # Functional
+        Right(r"""
+def make_model(batch, length, stateful):
+    read = keras.Input(batch_shape=(batch, length), dtype="int32")
+    net = layers.Embedding(input_dim=len(characters), output_dim=32)(read)
+    net = layers.LSTM(units=UNITS, stateful=stateful, return_sequences=True)(net)
+    return keras.Model(inputs=read, outputs=layers.Dense(units=len(characters), activation="linear")(net))
+"""),
+        # TimeDistributed, RNN of a cell
+        Right(r"""
+def make_model(batch, length, stateful):
+    kinds = len(characters)
+    ids = keras.Input((length,), batch_size=batch, dtype="int32")
+    net = layers.Embedding(kinds, 32)(ids)
+    net = layers.RNN(layers.LSTMCell(UNITS), return_sequences=True, stateful=stateful)(net)
+    return keras.Model(ids, layers.TimeDistributed(layers.Dense(kinds))(net))
+"""),
+        # Add, helper
+        Right(r"""
+def _layers(stateful):
+    yield layers.Embedding(len(characters), 32)
+    yield layers.LSTM(128, return_sequences=True, stateful=stateful)
+    yield layers.Dense(len(characters), activation=None)
+def make_model(batch, length, stateful):
+    model = keras.Sequential()
+    model.add(keras.Input(batch_shape=[batch, length], dtype=tf.int32))
+    for layer in _layers(stateful):
+        model.add(layer)
+    return model
+"""),
+        # Last character alone
+        Wrong(
+            _12C.replace("return_sequences=True, ", ""), "the LSTM should answer at every character"
+        ),
+        # Never stateful
+        Wrong(
+            _12C.replace("stateful=stateful", "stateful=False"),
+            "Six characters in two parts give other logits than the six",
+        ),
+        # Always stateful
+        Wrong(
+            _12C.replace("stateful=stateful", "stateful=True"),
+            "Your code raised ValueError: When using `stateful=True` in",
+        ),
+        # Softmax
+        Wrong(
+            _12C.replace(
+                "layers.Dense(len(characters))",
+                'layers.Dense(len(characters), activation="softmax")',
+            ),
+            "that is a softmax. The loss is of logits, so leave it out",
+        ),
+        # Embedding of 64
+        Wrong(
+            _12C.replace(
+                "layers.Embedding(len(characters), 32)", "layers.Embedding(len(characters), 64)"
+            ),
+            "There should be one embedding, of",
+        ),
+        # Embedding too small
+        Wrong(
+            _12C.replace("layers.Embedding(len(characters), 32)", "layers.Embedding(32, 32)"),
+            "There should be one embedding, of",
+        ),
+        # UNITS logits
+        Wrong(
+            _12C.replace("layers.Dense(len(characters))", "layers.Dense(UNITS)"),
+            "kinds of characters, and a logit for each; yours gives",
+        ),
+        # GRU
+        Wrong(_12C.replace("layers.LSTM", "layers.GRU"), "There should be one LSTM, of UNITS ="),
+        # Two LSTMs
+        Wrong(
+            _12C.replace(
+                "        layers.Dense",
+                "        layers.LSTM(UNITS, return_sequences=True, stateful=stateful),\n        layers.Dense",
+            ),
+            "There should be one LSTM, of UNITS =",
+        ),
+        # Bidirectional
+        Wrong(
+            _12C.replace(
+                "layers.LSTM(UNITS, return_sequences=True, stateful=stateful)",
+                "layers.Bidirectional(layers.LSTM(UNITS // 2, return_sequences=True, stateful=stateful))",
+            ),
+            "There should be one LSTM, of UNITS =",
+        ),
     ],
     "12d": [
         Mutant(
@@ -67,6 +404,114 @@ ANSWERS = {
             "        for layer in [self.model]:\n",
             "still there",
         ),
+        # The one that the wrong ones below are made from
+        Right(_12D),
+        # Getattr with a default
+        Right(r"""
+class FromTheTop(keras.callbacks.Callback):
+    def on_epoch_begin(self, epoch, logs=None):
+        nothing = lambda: None
+        for each in self.model.layers:
+            getattr(each, "reset_state", nothing)()
+"""),
+        # Comprehension
+        Right(r"""
+class FromTheTop(keras.callbacks.Callback):
+    def on_epoch_begin(self, epoch, logs=None):
+        stateful = [layer for layer in self.model.layers if callable(getattr(layer, "reset_state", None))]
+        list(map(lambda layer: layer.reset_state(), stateful))
+"""),
+        # Try
+        Right(r"""
+class FromTheTop(keras.callbacks.Callback):
+    def _reset(self, layer):
+        try:
+            reset = layer.reset_state
+        except AttributeError:
+            return
+        reset()
+    def on_epoch_begin(self, epoch, logs=None):
+        for layer in self.model.layers:
+            self._reset(layer)
+"""),
+        # Epoch end
+        Wrong(
+            r"""
+class FromTheTop(keras.callbacks.Callback):
+    def on_epoch_end(self, epoch, logs=None):
+        for layer in self.model.layers:
+            if hasattr(layer, "reset_state"):
+                layer.reset_state()
+""",
+            "the state of the LSTM is still there: call",
+        ),
+        # Train begin
+        Wrong(
+            r"""
+class FromTheTop(keras.callbacks.Callback):
+    def on_train_begin(self, logs=None):
+        for layer in self.model.layers:
+            if hasattr(layer, "reset_state"):
+                layer.reset_state()
+""",
+            "the state of the LSTM is still there: call",
+        ),
+        # Every batch
+        Wrong(
+            r"""
+class FromTheTop(keras.callbacks.Callback):
+    def on_train_batch_begin(self, batch, logs=None):
+        for layer in self.model.layers:
+            if hasattr(layer, "reset_state"):
+                layer.reset_state()
+""",
+            "the state of the LSTM is still there: call",
+        ),
+        # Every layer
+        Wrong(
+            _12D.replace(
+                '            if hasattr(layer, "reset_state"):\n                layer.reset_state()',
+                "            layer.reset_state()",
+            ),
+            "Your code raised AttributeError",
+        ),
+        # Not called
+        Wrong(
+            _12D.replace("layer.reset_state()", "layer.reset_state"),
+            "the state of the LSTM is still there: call",
+        ),
+        # The first epoch only
+        Wrong(
+            _12D.replace("if hasattr", "if epoch == 0 and hasattr"),
+            "the state of the LSTM is still there: call",
+        ),
+        # Not the first epoch
+        Wrong(
+            _12D.replace("if hasattr", "if epoch and hasattr"),
+            "the state of the LSTM is still there: call",
+        ),
+        # Every second epoch
+        Wrong(
+            _12D.replace("if hasattr", "if epoch % 2 == 0 and hasattr"),
+            "the state of the LSTM is still there: call",
+        ),
+        # Layer 1 alone
+        Wrong(
+            r"""
+class FromTheTop(keras.callbacks.Callback):
+    def on_epoch_begin(self, epoch, logs=None):
+        self.model.layers[1].reset_state()
+""",
+            "Your code raised AttributeError",
+        ),
+        # The first that has one
+        Wrong(
+            _12D.replace(
+                "                layer.reset_state()",
+                "                layer.reset_state()\n                break",
+            ),
+            "The first layer with a state is reset, and a second one is",
+        ),
     ],
     "12e": [
         Mutant("np.float64) / temperature", "np.float64) * temperature", "temperature"),
@@ -87,10 +532,95 @@ ANSWERS = {
             "return np.random.default_rng(1).choice(len(shares), p=",
             "rng",
         ),
+        # The one that the wrong ones below are made from
+        Right(_12E),
+        # Gumbel
+        Right(r"""
+def sample(logits, temperature, rng):
+    return int(np.argmax(np.asarray(logits) / temperature + rng.gumbel(size=len(logits))))
+"""),
+        # Cumulative sum
+        Right(r"""
+def softmax(x):
+    e = np.exp(x - np.max(x))
+    return e / np.sum(e)
+def sample(logits, temperature, rng):
+    edges = np.cumsum(softmax(np.array(logits, dtype="float64") / temperature))
+    return int(min(np.searchsorted(edges, rng.random()), len(edges) - 1))
+"""),
+        # Multinomial, logsumexp
+        Right(r"""
+def sample(logits, temperature, rng):
+    z = np.asarray(logits, float) / float(temperature)
+    log_total = np.logaddexp.reduce(z)
+    return int(rng.multinomial(1, np.exp(z - log_total)).argmax())
+"""),
+        # Tf.nn.softmax
+        Right(r"""
+def sample(logits, temperature, rng):
+    p = tf.nn.softmax(tf.cast(logits, tf.float64) / temperature).numpy()
+    return rng.choice(p.size, p=p / p.sum())
+"""),
+        # Overflow
+        Wrong(
+            _12E.replace("scaled - scaled.max()", "scaled"),
+            "the second comes always: exp overflows unless the largest",
+        ),
+        # Times the temperature
+        Wrong(_12E.replace("/ temperature", "* temperature"), "the first kind is drawn"),
+        # No temperature
+        Wrong(_12E.replace(" / temperature", ""), "the first kind is drawn"),
+        # Temperature after the softmax
+        Wrong(
+            r"""
+def sample(logits, temperature, rng):
+    logits = np.asarray(logits, np.float64)
+    shares = np.exp(logits - logits.max())
+    shares = shares / shares.sum() / temperature
+    return int(rng.choice(len(shares), p=shares / shares.sum()))
+""",
+            "the first kind is drawn",
+        ),
+        # The likeliest
+        Wrong(
+            _12E.replace(
+                "int(rng.choice(len(shares), p=shares / shares.sum()))", "int(shares.argmax())"
+            ),
+            "The likeliest kind comes each time: draw with the rng that",
+        ),
+        # Numpy's global generator
+        Wrong(
+            _12E.replace("rng.choice", "np.random.choice"),
+            "Two generators of the same seed draw different characters",
+        ),
+        # A new generator
+        Wrong(
+            _12E.replace("rng.choice", "np.random.default_rng(0).choice"),
+            "The likeliest kind comes each time: draw with the rng that",
+        ),
+        # All alike
+        Wrong(
+            _12E.replace(", p=shares / shares.sum()", ""), "% of the time; how often softmax says"
+        ),
+        # Clipped logits
+        Wrong(
+            _12E.replace("scaled - scaled.max()", "np.clip(scaled, -50, 50)"),
+            "the second comes always: exp overflows unless the largest",
+        ),
+        # A character, not its number
+        Wrong(
+            _12E.replace(
+                "int(rng.choice(len(shares), p=shares / shares.sum()))",
+                "characters[int(rng.choice(len(shares), p=shares / shares.sum()))]",
+            ),
+            "sample should return the number of one kind; yours returns",
+        ),
     ],
     "12f": [
         Mutant("return (count < most) & (last != end)", "return count < most", "end"),
-        Mutant("return (count < most) & (last != end)", "return last != end", "most"),
+        Mutant(
+            "return (count < most) & (last != end)", "return last != end", "goes on past the last"
+        ),
         Mutant("        last = following(last)\n", "        following(last)\n", "following"),
         Mutant("    return line, count\n", "    return line[:count], count\n", "shape"),
         Mutant("    return line, count\n", "    return line\n", "pair"),
@@ -100,5 +630,122 @@ ANSWERS = {
             "following",
         ),
         Mutant("    return line, count\n", "", "return missing"),
+        # The one that the wrong ones below are made from
+        Right(_12F),
+        # TensorArray
+        Right(r"""
+def write_line(following, first, end, most):
+    array = tf.TensorArray(tf.int32, size=most, element_shape=[])
+    def cond(n, last, _):
+        return (n < most) & (last != end)
+    def body(n, last, array):
+        new = following(last)
+        return n + 1, new, array.write(n, new)
+    n, _, array = tf.while_loop(cond, body, [0, first, array])
+    return array.stack(), n
+"""),
+        # Maximum_iterations, one_hot blend
+        Right(r"""
+def write_line(following, first, end, most):
+    places = tf.range(most)
+    def body(count, last, line):
+        new = following(last)
+        return count + 1, new, tf.where(places == count, new, line)
+    count, _, line = tf.while_loop(lambda count, last, line: tf.not_equal(last, end), body,
+        loop_vars=(tf.zeros([], tf.int32), first, tf.fill([most], end)), maximum_iterations=most)
+    return line, count
+"""),
+        # A done flag
+        Right(r"""
+def write_line(following, first, end, most):
+    def step(state):
+        n, last, line, _ = state
+        new = following(last)
+        return [(n + 1, new, tf.tensor_scatter_nd_update(line, tf.reshape(n, [1, 1]), tf.reshape(new, [1])), tf.equal(new, end))]
+    start = (tf.constant(0), first, tf.zeros(most, tf.int32), tf.constant(False))
+    (written, _, line, _), = tf.while_loop(lambda s: ~s[3] & (s[0] < most), step, [start])
+    return line, written
+"""),
+        # Grows
+        Wrong(
+            r"""
+def write_line(following, first, end, most):
+    def more(line):
+        return tf.logical_and(tf.shape(line)[0] < most + 1, tf.not_equal(line[-1], end))
+    (line,) = tf.while_loop(more, lambda line: (tf.concat([line, following(line[-1])[None]], 0),), (first[None],), shape_invariants=(tf.TensorShape([None]),))
+    return line[1:], tf.shape(line)[0] - 1
+""",
+            "the line has the shape",
+        ),
+        # End is not counted
+        Wrong(
+            _12F.replace("return line, n", "return line, tf.maximum(n - 1, 0)"),
+            "the end and most of",
+        ),
+        # Never ends before it is full
+        Wrong(
+            _12F.replace("tf.logical_and(n < most, tf.not_equal(last, end))", "n < most"),
+            "the end and most of",
+        ),
+        # Overruns
+        Wrong(
+            _12F.replace(
+                "tf.logical_and(n < most, tf.not_equal(last, end))", "tf.not_equal(last, end)"
+            ),
+            "places the loop goes on past the last of them: it ends at",
+        ),
+        # One place short
+        Wrong(_12F.replace("n < most", "n < most - 1"), "the end and most of"),
+        # First is in the line
+        Wrong(
+            r"""
+def write_line(following, first, end, most):
+    def more(n, last, line):
+        return tf.logical_and(n < most, tf.not_equal(last, end))
+    def write(n, last, line):
+        return n + 1, following(last), tf.tensor_scatter_nd_update(line, [[n]], [last])
+    n, _, line = tf.while_loop(more, write, (tf.constant(0), first, tf.zeros([most], tf.int32)))
+    return line, n
+""",
+            "counting up, the line should start",
+        ),
+        # Python loop over values
+        Wrong(
+            r"""
+def write_line(following, first, end, most):
+    line, last = [], first
+    while len(line) < most:
+        last = following(last)
+        line.append(int(last))
+        if int(last) == int(end):
+            break
+    return tf.constant(line + [0] * (most - len(line))), tf.constant(len(line))
+""",
+            "Your code raised NotImplementedError: See https",
+        ),
+        # Unrolled: Python for
+        Wrong(
+            r"""
+def write_line(following, first, end, most):
+    last, line, alive, count = first, [], tf.constant(True), tf.constant(0)
+    for _ in range(most):
+        last = following(last)
+        line.append(last)
+        count += tf.cast(alive, tf.int32)
+        alive = alive & (last != end)
+    return tf.stack(line), count
+""",
+            "There is no loop in the program: a loop of Python's puts",
+        ),
+        # The same character again
+        Wrong(
+            _12F.replace("last = following(last)", "last = following(first)"),
+            "counting up, the line should start",
+        ),
+        # Backwards
+        Wrong(
+            _12F.replace("return line, n", "return line[::-1], n"),
+            "counting up, the line should start",
+        ),
     ],
 }

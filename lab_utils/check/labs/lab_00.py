@@ -91,7 +91,7 @@ def peak(peak_flops: Callable) -> str:
 @todo(
     "0c",
     hints=(
-        "Three parts, and the text names them all: a matrix product, a loss for each example, "
+        "Three parts, and the text names them all: a matmul, a loss for each example, "
         "and their mean.",
         "The loss takes integer labels and logits as they are. What makes a scalar of [B]?",
     ),

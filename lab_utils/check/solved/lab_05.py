@@ -60,7 +60,7 @@ def int_feature(value):
 
 def make_example(data, filename, label, text):
     """A JPEG's bytes, its file's name, its class as a number from 1 and as text -> bytes. Raises Reject."""
-    # TODO 5b: image_size -> nine features -> a serialised tf.train.Example
+    # TODO 5b: the nine features, as the bytes of a tf.train.Example
     height, width = image_size(data)
     features = {
         "image/encoded": bytes_feature(data),
@@ -155,7 +155,7 @@ SIZE = 96
 
 def parse(record):
     """A scalar string -> (uint8 [SIZE, SIZE, 3], int32 from 0)."""
-    # TODO 5g: parse_single_example -> decode, resize, cast; label - 1
+    # TODO 5g: a record -> the whole picture and its class
     features = {
         "image/encoded": tf.io.FixedLenFeature([], tf.string),
         "image/class/label": tf.io.FixedLenFeature([], tf.int64),

@@ -77,7 +77,7 @@ def read(files):
 
 def view(encoded):
     """A JPEG, scalar string -> a random part of it, uint8 [SIZE, SIZE, 3]; the rest is not decoded."""
-    # TODO 6b: shape from the header, window, decode that, resize, uint8
+    # TODO 6b: a random part of the picture, of which nothing else is decoded
     part = random_window(tf.io.extract_jpeg_shape(encoded))
     image = tf.image.decode_and_crop_jpeg(encoded, part, channels=3)
     return tf.cast(tf.image.resize(image, [SIZE, SIZE]), tf.uint8)
@@ -85,14 +85,14 @@ def view(encoded):
 
 def prepare(images, step):
     """uint8 [B, KEPT, KEPT, 3] and the step, a scalar integer -> bfloat16 [B, SIZE, SIZE, 3]."""
-    # TODO 6c: cast, scale, random_views with a seed from the step
+    # TODO 6c: views of the images, the same ones at the same step
     images = tf.cast(images, tf.bfloat16) / 127.5 - 1.0
     return random_views(images, SIZE, tf.stack([0, tf.cast(step, tf.int32)]))
 
 
 def share(files, params):
     """The files, of the list, that this host reads."""
-    # TODO 6d: all of them without a context, else every hosts-th
+    # TODO 6d: this host's files, or an error where there are too few
     if "context" not in params:
         return files
     _, host, hosts, _ = params["context"].current_input_fn_deployment()
@@ -111,7 +111,7 @@ def make_input_fn(files):
     """Returns input_fn(params), whose batches are (uint8 [B, SIZE, SIZE, 3], int32 [B]), without end."""
 
     def input_fn(params):
-        # TODO 6e: share, read, shuffle, repeat, map, batch, prefetch
+        # TODO 6e: what does the buffer hold, and what is lost at the end of an epoch?
         records = read(share(files, params)).shuffle(1024).repeat()
         images = records.map(decoded, num_parallel_calls=AUTOTUNE)
         return images.batch(params["batch_size"], drop_remainder=True).prefetch(AUTOTUNE)
@@ -129,7 +129,7 @@ def make_cached_input_fn(files):
     """Returns input_fn(params), whose batches are (uint8 [B, KEPT, KEPT, 3], int32 [B]), without end."""
 
     def input_fn(params):
-        # TODO 6f: decode, cache, and only then what is random or without end
+        # TODO 6f: what is kept, and what has to be new in each epoch?
         images = read(share(files, params)).map(whole, num_parallel_calls=AUTOTUNE).cache()
         images = images.shuffle(1024).repeat()
         return images.batch(params["batch_size"], drop_remainder=True).prefetch(AUTOTUNE)

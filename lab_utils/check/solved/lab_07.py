@@ -31,7 +31,7 @@ TRAIN, EVAL, PREDICT = "train", "eval", "infer"  # tf.estimator.ModeKeys
 
 def preprocess(encoded, size):
     """Bytes of one image, a scalar string -> uint8 [size, size, 3]. Training, evaluation and serving."""
-    # TODO 7a: decode, squeeze into the square, uint8
+    # TODO 7a: any image -> the whole of it, in the square
     image = tf.io.decode_image(encoded, channels=3, expand_animations=False)
     image = tf.image.resize(image, [size, size], method="area")
     return tf.cast(tf.round(image), tf.uint8)
@@ -80,7 +80,7 @@ def views(images, mode):
 def inference(images, classes, training, bfloat16):
     """float32 [B, S, S, 3] from -1 to 1 -> logits, float32 [B, classes]; S a multiple of 32."""
     net = tf.nn.space_to_depth(images, 4)
-    # TODO 7d: convolutions in bfloat16 where asked for, mean over positions, float32 logits
+    # TODO 7d: the stack, the head, the logits
     if bfloat16:
         net = tf.cast(net, tf.bfloat16)
     with v1.tpu.bfloat16_scope():
@@ -143,7 +143,7 @@ def model_fn(features, labels, mode, params):
     loss = v1.losses.softmax_cross_entropy(targets, logits, label_smoothing=0.1)
     step = v1.train.get_global_step()
     rate = v1.train.cosine_decay(params["learning_rate"], step, params["train_steps"])
-    # TODO 7e: optimizer, the step after the UPDATE_OPS, TPUEstimatorSpec with host_call
+    # TODO 7e: optimizer, one step with all that belongs to it, TPUEstimatorSpec
     optimizer = v1.train.MomentumOptimizer(rate, 0.9, use_nesterov=True)
     if params["use_tpu"]:
         optimizer = v1.tpu.CrossShardOptimizer(optimizer)

@@ -61,7 +61,7 @@ def least_seconds(flop, bytes_, peak, bandwidth):
 
 def stored_bytes(shape, order, item=4):
     """Bytes of an array of two axes or more, in tiles of 8 by 128."""
-    # TODO 8b: fill up axis order[0] to 128s, axis order[1] to 8s; then multiply
+    # TODO 8b: bytes of the array, its padding included
     padded = list(shape)
     padded[order[0]] = math.ceil(padded[order[0]] / 128) * 128
     padded[order[1]] = math.ceil(padded[order[1]] / 8) * 8
@@ -91,7 +91,7 @@ def in_bfloat16(inference):
     """The same network with bfloat16 between its layers."""
 
     def inference_bfloat16(images):
-        # TODO 8e: cast, calculate under bfloat16_scope, cast back
+        # TODO 8e: the same network, in bfloat16 inside
         with v1.tpu.bfloat16_scope():
             logits = inference(tf.cast(images, tf.bfloat16))
         return tf.cast(logits, tf.float32)

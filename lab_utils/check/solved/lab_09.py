@@ -24,7 +24,7 @@ classes = {"train": labels[kept], "eval": labels[held_out]}
 
 def make_strategy(use_tpu, tpu="local"):
     """Where the model lives: on this machine's device, or on every core of the TPU of that name."""
-    # TODO 9a: the default strategy, or resolver, connect, initialize, TPUStrategy
+    # TODO 9a: the default strategy, or the TPU's
     if not use_tpu:
         return tf.distribute.get_strategy()
     resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu)
@@ -76,7 +76,7 @@ def replica_loss(labels, logits, global_batch):
 
 def make_callbacks(folder):
     """Callbacks for fit: a run that was stopped goes on from what they saved in folder."""
-    # TODO 9e: save, and restore when fit starts anew
+    # TODO 9e: what lets a stopped run go on
     return [keras.callbacks.BackupAndRestore(folder)]
 
 

@@ -41,7 +41,7 @@ def augmented(images):
 def make_train_dataset(images, labels, global_batch):
     """uint8 [N, 8, 8, 1], int32 [N] -> a dataset of (images, labels), [global_batch, ...] each."""
     dataset = tf.data.Dataset.from_tensor_slices((images, labels))
-    # TODO 11a: shuffle, repeat, batch, augment, prefetch
+    # TODO 11a: full batches without end, changed on the host
     dataset = dataset.shuffle(2048, seed=1).repeat().batch(global_batch, drop_remainder=True)
     return dataset.map(lambda images, labels: (augmented(images), labels)).prefetch(1)
 

@@ -24,7 +24,7 @@ training, held_out = np.split(ids, [len(ids) * 9 // 10])
 
 def bigram_bits(train, held, kinds):
     """int [N], int [M], both below `kinds` -> mean bits of a character of `held`, given the last one."""
-    # TODO 12a: count pairs, make shares of each row, take the mean of -log2
+    # TODO 12a: pairs -> shares -> bits
     counts = np.ones((kinds, kinds))
     np.add.at(counts, (train[:-1], train[1:]), 1)
     shares = counts / counts.sum(axis=1, keepdims=True)
@@ -64,7 +64,7 @@ class FromTheTop(keras.callbacks.Callback):
 
 def sample(logits, temperature, rng):
     """float [kinds] -> the number of a kind, drawn by rng (a numpy Generator) from softmax(logits / T)."""
-    # TODO 12e: divide, softmax, draw
+    # TODO 12e: draw a kind by its share
     scaled = np.asarray(logits, np.float64) / temperature
     shares = np.exp(scaled - scaled.max())
     return rng.choice(len(shares), p=shares / shares.sum())

@@ -61,7 +61,7 @@ def require(*packages: str) -> None:
             "run this stage in Colab or on a Linux machine. The other stages work here."
         )
     else:
-        advice = "Install them with: pip install 'lab-utils[tpu]' (jax==0.10.2, libtpu==0.0.42.1)"
+        advice = "Install them with: pip install jax==0.10.2 libtpu==0.0.42.1"
     raise CompilerMissing(f"{' and '.join(missing)} not installed. {advice}")
 
 

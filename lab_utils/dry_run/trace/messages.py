@@ -7,7 +7,7 @@ from typing import Any
 from lab_utils.dry_run import elsewhere
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
-from lab_utils.dry_run.records import Finding
+from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.trace import listing
 from lab_utils.dry_run.trace.blame import culprit, unknown_sizes
@@ -177,7 +177,9 @@ def _in_input(trace: Trace, rule: str, facts: dict[str, object]) -> Place:
 
 
 def _unknown_sizes(trace: Trace) -> str:
-    """TPU101 or TPU102 where model_fn was given tensors of unknown sizes, else ""."""
+    """TPU101 or TPU102 where model_fn was given tensors of unknown sizes, else "". Serving may give them."""
+    if trace.mode is Mode.SERVING:
+        return ""
     given = [t for t in tf.nest.flatten((trace.features, trace.labels)) if tf.is_tensor(t)]
     shapes = [t.shape for t in given if not t.shape.is_fully_defined()]
     if trace.core_graph is None and trace.graph is not None and not place(trace.error):

@@ -23,7 +23,7 @@ ACTIVATIONS = {"Relu", "Relu6", "Elu", "Selu", "LeakyRelu", "Tanh", "Sigmoid", "
         "before returned.",
         "Logits may have any sign. What does that say about an activation of the last layer?",
     ),
-    why="The hidden layers have activations, so that the whole is no linear map; the last one has "
+    why="The hidden layers have activations, so that the whole is more than a linear map; the last one has "
     "none, since the loss does the softmax.",
 )
 def logits_of_digits(inference: Callable) -> str:

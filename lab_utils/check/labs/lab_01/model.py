@@ -104,6 +104,12 @@ def prediction(model_fn: Callable) -> str:
         "Each image's probabilities should add up to 1: the softmax of its logits. Yours add up to "
         f"{shares.sum(-1).ravel()[0]:.4g}.",
     )
+    likely = np.exp(3.0) / (np.exp(3.0) + CLASSES - 1)
+    expect(
+        np.allclose(shares.max(axis=1), likely, atol=1e-4),
+        f"probabilities should be the softmax of the logits, once. With logits of 3 and nine times 0 the "
+        f"likeliest has {likely:.4f}; yours has {shares.max():.4f}.",
+    )
     return "One class and ten probabilities for each image, without labels."
 
 
@@ -205,11 +211,18 @@ def training(model_fn: Callable) -> str:
             made.append(linear_logits(images))
             return made[-1]
 
-        with translated(
-            "must have a `train_step`|No gradients|must not be None|get_config|minimize",
-            "train_op is what minimize of a v1.train.AdamOptimizer returns; a Keras optimizer has another "
-            "interface, for another training loop.",
-            (ValueError, TypeError, AttributeError),
+        with (
+            translated(
+                "`tape` is required|keras.*(minimize|apply_gradients)",
+                "A Keras optimizer is made for another training loop: take v1.train.AdamOptimizer, whose "
+                "minimize returns the train_op.",
+                (ValueError, TypeError, AttributeError),
+            ),
+            translated(
+                "No gradients provided",
+                "The loss has no gradient: something between the variables and the loss, such as argmax, "
+                "has none.",
+            ),
         ):
             spec = spec_of(model_fn, inference, images, labels, "train")
         variables = v1.trainable_variables()

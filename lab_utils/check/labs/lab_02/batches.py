@@ -38,15 +38,21 @@ def input_fn(make_input_fn: Callable) -> str:
                     "The dataset of the evaluation never ends: repeat() is for training alone.",
                 )
                 expect(
-                    endless or number == 2,
+                    endless or number == 2 or not _ours(taken),
                     f"An evaluation of {counts[split]} examples has 2 full batches of 24; yours has {number}.",
                 )
             for images, labels in taken:
+                paired = np.allclose(images[:, 0, 0] * 16, labels) or not _ours(taken)
                 expect(
-                    images.dtype == np.float32 and np.allclose(images[:, 0, 0] * 16, labels),
+                    images.dtype == np.float32 and images.max() <= 1.0 and paired,
                     f"In {run} the images should be scaled, float32 from 0 to 1, each with its own label.",
                 )
     return "Every batch has the shape that the program is compiled for."
+
+
+def _ours(taken: list[tuple[np.ndarray, np.ndarray]]) -> bool:
+    """Whether these are our pictures, all grey but for a corner; arrays may have been prepared before."""
+    return all(np.ptp(images[:, 1:, 1:]) == 0 for images, _ in taken)
 
 
 def _batches(input_fn: Callable, run: str) -> tuple[int, list[tuple[np.ndarray, np.ndarray]]]:

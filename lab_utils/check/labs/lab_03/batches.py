@@ -122,7 +122,7 @@ def eval_input(make_eval_input_fn: Callable) -> str:
         )
         expect(
             bool(np.isfinite(image).all()),
-            "A row of padding holds nan or infinity: its loss is no number either, and nan * 0 is nan.",
+            "A row of padding holds nan or infinity: its loss is not a number either, and nan * 0 is nan.",
         )
         kept = weight == 1.0
         number = np.rint(image[:, 4, 4] * 16 + 17 * np.rint(image[:, 0, 0] * 16)).astype(int)

@@ -97,7 +97,11 @@ def decoded(prepared: Callable) -> str:
 
 def _mapped(dataset: tf.data.Dataset, function: Callable) -> tf.data.Dataset:
     try:
-        return dataset.map(function)
+        with translated(
+            "Dimension value must be integer",
+            "tf.shape is a tensor, whose values are not known yet: the static shape is image.shape.",
+        ):
+            return dataset.map(function)
     except (TypeError, tf.errors.InvalidArgumentError) as error:
         if "return value" not in str(error) and "output_types" not in str(error):
             raise

@@ -197,6 +197,10 @@ def _run_core(train_spec: Callable, params: dict) -> tuple[Callable, list[str], 
                 (RuntimeError,),
             ),
             translated(
+                "two elements",
+                "host_call should be a pair: the function, and a list or dict of its tensors.",
+            ),
+            translated(
                 "callable", "The first part of host_call should be the function itself, not called."
             ),
         ):
@@ -206,6 +210,10 @@ def _run_core(train_spec: Callable, params: dict) -> tuple[Callable, list[str], 
         names = list(tensors) if isinstance(tensors, dict) else []
         tensors = list(tensors.values()) if names else list(tensors)
         for each in tensors:
+            expect(
+                tf.is_tensor(each) or isinstance(each, tf.Variable),
+                f"What a core brings are tensors; {each!r} is {a(each)}.",
+            )
             expect(
                 each.shape.rank != 0,
                 f"{each.name} is a scalar, and what leaves the cores is joined along axis 0: give it that axis, "

@@ -23,9 +23,10 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 @todo(
     "5d",
     hints=(
-        'beam.Pipeline(options=PipelineOptions(["--runner=FnApiRunner"]))',
-        "Where workers is above 1, add two flags to the list; the number goes in with an f-string.",
+        'PipelineOptions takes a list of flags, and beam.Pipeline takes the options.',
+        'Two flags go into the list only where workers is above 1; the number goes in with an f-string.',
     ),
+    why='A runner that is named behaves the same in a script and in a notebook; one worker needs no other process.',
 )
 def runner(make_pipeline: Callable) -> str:
     """FnApiRunner by name, and as many processes as are asked for."""
@@ -84,13 +85,11 @@ class _Halves(beam.DoFn):
 @todo(
     "5e",
     hints=(
-        "made = pipeline | beam.io.ReadFromText(str(csv_file)) | beam.ParDo(to_example)"
-        '.with_outputs("rejects", main="examples")',
-        'made.examples | beam.io.WriteToTFRecord(f"{output}/train", file_name_suffix=".tfrecord", '
-        "num_shards=shards)",
-        'made.rejects | beam.Map("\\t".join) | beam.io.WriteToText(f"{output}/rejects.tsv", '
-        'shard_name_template="")',
+        'ReadFromText wants a text, not a Path. What does ParDo with two outputs return?',
+        'Follow .examples to WriteToTFRecord: which prefix, which suffix, how many files?',
+        'A reject is a pair: what makes one line with a tab of it? shard_name_template says how the file is named.',
     ),
+    why='Each row takes one of two ways, and both end in files, so nothing is lost without a trace.',
 )
 def steps(add_steps: Callable) -> str:
     """Lines in; TFRecord files and a list of rejects out, every line in one of them."""
@@ -152,11 +151,11 @@ def _records(files: list[Path]) -> list[str]:
 @todo(
     "5f",
     hints=(
-        'tf.io.gfile.glob(f"{staging}/train-*.tfrecord") gives the files; iterate over a '
-        "tf.data.TFRecordDataset of them to count.",
-        "if examples + rejects != rows: raise RuntimeError(...), before anything is moved.",
-        "os.rename(staging, output); return examples, rejects",
+        'How do you count the records of several files? A TFRecordDataset can be iterated over.',
+        'Compare before anything moves. Which three numbers does a colleague need in the error?',
+        'What moves a folder in one step, and refuses where there is one already?',
     ),
+    why='A folder that is renamed when it is complete is never half there.',
 )
 def publishing(publish: Callable) -> str:
     """A whole set is renamed; anything else raises and leaves all as it was."""

@@ -29,13 +29,14 @@ def picture(format: str = "JPEG") -> bytes:
 @todo(
     "5a",
     hints=(
-        "image = Image.open(io.BytesIO(data)) in a try; except Exception: raise Reject(...).",
-        'if image.format != "JPEG": raise Reject(...). The end marker: b"\\xff\\xd9" in data[-64:].',
-        "return image.height, image.width: height first, as tensors have it.",
+        'Put only Image.open into a try, so that every exception it raises becomes a Reject with a reason.',
+        'Which attribute of the image tells the format? Which bytes should the data end with?',
+        "Pillow's .size has the width first; tensors have the height first.",
     ),
+    why='The header is enough for the size. The end marker tells what the header cannot: whether the rest is there.',
 )
 def size(image_size: Callable) -> str:
-    """Height and width from the header; a reject for all that is no whole JPEG."""
+    """Height and width from the header; a reject for everything but a whole JPEG."""
     jpeg = picture()
     with mock.patch.object(ImageFile.ImageFile, "load", autospec=True) as decoding:
         decoding.side_effect = _Decoded
@@ -66,7 +67,7 @@ def size(image_size: Callable) -> str:
     )
     for what, data in (
         ("a PNG", picture("PNG") + b"\xff\xd9"),  # these two bytes prove nothing about its kind
-        ("a text, which is no image at all,", b"<html>404 Not Found</html>"),
+        ("a text, which is not an image at all,", b"<html>404 Not Found</html>"),
         ("an empty file", b""),
         ("a JPEG that is cut off in its header", jpeg[:30]),
     ):
@@ -76,7 +77,7 @@ def size(image_size: Callable) -> str:
             f"A PNG and half a JPEG are rejected for the same reason, {why!r}: say which of them it is, so "
             "that a colleague knows what to do.",
         )
-    return "The header says it all; what is no whole JPEG is rejected with a reason."
+    return "The header says it all; a JPEG that is not whole is rejected with a reason."
 
 
 class _Decoded(BaseException):  # past any `except Exception` of the learner's
@@ -146,10 +147,10 @@ _INTEGERS = {
 @todo(
     "5b",
     hints=(
-        "height, width = image_size(data); then a dict from name to bytes_feature(...) or int_feature(...).",
-        "Text becomes bytes with .encode().",
-        "tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString()",
+        'Which of the nine values are whole numbers, and which are bytes? Text becomes bytes with .encode().',
+        'Features hold a dict, an Example holds Features, and SerializeToString turns an Example into bytes.',
     ),
+    why='One order of names and types for all readers; the picture itself is copied, never decoded.',
 )
 def example(make_example: Callable) -> str:
     """A serialised Example with the nine features of the TPU readers."""
@@ -201,11 +202,11 @@ def example(make_example: Callable) -> str:
 @todo(
     "5g",
     hints=(
-        'tf.io.parse_single_example(record, {"image/encoded": tf.io.FixedLenFeature([], tf.string), '
-        '"image/class/label": ...tf.int64})',
-        "tf.io.decode_jpeg(..., channels=3), then tf.image.resize(image, [SIZE, SIZE]), which gives float32.",
-        "return tf.cast(image, tf.uint8), tf.cast(label, tf.int32) - 1",
+        'FixedLenFeature says shape and type of a feature; integers are int64 in a record.',
+        'channels=3 fixes the last axis, tf.image.resize the other two, as float32.',
+        'Which types does the TODO ask for, and from which number do its classes count?',
     ),
+    why='Every picture comes out in one shape and type, so that batches of it have one shape.',
 )
 def reading(parse: Callable) -> str:
     """From a record to uint8 of a static shape, and a class from 0."""

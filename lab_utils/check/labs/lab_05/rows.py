@@ -24,12 +24,11 @@ ROWS = {
 @todo(
     "5c",
     hints=(
-        "setup: self.numbers = {label: number for number, label in enumerate(lines, 1)}.",
-        "process: path, label, data = read_row(line, self.folder); raise Reject for an unknown label; "
-        "yield make_example(data, path, number, label).",
-        'All of it in a try; except Reject as why: yield beam.pvalue.TaggedOutput("rejects", '
-        "(line, str(why))).",
+        'What is the same for all rows, and needs a file? It belongs into setup.',
+        'enumerate can start at 1. What should happen before make_example, if the label has no number?',
+        'Around which lines does the `except Reject` go? What comes out of process then, under which tag?',
     ),
+    why='A reject is data and goes out under its tag; any other exception is a bug and ends the job.',
 )
 def dofn(ToExample: type) -> str:
     """An example or a reject for each row; the table of labels is made once."""

@@ -48,10 +48,10 @@ def files_of_records() -> Iterator[list[str]]:
 @todo(
     "6a",
     hints=(
-        "tf.data.Dataset.from_tensor_slices(files) is a dataset of paths.",
-        "paths.interleave(tf.data.TFRecordDataset, cycle_length=..., num_parallel_calls=AUTOTUNE, "
-        "deterministic=False)",
+        'from_tensor_slices makes a dataset of paths; interleave makes a dataset of records of each.',
+        'How many files may be open at once, who reads them, and does their order matter? Three arguments of interleave.',
     ),
+    why='While one reader waits for a bucket, others have their record.',
 )
 def reading(read: Callable) -> str:
     """All records once, several files open and read at the same time."""
@@ -108,10 +108,11 @@ def reading(read: Callable) -> str:
 @todo(
     "6d",
     hints=(
-        'if "context" not in params: return files',
-        '_, host, hosts, _ = params["context"].current_input_fn_deployment()',
-        "files[host::hosts] is every hosts-th file, from number host on.",
+        'Look for the context in params first: without one there is one host.',
+        'Which of the four things that the deployment holds do you need? Compare the count of files with one of them.',
+        'A slice with a step deals files out like cards.',
     ),
+    why='Dealt out one by one, files differ by at most one between hosts, and no host is without.',
 )
 def sharing(share: Callable) -> str:
     """Every file for one host, once; an error where a host would have none."""

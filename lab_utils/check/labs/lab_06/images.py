@@ -27,10 +27,11 @@ def jpeg(shade: int = 0) -> bytes:
 @todo(
     "6b",
     hints=(
-        "random_window(tf.io.extract_jpeg_shape(encoded)) is the part to decode.",
-        "tf.image.decode_and_crop_jpeg(encoded, part, channels=3)",
-        "tf.cast(tf.image.resize(image, [SIZE, SIZE]), tf.uint8)",
+        "random_window wants the picture's shape. Which function gives it without decoding?",
+        'decode_and_crop_jpeg takes the window as it is. How many channels should there be?',
+        'tf.image.resize gives floats from 0 to 255: what is left to do for uint8?',
     ),
+    why='What is not shown is not decoded, and what a TPU does in passing is left to it.',
 )
 def cropping(view: Callable) -> str:
     """A random part, decoded alone, uint8 of a static shape."""
@@ -126,10 +127,10 @@ def _op_types(graph: tf.Graph) -> set[str]:
 @todo(
     "6c",
     hints=(
-        "tf.cast(images, tf.bfloat16) / 127.5 - 1.0 goes from -1 to 1.",
-        "The seed: tf.stack([0, tf.cast(step, tf.int32)]).",
-        "return random_views(images, SIZE, seed)",
+        'Which type do you need before you divide? Where do 0 and 255 have to go?',
+        'The seed is two integers, 0 and the step; the step may be int64.',
     ),
+    why='A seed that follows from the step alone draws the same views in a run that was resumed.',
 )
 def device(prepare: Callable) -> str:
     """bfloat16 views from -1 to 1, which the step decides."""
@@ -192,9 +193,10 @@ def device(prepare: Callable) -> str:
 @todo(
     "6g",
     hints=(
-        "One image takes cpu_ms / 1000 seconds of a core.",
-        "So many images take images_per_second times that, in each second.",
+        'How many seconds of one core does one image take?',
+        'And how many such seconds are there to do in each second?',
     ),
+    why='Work to be done in a second over the work that one core does in a second.',
 )
 def cores(host_cores: Callable) -> str:
     """Images a second times seconds of CPU an image."""

@@ -8,18 +8,14 @@ from lab_utils.check.todos import todo
 from lab_utils.check.tools import a, expect, expect_dataset
 from lab_utils.estimator import tf
 
-_HINTS = (
-    "read(share(files, params)) comes first, prefetch(AUTOTUNE) last.",
-    'batch(params["batch_size"], drop_remainder=True), as in lab 02.',
-)
-
-
 @todo(
     "6e",
     hints=(
-        *_HINTS,
-        "records.shuffle(1024).repeat(), then map(decoded, num_parallel_calls=AUTOTUNE).",
+        'What does a shuffle buffer hold at each place where you could put it?',
+        "An epoch's last pictures fill no batch. What happens to them if repeat stands below batch, and what above?",
+        'Which of the steps works on one picture at a time unless it is told otherwise? What comes last?',
     ),
+    why='Records are small: shuffled as records, repeated before they are batched, decoded on all cores.',
 )
 def decoding(make_input_fn: Callable) -> str:
     """Shuffled while small, decoded in parallel, full batches, prefetched."""
@@ -48,25 +44,23 @@ def decoding(make_input_fn: Callable) -> str:
 @todo(
     "6f",
     hints=(
-        *_HINTS,
-        "map(whole, num_parallel_calls=AUTOTUNE).cache(), and below it shuffle(1024).repeat().",
+        'What comes out of the steps above cache() is what every later epoch gets.',
+        'Which of shuffle, repeat and map should every epoch do again? Where do they stand, then?',
+        'What you know of batches and the last step from the TODO before holds here too.',
     ),
+    why='Above the cache all that is the same in each epoch, below it all that is new.',
 )
 def keeping(make_cached_input_fn: Callable) -> str:
-    """Decoded once, kept, and mixed anew in each epoch."""
+    """Decoded once, kept, and reshuffled in each epoch."""
     calls = _checked(make_cached_input_fn)
     names = [call.name for call in calls]
-    expect("cache" in names, "There is no cache: every picture is decoded anew in each epoch.")
+    expect("cache" in names, "There is no cache: every picture is decoded again in each epoch.")
     kept = calls[names.index("cache")]
     expect(
         has_images(kept.before),
         "The cache stands above the decoding: it keeps the encoded records, and each epoch decodes them.",
     )
     (image,) = (leaf for leaf in tf.nest.flatten(kept.before) if (leaf.shape.rank or 0) >= 3)
-    expect(
-        image.shape.rank == 3,
-        "The cache keeps whole batches: the same pictures would stay together for ever.",
-    )
     expect(
         "repeat" not in names[: names.index("cache")],
         "repeat stands above the cache, which then is never full, and grows with every epoch.",
@@ -86,7 +80,7 @@ def keeping(make_cached_input_fn: Callable) -> str:
         else "There is no shuffle: every epoch would bring the same order.",
     )
     _mixes([call for call in calls[names.index("cache") :] if call.name == "shuffle"], 240)
-    return "Decoded once, kept as uint8, and mixed anew in each epoch."
+    return "Decoded once, kept as uint8, and reshuffled in each epoch."
 
 
 def _size(make_input_fn: Callable) -> int:
@@ -95,7 +89,7 @@ def _size(make_input_fn: Callable) -> int:
 
 
 def _mixes(shuffles: list[Call], least: int) -> None:
-    """Raises Wrong unless one of these steps mixes well, and anew in each epoch."""
+    """Raises Wrong unless one of these steps mixes well, and differently in each epoch."""
     expect(
         not any(call.arguments.get("reshuffle_each_iteration") is False for call in shuffles),
         "With reshuffle_each_iteration=False every epoch brings the same order.",

@@ -61,11 +61,10 @@ def image_of(preprocess: Callable, encoded: bytes) -> np.ndarray:
 @todo(
     "7a",
     hints=(
-        "tf.io.decode_image(encoded, channels=3, expand_animations=False): three channels of a grey image "
-        "too, and a shape of three axes.",
-        'tf.image.resize(image, [size, size], method="area") gives float32 from 0 to 255.',
-        "tf.cast(tf.round(image), tf.uint8)",
+        'decode_image takes any kind of image; two of its arguments make a shape of three axes, with three channels.',
+        'What does resize give, which type and which range? What does tf.cast do with 3.9?',
     ),
+    why='Means over areas use every pixel, and rounding keeps their mean: training and serving see the same.',
 )
 def one_image(preprocess: Callable) -> str:
     """The whole picture in a square of uint8, whatever it was."""
@@ -96,7 +95,7 @@ def one_image(preprocess: Callable) -> str:
 
 
 def _is_of_means(preprocess: Callable) -> None:
-    """Raises Wrong unless each pixel is the rounded mean over its area, of an image that is no JPEG too."""
+    """Raises Wrong unless each pixel is the rounded mean over its area, of an image in another format too."""
     pixels = np.random.default_rng(8).integers(0, 256, [80, 112, 3]).astype(np.uint8)
     file = io.BytesIO()
     Image.fromarray(pixels).save(file, "BMP")
@@ -104,7 +103,7 @@ def _is_of_means(preprocess: Callable) -> None:
         found = image_of(preprocess, file.getvalue())
     except tf.errors.InvalidArgumentError as error:
         raise Wrong(
-            f"A picture that is no JPEG, here a BMP, fails; tf.io.decode_image takes every kind. ({str(error)[:160]})"
+            f"A picture in another format than JPEG, here a BMP, fails; tf.io.decode_image takes every kind. ({str(error)[:160]})"
         ) from None
     wanted = tf.image.resize(pixels, [SIZE, SIZE], method="area").numpy()
     over = wanted - found
@@ -162,11 +161,11 @@ def _as_the_model_expects(spec: tuple) -> None:
 @todo(
     "7b",
     hints=(
-        '{"image/encoded": tf.io.FixedLenFeature([], tf.string), "image/class/label": ... tf.int64} tells '
-        "tf.io.parse_single_example what to look for.",
-        'It returns a dict of tensors: preprocess(example["image/encoded"], size).',
-        'tf.cast(example["image/class/label"], tf.int32) - 1, and tf.constant(1.0) for the weight.',
+        'tf.io.parse_single_example takes a dict from name to FixedLenFeature and returns one from name to tensor.',
+        'Which function makes the image? What does the label need, by type and by number?',
+        'A weight of a real image is a scalar of float32.',
     ),
+    why='One parse for training and evaluation, with what the padding has, too.',
 )
 def input_fn(make_input_fn: Callable) -> str:
     """Records as lab 05 writes them -> images, weights, labels from 0."""

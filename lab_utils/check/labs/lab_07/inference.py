@@ -70,12 +70,11 @@ def answers(inference: Callable, batches: list[np.ndarray]) -> list[np.ndarray]:
 @todo(
     "7d",
     hints=(
-        "Before the layers: if bfloat16: net = tf.cast(net, tf.bfloat16). The layers stand under "
-        "`with v1.tpu.bfloat16_scope():`, whatever bfloat16 says; it does nothing to float32.",
-        'Each stage: v1.layers.conv2d(net, filters, 3, padding="same", use_bias=False), then '
-        "v1.layers.batch_normalization(net, training=training, momentum=0.97), then tf.nn.relu.",
-        "The head: tf.reduce_mean(net, [1, 2]), v1.layers.dense(net, classes), tf.cast(..., tf.float32).",
+        'Does bfloat16_scope do anything to float32 input? So where is the cast, and on what does it depend?',
+        'One stage is convolution, normalisation, relu; pooling stands between stages. Which argument do two modes differ in?',
+        'Which axes are positions? And which type should leave the function?',
     ),
+    why='Activations in bfloat16 halve the bytes; variables and logits keep the digits that they need.',
 )
 def convolutions(inference: Callable) -> str:
     """bfloat16 in the convolutions, float32 in variables and logits, no weight for a position."""

@@ -55,12 +55,11 @@ def _model(features, labels, mode, params):
 @todo(
     "7f",
     hints=(
-        "tpu.RunConfig(cluster=..., model_dir=..., save_checkpoints_steps=..., "
-        "tpu_config=tpu.TPUConfig(iterations_per_loop=...)).",
-        "tpu.TPUEstimator(model, config=config, use_tpu=..., train_batch_size=..., eval_batch_size=..., "
-        "predict_batch_size=..., params=settings, export_to_tpu=False).",
-        "The resolver is made inside an if: where there is no TPU it says so with an exception.",
+        'Write the RunConfig first; iterations_per_loop goes into a TPUConfig of its own.',
+        'The resolver raises where there is no TPU: when should it be made?',
+        'TPUEstimator has three batch sizes, and two of them come from one setting.',
     ),
+    why='All that differs between machines stands in the settings, and nothing of it in the model.',
 )
 def estimator_of(make_estimator: Callable) -> str:
     """Each setting arrives where it belongs."""

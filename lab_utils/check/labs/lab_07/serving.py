@@ -14,11 +14,11 @@ from lab_utils.estimator import tf, v1
 @todo(
     "7g",
     hints=(
-        'encoded = v1.placeholder(tf.string, [None], "image_bytes")',
-        "tf.map_fn(lambda one: preprocess(one, size), encoded, fn_output_signature=tf.uint8): without the "
-        "signature it takes the output for strings.",
-        'ServingInputReceiver({"image": images}, {"image_bytes": encoded})',
+        'A placeholder of strings, of any number: which shape is that?',
+        'tf.map_fn calls a function for each element; it must be told what comes out, if it is not what went in.',
+        'What does model_fn look up in its features? Under which name does a caller send bytes?',
     ),
+    why='The served model prepares pictures by the same function as training did.',
 )
 def serving(make_serving_input_fn: Callable) -> str:
     """Bytes in, what evaluation feeds the model out."""

@@ -60,12 +60,11 @@ def spec_of(model_fn: Callable, use_tpu: bool, rate: float) -> tuple:
 @todo(
     "7e",
     hints=(
-        'if params["use_tpu"]: optimizer = v1.tpu.CrossShardOptimizer(optimizer), as in lab 02.',
-        "with tf.control_dependencies(v1.get_collection(v1.GraphKeys.UPDATE_OPS)): the step is made below "
-        "it, by optimizer.minimize(loss, global_step=step).",
-        "return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op, "
-        "host_call=host_call(loss, rate, params))",
+        'On a TPU the optimizer is wrapped, as in lab 02.',
+        'What makes ops that are created below it wait for others? v1.get_collection gives those others.',
+        'host_call(...) returns what the spec takes under that name.',
     ),
+    why='The moving averages change only if the step waits for their updates.',
 )
 def training(model_fn: Callable) -> str:
     """One step: averages updated, gradients summed over cores where there are several, one step counted."""
@@ -154,4 +153,4 @@ def training(model_fn: Callable) -> str:
         wrapped == 1,
         'With params["use_tpu"] no CrossShardOptimizer is made: the cores would drift apart.',
     )
-    return "Averages first, then one step, with gradients summed over the cores of a TPU."
+    return "Averages first, then one step, with gradients all-reduced over the cores of a TPU."

@@ -61,10 +61,10 @@ def seen(
 @todo(
     "7c",
     hints=(
-        "images = tf.cast(images, tf.float32) / 127.5 - 1.0 comes first, in every mode.",
-        "if mode == TRAIN: images = random_views(images, images.shape[1], seed)",
-        "seed = tf.stack([0, tf.cast(v1.train.get_global_step(), tf.int32)]): the step is int64.",
+        'What happens in every mode? Write that first, and return it where the mode is not TRAIN.',
+        'v1.train.get_global_step() is int64; the seed is two int32.',
     ),
+    why='Random views belong to training alone, and follow from the step, so that a resumed run sees the same.',
 )
 def augmented(views: Callable) -> str:
     """Another view at each step of training, the same pixels in every other mode."""

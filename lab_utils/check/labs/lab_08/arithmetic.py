@@ -11,9 +11,10 @@ from lab_utils.check.tools import a, expect
 @todo(
     "8a",
     hints=(
-        "FLOP / peak is the time of the arithmetic, bytes / bandwidth that of the traffic. They overlap.",
-        "return max(flop / peak, bytes_ / bandwidth)",
+        'How long does the arithmetic take alone, and how long the traffic?',
+        'They go on at the same time. When has the step ended?',
     ),
+    why='The slower of two things that go on together decides.',
 )
 def roofline(least_seconds: Callable) -> str:
     """The larger of two times."""
@@ -59,10 +60,11 @@ def roofline(least_seconds: Callable) -> str:
 @todo(
     "8b",
     hints=(
-        "order[0] is the number of the innermost axis. Up to a multiple of 128: math.ceil(n / 128) * 128.",
-        "Copy shape to a list, fill up its axis order[0] to 128s and order[1] to 8s; "
-        "item * math.prod(padded).",
+        'order[0] is the number of an axis, not a place: which entry of shape does it name?',
+        'What is the smallest multiple of 128 that is not below n? Only two axes are filled up.',
+        'The elements that are stored, times the bytes of each.',
     ),
+    why="Only the two innermost axes lie in tiles; the compiler's order says which those are.",
 )
 def padding(stored_bytes: Callable) -> str:
     """Two axes filled up, in the order given."""
@@ -114,9 +116,10 @@ def padding(stored_bytes: Callable) -> str:
 @todo(
     "8f",
     hints=(
-        "The four parts together are the bytes of `per_core` images; divide for one image.",
-        'int(memory["available"] / (used / per_core)) // 128 * 128',
+        'What does one image take? Four of the parts are used up, and one is the room.',
+        'How many such images go into the room? Then leave out what fills no 128.',
     ),
+    why='Bytes grow in proportion to the batch, so one measurement is enough for an estimate.',
 )
 def memory(largest_batch: Callable) -> str:
     """As many whole 128s as fit."""
@@ -140,11 +143,11 @@ def memory(largest_batch: Callable) -> str:
     )
     expect(
         found % 128 == 0,
-        f"{found} is no multiple of 128: the last images would bring padding for the rest of a 128.",
+        f"{found} is not a multiple of 128: the last images would bring padding for the rest of a 128.",
     )
     expect(
         isinstance(found, Integral),
-        f"{found!r} is no whole number, and a batch is one: int(...).",
+        f"{found!r} is not a whole number; a batch size is one: int(...).",
     )
     expect(
         found <= 10718,
@@ -168,9 +171,10 @@ def memory(largest_batch: Callable) -> str:
 @todo(
     "8g",
     hints=(
-        "All cores together take cores * per_core images in a step.",
-        "rate * global_batch / batch; examples // global_batch full steps.",
+        'How many images do all cores together take in a step?',
+        'By what factor is that larger than `batch`? And how many whole steps are in the examples?',
     ),
+    why='A larger batch takes a larger rate, and leaves fewer steps in a pass.',
 )
 def pod(pod_settings: Callable) -> str:
     """The batch of all cores, a rate in proportion, whole steps."""

@@ -13,9 +13,10 @@ from lab_utils.estimator import tf, v1
 @todo(
     "8c",
     hints=(
-        "x is [B, height, width, 20]: which axes are positions?",
-        "x = tf.reduce_mean(x, [1, 2]), then the two dense layers of inference_old.",
+        'x is [B, height, width, 20]: which axes are positions?',
+        'What stays is the two dense layers of inference_old, in their order.',
     ),
+    why='A mean over positions leaves one number for each filter, so the dense layer needs no weight for a position.',
 )
 def pooled(inference_pooled: Callable) -> str:
     """A mean over positions in place of a weight for each."""
@@ -92,9 +93,10 @@ def _is_pooled_first(inference_pooled: Callable) -> None:
 @todo(
     "8e",
     hints=(
-        "Three steps: cast the images, call inference under the scope, cast its logits.",
-        "with v1.tpu.bfloat16_scope(): logits = inference(tf.cast(images, tf.bfloat16))",
+        'What type do the images have to have, for layers to calculate in bfloat16?',
+        'Which lines have to stand within v1.tpu.bfloat16_scope(), and which type should leave the function?',
     ),
+    why='The scope keeps variables in float32, and the casts stand at both ends only.',
 )
 def bfloat16(in_bfloat16: Callable) -> str:
     """bfloat16 between the layers, float32 variables and logits."""

@@ -65,11 +65,10 @@ class Strategy:
 @todo(
     "9a",
     hints=(
-        "Without a TPU: tf.distribute.get_strategy(), which is there already. With one: four calls.",
-        "resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu); "
-        "tf.config.experimental_connect_to_cluster(resolver); "
-        "tf.tpu.experimental.initialize_tpu_system(resolver); tf.distribute.TPUStrategy(resolver).",
+        'The default strategy is there already: tf.distribute.get_strategy().',
+        'With a TPU four calls follow each other. Which object do the last three of them take?',
     ),
+    why='One flag decides where the model lives; the rest of the code asks the strategy.',
 )
 def strategy(make_strategy: Callable) -> str:
     """The default strategy without a TPU; with one it is found, connected and initialised first."""
@@ -118,9 +117,10 @@ def strategy(make_strategy: Callable) -> str:
 @todo(
     "9b",
     hints=(
-        "Keras splits what the dataset yields over the replicas: it must yield their batches together.",
-        "dataset.batch(per_core * strategy.num_replicas_in_sync, drop_remainder=True)",
+        'Keras splits what the dataset yields over the replicas. How many examples is that in a step?',
+        "The strategy knows the number of replicas. And what fixes a batch's shape?",
     ),
+    why='The dataset yields the global batch, and the strategy gives each replica its part.',
 )
 def dataset(make_dataset: Callable) -> str:
     """Full batches of per_core examples for each replica."""

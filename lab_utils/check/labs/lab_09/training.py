@@ -18,8 +18,9 @@ import keras
     "9d",
     hints=(
         "The replicas' gradients are summed. What must each give, so that the sum is the mean over all?",
-        "tf.reduce_sum of this replica's losses, over global_batch. (tf.nn.compute_average_loss does it.)",
+        "A sum over this replica's examples, and a division: by how many?",
     ),
+    why='Parts of one mean can be summed; means cannot.',
 )
 def replica_loss(replica_loss: Callable) -> str:
     """The parts of all replicas sum to the mean over the global batch."""
@@ -72,9 +73,10 @@ def replica_loss(replica_loss: Callable) -> str:
 @todo(
     "9e",
     hints=(
-        "A callback of Keras saves model, optimizer and epoch, and puts them back when fit starts anew.",
-        "keras.callbacks.BackupAndRestore(folder)",
+        'Look through keras.callbacks: one of them both saves and puts back.',
+        'ModelCheckpoint saves, and nothing more.',
     ),
+    why='Keras goes on only where a callback restores model, optimizer and epoch.',
 )
 def resumable(make_callbacks: Callable) -> str:
     """A run that is stopped in its third epoch goes on there."""

@@ -11,9 +11,10 @@ START = ["gcloud", "compute", "tpus", "tpu-vm"]
 @todo(
     "10c",
     hints=(
-        'START + ["create", name, f"--zone={zone}", ...]: each argument is a text of its own.',
-        'The delete command needs the name, the zone and "--quiet": else it waits for an answer.',
+        'Each argument is a text of its own in the list: one flag with its value, or two texts.',
+        'What does the delete command have to know, besides the name? And what lets a script go on without an answer?',
     ),
+    why='The second command ends the costs, so it is written before the first one runs.',
 )
 def start_and_end(commands: Callable) -> str:
     """A command that creates a TPU VM, and the one that ends its costs."""
@@ -40,7 +41,7 @@ def start_and_end(commands: Callable) -> str:
         names, _ = _read(command[5:])
         expect(
             names == ["my-tpu"],
-            f"The {verb} command should have the TPU's name as its one argument that is no flag; yours has "
+            f"The {verb} command should have the TPU's name as its only argument that is not a flag; yours has "
             f"{names or 'none'}.",
         )
     flags = _read(create[5:])[1]
@@ -84,9 +85,10 @@ def _read(arguments: list[str]) -> tuple[list[str], dict[str, str]]:
 @todo(
     "10d",
     hints=(
-        "Add up the hours first: the steps' seconds over 3600, the other minutes over 60.",
-        "hours * chips * price: each chip costs for as long as the machine is there.",
+        'Bring steps and minutes into one unit first: the price is for an hour.',
+        'Who is paid while the machine waits, and for how many chips?',
     ),
+    why='A machine costs for as long as it is there, whatever it does.',
 )
 def money(bill: Callable) -> str:
     """Hours of the machine, times chips, times the price."""

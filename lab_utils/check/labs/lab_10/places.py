@@ -19,9 +19,10 @@ IMAGE = "tpu-vm-tf-2.15.0-se"
 @todo(
     "10a",
     hints=(
-        "Leave at once unless the chip is one of PJRT_CHIPS. Values in an environment are text.",
-        'environ.setdefault("PJRT_DEVICE", "TPU") sets it only where it is not set; so with the other two.',
+        'On which chips does this belong? Leave at once on others.',
+        'A dict has a method that sets a key only where there is none. Values in an environment are text.',
     ),
+    why="What the user set stays, and the stream executor's chips get nothing.",
 )
 def environment(prepare: Callable) -> str:
     """The PJRT variables where they belong, and nothing overwritten."""
@@ -54,7 +55,7 @@ def environment(prepare: Callable) -> str:
 def _prepared(prepare: Callable, environ: dict[str, Any], chip: str | None) -> dict[str, Any]:
     prepare(environ, chip, LIBRARY)
     wrong = [name for name, value in environ.items() if not isinstance(value, str)]
-    expect(not wrong, f"The value of {', '.join(wrong)} is no text; os.environ takes text alone.")
+    expect(not wrong, f"The value of {', '.join(wrong)} must be a string: os.environ takes strings alone.")
     return environ
 
 
@@ -70,9 +71,10 @@ def _has_all(environ: dict[str, str], chip: str) -> None:
 @todo(
     "10b",
     hints=(
-        "Take JAX first, then v2 and v3, then the two rows with nothing; what is left depends on python.",
-        "Versions compare as tuples: python >= (3, 13).",
+        'Which API does not ask for the chip? Which chips do not ask for the Python?',
+        'What is left after these depends on python alone; tuples compare part by part.',
     ),
+    why="The table's rows, from the widest to the narrowest.",
 )
 def choice(choose: Callable) -> str:
     """What to install for a chip and an API; None where nothing is known to work."""

@@ -14,11 +14,10 @@ ANSWERS = ("broken", "no chip", "clock", "reached")
 @todo(
     "10e",
     hints=(
-        "Four questions in this order: do the losses fall and are they finite, is the platform a TPU, is "
-        "the step as long as its least time?",
-        "A NaN is never smaller than anything: not losses[-1] < losses[0] finds one at the end, "
-        "math.isfinite finds it anywhere.",
+        'Four questions in the order of the list; the first one that is answered with yes decides.',
+        'NaN is never smaller than anything; math.isfinite finds it anywhere in the list.',
     ),
+    why='A step that learns nothing is broken anywhere; a time means something on a chip only.',
 )
 def verdict(reading: Callable) -> str:
     """Four kinds of report, told apart."""
@@ -26,7 +25,7 @@ def verdict(reading: Callable) -> str:
         (
             _report(),
             "reached",
-            "A step of 3 ms that needs at least 1.5 ms is a chip at work: a bound is no target.",
+            "A step of 3 ms that needs at least 1.5 ms is a chip at work: a bound is not a target.",
         ),
         (_report(losses=[1.8, 1.9]), "broken", "The loss rose: whatever ran, it did not learn."),
         (
@@ -34,7 +33,7 @@ def verdict(reading: Callable) -> str:
             "broken",
             "A loss on the way was infinite: the last one alone does not show it.",
         ),
-        (_report(losses=[1.8, math.nan]), "broken", "The last loss is no number."),
+        (_report(losses=[1.8, math.nan]), "broken", "The last loss is not a number."),
         (_report(losses=[1.8, math.nan, 0.5]), "broken", "A loss on the way was no number."),
         (_report(losses=[1.8, 1.8]), "broken", "The last loss is not below the first: they are equal."),
         (_report(losses=[1.8, 0.5, 1.9]), "broken", "The last loss is above the first, whatever came between."),

@@ -18,10 +18,10 @@ LABELS = np.arange(130, dtype=np.int32)  # each picture known by its label
 @todo(
     "11a",
     hints=(
-        "Shuffle examples before they are batched. drop_remainder=True fixes the batch's shape.",
-        "dataset.shuffle(2048).repeat().batch(global_batch, drop_remainder=True), then "
-        ".map(lambda images, labels: (augmented(images), labels)).prefetch(1)",
+        'What should be shuffled, examples or batches? And what should repeat, so that no example is lost?',
+        'augmented takes a batch of images; the labels pass by. What comes last?',
     ),
+    why='Everything random is on the host, and done again in each pass.',
 )
 def train_dataset(make_train_dataset: Callable) -> str:
     """Shuffled without end, full batches, augmented on the host."""
@@ -138,9 +138,10 @@ def _check_batches(dataset: Any, parts: int, batch: int) -> None:
 @todo(
     "11d",
     hints=(
-        "How many are missing to a multiple of global_batch? -len(labels) % global_batch.",
-        "np.concatenate each of the three with as many zeros; weights are ones, then zeros, in float32.",
+        "How many are missing to a multiple of global_batch? Python's % of a negative number tells.",
+        'Three arrays get as many more entries: which values may be anything, and which may not?',
     ),
+    why='Full batches without losing a picture: what fills them up weighs nothing.',
 )
 def eval_dataset(make_eval_dataset: Callable) -> str:
     """Each picture once with weight 1, the rest with weight 0."""

@@ -13,10 +13,11 @@ from lab_utils.estimator import tf
 @todo(
     "12a",
     hints=(
-        "A table [kinds, kinds] of ones; np.add.at counts a pair as often as it comes.",
-        "Divide each row by its sum: a row is what can follow one character.",
-        "-np.log2(shares[held[:-1], held[1:]]).mean()",
+        'A table [kinds, kinds], with a row for each character and a column for each that follows. What does it start with?',
+        'Adding 1 at many places at once counts a place once; numpy has a function that counts each time.',
+        'Divide each row by its sum; look up the pairs of held; which logarithm gives bits?',
     ),
+    why='1 added to each count leaves no pair impossible, which would cost endlessly many bits.',
 )
 def bits(bigram_bits: Callable) -> str:
     """Mean -log2 of the share, with 1 added to each count."""
@@ -75,11 +76,11 @@ def bits(bigram_bits: Callable) -> str:
 @todo(
     "12b",
     hints=(
-        "The step count is (len(ids) - 1) // (batch * length): the last character needs one that follows.",
-        "ids[: batch * steps * length].reshape(batch, steps, length) has a stream in each row; then swap "
-        "the first two axes.",
-        "The characters that follow are the same, taken one place further on in ids.",
+        'How many whole batches are there, if each takes batch * length characters, and the last needs one that follows?',
+        'A reshape puts a stream into each row; which two axes change places, so that a batch takes a piece of each?',
+        'What follows is the same, cut out of ids one place further on.',
     ),
+    why='Row k goes on in row k, so a state that is carried over belongs to its text.',
 )
 def streams(make_dataset: Callable) -> str:
     """Fixed shapes, each row going on where it ended."""
@@ -135,10 +136,11 @@ def streams(make_dataset: Callable) -> str:
 @todo(
     "12c",
     hints=(
-        'keras.Input(batch_shape=(batch, length), dtype="int32") fixes both.',
-        "return_sequences=True answers at every character; stateful=stateful keeps the state.",
-        "layers.Dense(len(characters)) on the LSTM's output, without a softmax.",
+        'batch_shape fixes both numbers; the layers follow each other.',
+        'One argument of LSTM makes it answer at every character, another keeps its state.',
+        'A logit for each kind: how many, and with which activation?',
     ),
+    why="The state has the batch's shape, so the batch belongs to the model.",
 )
 def model(make_model: Callable) -> str:
     """An answer at every character; the state carried where asked for."""
@@ -220,9 +222,10 @@ def model(make_model: Callable) -> str:
 @todo(
     "12d",
     hints=(
-        'self.model.layers lists them; hasattr(layer, "reset_state") tells which have a state.',
-        "Call it: layer.reset_state().",
+        'self.model.layers lists the layers. Not all of them have a state: what does hasattr tell?',
+        'A method that is only named does nothing.',
     ),
+    why='A new epoch starts at the top of each stream, and the state is that of its end.',
 )
 def reset(FromTheTop: type) -> str:
     """Every stateful layer is empty when an epoch begins."""

@@ -15,9 +15,11 @@ DRAWS = 3000
 @todo(
     "12e",
     hints=(
-        "Take off the largest before exp: the shares stay the same, and nothing overflows.",
-        "rng.choice(len(shares), p=shares / shares.sum())",
+        'In which order: divide, softmax, draw? exp of 800 overflows.',
+        'A number taken off all logits leaves their shares as they are. Which one keeps exp below 1?',
+        'A numpy Generator can draw by given shares.',
     ),
+    why='Shares do not change when the largest logit is taken off, and nothing overflows.',
 )
 def sampling(sample: Callable) -> str:
     """Draws by softmax(logits / temperature)."""
@@ -94,10 +96,11 @@ def _always_one(sample: Callable, logits: np.ndarray) -> str:
 @todo(
     "12f",
     hints=(
-        "Loop variables: how many are written, the last character, the line tf.fill([most], end).",
-        "Condition: (count < most) & (last != end). Body: the next character, put at [[count]].",
-        "count, _, line = tf.while_loop(goes_on, put, (tf.constant(0), first, tf.fill([most], end)))",
+        "What changes from round to round? The count, the last character, the line: those are the loop's variables.",
+        'Two reasons to stop: which comparison is each?',
+        'A place of the line is written by tf.tensor_scatter_nd_update, with an index of shape [1, 1].',
     ),
+    why='A loop may go round as often as it likes, if no tensor in it grows.',
 )
 def line(write_line: Callable) -> str:
     """A line of fixed shape, filled until the end or until it is full."""

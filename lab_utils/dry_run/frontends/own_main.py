@@ -1,0 +1,173 @@
+"""Runs a program's own main, notes the estimator that it makes and what it calls, and trains nothing.
+
+Most programs have no function that returns an Estimator: they make one in main() and call train, evaluate,
+predict or an export on it. Within `recording` those calls are noted and return at once; no TPU is contacted.
+"""
+
+import sys
+import types
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from lab_utils.dry_run.records import Mode
+from lab_utils.estimator import tf, tpu, v1
+
+_MOST_CALLS = 20  # of one program: a loop of train and evaluate has shown all its calls by then
+
+
+class NothingCalled(Exception):
+    """The program called no Estimator; the message says what to do."""
+
+
+class _Enough(BaseException):
+    """Ends the program: it repeats its calls."""
+
+
+@dataclass
+class Recording:
+    """What a program made and called.
+
+    Attributes:
+        estimator: the one that it trained first, else the first one that it called at all.
+        inputs: the first input function of each mode.
+        calls: in words, in their order: "train(max_steps=1000)".
+    """
+
+    estimator: Any = None
+    inputs: dict[Mode, Callable] = field(default_factory=dict)
+    calls: list[str] = field(default_factory=list)
+
+    def note(self, mode: Mode, estimator: Any, input_fn: Callable, **said: Any) -> None:
+        """Notes a call of `estimator`; raises _Enough where the program goes on and on."""
+        if self.estimator is None or (mode is Mode.TRAIN and Mode.TRAIN not in self.inputs):
+            if self.estimator is not estimator:
+                self.inputs.clear()
+            self.estimator = estimator
+        if self.estimator is estimator:
+            self.inputs.setdefault(mode, input_fn)
+        words = ", ".join(f"{name}={value}" for name, value in said.items() if value is not None)
+        self.calls.append(f"{mode}({words})")
+        if len(self.calls) >= _MOST_CALLS:
+            raise _Enough
+
+
+def recorded(file: str, arguments: Sequence[str]) -> Recording:
+    """Runs the program `file` with its own `arguments`, as `python file arguments` would.
+
+    Raises:
+        NothingCalled: it ended, or failed, before any call.
+        Exception: what it raised before any call of an Estimator.
+    """
+    path = Path(file).absolute()
+    module = types.ModuleType("__main__")
+    module.__file__ = str(path)
+    with recording() as seen, ExitStack() as stack:
+        stack.enter_context(mock.patch.object(sys, "argv", [file, *arguments]))
+        stack.enter_context(mock.patch.dict(sys.modules, {"__main__": module}))
+        sys.path.insert(0, str(path.parent))
+        try:
+            exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)
+        except _Enough:
+            pass
+        except SystemExit as ended:
+            if not seen.calls and ended.code not in (None, 0):
+                raise
+        except Exception:  # results of calls that did nothing may well break what follows them
+            if not seen.calls:
+                raise
+    if not seen.calls:
+        raise NothingCalled(
+            f"{file} ended without calling train, evaluate or predict on an Estimator: give the flags that "
+            "make it train after `--`"
+        )
+    return seen
+
+
+@contextmanager
+def recording() -> Iterator[Recording]:
+    """Context manager: Estimators note what they are asked for, and do nothing."""
+    seen = Recording()
+    with ExitStack() as stack:
+        for owner in (tpu.TPUEstimator, v1.estimator.Estimator, tf.estimator.Estimator):
+            for name, stand_in in _METHODS.items():
+                if name in vars(owner):
+                    stack.enter_context(mock.patch.object(owner, name, stand_in(seen)))
+        for module in (tf.estimator, v1.estimator):
+            both = _train_and_evaluate(seen)
+            stack.enter_context(mock.patch.object(module, "train_and_evaluate", both))
+        for module in (tf.distribute.cluster_resolver, v1.distribute.cluster_resolver):
+            stack.enter_context(mock.patch.object(module, "TPUClusterResolver", _Resolver))
+        yield seen
+
+
+def _train(seen: Recording) -> Callable:
+    def train(self, input_fn, hooks=None, steps=None, max_steps=None, saving_listeners=None):
+        seen.note(Mode.TRAIN, self, input_fn, steps=steps, max_steps=max_steps)
+        return self
+
+    return train
+
+
+def _evaluate(seen: Recording) -> Callable:
+    def evaluate(self, input_fn, steps=None, hooks=None, checkpoint_path=None, name=None):
+        seen.note(Mode.EVAL, self, input_fn, steps=steps)
+        return defaultdict(float)  # whatever metric the program reads
+
+    return evaluate
+
+
+def _predict(seen: Recording) -> Callable:
+    def predict(self, input_fn, *arguments, **options):
+        seen.note(Mode.PREDICT, self, input_fn)
+        return iter(())
+
+    return predict
+
+
+def _export(seen: Recording) -> Callable:
+    def export(self, export_dir_base, serving_input_receiver_fn, *arguments, **options):
+        seen.note(Mode.SERVING, self, serving_input_receiver_fn)
+        return str(export_dir_base).encode()
+
+    return export
+
+
+_METHODS = {
+    "train": _train,
+    "evaluate": _evaluate,
+    "predict": _predict,
+    "export_saved_model": _export,
+    "export_savedmodel": _export,
+}
+
+
+def _train_and_evaluate(seen: Recording) -> Callable:
+    def train_and_evaluate(estimator, train_spec, eval_spec):
+        seen.note(Mode.TRAIN, estimator, train_spec.input_fn, max_steps=train_spec.max_steps)
+        seen.note(Mode.EVAL, estimator, eval_spec.input_fn, steps=eval_spec.steps)
+        return defaultdict(float), []
+
+    return train_and_evaluate
+
+
+class _Resolver(tf.distribute.cluster_resolver.SimpleClusterResolver):
+    """Stands for a TPUClusterResolver: it asks no cloud, and names a TPU that nobody will contact."""
+
+    def __init__(self, tpu: str | None = None, *arguments: Any, **options: Any) -> None:
+        address = "dry-run.invalid:1"
+        cluster = tf.train.ClusterSpec({"worker": [address]})
+        super().__init__(cluster, master=f"grpc://{address}", task_type="worker", task_id=0)
+
+    def get_master(self) -> str:
+        """As TPUClusterResolver has it."""
+        return self.master()
+
+    @classmethod
+    def connect(cls, *arguments: Any, **options: Any) -> "_Resolver":
+        """As TPUClusterResolver has it."""
+        return cls(*arguments, **options)

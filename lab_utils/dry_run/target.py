@@ -1,0 +1,103 @@
+"""What the command is to judge: the function or the program that its arguments name."""
+
+import importlib
+import importlib.util
+import sys
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+
+from lab_utils import source
+
+
+class TargetError(Exception):
+    """What MODULE:FUNCTION names cannot be used; the message says why, and what to do."""
+
+
+def load(target: str) -> tuple[object, object, dict]:
+    """Calls the function that `target` names; returns what to judge, its data, and options for `dry_run`.
+
+    Raises:
+        TargetError: the module or function is not there or raises, or returns something else.
+    """
+    module_name, _, function_name = target.rpartition(":")
+    if not module_name or not function_name:
+        raise TargetError("name it as MODULE:FUNCTION or FILE.py:FUNCTION")
+    try:
+        module = _module(module_name)
+        _default_flags()
+        function = getattr(module, function_name, None)
+        if not callable(function):
+            raise TargetError(f"{module_name} has no function {function_name}")
+        returned = function()
+    except TargetError:
+        raise
+    except (Exception, SystemExit) as error:  # a script may end itself when it is imported
+        said = textwrap.shorten(str(error), 1000)
+        place = source.place(error) or "while it was imported or called"
+        raise TargetError(f"{type(error).__name__}: {said}\n  at {place}") from error
+    if not isinstance(returned, tuple | list) or len(returned) not in (2, 3):
+        raise TargetError(
+            f"{function_name} must return (estimator, input_fn) or the like, see --help; "
+            f"it returned {type(returned).__name__}"
+        )
+    subject, data, *rest = returned
+    return subject, data, dict(rest[0]) if rest else {}
+
+
+def load_main(file: str, arguments: Sequence[str]) -> tuple[object, object, dict]:
+    """Runs the program `file` with its own flags; returns the Estimator that it made, its input function, and
+    the others as options for `dry_run`.
+
+    Raises:
+        TargetError: there is no such file, or it raises or ends before it calls an Estimator.
+    """
+    from lab_utils.dry_run.frontends import own_main
+    from lab_utils.dry_run.records import Mode
+
+    if not Path(file).is_file():
+        raise TargetError(f"there is no file {Path(file).absolute()}")
+    try:
+        seen = own_main.recorded(file, arguments)
+    except own_main.NothingCalled as error:
+        raise TargetError(str(error)) from error
+    except (Exception, SystemExit) as error:
+        said = textwrap.shorten(str(error), 1000)
+        place = source.place(error) or f"while {file} ran"
+        raise TargetError(f"{type(error).__name__}: {said}\n  at {place}") from error
+    print(f"{file} called {', '.join(dict.fromkeys(seen.calls))}.", file=sys.stderr)
+    inputs = seen.inputs
+    data = inputs.get(Mode.TRAIN) or next(iter(inputs.values()))
+    return (
+        seen.estimator,
+        data,
+        {
+            "eval_input_fn": inputs.get(Mode.EVAL),
+            "predict_input_fn": inputs.get(Mode.PREDICT),
+            "serving_input_receiver_fn": inputs.get(Mode.SERVING),
+        },
+    )
+
+
+def _default_flags() -> None:
+    """Gives the flags that the target defines with absl their defaults, as its own main does not run."""
+    flags = sys.modules.get("absl.flags")
+    if flags and not flags.FLAGS.is_parsed():
+        flags.FLAGS.mark_as_parsed()
+
+
+def _module(name: str) -> ModuleType:
+    """The module `name`, or the one in the file `name`; its neighbours can be imported by it."""
+    if not name.endswith(".py"):
+        sys.path.insert(0, str(Path.cwd()))
+        return importlib.import_module(name)
+    path = Path(name).absolute()
+    if not path.is_file():
+        raise TargetError(f"there is no file {path}")
+    sys.path.insert(0, str(path.parent))
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module

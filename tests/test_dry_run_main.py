@@ -1,0 +1,229 @@
+"""Programs that are run by their own main, as they stand; and programs that end the process."""
+
+import os
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+CHEAP = ("--stages", "trace,read", "--no_cache")
+
+MODEL = """
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+
+def model_fn(features, labels, mode, params):
+    logits = tf.layers.dense(features, 3)
+    if mode == tf.estimator.ModeKeys.PREDICT:
+        return tf.estimator.tpu.TPUEstimatorSpec(mode, predictions={"logits": logits})
+    loss = tf.losses.sparse_softmax_cross_entropy(labels, logits)
+    if mode == tf.estimator.ModeKeys.EVAL:
+        def metric_fn(labels, logits):
+            return {"accuracy": tf.metrics.accuracy(labels, tf.argmax(logits, 1))}
+        return tf.estimator.tpu.TPUEstimatorSpec(
+            mode, loss=loss, eval_metrics=(metric_fn, [labels, logits]))
+    optimizer = OPTIMIZER
+    train_op = optimizer.minimize(loss, global_step=tf.train.get_global_step())
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+
+
+def input_fn(params, training=True):
+    data = tf.data.Dataset.from_tensor_slices(
+        (np.zeros([256, 4], np.float32), np.zeros([256], np.int32)))
+    data = data.shuffle(256).repeat() if training else data
+    return data.batch(params["batch_size"], drop_remainder=True)
+"""
+
+ABSL = (
+    MODEL
+    + """
+from absl import app, flags
+
+flags.DEFINE_string("tpu", None, "", short_name="T")
+flags.DEFINE_integer("steps", 0, "")
+FLAGS = flags.FLAGS
+
+
+def main(argv):
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver(FLAGS.tpu, zone="z", project="p")
+    config = tf.estimator.tpu.RunConfig(
+        cluster=resolver, model_dir="gs://bucket/run", save_checkpoints_steps=100,
+        tpu_config=tf.estimator.tpu.TPUConfig(iterations_per_loop=100, num_shards=8))
+    estimator = tf.estimator.tpu.TPUEstimator(
+        model_fn, config=config, train_batch_size=64, eval_batch_size=64)
+    current = 0
+    while current < FLAGS.steps:  # evaluate gives no step that moves: the calls repeat
+        estimator.train(input_fn, max_steps=current + 100)
+        results = estimator.evaluate(lambda params: input_fn(params, False), steps=4)
+        current = int(results["global_step"])
+
+
+if __name__ == "__main__":
+    app.run(main)
+"""
+)
+
+ARGPARSE = (
+    MODEL
+    + """
+import argparse
+
+
+def run(args):
+    estimator = tf.estimator.tpu.TPUEstimator(
+        model_fn, config=tf.estimator.tpu.RunConfig(model_dir=args.job_dir, tpu_config=
+            tf.estimator.tpu.TPUConfig(iterations_per_loop=50), save_checkpoints_steps=50),
+        use_tpu=False, train_batch_size=args.batch, eval_batch_size=args.batch)
+    tf.estimator.train_and_evaluate(
+        estimator, tf.estimator.TrainSpec(input_fn, max_steps=200),
+        tf.estimator.EvalSpec(lambda params: input_fn(params, False), steps=4))
+
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--job-dir", required=True)
+parser.add_argument("--batch", type=int, default=64)
+run(parser.parse_args())
+"""
+)
+
+SCRIPT = (
+    MODEL
+    + """
+def serving():
+    images = tf.placeholder(tf.float32, [None, 4])
+    return tf.estimator.export.TensorServingInputReceiver(images, images)
+
+
+def main(_):
+    tpu_estimator = tf.estimator.tpu.TPUEstimator(
+        model_fn, config=tf.estimator.tpu.RunConfig(), train_batch_size=64,
+        predict_batch_size=64, eval_batch_size=64)
+    tpu_estimator.train(input_fn=input_fn, steps=10)
+    for row in tpu_estimator.predict(input_fn=lambda params: input_fn(params, False).map(lambda x, y: x)):
+        print(row["logits"])
+    tpu_estimator.export_saved_model("/nowhere", serving)
+
+
+if __name__ == "__main__":
+    tf.app.run()
+"""
+)
+RIGHT = "tf.tpu.CrossShardOptimizer(tf.train.GradientDescentOptimizer(0.1))"
+PROGRAMS = {
+    "absl": (ABSL, ["--tpu=mine", "--steps=500"], "train(max_steps=100), eval(steps=4)"),
+    "argparse": (ARGPARSE, ["--job-dir", "runs"], "train(max_steps=200), eval(steps=4)"),
+    "script": (SCRIPT, [], "train(steps=10), predict(), serving()"),
+}
+
+
+def command(folder, *arguments):
+    """The command in a process of its own, as a CI runs it."""
+    return subprocess.run(
+        [sys.executable, "-m", "lab_utils.dry_run", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+    )
+
+
+def judged(folder, name, optimizer):
+    source, flags, _ = PROGRAMS[name]
+    (folder / "train.py").write_text(source.replace("OPTIMIZER", optimizer))
+    return command(folder, "--main", "train.py", *CHEAP, "--", *flags)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_is_judged_by_its_own_main(tmp_path, name):
+    ran = judged(tmp_path, name, RIGHT)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert f"called {PROGRAMS[name][2]}" in ran.stderr
+    assert "Ready for v2:2x2" in ran.stdout
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["train.py"]  # nothing was trained
+
+
+def test_a_fault_is_named_at_its_line(tmp_path):
+    ran = judged(tmp_path, "argparse", "tf.train.GradientDescentOptimizer(0.1)")
+    line = 1 + ARGPARSE[: ARGPARSE.index("train_op =")].count("\n")
+    assert ran.returncode == 1 and "TPU201" in ran.stdout and f"train.py:{line}" in ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("print('nothing to do')", "without calling train, evaluate or predict"),
+        ("import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--data', "
+         "required=True)\nparser.parse_args()", "SystemExit: 2\n  at train.py:4"),
+        ("raise RuntimeError('no data')", "RuntimeError: no data\n  at train.py:1"),
+    ],
+)  # fmt: skip
+def test_a_main_that_comes_to_no_estimator_is_told_with_its_place(tmp_path, source, said):
+    (tmp_path / "train.py").write_text(source)
+    ran = command(tmp_path, "--main", "train.py")
+    assert ran.returncode == 2 and said in ran.stderr
+
+
+ENDS = """
+import os, sys, argparse
+from lab_utils.estimator import tf, tpu
+AT_IMPORT
+
+def model_fn(features, labels, mode, params):
+    IN_MODEL
+    loss = tf.reduce_mean(features)
+    return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=tf.no_op())
+
+def input_fn(params):
+    IN_INPUT
+    return tf.data.Dataset.from_tensors(tf.zeros([8, 4])).repeat()
+
+def port():
+    return tpu.TPUEstimator(model_fn, config=tpu.RunConfig(), train_batch_size=64), input_fn
+"""
+
+
+@pytest.mark.parametrize(
+    ("where", "code", "place"),
+    [
+        ("AT_IMPORT", "os._exit(0)", "ended with status 0"),
+        ("AT_IMPORT", "sys.exit(0)", "port.py:4"),
+        ("IN_MODEL", "sys.exit(0)", "port.py:7, in model_fn"),
+        ("IN_MODEL", "os._exit(0)", "ended with status 0"),
+        ("IN_MODEL", "argparse.ArgumentParser().parse_args(['--x'])", "port.py:7, in model_fn"),
+        ("IN_INPUT", "sys.exit(0)", "port.py:12, in input_fn"),
+        ("IN_INPUT", "os.kill(os.getpid(), 9)", "ended with signal 9"),
+    ],
+)
+def test_a_port_that_ends_the_process_is_not_ready(tmp_path, where, code, place):
+    source = ENDS.replace(where, code)
+    for other in ("AT_IMPORT", "IN_MODEL", "IN_INPUT"):
+        source = source.replace(other, "pass")
+    (tmp_path / "port.py").write_text(textwrap.dedent(source))
+    ran = command(tmp_path, "port.py:port", *CHEAP)
+    assert ran.returncode == 2, ran.stdout
+    assert place in ran.stdout + ran.stderr
+
+
+def test_the_process_that_judges_ends_with_the_command(tmp_path):
+    (tmp_path / "port.py").write_text(
+        "import os, time\ndef port():\n    open('pid', 'w').write(str(os.getpid()))\n    time.sleep(60)\n"
+    )
+    started = subprocess.Popen(
+        [sys.executable, "-m", "lab_utils.dry_run", "port.py:port"], cwd=tmp_path
+    )
+    for _ in range(600):
+        if (tmp_path / "pid").exists() and (tmp_path / "pid").read_text():
+            break
+        time.sleep(0.1)
+    judging = int((tmp_path / "pid").read_text())
+    started.kill()
+    started.wait()
+    for _ in range(100):
+        time.sleep(0.1)
+        try:
+            os.kill(judging, 0)
+        except ProcessLookupError:
+            return
+    pytest.fail("it goes on")
