@@ -12,7 +12,7 @@ from pathlib import Path
 
 from lab_utils.dry_run import dry_run
 from lab_utils.dry_run.frontends.estimator import lower_estimator
-from lab_utils.dry_run.lower.errors import CannotLower
+from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.trace.messages import settings_finding
 from lab_utils.estimator import v1
@@ -39,6 +39,8 @@ def judged(path: Path, data_dir: Path, lower: bool = True) -> dict:
     if lower and isinstance(subject, v1.estimator.tpu.TPUEstimator):
         try:
             lower_estimator(subject, data, cores=8)
+        except InputUnfit:
+            pass  # what trace found already
         except CannotLower as error:
             found += [] if error.only_here else [error.finding()]
     return _said(found, stages, start)

@@ -25,7 +25,7 @@ def decode(image_features, captions, hyper, is_training):
         kernel = tf.get_variable("kernel", [2 * STATE, STATE])
         bias = tf.get_variable("bias", [STATE], initializer=tf.zeros_initializer())
         batch = image_features.shape[0].value
-        words = tf.transpose(tf.nn.embedding_lookup(embeddings, captions), [1, 0, 2])
+        words = tf.einsum("btv,vs->tbs", tf.one_hot(captions, WORDS), embeddings)
         state = tf.layers.dense(image_features, STATE, tf.tanh)
         outputs = tf.TensorArray(tf.float32, LENGTH)
         inputs = tf.TensorArray(tf.float32, LENGTH).unstack(words)
@@ -57,7 +57,7 @@ def model_fn(features, labels, mode, params):
         def metric_fn(losses, labels, logits):
             return {
                 "accuracy": tf.metrics.accuracy(labels, tf.argmax(logits, -1)),
-                "loss": tf.metrics.mean(losses),
+                "caption_loss": tf.metrics.mean(losses),
             }
 
         return tf.estimator.tpu.TPUEstimatorSpec(
