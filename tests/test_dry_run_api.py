@@ -13,6 +13,7 @@ from lab_utils.dry_run.compile.record import Compiled
 from lab_utils.dry_run.private.process import CompilerMissing
 from lab_utils.dry_run.records import Severity, Stage
 from lab_utils.dry_run.run import stage as run_stage
+from lab_utils.dry_run.run.virtual import VirtualRun
 from lab_utils.estimator import tf, v1
 from lab_utils.figures import Figure, Kind
 from lab_utils.source import Place
@@ -170,7 +171,7 @@ def test_virtual_cores_run_what_this_machine_can_bear(subject, monkeypatch, topo
 
     def run(program, *, one_core, **options):
         ran.append((program.cores, program.per_core_batch, one_core.per_core_batch))
-        return run_stage.VirtualRun(losses=[[1.0] * program.cores])
+        return VirtualRun(losses=[[1.0] * program.cores])
 
     subject.lower = lower
     monkeypatch.setattr(compile, "compile_program", compiled)
@@ -185,7 +186,7 @@ def test_virtual_cores_run_few_examples_where_the_compiler_gave_no_figures(subje
 
     def run(program, *, one_core, **options):
         ran.append((program.per_core_batch, one_core.per_core_batch))
-        return run_stage.VirtualRun(losses=[[1.0] * program.cores])
+        return VirtualRun(losses=[[1.0] * program.cores])
 
     def lower(cores, mode="train", global_batch=None):
         made_up = made.program()

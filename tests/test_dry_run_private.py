@@ -10,7 +10,7 @@ from lab_utils.dry_run.frontends.estimator import lower_estimator
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
-from lab_utils.dry_run.run.stage import run_program
+from lab_utils.dry_run.run.virtual import run_program
 from lab_utils.dry_run.trace.stage import trace
 from lab_utils.dry_run.workload import Inputs
 from lab_utils.estimator import tf

@@ -8,7 +8,7 @@ from dry_run_models import CLASSES, MODELS, ROWS, classify, dense, make, reader,
 
 from lab_utils.dry_run.frontends.estimator import EstimatorWorkload, lower_estimator
 from lab_utils.dry_run.run import budget
-from lab_utils.dry_run.run.stage import run_program
+from lab_utils.dry_run.run.virtual import run_program
 from lab_utils.dry_run.workload import Inputs
 from lab_utils.estimator import tf
 

@@ -13,7 +13,7 @@ from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.read import inputs
 from lab_utils.dry_run.records import Finding, Stage
-from lab_utils.dry_run.run.stage import run_program
+from lab_utils.dry_run.run.virtual import run_program
 from lab_utils.dry_run.trace.messages import settings_finding
 from rules import Port
 from rules.jobs import Jobs

@@ -1,0 +1,291 @@
+"""One program on virtual CPU devices, one for each core: whether the cores agree, and agree with one core."""
+
+import hashlib
+import itertools
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from lab_utils.dry_run.private.process import ChildFailed, Progress
+from lab_utils.dry_run.program import Input, Program, Role
+from lab_utils.dry_run.records import Finding
+from lab_utils.dry_run.rules import finding
+from lab_utils.dry_run.run.execute import execute
+
+# Relative to the larger value. Summation in another order gives 1e-6 or so.
+SAME_VARIABLE = 1e-5
+SAME_LOSS = 1e-3
+# A line of a traceback that names the exception; XLA's own messages go on after it.
+_EXCEPTION = re.compile(r"[\w.]+(Error|Exception): ")
+# Beyond SAME_LOSS, up to this: a loss averaged on each core over its own number of weighted examples.
+OWN_AVERAGE = 0.2
+# With statistics of each core's own batch, the losses may differ; a sum makes them `cores` times apart.
+ROUGHLY = 1.6
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """A variable that differs between cores after `step` (from 1), by at most `difference`."""
+
+    variable: str
+    step: int
+    difference: float
+
+
+@dataclass
+class VirtualRun:
+    """What happened.
+
+    Attributes:
+        losses: of each step, one for each core.
+        one_core_losses: of each step, of one core fed the whole global batch; empty where that was
+            not run.
+        disagreements: trained variables (and their optimizer slots) that differ, by first step.
+        notes: what was seen and is not a fault.
+        not_compared: what was not run or not compared, and why.
+        cached: an earlier dry run ran the same program from the same values on the same batches.
+    """
+
+    losses: list[list[float]] = field(default_factory=list)
+    one_core_losses: list[float] = field(default_factory=list)
+    disagreements: list[Disagreement] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    not_compared: list[str] = field(default_factory=list)
+    cached: bool = False
+
+
+def run_program(
+    program: Program,
+    *,
+    steps: int = 3,
+    batches: Iterable[list[np.ndarray]] | None = None,
+    one_core: Program | None = None,
+    progress: Progress | None = None,
+) -> VirtualRun:
+    """Runs `steps` steps of `program` on as many virtual cores as it has replicas.
+
+    Args:
+        batches: global batches as `Program.read` yields them; by default those.
+        one_core: the same step lowered for 1 core with the global batch. It starts from the same
+            values and is fed the same examples; its loss must be that of the cores to within
+            SAME_LOSS. It is left out where random numbers or statistics of each core's own batch
+            make a difference right.
+
+    Raises:
+        CompilerMissing: jax is not installed here.
+    """
+    result = VirtualRun()
+    if any(each.role == Role.HOST for each in program.inputs):
+        result.not_compared.append(
+            "Not run: the step takes values that the host computes meanwhile."
+        )
+        return result
+    taken = list(itertools.islice(program.read() if batches is None else batches, steps))
+    if len(taken) < steps:
+        result.findings.append(
+            finding("TPU407", program.where, have=len(taken), need=steps)
+        )  # fmt: skip
+    if not taken:
+        return result
+    _look_at_batches(program, taken, result)
+    compared = _one_core_batches(program, one_core, taken, result)
+    try:
+        ran, result.cached = execute(
+            program, taken, one_core if compared else None, compared, progress
+        )
+    except ChildFailed as error:
+        lines = str(error).splitlines()
+        reason = next((line for line in reversed(lines) if _EXCEPTION.match(line)), lines[-1])
+        result.findings.append(
+            finding("TPU406", program.where, message=str(error), cores=program.cores, reason=reason)
+        )
+        return result
+    result.losses = [step["losses"] for step in ran[0]["steps"]]
+    if compared:
+        result.one_core_losses = [step["losses"][0] for step in ran[1]["steps"]]
+    _look_at_values(program, ran[0]["steps"], result)
+    _look_at_losses(program, result)
+    return result
+
+
+def _look_at_batches(program: Program, batches: list[list[np.ndarray]], result: VirtualRun) -> None:
+    """TPU404: two cores with the same examples, or a core with those of the step before."""
+    earlier: dict[str, str] = {}
+    for step, batch in enumerate(batches, 1):
+        digests: dict[str, str] = {}
+        for core in range(program.cores):
+            arrays = [array[core] for array in batch]
+            if all(_constant(array) for array in arrays):
+                continue  # made-up data: nothing can be told from them
+            digest = hashlib.sha256(b"".join(a.tobytes() for a in arrays)).hexdigest()
+            name = f"core {core} at step {step}"
+            twin = digests.get(digest) or earlier.get(digest)
+            if twin:
+                which = f"{twin} and {name}"
+                result.findings.append(finding("TPU404", program.where, which=which, step=step))
+                return
+            digests[digest] = name
+        earlier = {} if program.one_batch else digests
+
+
+def _constant(array: np.ndarray) -> bool:
+    return array.ndim == 0 or array.shape[0] < 2 or bool((array == array[:1]).all())
+
+
+def _one_core_batches(
+    program: Program, one_core: Program | None, batches: list[list[np.ndarray]], result: VirtualRun
+) -> list[list[np.ndarray]]:
+    """The batches for one core, joined; none where its loss is expected to differ, with a note."""
+    if program.random:
+        result.not_compared.append(
+            f"Not compared with one core: the step draws random numbers ({program.random[0]})."
+        )
+        return []
+    if program.batch_statistics:
+        result.not_compared.append(
+            "The loss was compared with one core's roughly, for a sum where a mean belongs: each core "
+            f"takes statistics over its own share of the batch ({program.batch_statistics[0]})."
+        )
+    if one_core is None:
+        return []
+    own, whole = ([each.inputs[n] for n in each.fed] for each in (program, one_core))
+    joined = [
+        [_join(array, a, b) for array, a, b in zip(batch, own, whole, strict=True)]
+        for batch in batches
+    ]
+    if any(array is None for batch in joined for array in batch):
+        result.not_compared.append("Not compared with one core: its input has other shapes.")
+        return []
+    return joined
+
+
+def _join(array: np.ndarray, own: Input, whole: Input) -> np.ndarray | None:
+    """The cores' parts [cores, ...] as the one core's input [1, ...]; None where they do not fit."""
+    if own.shape == whole.shape:
+        return array[:1]
+    grown = [n for n, (a, b) in enumerate(zip(own.shape, whole.shape, strict=True)) if a != b]
+    if len(grown) != 1 or own.shape[grown[0]] * len(array) != whole.shape[grown[0]]:
+        return None
+    return np.concatenate(list(array), axis=grown[0])[None]
+
+
+def _look_at_values(program: Program, steps: list[dict[str, Any]], result: VirtualRun) -> None:
+    """TPU401, TPU405 and TPU408, from what the child says of each variable after each step."""
+    trained = {each.name for each in program.inputs if each.trainable}
+    others = set()
+    for number, step in enumerate(steps, 1):
+        for name, entry in step["variables"].items():
+            if not entry.get("finite", True):
+                if not any(each.rule == "TPU405" for each in result.findings):
+                    result.findings.append(
+                        finding("TPU405", program.where, variable=name, step=number)
+                    )
+                continue
+            difference = entry.get("difference", math.inf)
+            if len(set(entry["digests"])) == 1 or difference <= SAME_VARIABLE * entry.get(
+                "scale", 0
+            ):
+                continue
+            if not _is_trained(name, trained):
+                others.add(name)
+            elif all(each.variable != name for each in result.disagreements):
+                result.disagreements.append(Disagreement(name, number, difference))
+    if others:
+        result.notes.append(
+            f"{', '.join(sorted(others)[:3])}{' ...' if len(others) > 3 else ''} differ between cores, "
+            "as statistics of each core's own examples do; core 0's are saved."
+        )
+    if result.disagreements:
+        named = [each.variable for each in result.disagreements]
+        last = steps[-1]["variables"]
+        result.findings.append(
+            finding(
+                "TPU401",
+                program.where,
+                steps=len(steps),
+                variables=", ".join(named[:3])
+                + (f" and {len(named) - 3} more" if named[3:] else ""),
+                difference=f"{max(last[name].get('difference', 0.0) for name in named):.3g}",
+            )
+        )
+    if len(steps) > 1 and trained and not _changed(program, trained, steps[-1]["variables"]):
+        gathering = _gathering(program, trained, steps[-1]["variables"])
+        if gathering:
+            result.notes.append(
+                f"No trained variable changed in {len(steps)} steps, but {gathering} did, as where gradients "
+                "are gathered over more steps."
+            )
+        else:
+            result.findings.append(finding("TPU408", program.where, steps=len(steps)))
+
+
+def _gathering(program: Program, trained: set[str], after: dict[str, Any]) -> str:
+    """A variable that changed and may hold gradients for a later step; "" where there is none.
+
+    Slots of an optimizer, averages of batch normalisation and counters change in any step.
+    """
+    shapes = {each.shape for each in program.inputs if each.trainable}
+    for each in program.inputs:
+        if (
+            each.role == Role.VARIABLE
+            and each.shape in shapes
+            and "int" not in each.dtype
+            and not _is_trained(each.name, trained)
+            and "moving_" not in each.name
+            and _changed(program, {each.name}, after)
+        ):
+            return each.name
+    return ""
+
+
+def _is_trained(name: str, trained: set[str]) -> bool:
+    return name in trained or any(name.startswith(f"{each}/") for each in trained)
+
+
+def _changed(program: Program, trained: set[str], after: dict[str, Any]) -> bool:
+    for name in trained & after.keys():
+        before = hashlib.sha256(program.values[name].tobytes()).hexdigest()[:16]
+        if any(digest != before for digest in after[name]["digests"]):
+            return True
+    return False
+
+
+def _look_at_losses(program: Program, result: VirtualRun) -> None:
+    """TPU402 for a loss that is not finite; TPU403 where one core finds another loss."""
+    for number, losses in enumerate(result.losses, 1):
+        odd = [loss for loss in losses if not math.isfinite(loss)]
+        if odd:
+            result.findings.append(finding("TPU402", program.where, loss=odd[0], step=number))
+            return
+    if not result.one_core_losses:
+        return
+    many = [sum(losses) / len(losses) for losses in result.losses]
+    one = result.one_core_losses
+    for number, (a, b) in enumerate(zip(many, one, strict=True), 1):
+        if abs(a - b) <= SAME_LOSS * max(abs(a), abs(b)):
+            continue
+        if program.batch_statistics:
+            if number == 1 and max(abs(a), abs(b)) > program.cores / ROUGHLY * min(abs(a), abs(b)):
+                result.findings.append(_other_loss(program, number, a, b))
+            return
+        # From the second step on the trained variables count: a gradient that is `cores` times too
+        # large shows in how far the loss has moved.
+        moved = max(abs(a - many[0]), abs(b - one[0]))
+        if abs(a - b) > OWN_AVERAGE * (max(abs(a), abs(b)) if number == 1 else moved):
+            result.findings.append(_other_loss(program, number, a, b))
+            return
+        result.notes.append(
+            f"At step {number} the mean loss of the cores is {a:.6g}, and one core's {b:.6g}: "
+            "within what an average over each core's own number of examples makes."
+        )
+        return
+
+
+def _other_loss(program: Program, step: int, many: float, one: float) -> Finding:
+    where = program.summed or program.where
+    return finding("TPU403", where, step=step, many=f"{many:.6g}", one=f"{one:.6g}")
