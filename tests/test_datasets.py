@@ -566,6 +566,7 @@ class TestDownload:
     @pytest.mark.parametrize(
         ("body", "message"),
         [(b"no archive", "cannot be read"), (archive({"x/y": b""}), "no folder")],
+        ids=["text", "another archive"],  # the archive's bytes hold the time
     )
     def test_something_else_altogether(self, server, tmp_path, body, message):
         server.body = body
