@@ -107,7 +107,7 @@ def _told_to_end() -> Iterator[None]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the conversion that the arguments describe; return the exit status."""
+    """Runs the conversion that the arguments describe; returns the exit status."""
     flags, beam_flags = _parser().parse_known_args(arguments)
     start = time.perf_counter()
     try:

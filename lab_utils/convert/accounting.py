@@ -42,7 +42,7 @@ class ShardSummary:
     rejects: list[tuple[int, str, str]] = field(default_factory=list)
 
     def to_json(self) -> bytes:
-        """Return the content of the summary's file, which lies beside the shard until all is published."""
+        """Returns the content of the summary's file, which lies beside the shard until all is published."""
         return json.dumps(asdict(self)).encode()
 
 
@@ -54,7 +54,7 @@ def account(
     max_reject_share: float,
     shorter_side: int | None,
 ) -> Manifest:
-    """Write rejects and manifest into the staging folder, once every row is found in one or a shard.
+    """Writes rejects and manifest into the staging folder, once every row is found in one or a shard.
 
     The shards are moved there, too, out of the folders of the attempts that wrote them.
 
@@ -120,7 +120,7 @@ def _collect_shard(name: str, staging: str) -> ShardSummary:
 
 
 def failures(splits: list[SplitPlan], staging: str) -> list[str]:
-    """Return what workers said of shards that they gave up, and that no other attempt has written."""
+    """Returns what workers said of shards that they gave up, and that no other attempt has written."""
     found = []
     names = storage.list_names(staging)
     for name in (name for split in splits for name in split.shard_names):

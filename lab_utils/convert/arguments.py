@@ -8,7 +8,7 @@ from lab_utils.convert.errors import ConversionError
 
 
 def check_paths(paths: dict[str, str]) -> None:
-    """Refuse paths that cannot be meant; the keys are the names of their flags.
+    """Refuses paths that cannot be meant; the keys are the names of their flags.
 
     Raises:
         ConversionError: for an empty path, one with a zero byte, or two flags for one file.
@@ -29,7 +29,7 @@ def check_numbers(
     workers: int | None,
     stall_minutes: float,
 ) -> None:
-    """Refuse numbers out of range, "not a number" included.
+    """Refuses numbers out of range, "not a number" included.
 
     Raises:
         ConversionError: naming the flag.
@@ -47,7 +47,7 @@ def check_numbers(
 
 
 def check_list(path: str) -> None:
-    """Refuse a list that cannot be read twice: rows are counted first and dealt out after.
+    """Refuses a list that cannot be read twice: rows are counted first and dealt out after.
 
     Raises:
         ConversionError: if the path is a pipe or a device; one that is absent is told where it is read.

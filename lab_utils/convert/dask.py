@@ -12,7 +12,7 @@ _CONNECT_SECONDS = 30
 
 
 def check(options: PipelineOptions) -> None:
-    """Find what would have the job wait for ever, before it starts.
+    """Finds what would have the job wait for ever, before it starts.
 
     Raises:
         ConversionError: if there is no cluster, it has no workers, or one of them lacks this package.

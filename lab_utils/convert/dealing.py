@@ -19,7 +19,7 @@ _BUFFER = 4 << 20  # bytes of text held before they are written
 
 
 def deal_rows(splits: list[SplitPlan], staging: str, scratch: str) -> None:
-    """Write the rows of each shard into a file `SHARD.rows` in the staging folder.
+    """Writes the rows of each shard into a file `SHARD.rows` in the staging folder.
 
     Args:
         splits: what to convert.
@@ -73,7 +73,7 @@ def _upload(folder: str, staging: str, name: str) -> None:
 
 
 def read_rows(staging: str, shard: str) -> Iterator[tuple[int, bytes]]:
-    """Yield (row number, the row's text) of a shard, in the order of its list; raises OSError."""
+    """Yields (row number, the row's text) of a shard, in the order of its list; raises OSError."""
     with storage.open_to_read(storage.join(staging, shard + ROWS)) as file:
         for line in file:
             number, _, text = line.rstrip(b"\n").partition(b" ")

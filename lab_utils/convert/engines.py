@@ -54,7 +54,7 @@ class Engine:
     remote: bool
 
     def pipeline(self, shards: int, workers: int | None, scratch: str) -> beam.Pipeline:
-        """Return an empty pipeline.
+        """Returns an empty pipeline.
 
         Args:
             shards: how many elements it will have, each of which one worker writes.
@@ -87,7 +87,7 @@ class Engine:
 
 
 def find_engine(flags: list[str], workers: int | None, paths: dict[str, str]) -> Engine:
-    """Return the engine that Beam's flags ask for.
+    """Returns the engine that Beam's flags ask for.
 
     Args:
         flags: Beam's own, such as ["--runner=DataflowRunner", "--project=..."]. The runner is one of Beam's
@@ -167,7 +167,7 @@ def _parse_known(parser: argparse.ArgumentParser, flags: list[str]):
 
 @contextlib.contextmanager
 def _argparse_errors() -> Iterator[None]:
-    """Raise as an error what argparse would print with Beam's whole usage before it ends the process."""
+    """Raises as an error what argparse would print with Beam's whole usage before it ends the process."""
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said):
@@ -177,7 +177,7 @@ def _argparse_errors() -> Iterator[None]:
 
 
 def _check_dataflow(options: PipelineOptions, paths: dict[str, str]) -> None:
-    """Find what a Dataflow job lacks, before it is submitted and paid for."""
+    """Finds what a Dataflow job lacks, before it is submitted and paid for."""
     cloud, setup = options.view_as(GoogleCloudOptions), options.view_as(SetupOptions)
     problems = [] if _has_dataflow() else ["its client is missing: pip install 'apache-beam[gcp]'"]
     problems += [

@@ -48,7 +48,7 @@ class _Header:
 
 
 def to_rgb_jpeg(data: bytes, shorter_side: int | None = None) -> RgbJpeg:
-    """Return the image as an RGB JPEG that shows it upright.
+    """Returns the image as an RGB JPEG that shows it upright.
 
     An RGB JPEG passes through byte for byte: its header gives the size. That holds for progressive ones
     too, since TensorFlow reads them and a second compression would cost quality. All else is decoded once
@@ -79,7 +79,7 @@ def to_rgb_jpeg(data: bytes, shorter_side: int | None = None) -> RgbJpeg:
 
 
 def _read_later_segments(data: bytes, position: int) -> list[bytes]:
-    """Return the segments that stand among and after the compressed data, up to the end of the image.
+    """Returns the segments that stand among and after the compressed data, up to the end of the image.
 
     Compressed data cannot hold a marker (after 0xFF a 0 is stuffed), and thumbnails stand before them.
     """
@@ -97,7 +97,7 @@ def _read_later_segments(data: bytes, position: int) -> list[bytes]:
 
 
 def _check_structure(header: _Header, later: list[bytes]) -> None:
-    """Find what would stop TensorFlow's decoder, without decoding the pixels.
+    """Finds what would stop TensorFlow's decoder, without decoding the pixels.
 
     That decoder (libjpeg) stops at wrong markers and tables; wrong compressed data it only warns of. So it
     is enough to have the same library, in Pillow, read all that is not compressed data, as an image of 16 x
@@ -169,7 +169,7 @@ def _read_jpeg_header(data: bytes) -> _Header:
 
 
 def _exif_orientation(segment: bytes) -> int:
-    """Return EXIF's orientation, 1 (upright) to 8; 1 where the data say nothing valid."""
+    """Returns EXIF's orientation, 1 (upright) to 8; 1 where the data say nothing valid."""
     exif = Image.Exif()
     try:
         with warnings.catch_warnings():

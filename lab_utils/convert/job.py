@@ -38,7 +38,7 @@ def convert(
     stall_minutes: float = 30,
     beam_flags: Sequence[str] = (),
 ) -> Manifest:
-    """Convert images named in CSV files into TFRecord shards, and return the manifest.
+    """Converts images named in CSV files into TFRecord shards, and returns the manifest.
 
     The folder gets `train-00000-of-00008.tfrecord` and so on, rejects.csv (rows that gave no example, and
     why) and manifest.json, which comes last: without it, nothing in the folder is to be trusted. The same
@@ -135,7 +135,7 @@ def convert(
 
 @contextlib.contextmanager
 def _system_errors():
-    """Tell what the operating system refuses, such as a write to a full disk, as a conversion's error."""
+    """Tells what the operating system refuses, such as a write to a full disk, as a conversion's error."""
     try:
         yield
     except OSError as error:
@@ -153,7 +153,7 @@ def _bytes_of(progress_file: str) -> Callable[[], int]:
 
 
 def _rows_of_shards(staging: str, rows: dict[str, int]) -> Callable[[], int]:
-    """Count the rows of the shards that lie finished in the staging folder."""
+    """Counts the rows of the shards that lie finished in the staging folder."""
 
     def done() -> int:
         names = storage.list_names(staging)

@@ -12,7 +12,7 @@ _CANCEL_SECONDS = 30
 
 
 def describe(result: PipelineResult, options: PipelineOptions) -> str | None:
-    """Return the job's id and a page to watch it on, as far as the engine has them."""
+    """Returns the job's id and a page to watch it on, as far as the engine has them."""
     with contextlib.suppress(Exception):  # a courtesy, and each engine has names of its own
         job = getattr(result, "job_id", None) or getattr(result, "_job_id", None)
         job = job() if callable(job) else job
@@ -33,7 +33,7 @@ def describe(result: PipelineResult, options: PipelineOptions) -> str | None:
 
 
 def cancel(result: PipelineResult) -> str | None:
-    """Cancel the job; returns what went wrong, or None. It waits for half a minute at most."""
+    """Cancels the job; returns what went wrong, or None. It waits for half a minute at most."""
     answer: list[str] = ["the engine did not answer"]
 
     def work() -> None:

@@ -29,7 +29,7 @@ _NO_LOCKS = {
 
 
 def _machine() -> str:
-    """Name this machine since its last start: locks are seen by its own processes alone."""
+    """Names this machine since its last start: locks are seen by its own processes alone."""
     with contextlib.suppress(OSError):
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     return platform.node()
@@ -41,7 +41,7 @@ class Held(Exception):
 
 @contextlib.contextmanager
 def locked(folder: str) -> Iterator[bool]:
-    """Hold the lock of a local folder; yields False where its file system has no locks.
+    """Holds the lock of a local folder; yields False where its file system has no locks.
 
     Raises:
         Held: at once, if another holds it.
@@ -67,7 +67,7 @@ def locked(folder: str) -> Iterator[bool]:
 
 @contextlib.contextmanager
 def owned(folder: str) -> Iterator[None]:
-    """Mark a local folder as this process's own while it lives."""
+    """Marks a local folder as this process's own while it lives."""
     with locked(folder) as there:
         if there:  # the mark comes after the lock: who sees it can rely on the lock
             Path(folder, OWNER).write_text(_machine())
@@ -75,7 +75,7 @@ def owned(folder: str) -> Iterator[None]:
 
 
 def is_dead(folder: str) -> bool:
-    """Say whether the owner of a local folder was a process of this machine that has certainly ended."""
+    """Says whether the owner of a local folder was a process of this machine that has certainly ended."""
     try:
         if Path(folder, OWNER).read_text() != _machine():
             return False

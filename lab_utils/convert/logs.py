@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def quiet(level: int = logging.WARNING) -> Iterator[None]:
-    """Drop log lines up to the level; Beam warns of every optional package that is absent."""
+    """Drops log lines up to the level; Beam warns of every optional package that is absent."""
     before = logging.root.manager.disable
     logging.disable(level)
     try:

@@ -54,11 +54,11 @@ class Manifest:
     shorter_side: int | None = None
 
     def paths(self, split: str) -> list[str]:
-        """Return the paths of a split's shards."""
+        """Returns the paths of a split's shards."""
         return [storage.join(self.folder, shard.file) for shard in self.splits[split].shards]
 
     def to_json(self) -> str:
-        """Return the text of manifest.json."""
+        """Returns the text of manifest.json."""
         content = {"format": _FORMAT} | dataclasses.asdict(self)
         del content["folder"]
         return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
@@ -78,7 +78,7 @@ class Manifest:
 
 
 def read_manifest(folder: str) -> Manifest:
-    """Return the manifest of a conversion's output folder (a local path, or gs://...).
+    """Returns the manifest of a conversion's output folder (a local path, or gs://...).
 
     Raises:
         ManifestError: if there is none, or it cannot be understood.
@@ -98,7 +98,7 @@ def read_manifest(folder: str) -> Manifest:
 
 
 def parse_manifest(folder: str, content: dict[str, Any]) -> Manifest:
-    """Return the manifest that the parsed JSON describes; raises ValueError, KeyError or TypeError."""
+    """Returns the manifest that the parsed JSON describes; raises ValueError, KeyError or TypeError."""
     if content["format"] != _FORMAT:
         raise ValueError(f"format {content['format']!r}")
     splits = {

@@ -37,7 +37,7 @@ def add_steps(
     progress_file: str | None,
     shorter_side: int | None,
 ) -> None:
-    """Make the pipeline write every shard of the splits, and its summary, into the staging folder.
+    """Makes the pipeline write every shard of the splits, and its summary, into the staging folder.
 
     Args:
         pipeline: an empty one.

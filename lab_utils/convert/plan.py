@@ -32,15 +32,15 @@ class SplitPlan:
 
     @property
     def shard_names(self) -> list[str]:
-        """Return the names of all its shards, without their extension."""
+        """Returns the names of all its shards, without their extension."""
         return [self.shard_name(shard) for shard in range(self.shards)]
 
     def shard_name(self, shard: int) -> str:
-        """Return the name of a shard, without its extension."""
+        """Returns the name of a shard, without its extension."""
         return f"{self.name}-{shard:05d}-of-{self.shards:05d}"
 
     def shard_rows(self) -> list[tuple[str, int]]:
-        """Return each shard's name, and about how many rows it gets: one more or less."""
+        """Returns each shard's name, and about how many rows it gets: one more or less."""
         return [
             (self.shard_name(shard), len(range(shard, self.rows, self.shards)))
             for shard in range(self.shards)
@@ -48,7 +48,7 @@ class SplitPlan:
 
 
 def plan_split(name: str, csv_path: str, shards: int | None, shard_mb: float) -> SplitPlan:
-    """Count the rows of a CSV and choose the number of shards.
+    """Counts the rows of a CSV and chooses the number of shards.
 
     Args:
         name: "train" or "eval".

@@ -20,7 +20,7 @@ _OURS = re.compile(
 
 
 def check_output(folder: str, *, overwrite: bool) -> None:
-    """Refuse a folder that holds anything, unless told to overwrite.
+    """Refuses a folder that holds anything, unless told to overwrite.
 
     Hidden files do not count, nor does what a run left that died while it moved its result into place: the
     manifest that it did not get to move lists those files.
@@ -62,7 +62,7 @@ def check_output(folder: str, *, overwrite: bool) -> None:
 
 @contextlib.contextmanager
 def staging(folder: str) -> Iterator[str]:
-    """Make a hidden folder in the output folder; the result is made there."""
+    """Makes a hidden folder in the output folder; the result is made there."""
     path = storage.join(folder, _STAGING + secrets.token_hex(4))
     try:
         storage.make_folder(path)
@@ -75,13 +75,13 @@ def staging(folder: str) -> Iterator[str]:
 
 
 def abandoned(folder: str) -> list[str]:
-    """Return the hidden folders that unfinished runs, or ones still going, have in the output folder."""
+    """Returns the hidden folders that unfinished runs, or ones still going, have in the output folder."""
     names = storage.list_names(folder)
     return [storage.join(folder, n) for n in sorted(names) if n.startswith((_STAGING, _REPLACED))]
 
 
 def remove_dead(folder: str) -> list[str]:
-    """Remove what killed runs of this machine left in a local output folder; return the paths.
+    """Removes what killed runs of this machine left in a local output folder; return the paths.
 
     A whole result stays, and while the folder has no manifest so does one that was half published: its
     manifest tells the next run which of the visible files are leftovers.
@@ -107,7 +107,7 @@ def _is_wanted(staging: str, published: bool) -> bool:
 
 
 def publish(staging: str, folder: str, *, overwrite: bool) -> None:
-    """Move a complete result into place: what it replaces goes first, the manifest comes last.
+    """Moves a complete result into place: what it replaces goes first, the manifest comes last.
 
     Whatever happens in between, no manifest stands beside files that it does not list, and of the earlier
     result nothing is removed before the new one is whole. Files that are not a conversion's are left alone.

@@ -11,7 +11,7 @@ _FIELD = descriptor_pb2.FieldDescriptorProto
 
 
 def _example_class() -> type:
-    """Build the message class tf.train.Example from its published schema.
+    """Builds the message class tf.train.Example from its published schema.
 
     Schema: tensorflow/core/example/{feature,example}.proto. The descriptor pool is our own, so TensorFlow can
     register the same names in the same process.
@@ -64,7 +64,7 @@ Example = _example_class()
 
 
 def encode_example(image: RgbJpeg, filename: bytes, label: int, text: str) -> bytes:
-    """Return a serialised tf.train.Example with the features of the ImageNet and ResNet TPU readers.
+    """Returns a serialised tf.train.Example with the features of the ImageNet and ResNet TPU readers.
 
     Equal arguments give equal bytes.
 
@@ -95,7 +95,7 @@ def encode_example(image: RgbJpeg, filename: bytes, label: int, text: str) -> by
 
 
 def frame(record: bytes) -> bytes:
-    """Return the record as it stands in a TFRecord file.
+    """Returns the record as it stands in a TFRecord file.
 
     That is its length (uint64), the length's checksum, the record and its checksum (uint32 each), all
     little-endian; source: tensorflow/core/lib/io/record_writer.h. Beam keeps its own version private.

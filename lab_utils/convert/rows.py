@@ -28,7 +28,7 @@ class Row:
 
 
 def decode(line: bytes) -> str:
-    """Return the text of a line: UTF-8, or else latin-1, which any bytes are."""
+    """Returns the text of a line: UTF-8, or else latin-1, which any bytes are."""
     try:
         return line.decode()
     except UnicodeDecodeError:
@@ -36,7 +36,7 @@ def decode(line: bytes) -> str:
 
 
 def read_lines(path: str) -> Iterator[tuple[int, bytes]]:
-    """Yield (line number from 1, line without its end) for each line of a text file.
+    """Yields (line number from 1, line without its end) for each line of a text file.
 
     Raises:
         ConversionError: if the file cannot be read, or is in UTF-16.
@@ -54,7 +54,7 @@ def read_lines(path: str) -> Iterator[tuple[int, bytes]]:
 
 
 def read_labels(path: str) -> list[str]:
-    """Return the classes, one a line of the labels file, in its order; the first has id 1 in the records.
+    """Returns the classes, one a line of the labels file, in its order; the first has id 1 in the records.
 
     Raises:
         ConversionError: if a class stands there twice, or none does.
@@ -74,7 +74,7 @@ def read_labels(path: str) -> list[str]:
 
 
 def parse_row(line: bytes, csv_path: str) -> Row:
-    """Return what one line of a CSV says; relative paths are taken from the CSV's folder.
+    """Returns what one line of a CSV says; relative paths are taken from the CSV's folder.
 
     Names in an odd encoding are looked for twice: by the very bytes of the row, which are the file's name
     where the CSV came from the same disk, and by the name they spell in latin-1.
@@ -121,7 +121,7 @@ def _parse_columns(text: str) -> tuple[str, str]:
 def deal(
     rows: Iterable[tuple[int, bytes]], shards: int, seed: str
 ) -> Iterator[tuple[int, tuple[int, bytes]]]:
-    """Yield (shard, row), dealing the rows out like cards.
+    """Yields (shard, row), dealing the rows out like cards.
 
     Of each run of `shards` rows every shard gets one, in an order drawn again for each run. So all shards are
     of equal length, and a CSV that is sorted by class still puts its share of each class in every shard.

@@ -38,7 +38,7 @@ def run(
     stall_minutes: float,
     scratch: str,
 ) -> None:
-    """Run the pipeline, showing a bar of `rows` images.
+    """Runs the pipeline, showing a bar of `rows` images.
 
     It runs in a thread, which leaves this one free to draw the bar, to hear Ctrl-C, and to notice that
     nothing moves any more: for a worker process that died Beam's own runner would wait for ever.
@@ -112,7 +112,7 @@ class _Job:
             self.ended.set()
 
     def tell_once(self, engine: Engine) -> None:
-        """Say where to watch a job that runs elsewhere, once it has started."""
+        """Says where to watch a job that runs elsewhere, once it has started."""
         if engine.remote and self.result is not None and not self._told:
             self._told = True
             what = jobs.describe(self.result, engine.options)
@@ -120,7 +120,7 @@ class _Job:
                 tqdm.write(f"{engine.name}: {what}", file=sys.stderr)
 
     def cancel(self, engine: Engine) -> None:
-        """End a job that runs elsewhere, where it would go on, and be paid for, without this process."""
+        """Ends a job that runs elsewhere, where it would go on, and be paid for, without this process."""
         if not engine.remote or self.ended.is_set():
             return
         tqdm.write("cancelling the job ...", file=sys.stderr)
@@ -177,7 +177,7 @@ def _dead_workers() -> Iterator[list[BaseException]]:
 def _bar(
     rows: int, done: Callable[[], int], every: float, patience: float
 ) -> Iterator[Callable[[], None]]:
-    """Show a bar; what is yielded looks how far things are, every so many seconds, and loses patience."""
+    """Shows a bar; what is yielded looks how far things are, every so many seconds, and loses patience."""
     with tqdm(total=rows, unit=" images", desc="converting") as bar:
         looked = moved = time.monotonic()
 
@@ -218,7 +218,7 @@ def _kill(processes: set[psutil.Process]) -> None:
 
 
 def _last_words(scratch: str) -> str:
-    """Return the last line of the workers' log that is more than a remark; "" where there is none."""
+    """Returns the last line of the workers' log that is more than a remark; "" where there is none."""
     with (
         contextlib.suppress(FileNotFoundError),
         open(os.path.join(scratch, WORKERS_LOG), errors="replace") as file,

@@ -14,7 +14,7 @@ _PREFIX = "lab_utils-convert-"
 
 @contextlib.contextmanager
 def folder() -> Iterator[str]:
-    """Make a temporary folder, and remove it on leaving."""
+    """Makes a temporary folder, and removes it on leaving."""
     path = tempfile.mkdtemp(prefix=_PREFIX)
     try:
         with leases.owned(path):
@@ -24,7 +24,7 @@ def folder() -> Iterator[str]:
 
 
 def remove_dead() -> list[str]:
-    """Remove the temporary folders of runs that were killed on this machine; return their paths."""
+    """Removes the temporary folders of runs that were killed on this machine; return their paths."""
     pattern = os.path.join(glob.escape(tempfile.gettempdir()), _PREFIX + "*")
     dead = [path for path in glob.glob(pattern) if leases.is_dead(path)]
     for path in dead:

@@ -8,7 +8,7 @@ from lab_utils.convert.errors import RejectError, StorageError
 
 
 def read_first(paths: tuple[str, ...]) -> bytes:
-    """Return the content of the first of the files that exists.
+    """Returns the content of the first of the files that exists.
 
     Raises:
         RejectError: if none does, or it cannot be read. Trouble with a bucket is raised as it comes

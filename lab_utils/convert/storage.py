@@ -32,7 +32,7 @@ _UNCOMPRESSED = "uncompressed"  # else Beam would unpack files by their extensio
 
 
 def is_remote(path: str) -> bool:
-    """Say whether the path has a scheme (gs://, s3:// ...) and so belongs to one of Beam's file systems."""
+    """Says whether the path has a scheme (gs://, s3:// ...) and so belongs to one of Beam's file systems."""
     return "://" in path
 
 
@@ -63,48 +63,48 @@ def _is_installed(module: str) -> bool:
 
 
 def join(folder: str, name: str) -> str:
-    """Return the path of `name` in `folder`; `name` itself where it is absolute or has a scheme."""
+    """Returns the path of `name` in `folder`; `name` itself where it is absolute or has a scheme."""
     if is_remote(name):
         return name
     return posixpath.join(folder, name) if is_remote(folder) else os.path.join(folder, name)
 
 
 def absolute(path: str) -> str:
-    """Return the path as it is understood in every working folder."""
+    """Returns the path as it is understood in every working folder."""
     return path if is_remote(path) else os.path.abspath(path)
 
 
 def parent(path: str) -> str:
-    """Return the folder that holds the path."""
+    """Returns the folder that holds the path."""
     return posixpath.dirname(path) if is_remote(path) else os.path.dirname(os.path.abspath(path))
 
 
 def open_to_read(path: str) -> BinaryIO:
-    """Open a file for reading its bytes as they are; raises OSError."""
+    """Opens a file for reading its bytes as they are; raises OSError."""
     if is_remote(path):
         return _remote(path).open(path, compression_type=_UNCOMPRESSED)
     return open(path, "rb")
 
 
 def open_to_write(path: str) -> BinaryIO:
-    """Open a file for writing; raises OSError."""
+    """Opens a file for writing; raises OSError."""
     if is_remote(path):
         return _remote(path).create(path, compression_type=_UNCOMPRESSED)
     return open(path, "wb")
 
 
 def exists(path: str) -> bool:
-    """Say whether there is a file or folder of this path."""
+    """Says whether there is a file or folder of this path."""
     return _remote(path).exists(path) if is_remote(path) else os.path.exists(path)
 
 
 def size(path: str) -> int:
-    """Return the file's size in bytes; raises OSError where there is none."""
+    """Returns the file's size in bytes; raises OSError where there is none."""
     return _remote(path).size(path) if is_remote(path) else os.path.getsize(path)
 
 
 def create_once(path: str, content: bytes) -> bytes | None:
-    """Create a file that is not there yet; if it is, return its content, which may be another's.
+    """Creates a file that is not there yet; if it is, return its content, which may be another's.
 
     Of several that try at once on a disk or in gs://, one succeeds. Other kinds of bucket have no such
     promise: between the look and the creation there are some milliseconds.
@@ -143,7 +143,7 @@ def _create_object_once(path: str, content: bytes) -> bytes | None:
 
 
 def make_folder(path: str, *, parents: bool = True) -> None:
-    """Make a folder, and those above it unless told not to; buckets have none, and need none."""
+    """Makes a folder, and those above it unless told not to; buckets have none, and need none."""
     if is_remote(path):
         return
     if parents:
@@ -153,7 +153,7 @@ def make_folder(path: str, *, parents: bool = True) -> None:
 
 
 def list_names(folder: str) -> set[str]:
-    """Return the names of the files and sub-folders in a folder; none where it does not exist."""
+    """Returns the names of the files and sub-folders in a folder; none where it does not exist."""
     if not is_remote(folder):
         try:
             return set(os.listdir(folder))
@@ -167,7 +167,7 @@ def list_names(folder: str) -> set[str]:
 
 
 def move(source: str, target: str, names: Iterable[str]) -> None:
-    """Move files of these names from one folder into another; they replace those that bear the same name."""
+    """Moves files of these names from one folder into another; they replace those that bear the same name."""
     old = [join(source, name) for name in names]
     new = [join(target, name) for name in names]
     if not is_remote(source):
@@ -178,7 +178,7 @@ def move(source: str, target: str, names: Iterable[str]) -> None:
 
 
 def remove_file(path: str) -> None:
-    """Remove a file, if it is there."""
+    """Removes a file, if it is there."""
     if not is_remote(path):
         with contextlib.suppress(FileNotFoundError):
             os.remove(path)
@@ -187,7 +187,7 @@ def remove_file(path: str) -> None:
 
 
 def remove_folder(folder: str) -> None:
-    """Remove a folder and what is in it, if it is there."""
+    """Removes a folder and what is in it, if it is there."""
     if not is_remote(folder):
         for wait in (0, 0.1, 0.5, 1):  # a worker that is just being cancelled may still write there
             time.sleep(wait)

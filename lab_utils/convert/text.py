@@ -6,12 +6,12 @@ _LONGEST = (
 
 
 def printable(text: str) -> str:
-    """Return the text with control characters, line breaks and undecodable bytes as escapes."""
+    """Returns the text with control characters, line breaks and undecodable bytes as escapes."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def shortened(text: str) -> str:
-    """Return the text for a message: printable, and its beginning alone where it is long."""
+    """Returns the text for a message: printable, and its beginning alone where it is long."""
     return printable(text if len(text) <= _LONGEST else text[:_LONGEST] + "...")

@@ -1,7 +1,5 @@
 """Command line: `python -m lab_utils.datasets --help`."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

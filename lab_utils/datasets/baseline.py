@@ -1,7 +1,5 @@
 """How far colour alone gets: what a model must beat to have learnt anything about shape."""
 
-from __future__ import annotations
-
 import csv
 import os
 import warnings
@@ -38,7 +36,7 @@ def histogram_baseline(
     feature (Hellinger). C = 3 is within 2 points of the best of 0.3 to 100, for drawn and for real flowers.
 
     Raises:
-      DatasetError: too few photographs can be opened.
+        DatasetError: too few photographs can be opened.
     """
     from sklearn.linear_model import LogisticRegression
 

@@ -1,7 +1,5 @@
 """The photographs of `flower_photos`, fetched so that a broken line costs only what was not yet there."""
 
-from __future__ import annotations
-
 import http.client
 import os
 import re
@@ -42,14 +40,14 @@ def download_flower_photos(
     appears under its name only when it is whole.
 
     Args:
-      to: a folder; made where it is missing.
-      url: address of the archive.
-      sha256: of the archive's bytes, in hexadecimal.
-      eval_fraction: as for `from_folder`.
-      size: of the archive, in bytes; nothing longer is received.
+        to: a folder; made where it is missing.
+        url: address of the archive.
+        sha256: of the archive's bytes, in hexadecimal.
+        eval_fraction: as for `from_folder`.
+        size: of the archive, in bytes; nothing longer is received.
 
     Raises:
-      DatasetError: the network failed (call again: it goes on from there), or it is another archive.
+        DatasetError: the network failed (call again: it goes on from there), or it is another archive.
     """
     to = Path(to).resolve()
     folder, archive = to / "flower_photos", to / "flower_photos.tgz"

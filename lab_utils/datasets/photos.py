@@ -1,7 +1,5 @@
 """A folder of photographs in class sub-folders, and its split into training and evaluation."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import io
@@ -38,7 +36,7 @@ class Photos:
     labels_file: Path  # one class a line
 
     @classmethod
-    def at(cls, folder: Path, csv_folder: Path) -> Photos:
+    def at(cls, folder: Path, csv_folder: Path) -> "Photos":
         """The photographs in `folder` with the three files in `csv_folder`, there or not."""
         names = (csv_folder / name for name in ("train.csv", "eval.csv", "labels.txt"))
         return cls(folder, *names)
@@ -57,7 +55,7 @@ def bundled() -> Photos:
     """The small set of drawn flowers that comes with the repository.
 
     Raises:
-      DatasetError: the package stands alone, without the repository around it.
+        DatasetError: the package stands alone, without the repository around it.
     """
     for folder in (BUNDLED, *COLAB.glob("*/datasets/flowers")):
         photos = Photos.at(folder, folder)
@@ -79,12 +77,13 @@ def from_folder(
     out is printed.
 
     Args:
-      folder: holds one sub-folder for each class, with the photographs directly in it.
-      output_dir: where the three files go; outside `folder`. Made where it is missing.
-      eval_fraction: share of each class that goes to evaluation, rounded to whole photographs; at least one.
+        folder: holds one sub-folder for each class, with the photographs directly in it.
+        output_dir: where the three files go; outside `folder`. Made where it is missing.
+        eval_fraction: share of each class that goes to evaluation, rounded to whole photographs, at
+            least one.
 
     Raises:
-      DatasetError: no photographs, one class only, too few in a class, or other CSV files in `output_dir`.
+        DatasetError: no photographs, one class only, too few in a class, or other CSV files in `output_dir`.
     """
     check_outside(output_dir, folder)
     return write_split(Path(folder).resolve(), Path(output_dir).resolve(), eval_fraction)

@@ -1,7 +1,5 @@
 """Photographs that are drawn."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from pathlib import Path
@@ -19,14 +17,14 @@ def synthetic(
     """Draws flowers of five classes and splits them; `output_dir` appears only when all of it is there.
 
     Args:
-      output_dir: a folder that does not exist yet, or is empty.
-      per_class: pictures of each class.
-      seed: another seed, other pictures.
-      eval_fraction: as for `from_folder`.
-      num_workers: processes that draw; 0 for one on each core.
+        output_dir: a folder that does not exist yet, or is empty.
+        per_class: pictures of each class.
+        seed: another seed, other pictures.
+        eval_fraction: as for `from_folder`.
+        num_workers: processes that draw; 0 for one on each core.
 
     Raises:
-      DatasetError: `output_dir` holds something, or too few pictures were asked for.
+        DatasetError: `output_dir` holds something, or too few pictures were asked for.
     """
     output_dir = Path(output_dir).resolve()
     if per_class < 2:

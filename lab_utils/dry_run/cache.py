@@ -42,7 +42,7 @@ _used = ContextVar("dry run cache", default=True)
 
 @contextmanager
 def disabled() -> Iterator[None]:
-    """Within it nothing is found in the cache, and nothing is kept."""
+    """Context manager: nothing is found in the cache, and nothing is kept."""
     token = _used.set(False)
     try:
         yield

@@ -4,8 +4,6 @@ The kinds differ in shape and bear the same colours, so that a model must look a
 Picture i of a class depends on the seed, the class and i alone.
 """
 
-from __future__ import annotations
-
 import functools
 import multiprocessing
 import os
@@ -25,10 +23,10 @@ def write(folder: Path, per_class: int, seed: int, num_workers: int = 1) -> None
     """Draws `folder`/CLASS/CLASS_00000.jpg and so on.
 
     Args:
-      folder: made where it is missing; files of these names in it are overwritten.
-      per_class: pictures of each class.
-      seed: another seed, other pictures.
-      num_workers: processes; 0 for one on each core.
+        folder: made where it is missing; files of these names in it are overwritten.
+        per_class: pictures of each class.
+        seed: another seed, other pictures.
+        num_workers: processes; 0 for one on each core.
     """
     for label in CLASSES:
         (folder / label).mkdir(parents=True, exist_ok=True)

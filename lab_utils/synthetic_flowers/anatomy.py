@@ -1,7 +1,5 @@
 """What the heads of flowers have in common: a place to look from, rings of petals, domes of seeds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar

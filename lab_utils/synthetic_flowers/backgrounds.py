@@ -1,7 +1,5 @@
 """What stands behind the flowers: grass, sky, soil, walls, foliage and lights out of focus."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.random import RandomState
 from PIL import Image, ImageDraw

@@ -4,8 +4,6 @@ Positions and vectors are (x, y) in pixels, y downwards. Colours are RGB, 0 to 1
 the distance to the outline, so that nothing need be drawn larger and scaled down.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -64,9 +62,9 @@ def outline(fullest: float, blunt: float = 0.5, foot: float = 0.0) -> np.ndarray
     """Half the width of a petal from base to tip, (STEPS,), 1 where it is widest.
 
     Args:
-      fullest: where it is widest, 0 (base) to 1 (tip).
-      blunt: 0.5 gives a round tip, 1 a pointed one, less than 0.5 a square one.
-      foot: half the width at the base.
+        fullest: where it is widest, 0 (base) to 1 (tip).
+        blunt: 0.5 gives a round tip, 1 a pointed one, less than 0.5 a square one.
+        foot: half the width at the base.
     """
     u = np.linspace(0, 1, STEPS)
     rise = foot + (1 - foot) * np.sin(np.pi / 2 * np.clip(u / fullest, 0, 1))
@@ -101,15 +99,15 @@ def petal(
     """Paints one petal or leaf.
 
     Args:
-      layer: what it is painted on.
-      base: where it grows from.
-      along: from its base to its tip.
-      across: from its middle line to its side, where it is widest.
-      shape: an `outline`.
-      colours: a `ramp`.
-      light: where the light comes from: x, y and towards the viewer, of length 1.
-      finish: how it is shaded.
-      bend: how far the tip is bent sideways, in units of `across`.
+        layer: what it is painted on.
+        base: where it grows from.
+        along: from its base to its tip.
+        across: from its middle line to its side, where it is widest.
+        shape: an `outline`.
+        colours: a `ramp`.
+        light: where the light comes from: x, y and towards the viewer, of length 1.
+        finish: how it is shaded.
+        bend: how far the tip is bent sideways, in units of `across`.
     """
     length, spread = np.hypot(*along), np.hypot(*across)
     area = along[0] * across[1] - along[1] * across[0]
@@ -171,11 +169,11 @@ def stem(
     """Paints a round stem along a quadratic curve.
 
     Args:
-      layer: what it is painted on.
-      points: start, control point and end of the curve, (3, 2).
-      widths: half the width at the start and at the end, in pixels.
-      colour: its colour in full light.
-      light: where the light comes from.
+        layer: what it is painted on.
+        points: start, control point and end of the curve, (3, 2).
+        widths: half the width at the start and at the end, in pixels.
+        colour: its colour in full light.
+        light: where the light comes from.
     """
     t = np.linspace(0, 1, STEPS)[:, None]
     curve = (1 - t) ** 2 * points[0] + 2 * t * (1 - t) * points[1] + t**2 * points[2]
@@ -203,11 +201,11 @@ def hairs(layer: Layer, lines: np.ndarray, colour: Colour, opacity: float, thick
     """Paints fine straight hairs.
 
     Args:
-      layer: what they are painted on.
-      lines: x0, y0, x1, y1 of each, (n, 4), in pixels.
-      colour: their colour; hairs are too thin to be shaded.
-      opacity: how much of what lies behind they cover, 0 to 1.
-      thickness: in pixels; less than one gives fainter hairs.
+        layer: what they are painted on.
+        lines: x0, y0, x1, y1 of each, (n, 4), in pixels.
+        colour: their colour; hairs are too thin to be shaded.
+        opacity: how much of what lies behind they cover, 0 to 1.
+        thickness: in pixels; less than one gives fainter hairs.
     """
     height, width = layer.alpha.shape[:2]
     fine = 3  # drawn larger, then scaled down: Pillow's lines have no soft edges

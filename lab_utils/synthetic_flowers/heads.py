@@ -1,7 +1,5 @@
 """The heads of the five flowers, petal by petal."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.random import RandomState
 

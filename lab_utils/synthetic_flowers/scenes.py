@@ -1,7 +1,5 @@
 """One picture: the flowers of a class among stems and leaves, in front of something, through a camera."""
 
-from __future__ import annotations
-
 import hashlib
 from io import BytesIO
 

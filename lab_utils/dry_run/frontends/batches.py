@@ -20,7 +20,7 @@ CPU_ONLY = v1.ConfigProto(device_count={"GPU": 0})
 
 @contextmanager
 def fixed_seeds(chosen: int | None) -> Iterator[None]:
-    """Within it, what is built in the default graph draws the same random numbers in each dry run.
+    """Context manager: what is built in the default graph draws the same random numbers in each dry run.
 
     The graph's seed is `chosen`, the estimator's own, where there is one. Keras takes the seeds of its
     initializers from Python's random numbers.

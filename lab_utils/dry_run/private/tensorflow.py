@@ -32,7 +32,7 @@ class GraphBuilt(Exception):
 
 @contextmanager
 def no_session() -> Iterator[None]:
-    """Within it, opening a monitored session, or restoring a checkpoint, raises GraphBuilt.
+    """Context manager: opening a monitored session, or restoring a checkpoint, raises GraphBuilt.
 
     Hooks that reset TPU workers before they are preempted are left out: their module left
     TensorFlow in 2.16, and there are no workers.
@@ -62,7 +62,7 @@ class _Collector(logging.Handler):
 
 @contextmanager
 def caught_log() -> Iterator[list[str]]:
-    """Within it, TensorFlow's log goes into the list (WARNING and above) and not to the screen."""
+    """Context manager: TensorFlow's log goes into the list (WARNING and above) and not to the screen."""
     collector = _Collector()
     loggers = [logging.getLogger(name) for name in ("tensorflow", "absl")]
     before = [(logger, logger.handlers[:], logger.level, logger.propagate) for logger in loggers]
@@ -83,7 +83,7 @@ def caught_log() -> Iterator[list[str]]:
 
 @contextmanager
 def core(cores: int) -> Iterator[None]:
-    """Within it, ops join the program of one of `cores` cores, as in tpu.replicate.
+    """Context manager: ops join the program of one of `cores` cores, as in tpu.replicate.
 
     The default graph must be a plain graph. Variables are resource variables and control flow is
     version 2 there, whatever the caller's program has chosen.
@@ -113,7 +113,7 @@ def core(cores: int) -> Iterator[None]:
 
 @contextmanager
 def replicas(cores: int) -> Iterator[None]:
-    """Within it, a function being traced is one of `cores` replicas.
+    """Context manager: a function being traced is one of `cores` replicas.
 
     Sums over the cores that it asks of tf.distribute's replica context, or of
     tf.compat.v1.tpu.cross_replica_sum, become CrossReplicaSum ops.
@@ -140,7 +140,7 @@ def sum_over_cores(tensor: Any, divisor: int = 1) -> tf.Tensor:
 
 @contextmanager
 def averaged_gradients(optimizer: Any, cores: int) -> Iterator[None]:
-    """Within it, a Keras optimizer (of Keras 2 or 3) applies gradients averaged over the cores.
+    """Context manager: a Keras optimizer (of Keras 2 or 3) applies gradients averaged over the cores.
 
     So they come out under TPUStrategy, where Keras divides the loss by the number of replicas and
     the optimizer sums the gradients. The optimizer's own sum is left out here.

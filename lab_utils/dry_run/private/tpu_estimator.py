@@ -136,7 +136,7 @@ def _shallow_copy(config: Any) -> Any:
 
 @contextmanager
 def tpu_system(cores: int) -> Iterator[None]:
-    """Within it, the question how many cores the TPU has is answered with `cores`."""
+    """Context manager: the question how many cores the TPU has is answered with `cores`."""
     hosts = max(1, cores // CORES_PER_HOST)
     metadata = tpu_system_metadata.TPUSystemMetadata(
         num_cores=cores,
@@ -180,7 +180,7 @@ def replicas(estimator: Any) -> int:
 
 @contextmanager
 def spying(unlabelled: bool = False) -> Iterator[Spy]:
-    """Within it, each call that TPUEstimator makes of a model_fn is noted.
+    """Context manager: each call that TPUEstimator makes of a model_fn is noted.
 
     With `unlabelled`, datasets of (features, labels) that input_fn returns lose their labels.
     """

@@ -28,7 +28,7 @@ class Progress:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Within it the time ticks, also while a stage says nothing; the line is gone afterwards."""
+        """Context manager: the time ticks, also while a stage says nothing; the line is gone afterwards."""
         done = threading.Event()
 
         def tick() -> None:
