@@ -1,4 +1,4 @@
-"""Lowering: a step of anybody's model as HLO for one of N cores, by three front doors."""
+"""Lowering: a step of anybody's model as HLO for one of N cores, by three frontends."""
 
 import subprocess
 import sys
@@ -228,3 +228,26 @@ print(v1.resource_variables_enabled(), v1.control_flow_v2_enabled(), tf.executin
 """
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert ran.stdout.split() == ["5", "4", "False", "False", "False"], ran.stderr
+
+
+def test_labels_and_weights_may_go_to_the_host_alone():
+    """What evaluation only counts with, and a raw feature in host_call, feed no op of the step."""
+
+    def model_fn(features, labels, mode, params):
+        logits = v1.layers.dense(features["rows"], 3)
+        loss = tf.reduce_mean(logits**2)
+        if mode == "eval":
+            metrics = (
+                lambda y, w, z: {"a": v1.metrics.accuracy(y, tf.argmax(z, 1), w)},
+                [labels, features["weight"], logits],
+            )
+            return tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=metrics)
+        spec = train_spec(mode, loss, params)
+        return spec._replace(host_call=(lambda weight: tf.no_op(), [features["weight"]]))
+
+    weights = np.ones(len(ROWS), np.float32)
+    data = reader(({"rows": ROWS, "weight": weights}, CLASSES))
+    for mode in ("train", "eval"):
+        program = lower_estimator(make(model_fn), data, cores=8, mode=mode)
+        sent = [each.name for each in program.outputs if each.role == "host"]
+        assert len(sent) == (3 if mode == "eval" else 1)

@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import re
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from lab_utils import source
 from lab_utils.dry_run import dry_run
 from lab_utils.dry_run import ops as op_table
+from lab_utils.dry_run.read import inputs
 from lab_utils.dry_run.read import unsupported as read_ops
 from lab_utils.dry_run.read.flow import DATA, RANDOM, VARIABLE, CoreProgram, Flow, is_random
 from lab_utils.estimator import tf, v1
@@ -312,3 +314,36 @@ def test_a_bare_steps_ops_and_types_are_read():
     for rule, mark in (("TPU204", "<- strings"), ("TPU208", "<- wide")):
         assert f"test_dry_run_read.py:{line_of(mark, step.python_function)}" in found[rule].where
     assert read_front_door(lambda x, y: tf.reduce_mean(x @ weights), batch) == {}
+
+
+@pytest.mark.parametrize("folder", ["tensorflow", "keras", "numpy", "six", "absl"])
+def test_a_learner_s_folder_may_have_a_framework_s_name(tmp_path, folder):
+    file = tmp_path / folder / "models" / "net.py"
+    file.parent.mkdir(parents=True)
+    file.write_text("def model():\n    raise ValueError('mine')\n")
+    names = {}
+    exec(compile(file.read_text(), str(file), "exec"), names)
+    with pytest.raises(ValueError, match="mine") as caught:
+        names["model"]()
+    place = source.place(caught.value)
+    assert (place.file, place.line, place.function) == (str(file), 2, "model")
+
+
+def test_a_constant_counts_as_it_is_stored(monkeypatch):
+    monkeypatch.setattr(inputs, "_LARGE", 2**16)
+    with tf.Graph().as_default() as graph:
+        tf.zeros([512, 512])
+        assert not [*inputs.constants(graph)]
+        tf.constant(np.random.rand(512, 512))
+        assert [found.rule for found in inputs.constants(graph)] == ["TPU222"]
+
+
+def test_the_classes_that_tpu308_names_exist():
+    from lab_utils.dry_run import rules
+
+    names = re.findall(r"\btf\.[\w.]+", rules.rule("TPU308").fix)
+    assert names
+    for name in names:
+        owner = tf
+        for part in name.split(".")[1:]:
+            owner = getattr(owner, part)

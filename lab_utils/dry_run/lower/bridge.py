@@ -229,25 +229,23 @@ def _compile(
 
     `fetches` are the names of `returned` tensors, then of ops that must run.
     """
-    used = {name.split(":")[0] for node in graph_def.node for name in node.input}
-    used |= {name.split(":")[0] for name in fetches}
+    consumed = {name.split(":")[0] for node in graph_def.node for name in node.input}
     specs = [tf.TensorSpec(tensor.shape, tensor.dtype) for tensor, _ in fed]
     with _tensorflow.eager(), _tensorflow.caught_log(), tf.device("/device:CPU:0"):
         held = [tf.Variable(each.value, trainable=False) for each in variables]
 
         def step(*arguments: tf.Tensor) -> list[tf.Tensor]:
             scope = v1.get_default_graph()
-            inputs = {
-                tensor.name: argument
-                for (tensor, _), argument in zip(fed, arguments, strict=True)
-                if tensor.op.name in used
-            }
+            pairs = zip(fed, arguments, strict=True)
+            given = {tensor.name: argument for (tensor, _), argument in pairs}
             for each, variable in zip(variables, held, strict=True):
-                inputs[each.handle.name] = scope.capture(variable.handle)
-            # A result may be an input as it came in: the graph has no node of that name.
-            computed = [name for name in fetches if name not in inputs]
+                given[each.handle.name] = scope.capture(variable.handle)
+            # A result may be an input itself, such as labels that only a metric takes: no node makes it, and
+            # import_graph_def refuses an input that no node consumes.
+            computed = [name for name in fetches if name not in given]
+            inputs = {name: it for name, it in given.items() if name.split(":")[0] in consumed}
             got = tf.graph_util.import_graph_def(graph_def, inputs, computed, name="")
-            found = inputs | dict(zip(computed, got, strict=True))
+            found = given | dict(zip(computed, got, strict=True))
             with tf.control_dependencies([found[name] for name in fetches[returned:]]):
                 return [tf.identity(found[name]) for name in fetches[:returned]]
 
