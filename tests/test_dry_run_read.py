@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from dry_run_models import CLASSES, ROWS, dense, make, reader
 
 from lab_utils import source
 from lab_utils.dry_run import dry_run
@@ -347,3 +348,27 @@ def test_the_classes_that_tpu308_names_exist():
         owner = tf
         for part in name.split(".")[1:]:
             owner = getattr(owner, part)
+
+
+def test_records_that_an_evaluation_drops_are_counted(tmp_path):
+    file = str(tmp_path / "eval.tfrecord")
+    with tf.io.TFRecordWriter(file) as writer:
+        for number in range(70):
+            writer.write(np.full([6], number, np.float32).tobytes())
+
+    def evaluation(params):
+        def parse(record):
+            return tf.reshape(tf.io.decode_raw(record, tf.float32), [6]), tf.constant(1)
+
+        data = tf.data.TFRecordDataset([file]).map(parse)
+        return data.batch(params["batch_size"], drop_remainder=True)  # <- drops six
+
+    report = dry_run(
+        make(dense),
+        reader((ROWS, CLASSES)),
+        eval_input_fn=evaluation,
+        stages=["trace", "read"],
+        progress=False,
+    )
+    (found,) = [each for each in report.findings if each.rule == "TPU225"]
+    assert "6" in found.why and "70" in found.why and "<- drops six" in found.where
