@@ -35,6 +35,7 @@ import sys
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
+from unittest import mock
 
 import nbformat
 
@@ -199,9 +200,10 @@ def execute(names: Collection[str]) -> None:
         if not any(name in path.name for path in _solutions()):
             known = ", ".join(path.name[:2] for path in _solutions())
             raise NotebookError(f"no solution has {name!r} in its name; there are {known}")
-    with tempfile.TemporaryDirectory() as state:
-        os.environ["XDG_STATE_HOME"] = state
-        os.environ[life.SILENCE] = "1"
+    with (
+        tempfile.TemporaryDirectory() as state,
+        mock.patch.dict(os.environ, {"XDG_STATE_HOME": state, life.SILENCE: "1"}),
+    ):
         for path in _solutions():
             if names and not any(name in path.name for name in names):
                 continue
