@@ -12,6 +12,7 @@ from lab_utils.dry_run.compile import stage as compile
 from lab_utils.dry_run.compile.record import Compiled
 from lab_utils.dry_run.private.process import CompilerMissing
 from lab_utils.dry_run.records import Severity, Stage
+from lab_utils.dry_run.run import budget
 from lab_utils.dry_run.run import stage as run_stage
 from lab_utils.dry_run.run.virtual import VirtualRun
 from lab_utils.estimator import tf, v1
@@ -127,6 +128,7 @@ def test_without_the_compiler_the_rest_still_runs_and_the_verdict_says_so(subjec
     subject.read = lambda traces, cores: []
     subject.lower = lambda *arguments, **options: made.program()
     monkeypatch.setattr(compile, "compile_program", missing)
+    monkeypatch.setattr(budget, "cost", lambda hlo: (0.0, 0.0))
     monkeypatch.setattr(run_stage, "run_program", missing)
     report = dry_run(None, None, feed_seconds=0.1, progress=False)
     assert status(report)["compile"] == status(report)["run"] == "skipped"
@@ -154,49 +156,31 @@ def test_the_feed_is_set_against_the_compiled_step(subject, monkeypatch, least, 
         assert any("fast enough" in item for item in report.not_checked)
 
 
-@pytest.mark.parametrize(("topology", "cores", "batch"), [("v2:2x2", 8, 8), ("v2:4x4", 8, 8)])
-def test_virtual_cores_run_what_this_machine_can_bear(subject, monkeypatch, topology, cores, batch):
-    """145.5 GFLOP a step, on 8 cores, 3 times, are 3.5e12: 87 times too much for a batch of 1,024."""
-    lowered, ran = [], []
+@pytest.mark.parametrize("topology", ["v2:2x2", "v2:4x4"])
+@pytest.mark.parametrize(("flops", "batch"), [(145.5e9, 32), (1e3, 1024), (1e15, None)])
+def test_virtual_cores_run_what_this_machine_can_bear(subject, monkeypatch, topology, flops, batch):
+    """145.5 GFLOP a step, on 8 cores, 3 times, and all of it on one core: 17 times too much."""
+    ran = []
 
     def lower(cores, mode="train", global_batch=None):
-        lowered.append((cores, global_batch))
         made_up = made.program()
         made_up.cores, made_up.per_core_batch = cores, (global_batch or 1024 * cores) // cores
         return made_up
-
-    def compiled(program, topology, **options):
-        step, (chip, _) = made.train_step(temporaries=1.0), chips.parse(topology)
-        return Compiled(topology, chip, program, step)
 
     def run(program, *, one_core, **options):
         ran.append((program.cores, program.per_core_batch, one_core.per_core_batch))
         return VirtualRun(losses=[[1.0] * program.cores])
 
     subject.lower = lower
-    monkeypatch.setattr(compile, "compile_program", compiled)
+    monkeypatch.setattr(budget, "cost", lambda hlo: (flops, 1e6))
     monkeypatch.setattr(run_stage, "run_program", run)
-    report = dry_run(None, None, topology, stages=["compile", "run"], progress=False)
-    assert ran == [(cores, batch, cores * batch)]
-    assert any(f"{cores} virtual cores ran it with {batch}" in item for item in report.not_checked)
-
-
-def test_virtual_cores_run_few_examples_where_the_compiler_gave_no_figures(subject, monkeypatch):
-    ran = []
-
-    def run(program, *, one_core, **options):
-        ran.append((program.per_core_batch, one_core.per_core_batch))
-        return VirtualRun(losses=[[1.0] * program.cores])
-
-    def lower(cores, mode="train", global_batch=None):
-        made_up = made.program()
-        made_up.cores, made_up.per_core_batch = cores, (global_batch or 1024 * cores) // cores
-        return made_up
-
-    subject.lower = lower
-    monkeypatch.setattr(run_stage, "run_program", run)
-    dry_run(None, None, stages=["run"], progress=False)
-    assert ran == [(8, 64)]
+    report = dry_run(None, None, topology, stages=["run"], progress=False)
+    if batch is None:
+        assert not ran and "more than this machine should give" in report.stages[3].detail
+        return
+    assert ran == [(8, batch, 8 * batch)]
+    spared = any("8 virtual cores ran" in item for item in report.not_checked)
+    assert spared == (batch < 1024 or topology == "v2:4x4")
 
 
 def test_stages_that_were_not_asked_for_do_not_run(subject):
