@@ -110,9 +110,15 @@ def no_dataflow(monkeypatch):
         (DATAFLOW, ["--train_csv ", "--output_dir ", "is not in a bucket"]),
         (
             DATAFLOW,
-            ["the workers lack this package: make its wheel", "--extra_package dist/lab_utils-"],
+            [
+                "the workers lack this package: make its wheel",
+                "--extra_package dist/tpu_porting_labs-",
+            ],
         ),
-        ([*DATAFLOW, "--extra_package=dist/lab_utils-9-py3-none-any.whl"], ["whl is not there"]),
+        (
+            [*DATAFLOW, "--extra_package=dist/tpu_porting_labs-9-py3-none-any.whl"],
+            ["whl is not there"],
+        ),
         (
             [*DATAFLOW, "--sdk_container_image=apache/beam_python3.9_sdk:2.77.0"],
             ["the image has Python 3.9, this process 3.1"],

@@ -16,7 +16,7 @@ engines (--runner; every flag that is not listed above goes to Beam and to the e
   none given         this machine; --workers 0 uses all its cores
   DaskRunner         a dask.distributed cluster: --dask_client_address tcp://HOST:8786 (apache-beam[dask])
   DataflowRunner     Google Cloud: --project P --region R --temp_location gs://B/tmp, all paths in gs://, and
-                     --extra_package dist/lab_utils-VERSION-py3-none-any.whl (apache-beam[gcp])
+                     --extra_package dist/tpu_porting_labs-VERSION-py3-none-any.whl (apache-beam[gcp])
   PortableRunner     Beam's job service, in front of Flink for example: --job_endpoint HOST:PORT
   package.Class      any other runner of Beam's, by its full name
 README says which of them were seen working. Workers on other machines need all files in a bucket, or in

@@ -23,6 +23,7 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.runners.runner import PipelineRunner, create_runner
 from apache_beam.transforms.environments import SubprocessSDKEnvironment
 
+from lab_utils import DISTRIBUTION
 from lab_utils.convert import dask, storage
 from lab_utils.convert.errors import ConversionError
 from lab_utils.convert.logs import quiet
@@ -84,6 +85,9 @@ class Engine:
         pipeline.local_tempdir = os.path.join(scratch, "beam")
         os.mkdir(pipeline.local_tempdir)
         return pipeline
+
+
+_WHEEL = DISTRIBUTION.replace("-", "_") + "-"  # how the name of this package's wheel begins
 
 
 def find_engine(flags: list[str], workers: int | None, paths: dict[str, str]) -> Engine:
@@ -192,10 +196,10 @@ def _check_dataflow(options: PipelineOptions, paths: dict[str, str]) -> None:
     ]
     image = options.view_as(WorkerOptions).sdk_container_image
     packages = setup.extra_packages or []
-    if not image and not any("lab_utils-" in os.path.basename(path) for path in packages):
+    if not image and not any(os.path.basename(path).startswith(_WHEEL) for path in packages):
         problems.append(
             "the workers lack this package: make its wheel (pip wheel --no-deps -w dist .) and add "
-            "--extra_package dist/lab_utils-VERSION-py3-none-any.whl, or name an image that holds it with "
+            f"--extra_package dist/{_WHEEL}VERSION-py3-none-any.whl, or name an image that holds it with "
             "--sdk_container_image"
         )
     problems += [
