@@ -414,10 +414,13 @@ def file_names_left_in_parsed_records(wrong):
     return Port(parts.estimator(_of_dict, eval_batch_size=None), input_fn)
 
 
-@wrong("TPU120", place="examples().map(as_dict)")
+@wrong("TPU120")
 def double_precision_features(wrong):
+    def weight(x):
+        return tf.cast(x[0], tf.float64 if wrong else tf.float32)  # <- TPU120
+
     def input_fn(params):
-        return _with(weight=lambda x: tf.cast(x[0], tf.float64 if wrong else tf.float32))(params)
+        return _with(weight=weight)(params)
 
     return Port(parts.estimator(_of_dict, eval_batch_size=None), input_fn)
 
@@ -426,9 +429,9 @@ def double_precision_features(wrong):
 def sixteen_bit_labels(wrong):
     def input_fn(params):
         def cast(features, labels):
-            return features, tf.cast(labels, tf.int16 if wrong else tf.int32)
+            return features, tf.cast(labels, tf.int16 if wrong else tf.int32)  # <- TPU120
 
-        return parts.batched(parts.examples().map(cast), params)  # <- TPU120
+        return parts.batched(parts.examples().map(cast), params)
 
     def model_fn(features, labels, mode, params):
         return parts.spec(mode, tf.cast(labels, tf.int32), parts.logits_of(features))
