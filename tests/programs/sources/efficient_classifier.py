@@ -92,7 +92,7 @@ def model_fn(features, labels, mode, params):
             train_op = optimizer.minimize(loss, global_step)  # <- TPU201 TPU220
         if has_moving_average_decay:
             with tf.control_dependencies([train_op]):
-                train_op = ema.apply(ema_vars)
+                train_op = ema.apply(ema_vars)  # <- TPU220
     elif has_moving_average_decay:
         restore_vars_dict = ema.variables_to_restore(ema_vars)
 
