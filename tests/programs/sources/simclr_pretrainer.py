@@ -143,7 +143,7 @@ def build_model_fn(temperature, num_classes, num_train_examples):
                         tf2.summary.scalar("learning_rate", lr[0], step=gs)
                 return tf.summary.all_v2_summary_ops()
 
-            inputs = [global_step, loss, contrast_loss, contrast_acc, learning_rate]
+            inputs = [global_step, loss, contrast_loss, contrast_acc, learning_rate]  # <- TPU111
             host_call = (host_call_fn, [tf.reshape(t, [1]) for t in inputs])
             optimizer = LARSOptimizer(learning_rate)
             optimizer = tf.tpu.CrossShardOptimizer(optimizer)
