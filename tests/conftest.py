@@ -16,6 +16,16 @@ CLASSES = ("daisy", "roses", "tulips")
 EACH = 9  # pictures of a class; one of them is a PNG
 
 
+@pytest.fixture(autouse=True)
+def environment_and_folder_are_put_back():
+    """What a test or a learner's answer sets in the process must not reach the tests after it."""
+    variables, folder = dict(os.environ), Path.cwd()
+    yield
+    os.environ.clear()
+    os.environ.update(variables)
+    os.chdir(folder)
+
+
 @pytest.fixture(scope="session")
 def tiny_photos(tmp_path_factory) -> Path:
     """A folder of 27 small pictures in class sub-folders, as somebody's own photographs would be."""

@@ -11,11 +11,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from lab_utils import files
 from lab_utils.dry_run import rules
 from lab_utils.dry_run.records import Stage
 from lab_utils.dry_run.report.outcome import COULD_NOT_RUN, EXIT_STATUS
 from lab_utils.dry_run.target import TargetError, load, load_main
-from lab_utils.files import path_argument
 
 _EPILOG = """\
 FUNCTION takes no arguments and returns what to judge, with its data:
@@ -67,10 +67,10 @@ def _parser() -> argparse.ArgumentParser:
         "--no_cache", action="store_true", help="compute and measure everything again"
     )
     parser.add_argument(
-        "--json", metavar="FILE", type=path_argument, help="write the report as JSON"
+        "--json", metavar="FILE", type=files.path_argument, help="write the report as JSON"
     )
     parser.add_argument(
-        "--html", metavar="FILE", type=path_argument, help="write the report as an HTML page"
+        "--html", metavar="FILE", type=files.path_argument, help="write the report as an HTML page"
     )
     parser.add_argument(
         "--format",
@@ -81,7 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--rule", metavar="ID", help="print the page of a rule, such as TPU101")
     parser.add_argument("--rules", action="store_true", help="list the rules")
     parser.add_argument(
-        "--pages", metavar="DIR", type=path_argument, help="write the rules' pages as HTML"
+        "--pages", metavar="DIR", type=files.path_argument, help="write the rules' pages as HTML"
     )
     return parser
 
@@ -161,7 +161,7 @@ def _dry_run(flags: argparse.Namespace, stages: list[str]) -> int:
     else:
         print(terminal.render(report, colour=sys.stdout.isatty() and "NO_COLOR" not in os.environ))
     if flags.json:
-        flags.json.write_text(report.to_json() + "\n", encoding="utf-8")
+        files.write(flags.json, report.to_json() + "\n")
     if flags.html:
         report.write_html(flags.html)
     return report.exit_status

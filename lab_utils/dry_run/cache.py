@@ -21,8 +21,6 @@ import functools
 import gzip
 import hashlib
 import json
-import os
-import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import lab_utils
-from lab_utils.files import user_folder
+from lab_utils import files
 
 _FORMAT = "3"
 _DIGEST = hashlib.sha256().digest_size  # bytes before an entry: a damaged one counts as none
@@ -56,7 +54,7 @@ def folder() -> Path:
     Raises:
         OSError: this user has no home folder.
     """
-    return user_folder("XDG_CACHE_HOME", ".cache") / "lab_utils" / "dry_run"
+    return files.user_folder("XDG_CACHE_HOME", ".cache") / "lab_utils" / "dry_run"
 
 
 def key(*parts: Any) -> str:
@@ -123,8 +121,7 @@ def write(name: str, entry: dict[str, Any]) -> None:
         return
     try:
         folder().mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=folder(), delete=False) as file:
-            file.write(gzip.compress(hashlib.sha256(content).digest() + content, compresslevel=1))
-        os.replace(file.name, folder() / f"{name}.json.gz")
+        entry_bytes = hashlib.sha256(content).digest() + content
+        files.write(folder() / f"{name}.json.gz", gzip.compress(entry_bytes, compresslevel=1))
     except OSError:
         return

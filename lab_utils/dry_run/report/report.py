@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from lab_utils import files
 from lab_utils.dry_run.report import html, terminal
 from lab_utils.dry_run.report.outcome import Outcome
 
@@ -13,7 +14,7 @@ class Report(Outcome):
 
     def write_html(self, path: str | Path) -> None:
         """Writes the report as one HTML page that needs nothing else."""
-        Path(path).write_text(html.page(self), encoding="utf-8")
+        files.write(path, html.page(self))
 
     def __repr__(self) -> str:
         return f"<Report on {self.subject}: {self.verdict_sentence}>"
