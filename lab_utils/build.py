@@ -1,4 +1,4 @@
-"""`python -m lab_utils.build`: makes the labs from their solutions (author/build.py)."""
+"""`python -m lab_utils.build`: makes the labs and solutions from their sources (author/build.py)."""
 
 import sys
 

@@ -1,4 +1,6 @@
-"""solutions/ -> labs/: starters, the solution as a module, and nothing stale in the repository."""
+"""solutions/source/ -> labs/ and solutions/: starters, the solution as a module, and nothing stale here."""
+
+import re
 
 import nbformat
 import pytest
@@ -15,7 +17,7 @@ def twice(x):
 """
 
 
-def test_labs_and_modules_are_what_their_solutions_make():
+def test_labs_solutions_and_modules_are_what_their_sources_make():
     assert build.stale() == [], "run `python -m lab_utils.build`"
 
 
@@ -92,14 +94,42 @@ def test_the_heading_gives_the_title_and_repeats_the_number(first):
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
     """A course of two solutions, built."""
-    (tmp_path / "solutions").mkdir()
+    (tmp_path / build.SOURCES).mkdir(parents=True)
     monkeypatch.setattr(build, "ROOT", tmp_path)
     for number in (1, 2):
         heading = nbformat.v4.new_markdown_cell(f"# 0{number} · X")
         notebook = nbformat.v4.new_notebook(cells=[heading, nbformat.v4.new_code_cell(CELL)])
-        nbformat.write(notebook, tmp_path / "solutions" / f"0{number}_x.ipynb")
+        nbformat.write(notebook, tmp_path / build.SOURCES / f"0{number}_x.ipynb")
     assert build.main([]) == 0 and build.stale() == []
     return tmp_path
+
+
+def test_a_solution_is_the_source_without_markers_and_keeps_its_outputs(repository):
+    solution, source = (
+        repository / folder / "01_x.ipynb" for folder in ("solutions", build.SOURCES)
+    )
+    ran = nbformat.read(solution, as_version=4)
+    assert not re.search("###|STARTER|nbgrader", solution.read_text())
+    ran.cells[1].outputs = [nbformat.v4.new_output("stream", text="4")]
+    ran.cells[1].execution_count = 1
+    solution.write_text(build._text(ran, outputs=True))
+    assert build.stale() == []
+    marked = source.read_text()
+    source.write_text(marked.replace("2 * x", "x + x"))
+    assert build.main([]) == 0
+    shown = nbformat.read(solution, as_version=4).cells[1]
+    assert "x + x" in shown.source and shown.outputs[0].text == "4"
+
+
+def test_what_is_written_into_a_solution_is_stale_and_an_unreadable_one_is_named(
+    repository, capsys
+):
+    solution = repository / "solutions" / "01_x.ipynb"
+    solution.write_text(solution.read_text().replace("2 * x", "x + x"))
+    assert build.stale() == ["solutions/01_x.ipynb"]
+    solution.write_text("<<<<<<< HEAD")
+    assert build.main([]) == 2
+    assert capsys.readouterr().err.startswith("build: solutions/01_x.ipynb: ")
 
 
 def contents(folder):
@@ -125,13 +155,13 @@ CELLS = '{"cells": [{"cell_type": "code", "source": %s}], "nbformat": 4, "nbform
 )
 @pytest.mark.parametrize("flags", [[], ["--check"], ["--execute", "02"]])
 def test_a_broken_solution_is_named_and_nothing_is_written(repository, capsys, text, flags):
-    (repository / "solutions" / "02_x.ipynb").write_text(text)
-    other = repository / "solutions" / "01_x.ipynb"
+    (repository / build.SOURCES / "02_x.ipynb").write_text(text)
+    other = repository / build.SOURCES / "01_x.ipynb"
     other.write_text(other.read_text() + "\n")  # not canonical: a build would write it
     before = contents(repository)
     assert build.main(flags) == 2
     said = capsys.readouterr().err
-    assert said.startswith("build: solutions/02_x.ipynb: ")
+    assert said.startswith("build: solutions/source/02_x.ipynb: ")
     assert contents(repository) == before
 
 

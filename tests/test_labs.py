@@ -85,6 +85,7 @@ def test_a_solution_shows_every_todo_correct_and_nothing_of_this_machine(path):
     assert outcomes(cells) == dict.fromkeys(ids(int(path.name[:2])), "correct")
     loud = [o.text for cell in cells for o in cell.outputs if o.get("name") == "stderr"]
     assert not loud
+    assert not [cell for cell in cells if re.search("### (BEGIN|END)|STARTER", cell.source)]
     assert not re.search(r"/(work|home|root|tmp|Users)/", json.dumps([c.outputs for c in cells]))
 
 
@@ -143,7 +144,7 @@ def module_of(source: str, path: Path) -> types.ModuleType:
 
 
 def regions(path: Path) -> dict[str, str]:
-    """What each TODO of a solution asks for, as it stands in the solution's module."""
+    """What each TODO asks for, from the marked source, as it stands in the solution's module."""
     found = {}
     for cell in code_cells(path):
         for match in build.REGION.finditer(cell.source):
@@ -160,7 +161,11 @@ def test_answers_of_learners_are_accepted_or_told_what_is_wrong_with_them(
 ):
     monkeypatch.chdir(tmp_path)  # a wrong answer may write where it runs
     lab = int(path.name[:2])
-    solution, own, kept = todos.source(lab), regions(path), wrong_answers.of_lab(lab)
+    solution, own, kept = (
+        todos.source(lab),
+        regions(ROOT / build.SOURCES / path.name),
+        wrong_answers.of_lab(lab),
+    )
     assert sorted(kept) == ids(lab)
     missed, tried = [], {True: 0, False: 0}
     for todo in todos.of_lab(lab):

@@ -131,7 +131,7 @@ NOTEBOOK = """{"cells": [{"cell_type": "code", "execution_count": 3, "metadata":
 "metadata": {"kernelspec": {"name": "mine", "display_name": "mine"}}, "nbformat": 4, "nbformat_minor": 5}"""
 
 
-@pytest.mark.parametrize(("folder", "outputs"), [("labs", 0), ("solutions", 1)])
+@pytest.mark.parametrize(("folder", "outputs"), [("labs", 0), ("source", 0), ("solutions", 1)])
 def test_notebook_form(tmp_path, capsys, folder, outputs):
     path = tmp_path / folder / "00.ipynb"
     path.parent.mkdir()
@@ -155,5 +155,5 @@ def test_a_file_that_is_no_notebook_is_named(tmp_path, capsys):
 
 
 def test_notebooks_in_the_repository_are_in_form():
-    for path in [*ROOT.glob("labs/*.ipynb"), *ROOT.glob("solutions/*.ipynb")]:
+    for path in [*ROOT.glob("labs/*.ipynb"), *ROOT.glob("solutions/**/*.ipynb")]:
         assert notebook_format.canonical(path) == path.read_text(encoding="utf-8"), path

@@ -1,9 +1,12 @@
-"""solutions/ -> labs/: each lab is made from its solution, the one source.
+"""solutions/source/ -> labs/ and solutions/: each lab and each solution is made from one marked notebook.
 
-python -m lab_utils.build            writes labs/NN_name.ipynb, the solutions as modules for the checks, and
-                                     the labs' titles for the rules of the dry run
-python -m lab_utils.build --execute  runs the solutions first and keeps their outputs; names may follow
+python -m lab_utils.build            writes labs/NN_name.ipynb and solutions/NN_name.ipynb, the solutions as
+                                     modules for the checks, and the labs' titles for the rules of the dry run
+python -m lab_utils.build --execute  runs the solutions too and keeps their outputs; names may follow
 python -m lab_utils.build --check    writes nothing; exit status 1 where a file is not what it would be
+
+solutions/NN_name.ipynb is for reading: without markers, and with the outputs of its last run, which a
+build leaves alone.
 
 What a learner is to write stands between nbgrader's markers, below a comment that names its TODO:
 
@@ -13,27 +16,20 @@ What a learner is to write stands between nbgrader's markers, below a comment th
         ...
         ### END SOLUTION
 
-In the lab the region becomes `raise NotImplementedError("TODO 1b: from images to logits")`. A region that
-needs another start, as a value does, gives it in its first lines, each of them marked:
-
-        ### BEGIN SOLUTION
-        # STARTER: steps = ...
-        steps = 225
-        ### END SOLUTION
-
-Cells with a region and cells with a check get nbgrader's metadata, so that nbgrader works on the same
-files. Code cells with a region and those tagged "given" make up the module of the solution, which
+Cells with a region and cells with a check get nbgrader's metadata in the source and in the lab. Code
+cells with a region and those tagged "given" make up the module of the solution, which
 `lab_utils.check.working` takes what a learner has not solved from.
 """
 
 import argparse
 import contextlib
+import copy
 import json
 import os
 import re
 import sys
 import tempfile
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from unittest import mock
 
@@ -45,6 +41,7 @@ from lab_utils.author.setup_cell import setup_cell
 from lab_utils.check import life
 
 ROOT = Path(__file__).parents[2]
+SOURCES = Path("solutions/source")
 REFERENCE = Path("lab_utils/check/solved")
 TITLES = Path("lab_utils/dry_run/rules/labs.json")
 REGION = re.compile(r"^([ ]*)### BEGIN SOLUTION\n(.*?)^\1### END SOLUTION$", re.M | re.S)
@@ -55,7 +52,7 @@ HEADING = re.compile(r"# (\d\d) · (.+)")
 
 
 class NotebookError(Exception):
-    """A solution that cannot be used; the message names the file."""
+    """A notebook that cannot be used; the message names the file."""
 
 
 def starter(source: str) -> str:
@@ -95,7 +92,7 @@ def module(notebook: nbformat.NotebookNode, name: str) -> str:
         and ("given" in cell.metadata.get("tags", []) or REGION.search(cell.source))
         and not re.search(r"^predict\(", cell.source, re.M)
     ]
-    head = f'"""Made from solutions/{name} by `python -m lab_utils.build`: change it there."""\n'
+    head = f'"""Made from {SOURCES}/{name} by `python -m lab_utils.build`: change it there."""\n'
     return head + "\n" + "\n\n\n".join(cells) + "\n"
 
 
@@ -136,40 +133,67 @@ def title(notebook: nbformat.NotebookNode, name: str) -> str:
 
 
 def build() -> dict[str, str]:
-    """Every solution in its canonical form, its lab and its module, and all titles: path below ROOT -> text.
+    """Each source in canonical form, its lab, solution and module, and all titles: path below ROOT -> text.
 
     Raises:
-        NotebookError: a solution cannot be read, or no lab can be made of it.
+        NotebookError: a source or the outputs of a solution cannot be read, or no lab can be made of it.
     """
     made, titles = {}, {}
-    for source in _solutions():
-        with _naming(source):
-            notebook = nbformat.read(source, as_version=4)
-            titles[source.name[:2]] = title(notebook, source.name)
-            stamp(notebook)
-            _set_up(notebook)
-            made[str(REFERENCE / f"lab_{source.name[:2]}.py")] = module(notebook, source.name)
-            made[f"solutions/{source.name}"] = _text(notebook, outputs=True)
-            for cell in notebook.cells:
-                if cell.cell_type == "code":
-                    cell.source = starter(cell.source)
-            made[f"labs/{source.name}"] = _text(notebook, outputs=False)
+    for path in _sources():
+        name = path.name
+        with _naming(path):
+            source = nbformat.read(path, as_version=4)
+            titles[name[:2]] = title(source, name)
+            stamp(source)
+            _set_up(source)
+            made[f"{SOURCES}/{name}"] = _text(source, outputs=False)
+            made[f"labs/{name}"] = _text(_with_cells(source, starter), outputs=False)
+            made[str(REFERENCE / f"lab_{name[:2]}.py")] = module(source, name)
+        made[f"solutions/{name}"] = _text(_solution(source, name), outputs=True)
     made[str(TITLES)] = json.dumps(titles, ensure_ascii=False, indent=2) + "\n"
     return made
 
 
-def _solutions() -> list[Path]:
-    return sorted((ROOT / "solutions").glob("*.ipynb"))
+def _sources() -> list[Path]:
+    return sorted((ROOT / SOURCES).glob("*.ipynb"))
+
+
+def _with_cells(
+    source: nbformat.NotebookNode, change: Callable[[str], str]
+) -> nbformat.NotebookNode:
+    """A copy of the notebook with each code cell's source changed."""
+    notebook = copy.deepcopy(source)
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.source = change(cell.source)
+    return notebook
+
+
+def _solution(source: nbformat.NotebookNode, name: str) -> nbformat.NotebookNode:
+    """The source without its markers, with the outputs that solutions/`name` has for the same cells."""
+    notebook = _with_cells(source, lambda text: solved(text).rstrip("\n"))
+    path = ROOT / "solutions" / name
+    ran = {}
+    if path.exists():
+        with _naming(path):
+            ran = {cell.get("id"): cell for cell in nbformat.read(path, as_version=4).cells}
+    for cell in notebook.cells:
+        cell.metadata.pop("nbgrader", None)
+        before = ran.get(cell.id, {})
+        if cell.cell_type == "code":
+            cell.outputs = before.get("outputs", [])
+            cell.execution_count = before.get("execution_count")
+    return notebook
 
 
 @contextlib.contextmanager
-def _naming(source: Path) -> Iterator[None]:
+def _naming(path: Path) -> Iterator[None]:
     """Context manager: whatever is wrong with a notebook, the error names its file."""
     try:
         yield
     except Exception as error:  # nbformat and nbclient raise many kinds
         told = str(error).strip() or type(error).__name__
-        raise NotebookError(f"{source.relative_to(ROOT)}: {told}") from error
+        raise NotebookError(f"{path.relative_to(ROOT)}: {told}") from error
 
 
 def _text(notebook: nbformat.NotebookNode, *, outputs: bool) -> str:
@@ -177,9 +201,15 @@ def _text(notebook: nbformat.NotebookNode, *, outputs: bool) -> str:
 
 
 def stale() -> list[str]:
-    """The files that `build` would change, and those that no solution accounts for."""
+    """The files that `build` would change, and those that no source accounts for."""
     wanted = build()
-    patterns = ("solutions/*.ipynb", "labs/*.ipynb", f"{REFERENCE}/lab_*.py", str(TITLES))
+    patterns = (
+        "solutions/*.ipynb",
+        f"{SOURCES}/*.ipynb",
+        "labs/*.ipynb",
+        f"{REFERENCE}/lab_*.py",
+        str(TITLES),
+    )
     there = {
         str(path.relative_to(ROOT)): path.read_text(encoding="utf-8", errors="replace")
         for pattern in patterns
@@ -188,38 +218,40 @@ def stale() -> list[str]:
     return sorted(name for name in wanted | there if wanted.get(name) != there.get(name))
 
 
-def execute(names: Collection[str]) -> None:
-    """Runs those solutions, as a learner without any progress, and keeps their outputs.
+def execute(made: dict[str, str], names: Collection[str]) -> None:
+    """Runs those solutions of `made`, as a learner without any progress, and keeps their outputs.
 
     Raises:
-        NotebookError: a name fits no solution; or one cannot be read or run, which then stays as it was.
+        NotebookError: a name fits no solution; or one cannot be run, which then stays as it was.
     """
     from nbclient import NotebookClient
 
+    solutions = [ROOT / "solutions" / path.name for path in _sources()]
     for name in names:
-        if not any(name in path.name for path in _solutions()):
-            known = ", ".join(path.name[:2] for path in _solutions())
+        if not any(name in path.name for path in solutions):
+            known = ", ".join(path.name[:2] for path in solutions)
             raise NotebookError(f"no solution has {name!r} in its name; there are {known}")
     with (
         tempfile.TemporaryDirectory() as state,
         mock.patch.dict(os.environ, {"XDG_STATE_HOME": state, life.SILENCE: "1"}),
     ):
-        for path in _solutions():
+        for path in solutions:
             if names and not any(name in path.name for name in names):
                 continue
             with _naming(path):
-                notebook = nbformat.read(path, as_version=4)
+                notebook = nbformat.reads(made[f"solutions/{path.name}"], as_version=4)
                 resources = {"metadata": {"path": str(path.parent)}}
                 NotebookClient(notebook, timeout=600, resources=resources).execute()
                 text = _text(notebook, outputs=True).replace(str(ROOT), ".")  # nobody else's paths
             files.write(path, text)
+            made[f"solutions/{path.name}"] = text
             print(f"executed {path.relative_to(ROOT)}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns 1 where --check found a stale file, 2 for a broken solution."""
     parser = argparse.ArgumentParser(
-        prog="python -m lab_utils.build", description="Make labs/ from solutions/."
+        prog="python -m lab_utils.build", description=f"Make labs/ and solutions/ from {SOURCES}/."
     )
     parser.add_argument("--check", action="store_true", help="write nothing, name stale files")
     parser.add_argument("--execute", nargs="*", metavar="NAME", help="run solutions first")
@@ -228,11 +260,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.check:
             names = stale()
             for name in names:
-                print(f"{name} is not what its solution makes: run `python -m lab_utils.build`")
+                print(f"{name} is not what its source makes: run `python -m lab_utils.build`")
             return min(1, len(names))
-        if options.execute is not None:
-            execute(options.execute)
         made = build()  # all of it, before anything is written
+        if options.execute is not None:
+            execute(made, options.execute)
     except NotebookError as error:
         print(f"build: {error}", file=sys.stderr)
         return 2

@@ -14,6 +14,7 @@ import nbformat
 from lab_utils import files
 
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+UNRUN = ("labs", "source")  # folders whose notebooks hold no outputs
 
 
 def canonical(path: Path) -> str:
@@ -24,7 +25,7 @@ def canonical(path: Path) -> str:
     """
     try:
         text = path.read_text(encoding="utf-8")
-        return canonical_text(text, outputs=path.resolve().parent.name != "labs")
+        return canonical_text(text, outputs=path.resolve().parent.name not in UNRUN)
     except OSError as error:
         raise ValueError(f"{path}: {error.strerror}") from None
     except ValueError as error:

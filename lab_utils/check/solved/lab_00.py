@@ -1,4 +1,4 @@
-"""Made from solutions/00_orientation.ipynb by `python -m lab_utils.build`: change it there."""
+"""Made from solutions/source/00_orientation.ipynb by `python -m lab_utils.build`: change it there."""
 
 def matmul_flop(m, k, n):
     """FLOP of [m, k] times [k, n]."""

@@ -1,4 +1,4 @@
-"""Made from solutions/02_four_changes.ipynb by `python -m lab_utils.build`: change it there."""
+"""Made from solutions/source/02_four_changes.ipynb by `python -m lab_utils.build`: change it there."""
 
 from lab_utils import estimator  # noqa: F401  (from here on there is a tf.estimator)
 

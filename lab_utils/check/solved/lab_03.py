@@ -1,4 +1,4 @@
-"""Made from solutions/03_static_shapes.ipynb by `python -m lab_utils.build`: change it there."""
+"""Made from solutions/source/03_static_shapes.ipynb by `python -m lab_utils.build`: change it there."""
 
 from lab_utils import estimator  # noqa: F401  (from here on there is a tf.estimator)
 

@@ -1,4 +1,4 @@
-"""Made from solutions/05_tfrecords_with_beam.ipynb by `python -m lab_utils.build`: change it there."""
+"""Made from solutions/source/05_tfrecords_with_beam.ipynb by `python -m lab_utils.build`: change it there."""
 
 import os
 

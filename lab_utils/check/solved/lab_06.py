@@ -1,4 +1,4 @@
-"""Made from solutions/06_feeding_a_tpu.ipynb by `python -m lab_utils.build`: change it there."""
+"""Made from solutions/source/06_feeding_a_tpu.ipynb by `python -m lab_utils.build`: change it there."""
 
 import os
 

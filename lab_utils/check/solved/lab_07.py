@@ -1,4 +1,4 @@
-"""Made from solutions/07_flowers.ipynb by `python -m lab_utils.build`: change it there."""
+"""Made from solutions/source/07_flowers.ipynb by `python -m lab_utils.build`: change it there."""
 
 import os
 

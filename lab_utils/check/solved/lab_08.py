@@ -1,4 +1,4 @@
-"""Made from solutions/08_performance.ipynb by `python -m lab_utils.build`: change it there."""
+"""Made from solutions/source/08_performance.ipynb by `python -m lab_utils.build`: change it there."""
 
 from lab_utils import estimator  # noqa: F401  (TPUEstimator, on today's TensorFlow)
 

@@ -1,4 +1,4 @@
-"""Made from solutions/09_todays_api.ipynb by `python -m lab_utils.build`: change it there."""
+"""Made from solutions/source/09_todays_api.ipynb by `python -m lab_utils.build`: change it there."""
 
 from lab_utils import estimator  # noqa: F401  (the Estimator of lab 02 is needed at the end)
 

@@ -1,4 +1,4 @@
-"""Made from solutions/10_real_tpus.ipynb by `python -m lab_utils.build`: change it there."""
+"""Made from solutions/source/10_real_tpus.ipynb by `python -m lab_utils.build`: change it there."""
 
 import json
 import math

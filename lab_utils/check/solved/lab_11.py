@@ -1,4 +1,4 @@
-"""Made from solutions/11_keras_images.ipynb by `python -m lab_utils.build`: change it there."""
+"""Made from solutions/source/11_keras_images.ipynb by `python -m lab_utils.build`: change it there."""
 
 import tempfile
 import time

@@ -1,4 +1,4 @@
-"""Made from solutions/12_char_lstm.ipynb by `python -m lab_utils.build`: change it there."""
+"""Made from solutions/source/12_char_lstm.ipynb by `python -m lab_utils.build`: change it there."""
 
 from lab_utils import datasets, runtime
 
