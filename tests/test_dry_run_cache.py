@@ -139,3 +139,19 @@ def test_a_user_without_a_home_has_no_cache_and_no_error(monkeypatch):
     monkeypatch.setattr("pathlib.Path.home", nobody)
     cache.write("entry", {"a": 1})
     assert cache.read("entry") is None
+
+
+def test_a_shared_folder_is_read_after_the_own_one_and_never_written(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "instructor"))
+    cache.write("both", {"from": "instructor"})
+    cache.write("one", {"from": "instructor"})
+    monkeypatch.setenv(cache.SHARED, str(tmp_path / "instructor"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "learner"))
+    cache.write("both", {"from": "learner"})
+    assert cache.read("both") == {"from": "learner"} and cache.read("one") == {"from": "instructor"}
+    (cache.folder() / "both.json.gz").write_bytes(b"damaged")
+    assert cache.read("both") == {"from": "instructor"}
+    cache.write("two", {})
+    assert len(list((tmp_path / "instructor").rglob("*.gz"))) == 2
+    monkeypatch.setenv(cache.SHARED, str(tmp_path / "missing"))
+    assert cache.read("one") is None

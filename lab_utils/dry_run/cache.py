@@ -12,6 +12,10 @@ These follow from what they are named by, so an entry is as good as doing the wo
 input pipeline is none of them: it is a measurement, kept with its time, and the report says when it was
 taken (feed/). Tracing is never kept: it is what tells whether anything has changed.
 
+On a machine of many users, LAB_UTILS_SHARED_CACHE names a second place, which has the form of XDG_CACHE_HOME
+and is only read: what the instructor has compiled there nobody compiles again. Only trusted people may write
+to it.
+
 Writing is atomic: several dry runs at once, or one that is stopped, leave no half entry. An entry that
 cannot be read counts as none, and is written again.
 """
@@ -21,9 +25,10 @@ import functools
 import gzip
 import hashlib
 import json
+import os
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -33,7 +38,10 @@ from lab_utils import files
 
 _FORMAT = "3"
 _DIGEST = hashlib.sha256().digest_size  # bytes before an entry: a damaged one counts as none
+_BELOW = Path("lab_utils", "dry_run")
 _LARGEST = 64 * 2**20  # bytes of an entry before it is packed; larger ones are not kept
+
+SHARED = "LAB_UTILS_SHARED_CACHE"
 
 _used = ContextVar("dry run cache", default=True)
 
@@ -54,7 +62,7 @@ def folder() -> Path:
     Raises:
         OSError: this user has no home folder.
     """
-    return files.user_folder("XDG_CACHE_HOME", ".cache") / "lab_utils" / "dry_run"
+    return files.user_folder("XDG_CACHE_HOME", ".cache") / _BELOW
 
 
 def key(*parts: Any) -> str:
@@ -103,15 +111,28 @@ def _file(module: str) -> Path | None:
 
 
 def read(name: str) -> dict[str, Any] | None:
-    """The entry of that name, or None."""
+    """The entry of that name, the user's own or the shared one, or None."""
     if not _used.get():
         return None
-    try:
-        kept = gzip.decompress((folder() / f"{name}.json.gz").read_bytes())
-        digest, content = kept[:_DIGEST], kept[_DIGEST:]
-        return json.loads(content) if digest == hashlib.sha256(content).digest() else None
-    except (OSError, EOFError, ValueError, zlib.error):
-        return None
+    for place in _places():
+        try:
+            kept = gzip.decompress((place / f"{name}.json.gz").read_bytes())
+            digest, content = kept[:_DIGEST], kept[_DIGEST:]
+            if digest == hashlib.sha256(content).digest():
+                return json.loads(content)
+        except (OSError, EOFError, ValueError, zlib.error):
+            continue
+    return None
+
+
+def _places() -> list[Path]:
+    """The folders that entries are read from: the user's own, and the shared one."""
+    places = []
+    with suppress(OSError):
+        places.append(folder())
+    if shared := os.environ.get(SHARED):
+        places.append(Path(shared) / _BELOW)
+    return places
 
 
 def write(name: str, entry: dict[str, Any]) -> None:
