@@ -158,6 +158,18 @@ def bigram_bits(train, held, kinds):
         ),
     ],
     "12b": [
+        # Windows that overlap
+        Wrong(
+            """
+def make_dataset(ids, batch, length):
+    per = (len(ids) - 1) // batch
+    x = ids[: per * batch].reshape(batch, per)
+    y = ids[1 : per * batch + 1].reshape(batch, per)
+    starts = range(0, per - length + 1, 1)
+    return tf.data.Dataset.from_tensor_slices((np.stack([x[:, i:i+length] for i in starts]), np.stack([y[:, i:i+length] for i in starts])))
+""",
+            "each batch begins where the last one ended",
+        ),
         Mutant(
             "reshape(batch, steps, length).swapaxes(0, 1)",
             "reshape(steps, batch, length)",
@@ -223,7 +235,7 @@ def make_dataset(ids, batch, length):
         # Repeated
         Wrong(
             _12B.replace("(read, follow))", "(read, follow)).repeat()"),
-            "The dataset does not end: an epoch reads the text once, so",
+            "An epoch reads each character once: no repeat()",
         ),
         # Not shifted
         Wrong(
@@ -283,6 +295,19 @@ def make_dataset(ids, batch, length):
         ),
     ],
     "12c": [
+        # Character 0 taken for padding
+        Wrong(
+            """
+def make_model(batch, length, stateful):
+    return keras.Sequential([
+        keras.Input(batch_shape=(batch, length)),
+        layers.Embedding(len(characters), 32, mask_zero=True),
+        layers.LSTM(UNITS, return_sequences=True, stateful=stateful),
+        layers.Dense(len(characters)),
+    ])
+""",
+            "passes over character 0",
+        ),
         Mutant("return_sequences=True, ", "", "every character"),
         Mutant(", stateful=stateful", "", "carried"),
         Mutant("stateful=stateful)", "stateful=True)", re.compile("batch|not stateful")),
@@ -617,6 +642,23 @@ def sample(logits, temperature, rng):
         ),
     ],
     "12f": [
+        # A function of its own, with AutoGraph's while
+        Right(
+            """
+def write_line(following, first, end, most):
+    @tf.function
+    def go(first):
+        line = tf.fill([most], end)
+        n = tf.constant(0)
+        last = first
+        while n < most and last != end:
+            last = following(last)
+            line = tf.tensor_scatter_nd_update(line, [[n]], [last])
+            n += 1
+        return line, n
+    return go(first)
+""",
+        ),
         Mutant("return (count < most) & (last != end)", "return count < most", "end"),
         Mutant(
             "return (count < most) & (last != end)", "return last != end", "goes on past the last"

@@ -106,7 +106,8 @@ def streams(make_dataset: Callable) -> str:
         batches = list(dataset.take(full + 50).as_numpy_iterator())
         expect(
             len(batches) < full + 50,
-            "The dataset does not end: an epoch reads the text once, so without repeat().",
+            f"{count} characters fill {full} batches of 4 by 8, and yours has more than {full + 49}. An epoch "
+            "reads each character once: no repeat(), and each batch begins where the last one ended.",
         )
         expect(
             all(np.array_equal(read + 1, following) for read, following in batches),
@@ -201,6 +202,14 @@ def model(make_model: Callable) -> str:
         np.allclose(wanted, np.asarray(free(whole, training=True)), atol=1e-4),
         "In training the model gives other logits: something is drawn at random (dropout), which nobody "
         "asked for.",
+    )
+    zeros = np.zeros_like(whole)
+    zeros[:, 0] = whole[:, 0]
+    after = np.asarray(free(zeros))
+    expect(
+        not np.allclose(after[:, 1], after[:, 2], atol=1e-6),
+        "The LSTM passes over character 0, which is a character like the others here, not padding: leave out "
+        "mask_zero.",
     )
     changed = whole.copy()
     changed[:, -1] = (changed[:, -1] + 1) % kinds
