@@ -133,8 +133,17 @@ def user_folder(variable: str, fallback: str) -> Path:
         ) from None
 
 
+def expanded(path: str | os.PathLike[str]) -> str:
+    """The path with `~` at its start replaced by the home folder.
+
+    Shells do that themselves, but not in `--output_dir=~/records`, nor does Python: a folder of the name
+    `~` would be made.
+    """
+    return os.path.expanduser(os.fspath(path))
+
+
 def path_argument(text: str) -> Path:
     """For argparse's `type`: a path; an empty one, as an unset shell variable gives, is refused."""
     if not text.strip():
         raise argparse.ArgumentTypeError("the path is empty (is a shell variable unset?)")
-    return Path(text)
+    return Path(expanded(text))

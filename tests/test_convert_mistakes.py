@@ -1,7 +1,6 @@
 """What people give the converter by mistake, and what they are told."""
 
 import os
-import shutil
 
 import pytest
 from convert_data import LABELS, Data, jpeg, rejects
@@ -150,19 +149,6 @@ def test_a_list_that_is_none_is_told_briefly(data, capsys, content, reason):
     line = told(data, capsys, "--max_reject_share=1")
     assert "none of the" in line and reason in line
     assert line.isprintable() and len(line) < 1500
-
-
-@pytest.mark.parametrize("copied", [False, True])
-def test_one_list_for_both_splits_is_told(data, capsys, copied):
-    assert main(data.flags) == 0
-    assert "hold the same rows" not in capsys.readouterr().err
-    if copied:
-        shutil.copy(data.folder / "train.csv", data.folder / "eval.csv")
-        flags = data.flags
-    else:
-        flags = [*data.flags, f"--eval_csv={data.folder}/train.csv"]
-    assert main([*flags, "--overwrite"]) == 0
-    assert "--train_csv and --eval_csv hold the same rows" in capsys.readouterr().err
 
 
 def test_folders_of_any_encoding(tmp_path, capfd):

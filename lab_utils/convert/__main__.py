@@ -124,7 +124,7 @@ def main(arguments: list[str] | None = None) -> int:
     seconds = time.perf_counter() - start
     print(manifest)
     print(f"  {seconds:.1f} s (measured here)")
-    for folder in abandoned(flags.output_dir):
+    for folder in abandoned(manifest.folder):
         print(
             f"note: {printable(folder)} is of a run that did not finish, or has not yet; it is not part of "
             "the result"

@@ -114,6 +114,8 @@ def find_engine(flags: list[str], workers: int | None, paths: dict[str, str]) ->
             f"--workers is for {LOCAL_RUNNER} only; {name} has options of its own "
             "(--num_workers on Dataflow; on Dask the cluster has as many as you start)"
         )
+    if (options.view_as(DirectOptions).direct_num_workers or 0) < 0:
+        raise ConversionError("--direct_num_workers must be 0 or more")
     if name == "DaskRunner":
         dask.check(options)
     if name == "DataflowRunner":

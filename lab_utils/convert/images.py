@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image, ImageOps
 
+from lab_utils.convert import habits
 from lab_utils.convert.errors import RejectError
 
 # Frame markers of the JPEG kinds that TensorFlow's decoder (libjpeg) reads: baseline, extended, progressive.
@@ -25,6 +26,7 @@ _REMARKS = {*range(0xE0, 0xF0), 0xFE}  # of applications and people; a decoder p
 _ORIENTATION = 0x0112
 _OTHER_FORMATS = ("PNG", "GIF", "BMP", "WEBP")
 _QUALITY = 95
+_JPEG_SIDE = 65_500  # pixels; libjpeg compresses no longer one
 _QUALITY_SCALED = 90  # whoever scales down wants records that are small and quick to decode
 
 
@@ -195,13 +197,17 @@ def _transcode(data: bytes, shorter_side: int | None) -> RgbJpeg:
             target = _scaled(rgb.size, shorter_side)
             if target != rgb.size:
                 rgb = rgb.resize(target, Image.Resampling.LANCZOS)
+        if max(rgb.size) > _JPEG_SIDE:
+            raise RejectError(
+                f"too large: {rgb.width:,} x {rgb.height:,} pixels, and a JPEG has {_JPEG_SIDE:,} at most"
+            )
         rgb.save(jpeg, "JPEG", quality=quality)
     except Image.UnidentifiedImageError:
         formats = ", ".join(_OTHER_FORMATS)
         raise RejectError(
-            f"not an image that can be read (JPEG, {formats}); it begins with {data[:8]!r}"
+            f"not an image that can be read (JPEG, {formats}); {habits.of_image(data)}"
         ) from None
-    except MemoryError:
+    except (MemoryError, RejectError):
         raise
     except (
         Exception

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
+from lab_utils import files
 from lab_utils.convert import publishing, scratch, storage
 from lab_utils.convert.accounting import SUMMARY, account, failures
 from lab_utils.convert.arguments import check_list, check_numbers, check_paths
@@ -13,13 +14,16 @@ from lab_utils.convert.dealing import deal_rows
 from lab_utils.convert.errors import ConversionError
 from lab_utils.convert.logs import quiet
 from lab_utils.convert.manifest import Manifest
-from lab_utils.convert.plan import plan_split
+from lab_utils.convert.plan import plan_split, shared
 from lab_utils.convert.rows import read_labels
 from lab_utils.convert.text import printable
 
 _LIST_SECONDS = (
     2  # between two looks for finished shards; a bucket's list is a request that is paid for
 )
+
+# Packages of the clients of buckets: what they raise is told in one line.
+_CLIENTS = {"google", "requests", "urllib3", "botocore", "boto3", "azure", "hdfs"}
 
 
 def convert(
@@ -65,10 +69,10 @@ def convert(
         ConversionError: if it cannot start or did not finish; the output folder then has no new manifest.
     """
     paths = {
-        "train_csv": os.fspath(train_csv),
-        "eval_csv": os.fspath(eval_csv),
-        "labels_file": os.fspath(labels_file),
-        "output_dir": os.fspath(output_dir),
+        "train_csv": files.expanded(train_csv),
+        "eval_csv": files.expanded(eval_csv),
+        "labels_file": files.expanded(labels_file),
+        "output_dir": files.expanded(output_dir),
     }
     check_paths(paths)
     check_numbers(shard_mb, shorter_side, max_reject_share, workers, stall_minutes)
@@ -89,9 +93,10 @@ def convert(
             plan_split("train", paths["train_csv"], train_shards, shard_mb),
             plan_split("eval", paths["eval_csv"], eval_shards, shard_mb),
         ]
-        if splits[0].digest == splits[1].digest:
+        if share := shared(*splits):
             _note(
-                "--train_csv and --eval_csv hold the same rows: the evaluation tells nothing of new images"
+                f"{max(share, 0.001):.1%} of the images of --eval_csv are in --train_csv, too: of these the "
+                "evaluation says nothing about new images"
             )
         for folder in [*scratch.remove_dead(), *publishing.remove_dead(output)]:
             _note(f"removed {folder}, which a killed run had left")
@@ -123,6 +128,7 @@ def convert(
                     raise ConversionError(f"{told[0]}{more}; nothing was published") from None
                 raise
             manifest = account(splits, labels, staging, output, max_reject_share, shorter_side)
+            _note_absent(manifest)
         except BaseException:
             storage.remove_folder(staging)
             raise
@@ -133,14 +139,32 @@ def convert(
         return manifest
 
 
+def _note_absent(manifest: Manifest) -> None:
+    absent = [name for name, count in manifest.splits["train"].per_class.items() if not count]
+    if absent:
+        more = f" and {len(absent) - 3} more" if len(absent) > 3 else ""
+        _note(
+            f"no training example of {', '.join(map(repr, absent[:3]))}{more}: is that a class, or a line "
+            "of the labels file that is none?"
+        )
+
+
 @contextlib.contextmanager
 def _system_errors():
-    """Tells what the operating system refuses, such as a write to a full disk, as a conversion's error."""
+    """Tells what the operating system or a bucket refuses, such as a full disk, as a conversion's error."""
     try:
         yield
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         raise ConversionError(f"{where}{error.strerror or error}; nothing was published") from None
+    except Exception as error:
+        if type(error).__module__.split(".")[0] not in _CLIENTS:
+            raise
+        said = " ".join(str(error).split())
+        raise ConversionError(
+            f"a bucket did not answer as it should: {said[:400]}; nothing was published. Is its name right, "
+            "is this account allowed to use it (gcloud auth application-default login), is there a network?"
+        ) from None
 
 
 def _note(text: str) -> None:

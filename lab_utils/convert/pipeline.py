@@ -15,7 +15,7 @@ import time
 
 import apache_beam as beam
 
-from lab_utils.convert import records, storage
+from lab_utils.convert import habits, records, storage
 from lab_utils.convert.accounting import FAILURE, SUMMARY, TFRECORD, ShardSummary
 from lab_utils.convert.dealing import read_rows
 from lab_utils.convert.errors import RejectError, ShardError
@@ -138,7 +138,8 @@ class _WriteShard(beam.DoFn):
     def _encode(self, line: bytes, csv_path: str) -> tuple[str, bytes]:
         row = parse_row(line, csv_path)
         if row.label not in self._ids:
-            raise RejectError(f"unknown label {row.label!r}: it is not in the labels file")
+            hint = habits.of_label(row.label, list(self._ids))
+            raise RejectError(f"unknown label {row.label!r}: {hint}")
         image = to_rgb_jpeg(read_first(row.paths), self._shorter_side)
         return row.label, records.encode_example(
             image, row.filename, self._ids[row.label], row.label

@@ -1,6 +1,6 @@
 """What a conversion will do with one split: how many rows it has, and into how many shards they go."""
 
-import hashlib
+import os
 import random
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -21,14 +21,14 @@ class SplitPlan:
         csv_path: its list.
         rows: how many that has.
         shards: the number to make.
-        digest: of the list's rows; equal where the rows are.
+        sample: up to 1,000 of them, every one as likely as another.
     """
 
     name: str
     csv_path: str
     rows: int
     shards: int
-    digest: str
+    sample: list[bytes]
 
     @property
     def shard_names(self) -> list[str]:
@@ -62,11 +62,9 @@ def plan_split(name: str, csv_path: str, shards: int | None, shard_mb: float) ->
     rows = 0
     sample: list[bytes] = []
     random_source = random.Random(name)
-    digest = hashlib.blake2b(digest_size=16)
     # Vitter's algorithm R: a fair sample of a list of unknown length.
     for _, line in read_lines(csv_path):
         rows += 1
-        digest.update(line + b"\n")
         if len(sample) < _SAMPLE:
             sample.append(line)
         elif (place := random_source.randrange(rows)) < _SAMPLE:
@@ -82,7 +80,21 @@ def plan_split(name: str, csv_path: str, shards: int | None, shard_mb: float) ->
         raise ConversionError(
             f"--{name}_shards {shards}: must be from 1 to the number of rows, {rows}"
         )
-    return SplitPlan(name, csv_path, rows, shards, digest.hexdigest())
+    return SplitPlan(name, csv_path, rows, shards, sample)
+
+
+def shared(train: SplitPlan, evaluation: SplitPlan) -> float:
+    """Returns the share of the images to evaluate with, or of a sample, that are listed for training, too."""
+    wanted = {_image(line, evaluation.csv_path) for line in evaluation.sample if b"," in line}
+    listed = (_image(line, train.csv_path) for _, line in read_lines(train.csv_path))
+    return len(wanted.intersection(listed)) / max(1, len(wanted))
+
+
+def _image(line: bytes, csv_path: str) -> bytes:
+    """Returns the path of a row's image, well enough to compare two rows of a million quickly."""
+    path = line.rpartition(b",")[0].strip(b' "')
+    folder = os.fsencode(storage.parent(csv_path))
+    return os.path.normpath(path if b"://" in path else os.path.join(folder, path))
 
 
 def _image_bytes(line: bytes, csv_path: str) -> int:

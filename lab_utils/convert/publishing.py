@@ -39,7 +39,9 @@ def check_output(folder: str, *, overwrite: bool) -> None:
             f"--output_dir {folder} is a link to a folder that is not there: {os.path.realpath(folder)}"
         ) from None
     except OSError as error:
-        raise ConversionError(f"cannot look into --output_dir {folder}: {error.strerror}") from None
+        raise ConversionError(
+            f"cannot look into --output_dir {folder}: {error.strerror or error}"
+        ) from None
     if overwrite:
         return
     leftovers = {FAILED_REJECTS}
@@ -68,7 +70,7 @@ def staging(folder: str) -> Iterator[str]:
         storage.make_folder(path)
     except OSError as error:
         raise ConversionError(
-            f"cannot write into --output_dir {folder}: {error.strerror}"
+            f"cannot write into --output_dir {folder}: {error.strerror or error}"
         ) from None
     with contextlib.nullcontext() if storage.is_remote(path) else leases.owned(path):
         yield path

@@ -2,10 +2,11 @@
 
 import csv
 import random
+import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from lab_utils.convert import storage
+from lab_utils.convert import habits, storage
 from lab_utils.convert.errors import ConversionError, RejectError
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -36,7 +37,7 @@ def decode(line: bytes) -> str:
 
 
 def read_lines(path: str) -> Iterator[tuple[int, bytes]]:
-    """Yields (line number from 1, line without its end) for each line of a text file.
+    """Yields (line number from 1, line without its end) for each line of a text file that is not blank.
 
     Raises:
         ConversionError: if the file cannot be read, or is in UTF-16.
@@ -48,7 +49,9 @@ def read_lines(path: str) -> Iterator[tuple[int, bytes]]:
                     if line.startswith(_UTF16_MARKS):
                         raise ConversionError(f"{path} is in UTF-16; save it as UTF-8")
                     line = line.removeprefix(_BYTE_ORDER_MARK)
-                yield number, line.rstrip(b"\r\n")
+                line = line.rstrip(b"\r\n")
+                if line.strip():
+                    yield number, line
     except OSError as error:
         raise ConversionError(f"cannot read {path}: {error.strerror or error}") from None
 
@@ -57,17 +60,21 @@ def read_labels(path: str) -> list[str]:
     """Returns the classes, one a line of the labels file, in its order; the first has id 1 in the records.
 
     Raises:
-        ConversionError: if a class stands there twice, or none does.
+        ConversionError: if a class stands there twice, or none does, or the file is no list of lines.
     """
     lines: dict[str, int] = {}
     for number, line in read_lines(path):
-        label = decode(line).strip()
+        label = _composed(decode(line).strip())
+        if "\r" in label or "\0" in label:
+            raise ConversionError(
+                f"{path}, line {number}: a carriage return or a zero byte stands in a class; save the file "
+                "as UTF-8 text whose lines end in line feeds"
+            )
         if label in lines:
             raise ConversionError(
                 f"{path}, line {number}: class {label!r} stands on line {lines[label]} already"
             )
-        if label:
-            lines[label] = number
+        lines[label] = number
     if not lines:
         raise ConversionError(f"{path} holds no classes; it must have one a line")
     return list(lines)
@@ -80,10 +87,8 @@ def parse_row(line: bytes, csv_path: str) -> Row:
     where the CSV came from the same disk, and by the name they spell in latin-1.
 
     Raises:
-        RejectError: if the line is empty, or not two columns.
+        RejectError: if the line is not two columns.
     """
-    if not line.strip():
-        raise RejectError("empty line")
     try:
         texts = [line.decode()]
     except UnicodeDecodeError:
@@ -92,9 +97,14 @@ def parse_row(line: bytes, csv_path: str) -> Row:
     folder = storage.parent(csv_path)
     return Row(
         paths=tuple(storage.join(folder, path) for path, _ in parsed),
-        label=parsed[-1][1],
+        label=_composed(parsed[-1][1]),
         filename=parsed[0][0].encode("utf-8", "surrogateescape"),
     )
+
+
+def _composed(label: str) -> str:
+    """The same class, however it was typed: a letter and its accent as one sign (Unicode's form C)."""
+    return unicodedata.normalize("NFC", label)
 
 
 def _parse_columns(text: str) -> tuple[str, str]:
@@ -102,8 +112,11 @@ def _parse_columns(text: str) -> tuple[str, str]:
         raise RejectError(
             "a carriage return stands in this line; where a file's lines end so, save it with line feeds"
         )
+    if "\0" in text:
+        raise RejectError("a zero byte stands in this line; save the list as text in UTF-8")
     try:
-        columns = [column.strip() for column in next(csv.reader([text], strict=True))]
+        reader = csv.reader([text], strict=True, skipinitialspace=True)
+        columns = [column.strip() for column in next(reader)]
     except csv.Error as error:
         if len(text) > csv.field_size_limit():
             raise RejectError(f"not a row of a list: {error}") from None
@@ -111,7 +124,8 @@ def _parse_columns(text: str) -> tuple[str, str]:
             "a quote is not closed on this line, or stands in the midst of a column"
         ) from None
     if len(columns) != 2:
-        raise RejectError(f"{len(columns)} columns where 2 are expected: path,label")
+        hint = habits.of_columns(text) if len(columns) == 1 else ""
+        raise RejectError(f"{len(columns)} columns where 2 are expected: path,label{hint}")
     for name, column in zip(("path", "label"), columns, strict=True):
         if not column:
             raise RejectError(f"no {name}")

@@ -2,23 +2,36 @@
 
 import os
 import stat
+import unicodedata
+from collections.abc import Iterator
 
-from lab_utils.convert import storage
+from lab_utils.convert import habits, storage
 from lab_utils.convert.errors import RejectError, StorageError
 
 
 def read_first(paths: tuple[str, ...]) -> bytes:
     """Returns the content of the first of the files that exists.
 
+    Letters with accents are looked for in both forms of Unicode: a list or a disk of macOS has another
+    form than the rest of the world.
+
     Raises:
         RejectError: if none does, or it cannot be read. Trouble with a bucket is raised as it comes
             instead, for another attempt.
     """
-    for path in paths:
+    for path in _in_both_forms(paths):
         content = _read_remote(path) if storage.is_remote(path) else _read_local(path)
         if content is not None:
             return content
-    raise RejectError(f"file not found: {paths[-1]}")
+    raise RejectError(f"file not found: {paths[-1]}{habits.of_path(paths[-1])}")
+
+
+def _in_both_forms(paths: tuple[str, ...]) -> Iterator[str]:
+    yield from paths
+    for path in paths:
+        if not path.isascii():
+            forms = (unicodedata.normalize(form, path) for form in ("NFC", "NFD"))
+            yield from (form for form in forms if form not in paths)
 
 
 def _read_remote(path: str) -> bytes | None:

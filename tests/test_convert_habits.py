@@ -1,0 +1,194 @@
+"""Lists, paths and files of other programs and systems: taken where they are clear, else explained."""
+
+import io
+import os
+
+import pytest
+from convert_data import LABELS, Data, features, records, rejects
+from PIL import Image
+
+from lab_utils.convert import ConversionError, habits
+from lab_utils.convert.__main__ import main
+from lab_utils.convert.errors import RejectError
+from lab_utils.convert.images import to_rgb_jpeg
+from lab_utils.convert.rows import parse_row, read_labels
+from lab_utils.convert.sources import read_first
+
+
+@pytest.fixture
+def data(tmp_path) -> Data:
+    return Data(tmp_path)
+
+
+ROWS = [f"{n}.jpg,{LABELS[n // 30]}" for n in range(90)]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "\n\n".join(ROWS) + "\n\n",
+        "\ufeff" + "\r\n".join(ROWS) + "\r\n\r\n",
+        "\n".join('"{}", "{}"'.format(*row.split(",")) for row in ROWS),
+        "\n".join(ROWS).replace(",", " ,\t"),
+    ],
+    ids=["blank lines", "Windows", "quotes after spaces", "spaces"],
+)
+def test_a_list_that_is_clear_is_taken(data, content):
+    (data.folder / "train.csv").write_bytes(content.encode())
+    split = data.convert().splits["train"]
+    assert (split.examples, split.rejected) == (90, 0)
+
+
+@pytest.mark.parametrize(
+    ("row", "hint"),
+    [
+        ("a.jpg;roses", "semicolons seem to separate them"),
+        ("a.jpg\troses", "tabs seem to separate them"),
+        ("a.jpg|roses", "bars seem to separate them"),
+        ("a\0.\0j\0p\0g\0,\0r\0", "a zero byte stands in this line"),
+    ],
+)
+def test_a_row_of_another_dialect_is_explained(row, hint):
+    with pytest.raises(RejectError, match=hint):
+        parse_row(row.encode(), "/data/train.csv")
+
+
+@pytest.mark.parametrize(
+    ("label", "known", "hint"),
+    [
+        ("Roses", LABELS, "the labels file has 'roses', and upper and lower case count"),
+        ("label", LABELS, "if this row is a header, remove it"),
+        ("0", LABELS, "which has 'roses', 'daisy', 'tulips'"),
+        (
+            "roses",
+            ["0,roses", "1,daisy", "2,tulips", "3,x"],
+            "'0,roses', '1,daisy', '2,tulips', ... (4",
+        ),
+    ],
+)
+def test_an_unknown_label_is_set_beside_the_known_ones(label, known, hint):
+    assert hint in habits.of_label(label, known)
+
+
+def test_accents_are_the_same_class_and_the_same_file_in_both_forms_of_unicode(data):
+    composed, apart = "Ro\N{LATIN SMALL LETTER O WITH DIAERESIS}schen", "Roo\u0308schen"
+    (data.folder / "labels.txt").write_text(f"{composed}\ndaisy\n", encoding="utf-8")
+    os.rename(data.folder / "0.jpg", data.folder / f"{apart}.jpg")
+    os.rename(data.folder / "1.jpg", data.folder / f"1{composed}.jpg")
+    data.write("train", [f"{composed}.jpg,{apart}".encode(), f"1{apart}.jpg,daisy".encode()])
+    data.write("eval", [b"2.jpg,daisy"])
+    assert data.convert().splits["train"].per_class == {composed: 1, "daisy": 1}
+    (path,) = data.out.glob("train-*")
+    assert {features(each)["image/class/label"] for each in records(path)} == {1, 2}
+
+
+@pytest.mark.parametrize(
+    ("path", "hint"),
+    [
+        (r"photos\a.jpg", "not by backslashes"),
+        ("~/a.jpg", "mean something to a shell alone"),
+        ("$HOME/a.jpg", "mean something to a shell alone"),
+        ("0.JPG", "there is 0.jpg: upper and lower case count"),
+        ("absent.jpg", "absent.jpg$"),
+    ],
+)
+def test_a_path_of_another_system_is_explained(data, path, hint):
+    with pytest.raises(RejectError, match=hint):
+        read_first((f"{data.folder}/{path}",))
+
+
+@pytest.mark.parametrize("content", ["a\rb\rc\r", "a\0\nb\0\n"])
+def test_a_labels_file_that_is_no_list_of_lines_is_refused(tmp_path, content):
+    (tmp_path / "labels.txt").write_bytes(content.encode())
+    with pytest.raises(ConversionError, match="line 1: a carriage return or a zero byte stands in"):
+        read_labels(str(tmp_path / "labels.txt"))
+
+
+def _saved(kind: str) -> bytes:
+    file = io.BytesIO()
+    Image.new("RGB", (4, 4)).save(file, kind)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "hint"),
+    [
+        (_saved("TIFF"), "it is a TIFF: save it as PNG"),
+        (b"\0\0\0\x18ftypheic", "HEIC, AVIF or a video: save it as JPEG"),
+        (b"version https://git-lfs.github.com/spec/v1\n", "run git lfs pull"),
+        (b"<!DOCTYPE html>", "a web page"),
+        (b"MZ\x90\0", "it begins with b'MZ"),
+    ],
+)
+def test_a_file_of_another_kind_is_named(content, hint):
+    with pytest.raises(RejectError, match=hint):
+        to_rgb_jpeg(content)
+
+
+def test_an_image_longer_than_any_jpeg_is_set_aside():
+    file = io.BytesIO()
+    Image.new("L", (1, 65_501)).save(file, "PNG")
+    with pytest.raises(RejectError, match="too large: 1 x 65,501 pixels, and a JPEG has 65,500"):
+        to_rgb_jpeg(file.getvalue())
+
+
+def test_a_tilde_is_the_home_folder_and_no_folder_of_that_name(data, monkeypatch):
+    monkeypatch.setenv("HOME", str(data.folder))
+    monkeypatch.chdir(data.folder)
+    assert main([*data.flags, "--train_csv=~/train.csv", "--output_dir=~/records"]) == 0
+    assert (data.folder / "records" / "manifest.json").exists()
+    assert not os.path.exists("~")
+
+
+@pytest.mark.parametrize(
+    ("shared", "share"),
+    [([], None), (["./3.jpg,daisy"], "9.1%"), ([f'"{n}.jpg",roses' for n in range(90)], "90.0%")],
+    ids=["none", "one", "all of the training's"],
+)
+def test_images_in_both_lists_are_told(data, capsys, shared, share):
+    rows = [f"{n}.jpg,{LABELS[n % 3]}" for n in range(90, 100)]
+    data.write("eval", [row.encode() for row in [*shared, *rows]])
+    assert main(data.flags) == 0
+    said = capsys.readouterr().err
+    assert f"note: {share} of the images of --eval_csv are in --train_csv" in said or not share
+    assert share or "are in --train_csv" not in said
+
+
+def test_lists_of_equal_rows_in_two_folders_are_different_images(data, capsys):
+    other = data.folder / "other"
+    other.mkdir()
+    for number in range(90):
+        os.link(data.folder / f"{number}.jpg", other / f"{number}.jpg")
+    (other / "eval.csv").write_bytes((data.folder / "train.csv").read_bytes())
+    assert main([*data.flags, f"--eval_csv={other / 'eval.csv'}"]) == 0
+    assert "are in --train_csv" not in capsys.readouterr().err
+
+
+def test_a_class_without_a_training_example_is_told(data, capsys):
+    (data.folder / "labels.txt").write_text("\n".join(["label", *LABELS]))
+    assert main(data.flags) == 0
+    assert "note: no training example of 'label': is that a class" in capsys.readouterr().err
+
+
+def test_what_a_bucket_raises_is_told_in_one_line(data, capsys, monkeypatch):
+    from google.api_core.exceptions import Forbidden
+
+    def refuses(_path):
+        raise Forbidden("no access\nto this bucket")
+
+    monkeypatch.setattr("lab_utils.convert.storage.open_to_read", refuses)
+    assert main(data.flags) == 1
+    said = capsys.readouterr().err
+    assert "error: a bucket did not answer as it should: 403 no access to this bucket;" in said
+
+
+def test_too_few_workers_are_refused(data, capsys):
+    assert main([*data.flags, "--direct_num_workers=-1"]) == 1
+    assert "error: --direct_num_workers must be 0 or more" in capsys.readouterr().err
+    assert not data.out.exists()
+
+
+def test_a_header_is_named_among_the_rejects(data):
+    data.write("train", [b"path,label", *(row.encode() for row in ROWS)])
+    data.convert(max_reject_share=0.1)
+    assert "if this row is a header, remove it" in rejects(data.out)[0][3]
