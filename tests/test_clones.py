@@ -25,6 +25,8 @@ TESTS = os.environ.get(
     "tests/test_runtime_verify.py tests/test_dry_run_cache.py tests/test_plots.py",
 ).split()
 GO_ON = 'exec "$0" "$@"'
+# Another user id, without an entry in the password database, in a namespace where the files are its own.
+NOBODY = "unshare -U --map-user=12345 --map-group=12345 env -u HOME -u USER -u LOGNAME"
 READ_ONLY = 'mount --bind . . && mount -o remount,bind,ro . && cd "$PWD"'
 LOOPBACK = f"{sys.executable} tests/drivers/loopback.py"
 # Where the clone lies, the environment, words before the command, words after it.
@@ -33,6 +35,12 @@ ODD = {
     "folder p": ("p", {}, "", ""),
     "space and umlaut": ("my clöne's [1]", {}, "", ""),
     "LC_ALL=C": ("c", {"LC_ALL": "C"}, "", ""),
+    "LC_ALL=C, no UTF-8": (
+        "c",
+        {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+        "",
+        "",
+    ),
     "Turkish": ("c", {"LC_ALL": "tr_TR.UTF-8", "LANGUAGE": "tr"}, "", ""),
     "German": ("c", {"LC_ALL": "de_DE.UTF-8", "LANGUAGE": "de"}, "", ""),
     "time zone": ("c", {"TZ": "Pacific/Kiritimati"}, "", ""),
@@ -42,7 +50,9 @@ ODD = {
     "in the background": ("c", {}, 'nohup sh -c \'trap "" INT; "$0" "$@"\'', ""),
     "no network": ("c", {}, f"unshare -rn sh -c '{LOOPBACK}; {GO_ON}'", ""),
     "host cpu": ("c", {}, 'unshare -ru sh -c \'hostname cpu; exec "$0" "$@"\'', ""),
-    "read-only": ("c", {}, f"unshare -rm sh -c '{READ_ONLY}; {GO_ON}'", ""),
+    "read-only": ("c", {}, f"unshare -rm sh -c '{READ_ONLY} && {GO_ON}'", ""),
+    "user without a name": ("c", {}, NOBODY, ""),
+    "random order": ("c", {}, "", "-p drivers.random_order"),
 }
 
 
@@ -88,5 +98,12 @@ def test_in_one_odd_place(name, tmp_path):
 
 @pytest.mark.skipif(bool(EACH), reason="one after the other was asked for")
 def test_in_all_of_them_at_once(tmp_path):
-    rest = ("Turkish", "German", "folder p")  # these would undo others
+    rest = (
+        "Turkish",
+        "German",
+        "folder p",
+        "no home",
+        "opposite order",
+        "LC_ALL=C, no UTF-8",
+    )  # these would undo others
     print(f"\nall at once: {run([name for name in ODD if name not in rest], tmp_path)}")

@@ -60,7 +60,7 @@ def read_labels(path: str) -> list[str]:
     """Returns the classes, one a line of the labels file, in its order; the first has id 1 in the records.
 
     Raises:
-        ConversionError: if a class stands there twice, or none does, or the file is no list of lines.
+        ConversionError: if a class stands there twice, or none does, or its lines end otherwise.
     """
     lines: dict[str, int] = {}
     for number, line in read_lines(path):
