@@ -62,6 +62,11 @@ def _judge(entry: todos.Todo, attempts: tuple) -> tuple[Status, str]:
         return Status.CANNOT_CHECK, str(lacking)
     except NotImplementedError as error:
         return _open(entry.id, error)
+    except SystemExit:
+        return (
+            Status.INCORRECT,
+            "Your code ends the process (sys.exit, exit or quit): raise an error of its own instead.",
+        )
     except Exception as error:
         return Status.INCORRECT, _told(error)
 

@@ -682,6 +682,18 @@ def make_pipeline(workers=1):
         ),
     ],
     "5e": [
+        # Runs what it should only join
+        Wrong(
+            """
+def add_steps(pipeline, csv_file, to_example, output, shards):
+    out = pipeline | beam.io.ReadFromText(str(csv_file)) | beam.ParDo(to_example).with_outputs("rejects", main="examples")
+    out.examples | beam.io.WriteToTFRecord(os.path.join(output, "train"), file_name_suffix=".tfrecord", num_shards=shards)
+    out.rejects | beam.Map(lambda r: "\\t".join(r)) | beam.io.WriteToText(os.path.join(output, "rejects.tsv"), shard_name_template="")
+
+    pipeline.run()
+""",
+            "has run the pipeline",
+        ),
         Mutant(", num_shards=shards", "", "3 files"),
         Mutant(', file_name_suffix=".tfrecord"', "", ".tfrecord"),
         Mutant('.with_outputs("rejects", main="examples")', "", "AttributeError"),
@@ -799,6 +811,19 @@ def add_steps(pipeline, csv_file, to_example, output, shards):
         ),
     ],
     "5f": [
+        # Ends the kernel instead of raising
+        Wrong(
+            """
+def publish(staging, output, rows):
+    examples = sum(1 for p in sorted(Path(staging).glob("train-*.tfrecord")) for _ in tf.data.TFRecordDataset(str(p)))
+    rejects = len((Path(staging) / "rejects.tsv").read_text().splitlines())
+    if examples + rejects != rows:
+        raise SystemExit(f"{examples} examples + {rejects} rejects != {rows} rows")
+    os.rename(staging, output)
+    return examples, rejects
+""",
+            "ends the process",
+        ),
         Mutant("if examples + rejects != rows:", "if False:", "12 rows"),
         Mutant("if examples + rejects != rows:", "if examples != rows:", "make 10 rows"),
         Mutant("os.rename(staging, output)", "shutil.move(staging, output)", "into"),
@@ -954,6 +979,39 @@ def publish(staging, output, rows):
         ),
     ],
     "5g": [
+        # The number instead of its name
+        Wrong(
+            """
+def parse(record):
+    features = tf.io.parse_single_example(record, {"image/encoded": tf.io.FixedLenFeature([], tf.string), "image/class/label": tf.io.FixedLenFeature([], tf.int64)})
+    image = tf.io.decode_jpeg(features["image/encoded"], channels=3)
+    image = tf.image.resize(image, [96, 96])
+    return tf.cast(tf.round(image), tf.uint8), tf.cast(features["image/class/label"], tf.int32) - 1
+""",
+            "take SIZE, not its value",
+        ),
+        # Cuts from what is larger
+        Wrong(
+            """
+def parse(record):
+    features = tf.io.parse_single_example(record, {"image/encoded": tf.io.FixedLenFeature([], tf.string), "image/class/label": tf.io.FixedLenFeature([], tf.int64)})
+    image = tf.io.decode_jpeg(features["image/encoded"], channels=3)
+    image = tf.image.resize(image[:SIZE], [SIZE, SIZE])
+    return tf.cast(tf.round(image), tf.uint8), tf.cast(features["image/class/label"], tf.int32) - 1
+""",
+            "keep the whole of it",
+        ),
+        # Augments while it parses
+        Wrong(
+            """
+def parse(record):
+    features = tf.io.parse_single_example(record, {"image/encoded": tf.io.FixedLenFeature([], tf.string), "image/class/label": tf.io.FixedLenFeature([], tf.int64)})
+    image = tf.io.decode_jpeg(features["image/encoded"], channels=3)
+    image = tf.image.resize(tf.image.random_flip_left_right(image), [SIZE, SIZE])
+    return tf.cast(tf.round(image), tf.uint8), tf.cast(features["image/class/label"], tf.int32) - 1
+""",
+            "another picture each time",
+        ),
         Mutant("tf.int32) - 1", "tf.int32)", "from 0"),
         Mutant(
             "tf.cast(tf.image.resize(image, [SIZE, SIZE]), tf.uint8)",

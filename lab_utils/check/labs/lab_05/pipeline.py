@@ -99,6 +99,10 @@ def steps(add_steps: Callable) -> str:
         rows.write_text("\n".join(lines) + "\n")
         pipeline = beam.Pipeline(options=PipelineOptions(["--runner=FnApiRunner"]))
         add_steps(pipeline, rows, _Halves(), output, 3)
+        expect(
+            not output.exists(),
+            "add_steps has run the pipeline, and whoever called it runs it again: add the steps, and leave run() out.",
+        )
         pipeline.run().wait_until_finish()
         written = sorted(path.name for path in output.iterdir()) if output.is_dir() else []
         examples = _records([output / name for name in written if name.startswith("train")])

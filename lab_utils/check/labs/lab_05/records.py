@@ -10,7 +10,7 @@ from PIL import Image, ImageFile
 
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import todo
-from lab_utils.check.tools import a, expect
+from lab_utils.check.tools import a, expect, with_names
 from lab_utils.estimator import tf
 
 HEIGHT, WIDTH = 40, 60
@@ -247,6 +247,12 @@ def reading(parse: Callable) -> str:
         image.max() > 5,
         "The picture comes out black: uint8 goes from 0 to 255, so scale nothing before the cast.",
     )
+    again = [each for each, _ in dataset.take(1).repeat(8).as_numpy_iterator()]
+    expect(
+        all(np.array_equal(each, image) for each in again),
+        "The same record gives another picture each time: parse reads what is there; views that are drawn at "
+        "random belong into the training's own step.",
+    )
     edges = [framed[3, side // 2], framed[-4, side // 2], framed[side // 2, 3], framed[side // 2, -4]]
     expect(
         min(edge.mean() for edge in edges) > 40,
@@ -262,6 +268,15 @@ def reading(parse: Callable) -> str:
         difference < 12,
         "The picture is not the whole one squeezed into the square (tf.image.resize): it differs by "
         f"{difference:.0f} of 255 on average.",
+    )
+    smaller = with_names(parse, SIZE=24)  # smaller than the pictures, which a crop would show
+    shape = tf.data.Dataset.from_tensor_slices(records).map(smaller).element_spec[0].shape
+    expect(shape == (24, 24, 3), f"With SIZE = 24 the picture is {shape}: take SIZE, not its value.")
+    image = smaller(tf.constant(records[0]))[0].numpy()
+    wanted = Image.open(io.BytesIO(picture())).resize((24, 24))
+    expect(
+        np.abs(image.astype(float) - np.asarray(wanted, float)).mean() < 16,
+        "A picture larger than SIZE by SIZE is not squeezed into it: keep the whole of it, and crop nothing.",
     )
     return "Pictures of one static shape, classes from 0."
 
