@@ -19,7 +19,7 @@ FLOORS = (
     ("runtime",),
     ("estimator",),
     ("files",),
-    ("figures", "source", "plots", "datasets", "convert"),
+    ("figures", "source", "plots", "drawings", "datasets", "convert"),
     # dry_run: the ground of its own
     ("dry_run.private", "dry_run.records", "dry_run.ops", "dry_run.cache", "dry_run.elsewhere"),
     ("dry_run.rules", "dry_run.program", "dry_run.traced", "dry_run.graphs", "dry_run.rehearsal"),
