@@ -41,7 +41,7 @@ def inference(images):
 
 
 def make_optimizer(params):
-    """The optimizer of a core: Adam, its gradients summed over the cores where there are several."""
+    """The optimizer of a core: Adam, its gradients all-reduced where there are several cores."""
     # TODO 2a: Adam, wrapped on a TPU
     optimizer = v1.train.AdamOptimizer(params["learning_rate"])
     if params["use_tpu"]:
