@@ -1,11 +1,12 @@
 """solutions/source/ -> labs/ and solutions/: starters, the solution as a module, and nothing stale here."""
 
+import ast
 import re
 
 import nbformat
 import pytest
 
-from lab_utils.author import build, notebook_format
+from lab_utils.author import build, marks, notebook_format
 
 CELL = """\
 def twice(x):
@@ -22,7 +23,7 @@ def test_labs_solutions_and_modules_are_what_their_sources_make():
 
 
 def test_a_region_becomes_an_exception_that_names_its_todo():
-    lab = build.starter(CELL)
+    lab = marks.starter(CELL)
     assert "return 2 * x" not in lab and "### " not in lab
     names = {}
     exec(lab, names)
@@ -33,12 +34,12 @@ def test_a_region_becomes_an_exception_that_names_its_todo():
 def test_a_region_may_give_its_own_starter():
     start = "# STARTER: steps = ...\n# STARTER: rest = ...\n"
     cell = f"### BEGIN SOLUTION\n{start}steps = 3\nrest = 1\n### END SOLUTION"
-    assert build.starter(cell) == "steps = ...\nrest = ..."
-    assert build.solved(cell) == "steps = 3\nrest = 1\n"
+    assert marks.starter(cell) == "steps = ...\nrest = ..."
+    assert marks.solved(cell) == "steps = 3\nrest = 1\n"
 
 
 def test_two_regions_of_a_cell_each_name_their_own_todo():
-    lab = build.starter(CELL + "\n" + CELL.replace("1a", "1b").replace("twice", "double"))
+    lab = marks.starter(CELL + "\n" + CELL.replace("1a", "1b").replace("twice", "double"))
     assert lab.count("NotImplementedError") == 2
     assert lab.index("TODO 1a: double it, '") < lab.index("TODO 1b: double it, '")
 
@@ -53,7 +54,7 @@ def test_two_regions_of_a_cell_each_name_their_own_todo():
 )
 def test_a_region_that_cannot_be_replaced_is_an_error(cell, message):
     with pytest.raises(ValueError, match=message):
-        build.starter(cell)
+        marks.starter(cell)
 
 
 def test_the_module_holds_given_cells_and_solutions_alone():
@@ -65,7 +66,7 @@ def test_the_module_holds_given_cells_and_solutions_alone():
     notebook = nbformat.v4.new_notebook(
         cells=[given, other, guess, nbformat.v4.new_code_cell(CELL)]
     )
-    text = build.module(notebook, "01_x.ipynb")
+    text = marks.module(notebook, "01_x.ipynb")
     assert "import math" in text and "print" not in text and "predict" not in text
     names = {}
     exec(text, names)
@@ -75,7 +76,7 @@ def test_the_module_holds_given_cells_and_solutions_alone():
 def test_nbgrader_sees_cells_to_solve_and_cells_that_give_points():
     cells = [nbformat.v4.new_code_cell(CELL), nbformat.v4.new_code_cell('check("1a", twice)')]
     notebook = nbformat.v4.new_notebook(cells=cells)
-    build.stamp(notebook)
+    marks.stamp(notebook)
     solution, grade = (cell.metadata["nbgrader"] for cell in cells)
     assert solution["solution"] and not solution["grade"] and "points" not in solution
     assert grade["grade"] and grade["locked"] and grade["points"] == 1
@@ -95,6 +96,10 @@ def test_the_heading_gives_the_title_and_repeats_the_number(first):
 def repository(tmp_path, monkeypatch):
     """A course of two solutions, built."""
     (tmp_path / build.SOURCES).mkdir(parents=True)
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "a-course"\nversion = "1.2"\n')
+    (tmp_path / "README.md").write_text(
+        "Labs\n<!-- links, by lab_utils.build -->\n<!-- end of links -->\n"
+    )
     monkeypatch.setattr(build, "ROOT", tmp_path)
     for number in (1, 2):
         heading = nbformat.v4.new_markdown_cell(f"# 0{number} · X")
@@ -130,6 +135,39 @@ def test_what_is_written_into_a_solution_is_stale_and_an_unreadable_one_is_named
     solution.write_text("<<<<<<< HEAD")
     assert build.main([]) == 2
     assert capsys.readouterr().err.startswith("build: solutions/01_x.ipynb: ")
+
+
+READY = "from lab_utils.check import ready\n\nready()"
+GITHUB = "https://github.com/someone/course"
+
+
+@pytest.mark.parametrize(
+    "address", ["", GITHUB, GITHUB + ".git", GITHUB + "/", "https://git.example.org/course"]
+)
+def test_one_line_of_pyproject_gives_the_address_to_first_cells_and_links(repository, address):
+    if address:
+        with (repository / "pyproject.toml").open("a") as file:
+            file.write(f'[project.urls]\nRepository = "{address}"\n')
+    source = repository / build.SOURCES / "01_x.ipynb"
+    notebook = nbformat.read(source, as_version=4)
+    notebook.cells.insert(1, nbformat.v4.new_code_cell(READY))
+    nbformat.write(notebook, source)
+    assert build.main([]) == 0 and build.main([]) == 0 and build.stale() == []
+    lab, solution = (
+        nbformat.read(repository / folder / "01_x.ipynb", as_version=4).cells
+        for folder in ("labs", "solutions")
+    )
+    assert lab[1].source == solution[1].source != READY
+    ast.parse(lab[1].source)
+    assert max(map(len, lab[1].source.splitlines())) <= 100
+    assert nbformat.read(source, as_version=4).cells[1].source == READY
+    elsewhere = address.rstrip("/").removesuffix(".git")
+    wanted = f'"git+{elsewhere}@v1.2"' if address else '"--no-index", "a-course==1.2"'
+    assert wanted in lab[1].source and "ADDRESS" not in lab[1].source
+    told = (lab[0].source, (repository / "README.md").read_text())
+    opens = "https://colab.research.google.com/github/someone/course/blob/v1.2/labs/01_x.ipynb"
+    for text in told:
+        assert (opens in text) == ("Open in" in text) == (GITHUB in address)
 
 
 def contents(folder):

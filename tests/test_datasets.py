@@ -290,19 +290,23 @@ class TestBundled:
         with pytest.raises(DatasetError, match="too few photographs can be opened"):
             datasets.histogram_baseline(tmp_path / "train.csv", tmp_path / "train.csv")
 
-    def test_of_the_clone_on_colab(self, monkeypatch, tmp_path):
-        clone = shutil.copytree(photos.BUNDLED, tmp_path / "course" / "datasets" / "flowers")
-        monkeypatch.setattr(photos, "BUNDLED", tmp_path / "site-packages")
-        monkeypatch.setattr(photos, "COLAB", tmp_path)
-        assert datasets.bundled().folder == clone
+    def test_of_the_wheel(self, monkeypatch, tmp_path):
+        shutil.copytree(photos.IN_CHECKOUT, tmp_path / "files")
+        monkeypatch.setattr(photos, "IN_CHECKOUT", tmp_path / "nowhere")
+        monkeypatch.setattr(photos, "IN_WHEEL", tmp_path / "files")
+        assert datasets.bundled().folder == tmp_path / "files" / "flowers"
+        assert datasets.play().endswith("[Exeunt]\n")
 
     def test_absent(self, monkeypatch, tmp_path):
-        monkeypatch.setattr(photos, "BUNDLED", tmp_path / "flowers")
-        monkeypatch.setattr(photos, "COLAB", tmp_path)
-        with pytest.raises(
-            DatasetError, match="come with a clone of the repository.*datasets synthetic"
-        ):
-            datasets.bundled()
+        monkeypatch.setattr(photos, "IN_CHECKOUT", tmp_path)
+        for find in (datasets.bundled, datasets.play):
+            with pytest.raises(DatasetError, match="install the package again.*datasets synthetic"):
+                find()
+
+    def test_the_wheel_does_not_draw(self, monkeypatch, tmp_path):
+        monkeypatch.setitem(sys.modules, "lab_utils.synthetic_flowers", None)
+        with pytest.raises(DatasetError, match="run this in a checkout"):
+            datasets.synthetic(tmp_path / "drawn", per_class=2, seed=0)
 
 
 class Server(http.server.ThreadingHTTPServer):

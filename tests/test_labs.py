@@ -16,7 +16,7 @@ import wrong_answers
 from nbclient import NotebookClient
 from wrong_answers import Right, heard
 
-from lab_utils.author import build
+from lab_utils.author import build, marks
 from lab_utils.check import check, life, solutions, todos
 from lab_utils.check.outcome import Status
 
@@ -147,11 +147,11 @@ def regions(path: Path) -> dict[str, str]:
     """What each TODO asks for, from the marked source, as it stands in the solution's module."""
     found = {}
     for cell in code_cells(path):
-        for match in build.REGION.finditer(cell.source):
-            named = build.TODO.findall(cell.source[: match.start()])
+        for match in marks.REGION.finditer(cell.source):
+            named = marks.TODO.findall(cell.source[: match.start()])
             if named:
                 id = re.match(r"TODO (\d+[a-z])", named[-1])[1]
-                found[id] = build.STARTER.sub("", match[2]).strip("\n")
+                found[id] = marks.STARTER.sub("", match[2]).strip("\n")
     return found
 
 

@@ -1,24 +1,13 @@
 """solutions/source/ -> labs/ and solutions/: each lab and each solution is made from one marked notebook.
 
 python -m lab_utils.build            writes labs/NN_name.ipynb and solutions/NN_name.ipynb, the solutions as
-                                     modules for the checks, and the labs' titles for the rules of the dry run
+                                     modules for the checks, the labs' titles for the dry run's rules, and
+                                     links that open labs elsewhere (pyproject.toml gives the address)
 python -m lab_utils.build --execute  runs the solutions too and keeps their outputs; names may follow
 python -m lab_utils.build --check    writes nothing; exit status 1 where a file is not what it would be
 
 solutions/NN_name.ipynb is for reading: without markers, and with the outputs of its last run, which a
 build leaves alone.
-
-What a learner is to write stands between nbgrader's markers, below a comment that names its TODO:
-
-    def inference(images):
-        # TODO 1b: from images to logits
-        ### BEGIN SOLUTION
-        ...
-        ### END SOLUTION
-
-Cells with a region and cells with a check get nbgrader's metadata in the source and in the lab. Code
-cells with a region and those tagged "given" make up the module of the solution, which
-`lab_utils.check.working` takes what a learner has not solved from.
 """
 
 import argparse
@@ -37,17 +26,15 @@ import nbformat
 
 from lab_utils import files
 from lab_utils.author import notebook_format
-from lab_utils.author.setup_cell import setup_cell
+from lab_utils.author.marks import module, solved, stamp, starter
+from lab_utils.author.setup_cell import Course, links, setup_cell
 from lab_utils.check import life
 
 ROOT = Path(__file__).parents[2]
 SOURCES = Path("solutions/source")
 REFERENCE = Path("lab_utils/check/solved")
 TITLES = Path("lab_utils/dry_run/rules/labs.json")
-REGION = re.compile(r"^([ ]*)### BEGIN SOLUTION\n(.*?)^\1### END SOLUTION$", re.M | re.S)
-STARTER = re.compile(r"^[ ]*# STARTER: ?(.*)$", re.M)
-TODO = re.compile(r"^[ ]*# (TODO \d+[a-z]: .*)$", re.M)
-CHECK = re.compile(r'^check\("(\d+[a-z])"', re.M)
+LINKS = re.compile(r"(<!-- links, by lab_utils.build -->\n).*?(<!-- end of links -->)", re.S)
 HEADING = re.compile(r"# (\d\d) · (.+)")
 
 
@@ -55,69 +42,31 @@ class NotebookError(Exception):
     """A notebook that cannot be used; the message names the file."""
 
 
-def starter(source: str) -> str:
-    """A cell's source as the learner gets it.
-
-    Raises:
-        ValueError: a region has no starter and no TODO above it, or a marker has no partner.
-    """
-
-    def replace(region: re.Match) -> str:
-        lines = STARTER.findall(region[2])
-        if not lines:
-            todos = TODO.findall(source[: region.start()])
-            if not todos:
-                raise ValueError(f"no `# TODO 1a: ...` above this region:\n{region[0]}")
-            told = todos[-1].replace('"', "'")
-            lines = [f'raise NotImplementedError("{told}")']
-        return "\n".join(region[1] + line for line in lines)
-
-    released = REGION.sub(replace, source)
-    if "### BEGIN" in released or "### END" in released:
-        raise ValueError(f"a solution marker without its partner:\n{source}")
-    return released
-
-
-def solved(source: str) -> str:
-    """A cell's source without markers and starters."""
-    return re.sub(r"^[ ]*(### (BEGIN|END) SOLUTION|# STARTER:.*)\n?", "", source, flags=re.M)
-
-
-def module(notebook: nbformat.NotebookNode, name: str) -> str:
-    """The solution as a Python module: the cells with a region, and those tagged "given"."""
-    cells = [
-        solved(cell.source).strip()
-        for cell in notebook.cells
-        if cell.cell_type == "code"
-        and ("given" in cell.metadata.get("tags", []) or REGION.search(cell.source))
-        and not re.search(r"^predict\(", cell.source, re.M)
-    ]
-    head = f'"""Made from {SOURCES}/{name} by `python -m lab_utils.build`: change it there."""\n'
-    return head + "\n" + "\n\n\n".join(cells) + "\n"
-
-
-def stamp(notebook: nbformat.NotebookNode) -> None:
-    """Gives cells nbgrader's metadata: those to solve, and those whose check gives a point."""
-    for cell in notebook.cells:
-        cell.metadata.pop("nbgrader", None)
-        check = CHECK.search(cell.source) if cell.cell_type == "code" else None
-        if cell.cell_type != "code" or not (check or REGION.search(cell.source)):
-            continue
-        cell.metadata["nbgrader"] = {
-            "grade_id": f"check-{check[1]}" if check else f"solution-{cell.id}",
-            "grade": bool(check),
-            "solution": not check,
-            "locked": bool(check),
-            "task": False,
-            "schema_version": 3,
-        } | ({"points": 1} if check else {})
-
-
-def _set_up(notebook: nbformat.NotebookNode) -> None:
-    """Gives the notebook the set-up cell that all labs share: its first code cell, if that calls ready()."""
+def _set_up(notebook: nbformat.NotebookNode, cell_source: str) -> nbformat.NotebookNode:
+    """Puts the set-up cell that all labs share in the place of the first code cell, if that calls ready()."""
     first = next((cell for cell in notebook.cells if cell.cell_type == "code"), None)
     if first is not None and first.source.endswith("ready()"):
-        first.source = setup_cell(ROOT)
+        first.source = cell_source
+    return notebook
+
+
+def _lab(source: nbformat.NotebookNode, name: str, course: Course) -> nbformat.NotebookNode:
+    """The lab of a source: starters, the set-up cell, and below the title links that open it elsewhere."""
+    notebook = _set_up(_with_cells(source, starter), setup_cell(course))
+    if opened := links(course, name):
+        heading, newline, rest = notebook.cells[0].source.partition("\n")
+        notebook.cells[0].source = f"{heading}\n\n{opened}{newline}{rest}"
+    return notebook
+
+
+def _readme(course: Course, names: list[str]) -> str | None:
+    """README.md with the links that open the labs elsewhere; None where there is no README."""
+    path = ROOT / "README.md"
+    if not path.exists():
+        return None
+    rows = [f"{name[:2]}: {opened}  \n" for name in names if (opened := links(course, name))]
+    text = f"\nEach lab opens from here:\n\n{''.join(rows)}\n" if rows else ""
+    return LINKS.sub(lambda found: found[1] + text + found[2], path.read_text(encoding="utf-8"))
 
 
 def title(notebook: nbformat.NotebookNode, name: str) -> str:
@@ -139,17 +88,19 @@ def build() -> dict[str, str]:
         NotebookError: a source or the outputs of a solution cannot be read, or no lab can be made of it.
     """
     made, titles = {}, {}
+    course = Course.of(ROOT)
     for path in _sources():
         name = path.name
         with _naming(path):
             source = nbformat.read(path, as_version=4)
             titles[name[:2]] = title(source, name)
             stamp(source)
-            _set_up(source)
             made[f"{SOURCES}/{name}"] = _text(source, outputs=False)
-            made[f"labs/{name}"] = _text(_with_cells(source, starter), outputs=False)
-            made[str(REFERENCE / f"lab_{name[:2]}.py")] = module(source, name)
-        made[f"solutions/{name}"] = _text(_solution(source, name), outputs=True)
+            made[f"labs/{name}"] = _text(_lab(source, name, course), outputs=False)
+            made[str(REFERENCE / f"lab_{name[:2]}.py")] = module(source, f"{SOURCES}/{name}")
+        made[f"solutions/{name}"] = _text(_solution(source, name, course), outputs=True)
+    if readme := _readme(course, [path.name for path in _sources()]):
+        made["README.md"] = readme
     made[str(TITLES)] = json.dumps(titles, ensure_ascii=False, indent=2) + "\n"
     return made
 
@@ -169,9 +120,10 @@ def _with_cells(
     return notebook
 
 
-def _solution(source: nbformat.NotebookNode, name: str) -> nbformat.NotebookNode:
+def _solution(source: nbformat.NotebookNode, name: str, course: Course) -> nbformat.NotebookNode:
     """The source without its markers, with the outputs that solutions/`name` has for the same cells."""
     notebook = _with_cells(source, lambda text: solved(text).rstrip("\n"))
+    _set_up(notebook, setup_cell(course))
     path = ROOT / "solutions" / name
     ran = {}
     if path.exists():
@@ -209,6 +161,7 @@ def stale() -> list[str]:
         "labs/*.ipynb",
         f"{REFERENCE}/lab_*.py",
         str(TITLES),
+        "README.md",
     )
     there = {
         str(path.relative_to(ROOT)): path.read_text(encoding="utf-8", errors="replace")

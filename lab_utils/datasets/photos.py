@@ -14,8 +14,11 @@ from tqdm import tqdm
 from lab_utils import files
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".gif", ".bmp")
-BUNDLED = Path(__file__).resolve().parents[2] / "datasets" / "flowers"
-COLAB = Path("/content")  # where the clone stands that the package is installed from
+# The wheel brings them beside this file; in a checkout they stand at its top (pyproject.toml).
+IN_WHEEL, IN_CHECKOUT = (
+    Path(__file__).resolve().with_name("files"),
+    Path(__file__).resolve().parents[2] / "datasets",
+)
 
 
 class DatasetError(Exception):
@@ -51,20 +54,30 @@ class Photo:
     digest: str
 
 
-def bundled() -> Photos:
-    """The small set of drawn flowers that comes with the repository.
+def files_folder() -> Path:
+    """The folder of the bundled files: pictures of flowers, and a text.
 
     Raises:
-        DatasetError: the package stands alone, without the repository around it.
+        DatasetError: they are neither in the installed package nor in a checkout around it.
     """
-    for folder in (BUNDLED, *COLAB.glob("*/datasets/flowers")):
-        photos = Photos.at(folder, folder)
-        if photos.train_csv.is_file():
-            return photos
+    for folder in (IN_WHEEL, IN_CHECKOUT):
+        if (folder / "flowers" / "train.csv").is_file():
+            return folder
     raise DatasetError(
-        f"The bundled photographs are not at {BUNDLED}: they come with a clone of the repository. "
-        "Work from one, or draw some: python -m lab_utils.datasets synthetic --output_dir flowers"
+        f"The bundled data is neither in {IN_WHEEL} nor in {IN_CHECKOUT}: install the package again, from "
+        "its wheel or from a whole checkout. Flowers can also be drawn in a checkout: "
+        "python -m lab_utils.datasets synthetic --output_dir flowers"
     )
+
+
+def bundled() -> Photos:
+    """The small set of drawn flowers that comes with the package.
+
+    Raises:
+        DatasetError: it is not there.
+    """
+    folder = files_folder() / "flowers"
+    return Photos.at(folder, folder)
 
 
 def from_folder(

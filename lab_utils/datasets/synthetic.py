@@ -24,7 +24,8 @@ def synthetic(
         num_workers: processes that draw; 0 for one on each core.
 
     Raises:
-        DatasetError: `output_dir` holds something, or too few pictures were asked for.
+        DatasetError: `output_dir` holds something, too few pictures were asked for, or this package was
+            installed from its wheel, which does not draw.
     """
     output_dir = Path(output_dir).resolve()
     if per_class < 2:
@@ -39,7 +40,13 @@ def synthetic(
         raise DatasetError(
             f"{output_dir} is there already and not an empty folder: choose another output_dir."
         )
-    from lab_utils import synthetic_flowers  # only whoever draws needs the brushes
+    try:
+        from lab_utils import synthetic_flowers
+    except ImportError:
+        raise DatasetError(
+            "What draws the flowers is not in the installed package: run this in a checkout of the course. "
+            "datasets.bundled() has 300 drawn flowers."
+        ) from None
 
     output_dir.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(

@@ -5,12 +5,14 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from lab_utils import chips
 
 PCI = Path("/sys/bus/pci/devices")
 DEVICES = Path("/dev")
 _GOOGLE = "0x1ae0"
+Place = Literal["Colab", "Kaggle", "GKE", "TPU VM", "this machine"]
 _GENERATIONS = chips.generations_on_the_bus()
 
 
@@ -19,13 +21,13 @@ class Machine:
     """What this process runs on.
 
     Attributes:
-        place: "Colab", "Kaggle", "GKE", "TPU VM" or "this machine".
+        place: where it is.
         accelerator: "TPU", "GPU" or "CPU".
         chips: TPU chips of this host; 0 without.
         generation: of these chips, such as "v5e"; "" where the bus does not tell.
     """
 
-    place: str
+    place: Place
     accelerator: str
     chips: int = 0
     generation: str = ""
@@ -43,7 +45,7 @@ def detect() -> Machine:
     gpu = any(DEVICES.glob("nvidia[0-9]*"))
     accelerator = "TPU" if count else "GPU" if gpu else "CPU"
     if "COLAB_RELEASE_TAG" in os.environ:
-        where = "Colab"
+        where: Place = "Colab"
     elif "KAGGLE_KERNEL_RUN_TYPE" in os.environ:
         where = "Kaggle"
     elif count and "KUBERNETES_SERVICE_HOST" in os.environ:
@@ -53,8 +55,8 @@ def detect() -> Machine:
     return Machine(where, accelerator, count, generation)
 
 
-def place() -> str:
-    """Where this runs: "Colab", "Kaggle", "GKE", "TPU VM" or "this machine"."""
+def place() -> Place:
+    """Where this runs."""
     return detect().place
 
 

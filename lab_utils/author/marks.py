@@ -1,0 +1,89 @@
+"""The marks in a source notebook: what a learner is to write, what its start is, and what is graded.
+
+What a learner is to write stands between nbgrader's markers, below a comment that names its TODO:
+
+    def inference(images):
+        # TODO 1b: from images to logits
+        ### BEGIN SOLUTION
+        ...
+        ### END SOLUTION
+
+In the lab the region becomes `raise NotImplementedError("TODO 1b: from images to logits")`. A region that
+needs another start, as a value does, gives it in its first lines, each of them marked:
+
+        ### BEGIN SOLUTION
+        # STARTER: steps = ...
+        steps = 225
+        ### END SOLUTION
+
+Cells with a region and cells with a check get nbgrader's metadata in the source and in the lab. Code
+cells with a region and those tagged "given" make up the module of the solution, which
+`lab_utils.check.working` takes what a learner has not solved from.
+"""
+
+import re
+
+import nbformat
+
+REGION = re.compile(r"^([ ]*)### BEGIN SOLUTION\n(.*?)^\1### END SOLUTION$", re.M | re.S)
+STARTER = re.compile(r"^[ ]*# STARTER: ?(.*)$", re.M)
+TODO = re.compile(r"^[ ]*# (TODO \d+[a-z]: .*)$", re.M)
+CHECK = re.compile(r'^check\("(\d+[a-z])"', re.M)
+
+
+def starter(source: str) -> str:
+    """A cell's source as the learner gets it.
+
+    Raises:
+        ValueError: a region has no starter and no TODO above it, or a marker has no partner.
+    """
+
+    def replace(region: re.Match) -> str:
+        lines = STARTER.findall(region[2])
+        if not lines:
+            todos = TODO.findall(source[: region.start()])
+            if not todos:
+                raise ValueError(f"no `# TODO 1a: ...` above this region:\n{region[0]}")
+            told = todos[-1].replace('"', "'")
+            lines = [f'raise NotImplementedError("{told}")']
+        return "\n".join(region[1] + line for line in lines)
+
+    released = REGION.sub(replace, source)
+    if "### BEGIN" in released or "### END" in released:
+        raise ValueError(f"a solution marker without its partner:\n{source}")
+    return released
+
+
+def solved(source: str) -> str:
+    """A cell's source without markers and starters."""
+    return re.sub(r"^[ ]*(### (BEGIN|END) SOLUTION|# STARTER:.*)\n?", "", source, flags=re.M)
+
+
+def module(notebook: nbformat.NotebookNode, path: str) -> str:
+    """The solution, of the notebook at `path`, as a module: cells with a region, and those tagged "given"."""
+    cells = [
+        solved(cell.source).strip()
+        for cell in notebook.cells
+        if cell.cell_type == "code"
+        and ("given" in cell.metadata.get("tags", []) or REGION.search(cell.source))
+        and not re.search(r"^predict\(", cell.source, re.M)
+    ]
+    head = f'"""Made from {path} by `python -m lab_utils.build`: change it there."""\n'
+    return head + "\n" + "\n\n\n".join(cells) + "\n"
+
+
+def stamp(notebook: nbformat.NotebookNode) -> None:
+    """Gives cells nbgrader's metadata: those to solve, and those whose check gives a point."""
+    for cell in notebook.cells:
+        cell.metadata.pop("nbgrader", None)
+        check = CHECK.search(cell.source) if cell.cell_type == "code" else None
+        if cell.cell_type != "code" or not (check or REGION.search(cell.source)):
+            continue
+        cell.metadata["nbgrader"] = {
+            "grade_id": f"check-{check[1]}" if check else f"solution-{cell.id}",
+            "grade": bool(check),
+            "solution": not check,
+            "locked": bool(check),
+            "task": False,
+            "schema_version": 3,
+        } | ({"points": 1} if check else {})

@@ -1,0 +1,161 @@
+"""The wheel: what it brings, and that a notebook that is opened alone installs it and starts."""
+
+import importlib.metadata
+import json
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import typing
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from lab_utils.runtime import places
+
+ROOT = Path(__file__).parents[1]
+LABS = sorted((ROOT / "labs").glob("*.ipynb"))
+DATA = re.compile(r"datasets\.(bundled|play)\(\)")
+NAME = "tpu-porting-labs"
+KEPT = ("tensorflow-cpu", "numpy", "protobuf")
+SMALL = (
+    "markdown"  # a dependency that the fresh environment lacks, so that pip has something to fetch
+)
+
+# Runs the cells of a notebook up to the number given; prints the versions after it, and where lab_utils is.
+DRIVER = """\
+import importlib.metadata, importlib.util, json, os, sys
+import nbformat
+from nbclient import NotebookClient
+path, cells, kept = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
+notebook = nbformat.read(path, as_version=4)
+del notebook.cells[cells:]
+NotebookClient(notebook, timeout=900, resources={"metadata": {"path": os.path.dirname(path)}}).execute()
+said = [o.get("text", "") for c in notebook.cells for o in c.get("outputs", []) if o.get("name") == "stdout"]
+print(json.dumps([{name: importlib.metadata.version(name) for name in kept}, "".join(said)]))
+"""
+
+
+def test_readme_names_every_place_that_the_course_knows():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for place in typing.get_args(places.Place):
+        assert place in text or place == "this machine", place
+
+
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory) -> Path:
+    """A folder of wheels: the course's, and that of a small package which it needs."""
+    folder = tmp_path_factory.mktemp("wheels")
+    pip = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(folder)]
+    version = importlib.metadata.version(SMALL)
+    ran = subprocess.run([*pip, str(ROOT), f"{SMALL}=={version}"], capture_output=True, text=True)
+    if ran.returncode:
+        pytest.skip(f"needs a package index for hatchling and {SMALL}: {ran.stderr[-300:]}")
+    return folder
+
+
+@pytest.fixture
+def fresh(tmp_path) -> Path:
+    """The Python of a fresh environment that sees all packages of this one but the course and SMALL."""
+    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
+    python = tmp_path / "venv" / "bin" / "python"
+    seen = tmp_path / "seen"
+    seen.mkdir()
+    for entry in Path(sysconfig.get_path("purelib")).iterdir():
+        other = re.match(rf"(_?tpu_porting_labs|__editable__|{SMALL}|pip\b)|.*\.pth$", entry.name)
+        if not other:
+            (seen / entry.name).symlink_to(entry)
+    site = subprocess.run(
+        [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    Path(site.stdout.strip(), "seen.pth").write_text(f"{seen}\n")
+    return python
+
+
+def environment(wheels: Path, home: Path, **more: str) -> dict[str, str]:
+    """No index, one folder of wheels, a home of its own, and nothing of Colab, Kaggle or this checkout."""
+    foreign = ("PIP_", "COLAB_", "KAGGLE_", "PYTHON", "JUPYTER", "VIRTUAL_ENV")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
+    own = {"HOME": str(home), "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels)}
+    return kept | own | {"PIP_CONFIG_FILE": os.devnull} | more
+
+
+def first_cells(
+    python: Path, notebook: Path, cells: int, environ: dict[str, str]
+) -> tuple[dict, str]:
+    """Runs them; the versions of KEPT after it, and what the cells printed."""
+    command = [python, "-c", DRIVER, notebook, str(cells), *KEPT]
+    ran = subprocess.run(command, env=environ, cwd=notebook.parent, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    return tuple(json.loads(ran.stdout.splitlines()[-1]))
+
+
+@pytest.mark.slow
+def test_the_wheel_brings_the_data_and_not_what_draws_it(wheels):
+    (wheel,) = wheels.glob("tpu_porting_labs-*.whl")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    shipped = {name for name in names if name.startswith("lab_utils/datasets/files/")}
+    tracked = subprocess.run(
+        ["git", "ls-files", "datasets"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert {
+        f"lab_utils/datasets/files/{name.split('/', 1)[1]}" for name in tracked.stdout.split()
+    } == shipped
+    assert not [name for name in names if "synthetic_flowers" in name or name.startswith("tests")]
+    assert wheel.stat().st_size < 6_000_000
+    package = {str(path.relative_to(ROOT)) for path in (ROOT / "lab_utils").rglob("*.[mjyc][dsa]*")}
+    assert {name for name in package if "__pycache__" not in name} <= names
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "place", [{}, {"COLAB_RELEASE_TAG": "release"}, {"KAGGLE_KERNEL_RUN_TYPE": "Interactive"}]
+)
+def test_a_notebook_alone_installs_the_course_and_leaves_the_versions(
+    fresh, wheels, tmp_path, place
+):
+    lab = next(path for path in LABS if path.name.startswith("02"))
+    alone = tmp_path / "alone" / lab.name
+    alone.parent.mkdir()
+    alone.write_bytes(lab.read_bytes())
+    before = {name: importlib.metadata.version(name) for name in KEPT}
+    after, said = first_cells(fresh, alone, 5, environment(wheels, tmp_path, **place))
+    assert after == before
+    assert re.search(
+        r"^Ready: Python .*, TensorFlow .* on (this machine|Colab|Kaggle)\.$", said, re.M
+    ), said
+    assert ("Colab" in said) == ("COLAB_RELEASE_TAG" in place)
+
+
+@pytest.mark.slow
+def test_without_wheel_checkout_and_address_one_sentence_says_what_to_do(fresh, tmp_path):
+    alone = tmp_path / "alone" / LABS[2].name
+    alone.parent.mkdir()
+    alone.write_bytes(LABS[2].read_bytes())
+    environ = environment(tmp_path, tmp_path)
+    command = [fresh, "-c", DRIVER, alone, "2", *KEPT]
+    ran = subprocess.run(command, env=environ, cwd=alone.parent, capture_output=True, text=True)
+    assert ran.returncode and "The course is not installed here: install its wheel" in ran.stderr
+
+
+@pytest.mark.slow
+def test_every_lab_finds_its_data_where_only_the_package_is_installed(fresh, wheels, tmp_path):
+    pip = [fresh, "-m", "pip", "install", "-q", NAME]
+    environ = environment(wheels, tmp_path)
+    subprocess.run(pip, env=environ, cwd=tmp_path, check=True)
+    read = set()
+    for lab in LABS:
+        alone = tmp_path / "alone" / lab.name
+        alone.parent.mkdir(exist_ok=True)
+        alone.write_bytes(lab.read_bytes())
+        cells = json.loads(lab.read_text())["cells"]
+        code = [number for number, cell in enumerate(cells) if cell["cell_type"] == "code"]
+        data = [number for number in code if DATA.search("".join(cells[number]["source"]))]
+        first_cells(fresh, alone, (data or code)[0] + 1, environ)
+        read |= {lab.name[:2]} if data else set()
+    assert read >= {"03", "05", "06", "07", "09", "12"}
