@@ -143,7 +143,13 @@ def expanded(path: str | os.PathLike[str]) -> str:
 
 
 def path_argument(text: str) -> Path:
-    """For argparse's `type`: a path; an empty one, as an unset shell variable gives, is refused."""
+    """For argparse's `type`: a path on this machine.
+
+    Refused are an empty one, as an unset shell variable gives, and one with a scheme: as a Path, gs://b
+    would be a folder of the name `gs:` here.
+    """
     if not text.strip():
         raise argparse.ArgumentTypeError("the path is empty (is a shell variable unset?)")
+    if is_remote(text):
+        raise argparse.ArgumentTypeError(f"{text} is elsewhere: give a path on this machine")
     return Path(expanded(text))

@@ -26,6 +26,14 @@ def environment_and_folder_are_put_back():
     os.chdir(folder)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def jupyter_needs_no_home(tmp_path_factory):
+    """Tests that start a kernel pass for a user without a home, too, as containers with any user id have."""
+    if os.path.expanduser("~") == "~":
+        for name in ("JUPYTER_DATA_DIR", "JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR"):
+            os.environ.setdefault(name, str(tmp_path_factory.mktemp(name.lower())))
+
+
 @pytest.fixture(scope="session")
 def tiny_photos(tmp_path_factory) -> Path:
     """A folder of 27 small pictures in class sub-folders, as somebody's own photographs would be."""

@@ -140,9 +140,11 @@ class TestFolder:
         (folder / "b" / "empty.JPG").touch()
         (folder / "b" / "line\nbreak.jpg").write_bytes(b"x")
         (folder / "b" / "UPPER.JPEG").write_bytes(b"y")
+        (folder / "b" / "browser.jfif").write_bytes(b"w")
+        (folder / "b" / "browser.webp").write_bytes(b"v")
         before = sorted(folder.rglob("*"))
         split = datasets.from_folder(folder, tmp_path / "out")
-        assert len(rows(split.train_csv) + rows(split.eval_csv)) == 11
+        assert len(rows(split.train_csv) + rows(split.eval_csv)) == 13
         text = capsys.readouterr().out
         for reason in (
             "1 x hidden file",
@@ -205,6 +207,7 @@ class TestFolder:
             ({}, "holds no photographs"),
             ({"a": some("a", 5)}, r"only one class \(a\)"),
             ({"a": some("a", 5), " b": some("b", 5)}, "cannot be a class: rename it"),
+            ({"train/a": some("a", 5), "train/b": some("b", 5)}, "Name the folder one level down"),
         ],
     )
     def test_not_class_folders(self, tmp_path, contents, message):

@@ -1,5 +1,6 @@
 """One writer, one lock, the user's own folders: whatever ends the process, and whoever it runs as."""
 
+import argparse
 import errno
 import os
 import subprocess
@@ -160,3 +161,10 @@ def test_no_command_takes_an_empty_path(command, tmp_path, monkeypatch, capfd):
     said = capfd.readouterr().err
     assert "the path is empty" in said or "is not set" in said
     assert not list(tmp_path.iterdir())
+
+
+def test_a_path_argument_is_on_this_machine(monkeypatch):
+    monkeypatch.setenv("HOME", "/home/rose")
+    assert files.path_argument("~/page.html") == Path("/home/rose/page.html")
+    with pytest.raises(argparse.ArgumentTypeError, match="gs://b/x is elsewhere"):
+        files.path_argument("gs://b/x")

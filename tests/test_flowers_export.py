@@ -189,3 +189,59 @@ def test_training_losses_are_read_back_by_step(finished_run):
     assert losses
     assert {step for step, _ in losses} <= set(range(history[-1]["step"] + 1))
     assert all(np.isfinite(loss) for _, loss in losses)
+
+
+def _predict(monkeypatch, *arguments) -> int:
+    monkeypatch.setattr("sys.argv", ["predict", *map(str, arguments)])
+    return predict.main()
+
+
+@pytest.mark.parametrize("name", ["kept.jpg", "kept.png"])
+def test_predict_never_writes_over_a_photograph(
+    monkeypatch, capsys, saved_model, photographs, tmp_path, name
+):
+    """`--output *.jpg` names the first photograph as the output."""
+    photograph = tmp_path / name
+    photograph.write_bytes(photographs[0].read_bytes())
+    with pytest.raises(SystemExit):
+        _predict(monkeypatch, "--saved_model", saved_model, "--output", photograph, photograph)
+    message = "one of the files to predict from" if name.endswith("png") else "ends in .png"
+    assert message in capsys.readouterr().err
+    assert photograph.read_bytes() == photographs[0].read_bytes()
+
+
+def test_predict_leaves_out_a_pipe(monkeypatch, capsys, saved_model, tmp_path):
+    os.mkfifo(tmp_path / "pipe.jpg")
+    assert _predict(monkeypatch, "--saved_model", saved_model, tmp_path / "pipe.jpg") == 1
+    assert "left out, a pipe or a device, not a file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda export: (export / "saved_model.pb").write_bytes(b"no graph" * 9),
+            "cannot be loaded",
+        ),
+        (lambda export: shutil.rmtree(export / "variables"), "cannot be loaded"),
+        (lambda export: shutil.rmtree(export / "assets.extra"), "labels.txt cannot be read"),
+    ],
+    ids=["graph", "variables", "labels"],
+)
+def test_predict_names_a_damaged_export(
+    monkeypatch, capsys, saved_model, photographs, tmp_path, change, message
+):
+    export = shutil.copytree(saved_model, tmp_path / "export")
+    change(export)
+    arguments = ["--saved_model", export, "--output", tmp_path / "p.png", photographs[0]]
+    assert _predict(monkeypatch, *arguments) == 1
+    assert message in capsys.readouterr().err.splitlines()[-1]
+
+
+@pytest.mark.parametrize("signed", [True, False])
+def test_predict_names_a_model_of_other_people(monkeypatch, capsys, photographs, tmp_path, signed):
+    model = tf.Module()
+    model.double = tf.function(lambda x: {"y": 2 * x}, input_signature=[tf.TensorSpec([None, 4])])
+    tf.saved_model.save(model, str(tmp_path), signatures=model.double if signed else None)
+    assert _predict(monkeypatch, "--saved_model", tmp_path, photographs[0]) == 1
+    assert "is not an export of the flowers model" in capsys.readouterr().err

@@ -11,6 +11,8 @@ from PIL import Image
 from lab_utils.convert.images import to_rgb_jpeg
 from lab_utils.estimator import tf
 from lab_utils.flowers import predict
+from lab_utils.flowers import upright as in_graph
+from lab_utils.flowers.input_pipeline import decode_image
 
 ORIENTATION = 0x0112
 WAYS_BACK = {  # EXIF's orientation -> how a camera that notes it has stored the upright picture
@@ -148,3 +150,61 @@ def test_odd_images_are_answered_or_named(saved_model, upright, tmp_path, capsys
     figure = predict.draw(predictions, labels)
     assert len(figure.axes) == 2 * len(good)
     print(f"\n{len(good)} odd images answered, {len(bad)} named and left out")
+
+
+def _exif(number: int, order: str, before: int = 0) -> bytes:
+    """EXIF data of one directory in this byte order, the orientation after so many other entries."""
+    tags = [*range(0x100, 0x100 + before), ORIENTATION]
+    entries = b"".join(struct.pack(order + "HHIHH", tag, 3, 1, number, 0) for tag in tags)
+    start = struct.pack(order + "2sHI", b"II" if order == "<" else b"MM", 42, 8)
+    return b"Exif\0\0" + start + struct.pack(order + "H", len(tags)) + entries + bytes(4)
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("number", range(10))
+def test_the_graph_reads_the_orientation_that_the_converter_reads(upright, order, number):
+    for stored in (
+        jpeg(upright, exif=_exif(number, order)),
+        jpeg(upright, exif=_exif(number, order, before=7), icc_profile=bytes(3000)),
+    ):
+        with Image.open(io.BytesIO(stored)) as image:
+            says = image.getexif().get(ORIENTATION)
+        assert says == number
+        assert in_graph.orientation(tf.constant(stored)) == (says if 1 <= says <= 8 else 1)
+
+
+def test_the_graph_reads_nothing_from_data_that_are_damaged_or_none(upright):
+    whole = jpeg(upright, exif=_exif(6, ">"))
+    start = whole.index(b"Exif")
+    far = whole.replace(struct.pack(">I", 8), struct.pack(">I", 2**32 - 1), 1)
+    for stored in (jpeg(upright), far, whole[: start + 6], whole[: start + 12], b"\xff\xd8", b""):
+        assert in_graph.orientation(tf.constant(stored)) == 1
+
+
+@pytest.mark.parametrize("number", range(1, 9))
+def test_serving_turns_bytes_as_the_converter_turns_files(upright, number):
+    stored = jpeg(upright, exif=_exif(number, "<"), subsampling=0)
+    served, recorded = (
+        decode_image(tf.constant(each), 32).numpy().astype(int)
+        for each in (stored, to_rgb_jpeg(stored).data)
+    )
+    assert np.abs(served - recorded).mean() < 3  # compressed once more
+    unturned = np.abs(np.rot90(served) - recorded).mean()
+    assert unturned > 6
+
+
+@pytest.mark.parametrize("mode", ["RGBA", "LA", "P"])
+def test_serving_lays_bytes_on_white(upright, mode):
+    image = upright.convert(mode)
+    options = {"transparency": 0} if mode == "P" else {}
+    if mode != "P":
+        image.putalpha(Image.linear_gradient("L").resize(upright.size))
+    stored = encoded(image, "PNG", **options)
+    with Image.open(io.BytesIO(stored)) as read:
+        layer = read.convert("RGBA")
+    white = Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer).convert("RGB")
+    served, expected = (
+        decode_image(tf.constant(each), 32).numpy().astype(int)
+        for each in (stored, encoded(white, "PNG"))
+    )
+    assert np.abs(served - expected).max() <= 1

@@ -63,6 +63,32 @@ def test_mistakes_in_the_file_are_named(capsys, config, text, words):
     assert all(word in message for word in words), message
 
 
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("tpu: \xfc".encode("latin-1"), "run.yaml is not text in UTF-8"),
+        ("seed: 1".encode("utf-16"), "run.yaml is not text in UTF-8"),
+        (b"false", "run.yaml must hold `name: value` lines"),
+    ],
+)
+def test_a_file_that_is_none_is_named(capsys, config, tmp_path, content, words):
+    flag = config("")
+    (tmp_path / "run.yaml").write_bytes(content)
+    assert words in said(capsys, [*PATHS, flag])
+
+
+def test_a_byte_order_mark_is_passed_over_and_an_empty_file_says_nothing(config):
+    assert parse([*PATHS, config("\ufeffseed: 4")]).seed == 4
+    assert parse([*PATHS, config("")]) == parse(PATHS)
+
+
+def test_a_tilde_is_the_home_folder(config, monkeypatch):
+    monkeypatch.setenv("HOME", "/home/rose")
+    settings = parse([*PATHS[:2], config("output_dir: ~/run"), "--train_data_path=~/train-*"])
+    assert settings.output_dir == "/home/rose/run"
+    assert settings.train_data_path == "/home/rose/train-*"
+
+
 def test_a_missing_file_is_named(capsys, tmp_path):
     message = said(capsys, [*PATHS, f"--config={tmp_path / 'none.yaml'}"])
     assert "none.yaml" in message

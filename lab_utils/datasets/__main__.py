@@ -77,8 +77,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             photos = synthetic(
                 args.output_dir, args.per_class, args.seed, args.eval_fraction, args.num_workers
             )
-    except (DatasetError, OSError) as error:
+    except DatasetError as error:
         print(f"error: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"error: {where}{error.strerror or error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("stopped; nothing half-done was kept under a finished name", file=sys.stderr)

@@ -13,7 +13,8 @@ from tqdm import tqdm
 
 from lab_utils import files
 
-SUFFIXES = (".jpg", ".jpeg", ".png", ".gif", ".bmp")
+SUFFIXES = (".jpg", ".jpeg", ".jfif", ".png", ".gif", ".bmp", ".webp")
+_DEEPER = "folder within a class folder"
 # The wheel brings them beside this file; in a checkout they stand at its top (pyproject.toml).
 IN_WHEEL, IN_CHECKOUT = (
     Path(__file__).resolve().with_name("files"),
@@ -170,9 +171,10 @@ def scan(folder: Path) -> list[Photo]:
     labels = {photo.label for photo in photographs}
     if len(labels) < 2:
         have = f"only one class ({labels.pop()})" if labels else "no photographs"
+        deeper = "Name the folder one level down, such as its train. " * bool(left_out[_DEEPER])
         raise DatasetError(
-            f"{folder} holds {have}. It should hold at least two sub-folders, one for each class, with "
-            f"photographs ({', '.join(SUFFIXES)}) directly in them."
+            f"{folder} holds {have}. {deeper}It should hold at least two sub-folders, one for each class, "
+            f"with photographs ({', '.join(SUFFIXES)}) directly in them."
         )
     return photographs
 
@@ -203,7 +205,7 @@ def _images(class_folder: Path, left_out: Counter[str]) -> list[Path]:
         if path.name.startswith("."):
             left_out["hidden file"] += 1
         elif path.is_dir():
-            left_out["folder within a class folder"] += 1
+            left_out[_DEEPER] += 1
         elif path.suffix.lower() not in SUFFIXES:
             left_out[f"file that is not {', '.join(SUFFIXES)}"] += 1
         elif not _fits_a_row(path.name):

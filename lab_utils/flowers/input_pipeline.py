@@ -9,6 +9,7 @@ from functools import partial
 
 import tensorflow as tf
 
+from lab_utils.flowers import upright
 from lab_utils.flowers.records import Records
 
 READ_BUFFER = 2 * 1024 * 1024  # bytes a file; a remote store answers big reads far better
@@ -45,13 +46,23 @@ def decode_jpeg(encoded: tf.Tensor, size: int) -> tf.Tensor:
 
 
 def decode_image(encoded: tf.Tensor, size: int) -> tf.Tensor:
-    """As `decode_jpeg`, of any kind of image that TensorFlow knows."""
+    """As `decode_jpeg`, of any kind of image that TensorFlow knows, prepared as the converter does it.
+
+    A JPEG is turned as its EXIF data say, a PNG is laid on white. In records that is done already.
+    """
+
+    def photograph() -> tf.Tensor:
+        return upright.turned(decode_jpeg(encoded, size), upright.orientation(encoded))
 
     def other() -> tf.Tensor:
         image = tf.io.decode_image(encoded, channels=3, expand_animations=False)
         return _squeezed(image, size, "area")
 
-    return tf.cond(tf.io.is_jpeg(encoded), lambda: decode_jpeg(encoded, size), other)
+    def png() -> tf.Tensor:
+        return _squeezed(upright.png_on_white(encoded), size, "area")
+
+    is_png = tf.strings.substr(encoded, 0, 4) == b"\x89PNG"
+    return tf.cond(tf.io.is_jpeg(encoded), photograph, lambda: tf.cond(is_png, png, other))
 
 
 def _squeezed(image: tf.Tensor, size: int, method: str) -> tf.Tensor:

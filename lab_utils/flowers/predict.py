@@ -18,6 +18,8 @@ from lab_utils.convert.images import to_rgb_jpeg
 from lab_utils.flowers.records import plain
 from lab_utils.flowers.run_folder import split_labels
 
+_OUTPUTS = {"class_id", "class", "probabilities"}
+
 
 @dataclass(frozen=True)
 class Prediction:
@@ -40,10 +42,13 @@ def predict(
     Returns:
         The predictions, in the order of `paths`, and what was wrong with each file left out: one that
         is missing or cannot be decoded does not stop the others.
+
+    Raises:
+        RuntimeError: the SavedModel cannot be loaded, or is not an export of the flowers model.
     """
     from lab_utils.estimator import tf
 
-    serve = tf.saved_model.load(str(saved_model)).signatures["serving_default"]
+    serve = _load(saved_model)
     left_out: dict[Path, str] = {}
 
     def answers(batch: list[tuple[Path, bytes]]) -> Iterator[Prediction]:
@@ -65,6 +70,9 @@ def predict(
     predictions: list[Prediction] = []
     batch: list[tuple[Path, bytes]] = []
     for path in map(Path, paths):
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            left_out[path] = "a pipe or a device, not a file"
+            continue
         try:
             batch.append((path, to_rgb_jpeg(path.read_bytes()).data))
         except OSError as error:
@@ -78,9 +86,38 @@ def predict(
     return predictions, {path: left_out[path] for path in map(Path, paths) if path in left_out}
 
 
+def _load(saved_model: str | Path):
+    """Loads what a SavedModel serves; raises RuntimeError where it is not the flowers model's."""
+    from lab_utils.estimator import tf
+
+    try:
+        signatures = tf.saved_model.load(str(saved_model)).signatures
+    except (tf.errors.OpError, OSError, ValueError, RuntimeError) as error:
+        raise RuntimeError(
+            f"{saved_model} cannot be loaded ({plain(str(error))}): is it whole? Export again"
+        ) from error
+    serve = signatures.get("serving_default")
+    takes = serve and set(serve.structured_input_signature[1])
+    gives = serve and set(serve.structured_outputs)
+    if not serve or takes != {"image_bytes"} or not gives >= _OUTPUTS:
+        raise RuntimeError(
+            f"{saved_model} is not an export of the flowers model: it should take image_bytes and give "
+            f"{', '.join(sorted(_OUTPUTS))}; saved_model_cli show --all --dir {saved_model} lists what it has"
+        )
+    return serve
+
+
 def labels(saved_model: Path) -> list[str]:
-    """The class names, in the order of the probabilities, as the export keeps them."""
-    return split_labels((saved_model / "assets.extra" / "labels.txt").read_bytes().decode())
+    """The class names, in the order of the probabilities, as the export keeps them.
+
+    Raises:
+        RuntimeError: the export does not hold them.
+    """
+    path = saved_model / "assets.extra" / "labels.txt"
+    try:
+        return split_labels(path.read_bytes().decode())
+    except (OSError, UnicodeDecodeError) as error:
+        raise RuntimeError(f"{path} cannot be read ({error}): export again") from error
 
 
 def draw(
@@ -116,6 +153,20 @@ def _thumbnail(path: Path):
         return Image.new("RGB", (320, 240), "#c9ced6")
 
 
+def _check_output(parser: argparse.ArgumentParser, output: Path | None, given: list[Path]) -> None:
+    """Refuses what cannot be written, before the work, and a photograph: `--output *.jpg` names the first."""
+    if output is None:
+        return
+    if output.suffix.lower() != ".png":
+        parser.error(f"--output {output}: the figure is a PNG file; give a name that ends in .png")
+    if output.exists() and any(path.exists() and output.samefile(path) for path in given):
+        parser.error(f"--output {output} is one of the files to predict from: give another name")
+    if output.is_dir() or not output.absolute().parent.is_dir():
+        parser.error(
+            f"--output {output} cannot be written: its folder does not exist, or it is one"
+        )
+
+
 def main() -> int:
     """Runs the command line; returns 1 where a file could not be used."""
     parser = argparse.ArgumentParser(
@@ -141,10 +192,16 @@ def main() -> int:
         parser.error(
             f"{arguments.saved_model} holds no saved_model.pb: name an export's own folder"
         )
+    _check_output(parser, arguments.output, arguments.files)
     runtime.quiet()
     from lab_utils import plots
 
-    predictions, left_out = predict(arguments.saved_model, arguments.files)
+    try:
+        names = labels(arguments.saved_model) if arguments.output else []
+        predictions, left_out = predict(arguments.saved_model, arguments.files)
+    except RuntimeError as error:
+        print(f"predict: {error}", file=sys.stderr)
+        return 1
     for prediction in predictions:
         share = prediction.probabilities[prediction.class_id]
         print(f"{prediction.path}: {prediction.class_name} ({share:.1%})")
@@ -152,7 +209,7 @@ def main() -> int:
         print(f"{path}: left out, {problem}", file=sys.stderr)
     if arguments.output and predictions:
         try:
-            plots.save(draw(predictions, labels(arguments.saved_model)), arguments.output)
+            plots.save(draw(predictions, names), arguments.output)
         except OSError as error:
             print(f"{arguments.output}: {error.strerror or error}", file=sys.stderr)
             return 1

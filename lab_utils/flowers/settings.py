@@ -8,6 +8,9 @@ from pathlib import Path
 
 import yaml
 
+from lab_utils import files
+
+_PATHS = ("train_data_path", "eval_data_path", "output_dir")
 _COUNTS = (
     "train_steps",
     "train_batch_size",
@@ -51,7 +54,7 @@ class Settings:
     seed: int = _setting(0, "of initial weights, shuffling and augmentation")
 
     def __post_init__(self) -> None:
-        for name in ("train_data_path", "eval_data_path", "output_dir"):
+        for name in _PATHS:
             if not getattr(self, name).strip():
                 raise ValueError(f"{name} is not set: give --{name}, or {name} in the YAML file")
         if set("*?[]") & set(self.output_dir):
@@ -74,11 +77,15 @@ class Settings:
 
 def _from_yaml(path: Path) -> dict:
     try:
-        values = yaml.safe_load(path.read_text()) or {}
+        values = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise ValueError(f"cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} is not text in UTF-8: save it as that") from None
     except yaml.YAMLError as error:
         raise ValueError(f"{path} is not valid YAML: {error}") from None
+    if values is None:  # an empty file
+        return {}
     if not isinstance(values, dict):
         raise ValueError(f"{path} must hold `name: value` lines")
     kinds = {setting.name: setting.type for setting in fields(Settings)}
@@ -102,7 +109,9 @@ def parse(arguments: Sequence[str] | None = None) -> Settings:
         description="Train the flowers model with TPUEstimator, evaluate it at every checkpoint, and "
         "export it. Started again with the same output_dir, it goes on from the last checkpoint.",
     )
-    parser.add_argument("--config", type=Path, help="YAML file of settings; a flag wins over it")
+    parser.add_argument(
+        "--config", type=files.path_argument, help="YAML file of settings; a flag wins over it"
+    )
     for setting in fields(Settings):
         kind = (
             {"action": argparse.BooleanOptionalAction}
@@ -119,6 +128,7 @@ def parse(arguments: Sequence[str] | None = None) -> Settings:
     flags = vars(parser.parse_args(arguments))
     config = flags.pop("config")
     try:
-        return Settings(**((_from_yaml(config) if config else {}) | flags))
+        given = (_from_yaml(config) if config else {}) | flags
+        return Settings(**given | {name: files.expanded(given.get(name, "")) for name in _PATHS})
     except ValueError as error:
         parser.error(str(error))
