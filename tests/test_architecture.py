@@ -37,6 +37,7 @@ FLOORS = (
     ("verify",),
     ("check",),
     ("author",),
+    ("grade",),
     ("build", "__main__"),
 )
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}

@@ -218,11 +218,14 @@ def test_names_that_do_not_exist_and_wrong_calls_say_what_to_write():
         check("99a", 1, 2)
 
 
-def test_nbgrader_sees_an_exception_for_all_but_correct(monkeypatch):
+def test_nbgrader_sees_an_exception_for_all_but_correct(monkeypatch, capsys):
     monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")
-    assert check("99a", lambda x: 2 * x).status is Status.CORRECT
-    with pytest.raises(AssertionError, match="TODO 99a: incorrect"):
+    assert check("99a", lambda x: 2 * x) is None, "a value would be taken for points"
+    assert capsys.readouterr().out == "TODO 99a: correct. Doubled.\n"
+    with pytest.raises(AssertionError, match="TODO 99a: incorrect") as raised:
         check("99a", lambda x: x)
+    assert raised.value._render_traceback_() == [str(raised.value)]
+    assert not progress.file().exists(), "that of the person who grades"
 
 
 def test_the_starter_that_nbgrader_writes_counts_as_not_attempted():

@@ -4,7 +4,13 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PLACES = ("lab_utils/**/*.py", "lab_utils/dry_run/rules/*.md", "README.md", "CONTRIBUTING.md")
+PLACES = (
+    "lab_utils/**/*.py",
+    "lab_utils/dry_run/rules/*.md",
+    "solutions/instructor/*",
+    "README.md",
+    "CONTRIBUTING.md",
+)
 GENERATED = "solved"
 
 # What is avoided, and what takes its place.

@@ -16,7 +16,14 @@ _LONGEST = 400  # characters of an exception's message
 said: dict[str, Status] = {}
 
 
-def check(todo: str, *attempts: Any) -> Outcome:
+class Failed(AssertionError):
+    """A check that gives no point, for nbgrader; a notebook shows its message without a stack."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [str(self)]
+
+
+def check(todo: str, *attempts: Any) -> Outcome | None:
     """Checks what the learner wrote for a TODO.
 
     Args:
@@ -25,12 +32,13 @@ def check(todo: str, *attempts: Any) -> Outcome:
 
     Returns:
         The outcome, which shows itself as the last line of a cell, and also where a hint or another check
-        follows in it. The learner's exceptions become outcomes too.
+        follows in it. The learner's exceptions become outcomes too. None while nbgrader executes the
+        notebook: it takes a returned value for points.
 
     Raises:
         ValueError: there is no such TODO.
         TypeError: it asks for another number of objects.
-        AssertionError: anything but correct while nbgrader grades, which goes by exceptions.
+        Failed: anything but correct while nbgrader executes the notebook, which goes by exceptions.
     """
     entry = todos.find(todo)
     if len(attempts) != len(entry.names):
@@ -40,15 +48,22 @@ def check(todo: str, *attempts: Any) -> Outcome:
     if status is Status.INCORRECT:
         why = _with_return(entry, attempts, why)
     said[todo] = status
+    if os.environ.get("NBGRADER_EXECUTION"):
+        return _for_nbgrader(Outcome(todo, status, why, 0, 0))
     if status is Status.CORRECT:
         progress.record(todo)
     lab = todos.of_lab(todos.lab_of(todo))
     done = sum(each.id in progress.done() for each in lab)
     seen = sum(each.id in progress.shown() for each in lab)
     outcome = Outcome(todo, status, why, done, len(lab), seen)
-    if os.environ.get("NBGRADER_EXECUTION") and status is not Status.CORRECT:
-        raise AssertionError(str(outcome))
     return shown.in_turn(outcome)
+
+
+def _for_nbgrader(outcome: Outcome) -> None:
+    """Shows an outcome. The progress of the person who grades stays as it is."""
+    if outcome.status is not Status.CORRECT:
+        raise Failed(str(outcome))
+    print(outcome)
 
 
 def _judge(entry: todos.Todo, attempts: tuple) -> tuple[Status, str]:
@@ -91,7 +106,7 @@ def _open(id: str, error: NotImplementedError) -> tuple[Status, str]:
     return Status.NOT_ATTEMPTED, f"It uses TODO {named[1]}, which is not solved yet."
 
 
-def _told(error: Exception) -> str:
+def _told(error: BaseException) -> str:
     """An exception of the learner's code: what it says, and the line that raised it."""
     kind = type(error).__name__
     message = _shortened(

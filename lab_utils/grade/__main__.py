@@ -1,0 +1,87 @@
+"""`python -m lab_utils.grade`: grades the notebooks of a class; see the package's docstring."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from lab_utils import files, grade
+from lab_utils.grade import cells, page, runs, submissions, tables
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line; returns its exit status: 0, or 2 where nothing could be graded."""
+    parser = argparse.ArgumentParser(
+        prog="python -m lab_utils.grade",
+        description="Grade the notebooks of a class.",
+        epilog=grade.__doc__.partition("\n\n")[2],
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "folder",
+        type=files.path_argument,
+        metavar="FOLDER",
+        help="a folder a learner, or files named as Moodle, Canvas or nbgrader do",
+    )
+    parser.add_argument(
+        "-o", "--output", type=files.path_argument, required=True, metavar="GRADES.csv"
+    )
+    parser.add_argument(
+        "--page", type=files.path_argument, metavar="FILE.html", help="a page of the class"
+    )
+    parser.add_argument(
+        "--step_seconds",
+        type=float,
+        default=runs.Limits.step,
+        help="for a cell or check (%(default)g)",
+    )
+    parser.add_argument(
+        "--total_seconds",
+        type=float,
+        default=runs.Limits.total,
+        help="for a notebook (%(default)g)",
+    )
+    parser.add_argument(
+        "--memory_gib",
+        type=float,
+        default=runs.Limits.memory / 2**30,
+        help="for a notebook (%(default)g)",
+    )
+    parser.add_argument("--jobs", type=int, default=1, help="notebooks at a time (%(default)s)")
+    options = parser.parse_args(arguments)
+    limits = runs.Limits(
+        options.step_seconds, options.total_seconds, int(options.memory_gib * 2**30)
+    )
+    try:
+        found = submissions.find(options.folder)
+    except (OSError, ValueError) as error:
+        print(f"grade: {error}", file=sys.stderr)
+        return 2
+
+    def one(submission: submissions.Submission) -> tuple[submissions.Submission, runs.Graded]:
+        graded = _graded(submission, limits)
+        points = f"{graded.points} of {len(graded.results)}, " if graded.results else ""
+        print(f"{submission.learner}, {submission.path.name}: {points}{graded.status}", flush=True)
+        return submission, graded
+
+    with ThreadPoolExecutor(max(1, options.jobs)) as pool:
+        table = tables.rows(list(pool.map(one, found)))
+    files.write(options.output, tables.as_csv(table))
+    print(f"grades: {options.output}")
+    if options.page:
+        files.write(options.page, page.html(table))
+        print(f"page of the class: {options.page}")
+    return 0
+
+
+def _graded(submission: submissions.Submission, limits: runs.Limits) -> runs.Graded:
+    if submission.problem or submission.lab is None:
+        return runs.Graded(None, problem=submission.problem)
+    try:
+        return runs.grade(cells.plan(submission.lab, submission.code), limits)
+    except FileNotFoundError as error:
+        return runs.Graded(None, problem=str(error))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,127 @@
+"""The page of a class: who has what, which TODO stopped whom with which message, and the predictions."""
+
+import bisect
+import math
+from collections.abc import Iterable, Sequence
+from html import escape
+from pathlib import Path
+
+from lab_utils.check import todos
+from lab_utils.grade.runs import Result
+from lab_utils.grade.tables import Row, columns
+
+_MARKS = {
+    "correct": ("✓", "right"),
+    "incorrect": ("✗", "wrong"),
+    "not attempted": ("○", "soft"),
+    "cannot be checked here": ("?", "unsure"),
+}
+_LIMIT = ("!", "unsure")  # what met a limit of time or memory
+_LEGEND = (
+    "✓ correct, ✗ incorrect, ○ not attempted, ? cannot be checked here, "
+    "! met a limit or ended its process"
+)
+_BINS = 8
+
+
+def html(table: Sequence[Row]) -> str:
+    """The whole page, which needs nothing but itself. All that learners wrote is escaped."""
+    style = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
+    body = [
+        "<h1>The class</h1>",
+        _marks(table),
+        "<h2>Where they stopped</h2>",
+        *_stops(table),
+        "<h2>Predictions, for the discussion</h2>",
+        *_predictions(table),
+    ]
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>The class</title>'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<style>\n{style}</style></head><body>\n" + "\n".join(body) + "\n</body></html>\n"
+    )
+
+
+def _results(row: Row) -> dict[str, Result]:
+    return {id: result for graded in row.labs.values() for id, result in graded.results.items()}
+
+
+def _mark(result: Result | None) -> str:
+    if result is None:
+        return "<td></td>"
+    mark, kind = _MARKS.get(result.status, _LIMIT)
+    return f'<td class="mark {kind}" title="{escape(result.status)}">{mark}</td>'
+
+
+def _marks(table: Sequence[Row]) -> str:
+    ids = columns(table)
+    heads = "".join(
+        f"<th>{escape(head)}</th>" for head in ("learner", "points", *ids, "status", "remarks")
+    )
+    lines = []
+    for row in table:
+        marks = "".join(_mark(_results(row).get(id)) for id in ids)
+        told = "".join(
+            f'<td class="said">{escape(chr(10).join(t))}</td>' for t in (row.statuses, row.remarks)
+        )
+        lines.append(f"<tr><td>{escape(row.learner)}</td><td>{row.points}</td>{marks}{told}</tr>")
+    marks_table = f'<div class="wide"><table><tr>{heads}</tr>{"".join(lines)}</table></div>'
+    return f'{marks_table}<p class="soft">{_LEGEND}</p>'
+
+
+def _stops(table: Sequence[Row]) -> Iterable[str]:
+    """A heading a TODO, and below it each message with those who heard it."""
+    stopped = False
+    for id in columns(table):
+        heard: dict[tuple[str, str], list[str]] = {}
+        for row in table:
+            result = _results(row).get(id)
+            if result and result.status != "correct":
+                heard.setdefault((result.status, result.why), []).append(row.learner)
+        if not heard:
+            continue
+        stopped = True
+        names = ", ".join(todos.find(id).names)
+        yield f"<h3>TODO {id}: {escape(names)}</h3><ul>"
+        for (status, why), learners in sorted(heard.items(), key=lambda item: -len(item[1])):
+            kind = _MARKS.get(status, _LIMIT)[1]
+            who = escape(", ".join(learners))
+            said = f'<div class="said">{escape(why)}</div>'
+            yield f'<li><b class="{kind}">{escape(status)}</b>: {who}{said}</li>'
+        yield "</ul>"
+    if not stopped:
+        yield "<p>All that was handed in is correct.</p>"
+
+
+def _predictions(table: Sequence[Row]) -> Iterable[str]:
+    values: dict[tuple[int, str], list[float]] = {}
+    for row in table:
+        for lab, graded in row.labs.items():
+            for name, value in graded.predictions.items():
+                values.setdefault((lab, name), []).append(value)
+    for (lab, name), own in sorted(values.items()):
+        yield f"<h3>Lab {lab:02d}: {escape(name)}</h3>"
+        finite = [value for value in own if math.isfinite(value)]
+        lines = "".join(
+            f"<tr><td>{escape(span)}</td>"
+            f'<td><span class="bar" style="width:{count * 2}em"></span> {count}</td></tr>'
+            for span, count in histogram(finite)
+        )
+        yield f"<table>{lines}</table>"
+    if not values:
+        yield "<p>Nobody wrote one down.</p>"
+
+
+def histogram(values: Sequence[float]) -> list[tuple[str, int]]:
+    """How many values lie in each of at most eight spans; few different ones stand for themselves."""
+    different = sorted(set(values))
+    if len(different) <= _BINS:
+        return [(f"{value:,.4g}", values.count(value)) for value in different]
+    low, width = different[0], different[-1] / _BINS - different[0] / _BINS
+    edges = [low + width * n for n in range(_BINS + 1)]
+    bins = [0] * _BINS
+    for value in values:
+        bins[min(_BINS, bisect.bisect_right(edges, value)) - 1] += 1
+    return [
+        (f"{edges[n]:,.4g} to {edges[n + 1]:,.4g}", count) for n, count in enumerate(bins) if count
+    ]

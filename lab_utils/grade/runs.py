@@ -1,0 +1,250 @@
+"""A plan carried out under limits: worker after worker, until each TODO has its result."""
+
+import contextlib
+import json
+import os
+import secrets
+import selectors
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import psutil
+
+from lab_utils.check import life, todos
+from lab_utils.dry_run import cache
+from lab_utils.grade.cells import Plan
+
+_LAST_WORD = 5  # seconds that a process has to end
+_TICK = 0.25  # seconds between two looks at the memory
+_LONGEST_LINE = 2**20  # bytes of one event
+_LARGEST_FILE = 2**30  # bytes that a learner's code may write into one file
+TIMED_OUT, ENDED, MEMORY = "timed out", "ended its process", "out of memory"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Seconds for a cell or a check, seconds for a notebook, bytes of memory of its processes."""
+
+    step: float = 180
+    total: float = 1200
+    memory: int = 6 * 2**30
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of a TODO: an outcome of `check`, or the limit that it met; and the message."""
+
+    status: str
+    why: str
+
+    @property
+    def points(self) -> int:
+        """1 for a correct answer, else 0."""
+        return int(self.status == "correct")
+
+
+@dataclass
+class Graded:
+    """A notebook's results by TODO, its predictions by name; `problem` says why there are none."""
+
+    lab: int | None
+    results: dict[str, Result] = field(default_factory=dict)
+    predictions: dict[str, float] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
+    problem: str = ""
+
+    @property
+    def points(self) -> int:
+        """The sum over the TODOs."""
+        return sum(result.points for result in self.results.values())
+
+    @property
+    def status(self) -> str:
+        """One phrase: graded, could not be read, or which limit was met where."""
+        if self.problem:
+            return f"could not be graded: {self.problem}"
+        limits = {
+            kind: [id for id, result in self.results.items() if result.status == kind]
+            for kind in (TIMED_OUT, ENDED, MEMORY, "cannot be checked here")
+        }
+        told = [f"{kind} in {', '.join(ids)}" for kind, ids in limits.items() if ids]
+        return f"graded; {'; '.join(told)}" if told else "graded"
+
+
+def grade(plan: Plan, limits: Limits) -> Graded:
+    """Runs a plan's cells and checks. What ends a worker is left out in the next one."""
+    graded = Graded(plan.lab, remarks=list(plan.remarks))
+    asked = [todo.id for todo in todos.of_lab(plan.lab)]
+    skipped: dict[int, Result] = {}
+    errors: dict[int, str] = {}
+    end = time.monotonic() + limits.total
+    while len(graded.results) < len(asked):
+        open_todos = [id for id in asked if id not in graded.results]
+        cells = [cell for cell in plan.cells if cell.number not in skipped]
+        job = {
+            "lab": plan.lab,
+            "given": plan.given,
+            "todos": open_todos,
+            "cells": list(map(asdict, cells)),
+        }
+        last, broken = _round(job, limits, end, graded, errors)
+        if broken is None:
+            break
+        kind, _, name = last.partition(" ")
+        if kind == "lab":
+            graded.problem = f"the lab's own cells do not run here ({broken.why})"
+            return graded
+        if kind == "cell":
+            skipped[int(name)] = broken
+            graded.remarks.append(f"cell {name} was left out: {broken.why}")
+        else:
+            graded.results[name] = broken
+        if time.monotonic() >= end:
+            rest = Result(TIMED_OUT, f"The notebook took longer than {limits.total:.0f} s.")
+            graded.results = {id: graded.results.get(id, rest) for id in asked}
+    _explain(graded, plan, skipped, errors)
+    graded.results = {id: graded.results[id] for id in asked}
+    return graded
+
+
+def _explain(
+    graded: Graded, plan: Plan, skipped: dict[int, Result], errors: dict[int, str]
+) -> None:
+    """A TODO whose cell did not run says why, rather than that it was not attempted."""
+    for cell in plan.cells:
+        for id in cell.todos:
+            if graded.results[id].status != "not attempted":
+                continue
+            if cell.number in skipped:
+                graded.results[id] = skipped[cell.number]
+            elif errors.get(cell.number):
+                graded.results[id] = Result("incorrect", errors[cell.number])
+
+
+def _round(
+    job: dict[str, Any], limits: Limits, end: float, graded: Graded, errors: dict[int, str]
+) -> tuple[str, Result | None]:
+    """One worker's life: what it was at when it ended, and why it ended early, or None."""
+    token, at, started = secrets.token_hex(16), "lab", time.monotonic()
+    with contextlib.ExitStack() as stack:
+        home = stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True))
+        reader, writer = os.pipe()
+        stack.callback(os.close, reader)
+        worker = _start(home, writer, job | {"token": token})
+        stack.callback(_end, worker)
+        os.close(writer)
+        selector = stack.enter_context(selectors.DefaultSelector())
+        selector.register(reader, selectors.EVENT_READ)
+        waiting = b""
+        while True:
+            now = time.monotonic()
+            if now > started + limits.step or now > end:
+                seconds = min(limits.step, limits.total)
+                return at, Result(TIMED_OUT, f"It took longer than {seconds:.0f} s.")
+            if _memory(worker.pid) > limits.memory:
+                return at, Result(
+                    MEMORY, f"It took more than {limits.memory / 2**30:.3g} GiB of memory."
+                )
+            if not selector.select(_TICK):
+                continue
+            data = os.read(reader, 2**16)
+            if not data:
+                with contextlib.suppress(subprocess.TimeoutExpired):  # the channel was closed
+                    worker.wait(_LAST_WORD)
+                return at, Result(ENDED, f"The process ended{_told(worker.returncode)}.")
+            *lines, waiting = (waiting + data)[-_LONGEST_LINE:].split(b"\n")
+            for event in filter(None, (_event(line, token) for line in lines)):
+                if "begin" in event:
+                    at, started = event["begin"], time.monotonic()
+                if event.get("end"):
+                    return "end", None
+                _note(event, graded, errors)
+
+
+def _note(event: dict[str, Any], graded: Graded, errors: dict[int, str]) -> None:
+    if "todo" in event:
+        graded.results[event["todo"]] = Result(event["status"], event["why"])
+    if "cell" in event:
+        errors[event["cell"]] = event["error"]
+    graded.predictions |= event.get("predictions", {})
+    if event.get("changed"):
+        told = f"replaced {', '.join(event['changed'][:5])}; they were put back"
+        graded.remarks += [told] if told not in graded.remarks else []
+
+
+def _event(line: bytes, token: str) -> dict[str, Any] | None:
+    """A line of the worker's; None for what bears another token, or is damaged."""
+    try:
+        event = json.loads(line)
+        return event if secrets.compare_digest(event["token"], token) else None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def _start(home: str, descriptor: int, job: dict[str, Any]) -> subprocess.Popen:
+    """A worker in `home`, which is its folder, its home and its temporary folder."""
+    kept = {name: value for name, value in os.environ.items() if name != "NBGRADER_EXECUTION"}
+    own = dict.fromkeys(("HOME", "TMPDIR", "IPYTHONDIR", "XDG_STATE_HOME", "XDG_CACHE_HOME"), home)
+    own[cache.SHARED] = str(
+        cache.folder().parents[1]
+    )  # what the grader has compiled need not be again
+    quiet = {"MPLBACKEND": "Agg", life.SILENCE: "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    worker = subprocess.Popen(
+        [sys.executable, "-P", "-m", "lab_utils.grade.worker", str(descriptor)],
+        cwd=home,
+        env=kept | own | quiet,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        pass_fds=[descriptor],
+        start_new_session=True,
+    )
+    with contextlib.suppress(OSError):  # ended at once
+        _limit(worker.pid)
+        worker.stdin.write(json.dumps(job).encode())
+        worker.stdin.close()
+    return worker
+
+
+def _limit(pid: int) -> None:
+    """What the kernel holds a process to: the size of files; it goes first where memory is short."""
+    if sys.platform == "linux":
+        import resource
+
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (_LARGEST_FILE, _LARGEST_FILE))
+        with open(f"/proc/{pid}/oom_score_adj", "w") as file:
+            file.write("1000")
+
+
+def _memory(pid: int) -> int:
+    """Bytes that a process and its children hold."""
+    total = 0
+    with contextlib.suppress(psutil.Error):
+        process = psutil.Process(pid)
+        for each in (process, *process.children(recursive=True)):
+            with contextlib.suppress(psutil.Error):
+                total += each.memory_info().rss
+    return total
+
+
+def _end(worker: subprocess.Popen) -> None:
+    """Ends a worker and all that it has started."""
+    with contextlib.suppress(psutil.Error):
+        for child in psutil.Process(worker.pid).children(recursive=True):
+            with contextlib.suppress(psutil.Error):
+                child.kill()
+    with contextlib.suppress(OSError):
+        os.killpg(worker.pid, signal.SIGKILL)
+    worker.wait()
+
+
+def _told(status: int | None) -> str:
+    """How a process has ended, after "The process ended"."""
+    if status is None:
+        return " its connection to the grader"
+    return f", with status {status}" if status >= 0 else f" by signal {-status}"

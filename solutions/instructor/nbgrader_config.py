@@ -1,0 +1,37 @@
+"""Copy this file into the folder of an nbgrader course; solutions/instructor/grading.md says how to go on."""
+
+from nbgrader import preprocessors
+
+from lab_utils.grade.nbgrader import Grade, Starters
+
+c = get_config()  # noqa: F821  (nbgrader gives it)
+
+c.CourseDirectory.course_id = "tpu-porting-labs"
+
+# A release is what stands in labs/: regions become our starters, not a bare NotImplementedError.
+c.GenerateAssignment.preprocessors = [
+    preprocessors.LockCells,
+    Starters,
+    preprocessors.ClearOutput,
+    preprocessors.CheckCellMetadata,
+    preprocessors.ComputeChecksums,
+    preprocessors.SaveCells,
+    preprocessors.ComputeChecksums,
+    preprocessors.CheckCellMetadata,
+]
+
+# Grading runs the learner's cells and our checks apart from the notebook, under limits.
+c.Autograde.autograde_preprocessors = [
+    Grade,
+    preprocessors.LimitOutput,
+    preprocessors.SaveAutoGrades,
+    preprocessors.AssignLatePenalties,
+    preprocessors.CheckCellMetadata,
+]
+c.Grade.step_seconds = 180
+c.Grade.total_seconds = 1200
+c.Grade.memory_gib = 6
+
+# For `nbgrader validate`, which learners run: whole labs take minutes.
+c.ExecutePreprocessor.timeout = 900
+c.ExecutePreprocessor.iopub_timeout = 120

@@ -1,0 +1,219 @@
+"""A class graded: whose notebook it is, which cells are run, the table, the page; slowly, real grading."""
+
+import csv
+import io
+import json
+import re
+
+import made_up_class
+import pytest
+
+from lab_utils.grade import cells, page, runs, submissions, tables
+from lab_utils.grade.__main__ import main
+
+SOLVED = made_up_class.notebook()
+NAME = made_up_class.NAME
+
+
+def put(path, content=SOLVED):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+
+
+def code_of(made):
+    return tuple("".join(c["source"]) for c in made["cells"] if c["cell_type"] == "code")
+
+
+def owners(folder):
+    return {each.learner: each for each in submissions.find(folder)}
+
+
+@pytest.mark.parametrize(
+    ("files", "names"),
+    [
+        ([f"ann/{NAME}", f"bob/work/{NAME}"], ["ann", "bob"]),
+        ([f"all/ann/{NAME}", f"all/bob/{NAME}", f"all/__MACOSX/ann/._{NAME}"], ["ann", "bob"]),
+        ([f"all/ann_{NAME}", "all/02_four_changes_bob (1).ipynb"], ["ann", "bob"]),
+        ([f"ann/{NAME}"], ["ann"]),
+        (["ann lab two.ipynb", "bob.ipynb.txt"], ["ann lab two", "bob.ipynb"]),
+        (
+            [f"learnerann_LATE_123_456_{NAME}", "learnerbob_124_457_02_four_changes-1.ipynb"],
+            ["learnerann", "learnerbob"],
+        ),
+        (
+            [f"Ann L_12_assignsubmission_file_/{NAME}", f"Ann L_13_assignsubmission_file_/{NAME}"],
+            ["Ann L (12)", "Ann L (13)"],
+        ),
+        ([f"Ann L_12_assignsubmission_file_{NAME}"], ["Ann L"]),
+        ([f"ann/lab02/{NAME}", f"ann/.ipynb_checkpoints/{NAME}", f"bob/{NAME}"], ["ann", "bob"]),
+    ],
+)
+def test_whose_a_notebook_is(files, names, tmp_path):
+    for name in files:
+        put(tmp_path / name)
+    found = submissions.find(tmp_path)
+    assert [each.learner for each in found] == names
+    assert {each.lab for each in found} == {2} and not any(each.problem for each in found)
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ("", "is empty"),
+        ("{", "JSON cannot be read"),
+        ("[" * 100_000, "JSON cannot be read"),
+        ("[]", "no cells"),
+        ('{"cells": [{"cell_type": "code"}]}', "no cells"),
+        ('{"cells": []}', "names no TODO"),
+        (
+            '{"cells": [{"cell_type": "code", "source": "# TODO 77a: x"}]}',
+            "lab 77, which there is not",
+        ),
+    ],
+)
+def test_what_cannot_be_read_says_why(content, why, tmp_path):
+    put(tmp_path / "ann" / NAME, content)
+    put(tmp_path / "bob" / NAME)
+    found = owners(tmp_path)
+    assert why in found["ann"].problem and not found["bob"].problem
+
+
+def test_a_learner_without_a_notebook_has_a_row(tmp_path):
+    put(tmp_path / "ann" / "report.pdf", "%PDF")
+    put(tmp_path / "bob" / "02.zip", "PK")
+    put(tmp_path / "cid" / NAME)
+    found = owners(tmp_path)
+    assert "holds no notebook" in found["ann"].problem and "unpack it" in found["bob"].problem
+    with pytest.raises(ValueError, match="holds no notebook"):
+        submissions.find(tmp_path / "ann")
+
+
+def sorted_cells(made):
+    plan = cells.plan(2, code_of(made))
+    return {id: cell.source for cell in plan.cells for id in cell.todos}, plan
+
+
+def test_the_learners_cells_are_run_whatever_became_of_the_notebook():
+    plain, plan = sorted_cells(made_up_class.notebook())
+    assert tuple(plain) == made_up_class.TODOS and len(plan.given) == 4
+    assert len(plan.cells) == 7, "six answers and a prediction; no experiment, no given cell"
+    turned = made_up_class.notebook()
+    turned["cells"].reverse()
+    for cell in turned["cells"]:
+        cell.pop("id", None)
+        cell["metadata"] = {"id": "aBcD1234", "outputId": "x"}  # Colab's
+    assert sorted_cells(turned)[0] == plain
+    twice = made_up_class.notebook()
+    twice["cells"] += [
+        made_up_class.code_cell("def make_optimizer(params):\n    return 1"),
+        made_up_class.code_cell("SIZE = 8"),
+    ]
+    own, plan = sorted_cells(twice)
+    assert own["2a"].endswith("return 1") and plan.cells[-1].source == "SIZE = 8"
+    broken = made_up_class.changed(
+        made_up_class.notebook(), "def metric_fn(labels", "# TODO 2b\ndef (labels"
+    )
+    assert "def (labels" in sorted_cells(broken)[0]["2b"]
+
+
+def test_a_changed_experiment_gives_its_functions_alone():
+    made = made_up_class.changed(made_up_class.notebook(), "max_steps=100)", "max_steps=90)")
+    _, plan = sorted_cells(made)
+    (changed,) = [cell.source for cell in plan.cells if "port_of" in cell.source]
+    assert changed.startswith("def port_of") and "train_input, max_steps" not in changed
+
+
+def test_what_a_person_should_look_at_is_remarked():
+    made = made_up_class.with_first(made_up_class.notebook(), made_up_class.CHEAT)
+    assert [told for told in sorted_cells(made)[1].remarks if "reaches into the checks" in told]
+    assert not sorted_cells(made_up_class.notebook())[1].remarks
+
+
+def graded(points, **told):
+    results = {
+        id: runs.Result("correct" if point == "1" else "incorrect", "Because of <b>this</b>.")
+        for id, point in zip(made_up_class.TODOS, points, strict=True)
+    }
+    return runs.Graded(2, results, **told)
+
+
+def submission(learner, name=NAME, lab=2):
+    return submissions.Submission(learner, submissions.Path(name), lab)
+
+
+def test_the_table_has_a_row_a_learner_and_a_column_a_todo():
+    table = tables.rows(
+        [
+            (submission("ann", "first.ipynb"), graded("110000")),
+            (submission("ann", "second.ipynb"), graded("111000", remarks=["cell 3 reaches"])),
+            (submission('=cmd("x")', lab=None), runs.Graded(None, problem="is empty")),
+        ]
+    )
+    ann, other = csv.DictReader(io.StringIO(tables.as_csv(table)))
+    assert ann["learner"] == "ann" and (ann["points"], ann["of"]) == ("3", "6")
+    assert [ann[id] for id in made_up_class.TODOS] == list("111000")
+    assert "first.ipynb: left out" in ann["remarks"] and "cell 3 reaches" in ann["remarks"]
+    assert other["learner"].startswith("'=") and other["2a"] == "" and "is empty" in other["status"]
+
+
+def test_the_page_escapes_and_shows_who_stopped_where():
+    table = tables.rows(
+        [
+            (submission("<script>ann"), graded("011111", predictions={"share <i>": 1.0})),
+            (submission("bob"), graded("011111", predictions={"share <i>": float("inf")})),
+        ]
+    )
+    text = page.html(table)
+    assert "<script" not in text and "<b>this" not in text and "<i>" not in text
+    assert "&lt;script&gt;ann, bob" in text and "TODO 2a: make_optimizer" in text
+    assert "TODO 2b: " not in text and "prefers-color-scheme: dark" in text
+
+
+def test_a_histogram_counts_each_value_once():
+    assert page.histogram([1.0, 1.0, 2.0]) == [("1", 2), ("2", 1)]
+    spans = page.histogram([float(n) for n in range(100)])
+    assert len(spans) == 8 and sum(count for _, count in spans) == 100
+    assert sum(n for _, n in page.histogram([-1e308, 1e308, *map(float, range(9))])) == 11
+
+
+def test_a_line_that_bears_no_token_is_no_event():
+    assert runs._event(b'{"todo": "2a", "token": "mine"}', "mine")
+    for line in (
+        b'{"todo": "2a", "token": "other"}',
+        b'{"todo": "2a"}',
+        b"[1]",
+        b"{",
+        b"\xff",
+        b'"a"',
+    ):
+        assert runs._event(line, "mine") is None
+
+
+@pytest.mark.slow
+def test_a_class_is_graded(tmp_path):
+    """Six learners really graded; a cell that loops or ends its process costs its own TODO alone."""
+    learners = made_up_class.learners()
+    for name, (made, _) in learners.items():
+        put(tmp_path / "class" / name / NAME, made)
+    put(tmp_path / "class" / "broken" / NAME, "{")
+    output = tmp_path / "grades.csv"
+    limits = ["--step_seconds", "90", "--total_seconds", "400"]
+    told = main(
+        [
+            str(tmp_path / "class"),
+            "-o",
+            str(output),
+            "--page",
+            str(tmp_path / "class.html"),
+            *limits,
+        ]
+    )
+    assert told == 0
+    rows = {row["learner"]: row for row in csv.DictReader(io.StringIO(output.read_text()))}
+    points = {name: "".join(row[id] for id in made_up_class.TODOS) for name, row in rows.items()}
+    assert points == {name: wanted for name, (_, wanted) in learners.items()} | {"broken": ""}
+    assert rows["endless"]["status"].endswith("timed out in 2d")
+    assert rows["exiting"]["status"].endswith("ended its process in 2a")
+    assert "JSON cannot be read" in rows["broken"]["status"]
+    assert re.search("were put back", rows["cheating"]["remarks"]) and not rows["right"]["remarks"]
+    assert "CrossShardOptimizer" in (tmp_path / "class.html").read_text()
