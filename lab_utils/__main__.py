@@ -1,10 +1,12 @@
-"""`python -m lab_utils`: what there is to run, and `doctor`."""
+"""`python -m lab_utils`: what there is to run, `doctor` and `progress`."""
 
 import sys
 
 _HELP = """usage: python -m lab_utils COMMAND
 
   python -m lab_utils doctor             is everything here that the labs need?
+  python -m lab_utils progress           which labs are done, what is open, minutes left; --export, --import
+  python -m lab_utils.grade --help       the notebooks of a class -> grades.csv and a page of the class
   python -m lab_utils.flowers            the whole flowers job, photographs to predictions
   python -m lab_utils.datasets --help    photographs: download, split, draw
   python -m lab_utils.convert --help     images and CSV files to TFRecords
@@ -22,6 +24,10 @@ def main() -> int:
         from lab_utils import doctor
 
         return doctor.main()
+    if arguments[:1] == ["progress"]:
+        from lab_utils.check import overview
+
+        return overview.main(arguments[1:])
     wanted = not arguments or arguments[0] in ("-h", "--help")
     print(_HELP, end="", file=sys.stdout if wanted else sys.stderr)
     return 0 if wanted else 2

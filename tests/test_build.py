@@ -102,7 +102,7 @@ def repository(tmp_path, monkeypatch):
     )
     monkeypatch.setattr(build, "ROOT", tmp_path)
     for number in (1, 2):
-        heading = nbformat.v4.new_markdown_cell(f"# 0{number} · X")
+        heading = nbformat.v4.new_markdown_cell(f"# 0{number} · X\n\n**5 minutes.**")
         notebook = nbformat.v4.new_notebook(cells=[heading, nbformat.v4.new_code_cell(CELL)])
         nbformat.write(notebook, tmp_path / build.SOURCES / f"0{number}_x.ipynb")
     assert build.main([]) == 0 and build.stale() == []

@@ -34,7 +34,9 @@ ROOT = Path(__file__).parents[2]
 SOURCES = Path("solutions/source")
 REFERENCE = Path("lab_utils/check/solved")
 TITLES = Path("lab_utils/dry_run/rules/labs.json")
+LABS = Path("lab_utils/check/labs.json")
 LINKS = re.compile(r"(<!-- links, by lab_utils.build -->\n).*?(<!-- end of links -->)", re.S)
+MINUTES = re.compile(r"^\*\*(\d+) minutes\.\*\*", re.M)
 HEADING = re.compile(r"# (\d\d) · (.+)")
 
 
@@ -81,19 +83,32 @@ def title(notebook: nbformat.NotebookNode, name: str) -> str:
     return found[2].strip()
 
 
+def minutes(notebook: nbformat.NotebookNode, name: str) -> int:
+    """How long the lab takes, as its first cell says: "**45 minutes.**".
+
+    Raises:
+        ValueError: it does not.
+    """
+    found = MINUTES.search(notebook.cells[0].source)
+    if not found:
+        raise ValueError(f"{name}: the first cell does not say '**45 minutes.**'")
+    return int(found[1])
+
+
 def build() -> dict[str, str]:
     """Each source in canonical form, its lab, solution and module, and all titles: path below ROOT -> text.
 
     Raises:
         NotebookError: a source or the outputs of a solution cannot be read, or no lab can be made of it.
     """
-    made, titles = {}, {}
+    made, titles, told = {}, {}, {}
     course = Course.of(ROOT)
     for path in _sources():
         name = path.name
         with _naming(path):
             source = nbformat.read(path, as_version=4)
             titles[name[:2]] = title(source, name)
+            told[name[:2]] = {"title": titles[name[:2]], "minutes": minutes(source, name)}
             stamp(source)
             made[f"{SOURCES}/{name}"] = _text(source, outputs=False)
             made[f"labs/{name}"] = _text(_lab(source, name, course), outputs=False)
@@ -101,6 +116,7 @@ def build() -> dict[str, str]:
         made[f"solutions/{name}"] = _text(_solution(source, name, course), outputs=True)
     if readme := _readme(course, [path.name for path in _sources()]):
         made["README.md"] = readme
+    made[str(LABS)] = json.dumps(told, ensure_ascii=False, indent=2) + "\n"
     made[str(TITLES)] = json.dumps(titles, ensure_ascii=False, indent=2) + "\n"
     return made
 
@@ -161,6 +177,7 @@ def stale() -> list[str]:
         "labs/*.ipynb",
         f"{REFERENCE}/lab_*.py",
         str(TITLES),
+        str(LABS),
         "README.md",
     )
     there = {

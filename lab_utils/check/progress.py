@@ -62,6 +62,32 @@ def record_prediction(name: str, value: float) -> None:
         state["predictions"][name] = value
 
 
+def predictions() -> dict[str, float]:
+    """All predictions by name."""
+    return dict(_load()["predictions"])
+
+
+def add(given: dict[str, Any]) -> None:
+    """Adds what `cleaned` has returned; where both have a prediction, the one that is here stays.
+
+    Raises:
+        OSError: it cannot be kept beyond this process.
+    """
+    with _changing() as state:
+        for name in ("done", "shown"):
+            state[name] = sorted({*state[name], *given[name]})
+        state["predictions"] = given["predictions"] | state["predictions"]
+    if _memory is not None:
+        raise OSError(f"{_place()} cannot be written")
+
+
+def _place() -> str:
+    try:
+        return str(file())
+    except OSError as error:
+        return f"the progress file ({error.strerror})"
+
+
 @contextlib.contextmanager
 def _changing() -> Iterator[dict[str, Any]]:
     """Context manager: the state, to be changed and kept; one notebook at a time."""
@@ -88,11 +114,19 @@ def _load() -> dict[str, Any]:
     if _memory is not None:
         return _memory
     try:
-        state = json.loads(file().read_text(encoding="utf-8"))
-        done, predictions = list(state["done"]), dict(state["predictions"])
-        shown = list(state.get("shown", []))  # older files have none
+        return cleaned(json.loads(file().read_text(encoding="utf-8")))
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return {"done": [], "shown": [], "predictions": {}}
+
+
+def cleaned(state: Any) -> dict[str, Any]:
+    """A state as a file holds it, without what does not belong there.
+
+    Raises:
+        KeyError, TypeError, ValueError: it has another shape.
+    """
+    done, predictions = list(state["done"]), dict(state["predictions"])
+    shown = list(state.get("shown", []))  # older files have none
     return {
         "done": [todo for todo in done if isinstance(todo, str)],
         "shown": [todo for todo in shown if isinstance(todo, str)],

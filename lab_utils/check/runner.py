@@ -106,7 +106,7 @@ def _open(id: str, error: NotImplementedError) -> tuple[Status, str]:
     return Status.NOT_ATTEMPTED, f"It uses TODO {named[1]}, which is not solved yet."
 
 
-def _told(error: BaseException) -> str:
+def _told(error: Exception) -> str:
     """An exception of the learner's code: what it says, and the line that raised it."""
     kind = type(error).__name__
     message = _shortened(
