@@ -9,7 +9,7 @@ import nbformat.v4
 from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Float
 
-from lab_utils.author import build
+from lab_utils.author import marks
 from lab_utils.grade import cells, runs, submissions
 
 _GRADE_ID = "check-"
@@ -22,7 +22,7 @@ class Starters(NbGraderPreprocessor):
         """Replaces the regions of a notebook of solutions/source."""
         for cell in nb.cells:
             if cell.cell_type == "code":
-                cell.source = build.starter(cell.source)
+                cell.source = marks.starter(cell.source)
         return nb, resources
 
 
