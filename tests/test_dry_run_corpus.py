@@ -15,6 +15,7 @@ from rules import (  # noqa: F401
     rights,
     wrong_compile,
     wrong_feed,
+    wrong_jax,
     wrong_read,
     wrong_run,
     wrong_trace,

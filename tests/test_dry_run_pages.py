@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from rules import frames, parts
+from rules import frames, jax_frames, parts
 from rules.frames import arguments, compiled, in_input, in_model, input_function, mapped
 from rules.judging import findings, in_lines, jobs, small_tensors_count_as_large  # noqa: F401
 from rules.parts import EVAL, PREDICT, SIZE, TRAIN, tf, v1
@@ -144,6 +144,7 @@ FRAMES = {
         net=lambda names: names["features"](),
         labels=lambda names: tf.cast(names["labels"](), tf.float32),
     ),
+    **jax_frames.FRAMES,
     "TPU301": in_model(),
     "TPU302": {
         "Wrong": in_model(images=lambda names: tf.tile(names["images"](), [1, 20, 20, 3])),

@@ -1,7 +1,7 @@
 """The dry run from end to end: each stage in its order, none losing what an earlier one found."""
 
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from lab_utils import chips
@@ -31,6 +31,7 @@ def dry_run(
     serving_input_receiver_fn: Callable | None = None,
     feed_seconds: float = 2.0,
     largest_batch: bool = False,
+    mesh_axes: Mapping[str, int] | None = None,
     cache: bool = True,
     progress: bool = True,
 ) -> Report:
@@ -38,8 +39,9 @@ def dry_run(
 
     Args:
         subject: a TPUEstimator (use_tpu may be False: it is judged as with True); a compiled Keras model;
-            or a function step(features, labels).
-        data: its input_fn(params); a tf.data dataset; or an example batch (features, labels) or a dataset.
+            a function step(features, labels); or a JAX step, jitted or plain.
+        data: its input_fn(params); a tf.data dataset; an example batch (features, labels) or a dataset; or
+            the arguments of the JAX step, as arrays or as shapes (frontends/jax_arguments.py says how).
         topology: any name that libtpu knows: "v2:2x2", "v5e:4x4", up to a whole pod.
         stages: which of trace, read, compile, run and feed.
         steps: how many train steps to run on virtual cores.
@@ -48,6 +50,7 @@ def dry_run(
             exports for the CPU is then built and read too.
         feed_seconds: how long to measure the input pipeline.
         largest_batch: find the largest batch per core that fits, by compiling several times.
+        mesh_axes: sizes of a JAX mesh's axes on that topology, such as {"data": 4, "model": 2}.
         cache: take what an earlier dry run worked out of the same program (cache.py says what is kept, and
             when an entry counts as the same). With False everything is done and measured again.
         progress: show what is going on, on a terminal or in a notebook.
@@ -68,6 +71,8 @@ def dry_run(
             eval=eval_input_fn,
             predict=predict_input_fn,
             serving=serving_input_receiver_fn,
+            topology=topology,
+            mesh_axes=mesh_axes,
         )
     except PlainEstimator as refused:
         where = Place(text=f"the {refused.kind} handed to the dry run")

@@ -1,5 +1,6 @@
 """One training or evaluation step as each core runs it: plain data, no TensorFlow."""
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -46,13 +47,37 @@ class Output:
     input: int | None = None  # for a variable: the number of the argument that it replaces
 
 
+@dataclass(frozen=True)
+class Partition:
+    """How the cores share a step whose arrays have shardings.
+
+    Attributes:
+        mesh: the sizes of its axes by name; {} for a step of a single core.
+        donated: the numbers of the inputs whose memory the step may take.
+        split: for each input, for each of its axes, the mesh axes that it is split over.
+        batch_axes: the mesh axes that the batch is split over.
+    """
+
+    mesh: dict[str, int]
+    donated: list[int]
+    split: list[list[tuple[str, ...]]]
+    batch_axes: list[str]
+
+    @property
+    def cores(self) -> int:
+        """How many cores take part."""
+        return math.prod(self.mesh.values())
+
+
 @dataclass
 class Program:
     """One step for one of `cores` equal cores, collectives over all of them in place.
 
     Attributes:
+        per_core_batch: not a whole number only where cores share an example.
         mode: "train", "eval", "predict", or "forward" for a bare step that changes no variable.
-        hlo: a serialized HloModuleProto; its parameters are `inputs`, its result tuple `outputs`.
+        hlo: a serialized HloModuleProto, or with a `partition` StableHLO as text; its parameters are
+            `inputs`, its result tuple `outputs`.
         values: what each variable starts with, and each constant, by the input's name.
         all_reduces: how many sums over the cores the step holds.
         random: ops that draw random numbers in the step (dropout, say), those left out that draw the
@@ -63,12 +88,15 @@ class Program:
         summed: where the loss is a sum over the batch, if it is.
         where: the learner's own line that the step comes from.
         one_batch: `read` yields one example batch over and over, as it was given no more.
+        framework: whose words the findings take: "TensorFlow" or "JAX".
+        partition: how the cores share it; None where each does the same with its part of the batch.
+        left_out: what of the step is not in `hlo`, in a sentence.
     """
 
     name: str
     mode: str
     cores: int
-    per_core_batch: int
+    per_core_batch: float
     hlo: bytes
     inputs: list[Input]
     outputs: list[Output]
@@ -80,11 +108,14 @@ class Program:
     summed: Place = NOWHERE
     where: Place = NOWHERE
     one_batch: bool = False
+    framework: str = "TensorFlow"
+    partition: Partition | None = None
+    left_out: str = ""
 
     @property
     def global_batch(self) -> int:
         """Examples that all cores take together in a step."""
-        return self.cores * self.per_core_batch
+        return round(self.cores * self.per_core_batch)
 
     @property
     def fed(self) -> list[int]:

@@ -24,6 +24,7 @@ class Port:
     eval_input_fn: Callable | None = None
     predict_input_fn: Callable | None = None
     serving_input_receiver_fn: Callable | None = None
+    mesh_axes: dict[str, int] | None = None
 
 
 @dataclass(frozen=True)

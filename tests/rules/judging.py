@@ -9,6 +9,7 @@ from lab_utils.dry_run.compile import findings as compile_findings
 from lab_utils.dry_run.compile.stage import compile_program
 from lab_utils.dry_run.feed import measure, required
 from lab_utils.dry_run.frontends.estimator import lower_estimator
+from lab_utils.dry_run.frontends.is_jax import is_jax
 from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.read import inputs
@@ -41,6 +42,8 @@ def findings(make: Callable[[], Port], rule: str, topology: str = "v2:2x2") -> l
     if stage == Stage.FEED:
         return _fed(port, rule)
     pytest.importorskip("jax")
+    if is_jax(port.estimator, port.input_fn):
+        return _of_jax(port)
     try:
         cores = 8 if stage == Stage.COMPILE else 2
         program = lower_estimator(port.estimator, port.input_fn, cores=cores)
@@ -53,6 +56,18 @@ def findings(make: Callable[[], Port], rule: str, topology: str = "v2:2x2") -> l
         return []
     pytest.importorskip("libtpu")
     return compile_program(program, "v2:2x2").findings
+
+
+def _of_jax(port: Port) -> list[Finding]:
+    """What the compiler says of a step of JAX, on eight cores."""
+    pytest.importorskip("libtpu")
+    from lab_utils.dry_run.frontends.jax import JaxWorkload
+
+    try:
+        program = JaxWorkload(port.estimator, port.input_fn, "v5e:2x4", port.mesh_axes).lower(8)
+    except CannotLower as error:
+        return [error.finding()]
+    return compile_program(program, "v5e:2x4").findings
 
 
 def _report(port: Port, stages: list[Stage], topology: str = "v2:2x2") -> list[Finding]:

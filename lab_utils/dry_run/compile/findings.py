@@ -24,10 +24,13 @@ def findings_of(compiled: Compiled) -> list[Finding]:
     found += _padding(compiled)
     found += _tables(compiled)
     if summary.small_edge_share > NOTEWORTHY:
-        found.append(finding("TPU305", where, step=step, share=f"{summary.small_edge_share:.0%}"))
+        share = f"{summary.small_edge_share:.0%}"
+        found.append(finding("TPU305", where, step=step, share=share))
     if summary.products and summary.bfloat16_operand_share < NOTEWORTHY:
         share = f"{summary.bfloat16_operand_share:.0%}"
-        found.append(finding("TPU306", where, step=step, share=share))
+        found.append(
+            finding("TPU306", where, framework=compiled.program.framework, step=step, share=share)
+        )
     hint = "Take a larger batch per core, and fewer passes over large tensors."
     if summary.bfloat16_operand_share < NOTEWORTHY:
         hint = "Use bfloat16 activations, a larger batch per core, and fewer passes over large tensors."
@@ -69,7 +72,12 @@ def out_of_memory(compiled: Compiled, summary: Summary | None, message: str) -> 
         largest = list(names)[:4]
     batch = program.per_core_batch
     hint = "Build the model under tf.compat.v1.tpu.bfloat16_scope(), or make the largest tensors smaller."
-    if batch > 8:
+    if program.framework == "JAX":
+        hint = (
+            "Split the largest arrays over more of the mesh, wrap layers in jax.checkpoint, or lower the "
+            "batch."
+        )
+    elif batch > 8:
         hint = (
             f"Lower the batch of {batch} a core ({program.global_batch} in all); "
             "dry_run(..., largest_batch=True) finds the largest that fits. " + hint
@@ -91,7 +99,12 @@ def refused(compiled: Compiled, message: str) -> Finding:
     """TPU309: the compiler's own words."""
     program = compiled.program
     return finding(
-        "TPU309", program.where, message=message, step=program.mode, topology=compiled.topology
+        "TPU309",
+        program.where,
+        message=message,
+        framework=program.framework,
+        step=program.mode,
+        topology=compiled.topology,
     )
 
 
@@ -144,6 +157,7 @@ def _tables(compiled: Compiled) -> list[Finding]:
                 finding(
                     "TPU308",
                     compiled.program.where,
+                    framework=compiled.program.framework,
                     step=compiled.program.mode,
                     variable=table.name,
                     size=memory(size),

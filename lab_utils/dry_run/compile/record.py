@@ -6,6 +6,7 @@ from lab_utils.chips import Chip
 from lab_utils.dry_run.compile.hlo.summary import Summary
 from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.records import CompiledStep, Finding
+from lab_utils.figures import Figure
 
 
 @dataclass
@@ -15,6 +16,7 @@ class Compiled:
     Attributes:
         step: memory and cost, as the report shows them.
         summary: what the optimised program holds; None where there is none.
+        figures: what else it tells, such as the bytes of each kind of collective.
         cached: taken from an earlier dry run.
     """
 
@@ -24,4 +26,5 @@ class Compiled:
     step: CompiledStep
     summary: Summary | None = None
     findings: list[Finding] = field(default_factory=list)
+    figures: list[Figure] = field(default_factory=list)
     cached: bool = False

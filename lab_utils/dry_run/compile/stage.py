@@ -9,6 +9,7 @@ from typing import Any
 from lab_utils import chips
 from lab_utils.chips import BadTopology
 from lab_utils.dry_run import cache
+from lab_utils.dry_run.compile import sharding
 from lab_utils.dry_run.compile.findings import findings_of, merged, out_of_memory, refused
 from lab_utils.dry_run.compile.hlo import summary as hlo
 from lab_utils.dry_run.compile.record import Compiled
@@ -55,7 +56,10 @@ def carry_out(session: Session) -> str:
         train = train or compiled
         session.result.findings = merged([*session.result.findings, *compiled.findings])
         session.compiled.append(compiled.step)
-        said.append(f"{compiled.step.name} {_outcome(compiled)}")
+        session.result.figures += compiled.figures
+        if program.left_out:
+            session.not_checked.append(program.left_out)
+        said.append(f"{compiled.step.name} {_outcome(compiled)}{_shared(program)}")
     if session.largest_batch and train:
         session.result.figures.append(_largest_batch(session, train))
     return ", ".join(said)
@@ -67,6 +71,14 @@ def _outcome(compiled: Compiled) -> str:
     else:
         outcome = "does not fit" if compiled.step.memory.needed is not None else "refused"
     return f"{outcome} (from the cache)" if compiled.cached else outcome
+
+
+def _shared(program: Program) -> str:
+    """Over which mesh the cores share the step, where they do."""
+    if program.partition is None:
+        return ""
+    mesh = ", ".join(f"{axis}={size}" for axis, size in program.partition.mesh.items())
+    return f" for the mesh {mesh}" if mesh else " for one core"
 
 
 def _largest_batch(session: Session, known: Compiled) -> Figure:
@@ -98,7 +110,7 @@ def compile_program(
         raise BadTopology(
             f"{topology} has {cores} cores, and the program was lowered for {program.cores}"
         )
-    answer, cached = _ask(program.hlo, topology, cores, progress)
+    answer, cached = _ask(program, topology, cores, progress)
     if answer.get("refused") == "topology":
         raise BadTopology(f"{topology}: {answer['message']}. Accepted: {chips.ACCEPTED}")
     compiled = Compiled(
@@ -112,7 +124,8 @@ def compile_program(
         return compiled
     compiled.summary = hlo.Summary.from_dict(answer["summary"])
     _take_figures(compiled, answer)
-    compiled.findings = findings_of(compiled)
+    compiled.findings = [*findings_of(compiled), *sharding.findings_of(compiled)]
+    compiled.figures = sharding.figures_of(compiled)
     return compiled
 
 
@@ -163,16 +176,17 @@ def largest_batch(
 
 
 def _ask(
-    program: bytes, topology: str, cores: int, progress: Progress | None
+    program: Program, topology: str, cores: int, progress: Progress | None
 ) -> tuple[dict[str, Any], bool]:
     """The compiler's answer, and whether it is an earlier one."""
     code = cache.code(hlo.__name__, process.CHILD)
-    name = cache.key(program, topology, process.versions(), code)
+    parts = program.partition.cores if program.partition else 0
+    name = cache.key(program.hlo, parts, topology, process.versions(), code)
     if (kept := cache.read(name)) is not None:
         return kept, True
     process.require("jax", "libtpu")
-    request = {"topology": topology, "cores": cores}
-    with process.child("compile", request, {"program.hlo": program}, progress=progress) as (
+    request = {"topology": topology, "cores": cores, "partitions": parts}
+    with process.child("compile", request, {"program.hlo": program.hlo}, progress=progress) as (
         answer,
         files,
     ):
@@ -258,5 +272,5 @@ def _roomy(compiled: Compiled, progress: Progress | None) -> hlo.Summary | None:
     if spare or count & (count - 1) or count < 4:
         return None
     topology = f"{chip.name}:{chips.even_shape(count, chip.axes)}"
-    answer, _ = _ask(compiled.program.hlo, topology, cores, progress)
+    answer, _ = _ask(compiled.program, topology, cores, progress)
     return hlo.Summary.from_dict(answer["summary"]) if "summary" in answer else None

@@ -1,16 +1,18 @@
 """Which frontend takes what a learner hands over."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from lab_utils.dry_run.frontends.estimator import EstimatorWorkload
 from lab_utils.dry_run.frontends.function import FunctionWorkload
+from lab_utils.dry_run.frontends.is_jax import is_jax
 from lab_utils.dry_run.frontends.keras import KerasWorkload
 from lab_utils.dry_run.workload import Inputs, Workload
 from lab_utils.estimator import tf, v1
 
 HOW = (
     "dry_run takes a TPUEstimator and its input_fn, a compiled Keras model and a tf.data dataset, "
-    "or a function step(features, labels) and an example batch or a dataset"
+    "a function step(features, labels) and an example batch or a dataset, or a JAX step and its arguments"
 )
 
 
@@ -22,12 +24,21 @@ class PlainEstimator(TypeError):
         super().__init__(f"{HOW}; this is of class {self.kind}")
 
 
-def workload_of(subject: Any, data: Any, **inputs: Any) -> Workload:
+def workload_of(
+    subject: Any,
+    data: Any,
+    *,
+    topology: str,
+    mesh_axes: Mapping[str, int] | None = None,
+    **inputs: Any,
+) -> Workload:
     """What `subject` and `data` are to the stages; `inputs` are a TPUEstimator's other input functions.
+
+    A JAX step is laid on `topology`, with the sizes of `mesh_axes`.
 
     Raises:
         PlainEstimator: `subject` is an Estimator of another kind, which no TPU runs.
-        TypeError: `subject` is none of the three kinds, or `data` does not go with it.
+        TypeError: `subject` is none of these kinds, or `data` does not go with it.
     """
     if isinstance(subject, v1.estimator.tpu.TPUEstimator):
         return EstimatorWorkload(subject, Inputs(data, **inputs))
@@ -38,6 +49,10 @@ def workload_of(subject: Any, data: Any, **inputs: Any) -> Workload:
         raise TypeError(f"{HOW}; this Keras model runs on {_keras_backend()}, not on TensorFlow")
     if keras:
         return KerasWorkload(subject, data)
+    if is_jax(subject, data):
+        from lab_utils.dry_run.frontends.jax import JaxWorkload
+
+        return JaxWorkload(subject, data, topology, mesh_axes)
     if callable(subject) and not isinstance(subject, type):
         return FunctionWorkload(subject, data)
     raise TypeError(f"{HOW}; this is a {type(subject).__name__}")

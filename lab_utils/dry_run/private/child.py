@@ -29,7 +29,11 @@ def _compile(request: dict[str, Any], folder: Path) -> dict[str, Any]:
     kind = devices[0].device_kind
     print(f"compiling for {len(devices)} cores of {kind}", flush=True)
     try:
-        executable = _jax.compile_hlo((folder / "program.hlo").read_bytes(), devices, load=False)
+        program = (folder / "program.hlo").read_bytes()
+        if parts := request["partitions"]:
+            executable = _jax.compile_partitioned(program.decode(), devices[:parts])
+        else:
+            executable = _jax.compile_hlo(program, devices, load=False)
     except Exception as error:
         return {"refused": "program", "message": str(error), "device_kind": kind}
     (folder / "optimised.txt").write_text(_jax.optimised_hlo(executable), encoding="utf-8")

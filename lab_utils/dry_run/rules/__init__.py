@@ -25,7 +25,8 @@ _MARK = "---\n"
 class Rule:
     """One rule: `why` and `fix` are templates, `facts` names their placeholders, `body` is Markdown.
 
-    `lab` is the number and the title of the lab that teaches it: "04 Metrics and the host".
+    `fix_jax` is the fix in a program of JAX, where that differs. `lab` is the number and the title of the
+    lab that teaches it: "04 Metrics and the host".
     """
 
     id: str
@@ -36,6 +37,7 @@ class Rule:
     why: str
     fix: str
     body: str
+    fix_jax: str = ""
 
     @property
     def facts(self) -> frozenset[str]:
@@ -89,12 +91,19 @@ def page(id: str) -> str:
 
 
 def finding(
-    id: str, place: Place, *, message: str = "", note: bool = False, **facts: object
+    id: str,
+    place: Place,
+    *,
+    message: str = "",
+    note: bool = False,
+    framework: str = "TensorFlow",
+    **facts: object,
 ) -> Finding:
     """A finding of rule `id` at `place`, its why and fix filled from `facts`.
 
     `message` is the text that TensorFlow or the compiler gave, or would have given on a TPU. With
-    `note` it is a note, whatever the rule's severity: it may well be what the program means.
+    `note` it is a note, whatever the rule's severity: it may well be what the program means. `framework` is
+    that of the program ("JAX").
 
     Raises:
         KeyError: there is no such rule.
@@ -105,6 +114,7 @@ def finding(
         raise TypeError(
             f"{id} needs the facts {sorted(found.facts)}, and was given {sorted(facts.keys())}"
         )
-    why, fix = found.why.format(**facts), found.fix.format(**facts)
+    fix = (found.fix_jax if framework == "JAX" else "") or found.fix
+    why, fix = found.why.format(**facts), fix.format(**facts)
     severity = Severity.NOTE if note else found.severity
     return Finding(id, found.stage, severity, place, why, fix, found.lab, message)

@@ -17,6 +17,11 @@ from lab_utils.figures import Figure, Kind
 def carry_out(session: Session) -> str:
     """Stage "run"; returns its detail. Raises Skip where JAX is not installed, or nothing can be run."""
     workload, program = session.workload, session.program()
+    if program.partition is not None:
+        raise Skip(
+            "a JAX step runs on virtual devices as it is: with "
+            f'jax.config.update("jax_num_cpu_devices", {session.cores}) before JAX starts'
+        )
     steps = workload.most_steps or session.steps
     plan = affordable(program, steps)
     if plan is None:

@@ -5,12 +5,14 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from lab_utils.dry_run.compile.hlo import frames
+from lab_utils.dry_run.compile.hlo.collectives import Collective, Sources, collective
 from lab_utils.dry_run.compile.hlo.layout import Shape, numbers
 from lab_utils.dry_run.compile.hlo.parse import Instruction, parse, rounds
 from lab_utils.dry_run.compile.hlo.traffic import traffic
 
 _NO_BUFFER = {"tuple", "get-tuple-element", "bitcast", "while", "conditional", "call", "after-all"}
-_COLLECTIVES = ("all-reduce", "reduce-scatter", "all-gather", "all-to-all", "collective-permute")
+_ALIAS = re.compile(r"\((\d+), \{[^}]*\}, (?:may|must)-alias\)")
 
 
 @dataclass(frozen=True)
@@ -50,8 +52,8 @@ class Summary:
     entry: str
     buffers: list[Buffer] = field(default_factory=list)  # in HBM; largest first, as padded
     products: list[Product] = field(default_factory=list)
-    collective_bytes: int = 0
-    collectives: int = 0
+    collectives: list[Collective] = field(default_factory=list)
+    aliased: list[int] = field(default_factory=list)  # arguments whose memory a result takes
     loops: int = 0  # whose number of rounds the compiler does not know
     loop_flops: float = 0.0  # of matmuls, in rounds after the first
     loop_bytes: float = 0.0  # read from HBM and written to it, in rounds after the first
@@ -64,7 +66,15 @@ class Summary:
             for each in content["buffers"]
         ]
         products = [Product(**_tuples(each)) for each in content["products"]]
-        return cls(**content | {"buffers": buffers, "products": products})
+        collectives = [Collective(**each) for each in content["collectives"]]
+        return cls(
+            **content | {"buffers": buffers, "products": products, "collectives": collectives}
+        )
+
+    @property
+    def collective_bytes(self) -> int:
+        """Bytes of all collectives of a step."""
+        return sum(each.bytes for each in self.collectives)
 
     def share(self, chosen: list[Product]) -> float:
         """The part of all matmul FLOP that `chosen` do; 0 where there are none."""
@@ -98,9 +108,10 @@ def _tuples(content: dict[str, Any]) -> dict[str, Any]:
 def summarise(text: str, *, largest: int = 50) -> Summary:
     """Reads an optimised module; keeps the `largest` buffers."""
     computations, entry = parse(text)
-    summary = Summary(entry)
+    summary = Summary(entry, aliased=[int(n) for n in _ALIAS.findall(text.split("\n", 1)[0])])
     known = {each.name: each for body in computations.values() for each in body}
     _walk(entry, computations, known, summary, 1, on_chip=False)
+    summary.collectives = _collectives(text, computations, entry)
     unique = {(each.name, each.shape): each for each in summary.buffers}
     summary.buffers = sorted(unique.values(), key=lambda b: b.shape.padded_bytes, reverse=True)[
         :largest
@@ -123,12 +134,6 @@ def _walk(
             product = _product(each, known, times)
             summary.products.append(product)
             summary.loop_flops += product.flops * (times - 1) / times
-        if each.opcode.removesuffix("-start") in _COLLECTIVES:
-            result = (
-                each.shapes[: len(each.operands)] if each.opcode.endswith("-start") else each.shapes
-            )
-            summary.collective_bytes += times * sum(shape.bytes for shape in result)
-            summary.collectives += times
         if not on_chip and each.opcode not in _NO_BUFFER:
             if times > 1:
                 summary.loop_bytes += (times - 1) * traffic(each, known, computations)
@@ -148,6 +153,28 @@ def _walk(
             if key != "to_apply" or each.opcode == "call":
                 inside = on_chip or each.opcode == "fusion"
                 _walk(called, computations, known, summary, repeated, on_chip=inside)
+
+
+def _collectives(
+    text: str, computations: dict[str, list[Instruction]], entry: str
+) -> list[Collective]:
+    """Each collective once: one that is spread over several instructions bears the same channel in all."""
+    sources, stacks = Sources(computations, entry), frames.stacks(text)
+    found: dict[str, Collective] = {}
+
+    def walk(name: str, times: int) -> None:
+        for each in computations.get(name, ()):
+            line = frames.line_of(each.text, stacks)
+            if made := collective(each, times, name, sources, line):
+                channel = re.search(r"channel_id=(\d+)", each.text)
+                found.setdefault(channel[0] if channel else each.name, made)
+            inner = times * ((each.opcode == "while" and sources.rounds(each)) or 1)
+            for key, called in each.called():
+                if key != "to_apply" or each.opcode == "call":
+                    walk(called, inner)
+
+    walk(entry, 1)
+    return list(found.values())
 
 
 def _product(each: Instruction, known: dict[str, Instruction], times: int) -> Product:

@@ -1,0 +1,114 @@
+"""What a compiled step with shardings says: what its cores send each other, and what they hold twice."""
+
+import math
+
+from lab_utils.dry_run.compile.hlo.collectives import Collective, axes
+from lab_utils.dry_run.compile.record import Compiled
+from lab_utils.dry_run.program import Partition, Role
+from lab_utils.dry_run.records import Finding
+from lab_utils.dry_run.rules import finding
+from lab_utils.figures import Figure, Kind, memory, scaled
+from lab_utils.source import place_of_line
+
+_MOST = (
+    0.5  # of the bytes of all parameters: when so many are gathered, that is how the program works
+)
+_SMALL = 64 * 2**10  # bytes of an array that is not worth a word
+_SHOWN = 4
+
+
+def figures_of(compiled: Compiled) -> list[Figure]:
+    """Bytes a step of each kind of collective, by the axes of the mesh that it works over."""
+    partition = compiled.program.partition
+    if partition is None:
+        return []
+    sums: dict[str, int] = {}
+    for each in compiled.summary.collectives:
+        name = f"{each.kind} over {_over(each, partition)}, a step"
+        sums[name] = sums.get(name, 0) + each.bytes
+    return [Figure(name, float(size), "B", Kind.COMPILER) for name, size in sorted(sums.items())]
+
+
+def findings_of(compiled: Compiled) -> list[Finding]:
+    """Parameters that are gathered, donated memory that is not taken, cores that do nothing."""
+    program = compiled.program
+    if program.partition is None:
+        return []
+    found = [*_gathered(compiled), *_not_reused(compiled)]
+    if program.partition.cores == 1 and program.cores > 1:
+        idle = program.cores - 1
+        found.append(finding("TPU342", program.where, topology=compiled.topology, idle=idle))
+    return found
+
+
+def _over(each: Collective, partition: Partition) -> str:
+    if each.kind == "collective-permute":
+        return "neighbours"
+    found = axes(each.groups, partition.mesh)
+    return " and ".join(found) if found else "groups of their own"
+
+
+def _gathered(compiled: Compiled) -> list[Finding]:
+    """TPU340 for each parameter that every core gathers whole.
+
+    Where the batch is split over the same axis and most parameters are gathered so, the program shards
+    them to save memory (ZeRO, FSDP): a note.
+    """
+    program, partition = compiled.program, compiled.program.partition
+    weights = [n for n, each in enumerate(program.inputs) if each.role == Role.VARIABLE]
+    gathers: dict[int, list[Collective]] = {}
+    for each in compiled.summary.collectives:
+        if each.kind == "all-gather" and each.parameter in weights and each.bytes >= _SMALL:
+            over = set(axes(each.groups, partition.mesh) or partition.mesh)
+            # Of an array that is whole on each core the compiler itself had split something.
+            if over & {axis for split in partition.split[each.parameter] for axis in split}:
+                gathers.setdefault(each.parameter, []).append(each)
+    trained = sum(_whole(compiled, n) for n in weights if program.inputs[n].trainable)
+    share = sum(_whole(compiled, n) for n in gathers) / max(1, trained)
+    places: dict[tuple, list[tuple[int, int]]] = {}
+    for number, several in gathers.items():
+        over = sorted(
+            {axis for each in several for axis in axes(each.groups, partition.mesh) or ()}
+        )
+        first = several[0]
+        size = sum(each.bytes for each in several)
+        places.setdefault((first.file, first.line, tuple(over)), []).append((number, size))
+    found = []
+    for (file, line, over), held in places.items():
+        by_design = bool(over) and set(over) <= set(partition.batch_axes) and share >= _MOST
+        names = [program.inputs[number].name for number, _ in held]
+        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+        found.append(
+            finding(
+                "TPU340",
+                place_of_line(file, line) or program.where,
+                note=by_design,
+                parameters=", ".join(names[:_SHOWN]) + more,
+                size=scaled(sum(size for _, size in held), "B"),
+                axes=" and ".join(over) or "the mesh",
+            )
+        )
+    return found
+
+
+def _whole(compiled: Compiled, number: int) -> int:
+    """Bytes of an argument on all cores together, each part counted once."""
+    partition = compiled.program.partition
+    parts = math.prod(
+        partition.mesh.get(axis, 1) for split in partition.split[number] for axis in split
+    )
+    return compiled.program.inputs[number].bytes * parts
+
+
+def _not_reused(compiled: Compiled) -> list[Finding]:
+    """TPU341 for donated arrays whose memory no result takes."""
+    program, taken = compiled.program, set(compiled.summary.aliased)
+    kept = [n for n in program.partition.donated if n not in taken]
+    inputs = [program.inputs[number] for number in kept]
+    if not inputs:
+        return []
+    shown = [f"{each.name} {each.dtype}{list(each.shape)}" for each in inputs]
+    more = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
+    size = memory(sum(each.bytes for each in inputs))
+    arrays = ", ".join(shown[:_SHOWN]) + more
+    return [finding("TPU341", program.where, arrays=arrays, size=size)]

@@ -1,0 +1,167 @@
+"""Frontend for JAX: a jitted step, or a plain function, with an example of its arguments or their shapes.
+
+The step is traced and lowered for TPUs in the caller's process, by the caller's own JAX; nothing is allocated
+and nothing runs. The compiler works in the child process, as for every other program.
+"""
+
+import math
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+
+from lab_utils.dry_run.frontends import jax_arguments
+from lab_utils.dry_run.lower import sharded
+from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
+from lab_utils.dry_run.private import jax_tracing as _tracing
+from lab_utils.dry_run.program import Input, Output, Partition, Program, Role
+from lab_utils.dry_run.read import jaxpr as read_jaxpr
+from lab_utils.dry_run.records import Finding, Mode
+from lab_utils.dry_run.rules import finding
+from lab_utils.dry_run.traced import Trace
+from lab_utils.source import Place, place
+
+
+class NotJax(CannotLower):
+    """The step raised while JAX traced or lowered it."""
+
+    def finding(self) -> Finding:
+        """TPU343, with JAX's own words."""
+        return finding("TPU343", self.where, message=str(self), reason=str(self)[:300])
+
+
+class JaxWorkload:
+    """A JAX step with an example of its arguments.
+
+    Raises:
+        TypeError, ValueError: as jax_arguments.examples.
+    """
+
+    traceable = False
+    most_steps = None
+
+    def __init__(
+        self, step: Callable, data: Any, topology: str, mesh_axes: Mapping[str, int] | None = None
+    ) -> None:
+        self.step, self.topology, self.mesh_axes = step, topology, mesh_axes
+        self.examples = jax_arguments.examples(step, data)
+        self.where = place(jax_arguments.place_source(step))
+        self.name = f"JAX step {self.where.position}"
+        self.feed_place = Place(text="the batches")
+
+    @cached_property
+    def _traces(self) -> list[Any]:
+        return [self._traced(call) for call in self.examples]
+
+    def _traced(self, call: tuple) -> Any:
+        try:
+            trace, arguments = jax_arguments.jitted(self.step, call)
+            return trace(*arguments)
+        except Exception as error:  # whatever the learner's function raises is the step's fault
+            raise NotJax(
+                f"{type(error).__name__}: {error}", where=place(error) or self.where
+            ) from error
+
+    def trace(self, cores: int) -> list[Trace]:
+        """None: a JAX step has no graphs of TPUEstimator's."""
+        return []
+
+    def read(self, traces: list[Trace], cores: int) -> list[Finding]:
+        """What the step's jaxpr tells."""
+        own = hasattr(jax_arguments.place_source(self.step), "trace")
+        found = read_jaxpr.changing(self._traces, self.where, one_cache=own)
+        return found + read_jaxpr.read(self._traces[0], self.where)
+
+    def lower(
+        self, cores: int, mode: Mode = Mode.TRAIN, global_batch: int | None = None
+    ) -> Program:
+        """The step, split over `cores` cores as its shardings say, or for one core where it has none."""
+        if global_batch is not None:
+            raise InputUnfit("a JAX step is judged with the batch of its example alone")
+        traced = self._traces[0]
+        text, arguments = self._lowered(traced)
+        text, mesh = sharded.laid_out(
+            text,
+            cores,
+            self.topology,
+            self.mesh_axes,
+            mapped=read_jaxpr.is_mapped(traced.jaxpr.jaxpr),
+        )
+        state = {number for number, _ in read_jaxpr.state_numbers(traced)}
+        names = _tracing.names(traced.jaxpr.jaxpr)
+        held = {names[number] for number in state}
+        inputs = [
+            Input(
+                each.name,
+                Role.VARIABLE if each.name in held else Role.FEATURE,
+                sharded.local_shape(each.aval.shape, each.spec, mesh, each.name),
+                str(each.aval.dtype),
+                trainable=each.name in held and "float" in str(each.aval.dtype),
+            )
+            for each in arguments
+        ]
+        parts = math.prod(mesh.values())
+        return Program(
+            name=self.where.function or "step",
+            mode=Mode.TRAIN if state else Mode.FORWARD,
+            cores=cores,
+            per_core_batch=_per_core(_batch(arguments, held), parts),
+            hlo=text.encode(),
+            inputs=inputs,
+            outputs=[Output(each.name, Role.VARIABLE) for each in inputs if each.name in held],
+            where=self.where,
+            framework="JAX",
+            partition=Partition(
+                mesh,
+                [n for n, each in enumerate(arguments) if each.donated],
+                [sharded.axes_of(each.spec) for each in arguments],
+                sorted(_batch_axes(arguments, held)),
+            ),
+            left_out=self._left_out(traced),
+        )
+
+    def _lowered(self, traced: Any) -> tuple[str, list[_tracing.Argument]]:
+        """StableHLO with the learner's lines, and what it takes."""
+        with (
+            warnings.catch_warnings(),
+            _tracing.callbacks_left_out(read_jaxpr.callbacks(traced.jaxpr.jaxpr)),
+        ):
+            warnings.filterwarnings("ignore", "Some donated buffers")  # TPU341 says it
+            try:
+                lowered = traced.lower(lowering_platforms=("tpu",))
+                return lowered.as_text(debug_info=True), _tracing.arguments(traced, lowered)
+            except Exception as error:  # JAX has many ways to refuse
+                said = f"{type(error).__name__}: {error}"
+                raise NotJax(said, where=place(error) or self.where) from error
+
+    def _left_out(self, traced: Any) -> str:
+        if not read_jaxpr.callbacks(traced.jaxpr.jaxpr):
+            return ""
+        return "Calls of the host (TPU241) are left out of the compiled step."
+
+    def lower_alike(self, cores: int, global_batch: int) -> tuple[Program, Program]:
+        """Not for JAX: see `lower`."""
+        raise InputUnfit("a JAX step is not run here")
+
+    @contextmanager
+    def feed(self, cores: int) -> Iterator[tuple[None, None]]:
+        """Context manager: no input pipeline."""
+        yield None, None
+
+
+def _batch(arguments: list[_tracing.Argument], state: set[str]) -> int:
+    """Examples of a step: the first axis of the largest array that is not state; 1 where there is none."""
+    arrays = [each.aval for each in arguments if each.name not in state and each.aval.ndim]
+    return max(arrays, key=lambda aval: math.prod(aval.shape)).shape[0] if arrays else 1
+
+
+def _per_core(batch: int, cores: int) -> float:
+    whole, rest = divmod(batch, cores)
+    return batch / cores if rest else whole
+
+
+def _batch_axes(arguments: list[_tracing.Argument], state: set[str]) -> set[str]:
+    """The mesh axes over which the arrays that are not state are split."""
+    given = [sharded.axes_of(each.spec) for each in arguments if each.name not in state]
+    return {axis for split in given for parts in split for axis in parts}

@@ -1,0 +1,122 @@
+"""A step that JAX lowered, laid on the cores of a topology: StableHLO with its mesh, as text.
+
+A learner's mesh is made of the devices of the learner's process, perhaps a single CPU. The shardings of the
+program name the mesh's axes alone, so it is laid on more cores by another size of the mesh. What
+`jax.shard_map` maps holds the shapes of one device, and is taken only with a mesh of the right size.
+"""
+
+import math
+import re
+from collections.abc import Mapping
+
+from lab_utils.dry_run.lower.errors import InputUnfit
+
+_MESH = re.compile(r"sdy\.mesh @(\w+) = <\[([^\]]*)\][^\n]*")
+_AXIS = re.compile(r'"([^"]+)"=(\d+)')
+_PARTITIONS = re.compile(r"mhlo\.num_partitions = (\d+)")
+
+
+def laid_out(
+    text: str, cores: int, topology: str, wanted: Mapping[str, int] | None, *, mapped: bool
+) -> tuple[str, dict[str, int]]:
+    """The program for `cores` cores, and the sizes of its mesh's axes, {} for a step of one core.
+
+    Args:
+        wanted: sizes of axes of the mesh, by name; those that are not named keep theirs.
+        mapped: jax.shard_map maps a part of it.
+
+    Raises:
+        InputUnfit: the mesh cannot be laid on so many cores.
+    """
+    meshes = {name: dict(_sizes(axes)) for name, axes in _MESH.findall(text)}
+    meshes = {name: axes for name, axes in meshes.items() if axes}
+    devices = int(_PARTITIONS.search(text)[1])
+    if not meshes:
+        if devices != cores and (mapped or devices != 1):
+            why = "and jax.shard_map has their shapes" if mapped else "without a named mesh"
+            raise InputUnfit(
+                f"the step is lowered for {devices} devices {why}, and {topology} has {cores} cores: "
+                f"{_as_many(cores)}"
+            )
+        if wanted:
+            raise InputUnfit(f"mesh_axes names {', '.join(wanted)}, and the step has no mesh")
+        return text, {"devices": devices} if devices > 1 else {}
+    name, mesh = next(iter(meshes.items()))
+    if unknown := set(wanted or ()) - mesh.keys():
+        raise InputUnfit(
+            f"mesh_axes names {', '.join(sorted(unknown))}, and the mesh of the step has the axes "
+            f"{', '.join(mesh)}"
+        )
+    sizes = mesh | dict(wanted or {})
+    if not wanted and len(mesh) == 1:
+        sizes = dict.fromkeys(mesh, cores)  # a mesh of all devices, however many there are
+    if math.prod(sizes.values()) != cores:
+        shown = ", ".join(f"{axis}={size}" for axis, size in sizes.items())
+        raise InputUnfit(
+            f"the mesh ({shown}: {math.prod(sizes.values())} devices) cannot be laid on {topology} with its "
+            f"{cores} cores: say how, as in dry_run(..., mesh_axes={_example(mesh, cores)})"
+        )
+    if sizes == mesh:
+        return text, mesh
+    if len(meshes) > 1 or mapped:
+        why = (
+            "it has more than one mesh"
+            if len(meshes) > 1
+            else "jax.shard_map has shapes of one device"
+        )
+        raise InputUnfit(
+            f"the mesh of {math.prod(mesh.values())} devices cannot be resized, as {why}: {_as_many(cores)}"
+        )
+    axes = ", ".join(f'"{axis}"={size}' for axis, size in sizes.items())
+    text = _MESH.sub(f"sdy.mesh @{name} = <[{axes}]>", text, count=1)
+    text = _PARTITIONS.sub(f"mhlo.num_partitions = {cores}", text, count=1)
+    # On one device JAX itself pairs what is donated with results; on several the compiler does.
+    return re.sub(r"tf\.aliasing_output = \d+ : i32", "jax.buffer_donor = true", text), sizes
+
+
+def local_shape(
+    shape: tuple[int, ...], spec: tuple | None, mesh: Mapping[str, int], name: str
+) -> tuple[int, ...]:
+    """The part of an array that one core holds.
+
+    Raises:
+        InputUnfit: an axis does not divide.
+    """
+    local = list(shape)
+    for axis, parts in enumerate(axes_of(spec)):
+        count = math.prod(mesh.get(part, 1) for part in parts)
+        if local[axis] % count:
+            raise InputUnfit(
+                f"axis {axis} of {name}, of size {local[axis]}, cannot be split over {count} cores "
+                f"({', '.join(f'{part}={mesh.get(part, 1)}' for part in parts)})"
+            )
+        local[axis] //= count
+    return tuple(local)
+
+
+def axes_of(spec: tuple | None) -> list[tuple[str, ...]]:
+    """For each axis of an array the mesh axes that it is split over."""
+    return [
+        () if not isinstance(part, str | tuple) else (part,) if isinstance(part, str) else part
+        for part in spec or ()
+    ]
+
+
+def _sizes(axes: str) -> list[tuple[str, int]]:
+    return [(name, int(size)) for name, size in _AXIS.findall(axes)]
+
+
+def _example(mesh: Mapping[str, int], cores: int) -> dict[str, int]:
+    """Sizes that fit: the first axis takes what the others leave."""
+    first, *others = mesh
+    rest = math.prod(mesh[axis] for axis in others)
+    if cores % rest:
+        return {first: cores} | dict.fromkeys(others, 1)
+    return {first: cores // rest} | {axis: mesh[axis] for axis in others}
+
+
+def _as_many(cores: int) -> str:
+    return (
+        f'make it with as many devices; before JAX starts, jax.config.update("jax_num_cpu_devices", {cores}) '
+        "gives a CPU so many"
+    )

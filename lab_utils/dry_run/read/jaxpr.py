@@ -1,0 +1,176 @@
+"""What the jaxpr of a JAX step tells: 64-bit types, host callbacks, constants, what is compiled again."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import jax
+
+from lab_utils.dry_run.private import jax_tracing as _tracing
+from lab_utils.dry_run.records import Finding
+from lab_utils.dry_run.rules import finding
+from lab_utils.figures import memory
+from lab_utils.source import Place
+
+_WIDE = ("float64", "complex128")
+_LARGE_CONSTANT = 8 * 2**20  # bytes
+_SHOWN = 4
+
+
+def equations(jaxpr: Any) -> Iterator[Any]:
+    """Every equation of a jaxpr, those of loops, branches and inner functions with them."""
+    for equation in jaxpr.eqns:
+        yield equation
+        for inner in _inner(equation):
+            yield from equations(inner)
+
+
+def _inner(equation: Any) -> Iterator[Any]:
+    for value in equation.params.values():
+        for each in value if isinstance(value, tuple | list) else (value,):
+            jaxpr = getattr(each, "jaxpr", each)
+            if hasattr(jaxpr, "eqns"):
+                yield jaxpr
+
+
+def read(traced: Any, where: Place) -> list[Finding]:
+    """The findings of one traced step; `where` is the step's own line."""
+    jaxpr = traced.jaxpr.jaxpr
+    found = [*_wide(jaxpr, where), *_callbacks(jaxpr), *_constants(traced, where)]
+    return found + _state(traced, where)
+
+
+def callbacks(jaxpr: Any) -> set[Any]:
+    """The primitives of a jaxpr that call Python on the host."""
+    return {each.primitive for each in equations(jaxpr) if _tracing.is_callback(each)}
+
+
+def is_mapped(jaxpr: Any) -> bool:
+    """Whether jax.shard_map, or what is built on it, holds a part of the step."""
+    return any(each.primitive.name == "shard_map" for each in equations(jaxpr))
+
+
+def _wide(jaxpr: Any, where: Place) -> list[Finding]:
+    """TPU240 at each line where 64-bit floats begin."""
+    arguments = [
+        name
+        for name, variable in zip(_tracing.names(jaxpr), jaxpr.invars, strict=True)
+        if _is_wide(variable.aval)
+    ]
+    if arguments:
+        what = f"The step takes {', '.join(arguments[:_SHOWN])} as 64-bit floats"
+        return [finding("TPU240", where, what=what)]
+    places: dict[Place, str] = {}
+    for each in equations(jaxpr):
+        takes = any(_is_wide(getattr(variable, "aval", None)) for variable in each.invars)
+        gives = next((out.aval for out in each.outvars if _is_wide(out.aval)), None)
+        if gives is not None and not takes and not any(True for _ in _inner(each)):
+            places.setdefault(_tracing.place(each) or where, str(gives.dtype))
+    return [
+        finding("TPU240", place, what=f"{dtype} begins here") for place, dtype in places.items()
+    ]
+
+
+def _is_wide(aval: Any) -> bool:
+    return str(getattr(aval, "dtype", "")) in _WIDE
+
+
+def _callbacks(jaxpr: Any) -> list[Finding]:
+    """TPU241 at each line that calls Python on the host."""
+    places = {
+        (_tracing.place(each), each.primitive.name): None
+        for each in equations(jaxpr)
+        if _tracing.is_callback(each)
+    }
+    return [finding("TPU241", place, callback=name) for place, name in places]
+
+
+def _constants(traced: Any, where: Place) -> list[Finding]:
+    """TPU244 for arrays that the step closes over."""
+    large = [each for each in traced.jaxpr.consts if getattr(each, "nbytes", 0) >= _LARGE_CONSTANT]
+    if not large:
+        return []
+    shapes = ", ".join(f"{each.dtype}{list(each.shape)}" for each in large[:_SHOWN])
+    size = memory(sum(each.nbytes for each in large))
+    return [finding("TPU244", where, arrays=shapes, size=size)]
+
+
+def state_numbers(traced: Any) -> list[tuple[int, int]]:
+    """Pairs (number of an argument's array, number of the result that is its new value).
+
+    An argument of the step is state where a result, or a part of it, has its structure and its shapes.
+    """
+    variables, given = traced.jaxpr.jaxpr.invars, traced.out_info
+    children = [given[key] for key in sorted(given)] if isinstance(given, dict) else given
+    parts = [(0, given)]
+    if isinstance(children, tuple | list):
+        starts = itertools.accumulate((len(jax.tree.leaves(each)) for each in children), initial=0)
+        parts += zip(starts, children, strict=False)
+    pairs, taken, start = [], set(), 0
+    for number, argument in enumerate(traced.args_info[0]):
+        leaves, tree = jax.tree.flatten(argument)
+        shapes = [each.aval.shape for each in variables[start : start + len(leaves)]]
+        for first, part in parts:
+            results, structure = jax.tree.flatten(part)
+            alike = structure == tree and shapes == [each.shape for each in results]
+            # One array alone is state only as the first argument: others have its shape by chance.
+            if leaves and alike and first not in taken and (len(leaves) > 1 or number == 0):
+                pairs += [(start + n, first + n) for n in range(len(leaves))]
+                taken.add(first)
+                break
+        start += len(leaves)
+    return pairs
+
+
+def _state(traced: Any, where: Place) -> list[Finding]:
+    """TPU242 where the new state has other types than the old one: the second call compiles again."""
+    jaxpr = traced.jaxpr.jaxpr
+    names = _tracing.names(jaxpr)
+    makers = {id(out): each for each in jaxpr.eqns for out in each.outvars}
+    changed, weak = {}, {}
+    for argument, result in state_numbers(traced):
+        old, new = jaxpr.invars[argument].aval, jaxpr.outvars[result].aval
+        maker = makers.get(id(jaxpr.outvars[result]))
+        place = (_tracing.place(maker) if maker else None) or where
+        if old.dtype != new.dtype:
+            changed.setdefault(place, []).append(f"{names[argument]} ({old.dtype} to {new.dtype})")
+        elif getattr(old, "weak_type", False) != getattr(new, "weak_type", False):
+            weak.setdefault(place, []).append(
+                f"{names[argument]} ({_weakness(old)} to {_weakness(new)})"
+            )
+    return [
+        finding("TPU242", place, note=note, arrays=_some(each))
+        for note, places in ((False, changed), (True, weak))
+        for place, each in places.items()
+    ]
+
+
+def _weakness(aval: Any) -> str:
+    return f"weak {aval.dtype}" if getattr(aval, "weak_type", False) else str(aval.dtype)
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
+
+
+def changing(traces: Sequence[Any], where: Place, *, one_cache: bool) -> list[Finding]:
+    """TPU243 where example calls differ in what JAX compiles for: structure, shapes, types, static values.
+
+    `one_cache`: the traces are of one jitted function, so that equal calls have the same jaxpr.
+    """
+    kinds = [tuple(str(each.aval) for each in traced.jaxpr.jaxpr.invars) for traced in traces]
+    structures = [jax.tree.structure(traced.args_info) for traced in traces]
+    programs = len(set(zip(kinds, structures, strict=True)))
+    if programs > 1 and len(set(structures)) > 1:
+        what = "the structure of its arguments"
+    elif programs > 1:
+        names = _tracing.names(traces[0].jaxpr.jaxpr)
+        columns = zip(names, zip(*kinds, strict=True), strict=True)
+        seen = [(name, dict.fromkeys(column)) for name, column in columns]
+        what = _some([f"{name} ({', then '.join(each)})" for name, each in seen if len(each) > 1])
+    elif one_cache and (programs := len({id(traced.jaxpr) for traced in traces})) > 1:
+        what = "the value of a static argument"
+    else:
+        return []
+    return [finding("TPU243", where, calls=len(traces), programs=programs, what=what)]

@@ -1,0 +1,158 @@
+"""Where the code of the pages of JAX's rules belongs: a frame makes a step around a block."""
+
+import contextlib
+import functools
+
+import numpy as np
+
+from rules import Port
+from rules.snippets import Made, Snippet
+from rules.wrong_jax import (
+    MESH,
+    NamedSharding,
+    PartitionSpec,
+    batch,
+    descend,
+    jax,
+    jnp,
+    loss_of,
+    params,
+    shape,
+)
+
+_NAMES = {
+    "jax": lambda: jax,
+    "jnp": lambda: jnp,
+    "np": lambda: np,
+    "mesh": lambda: MESH,
+    "Mesh": lambda: jax.sharding.Mesh,
+    "NamedSharding": lambda: NamedSharding,
+    "P": lambda: PartitionSpec,
+    "update": lambda: descend,
+}
+
+
+def _in_step(**given):
+    """The block stands in a step, whose results are what the block makes of the names in `given`."""
+
+    def frame(snippet: Snippet) -> Port:
+        def step(params, batch):
+            loss, gradients = jax.value_and_grad(loss_of)(params, *batch)
+            held = {
+                "params": params,
+                "loss": loss,
+                "grads": gradients,
+                "rate": 0.1,
+                "numpy_weights": np.ones([8]),
+            }
+            names = _NAMES | {name: functools.partial(held.get, name) for name in held}
+            with contextlib.ExitStack() as stack:
+                stack.callback(jax.config.update, "jax_enable_x64", False)
+                made = snippet.run(names)
+                new = made.get("params", params)
+                extra = [made.get(name) for name in given["of"] if made.get(name) is not None]
+                return new, loss + sum(jnp.sum(each).astype(jnp.float32) for each in extra)
+
+        state = params() if not given.get("narrow") else jax.tree.map(_narrow, params())
+        return Port(jax.jit(step), (state, batch()))
+
+    return frame
+
+
+def _narrow(array):
+    return jax.ShapeDtypeStruct(array.shape, jnp.bfloat16, sharding=array.sharding)
+
+
+def _made_step(arguments, **names):
+    """The block makes `step`, and perhaps calls it."""
+
+    def frame(snippet: Snippet) -> Port:
+        made: Made = snippet.run(_NAMES | names)
+        return Port(made.get("step") or jax.jit(descend), arguments(made))
+
+    return frame
+
+
+def _calls(snippet: Snippet) -> Port:
+    """The block calls `step` with one batch after another."""
+    seen = []
+
+    def note(state, *batch):
+        seen.append((state, *batch))
+        return state, 0.0
+
+    batches = [jnp.zeros((size, 8)) for size in (64, 64, 17)]
+
+    def pad_to(batch, size):
+        return jnp.pad(batch, ((0, size - len(batch)), (0, 0))), jnp.ones(size)
+
+    snippet.run(
+        _NAMES
+        | {
+            "batches": lambda: batches,
+            "step": lambda: note,
+            "state": lambda: jnp.zeros(()),
+            "pad_to": lambda: pad_to,
+        }
+    )
+
+    def step(state, batch, weights=None):
+        weights = jnp.ones(len(batch)) if weights is None else weights
+        return state + jnp.sum(batch * weights[:, None]), jnp.zeros(())
+
+    return Port(jax.jit(step), list(seen))
+
+
+def _sharded(snippet: Snippet) -> Port:
+    """The block makes the sharding of the `weights`, the first of two layers."""
+    mesh = jax.sharding.Mesh(MESH.devices.reshape(1, 1), ("data", "model"))
+    made = snippet.run(_NAMES | {"mesh": lambda: mesh}).get("weights")
+
+    def placed(array, sharding=None):
+        sharding = sharding or NamedSharding(mesh, array.sharding.spec)
+        return jax.ShapeDtypeStruct(array.shape, array.dtype, sharding=sharding)
+
+    state, given = jax.tree.map(placed, (params(), batch()))
+    state["first"] = placed(state["first"], made)
+    return Port(jax.jit(descend), (state, given), mesh_axes={"data": 4, "model": 2})
+
+
+def _example(made: Made) -> tuple:
+    return params(), batch()
+
+
+def _on_batch(made: Made) -> tuple:
+    """The example with the batch as the block placed it."""
+    placed = made.get("batch")
+    if placed is None:
+        return _bare((params(), batch()))
+    return _bare(params()), placed
+
+
+def _bare(arrays):
+    return jax.tree.map(lambda each: jax.ShapeDtypeStruct(each.shape, each.dtype), arrays)
+
+
+def _ids(made: Made) -> tuple:
+    ids = shape(64, dtype=jnp.int32)
+    return (ids,) if made.get("table") is not None else (shape(4096, 768), ids)
+
+
+FRAMES = {
+    "TPU240": _in_step(of=("scale",)),
+    "TPU241": _made_step(
+        _example,
+        batches=lambda: (),
+        update=lambda: lambda state, given: descend(state, given),
+    ),
+    "TPU242": _in_step(of=(), narrow=True),
+    "TPU243": _calls,
+    "TPU244": _made_step(_ids),
+    "TPU340": _sharded,
+    "TPU341": _made_step(_example),
+    "TPU342": _made_step(
+        _on_batch,
+        batch=lambda: tuple(jnp.zeros(each.shape, each.dtype) for each in batch(64)),
+    ),
+    "TPU343": _in_step(of=("rate",)),
+}

@@ -1,0 +1,139 @@
+"""Mistakes of steps that are written in JAX. Each is one right step, made worse where the flag says so."""
+
+import contextlib
+import functools
+import os
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from rules import Port, wrong
+
+WIDTH, BATCH = 512, 4096
+MESH = Mesh(np.array(jax.devices()[:1]), ("data",))
+
+
+def on_mesh(*spec):
+    """A sharding over the one axis of MESH."""
+    return NamedSharding(MESH, PartitionSpec(*spec))
+
+
+def shape(*dims, dtype=jnp.float32, spec=()):
+    """An array of which only its shape is there."""
+    return jax.ShapeDtypeStruct(dims, dtype, sharding=on_mesh(*spec))
+
+
+def loss_of(params, features, labels):
+    """A network of two layers, in bfloat16."""
+    hidden = jax.nn.relu(features @ params["first"].astype(jnp.bfloat16))
+    logits = (hidden @ params["second"].astype(jnp.bfloat16)).astype(jnp.float32)
+    return jnp.mean((logits - labels) ** 2)
+
+
+def descend(params, batch):
+    """One step of gradient descent."""
+    loss, gradients = jax.value_and_grad(loss_of)(params, *batch)
+    return jax.tree.map(lambda p, g: p - 0.1 * g, params, gradients), loss
+
+
+def params(first=(), second=()):
+    """The parameters' shapes."""
+    return {
+        "first": shape(WIDTH, WIDTH, spec=first),
+        "second": shape(WIDTH, 8 * WIDTH, spec=second),
+    }
+
+
+def batch(examples=BATCH, spec=("data",)):
+    """A batch's shapes."""
+    features = shape(examples, WIDTH, dtype=jnp.bfloat16, spec=spec)
+    return features, shape(examples, 8 * WIDTH, spec=spec)
+
+
+@wrong("TPU240")
+def sixty_four_bits(wrong):
+    def step(params, batch):
+        params, loss = descend(params, batch)
+        dtype = jnp.float64 if wrong else jnp.float32
+        with jax.enable_x64(True) if wrong else contextlib.nullcontext():
+            exact = loss.astype(dtype)  # <- TPU240
+        return params, exact.astype(jnp.float32)
+
+    return Port(jax.jit(step, donate_argnums=0), (params(), batch()))
+
+
+@wrong("TPU241")
+def a_print_in_the_step(wrong):
+    @jax.jit
+    def step(params, batch):
+        params, loss = descend(params, batch)
+        if wrong:
+            jax.debug.print("loss {}", loss)  # <- TPU241
+        return params, loss
+
+    return Port(step, (params(), batch()))
+
+
+@wrong("TPU242")
+def parameters_that_grow_wider(wrong):
+    def step(weights, features):
+        rate = jnp.float32(0.1)
+        gradients = jax.grad(lambda w: jnp.sum(features @ w, dtype=jnp.float32))(weights)
+        new = weights - rate * gradients  # <- TPU242
+        return (new if wrong else new.astype(weights.dtype)), jnp.sum(gradients)
+
+    weights = shape(WIDTH, 8, dtype=jnp.bfloat16)
+    return Port(jax.jit(step), (weights, shape(BATCH, WIDTH, dtype=jnp.bfloat16)))
+
+
+@wrong("TPU243")
+def a_short_last_batch(wrong):
+    def step(params, batch):  # <- TPU243
+        return descend(params, batch)
+
+    sizes = (BATCH, BATCH, 1000 if wrong else BATCH)
+    return Port(jax.jit(step), (params(), iter([batch(size) for size in sizes])))
+
+
+@wrong("TPU244")
+def a_table_from_outside(wrong):
+    table = np.zeros((2**13, 2**9), np.float32)
+
+    def step(ids, given=None):  # <- TPU244
+        return jnp.sum((jnp.asarray(table) if wrong else given)[ids])
+
+    ids = shape(BATCH, dtype=jnp.int32)
+    return Port(jax.jit(step), (ids,) if wrong else (ids, shape(*table.shape)))
+
+
+@wrong("TPU340")
+def one_matrix_split_over_the_batch(wrong):
+    return Port(jax.jit(descend), (params(first=("data",) if wrong else ()), batch()))
+
+
+@wrong("TPU341")
+def the_batch_is_donated(wrong):
+    return Port(jax.jit(descend, donate_argnums=(0, 1) if wrong else 0), (params(), batch()))
+
+
+@wrong("TPU342")
+def no_mesh(wrong):
+    if not wrong:
+        return Port(jax.jit(descend, donate_argnums=0), (params(), batch()))
+    bare = functools.partial(jax.tree.map, lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype))
+    return Port(jax.jit(descend), bare((params(), batch())))
+
+
+@wrong("TPU343")
+def python_decides_by_a_value(wrong):
+    def step(params, batch):
+        params, loss = descend(params, batch)
+        if wrong and loss > 10:
+            loss = loss * 0
+        return params, loss
+
+    return Port(jax.jit(step), (params(), batch()))

@@ -1,0 +1,307 @@
+"""Steps in JAX: what is taken as one, how it is laid on a topology, and what is found in it."""
+
+import functools
+import os
+import types
+
+import numpy as np
+import pytest
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+jax = pytest.importorskip("jax")
+
+import jax.numpy as jnp  # noqa: E402
+from jax.sharding import Mesh, NamedSharding, PartitionSpec  # noqa: E402
+from rules.judging import jobs  # noqa: E402, F401
+
+from lab_utils.dry_run.compile.hlo.collectives import axes  # noqa: E402
+from lab_utils.dry_run.compile.stage import compile_program  # noqa: E402
+from lab_utils.dry_run.frontends.is_jax import is_jax  # noqa: E402
+from lab_utils.dry_run.frontends.jax import JaxWorkload  # noqa: E402
+from lab_utils.dry_run.frontends.jax_arguments import examples  # noqa: E402
+from lab_utils.dry_run.lower.errors import InputUnfit  # noqa: E402
+from lab_utils.dry_run.lower.sharded import laid_out  # noqa: E402
+from lab_utils.dry_run.private import jax_tracing  # noqa: E402
+
+MESH = Mesh(np.array(jax.devices()[:1]).reshape(1, 1), ("data", "model"))
+
+
+def shape(*dims, dtype=jnp.float32, spec=None):
+    sharding = None if spec is None else NamedSharding(MESH, PartitionSpec(*spec))
+    return jax.ShapeDtypeStruct(dims, dtype, sharding=sharding)
+
+
+def loss_of(params, features, labels):
+    hidden = jax.nn.relu(features @ params["first"])
+    return jnp.mean((hidden @ params["second"] - labels) ** 2)
+
+
+def descend(params, features, labels):
+    loss, gradients = jax.value_and_grad(loss_of)(params, features, labels)
+    return jax.tree.map(lambda p, g: p - 0.1 * g, params, gradients), loss
+
+
+PARAMS = {"first": shape(16, 32), "second": shape(32, 8)}
+BATCH = shape(64, 16), shape(64, 8)
+
+
+def found(step, data):
+    """Rules that reading the step finds."""
+    return [each.rule for each in JaxWorkload(step, data, "v5e:2x4").read([], 8)]
+
+
+def test_no_private_name_has_moved():
+    assert jax_tracing.check() == []
+
+
+class Trainer:
+    def __init__(self, rate):
+        self.rate = rate
+
+    def __call__(self, params, features, labels):
+        gradients = jax.grad(loss_of)(params, features, labels)
+        return jax.tree.map(lambda p, g: p - self.rate * g, params, gradients)
+
+
+def with_switch(params, features, labels, train, rate=0.1):
+    return descend(params, features, labels) if train else params
+
+
+def over_layers(params, features):
+    """A scan over layers, each of which is computed again for its gradient."""
+
+    @jax.checkpoint
+    def layer(hidden, weights):
+        return jnp.tanh(hidden @ weights), None
+
+    def loss(params):
+        return jnp.mean(jax.lax.scan(layer, features, params)[0] ** 2)
+
+    return params - 0.1 * jax.grad(loss)(params)
+
+
+def of_examples(params, features, labels):
+    def one(feature, label):
+        return loss_of(params, feature[None], label[None])
+
+    return jax.vmap(one)(features, labels)
+
+
+RIGHT = {
+    "a plain function": (descend, (PARAMS, *BATCH)),
+    "jitted": (jax.jit(descend, donate_argnums=0), (PARAMS, *BATCH)),
+    "an object that is called": (Trainer(0.1), (PARAMS, *BATCH)),
+    "static arguments": (
+        functools.partial(jax.jit(with_switch, static_argnames="train"), train=True),
+        (PARAMS, *BATCH),
+    ),
+    "static by number": (jax.jit(with_switch, static_argnums=3), (PARAMS, *BATCH, True)),
+    "bound arguments": (functools.partial(with_switch, train=True, rate=0.5), (PARAMS, *BATCH)),
+    "a scan over layers, with remat": (jax.jit(over_layers), (shape(4, 16, 16), shape(8, 16))),
+    "vmap": (jax.jit(of_examples), (PARAMS, *BATCH)),
+    "bfloat16": (
+        jax.jit(descend),
+        jax.tree.map(lambda a: shape(*a.shape, dtype=jnp.bfloat16), (PARAMS, *BATCH)),
+    ),
+    "arrays of NumPy in float64": (
+        jax.jit(descend),
+        jax.tree.map(lambda a: np.ones(a.shape), (PARAMS, *BATCH)),
+    ),
+    "a function among the arguments": (
+        lambda params, features, activation: activation(features @ params),
+        (shape(16, 8), shape(64, 16), jnp.tanh),
+    ),
+    "random numbers": (
+        jax.jit(lambda key, x: x * jax.random.bernoulli(key, 0.5, x.shape)),
+        (jax.random.key(0), shape(8, 8)),
+    ),
+    "batches of one shape": (jax.jit(descend), (PARAMS, iter([BATCH[0]] * 3), BATCH[1])),
+    "several examples": (jax.jit(descend), [(PARAMS, *BATCH)] * 2),
+    "one batch as the only argument": (jax.jit(lambda batch: batch[0].sum()), BATCH),
+    "a list as the only argument": (
+        jax.jit(lambda layers: layers[0] @ layers[1]),
+        [*PARAMS.values()],
+    ),
+}
+
+
+@pytest.mark.parametrize("habit", RIGHT)
+def test_a_right_step_in_many_habits(habit):
+    step, data = RIGHT[habit]
+    assert is_jax(step, data)
+    assert found(step, data) == []
+
+
+def test_what_is_not_jax():
+    def step(features, labels):
+        return tensorflow.reduce_mean(features)
+
+    tensorflow = types.ModuleType("tensorflow")
+    assert not is_jax(step, (np.ones(2), np.ones(2)))
+    assert not is_jax(lambda features: features * 2, np.ones(2))
+    assert not is_jax(Trainer, PARAMS)
+
+
+def test_arguments_that_do_not_fit_are_told():
+    with pytest.raises(TypeError, match="missing a required argument: 'labels'"):
+        examples(descend, (PARAMS, BATCH[0]))
+    with pytest.raises(ValueError, match="empty"):
+        examples(descend, (PARAMS, iter([]), BATCH[1]))
+
+
+def test_tensors_of_other_libraries_are_shapes():
+    tensor = types.SimpleNamespace(shape=(2, 3), dtype="torch.bfloat16")
+    (call,) = examples(lambda x: x, tensor)
+    assert (call[0].shape, call[0].dtype) == ((2, 3), jnp.bfloat16)
+
+
+def test_a_static_value_that_changes_compiles_again():
+    step = jax.jit(lambda x, power: x**power, static_argnums=1)
+    data = [(shape(8), 2), (shape(8), 3)]
+    (told,) = JaxWorkload(step, data, "v5e:1x1").read([], 1)
+    assert told.rule == "TPU243" and "a static argument" in told.why
+
+
+def test_state_that_turns_from_a_python_number_is_a_note():
+    def step(state, x):
+        return {"count": state["count"] + jnp.int32(1), "sum": state["sum"] + x.sum()}
+
+    data = {"count": 0, "sum": jnp.zeros(())}, shape(8)
+    (told,) = JaxWorkload(jax.jit(step), data, "v5e:1x1").read([], 1)
+    assert (told.rule, told.severity) == ("TPU242", "note") and "count" in told.why
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: jax.pure_callback(lambda a: a, jax.ShapeDtypeStruct((8,), jnp.float32), x),
+        lambda x: jax.lax.cond(x[0] > 0, lambda: jax.debug.print("{}", x), lambda: None),
+        lambda x: jax.experimental.io_callback(print, None, x, ordered=True),
+    ],
+    ids=["pure_callback", "debug.print in a branch", "io_callback"],
+)
+def test_a_call_of_the_host_is_told_and_left_out_of_what_is_compiled(call):
+    import jax.experimental
+
+    def step(x):
+        out = call(x)
+        return x if out is None else out
+
+    workload = JaxWorkload(jax.jit(step), shape(8), "v5e:1x1")
+    assert [each.rule for each in workload.read([], 1)] == ["TPU241"]
+    program = workload.lower(1)
+    assert "left out" in program.left_out and b"callback" not in program.hlo.split(b"#loc")[0]
+
+
+# The mesh.
+
+SHARDED = {
+    "first": shape(1024, 4096, spec=(None, "model")),
+    "second": shape(4096, 1024, spec=("model", None)),
+}
+SHARDED_BATCH = shape(2048, 1024, spec=("data",)), shape(2048, 1024, spec=("data",))
+
+
+def program_of(step, arguments, topology, cores, **mesh):
+    return JaxWorkload(step, arguments, topology, mesh or None).lower(cores)
+
+
+def test_a_mesh_of_one_cpu_is_laid_on_a_topology():
+    program = program_of(jax.jit(descend), (SHARDED, *SHARDED_BATCH), "v5e:2x4", 8, data=4, model=2)
+    assert program.partition.mesh == {"data": 4, "model": 2}
+    assert program.partition.batch_axes == ["data"]
+    shapes = {each.name: each.shape for each in program.inputs}
+    assert shapes == {
+        "params['first']": (1024, 2048),
+        "params['second']": (2048, 1024),
+        "features": (512, 1024),
+        "labels": (512, 1024),
+    }
+    assert program.per_core_batch == 256
+
+
+@pytest.mark.parametrize(
+    ("mesh", "says"),
+    [
+        ({}, r"data=1, model=1: 1 devices\) cannot be laid on v5e:2x4.*mesh_axes="),
+        ({"data": 4}, "4 devices"),
+        ({"rows": 8}, "names rows, and the mesh of the step has the axes data, model"),
+        ({"data": 3, "model": 2}, "6 devices"),
+    ],
+)
+def test_a_mesh_that_does_not_fit_is_told(mesh, says):
+    with pytest.raises(InputUnfit, match=says):
+        program_of(jax.jit(descend), (SHARDED, *SHARDED_BATCH), "v5e:2x4", 8, **mesh)
+
+
+def test_a_batch_that_does_not_divide_is_told():
+    batch = shape(100, 1024, spec=("data",)), shape(100, 1024, spec=("data",))
+    with pytest.raises(InputUnfit, match="axis 0 of features, of size 100, cannot be split over 8"):
+        program_of(jax.jit(descend), (SHARDED, *batch), "v5e:2x4", 8, data=8)
+
+
+def test_a_shard_map_is_not_resized():
+    mesh = Mesh(np.array(jax.devices()[:1]), ("data",))
+    step = jax.shard_map(
+        lambda x: jax.lax.pmean(x.sum(), "data"),
+        mesh=mesh,
+        in_specs=PartitionSpec("data"),
+        out_specs=PartitionSpec(),
+    )
+    with pytest.raises(InputUnfit, match="shard_map.*jax_num_cpu_devices"):
+        JaxWorkload(jax.jit(step), shape(64, 8), "v5e:2x4").lower(8)
+    assert JaxWorkload(jax.jit(step), shape(64, 8), "v5e:1x1").lower(1).partition.mesh == {
+        "data": 1
+    }
+
+
+def test_a_program_for_other_devices_without_a_mesh_is_told():
+    with pytest.raises(InputUnfit, match="4 devices without a named mesh"):
+        laid_out(
+            "module attributes {mhlo.num_partitions = 4 : i32}", 8, "v5e:2x4", None, mapped=False
+        )
+
+
+@pytest.mark.parametrize(
+    ("groups", "over"),
+    [
+        ("replica_groups={{0,1},{2,3},{4,5},{6,7}}", ("model",)),
+        ("replica_groups=[2,4]<=[4,2]T(1,0)", ("data",)),
+        ("replica_groups=[4,2]<=[8]", ("model",)),
+        ("replica_groups=[1,8]<=[8]", ("data", "model")),
+        ("replica_groups=mesh['axis_0'=4,'axis_1'=2] {'axis_0'}", ("data",)),
+        ("replica_groups={{0,3},{1,2},{4,5},{6,7}}", None),
+        ("source_target_pairs={{0,1},{1,0}}", None),
+    ],
+)
+def test_axes_of_a_collective(groups, over):
+    assert axes(groups, {"data": 4, "model": 2}) == over
+
+
+# What the compiler says, beside arithmetic by hand.
+
+
+def compiled(step, arguments, topology, cores, **mesh):
+    pytest.importorskip("libtpu")
+    return compile_program(program_of(step, arguments, topology, cores, **mesh), topology)
+
+
+def sums(result):
+    return {figure.name.removesuffix(", a step"): figure.value for figure in result.figures}
+
+
+def test_memory_and_collectives_of_a_perceptron(jobs):  # noqa: F811
+    step = jax.jit(descend, donate_argnums=0)
+    result = compiled(step, (SHARDED, *SHARDED_BATCH), "v5e:2x4", 8, data=4, model=2)
+    # Half of each matrix on a core, and a quarter of the features and of the labels, in float32.
+    held = 4 * (2 * 1024 * 4096 / 2 + 2 * 2048 / 4 * 1024)
+    assert result.step.memory.arguments.value == held
+    # Over "model" the halves of the second product are summed, [512, 1024]; over "data" the gradients of
+    # both halves of matrices, and the loss.
+    size = (
+        4 if sums(result)["all-reduce over model"] == 4 * 512 * 1024 else 2
+    )  # as the compiler narrows
+    assert sums(result)["all-reduce over model"] == size * 512 * 1024
+    gradients = 2 * 1024 * 2048
+    assert sums(result)["all-reduce over data"] in (4 * gradients + 4, 2 * gradients + 4)
+    assert not [each for each in result.findings if each.severity != "note"]
