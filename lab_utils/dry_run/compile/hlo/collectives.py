@@ -47,7 +47,7 @@ def collective(
     sources: "Sources",
     line: tuple[str, int],
 ) -> Collective | None:
-    """What `each`, an instruction of the computation `body`, moves; None where it is no collective."""
+    """What `each`, an instruction of the computation `body`, moves; None where it is another op."""
     kind = each.opcode.removesuffix("-start")
     if kind not in KINDS:
         return None
