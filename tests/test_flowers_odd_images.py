@@ -12,7 +12,6 @@ from lab_utils.convert.images import to_rgb_jpeg
 from lab_utils.estimator import tf
 from lab_utils.flowers import predict
 from lab_utils.flowers import upright as in_graph
-from lab_utils.flowers.input_pipeline import decode_image
 
 ORIENTATION = 0x0112
 WAYS_BACK = {  # EXIF's orientation -> how a camera that notes it has stored the upright picture
@@ -185,7 +184,7 @@ def test_the_graph_reads_nothing_from_data_that_are_damaged_or_none(upright):
 def test_serving_turns_bytes_as_the_converter_turns_files(upright, number):
     stored = jpeg(upright, exif=_exif(number, "<"), subsampling=0)
     served, recorded = (
-        decode_image(tf.constant(each), 32).numpy().astype(int)
+        in_graph.decode_upright(tf.constant(each), 32).numpy().astype(int)
         for each in (stored, to_rgb_jpeg(stored).data)
     )
     assert np.abs(served - recorded).mean() < 3  # compressed once more
@@ -204,7 +203,7 @@ def test_serving_lays_bytes_on_white(upright, mode):
         layer = read.convert("RGBA")
     white = Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer).convert("RGB")
     served, expected = (
-        decode_image(tf.constant(each), 32).numpy().astype(int)
+        in_graph.decode_upright(tf.constant(each), 32).numpy().astype(int)
         for each in (stored, encoded(white, "PNG"))
     )
     assert np.abs(served - expected).max() <= 1

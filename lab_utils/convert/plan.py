@@ -85,16 +85,18 @@ def plan_split(name: str, csv_path: str, shards: int | None, shard_mb: float) ->
 
 def shared(train: SplitPlan, evaluation: SplitPlan) -> float:
     """Returns the share of the images to evaluate with, or of a sample, that are listed for training, too."""
-    wanted = {_image(line, evaluation.csv_path) for line in evaluation.sample if b"," in line}
-    listed = (_image(line, train.csv_path) for _, line in read_lines(train.csv_path))
+    here, there = (os.fsencode(storage.parent(each.csv_path)) for each in (evaluation, train))
+    wanted = {_image(line, here) for line in evaluation.sample if b"," in line}
+    listed = (_image(line, there) for _, line in read_lines(train.csv_path))
     return len(wanted.intersection(listed)) / max(1, len(wanted))
 
 
-def _image(line: bytes, csv_path: str) -> bytes:
+def _image(line: bytes, folder: bytes) -> bytes:
     """Returns the path of a row's image, well enough to compare two rows of a million quickly."""
     path = line.rpartition(b",")[0].strip(b' "')
-    folder = os.fsencode(storage.parent(csv_path))
-    return os.path.normpath(path if b"://" in path else os.path.join(folder, path))
+    if not (path.startswith(b"/") or b"://" in path):
+        path = folder + b"/" + path
+    return os.path.normpath(path) if b"/." in path or b"//" in path else path
 
 
 def _image_bytes(line: bytes, csv_path: str) -> int:

@@ -9,7 +9,6 @@ from functools import partial
 
 import tensorflow as tf
 
-from lab_utils.flowers import upright
 from lab_utils.flowers.records import Records
 
 READ_BUFFER = 2 * 1024 * 1024  # bytes a file; a remote store answers big reads far better
@@ -38,7 +37,7 @@ def decode_jpeg(encoded: tf.Tensor, size: int) -> tf.Tensor:
     passed_over = tf.reduce_max(shape) > 2 * size * tf.bitwise.left_shift(1, halvings)
 
     def decoded(ratio: int, method: str) -> tf.Tensor:
-        return _squeezed(tf.io.decode_jpeg(encoded, channels=3, ratio=ratio), size, method)
+        return squeezed(tf.io.decode_jpeg(encoded, channels=3, ratio=ratio), size, method)
 
     # One choice for both: a branch costs a tenth of decoding a small image.
     ways = [partial(decoded, ratio, how) for how in ("bilinear", "area") for ratio in (1, 2, 4, 8)]
@@ -46,26 +45,17 @@ def decode_jpeg(encoded: tf.Tensor, size: int) -> tf.Tensor:
 
 
 def decode_image(encoded: tf.Tensor, size: int) -> tf.Tensor:
-    """As `decode_jpeg`, of any kind of image that TensorFlow knows, prepared as the converter does it.
-
-    A JPEG is turned as its EXIF data say, a PNG is laid on white. In records that is done already.
-    """
-
-    def photograph() -> tf.Tensor:
-        return upright.turned(decode_jpeg(encoded, size), upright.orientation(encoded))
+    """As `decode_jpeg`, of any kind of image that TensorFlow knows."""
 
     def other() -> tf.Tensor:
         image = tf.io.decode_image(encoded, channels=3, expand_animations=False)
-        return _squeezed(image, size, "area")
+        return squeezed(image, size, "area")
 
-    def png() -> tf.Tensor:
-        return _squeezed(upright.png_on_white(encoded), size, "area")
-
-    is_png = tf.strings.substr(encoded, 0, 4) == b"\x89PNG"
-    return tf.cond(tf.io.is_jpeg(encoded), photograph, lambda: tf.cond(is_png, png, other))
+    return tf.cond(tf.io.is_jpeg(encoded), lambda: decode_jpeg(encoded, size), other)
 
 
-def _squeezed(image: tf.Tensor, size: int, method: str) -> tf.Tensor:
+def squeezed(image: tf.Tensor, size: int, method: str) -> tf.Tensor:
+    """Squeezes a whole image [height, width, 3] into a square: uint8 [size, size, 3]."""
     return tf.cast(tf.image.resize(image, [size, size], method) + 0.5, tf.uint8)
 
 
