@@ -4,5 +4,7 @@ Dark enough for text on white (contrast of 4.5 to 1 or more), and the same every
 ready, red for wrong and errors, amber for warnings and what cannot be checked, blue for notes.
 """
 
+# Areas and bars, which show on white and on JupyterLab's dark theme (3 to 1 or more on both).
+FILLED, BAR = "#2e8b4f", "#4a7fc1"
 RIGHT, WRONG, UNSURE, NOTE = "#1e6b34", "#b3261e", "#8a5a00", "#2f5f9e"
 NEUTRAL, FAINT, SECOND = "#6e7781", "#c9ced6", "#c77700"

@@ -1,5 +1,6 @@
 """How a report judges, and how it shows itself: text, HTML, JSON. Made-up results; no TensorFlow."""
 
+import base64
 import dataclasses
 import json
 import math
@@ -19,7 +20,7 @@ from lab_utils.dry_run.report import site as pages_html
 from lab_utils.dry_run.report import terminal as text
 from lab_utils.dry_run.report.report import Report
 from lab_utils.figures import Figure, Kind, figure_text
-from lab_utils.source import Place
+from lab_utils.source import Place, place_of_line
 
 ALL = [made.ready, made.with_findings, made.out_of_memory]
 
@@ -169,6 +170,21 @@ def test_html_is_whole_and_needs_nothing_from_outside(make):
             assert item in parser.seen
 
 
+def test_html_without_style_sheet_and_svg_has_styles_and_stills():
+    """As JupyterLab shows a notebook that is not trusted; test_browser.py looks at it there."""
+    content = made.ready()._repr_html_()
+    assert re.search(r'<span class="badge ready" style="[^"]*background:#1e6b34', content)
+    drawings = re.findall(
+        r'(?s)<div class="drawn" style="display:none"><svg.*?</svg></div><img [^>]*>', content
+    )
+    assert 0 < len(drawings) == content.count("<svg") == content.count("<img")
+    for encoded in re.findall(r"data:image/svg\+xml;base64,([^\"]*)", content):
+        picture = base64.b64decode(encoded).decode()
+        assert ElementTree.fromstring(picture) is not None and "var(" not in picture
+    (sheet,) = re.findall("<style>(.*?)</style>", content.split("<svg")[0], re.S)
+    assert sheet.count("!important") == sheet.count(":") - len(re.findall(r":(?=[^;{}]*\{)", sheet))
+
+
 def test_html_shows_learners_text_as_text():
     hostile = made.finding(message="<script>alert(1)</script>", where="<b>model.py</b>")
     content = report_of(done(hostile))._repr_html_()
@@ -177,7 +193,7 @@ def test_html_shows_learners_text_as_text():
 
 
 def test_html_holds_the_page_of_each_rule_found():
-    content = made.with_findings()._repr_html_()
+    content = re.sub(' style="[^"]*"', "", made.with_findings()._repr_html_())
     for rule in ("TPU101", "TPU201"):
         assert f"Rule page {rule}" in content
         assert pages_html.rule_html(rule) in content
@@ -289,3 +305,8 @@ def test_github_shows_each_finding_at_its_line():
     without = dataclasses.replace(found, place=Place(text="the dataset"))
     line = annotations.github(report_of(done(without))).splitlines()[0]
     assert "file=" not in line and "::At the dataset: 50" in line
+
+
+def test_a_place_in_the_courses_solution_is_not_printed_with_its_path_and_code():
+    place = place_of_line("/home/me/lab_utils/check/solved/lab_00.py", 26)
+    assert str(place) == "the course's solution of lab 00:26"

@@ -11,6 +11,7 @@ STYLE = (
     "color:var(--jp-content-font-color1,#1f2328);background:var(--jp-layout-color1,#fff);"
     "border:1px solid var(--jp-border-color2,#d0d7de);border-left:5px solid {colour};border-radius:4px"
 )
+SIGN = "display:inline-block;min-width:1.4em;text-align:center;border-radius:3px;color:#fff"
 SOFT = "color:var(--jp-content-font-color2,#57606a);font-size:12px"
 
 
@@ -62,13 +63,14 @@ class Outcome:
         icon, colour = _LOOKS[self.status]
         blocks = "".join(
             f'<span style="display:inline-block;width:18px;height:7px;margin-right:3px;border-radius:2px;'
-            f'background:{look.RIGHT if number < self.done else "var(--jp-border-color2,#d0d7de)"}"></span>'
+            f'background:{look.FILLED if number < self.done else "var(--jp-border-color2,#d0d7de)"}"></span>'
             for number in range(self.total)
         )
         told = f", {self.shown} with the solution shown" if self.shown else ""
         return (
             f'<div style="{STYLE.format(colour=colour)}">'
-            f'<b style="color:{colour}">{icon} TODO {self.todo}: {self.status}</b><br>'
+            f'<b><span style="{SIGN};background:{colour}">{icon}</span> '
+            f"TODO {self.todo}: {self.status}</b><br>"
             f'<span style="white-space:pre-line">{escape(self.why)}</span>'
             f'<div style="{SOFT};margin-top:4px">{blocks} {self.done} of {self.total} in this lab{told}'
             "</div></div>"

@@ -41,7 +41,7 @@ class Comparison:
     def _repr_html_(self) -> str:
         yours, unit = self.prediction.value, self.prediction.unit
         rows = [] if yours is None else [("you said", yours, look.NEUTRAL)]
-        rows.append((self.kind, self.figure, look.NOTE))
+        rows.append((self.kind, self.figure, look.BAR))
         largest = max(abs(value) for _, value, _ in rows) or 1.0
         bars = "".join(
             f'<tr style="background:none"><td style="text-align:right;{SOFT}">{escape(label)}</td>'

@@ -10,8 +10,8 @@ from itertools import groupby
 from textwrap import shorten
 
 from lab_utils.dry_run.records import CompiledStep, Finding, Severity, StageResult
-from lab_utils.dry_run.report import site, svg, words
-from lab_utils.dry_run.report.document import STYLE, document
+from lab_utils.dry_run.report import plain, site, svg, words
+from lab_utils.dry_run.report.document import document
 from lab_utils.dry_run.report.outcome import COULD_NOT_RUN, FINDINGS, READY, Outcome
 from lab_utils.figures import Figure, figure_text, kind_text, scaled
 
@@ -25,8 +25,8 @@ def page(report: Outcome) -> str:
 
 
 def fragment(report: Outcome) -> str:
-    """The report as one HTML element with its own style, for a notebook's output."""
-    return f'<div class="lu-dry-run"><style>{STYLE}</style>{_body(report)}</div>'
+    """The report as one HTML element with its own style, for a notebook's output, trusted or not."""
+    return plain.untrusted(_body(report))
 
 
 def _body(report: Outcome) -> str:
@@ -70,7 +70,7 @@ def _finding_group(group: list[Finding]) -> str:
     first = group[0]
     more = f" and {len(group) - 1} more" if len(group) > 1 else ""
     places = "".join(
-        f"<div><code>{escape(finding.where)}</code></div>"
+        f"<div>{_inline(finding.where)}</div>"
         + (f"<pre>{escape(finding.message)}</pre>" if finding.message else "")
         for finding in group
     )

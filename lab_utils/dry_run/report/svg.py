@@ -11,6 +11,7 @@ from lab_utils.dry_run.records import CompiledStep
 from lab_utils.figures import memory, rounded, scaled
 
 WIDTH = 440
+LEAST = 3  # the width of a part that is too small to be seen
 
 
 def memory_bar(step: CompiledStep, description: str) -> str:
@@ -25,7 +26,7 @@ def memory_bar(step: CompiledStep, description: str) -> str:
     ]
     x = float(left)
     for part, size in parts:
-        width = size * scale
+        width = max(size * scale, LEAST) if size else 0.0
         shapes.append(
             f'<rect class="{part}" x="{x:.1f}" y="{top}" width="{width:.1f}" height="{height}"/>'
         )
