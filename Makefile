@@ -1,6 +1,6 @@
 # Every target sets up what it needs, once: a fresh machine with git, make and Python 3.11, 3.12 or 3.13.
 .DEFAULT_GOAL := help
-.PHONY: help setup flowers check test test-all lab doctor lint lock
+.PHONY: help setup flowers check test test-all lab doctor instructor lint lock
 
 # Override any of these: make flowers DATA=../my_photographs TF=gpu
 DATA ?= bundled
@@ -20,6 +20,7 @@ help:
 	@echo "make check     lint, architecture and the tests that need no TensorFlow, in under two minutes"
 	@echo "make lab       open the labs in JupyterLab"
 	@echo "make doctor    is everything here that the labs need?"
+	@echo "make instructor the guide and the slides, into solutions/instructor/made"
 	@echo "make test-all  the tests on Python 3.11, 3.12, 3.13, the Estimator on each TensorFlow"
 
 setup: $(READY)
@@ -57,6 +58,14 @@ lab: $(READY)
 
 doctor: $(READY)
 	@$(BIN)/python -m lab_utils doctor
+
+# The guide alone where npm is missing; reveal.js goes into each file of slides.
+instructor: $(READY)
+	@if command -v npm >/dev/null; then \
+		npm install --silent --no-save --prefix out/npm reveal.js@5.2.1 && \
+		$(BIN)/python -m lab_utils.author.instructor --reveal out/npm/node_modules/reveal.js; \
+	else \
+		echo "npm is missing: no slides are made"; $(BIN)/python -m lab_utils.author.instructor; fi
 
 lint: $(READY)
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .

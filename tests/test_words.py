@@ -7,7 +7,7 @@ ROOT = Path(__file__).parents[1]
 PLACES = (
     "lab_utils/**/*.py",
     "lab_utils/dry_run/rules/*.md",
-    "solutions/instructor/*",
+    "solutions/instructor/*.*",
     "README.md",
     "CONTRIBUTING.md",
 )

@@ -1,0 +1,42 @@
+"""`make instructor`: the guide and the slides of all labs, into solutions/instructor/made."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from lab_utils import files
+from lab_utils.author import guide, slides
+
+ROOT = Path(__file__).parents[2]
+MADE = Path("solutions/instructor/made")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line; returns 2 where something is missing."""
+    parser = argparse.ArgumentParser(
+        prog="python -m lab_utils.author.instructor", description=__doc__
+    )
+    parser.add_argument(
+        "--reveal", type=files.path_argument, help="reveal.js 5, as npm unpacks it: makes slides"
+    )
+    options = parser.parse_args(arguments)
+    try:
+        made = {"guide.html": guide.text(ROOT)}
+        if options.reveal:
+            made |= {
+                f"slides_{lab:02d}.html": slides.deck(ROOT, lab, options.reveal)
+                for lab in slides.of_all(ROOT)
+            }
+    except (OSError, ValueError) as error:
+        print(f"instructor: {error}", file=sys.stderr)
+        return 2
+    (ROOT / MADE).mkdir(parents=True, exist_ok=True)
+    for name, content in made.items():
+        files.write(ROOT / MADE / name, content)
+        print(MADE / name)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,46 @@
+"""What the solutions show: the stored output of a cell, as HTML for slides and for the instructor's guide."""
+
+import json
+from functools import cache
+from html import escape
+from pathlib import Path
+
+_LINES = 14  # of printed text, which a slide has room for
+
+
+@cache
+def cells(root: Path, lab: int) -> dict[str, dict]:
+    """The code cells of a solution by id.
+
+    Raises:
+        FileNotFoundError: there is no such solution.
+    """
+    paths = sorted((root / "solutions").glob(f"{lab:02d}_*.ipynb"))
+    if not paths:
+        raise FileNotFoundError(f"solutions/ holds no lab {lab:02d}")
+    kept = json.loads(paths[0].read_text(encoding="utf-8"))["cells"]
+    return {cell["id"]: cell for cell in kept if cell["cell_type"] == "code"}
+
+
+def output(root: Path, lab: int, cell: str) -> str:
+    """The output of a cell: its figure, else what it printed, else its result as text.
+
+    Raises:
+        ValueError: there is no such cell, or it has no output.
+    """
+    if cell not in cells(root, lab):
+        raise ValueError(f"the solution of lab {lab:02d} has no cell {cell!r}")
+    texts = []
+    for each in cells(root, lab)[cell]["outputs"]:
+        data = each.get("data", {})
+        if "image/png" in data:
+            image = "".join(data["image/png"]).replace("\n", "")
+            return f'<img alt="output of cell {escape(cell)}" src="data:image/png;base64,{image}">'
+        texts.append("".join(each.get("text", data.get("text/plain", ""))).strip())
+    lines = "\n".join(filter(None, texts)).splitlines()
+    if not lines:
+        raise ValueError(
+            f"cell {cell!r} of lab {lab:02d} shows nothing: run `lab_utils.build --execute {lab:02d}`"
+        )
+    more = ["..."] if len(lines) > _LINES else []
+    return f"<pre>{escape(chr(10).join(lines[:_LINES] + more))}</pre>"

@@ -1,0 +1,64 @@
+"""What instructors get: plans whose sums agree, slides and demos that show what the solutions hold."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from lab_utils.author import guide, slides, stored
+from lab_utils.check import overview
+
+ROOT = Path(__file__).parents[1]
+PLANS = guide.plans(ROOT)["plans"]
+
+
+@pytest.mark.parametrize("plan", PLANS, ids=lambda plan: plan["title"])
+def test_each_lab_stands_in_one_place_of_a_plan_and_the_minutes_fit(plan):
+    taught = [lab for session in plan["sessions"] for lab in session["labs"]]
+    assert sorted(taught + guide.homework(plan)) == list(overview.labs())
+    assert taught == sorted(taught), "labs build on those before them"
+    assert guide.minutes(plan) <= 60 * plan["hours"]
+
+
+def test_the_minutes_of_sections_add_up_to_those_of_the_lab():
+    for lab, entry in overview.labs().items():
+        parts = guide.sections(ROOT, lab)
+        assert sum(minutes for _, minutes in parts) == entry["minutes"]
+        assert all(minutes >= 0 for _, minutes in parts) and len(parts) >= 3
+
+
+@pytest.mark.parametrize("lab", slides.of_all(ROOT))
+def test_slides_are_short_and_show_what_was_measured(lab, tmp_path):
+    for name in (
+        "dist/reveal.css",
+        "dist/theme/white.css",
+        "dist/reveal.js",
+        "plugin/notes/notes.js",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("/* </script> */" if name.endswith("js") else "")
+    text = slides.deck(ROOT, lab, tmp_path)
+    own = slides.of_all(ROOT)[lab]
+    assert text.count("<section>") == text.count("</section>") == len(own) + 1
+    assert text.count('<aside class="notes">') == len(own), "each slide has notes"
+    assert any("show" in slide for slide in own)
+    assert all(len(point.split()) <= 14 for slide in own for point in slide["points"])
+    assert not re.search(r'(src|href)="(?!data:)', text), "nothing is fetched"
+    assert text.count("</script>") == 3 and sum(slide["minutes"] for slide in own) < 15
+
+
+def test_demos_take_ten_minutes_and_their_outputs_are_there():
+    for demo in guide.plans(ROOT)["demos"]:
+        assert sum(step["minutes"] for step in demo["steps"]) == 10
+        for step in demo["steps"]:
+            assert stored.output(ROOT, step["lab"], step["cell"])
+    with pytest.raises(ValueError, match="has no cell 'none'"):
+        stored.output(ROOT, 2, "none")
+
+
+def test_the_guide_names_each_todo_and_its_wrong_answers():
+    text = guide.text(ROOT)
+    for lab in overview.labs():
+        for id in overview.ids(lab):
+            part = re.search(rf"<h4>TODO {id}: .*?</ul>", text, re.S)
+            assert part and part[0].count("the check says") >= 3, id
