@@ -1142,4 +1142,40 @@ def parse(record):
             "The picture should have the static shape",
         ),
     ],
+    "5h": [
+        Mutant("requests * latency + ", "", "latency is missing"),
+        Mutant(" + file_bytes / bandwidth", "", "bytes are missing"),
+        Mutant("math.ceil(file_bytes / buffer_size)", "file_bytes / buffer_size", "round up"),
+        Mutant("math.ceil(file_bytes / buffer_size)", "file_bytes // buffer_size", "round up"),
+        Mutant("math.ceil(files / streams)", "files", "one after another"),
+        Mutant("math.ceil(files / streams)", "files / streams", "not divided"),
+        # Every piece as large as the buffer
+        Wrong(
+            r"""
+import math
+def bucket_seconds(files, file_bytes, buffer_size, streams, latency=0.03, bandwidth=50e6):
+    requests = math.ceil(file_bytes / buffer_size)
+    return math.ceil(files / streams) * requests * (latency + buffer_size / bandwidth)
+""",
+            "The last piece has 200 bytes",
+        ),
+        # Integers alone
+        Right(
+            r"""
+def bucket_seconds(files, file_bytes, buffer_size, streams, latency=0.03, bandwidth=50e6):
+    most = -(-files // streams)
+    return most * (-(-file_bytes // buffer_size) * latency + file_bytes / bandwidth)
+"""
+        ),
+        # Stream by stream
+        Right(
+            r"""
+import math
+def bucket_seconds(files, file_bytes, buffer_size, streams, latency=0.03, bandwidth=50e6):
+    shares = [len(range(stream, files, streams)) for stream in range(streams)]
+    each = math.ceil(file_bytes / buffer_size) * latency + file_bytes / bandwidth
+    return max(share * each for share in shares)
+"""
+        ),
+    ],
 }

@@ -840,4 +840,63 @@ def host_cores(images_per_second, cpu_ms):
             "cores busy; yours says",
         ),
     ],
+    "6h": [
+        Mutant(
+            '"PER_HOST_V1": (hosts, batch // hosts)',
+            '"PER_HOST_V1": (hosts, batch)',
+            "a host's share",
+        ),
+        Mutant(
+            '"PER_HOST_V1": (hosts, batch // hosts)',
+            '"PER_HOST_V1": (1, batch)',
+            "once for each host",
+        ),
+        Mutant(
+            '"PER_HOST_V2": (hosts, batch // cores)',
+            '"PER_HOST_V2": (hosts, batch // hosts)',
+            "one core",
+        ),
+        Mutant(
+            '"PER_HOST_V2": (hosts, batch // cores)',
+            '"PER_HOST_V2": (cores, batch // cores)',
+            "once for each host",
+        ),
+        Mutant(
+            '"PER_SHARD_V1": (cores, batch // cores)',
+            '"PER_SHARD_V1": (hosts, batch // cores)',
+            "each core",
+        ),
+        Mutant('"BROADCAST": (1, batch)', '"BROADCAST": (1, batch // cores)', "whole batch"),
+        Mutant('"BROADCAST": (1, batch)', '"BROADCAST": (hosts, batch)', "once"),
+        # Floats
+        Wrong(
+            r"""
+def input_calls(mode, batch, hosts, cores):
+    calls = {"BROADCAST": 1, "PER_SHARD_V1": cores}.get(mode, hosts)
+    pieces = {"BROADCAST": 1, "PER_HOST_V1": hosts}.get(mode, cores)
+    return calls, batch / pieces
+""",
+            "whole number",
+        ),
+        # By cases
+        Right(
+            r"""
+def input_calls(mode, batch, hosts, cores):
+    if mode == "BROADCAST":
+        return 1, batch
+    if mode == "PER_SHARD_V1":
+        return cores, batch // cores
+    return hosts, batch // (hosts if mode.endswith("V1") else cores)
+"""
+        ),
+        # A list
+        Right(
+            r"""
+def input_calls(mode, batch, hosts, cores):
+    calls = {"BROADCAST": 1, "PER_SHARD_V1": cores}.get(mode, hosts)
+    pieces = {"BROADCAST": 1, "PER_HOST_V1": hosts}.get(mode, cores)
+    return [calls, int(batch / pieces)]
+"""
+        ),
+    ],
 }

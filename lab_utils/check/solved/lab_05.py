@@ -164,3 +164,14 @@ def parse(record):
     image = tf.io.decode_jpeg(example["image/encoded"], channels=3)
     image = tf.cast(tf.image.resize(image, [SIZE, SIZE]), tf.uint8)
     return image, tf.cast(example["image/class/label"], tf.int32) - 1
+
+
+import math
+
+
+def bucket_seconds(files, file_bytes, buffer_size, streams, latency=0.03, bandwidth=50e6):
+    """Seconds to read that many files of that size from a bucket."""
+    # TODO 5h: requests, bytes, and who shares them
+    requests = math.ceil(file_bytes / buffer_size)
+    one_file = requests * latency + file_bytes / bandwidth
+    return math.ceil(files / streams) * one_file
