@@ -11,7 +11,7 @@ from lab_utils.convert import ManifestError
 from lab_utils.convert.images import RgbJpeg
 from lab_utils.convert.records import encode_example, frame
 from lab_utils.estimator import tf
-from lab_utils.flowers import task
+from lab_utils.flowers import settings, task
 from lab_utils.flowers.records import Records, undecodable
 
 
@@ -38,6 +38,31 @@ def test_the_manifest_says_what_is_read_and_strangers_are_named(copy, tiny_recor
     assert found.examples == 15
     assert len(found.strangers) == 2
     assert not set(found.strangers) & {Path(file).name for file in found.files}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "words"),
+    [
+        ("{}", "is a folder of records: name a split in it, such as"),
+        ("{}/", "is a folder of records"),
+        ("{}/../*/train-*", "only its last part may hold"),
+        ("{}/TRAIN-*", "there are eval-*, train-*"),
+    ],
+)
+def test_another_habit_of_naming_records_is_explained(tiny_records, pattern, words):
+    with pytest.raises(ManifestError) as told:
+        Records.find(pattern.format(tiny_records.folder))
+    assert words in str(told.value)
+
+
+def test_records_of_training_among_those_of_the_evaluation_are_told(
+    tiny_records, run_flags, capsys
+):
+    flags = [*run_flags, f"--train_data_path={tiny_records.folder}/*", "--output_dir=o"]
+    task.inputs(settings.parse(flags))
+    said = capsys.readouterr().out
+    assert "--train_data_path and --eval_data_path share 2 files" in said
+    assert "manifest.json" not in said
 
 
 def test_a_run_does_not_train_on_strangers_and_says_so(copy, run_flags, tmp_path, capsys):

@@ -130,3 +130,19 @@ def test_help_needs_no_tensorflow(module):
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
     assert "--output" in ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--train_steps=99999999999999999999"], "train_steps must be at least 1 and below 2**31"),
+        (
+            ["--train_batch_size=1000000000"],
+            "a batch of 1,000,000,000 images of 128 pixels takes 45,776",
+        ),
+        (["--eval_batch_size=1000000000"], "take a smaller batch or image_size"),
+        (["--image_size=16000000"], "a batch of 64 images of 16,000,000 pixels takes"),
+    ],
+)
+def test_sizes_that_no_machine_holds_are_refused(capsys, flags, words):
+    assert words in said(capsys, [*PATHS, *flags])

@@ -8,6 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lab_utils.convert import Manifest, ManifestError, Shard, read_manifest, storage
+from lab_utils.convert.accounting import REJECTS
+from lab_utils.convert.manifest import MANIFEST
+
+_OTHERS = {MANIFEST, REJECTS}  # what a conversion writes beside its shards
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,14 @@ class Records:
             ManifestError: there is no manifest, it cannot be used, or a shard is not as it lists it.
         """
         folder, _, names = pattern.rpartition("/")
+        if set("*?") & set(folder) and not storage.exists(storage.join(folder, MANIFEST)):
+            raise ManifestError(f"{pattern}: only its last part may hold * or ?, not the folder's")
+        inside = storage.join(pattern, MANIFEST)
+        if storage.exists(inside):
+            raise ManifestError(
+                f"{pattern} is a folder of records: name a split in it, such as "
+                f"{storage.join(pattern, 'train-*')}"
+            )
         manifest = read_manifest(folder or ".")
         shards = _shards(manifest)
         matching = sorted(name for name in shards if fnmatch.fnmatchcase(name, names))
@@ -60,7 +72,7 @@ class Records:
             files=[storage.join(manifest.folder, name) for name in matching],
             examples=examples,
             labels=manifest.labels,
-            strangers=sorted(set(fnmatch.filter(present, names)) - set(shards)),
+            strangers=sorted(set(fnmatch.filter(present, names)) - set(shards) - _OTHERS),
         )
 
 

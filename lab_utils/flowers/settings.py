@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
+import psutil
 import yaml
 
 from lab_utils import files
@@ -63,8 +64,10 @@ class Settings:
                 "for patterns; choose a name without them"
             )
         for name in _COUNTS:
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+            if not 1 <= getattr(self, name) < 2**31:
+                raise ValueError(
+                    f"{name} must be at least 1 and below 2**31, not {getattr(self, name)}"
+                )
         if not 0 < self.learning_rate < math.inf:  # False for NaN as well
             raise ValueError(f"learning_rate must be a number above 0, not {self.learning_rate}")
         if not 0 <= self.seed < 2**31:  # an int32 in the model
@@ -72,6 +75,13 @@ class Settings:
         if self.image_size % 16 or self.image_size < 32:  # it is halved five times
             raise ValueError(
                 f"image_size must be a multiple of 16, at least 32, not {self.image_size}"
+            )
+        batch = max(self.train_batch_size, self.eval_batch_size)
+        size, room = batch * self.image_size**2 * 3, psutil.virtual_memory().total
+        if size > room:  # it would not fail at once, but fill the memory first
+            raise ValueError(
+                f"a batch of {batch:,} images of {self.image_size:,} pixels takes {size / 2**30:,.0f} GiB, "
+                f"and this machine has {room / 2**30:,.0f}: take a smaller batch or image_size"
             )
 
 

@@ -104,6 +104,11 @@ def inputs(settings: Settings) -> Inputs:
             print(
                 f"Not read, since no manifest lists them: {', '.join(names)}, beside {records.files[0]}."
             )
+    if shared := set(train.files) & set(evaluation.files):
+        print(
+            f"--train_data_path and --eval_data_path share {len(shared)} files, such as {min(shared)}: the "
+            "evaluation says less about new images."
+        )
     if differs := difference(train.labels, evaluation.labels):
         raise ManifestError(
             f"the training records and those of the evaluation have different classes: {differs}"
