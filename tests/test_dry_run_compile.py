@@ -334,7 +334,7 @@ def test_products_padding_and_loops_of_a_module():
     assert summary.loop_flops == 4 * 2.0 * 8 * 8 * 8 and summary.loops == 0
     assert math.isclose(summary.bfloat16_share, 2048 / 7168)
     assert summary.bfloat16_operand_share == summary.bfloat16_share
-    assert summary.collective_bytes == 256 and summary.collectives == 1
+    assert summary.collective_bytes == 256 and len(summary.collectives) == 1
     assert summary.buffers[0].shape.padded_bytes == 4096
     kept = json.loads(json.dumps(dataclasses.asdict(summary)))
     assert hlo.Summary.from_dict(kept) == summary

@@ -73,6 +73,12 @@ def _parser() -> argparse.ArgumentParser:
         "--html", metavar="FILE", type=files.path_argument, help="write the report as an HTML page"
     )
     parser.add_argument(
+        "--trace",
+        metavar="FILE",
+        type=files.path_argument,
+        help="write the compiled step as a trace for ui.perfetto.dev",
+    )
+    parser.add_argument(
         "--format",
         choices=("text", "github"),
         default="text",
@@ -121,7 +127,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     stages = [name.strip() for name in flags.stages.split(",")]
     if unknown := [name for name in stages if name not in list(Stage)]:
         parser.error(f"--stages: there is no {', '.join(unknown)}; there are {', '.join(Stage)}")
-    for path in (flags.json, flags.html):
+    for path in (flags.json, flags.html, flags.trace):
         if path and not path.absolute().parent.is_dir():
             parser.error(f"{path}: there is no folder {path.absolute().parent}")
     return _dry_run(flags, stages)
@@ -164,6 +170,10 @@ def _dry_run(flags: argparse.Namespace, stages: list[str]) -> int:
         files.write(flags.json, report.to_json() + "\n")
     if flags.html:
         report.write_html(flags.html)
+    if flags.trace and report.spans:
+        report.write_trace(flags.trace)
+    elif flags.trace:
+        print(f"{flags.trace} is not written: no step was compiled", file=sys.stderr)
     return report.exit_status
 
 

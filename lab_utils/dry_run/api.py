@@ -82,7 +82,7 @@ def dry_run(
     with contextlib.nullcontext() if cache else results.disabled(), bar.running():
         for stage in Stage:
             carry_out(stage, session, stage in wanted, bar)
-    return Report(
+    report = Report(
         workload.name,
         topology,
         cores,
@@ -92,6 +92,8 @@ def dry_run(
         [*NEVER_CHECKED, *not_checked(session)],
         _versions(),
     )
+    report.spans = session.spans
+    return report
 
 
 def refusal(name: str, topology: str, found: Finding) -> Report:

@@ -90,6 +90,7 @@ class Program:
         one_batch: `read` yields one example batch over and over, as it was given no more.
         framework: whose words the findings take: "TensorFlow" or "JAX".
         partition: how the cores share it; None where each does the same with its part of the batch.
+        place_of: the learner's line behind an op of the framework, where `hlo` does not name lines.
         left_out: what of the step is not in `hlo`, in a sentence.
     """
 
@@ -111,6 +112,7 @@ class Program:
     framework: str = "TensorFlow"
     partition: Partition | None = None
     left_out: str = ""
+    place_of: Callable[[str], Place] | None = None
 
     @property
     def global_batch(self) -> int:

@@ -155,16 +155,46 @@ class Cost(FigureTable):
         return Roofline(*(figure.value for figure in four))
 
 
+@dataclass(frozen=True)
+class LineCost:
+    """What one line of the learner's costs a core in a compiled step; `place` is empty for what has no line.
+
+    `cycles` are estimated by the TPU compiler, and none for collectives; a fusion counts to the line of
+    its last op. `bytes` are of HBM, `flops` of matmuls and convolutions.
+    """
+
+    place: Place
+    cycles: float
+    bytes: float
+    flops: float
+
+
+@dataclass(frozen=True)
+class Span:
+    """One instruction of a compiled step: what it costs, all rounds of its loops together."""
+
+    name: str
+    opcode: str
+    op: str
+    place: Place
+    cycles: float
+    bytes: float
+    flops: float
+    rounds: int
+
+
 @dataclass
 class CompiledStep:
     """What the TPU compiler said of one program (`name`: "train step"), as one core runs it.
 
-    `cost` is empty where the compiler refused the program, or could not fit it.
+    `cost` is empty where the compiler refused the program, or could not fit it. `lines` are the ten most
+    expensive ones.
     """
 
     name: str
     memory: Memory = field(default_factory=Memory)
     cost: Cost = field(default_factory=Cost)
+    lines: list[LineCost] = field(default_factory=list)
 
     @property
     def fits(self) -> bool:

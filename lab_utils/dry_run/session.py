@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.program import Program
-from lab_utils.dry_run.records import CompiledStep, Feed, Finding, Mode, StageResult, Status
+from lab_utils.dry_run.records import CompiledStep, Feed, Finding, Mode, Span, StageResult, Status
 from lab_utils.dry_run.traced import Trace
 from lab_utils.dry_run.workload import Workload
 
@@ -26,6 +26,7 @@ class Session:
         say: told what a stage is doing.
         results: of the stages so far; the last one is under way.
         compiled: the steps that were compiled, the train step first.
+        spans: of the first step that was compiled, for a trace.
         not_checked: what was left out, and why.
     """
 
@@ -38,6 +39,7 @@ class Session:
     say: Callable[[str], None] = lambda what: None
     results: list[StageResult] = field(default_factory=list)
     compiled: list[CompiledStep] = field(default_factory=list)
+    spans: list[Span] = field(default_factory=list)
     feed: Feed = field(default_factory=Feed)
     not_checked: list[str] = field(default_factory=list)
     _traces: list[Trace] | None = None

@@ -12,6 +12,7 @@ from lab_utils.dry_run import cache
 from lab_utils.dry_run.compile import sharding
 from lab_utils.dry_run.compile.findings import findings_of, merged, out_of_memory, refused
 from lab_utils.dry_run.compile.hlo import summary as hlo
+from lab_utils.dry_run.compile.lines import by_line, spans
 from lab_utils.dry_run.compile.record import Compiled
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.private import process
@@ -54,6 +55,7 @@ def carry_out(session: Session) -> str:
             said.append(session.cannot_lower(mode, error)[1])
             continue
         train = train or compiled
+        session.spans = session.spans or spans(compiled.summary, program)
         session.result.findings = merged([*session.result.findings, *compiled.findings])
         session.compiled.append(compiled.step)
         session.result.figures += compiled.figures
@@ -126,6 +128,7 @@ def compile_program(
     _take_figures(compiled, answer)
     compiled.findings = [*findings_of(compiled), *sharding.findings_of(compiled)]
     compiled.figures = sharding.figures_of(compiled)
+    compiled.step.lines = by_line(compiled.summary.work, program.place_of)
     return compiled
 
 

@@ -7,6 +7,7 @@ of the CPU build: the TPU's is not in any wheel that installs beside a working T
 """
 
 import base64
+import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from lab_utils.dry_run.lower.graph_def import (
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.program import Input, Output, Program, Role
 from lab_utils.estimator import tf, v1
+from lab_utils.source import NOWHERE, Place, place
 
 _RANDOM = re.compile(
     r"(Random|Multinomial|TruncatedNormal|ParameterizedTruncatedNormal|StatefulUniform"
@@ -126,7 +128,14 @@ def to_program(
         all_reduces=all_reduces,
         random=random,
         batch_statistics=statistics,
+        place_of=functools.partial(_place_of, step.graph),
     )
+
+
+def _place_of(graph: Any, name: str) -> Place:
+    """The learner's line that made the op `name`; NOWHERE where the graph has none of that name."""
+    operation = _tensorflow.find_operation(graph, name)
+    return NOWHERE if operation is None else place(operation)
 
 
 def initial_values(graph: tf.Graph) -> list[Variable]:

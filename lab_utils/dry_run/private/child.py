@@ -30,7 +30,7 @@ def _compile(request: dict[str, Any], folder: Path) -> dict[str, Any]:
     print(f"compiling for {len(devices)} cores of {kind}", flush=True)
     try:
         program = (folder / "program.hlo").read_bytes()
-        if parts := request["partitions"]:
+        if parts := request.get("partitions"):
             executable = _jax.compile_partitioned(program.decode(), devices[:parts])
         else:
             executable = _jax.compile_hlo(program, devices, load=False)

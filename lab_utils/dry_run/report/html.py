@@ -118,6 +118,7 @@ def _cards(report: Outcome) -> str:
             + "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
             + f'<p class="soft">{escape(words.speed_basis(steps[0]))}</p>'
         )
+    cards += [_lines(step) for step in report.compiled if step.lines]
     if report.feed.examples_per_second is not None:
         cards.append(_feed(report))
     if not cards:
@@ -143,6 +144,21 @@ def _memory(step: CompiledStep) -> str:
 def _kinds(steps: list[CompiledStep]) -> str:
     kinds = {kind_text(figure) for step in steps for figure in step.memory.values()}
     return f'<p class="soft">Sizes {escape("; ".join(sorted(kinds)))}.</p>'
+
+
+def _lines(step: CompiledStep) -> str:
+    rows = "".join(
+        f"<tr><td><code>{escape(str(each.place) or 'no line')}</code></td>"
+        f'<td class="number">{each.cycles:,.0f}</td>'
+        f'<td class="number">{escape(scaled(each.bytes, "B"))}</td>'
+        f'<td class="number">{escape(scaled(each.flops, "FLOP"))}</td></tr>'
+        for each in step.lines
+    )
+    head = "<tr><th>Line</th><th>Cycles</th><th>HBM traffic</th><th>FLOPs</th></tr>"
+    return (
+        f"<h3>Lines of the {escape(step.name)}</h3><table>{head}{rows}</table>"
+        f'<p class="soft">{escape(words.LINES_BASIS)}</p>'
+    )
 
 
 def _feed(report: Outcome) -> str:

@@ -10,6 +10,7 @@ from lab_utils.dry_run.records import (
     Cost,
     Feed,
     Finding,
+    LineCost,
     Memory,
     Severity,
     Stage,
@@ -168,7 +169,13 @@ class Outcome:
                 stages=[_stage_result(stage) for stage in content["stages"]],
                 compiled=[
                     CompiledStep(
-                        step["name"], _table(Memory, step["memory"]), _table(Cost, step["cost"])
+                        step["name"],
+                        _table(Memory, step["memory"]),
+                        _table(Cost, step["cost"]),
+                        [
+                            LineCost(**line | {"place": Place(**line["place"])})
+                            for line in step.get("lines", ())
+                        ],
                     )
                     for step in content["compiled"]
                 ],

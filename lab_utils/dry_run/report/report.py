@@ -4,13 +4,28 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab_utils import files
-from lab_utils.dry_run.report import html, terminal
+from lab_utils.dry_run.records import Span
+from lab_utils.dry_run.report import html, terminal, trace
 from lab_utils.dry_run.report.outcome import Outcome
 
 
 @dataclass(repr=False)
 class Report(Outcome):
     """The outcome of a dry run; shows itself in a terminal (`print`) and in a notebook."""
+
+    def __post_init__(self) -> None:
+        # Not a field: a trace is a file of its own, and no part of the JSON.
+        self.spans: list[Span] = []
+
+    def write_trace(self, path: str | Path) -> None:
+        """Writes the first compiled step as a trace, which ui.perfetto.dev opens.
+
+        Raises:
+            ValueError: nothing was compiled, or the report was read from JSON.
+        """
+        if not self.spans:
+            raise ValueError("there is no compiled step to trace: the compile stage gave none")
+        files.write(path, trace.perfetto(self.spans, self.compiled[0].name))
 
     def write_html(self, path: str | Path) -> None:
         """Writes the report as one HTML page that needs nothing else."""

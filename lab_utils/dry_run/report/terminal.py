@@ -6,6 +6,7 @@ from itertools import groupby
 from lab_utils.dry_run.records import CompiledStep, Finding, Severity, StageResult
 from lab_utils.dry_run.report.outcome import FINDINGS, READY, Outcome
 from lab_utils.dry_run.report.words import (
+    LINES_BASIS,
     feed_sentence,
     memory_sentence,
     speed_basis,
@@ -45,6 +46,7 @@ def render(report: Outcome, colour: bool = False) -> str:
         lines = _memory_lines(step) if step.memory.used is not None else []
         if step.cost.roofline:
             lines += _wrapped(speed_sentence(step, report.cores)) + _wrapped(speed_basis(step))
+        lines += _line_costs(step)
         if lines:
             blocks.append([paint(step.name.upper(), "bold"), *lines])
     if report.feed.examples_per_second is not None:
@@ -120,6 +122,17 @@ def _memory_lines(step: CompiledStep) -> list[str]:
     lines.append(f"  [{cells[:mark]}]{cells[mark:]}{end}")
     legend = "   ".join(f"{_FILL[part]} {part} {memory(size)}" for part, size in parts.items())
     return lines + _wrapped(legend, "  ", "  ")
+
+
+def _line_costs(step: CompiledStep) -> list[str]:
+    """The most expensive lines of a step, each with its share of the cycles of those that have any."""
+    if not step.lines:
+        return []
+    lines = _wrapped(LINES_BASIS)
+    for each in step.lines:
+        row = f"{each.cycles:>13,.0f} cycles {scaled(each.bytes, 'B'):>9} {scaled(each.flops, 'FLOP'):>11}"
+        lines += _wrapped(str(each.place) or "no line", f"  {row}  ", " " * 49)
+    return lines
 
 
 def _table(rows: list[tuple[str, Figure]]) -> list[str]:

@@ -5,6 +5,11 @@ from lab_utils.dry_run.records import CompiledStep, Finding
 from lab_utils.dry_run.report.outcome import Outcome
 from lab_utils.figures import kind_text, memory, rounded, scaled
 
+LINES_BASIS = (
+    "The most expensive lines: estimated cycles, HBM traffic and FLOPs of matmuls, by the TPU compiler. What "
+    "it fused counts to the line of the last op; it estimates no cycles of collectives and copies."
+)
+
 
 def title(finding: Finding) -> str:
     """The title of a finding's rule; "" for a rule that this version does not know."""

@@ -7,6 +7,7 @@ from lab_utils import source
 
 _ROW = re.compile(r"^(\d+) (?:\"(.*)\"|\{(.*)\})$")
 _METADATA = re.compile(r'source_file="([^"]*)".*?source_line=(\d+)')
+_NO_FILE = "dummy_file_name"  # what TensorFlow's bridge writes
 _TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
 
 
@@ -51,6 +52,6 @@ def line_of(instruction: str, known: dict[str, list[tuple[str, str, int]]]) -> t
     if found := re.search(r"stack_frame_id=(\d+)", instruction):
         frames = [FrameSummary(file, line, name) for file, name, line in known.get(found[1], ())]
         own = source.own_frame(frames)
-        return (own.filename, own.lineno) if own else ("", 0)
+        return (own.filename, own.lineno) if own and own.filename != _NO_FILE else ("", 0)
     found = _METADATA.search(instruction)
-    return (found[1], int(found[2])) if found else ("", 0)
+    return (found[1], int(found[2])) if found and found[1] != _NO_FILE else ("", 0)

@@ -10,6 +10,8 @@ from lab_utils.dry_run.compile.hlo.collectives import Collective, Sources, colle
 from lab_utils.dry_run.compile.hlo.layout import Shape, numbers
 from lab_utils.dry_run.compile.hlo.parse import Instruction, parse, rounds
 from lab_utils.dry_run.compile.hlo.traffic import traffic
+from lab_utils.dry_run.compile.hlo.work import Work
+from lab_utils.dry_run.compile.hlo.work import work as work_of
 
 _NO_BUFFER = {"tuple", "get-tuple-element", "bitcast", "while", "conditional", "call", "after-all"}
 _ALIAS = re.compile(r"\((\d+), \{[^}]*\}, (?:may|must)-alias\)")
@@ -53,6 +55,7 @@ class Summary:
     buffers: list[Buffer] = field(default_factory=list)  # in HBM; largest first, as padded
     products: list[Product] = field(default_factory=list)
     collectives: list[Collective] = field(default_factory=list)
+    work: list[Work] = field(default_factory=list)
     aliased: list[int] = field(default_factory=list)  # arguments whose memory a result takes
     loops: int = 0  # whose number of rounds the compiler does not know
     loop_flops: float = 0.0  # of matmuls, in rounds after the first
@@ -67,8 +70,15 @@ class Summary:
         ]
         products = [Product(**_tuples(each)) for each in content["products"]]
         collectives = [Collective(**each) for each in content["collectives"]]
+        work = [Work(**each) for each in content["work"]]
         return cls(
-            **content | {"buffers": buffers, "products": products, "collectives": collectives}
+            **content
+            | {
+                "buffers": buffers,
+                "products": products,
+                "collectives": collectives,
+                "work": work,
+            }
         )
 
     @property
@@ -111,6 +121,9 @@ def summarise(text: str, *, largest: int = 50) -> Summary:
     summary = Summary(entry, aliased=[int(n) for n in _ALIAS.findall(text.split("\n", 1)[0])])
     known = {each.name: each for body in computations.values() for each in body}
     _walk(entry, computations, known, summary, 1, on_chip=False)
+    products = (each for each in known.values() if each.opcode in ("convolution", "dot"))
+    flops = {each.name: _product(each, known, 1).flops for each in products}
+    summary.work = work_of(text, computations, entry, flops)
     summary.collectives = _collectives(text, computations, entry)
     unique = {(each.name, each.shape): each for each in summary.buffers}
     summary.buffers = sorted(unique.values(), key=lambda b: b.shape.padded_bytes, reverse=True)[

@@ -10,8 +10,12 @@ def traffic(
 
     What lies in a memory on the chip is left out, though the compiler counts it in its own figure.
     """
-    if each.opcode in ("parameter", "constant", "iota"):
-        return 0
+    if each.opcode in ("parameter", "constant", "iota") or each.opcode.endswith("-done"):
+        return 0  # what a -done gives, its -start has moved
+    if each.opcode == "copy-start":  # its shapes: where to, where from, a context
+        return sum(shape.bytes for shape in each.shapes[:2] if not shape.memory_space)
+    if each.opcode == "slice-start":  # where from, where to, a context
+        return each.shapes[1].bytes * (1 if each.shapes[1].memory_space else 2)
     reads = [known[name] for name in each.operands if name in known]
     if each.opcode in ("dynamic-slice", "slice", "gather"):
         return _in_hbm(each) + min(_in_hbm(each), _in_hbm(reads[0]) if reads else 0)
