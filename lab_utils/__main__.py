@@ -1,10 +1,11 @@
 """`python -m lab_utils`: what there is to run, `doctor` and `progress`."""
 
+import argparse
 import sys
 
 _HELP = """usage: python -m lab_utils COMMAND
 
-  python -m lab_utils doctor             is everything here that the labs need?
+  python -m lab_utils doctor             is everything here that the labs need? --class N: for N at once?
   python -m lab_utils progress           which labs are done, what is open, minutes left; --export, --import
   python -m lab_utils.grade --help       the notebooks of a class -> grades.csv and a page of the class
   python -m lab_utils.flowers            the whole flowers job, photographs to predictions
@@ -20,10 +21,15 @@ _HELP = """usage: python -m lab_utils COMMAND
 def main() -> int:
     """Runs the command line; returns its exit status."""
     arguments = sys.argv[1:]
-    if arguments == ["doctor"]:
+    if arguments[:1] == ["doctor"]:
         from lab_utils import doctor
 
-        return doctor.main()
+        parser = argparse.ArgumentParser(
+            prog="python -m lab_utils doctor", description=doctor.__doc__
+        )
+        told = "also: does this machine hold a class of N learners at once?"
+        parser.add_argument("--class", dest="learners", type=int, default=0, metavar="N", help=told)
+        return doctor.main(parser.parse_args(arguments[1:]).learners)
     if arguments[:1] == ["progress"]:
         from lab_utils.check import overview
 

@@ -5,6 +5,7 @@ import json
 import os
 import platform
 import shutil
+import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -15,8 +16,12 @@ from typing import Any
 import psutil
 
 from lab_utils import DISTRIBUTION, datasets, runtime
+from lab_utils.dry_run import cache
 
 MEMORY = 2.0  # GiB free: the largest lab, with a browser beside it, stays below
+LEARNER = (
+    1.3  # GiB: a server, a kernel with TensorFlow and a dry run (hub.md says how it was measured)
+)
 DISK = 2.0  # GiB free in the working folder: TFRecords, checkpoints and exports of all labs
 
 
@@ -194,16 +199,63 @@ CHECKS: tuple[Callable[[], Check], ...] = (
 )
 
 
-def examine() -> Iterator[Check]:
-    """Yields one finished check after another."""
+def memory_for(learners: int) -> Check:
+    """Room for so many learners on this machine at once."""
+    wanted, free = learners * LEARNER, psutil.virtual_memory().available / 2**30
+    found = f"{free:.0f} GiB free; {learners} learners who compile at once take about {wanted:.0f}"
+    return Check(
+        free >= wanted, "memory for a class", found, "teach in groups, or take a larger machine"
+    )
+
+
+def shared_cache() -> Check:
+    """The folder of compilations that learners share is named, filled, and written by its owner alone."""
+    subject, how = "shared cache", "fill it as solutions/instructor/hub.md says"
+    if not (named := os.environ.get(cache.SHARED)):
+        return Check(False, subject, f"{cache.SHARED} is not set: each learner compiles", how)
+    try:
+        entries = list(Path(named).glob("lab_utils/dry_run/*.json.gz"))
+        unreadable = [path for path in entries if not os.access(path, os.R_OK)]
+        open_to_all = Path(named, "lab_utils", "dry_run").stat().st_mode & stat.S_IWOTH
+    except OSError as error:
+        return Check(False, subject, f"{named}: {error.strerror}", how)
+    if unreadable or open_to_all:
+        wrong = (
+            "can be written by everybody"
+            if open_to_all
+            else f"{len(unreadable)} entries cannot be read"
+        )
+        return Check(False, subject, f"{named}: {wrong}", f"chmod -R a+rX,go-w {named}")
+    return Check(bool(entries), subject, f"{len(entries)} entries in {named}", how)
+
+
+def package_of_all() -> Check:
+    """The package can be read by every user, and changed by its owner alone."""
+    folder = Path(__file__).parent
+    modes = [path.stat().st_mode for path in (folder, *folder.rglob("*.py"))]
+    safe = all(mode & stat.S_IROTH and not mode & (stat.S_IWOTH | stat.S_IWGRP) for mode in modes)
+    found = (
+        f"{folder} can be read by all, and changed by its owner alone"
+        if safe
+        else f"{folder}: modes"
+    )
+    return Check(safe, "package", found, f"chmod -R a+rX,go-w {folder}")
+
+
+def examine(learners: int = 0) -> Iterator[Check]:
+    """Yields one finished check after another; with `learners`, also those of a machine for a class."""
     for check in CHECKS:
         yield check()
+    if learners:
+        yield memory_for(learners)
+        yield shared_cache()
+        yield package_of_all()
 
 
-def main() -> int:
+def main(learners: int = 0) -> int:
     """Prints a line for each check; returns 1 if any failed."""
     failed = 0
-    for check in examine():
+    for check in examine(learners):
         print(check, flush=True)
         failed += not check.ok
     plural = "check" if failed == 1 else "checks"

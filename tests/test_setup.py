@@ -1,5 +1,6 @@
 """The environment: pins that agree, imports that stay light, a doctor that tells the truth."""
 
+import json
 import os
 import re
 import subprocess
@@ -7,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from lab_utils import doctor
 from lab_utils.author import notebook_format
@@ -157,3 +159,32 @@ def test_a_file_that_is_no_notebook_is_named(tmp_path, capsys):
 def test_notebooks_in_the_repository_are_in_form():
     for path in [*ROOT.glob("labs/*.ipynb"), *ROOT.glob("solutions/**/*.ipynb")]:
         assert notebook_format.canonical(path) == path.read_text(encoding="utf-8"), path
+
+
+def test_the_doctor_says_whether_a_machine_holds_a_class(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(doctor, "CHECKS", (doctor.python,))
+    monkeypatch.delenv(doctor.cache.SHARED, raising=False)
+    assert doctor.main(10**6) == 1
+    told = capsys.readouterr().out
+    assert "[FAIL] memory for a class" in told and "each learner compiles" in told
+    entries = tmp_path / "lab_utils" / "dry_run"
+    monkeypatch.setenv(doctor.cache.SHARED, str(tmp_path))
+    assert not doctor.shared_cache().ok
+    entries.mkdir(parents=True)
+    (entries / "a.json.gz").write_bytes(b"")
+    assert doctor.shared_cache().ok and doctor.memory_for(0).ok
+    entries.chmod(0o777)
+    assert "written by everybody" in doctor.shared_cache().found
+
+
+def test_the_files_of_other_places_name_what_there_is():
+    """No daemon here builds the container: what can be read of it agrees with the repository."""
+    workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())
+    (run,) = (step["run"] for step in workflow["jobs"]["test"]["steps"] if "run" in step)
+    assert (ROOT / run).stat().st_mode & 0o111
+    form = yaml.safe_load((ROOT / ".github/ISSUE_TEMPLATE/lab.yml").read_text())
+    assert {field["id"] for field in form["body"]} >= {"lab", "cell", "doctor"}
+    lines = (ROOT / ".devcontainer/Dockerfile").read_text().splitlines()
+    assert lines.index("USER learner") < lines.index("RUN make setup"), "not as root"
+    container = json.loads((ROOT / ".devcontainer/devcontainer.json").read_text())
+    assert container["postCreateCommand"] == "make setup" and container["remoteUser"] != "root"
