@@ -8,3 +8,6 @@ ready, red for wrong and errors, amber for warnings and what cannot be checked, 
 FILLED, BAR = "#2e8b4f", "#4a7fc1"
 RIGHT, WRONG, UNSURE, NOTE = "#1e6b34", "#b3261e", "#8a5a00", "#2f5f9e"
 NEUTRAL, FAINT, SECOND = "#6e7781", "#c9ced6", "#c77700"
+TEXT = "#1f2328"
+# The parts of a core's memory in the dry run's bars.
+MEMORY = {"arguments": "#3f72af", "temporaries": "#c8701e", "outputs": "#2f8f83", "code": "#8d62a8"}

@@ -12,7 +12,8 @@ from PIL import Image
 from lab_utils import datasets, synthetic_flowers
 from lab_utils.synthetic_flowers.anatomy import Pose, pick
 from lab_utils.synthetic_flowers.brush import Finish, Layer, outline, petal, ramp
-from lab_utils.synthetic_flowers.heads import HEADS, PALETTES
+from lab_utils.synthetic_flowers.heads import HEADS
+from lab_utils.synthetic_flowers.palettes import PALETTES
 from lab_utils.synthetic_flowers.scenes import SIZES
 
 LIGHT = np.array([0.0, 0.0, 1.0])

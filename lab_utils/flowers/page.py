@@ -9,7 +9,7 @@ import random
 import sys
 from pathlib import Path
 
-from lab_utils import files, runtime
+from lab_utils import files, look, runtime
 from lab_utils.flowers.predict import Prediction, draw, predict
 from lab_utils.flowers.run_folder import read_history
 
@@ -20,12 +20,12 @@ _PAGE = """<!doctype html>
 <head><meta charset="utf-8"><title>{title}</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <style>
-  body {{ font: 16px/1.5 system-ui, sans-serif; color: #222; }}
+  body {{ font: 16px/1.5 system-ui, sans-serif; color: {text}; }}
   body {{ max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }}
   h1 {{ font-size: 1.6rem; }} h2 {{ font-size: 1.15rem; margin-top: 2rem; }}
   img {{ max-width: 100%; height: auto; }}
   td, th {{ text-align: left; padding: .15rem 1.2rem .15rem 0; vertical-align: top; }}
-  p.credit {{ color: #666; font-size: .85rem; }}
+  p.credit {{ color: {soft}; font-size: .85rem; }}
 </style></head>
 <body>
 <h1>{title}</h1>
@@ -124,6 +124,8 @@ def make(
             dry_run=_DRY_RUN if (output_dir / "dry_run.html").exists() else "No dry run was made.",
             table=rows,
             credit=html.escape(credit),
+            text=look.TEXT,
+            soft=look.NEUTRAL,
         ),
     )
     return page

@@ -19,7 +19,8 @@ from lab_utils.synthetic_flowers.brush import (
     ramp,
     stem,
 )
-from lab_utils.synthetic_flowers.heads import HEADS, PALETTES
+from lab_utils.synthetic_flowers.heads import HEADS
+from lab_utils.synthetic_flowers.palettes import PALETTES
 
 # Widths and heights in pixels, about as often as among the photographs of `flower_photos`.
 SIZES = {

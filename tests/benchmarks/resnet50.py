@@ -54,7 +54,7 @@ def main() -> int:
     port = tpu.TPUEstimator(model_fn, config=config, use_tpu=False, train_batch_size=BATCH * cores)
     report = dry_run(port, input_fn, topology, stages=("trace", "read", "compile"))
     figures = {figure.name: figure for where, figure in report.figures() if "eval" not in where}
-    if "arithmetic a step" not in figures:
+    if "FLOPs a step" not in figures:
         print(report)
         return 1
     flop = figures["FLOPs a step"].value / BATCH

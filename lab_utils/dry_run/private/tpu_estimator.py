@@ -1,22 +1,22 @@
 """Every private name of tensorflow-estimator that the dry run uses, behind typed functions.
 
-Those of TensorFlow itself are in tensorflow.py. `check()` says in a sentence which name moved;
+Those of TensorFlow itself are in tensorflow.py; spying.py uses the ones listed here too. `check()` says
+in a sentence which name moved;
 tests/test_dry_run_private.py runs it on each supported TensorFlow.
 """
 
 import importlib.metadata
 import inspect
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 from unittest import mock
 
 import numpy as np
 
 from lab_utils.dry_run.private import tensorflow as _tensorflow
-from lab_utils.estimator import tf, v1
+from lab_utils.estimator import v1
 
 # isort: split
 from tensorflow.compiler.tf2xla.ops import gen_xla_ops
@@ -47,38 +47,6 @@ class Settings:
     def batch_size(self, mode: str) -> int | None:
         """The global batch of "train", "eval" or "infer"/"predict"."""
         return getattr(self, ("predict" if mode == "infer" else mode) + "_batch_size")
-
-
-@dataclass
-class Call:
-    """One call of model_fn within a replica's program: what it was given, and the spec it returned."""
-
-    graph: Any
-    features: Any
-    labels: Any
-    spec: Any = None
-
-
-@dataclass(frozen=True)
-class Made:
-    """A spec that model_fn made, or tried to make: the arguments given to it, and the stack of the call."""
-
-    arguments: frozenset[str]
-    stack: Any
-
-
-@dataclass
-class Spy:
-    """What was seen while TPUEstimator built a graph.
-
-    `graph` is the whole graph; `specs` are those that model_fn made; `configured` says that the
-    settings passed TPUEstimator's checks, so that input_fn came next.
-    """
-
-    calls: list[Call] = field(default_factory=list)
-    specs: list[Made] = field(default_factory=list)
-    graph: tf.Graph | None = None
-    configured: bool = False
 
 
 def settings(estimator: Any) -> Settings:
@@ -176,61 +144,6 @@ def replicas(estimator: Any) -> int:
     """Copies of the model on the TPU system; a copy may take several cores (num_cores_per_replica)."""
     with estimator._ctx.with_mode("train") as context:
         return context.num_replicas
-
-
-@contextmanager
-def spying(unlabelled: bool = False) -> Iterator[Spy]:
-    """Context manager: each call that TPUEstimator makes of a model_fn is noted.
-
-    With `unlabelled`, datasets of (features, labels) that input_fn returns lose their labels.
-    """
-    spy, calling = Spy(), [False]
-    original_model = tpu_estimator._ModelFnWrapper._call_model_fn
-    original_input = tpu_estimator.TPUEstimator._call_input_fn
-
-    def call_model_fn(self, features, labels, is_export_mode=False):
-        call = Call(v1.get_default_graph(), features, labels)
-        spy.calls.append(call)
-        spy.specs.clear()
-        calling[0] = True
-        try:
-            call.spec = original_model(self, features, labels, is_export_mode)
-        finally:
-            calling[0] = False
-        return call.spec
-
-    def call_input_fn(self, *args, **kwargs):
-        spy.graph = v1.get_default_graph()
-        deferred = original_input(self, *args, **kwargs)
-        spy.configured = True
-        return (lambda context: _without_labels(deferred(context))) if unlabelled else deferred
-
-    def noting(kind: type) -> Any:
-        original = kind.__new__
-
-        def new(cls, *args, **kwargs):
-            names = [*inspect.signature(original).parameters][1:]
-            given = dict(zip(names, args, strict=False)) | kwargs
-            parts = frozenset(name for name, value in given.items() if value is not None)
-            if calling[0]:
-                spy.specs.append(Made(parts, traceback.extract_stack()))
-            return original(cls, *args, **kwargs)
-
-        return mock.patch.object(kind, "__new__", new)
-
-    with (
-        mock.patch.object(tpu_estimator._ModelFnWrapper, "_call_model_fn", call_model_fn),
-        mock.patch.object(tpu_estimator.TPUEstimator, "_call_input_fn", call_input_fn),
-        noting(tpu_estimator.TPUEstimatorSpec),
-        noting(v1.estimator.EstimatorSpec),
-    ):
-        yield spy
-
-
-def _without_labels(data: Any) -> Any:
-    if isinstance(data, tf.data.Dataset) and isinstance(data.element_spec, tuple):
-        return data.map(lambda features, *labels: features)
-    return data
 
 
 def call_model_fn(estimator: Any, mode: str, features: Any, labels: Any) -> Any:

@@ -3,7 +3,17 @@
 from html import escape
 from pathlib import Path
 
-STYLE = (Path(__file__).parent / "report.css").read_text(encoding="utf-8")
+from lab_utils import look
+
+_COLOURS = {
+    "error": look.WRONG,
+    "warning": look.UNSURE,
+    "note": look.NOTE,
+    "ready": look.RIGHT,
+} | look.MEMORY
+_VARIABLES = "".join(f"--{name}:{colour};" for name, colour in _COLOURS.items())
+_CSS = (Path(__file__).parent / "report.css").read_text(encoding="utf-8")
+STYLE = f".lu-dry-run{{{_VARIABLES}}}\n{_CSS}"
 
 
 def document(title: str, body: str) -> str:

@@ -12,9 +12,10 @@ from typing import Any
 from lab_utils.dry_run import elsewhere
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
+from lab_utils.dry_run.private.spying import spying
 from lab_utils.dry_run.records import Mode
 from lab_utils.dry_run.rehearsal import rehearsing
-from lab_utils.dry_run.session import Session, Skip
+from lab_utils.dry_run.session import Session, Skip, first_line
 from lab_utils.dry_run.trace.messages import trace_findings
 from lab_utils.dry_run.traced import Trace
 from lab_utils.dry_run.workload import Inputs
@@ -65,6 +66,11 @@ def trace(estimator: Any, inputs: Inputs, *, cores: int) -> list[Trace]:
         changes = {"eval_batch_size": given.train_batch_size} if borrows_size else {}
         if _build(result, estimator, changes):
             traces.append(result)
+        elif result.error is not None and traces:
+            traces[0].not_checked.append(
+                f"Mode {mode}: it got no input_fn, and with the training one model_fn raised "
+                f"{type(result.error).__name__}: {first_line(result.error)}"
+            )
     if inputs.serving is not None:
         serving = Trace(Mode.SERVING, cores, None)
         serving.model_fn, serving.input_fn = given.model_fn, inputs.serving
@@ -81,7 +87,7 @@ def _build(result: Trace, estimator: Any, changes: dict[str, Any]) -> bool:
     with (
         rehearsing(result.cores, aloud=result.mode is Mode.TRAIN) as rehearsal,
         _tensorflow.no_session(),
-        _tpu_estimator.spying(result.mode is Mode.PREDICT and result.borrowed_input) as spy,
+        spying(result.mode is Mode.PREDICT and result.borrowed_input) as spy,
     ):
         folder = rehearsal.model_dir
         try:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from lab_utils.check.labs.lab_01.loss import compare
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import todo
 from lab_utils.check.tools import a, classes_compared, expect, model_with, translated
@@ -270,7 +271,7 @@ def training(model_fn: Callable) -> str:
             f'{moved:.2g}. Use params["learning_rate"] as it is.',
         )
         loss, logits = session.run([spec.loss, made[0]], fed)
-        _compare(loss, logits, truths)
+        compare(loss, logits, truths)
         expect(
             loss < start,
             f"A step makes the loss larger, {start:.3f} to {loss:.3f}: is the loss maximised?",
@@ -284,26 +285,3 @@ def training(model_fn: Callable) -> str:
         "this very loss?",
     )
     return f"The loss is a mean and starts at ln 10; 60 steps on one batch bring it to {end:.2f}."
-
-
-def _compare(loss: float, logits: np.ndarray, truths: np.ndarray) -> None:
-    """The loss of a batch beside the cross-entropy of its logits."""
-    right, twice = _cross_entropy(logits, truths), _cross_entropy(_softmax(logits), truths)
-    expect(
-        abs(loss - twice) > 1e-4,
-        "Softmax is applied twice: the loss takes logits, and does the softmax itself.",
-    )
-    expect(
-        abs(loss - right) < 1e-3,
-        f"The loss should be the mean cross-entropy of the logits, {right:.4f} after one step; yours is "
-        f"{loss:.4f}.",
-    )
-
-
-def _softmax(logits: np.ndarray) -> np.ndarray:
-    shares = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return shares / shares.sum(axis=1, keepdims=True)
-
-
-def _cross_entropy(logits: np.ndarray, truths: np.ndarray) -> float:
-    return float(-np.log(_softmax(logits)[np.arange(len(truths)), truths]).mean())
