@@ -14,6 +14,7 @@ from lab_utils.dry_run import ops as op_table
 from lab_utils.dry_run.read import inputs
 from lab_utils.dry_run.read import unsupported as read_ops
 from lab_utils.dry_run.read.flow import DATA, RANDOM, VARIABLE, CoreProgram, Flow, is_random
+from lab_utils.dry_run.records import Mode
 from lab_utils.estimator import tf, v1
 
 # What tensorflow-tpu 2.19.1 did with small functions, on x: float32 [8, 16], i: int32 [8].
@@ -372,3 +373,14 @@ def test_records_that_an_evaluation_drops_are_counted(tmp_path):
     )
     (found,) = [each for each in report.findings if each.rule == "TPU225"]
     assert "6" in found.why and "70" in found.why and "<- drops six" in found.where
+
+
+def test_data_that_are_given_once_are_a_note_where_they_fill_a_loop():
+    """Some call train once for each epoch."""
+    with tf.Graph().as_default() as graph:
+        batches = tf.data.Dataset.range(640).batch(64, drop_remainder=True)
+        last = batches.cardinality().op.inputs[0].op
+    pipeline = inputs.Pipeline(graph, last, [[64]], 64, 1, elements=10)
+    for loop, severity in ((10, "note"), (11, "warning")):
+        [found] = inputs.length(pipeline, Mode.TRAIN, loop, input_fn=None)
+        assert (found.rule, found.severity) == ("TPU218", severity)

@@ -1,5 +1,6 @@
 """Stage 1: the genuine TPUEstimator graphs, and what its exceptions become."""
 
+import functools
 from pathlib import Path
 
 import pytest
@@ -230,3 +231,29 @@ def test_what_model_fn_prints_comes_once(capsys):
 
     trace(make(model_fn), Inputs(DATA), cores=8)
     assert capsys.readouterr().out.count("calling model_fn") == 1
+
+
+def test_a_scalar_is_named_where_it_is_put_into_a_dict_or_beside_a_method():
+    class Model:
+        def __init__(self, put):
+            self.put = put
+
+        def write(self, loss, folder):
+            return tf.no_op()
+
+        def __call__(self, features, labels, mode, params):
+            loss = classify(v1.layers.dense(features, 3), labels)
+            sent = {}
+            sent["loss"] = loss  # the scalar in a dict
+            if self.put:
+                return train_spec(mode, loss, params, host_call=(write_loss, sent))
+            writer = functools.partial(self.write, folder="never_written")
+            listed = [loss]  # the scalar in a list
+            return train_spec(mode, loss, params, host_call=(writer, listed))
+
+    def write_loss(**kwargs):
+        return tf.no_op()
+
+    for put, words in ((True, "# the scalar in a dict"), (False, "# the scalar in a list")):
+        [found] = findings(Model(put), eval_batch_size=None, predict_batch_size=None)
+        assert found.rule == "TPU111" and words in found.place.code, found.where

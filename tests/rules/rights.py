@@ -580,3 +580,27 @@ def evaluation_from_a_generator():
         return data.repeat().batch(params["batch_size"], drop_remainder=True)
 
     return Port(parts.estimator(), input_fn, input_fn)
+
+
+@right
+def noise_beside_the_class_in_evaluation():
+    """A generator of given classes is fed noise in each mode: no example is changed by it."""
+
+    def model_fn(features, labels, mode, params):
+        labels = features["class"] if labels is None else labels
+        noise = tf.random.normal([labels.shape[0], 8])
+        given = 2.0 * tf.concat([noise, tf.one_hot(labels, 4)], 1)
+        made = v1.layers.dense(tf.reshape(given, [-1, 12]), 16)
+        if mode == PREDICT:
+            return tpu.TPUEstimatorSpec(mode, predictions={"made": made})
+        loss = tf.reduce_mean(tf.square(made - tf.reduce_mean(features["row"], 0)))
+        if mode == EVAL:
+            metrics = (lambda made: {"mean": v1.metrics.mean(made)}, [made])
+            return tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=metrics)
+        return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=parts.minimize(loss))
+
+    def example(n):
+        row = tf.random.stateless_uniform([16], tf.stack([n, n]))
+        return {"row": row, "class": tf.cast(n % 4, tf.int32)}, tf.cast(n % 4, tf.int32)
+
+    return _port(model_fn, example)

@@ -183,6 +183,8 @@ class Flow:
             return known & ~DATA
         if is_random(op):
             known = RANDOM | (known if op.type in _REARRANGES else 0)
+        if op.type == "ConcatV2" and _noise_beside_data(op, bits):
+            known &= ~RANDOM
         if known & DATA and known & RANDOM and not known & VARIABLE:
             self.augmented.append(op)
         if op.type in _PAIRWISE and op.graph is self._step and _stretches(op):
@@ -229,6 +231,16 @@ class Flow:
         inner_handles = {p.name: handles[t.name] for t, p in pairs if t.name in handles}
         self._run(function, inner, inner_handles, branch)
         return [inner.get(tensor.name, 0) for tensor in function.outputs]
+
+
+def _noise_beside_data(op: tf.Operation, bits: dict[str, int]) -> bool:
+    """Whether a concatenation sets noise beside the data, as a generator of given classes takes them.
+
+    It changes no example: each part holds one or the other.
+    """
+    parts = [bits.get(part.name, 0) & (DATA | RANDOM) for part in op.inputs[:-1]]
+    batches = all(part.shape.rank is not None and part.shape.rank > 1 for part in op.inputs[:-1])
+    return batches and RANDOM in parts and DATA | RANDOM not in parts
 
 
 def _stretches(op: tf.Operation) -> bool:

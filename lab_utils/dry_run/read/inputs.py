@@ -21,6 +21,7 @@ from lab_utils.figures import memory
 from lab_utils.source import place
 
 _LARGE = 256 * 2**20  # bytes of one constant; the whole graph may have 2 GiB
+_ENDLESS = 2**48  # elements: a counter's whole range
 
 
 class Unknown(Exception):
@@ -105,7 +106,7 @@ def _elements(op: tf.Operation | None) -> float | None:
             number = int(session.run(tf.raw_ops.DatasetCardinality(input_dataset=op.outputs[0])))
     except (tf.errors.OpError, ValueError, RuntimeError):
         return None
-    if number == tf.data.INFINITE_CARDINALITY:
+    if number == tf.data.INFINITE_CARDINALITY or number > _ENDLESS:
         return float("inf")
     return None if number == tf.data.UNKNOWN_CARDINALITY else number
 
@@ -171,7 +172,9 @@ def length(pipeline: Pipeline, mode: Mode, loop: Any, input_fn: Callable) -> Ite
     elif mode is Mode.TRAIN and have != float("inf"):
         types = {op.type for op in everywhere(pipeline.graph)}
         if not any("Repeat" in type or "Generator" in type for type in types):
-            yield finding("TPU218", where)
+            # Some call train once for each epoch, with as many steps as there are batches.
+            enough = have is not None and isinstance(loop, int) and have >= loop
+            yield finding("TPU218", where, note=enough)
         elif have is not None and isinstance(loop, int) and have < loop:
             yield finding("TPU211", where, note=True, have=int(have), need=loop, **_LONGER[mode])
 

@@ -88,7 +88,8 @@ def _model(trace: Trace, settings: Any) -> Iterator[Finding]:
     flow = read_graph.Flow(program)
     ops = program.ops(_served(trace, settings))
     yield from read_ops.unsupported(ops)
-    yield from read_ops.summaries(program.every_op())
+    if trace.mode is Mode.TRAIN:  # in other modes an Estimator writes none on a CPU either
+        yield from read_ops.summaries(program.every_op(), trace.core_graph)
     yield from read_ops.float64(ops)
     if trace.error is None:  # eval_metric_ops of an EstimatorSpec are refused already
         yield from read_training.metrics(program, ops)

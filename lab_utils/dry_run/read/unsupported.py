@@ -1,6 +1,7 @@
 """Ops and types that a TPU lacks: TPU202 to TPU208."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from lab_utils.dry_run import ops as op_table
 from lab_utils.dry_run.graphs import attribute
@@ -27,11 +28,25 @@ def unsupported(ops: list[tf.Operation]) -> Iterator[Finding]:
             yield _no_kernel(op)
 
 
-def summaries(ops: list[tf.Operation]) -> Iterator[Finding]:
-    """A finding for each summary among a core's ops."""
+def summaries(ops: list[tf.Operation], graph: Any = None) -> Iterator[Finding]:
+    """A finding for each summary among a core's ops.
+
+    Where a program has taken its summaries out of `graph`'s collections it knows that they are dropped:
+    some collect them so, and send what they show through host_call.
+    """
+    collected = _collected(graph) if graph is not None else set()
     for op in ops:
-        if op_table.is_kind(op.type, "summaries") and op.type != "MergeSummary":
-            yield finding("TPU206", place(op), op=op.type)
+        if not op_table.is_kind(op.type, "summaries") or op.type == "MergeSummary":
+            continue
+        if op.graph is graph and op.outputs[0].name not in collected:
+            continue
+        yield finding("TPU206", place(op), op=op.type)
+
+
+def _collected(graph: Any) -> set[str]:
+    """The names of the tensors in all collections of a graph."""
+    keys = [key for key in graph.get_all_collection_keys() if isinstance(key, str)]
+    return {each.name for key in keys for each in graph.get_collection(key) if tf.is_tensor(each)}
 
 
 def _no_kernel(op: tf.Operation) -> Finding:

@@ -47,14 +47,15 @@ def listed(host_function: Callable, number: int, key: str | None, spec: Place) -
     pairs = [
         node
         for node in ast.walk(_around(tree, host_function.__code__.co_firstlineno))
-        if isinstance(node, ast.Tuple) and len(node.elts) == 2
-        if isinstance(node.elts[0], ast.Name) and node.elts[0].id in names
+        if isinstance(node, ast.Tuple) and len(node.elts) == 2 and _called(node.elts[0]) in names
     ]
     for pair in sorted(pairs, key=lambda node: abs(node.lineno - (spec.line or 0))):
         node = _value(tree, pair.elts[1], pair.lineno)
         if isinstance(node, ast.Dict):
             keys = [getattr(each, "value", None) for each in node.keys]
             if key not in keys:
+                if isinstance(pair.elts[1], ast.Name) and (put := _put(tree, pair.elts[1].id, key)):
+                    return place_of_line(file, put.lineno)
                 continue
             element = node.values[keys.index(key)]
         elif isinstance(node, ast.List | ast.Tuple) and number < len(node.elts):
@@ -87,13 +88,20 @@ def _around(tree: ast.AST, line: int) -> ast.AST:
     return max(around, key=lambda node: node.lineno, default=tree)
 
 
+def _called(node: ast.AST) -> str:
+    """The name of the function that `node` is: a name, a method, or functools.partial of either; or ""."""
+    if isinstance(node, ast.Call) and node.args and ast.unparse(node.func).endswith("partial"):
+        node = node.args[0]
+    return getattr(node, "id", "") or getattr(node, "attr", "")
+
+
 def _aliases(tree: ast.AST, name: str) -> set[str]:
     """`name`, and the names given to functools.partial of it."""
     partials = {
         target.id
         for node in ast.walk(tree)
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and node.value.args
-        if ast.unparse(node.value.args[0]) == name
+        if ast.unparse(node.value.args[0]).split(".")[-1] == name
         for target in node.targets
         if isinstance(target, ast.Name)
     }
@@ -111,6 +119,19 @@ def _assignment(tree: ast.AST, node: ast.AST, before: int) -> Any | None:
         return None
     earlier = [each for each in _assignments(tree, node.id) if each.lineno <= before]
     return max(earlier, key=lambda each: each.lineno, default=None)
+
+
+def _put(tree: ast.AST, name: str, key: str | None) -> ast.Assign | None:
+    """The assignment to `name[key]`; else the only one whose key the source does not tell."""
+    computed = []
+    for node in ast.walk(tree):
+        for target in node.targets if isinstance(node, ast.Assign) else ():
+            if isinstance(target, ast.Subscript) and getattr(target.value, "id", "") == name:
+                if not isinstance(target.slice, ast.Constant):
+                    computed.append(node)
+                elif target.slice.value == key:
+                    return node
+    return computed[0] if len(computed) == 1 else None
 
 
 def _assignments(tree: ast.AST, name: str) -> Iterator[ast.Assign]:
