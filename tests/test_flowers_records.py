@@ -149,3 +149,11 @@ def test_other_invalid_arguments_are_not_blamed_on_a_record(tiny_records, run_fl
         naming_bad(Records.find(f"{tiny_records.folder}/train-*")),
     ):
         tf.reshape(tf.zeros([3]), [2])
+
+
+@pytest.mark.parametrize("below", ["", "/run"])
+def test_an_output_folder_that_is_a_file_is_named(run_flags, tmp_path, capsys, below):
+    (tmp_path / "thesis").write_text("words")
+    assert task.main([*run_flags, f"--output_dir={tmp_path / 'thesis'}{below}"]) == 1
+    assert "is a file, or below one: give a new folder" in capsys.readouterr().err
+    assert (tmp_path / "thesis").read_text() == "words"

@@ -146,3 +146,21 @@ def test_help_needs_no_tensorflow(module):
 )
 def test_sizes_that_no_machine_holds_are_refused(capsys, flags, words):
     assert words in said(capsys, [*PATHS, *flags])
+
+
+def test_switches_are_taken_as_absl_writes_them():
+    settings = parse([*PATHS, "--use_tpu=True", "--use_bfloat16=true", "--tpu=true"])
+    assert (settings.use_tpu, settings.use_bfloat16, settings.tpu) == (True, True, "true")
+    assert not parse([*PATHS, "--use_bfloat16", "--use_bfloat16=False"]).use_bfloat16
+
+
+def test_a_tpu_that_cannot_be_reached_is_named(monkeypatch):
+    from lab_utils.estimator import tf
+    from lab_utils.flowers import task
+
+    def absent(*_, **__):
+        raise OSError("Name or service not known")
+
+    monkeypatch.setattr(tf.distribute.cluster_resolver, "TPUClusterResolver", absent)
+    with pytest.raises(RuntimeError, match="--tpu rose cannot be reached .*Name or service"):
+        task.make_estimator(parse([*PATHS, "--use_tpu", "--tpu=rose"]), ["a", "b"])

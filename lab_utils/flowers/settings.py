@@ -2,6 +2,7 @@
 
 import argparse
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -85,6 +86,9 @@ class Settings:
             )
 
 
+_SWITCHES = {setting.name for setting in fields(Settings) if setting.type is bool}
+
+
 def _from_yaml(path: Path) -> dict:
     try:
         values = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
@@ -107,6 +111,14 @@ def _from_yaml(path: Path) -> dict:
         elif type(value) is not kinds[name]:
             raise ValueError(f"{path}: {name} must be {kinds[name].__name__}, not {value!r}")
     return values
+
+
+def _plain_switch(flag: str) -> str:
+    """Returns --use_tpu for --use_tpu=True, as absl's flags are written, and --no-use_tpu for =False."""
+    name, _, value = flag.removeprefix("--").partition("=")
+    if value.lower() in ("true", "false") and name in _SWITCHES:
+        return f"--{'no-' * (value.lower() == 'false')}{name}"
+    return flag
 
 
 def parse(arguments: Sequence[str] | None = None) -> Settings:
@@ -135,7 +147,8 @@ def parse(arguments: Sequence[str] | None = None) -> Settings:
             default=argparse.SUPPRESS,
             **kind,
         )
-    flags = vars(parser.parse_args(arguments))
+    given = sys.argv[1:] if arguments is None else arguments
+    flags = vars(parser.parse_args([_plain_switch(flag) for flag in given]))
     config = flags.pop("config")
     try:
         given = (_from_yaml(config) if config else {}) | flags

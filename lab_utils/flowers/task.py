@@ -46,15 +46,24 @@ def make_estimator(settings: Settings, labels: list[str]):
 
     Returns:
         tf.compat.v1.estimator.tpu.TPUEstimator
+
+    Raises:
+        RuntimeError: the TPU cannot be reached.
     """
     from lab_utils.estimator import tf, tpu
     from lab_utils.flowers.model import model_fn
 
     cluster = None
     if settings.use_tpu:
-        cluster = tf.distribute.cluster_resolver.TPUClusterResolver(
-            settings.tpu, zone=settings.tpu_zone or None, project=settings.project or None
-        )
+        try:
+            cluster = tf.distribute.cluster_resolver.TPUClusterResolver(
+                settings.tpu, zone=settings.tpu_zone or None, project=settings.project or None
+            )
+        except Exception as error:  # each way to ask for a TPU by its name has errors of its own
+            raise RuntimeError(
+                f"--tpu {settings.tpu} cannot be reached ({error}): give its name with --tpu_zone and "
+                "--project, or 'local' on a TPU VM"
+            ) from error
     config = tpu.RunConfig(
         cluster=cluster,
         model_dir=settings.output_dir,
@@ -238,6 +247,8 @@ def main(arguments: list[str] | None = None) -> int:
         if not told:
             raise
         return _failed(_stopped(told, settings))
+    except (FileExistsError, NotADirectoryError):
+        return _failed(f"{settings.output_dir} is a file, or below one: give a new folder")
     except OSError as error:
         return _failed(_stopped(f"{error.strerror or error}: {error.filename}", settings))
     except RuntimeError as error:  # ManifestError and InUseError among them
