@@ -21,7 +21,7 @@ help:
 	@echo "make lab       open the labs in JupyterLab"
 	@echo "make doctor    is everything here that the labs need?"
 	@echo "make instructor the guide and the slides, into solutions/instructor/made"
-	@echo "make test-all  the tests on Python 3.11, 3.12, 3.13, the Estimator on each TensorFlow"
+	@echo "make test-all  the tests on Python 3.11, 3.12, 3.13, the Estimator on each TensorFlow from 2.15 on"
 
 setup: $(READY)
 
@@ -82,6 +82,9 @@ test-all:
 		.venv-tf$$1/bin/uv pip install --quiet --python .venv-tf$$1/bin/python --no-deps \
 			tensorflow-cpu==$$1 tf-keras==$$2 tensorboard~=$${1%.*}.0 || exit 1; \
 		.venv-tf$$1/bin/python -m pytest tests/test_estimator.py tests/test_dry_run_private.py || exit 1; done
+	@echo "== TensorFlow 2.15.1 on Python 3.10, as on a TPU VM"
+	@python3.10 -m venv .venv-tf2.15 && .venv-tf2.15/bin/pip install --quiet . tensorflow-cpu==2.15.1 "pytest>=8" && \
+		.venv-tf2.15/bin/python -m pytest tests/test_estimator.py
 
 # After a change to pyproject.toml. No address of an index is written: the lock works with any mirror.
 lock:

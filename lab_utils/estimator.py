@@ -17,11 +17,22 @@ import importlib
 import os
 import sys
 import types
+from importlib import metadata
 
 from lab_utils import runtime
 
+
+def _keras_2_is_its_own() -> bool:
+    """Whether TensorFlow's own Keras is version 2, as in 2.15: tf-keras is not needed then."""
+    try:
+        return metadata.version("keras").startswith("2.")
+    except metadata.PackageNotFoundError:
+        return False
+
+
 # Read when tf.keras or tf.compat.v1.layers is first touched: Estimator code needs Keras 2 there.
-os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
+if not _keras_2_is_its_own():
+    os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
 runtime.quiet()
 
 with runtime.hide_native_notices():

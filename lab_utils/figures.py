@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
-from enum import StrEnum
+
+from lab_utils.enums import StrEnum
 
 _SI = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 _SMALL_SI = ((1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))

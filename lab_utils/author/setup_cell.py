@@ -7,9 +7,10 @@ the place has of TensorFlow, numpy and protobuf stays.
 """
 
 import textwrap
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+
+import tomllib
 
 _TEMPLATE = """\
 # Installs the course where it is missing (Colab, Kaggle, a hub), then looks at versions.

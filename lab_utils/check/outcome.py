@@ -1,10 +1,10 @@
 """What a check says: one of four outcomes, shown in a notebook or as text."""
 
 from dataclasses import dataclass
-from enum import StrEnum
 from html import escape
 
 from lab_utils import look
+from lab_utils.enums import StrEnum
 
 STYLE = (
     "font:14px/1.5 var(--jp-ui-font-family,system-ui,sans-serif);max-width:46em;padding:8px 14px;"

@@ -3,10 +3,10 @@
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 import numpy as np
 
+from lab_utils.enums import StrEnum
 from lab_utils.source import NOWHERE, Place
 
 

@@ -1,9 +1,9 @@
 """What a dry run says: findings, figures, and what became of each stage. Plain data, no TensorFlow."""
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 from lab_utils.chips import Roofline
+from lab_utils.enums import StrEnum
 from lab_utils.figures import Figure, FigureTable
 from lab_utils.source import Place
 

@@ -3,7 +3,7 @@
 import json
 import math
 from dataclasses import asdict, dataclass, field
-from typing import Self, TypeVar
+from typing import TypeVar
 
 from lab_utils.dry_run.records import (
     CompiledStep,
@@ -149,7 +149,7 @@ class Outcome:
         return json.dumps(_plain(content), indent=2, ensure_ascii=False, allow_nan=False)
 
     @classmethod
-    def from_json(cls, text: str) -> Self:
+    def from_json(cls, text: str) -> "Outcome":
         """The report that `to_json` wrote.
 
         Raises:
