@@ -21,7 +21,7 @@ THROUGHPUT = 3186  # images/s on a v2-8, batch 1024, bfloat16: RiseML's comparis
 def model_fn(features, labels, mode, params):
     """ResNet-50 of tf_keras with Momentum, as a port to TPUEstimator has it."""
     v1 = tf.compat.v1
-    tf.keras.mixed_precision.set_global_policy("mixed_bfloat16")
+    tf.keras.mixed_precision.set_global_policy(params.get("policy", "mixed_bfloat16"))
     network = tf.keras.applications.ResNet50(weights=None)
     probabilities = tf.cast(network(features, training=mode == "train"), tf.float32)
     tf.keras.mixed_precision.set_global_policy("float32")

@@ -2,6 +2,7 @@
 
 from lab_utils.dry_run import rules
 from lab_utils.dry_run.records import CompiledStep, Finding
+from lab_utils.dry_run.report import published
 from lab_utils.dry_run.report.outcome import Outcome
 from lab_utils.figures import kind_text, memory, rounded, scaled
 
@@ -48,7 +49,7 @@ def speed_basis(step: CompiledStep) -> str:
     """Where the figures of `speed_sentence` come from."""
     return (
         f"FLOP and bytes {step.cost.flops.kind}; peaks {kind_text(step.cost.peak_flops)}. "
-        "A bound, not a measurement."
+        f"A bound, not a measurement. {published.reached()}"
     )
 
 

@@ -1,0 +1,56 @@
+"""The table of published speeds beside bounds: its form, and where it is shown."""
+
+import datetime
+import pathlib
+import re
+
+import pytest
+
+from lab_utils import chips
+from lab_utils.dry_run.report import published
+
+ROWS = published.table()
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.program} on {row.chip}")
+def test_a_row_says_what_was_measured_and_where_it_was_read(row):
+    assert row.kind in ("matmul", "convolutional net", "transformer")
+    assert row.bound in ("compiled", "peak")
+    assert 0 < row.of_bound < 1, "nothing is faster than its bound"
+    assert datetime.date.fromisoformat(row.read) <= datetime.date.today()
+    assert len(row.source) > 20 and re.search(r"\d", row.measured)
+    chip = chips.CHIPS[row.chip]
+    assert row.cores <= chip.pod * chip.cores
+
+
+@pytest.mark.parametrize(
+    "row",
+    [row for row in ROWS if row.measured.endswith("TFLOP/s a chip")],
+    ids=lambda row: row.program,
+)
+def test_a_share_of_the_peak_follows_from_the_chips_table(row):
+    flops = float(row.measured.split()[0]) * 1e12
+    assert flops / chips.CHIPS[row.chip].flops == pytest.approx(row.of_bound, abs=0.005)
+
+
+def test_there_are_enough_rows_of_several_generations():
+    assert len(ROWS) >= 8
+    assert len({row.chip for row in ROWS}) >= 3
+    assert {row.bound for row in ROWS} == {"compiled", "peak"}
+
+
+def test_the_sentence_of_every_report_gives_the_range_of_each_kind():
+    sentence = published.reached()
+    shares = [row.of_bound for row in ROWS if row.kind == "transformer"]
+    assert (
+        f"transformer: {min(shares):.0%}".rstrip("%") in sentence
+        and f"{max(shares):.0%}" in sentence
+    )
+    assert "not measured" in sentence
+
+
+def test_readme_shows_every_row():
+    readme = (pathlib.Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    for row in ROWS:
+        shown = f"| {row.program} | {row.chip}, {row.cores:,} cores | {row.measured} | {row.of_bound:.0%} |"
+        assert shown in readme, shown
