@@ -125,6 +125,11 @@ def _install() -> None:
             "lab_utils.estimator before anything touches tf.keras."
         )
 
+    # tensorflow.python.layers, and with it tf-slim, asks for a module that tf-keras keeps at tf_keras.src.
+    for leaf in ("", ".base", ".convolutional", ".core", ".normalization", ".pooling"):
+        home = importlib.import_module(f"tf_keras.src.legacy_tf_layers{leaf}")
+        sys.modules.setdefault(f"tf_keras.legacy_tf_layers{leaf}", home)
+
     exports = types.ModuleType("tensorflow_estimator.python.estimator.estimator_export")
     exports.estimator_export = _ApiExport
     sys.modules[exports.__name__] = exports

@@ -19,7 +19,7 @@ from typing import Protocol
 _FRAMEWORK = re.compile(
     r".*[/\\](site|dist)-packages[/\\](tensorflow|tf_keras|keras|tensorflow_estimator|absl|numpy|six"
     r"|jax|jaxlib|flax|optax|equinox|haiku|IPython|ipykernel|traitlets|tornado|pluggy|_pytest|pytest|nbclient|jupyter_client)([/\\]|\.py$)"
-    r"|.*[/\\]lab_utils[/\\](dry_run[/\\]|(estimator|source)\.py$)"
+    r"|.*[/\\]lab_utils[/\\]((dry_run|contrib)[/\\]|(estimator|source)\.py$)"
     r"|.*[/\\]__autograph_generated_file\w*\.py$"
 )
 # Where a learner's part is still open, a lab goes on with the course's solution: that is not to be printed.
@@ -135,6 +135,17 @@ def own_frame(frames: Iterable[Frame]) -> Frame | None:
 def own_frames(error: BaseException) -> list[Frame]:
     """The learner's frames on the way of `error`, outermost first."""
     return [frame for frame in _frames_of(error) if not _is_framework(frame.filename)]
+
+
+def is_installed(filename: str) -> bool:
+    """Whether a file is an installed package's, the standard library's or lab_utils': not the user's own."""
+    path = os.path.realpath(filename)
+    return (
+        _is_framework(filename)
+        or "site-packages" in path
+        or "dist-packages" in path
+        or path.startswith(os.path.dirname(os.path.realpath(__file__)) + os.sep)
+    )
 
 
 @functools.cache

@@ -1,6 +1,7 @@
 """python -m lab_utils.dry_run MODULE:FUNCTION: the dry run as a command, for a terminal or anybody's CI."""
 
 import argparse
+import contextlib
 import os
 import signal
 import subprocess
@@ -9,92 +10,26 @@ import tempfile
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from lab_utils import files
+from lab_utils import contrib, files
 from lab_utils.dry_run import rules
+from lab_utils.dry_run.arguments import parser as arguments_parser
 from lab_utils.dry_run.records import Stage
 from lab_utils.dry_run.report.outcome import COULD_NOT_RUN, EXIT_STATUS
 from lab_utils.dry_run.target import TargetError, load, load_main
 
-_EPILOG = """\
-FUNCTION takes no arguments and returns what to judge, with its data:
-    (estimator, input_fn)            a TPUEstimator; use_tpu may be False
-    (model, dataset)                 a compiled Keras model and a tf.data dataset
-    (step, (features, labels))       a function of one batch, and an example batch or a dataset
-and, if it likes, a dict of options for dry_run, such as {"eval_input_fn": eval_input_fn}, as a third.
-
-With --main a program needs no such function: its own main is run with the flags after "--", what it makes and
-calls (train, evaluate, train_and_evaluate, predict, an export) is noted and judged, and nothing is trained:
-    python -m lab_utils.dry_run --main train.py --topology v3:4x4 -- --data_dir=data --use_tpu=True
-
-Flags that the module defines with absl have their defaults; FUNCTION may set them.
-
-exit status: 0 ready, 1 findings (errors or warnings), 2 could not run
-"""
-
+if TYPE_CHECKING:
+    from lab_utils.dry_run.report.report import Report
 
 _STATUS_FILE = "LAB_UTILS_DRY_RUN_STATUS_FILE"  # in the environment of the child that judges
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m lab_utils.dry_run",
-        description="Judges a port to Cloud TPU without a TPU: traces it, reads its program, compiles it "
-        "with the TPU compiler, runs it on virtual cores, and measures its input pipeline.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    stages = ",".join(Stage)
-    parser.add_argument("target", nargs="?", metavar="MODULE:FUNCTION", help="or FILE.py:FUNCTION")
-    parser.add_argument(
-        "--main",
-        metavar="FILE.py",
-        help="a program to run up to its training; its flags follow after --",
-    )
-    parser.add_argument(
-        "--topology", default="v2:2x2", help="such as v2:2x2, v5e:4x4 (default: v2:2x2)"
-    )
-    parser.add_argument("--stages", default=stages, help=f"some of {stages} (default: all)")
-    parser.add_argument("--steps", type=int, default=3, help="steps on virtual cores (default: 3)")
-    parser.add_argument(
-        "--feed_seconds", type=float, default=2.0, help="how long to measure the input (default: 2)"
-    )
-    parser.add_argument(
-        "--largest_batch", action="store_true", help="find the largest batch that fits"
-    )
-    parser.add_argument(
-        "--no_cache", action="store_true", help="compute and measure everything again"
-    )
-    parser.add_argument(
-        "--json", metavar="FILE", type=files.path_argument, help="write the report as JSON"
-    )
-    parser.add_argument(
-        "--html", metavar="FILE", type=files.path_argument, help="write the report as an HTML page"
-    )
-    parser.add_argument(
-        "--trace",
-        metavar="FILE",
-        type=files.path_argument,
-        help="write the compiled step as a trace for ui.perfetto.dev",
-    )
-    parser.add_argument(
-        "--format",
-        choices=("text", "github"),
-        default="text",
-        help="what to print: a report, or GitHub's annotations (default: text)",
-    )
-    parser.add_argument("--rule", metavar="ID", help="print the page of a rule, such as TPU101")
-    parser.add_argument("--rules", action="store_true", help="list the rules")
-    parser.add_argument(
-        "--pages", metavar="DIR", type=files.path_argument, help="write the rules' pages as HTML"
-    )
-    return parser
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status."""
-    parser = _parser()
+    parser = arguments_parser()
     given = list(sys.argv[1:] if arguments is None else arguments)
     end = given.index("--") if "--" in given else len(given)
     flags, flags.program = parser.parse_args(given[:end]), given[end + 1 :]
@@ -130,13 +65,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for path in (flags.json, flags.html, flags.trace):
         if path and not path.absolute().parent.is_dir():
             parser.error(f"{path}: there is no folder {path.absolute().parent}")
-    return _dry_run(flags, stages)
+    try:
+        flags.select, flags.ignore = rules.chosen(flags.select), rules.chosen(flags.ignore)
+    except ValueError as error:
+        parser.error(str(error))
+    with contextlib.redirect_stdout(sys.stderr) if flags.format == "sarif" else nullcontext():
+        report = _dry_run(flags, stages)
+    return _shown(report, flags) if report else EXIT_STATUS[COULD_NOT_RUN]
 
 
-def _dry_run(flags: argparse.Namespace, stages: list[str]) -> int:
-    from lab_utils import estimator  # noqa: F401  (the target's module may use tf.estimator)
+def _dry_run(flags: argparse.Namespace, stages: list[str]) -> "Report | None":
+    """The report; None where there is none, which is told."""
+    try:
+        from lab_utils import estimator  # noqa: F401  (the target's module may use tf.estimator)
+    except ImportError as error:  # no TensorFlow, or one that this was not made for
+        print(f"{flags.target}: {error}", file=sys.stderr)
+        return None
     from lab_utils.dry_run.api import dry_run, refusal
-    from lab_utils.dry_run.report import annotations, terminal
     from lab_utils.dry_run.trace.messages import settings_finding
 
     options = {
@@ -146,7 +91,11 @@ def _dry_run(flags: argparse.Namespace, stages: list[str]) -> int:
         "feed_seconds": flags.feed_seconds,
         "largest_batch": flags.largest_batch,
         "cache": not flags.no_cache,
+        "select": flags.select,
+        "ignore": flags.ignore,
     }
+    if flags.contrib:
+        contrib.install()
     try:
         try:
             subject, data, more = (
@@ -161,8 +110,21 @@ def _dry_run(flags: argparse.Namespace, stages: list[str]) -> int:
             report = dry_run(subject, data, **options | more)
     except (TargetError, TypeError, ValueError) as error:
         print(f"{flags.target}: {error}", file=sys.stderr)
-        return EXIT_STATUS[COULD_NOT_RUN]
-    if flags.format == "github":
+        return None
+    if stood_in := contrib.used():
+        report.not_checked.append(
+            f"tf.contrib itself: {', '.join(sorted(stood_in))} had stand-ins."
+        )
+    return report
+
+
+def _shown(report: "Report", flags: argparse.Namespace) -> int:
+    """Prints and writes the report as asked; returns the exit status."""
+    from lab_utils.dry_run.report import annotations, sarif, terminal
+
+    if flags.format == "sarif":
+        print(sarif.log(report))
+    elif flags.format == "github":
         print(annotations.github(report))
     else:
         print(terminal.render(report, colour=sys.stdout.isatty() and "NO_COLOR" not in os.environ))
@@ -233,10 +195,16 @@ def _end_with_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-if __name__ == "__main__":
+def console() -> int:
+    """The command `tpu-dry-run`."""
     try:
-        sys.exit(supervised())
+        return supervised()
     except KeyboardInterrupt:
-        sys.exit(130)
+        return 130
     except BrokenPipeError:  # the reader of our output, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+if __name__ == "__main__":
+    sys.exit(console())

@@ -1,7 +1,7 @@
 """The dry run from end to end: each stage in its order, none losing what an earlier one found."""
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from lab_utils import chips
@@ -10,6 +10,7 @@ from lab_utils.dry_run import rules
 from lab_utils.dry_run.frontends.recognise import PlainEstimator, workload_of
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.records import Finding, Stage, StageResult, Status
+from lab_utils.dry_run.report.ignoring import set_aside
 from lab_utils.dry_run.report.outcome import NEVER_CHECKED
 from lab_utils.dry_run.report.progress import Progress
 from lab_utils.dry_run.report.report import Report
@@ -34,6 +35,8 @@ def dry_run(
     mesh_axes: Mapping[str, int] | None = None,
     cache: bool = True,
     progress: bool = True,
+    select: Sequence[str] = (),
+    ignore: Sequence[str] = (),
 ) -> Report:
     """Judges a port to Cloud TPU on this machine, which needs no TPU.
 
@@ -53,6 +56,8 @@ def dry_run(
         mesh_axes: sizes of a JAX mesh's axes on that topology, such as {"data": 4, "model": 2}.
         cache: take what an earlier dry run worked out of the same program (cache.py says what is kept, and
             when an entry counts as the same). With False everything is done and measured again.
+        select, ignore: rules, or beginnings of their ids; findings of rules that are not selected, or are
+            ignored, stand in `report.ignored`, as do those at a line with `# tpu: ignore[TPU305]`.
         progress: show what is going on, on a terminal or in a notebook.
 
     Returns:
@@ -93,6 +98,7 @@ def dry_run(
         _versions(),
     )
     report.spans = session.spans
+    set_aside(report, select, ignore)
     return report
 
 

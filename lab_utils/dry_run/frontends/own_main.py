@@ -68,7 +68,9 @@ def recorded(file: str, arguments: Sequence[str]) -> Recording:
     module.__file__ = str(path)
     with recording() as seen, ExitStack() as stack:
         stack.enter_context(mock.patch.object(sys, "argv", [file, *arguments]))
-        stack.enter_context(mock.patch.dict(sys.modules, {"__main__": module}))
+        # Not mock.patch.dict, which would forget what the program imports: its model_fn runs later.
+        stack.callback(sys.modules.__setitem__, "__main__", sys.modules["__main__"])
+        sys.modules["__main__"] = module
         sys.path.insert(0, str(path.parent))
         try:
             exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)

@@ -37,6 +37,7 @@ def _body(report: Outcome) -> str:
         f'<div class="soft">{escape(words.subject_line(report))}</div>',
         f'<ul class="stages">{"".join(map(_stage, report.stages))}</ul>',
         *_findings(report),
+        *_ignored(report),
         _cards(report),
         _table(report.figures()),
         "<h3>Not checked</h3>",
@@ -58,6 +59,12 @@ def _stage(stage: StageResult) -> str:
         f"<li><b>{_STATUS.get(stage.status, '?')} {stage.stage}</b> "
         f'<span class="soft">{escape(stage.status)}{took}<br>{escape(shorten(said, 120))}</span></li>'
     )
+
+
+def _ignored(report: Outcome) -> Iterable[str]:
+    if report.ignored:
+        told = (escape(f"{found.rule} at {found.where}") for found in report.ignored)
+        yield f'<h3>Ignored</h3><ul class="plain">{"".join(f"<li>{each}</li>" for each in told)}</ul>'
 
 
 def _findings(report: Outcome) -> Iterable[str]:

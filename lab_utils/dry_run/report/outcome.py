@@ -40,6 +40,7 @@ NEVER_CHECKED = (
 class Outcome:
     """The outcome of a dry run.
 
+    `ignored` holds the findings that a person set aside (ignoring.py): they count for nothing.
     `subject` says what was judged; `versions` holds the versions that took part.
     """
 
@@ -51,6 +52,12 @@ class Outcome:
     feed: Feed = field(default_factory=Feed)
     not_checked: list[str] = field(default_factory=list)
     versions: dict[str, str] = field(default_factory=dict)
+    ignored: list[Finding] = field(default_factory=list)
+
+    @property
+    def ready(self) -> bool:
+        """Whether the verdict is "ready": for `assert dry_run(...).ready`."""
+        return self.verdict == READY
 
     @property
     def findings(self) -> list[Finding]:
@@ -96,6 +103,8 @@ class Outcome:
             for severity, number in count.items()
             if number
         )
+        if self.ignored:
+            tally = ", ".join(part for part in (tally, f"{len(self.ignored)} ignored") if part)
         missing = [stage.stage for stage in self.stages if stage.status is not Status.DONE]
         limits = f" Not checked: {', '.join(missing)}." if missing else ""
         if self.verdict == FINDINGS:
@@ -146,6 +155,8 @@ class Outcome:
         for stage, written in zip(self.stages, content["stages"], strict=True):
             for found, each in zip(stage.findings, written["findings"], strict=True):
                 each["where"] = found.where
+        for found, each in zip(self.ignored, content["ignored"], strict=True):
+            each["where"] = found.where
         return json.dumps(_plain(content), indent=2, ensure_ascii=False, allow_nan=False)
 
     @classmethod
@@ -182,6 +193,7 @@ class Outcome:
                 feed=_table(Feed, content["feed"]),
                 not_checked=content["not_checked"],
                 versions=content["versions"],
+                ignored=[_finding(found) for found in content.get("ignored", [])],
             )
         except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
             raise ValueError(f"not a dry-run report: {type(error).__name__} {error}") from error

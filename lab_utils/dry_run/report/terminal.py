@@ -42,6 +42,14 @@ def render(report: Outcome, colour: bool = False) -> str:
         for index, group in enumerate(groups):
             heading = [paint(str(stage).upper(), "bold")] if index == 0 else []
             blocks.append(heading + _finding_lines(group, paint))
+    if report.ignored:
+        told = [f"{found.rule} at {found.where}" for found in report.ignored]
+        blocks.append(
+            [
+                paint("IGNORED", "bold"),
+                *(line for each in told for line in _wrapped(each, "- ", "  ")),
+            ]
+        )
     for step in report.compiled:
         lines = _memory_lines(step) if step.memory.used is not None else []
         if step.cost.roofline:

@@ -6,6 +6,7 @@ the page that a reader opens. `why` and `fix` may hold {placeholders}, which `fi
 Ids are stable: a number is never given to another rule.
 """
 
+import difflib
 import json
 from dataclasses import dataclass
 from functools import cache
@@ -79,6 +80,23 @@ def rule(id: str) -> Rule:
         return catalogue()[id]
     except KeyError:
         raise KeyError(f"no rule {id!r}; there are {', '.join(catalogue())}") from None
+
+
+def chosen(text: str) -> tuple[str, ...]:
+    """The rules, or beginnings of their ids, that a text such as "TPU305,TPU4" lists.
+
+    Raises:
+        ValueError: one is no rule's; the message names the nearest.
+    """
+    ids = tuple(part.strip().upper() for part in text.split(",") if part.strip())
+    for id in ids:
+        if not any(known.startswith(id) for known in catalogue()):
+            meant = id[:3] + id[3:].translate(str.maketrans("OIL", "011"))
+            near = difflib.get_close_matches(meant, catalogue(), 1, 0)
+            raise ValueError(
+                f"there is not a rule {id}; the nearest is {near[0]} (--rules lists them)"
+            )
+    return ids
 
 
 def page(id: str) -> str:

@@ -1,0 +1,111 @@
+"""The arguments of the command, and its help."""
+
+import argparse
+from importlib import metadata
+
+from lab_utils import files
+from lab_utils.dry_run import cache
+from lab_utils.dry_run.records import Stage
+
+_EPILOG = """\
+FUNCTION takes no arguments and returns what to judge, with its data:
+    (estimator, input_fn)            a TPUEstimator; use_tpu may be False
+    (model, dataset)                 a compiled Keras model and a tf.data dataset
+    (step, (features, labels))       a function of one batch, and an example batch or a dataset
+and, if it likes, a dict of options for dry_run, such as {"eval_input_fn": eval_input_fn}, as a third.
+
+With --main a program needs no such function: its own main is run with the flags after "--", what it makes and
+calls (train, evaluate, train_and_evaluate, predict, an export) is noted and judged, and nothing is trained:
+    python -m lab_utils.dry_run --main train.py --topology v3:4x4 -- --data_dir=data --use_tpu=True
+
+A program of TensorFlow 1 that imports tf.contrib runs with --contrib: its files are then given stand-ins.
+
+Flags that the module defines with absl have their defaults; FUNCTION may set them.
+
+examples:
+    tpu-dry-run my_port.py:port --topology v5e:2x4 --html report.html
+    tpu-dry-run --main train.py --contrib --stages trace,read -- --use_tpu=True
+    tpu-dry-run my_port.py:port --ignore TPU305 --format sarif > report.sarif
+A line that ends in `# tpu: ignore[TPU305] why` has its findings of that rule ignored.
+
+What was compiled is kept in {cache}
+(XDG_CACHE_HOME moves it, --no_cache leaves it alone).
+
+exit status: 0 ready, 1 findings (errors or warnings), 2 could not run
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command's parser."""
+    made = argparse.ArgumentParser(
+        prog="python -m lab_utils.dry_run",
+        description="Judges a port to Cloud TPU without a TPU: traces it, reads its program, compiles it "
+        "with the TPU compiler, runs it on virtual cores, and measures its input pipeline.",
+        epilog=_EPILOG.replace("{cache}", str(cache.folder())),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    stages = ",".join(Stage)
+    made.add_argument("target", nargs="?", metavar="MODULE:FUNCTION", help="or FILE.py:FUNCTION")
+    made.add_argument(
+        "--main",
+        metavar="FILE.py",
+        help="a program to run up to its training; its flags follow after --",
+    )
+    made.add_argument(
+        "--topology", default="v2:2x2", help="such as v2:2x2, v5e:4x4 (default: v2:2x2)"
+    )
+    made.add_argument("--stages", default=stages, help=f"some of {stages} (default: all)")
+    made.add_argument("--steps", type=int, default=3, help="steps on virtual cores (default: 3)")
+    made.add_argument(
+        "--feed_seconds", type=float, default=2.0, help="how long to measure the input (default: 2)"
+    )
+    made.add_argument(
+        "--largest_batch", action="store_true", help="find the largest batch that fits"
+    )
+    made.add_argument(
+        "--no_cache", action="store_true", help="compute and measure everything again"
+    )
+    made.add_argument(
+        "--json", metavar="FILE", type=files.path_argument, help="write the report as JSON"
+    )
+    made.add_argument(
+        "--html", metavar="FILE", type=files.path_argument, help="write the report as an HTML page"
+    )
+    made.add_argument(
+        "--trace",
+        metavar="FILE",
+        type=files.path_argument,
+        help="write the compiled step as a trace for ui.perfetto.dev",
+    )
+    made.add_argument(
+        "--format",
+        choices=("text", "github", "sarif"),
+        default="text",
+        help="what to print: a report, GitHub's annotations, or SARIF 2.1.0 (default: text)",
+    )
+    made.add_argument(
+        "--contrib",
+        action="store_true",
+        help="TensorFlow 1 with tf.contrib for the program's files",
+    )
+    for name, what in (("select", "report no others"), ("ignore", "leave these out")):
+        made.add_argument(
+            f"--{name}",
+            metavar="IDS",
+            default="",
+            help=f"rules or their beginnings, such as TPU305,TPU4: {what}",
+        )
+    made.add_argument("--version", action="version", version=_version())
+    made.add_argument("--rule", metavar="ID", help="print the page of a rule, such as TPU101")
+    made.add_argument("--rules", action="store_true", help="list the rules")
+    made.add_argument(
+        "--pages", metavar="DIR", type=files.path_argument, help="write the rules' pages as HTML"
+    )
+    return made
+
+
+def _version() -> str:
+    try:
+        return f"tpu-dry-run {metadata.version('tpu-porting-labs')}"
+    except metadata.PackageNotFoundError:
+        return "tpu-dry-run (not installed: run from its sources)"

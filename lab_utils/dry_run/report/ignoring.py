@@ -1,0 +1,45 @@
+"""Findings that a person has judged and does not want to hear of: by rule, or by a comment at the line."""
+
+import re
+from collections.abc import Sequence
+
+from lab_utils.dry_run import rules
+from lab_utils.dry_run.records import Finding
+from lab_utils.dry_run.report.outcome import Outcome
+
+_COMMENT = re.compile(r"#\s*tpu:\s*ignore\[([^\]]*)\]", re.I)
+
+
+def set_aside(outcome: Outcome, select: Sequence[str] = (), ignore: Sequence[str] = ()) -> None:
+    """Moves findings from the stages to `outcome.ignored`.
+
+    They are those that `select` does not name, if it names any, those that `ignore` names, and those whose
+    own line says `# tpu: ignore[TPU305]`.
+    """
+    select, ignore = tuple(select), tuple(ignore)
+    for stage in outcome.stages:
+        kept = []
+        for found in stage.findings:
+            named = not select or found.rule.startswith(select)
+            if (
+                named
+                and not (ignore and found.rule.startswith(ignore))
+                and not _at_line(found, outcome)
+            ):
+                kept.append(found)
+            else:
+                outcome.ignored.append(found)
+        stage.findings[:] = kept
+
+
+def _at_line(found: Finding, outcome: Outcome) -> bool:
+    comment = _COMMENT.search(found.place.code)
+    if not comment:
+        return False
+    try:
+        return found.rule.startswith(rules.chosen(comment[1]) or ("nothing",))
+    except ValueError as error:
+        said = f"The comment at {found.place.position}: {error}."
+        if said not in outcome.not_checked:
+            outcome.not_checked.append(said)
+        return False

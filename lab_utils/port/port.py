@@ -1,0 +1,61 @@
+"""From a program's source to the source of its port: the passes in their order."""
+
+import libcst as cst
+
+from lab_utils.port.forms import Forms
+from lab_utils.port.names import Imports, Rename, styles
+from lab_utils.port.record import Job, Left, NotPython, Style
+from lab_utils.port.scan import Scan
+
+
+def ported(source: bytes) -> tuple[bytes, list[Left]]:
+    """The port of a file, in its encoding and with its line ends, and what is left to a person.
+
+    Raises:
+        NotPython: it cannot be read as Python 3.
+    """
+    try:
+        module = cst.parse_module(source)
+    except (cst.ParserSyntaxError, UnicodeDecodeError, SyntaxError, LookupError) as error:
+        raise NotPython(_why(error)) from None
+    wrapper = cst.MetadataWrapper(module)
+    name, version_1 = styles(wrapper)
+    job = Job(Style(name))
+    scan = Scan()
+    wrapper.module.visit(scan)
+    module = wrapper.visit(Forms(job, scan, module.code))
+    rename = Rename(job)
+    module = cst.MetadataWrapper(module).visit(rename)
+    module = module.visit(Imports(job, version_1, rename.kept))
+    return _with_imports(module, job).bytes, sorted(job.left)
+
+
+def _with_imports(module: cst.Module, job: Job) -> cst.Module:
+    """Imports of what the new names need, where they are not there yet, after the first import."""
+    there = module.code.replace("\r\n", "\n")
+    lines = [f"import {name}" for name in sorted(job.imports) if f"import {name}\n" not in there]
+    named = f" as {job.style.v1}\n" in there or f"import {job.style.v1}\n" in there
+    if not named and "." not in job.style.v1 and f"{job.style.v1}." in there:
+        lines.insert(0, f"import tensorflow.compat.v1 as {job.style.v1}")
+    if not lines:
+        return module
+    body = list(module.body)
+    at = next(
+        (
+            number + 1
+            for number, each in reversed(list(enumerate(body)))
+            if isinstance(each, cst.SimpleStatementLine)
+            and isinstance(each.body[0], cst.Import | cst.ImportFrom)
+        ),
+        0,
+    )
+    return module.with_changes(
+        body=body[:at] + [cst.parse_statement(line) for line in lines] + body[at:]
+    )
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, cst.ParserSyntaxError):
+        said = f"line {error.raw_line}: this is not Python 3"
+        return f"{said} (Python 2 is turned into it by `2to3` of Python 3.12 or older, or by `futurize`)"
+    return f"its text cannot be read: {error}"

@@ -1,0 +1,82 @@
+"""tf.contrib for programs of 2017 to 2019: the programs of programs/sources/contrib, and the names."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lab_utils.contrib import names, own
+
+FOLDER = Path(__file__).parent / "programs" / "sources" / "contrib"
+ALWAYS = ("slim_images", "private_paths")
+PROGRAMS = [
+    pytest.param(path.stem, marks=[] if path.stem in ALWAYS else [pytest.mark.slow])
+    for path in sorted(FOLDER.glob("*.py"))
+]
+
+
+def command(folder, *arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "lab_utils.dry_run", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_of_contrib_runs_by_its_own_main(name):
+    ran = command(
+        FOLDER, "--main", f"{name}.py", "--contrib", "--stages", "trace,read", "--no_cache"
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "Ready for v2:2x2" in ran.stdout
+    assert re.search(r"tf\.contrib itself: .*tf\.contrib\.\w+", " ".join(ran.stdout.split()))
+
+
+def test_a_name_that_is_gone_is_told_at_its_line(tmp_path):
+    (tmp_path / "train.py").write_text(
+        "import tensorflow as tf\nfrom tensorflow.contrib import seq2seq\n\n"
+        "def main():\n    return seq2seq.BasicDecoder(1, 2)\n\nmain()\n"
+    )
+    ran = command(tmp_path, "--main", "train.py", "--contrib")
+    assert ran.returncode == 2 and "train.py:5, in main" in ran.stderr
+    assert "tf.contrib.seq2seq.BasicDecoder" in ran.stderr and "tfa.seq2seq" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("path", "place"),
+    [
+        ("tpu.TPUEstimator", "estimator.tpu.TPUEstimator"),
+        ("tpu.python.tpu.tpu_config.TPUConfig", "estimator.tpu.TPUConfig"),
+        ("tpu.python.tpu.bfloat16.bfloat16_scope", "tpu.bfloat16_scope"),
+        ("training.python.training.hparam.HParams", "lab_utils.contrib.own.HParams"),
+        ("slim", "tf_slim"),
+        ("slim.python.slim", "tf_slim"),
+        ("framework.nest", "nest"),
+        ("compiler.xla.compile", "xla.experimental.compile"),
+    ],
+)
+def test_places_of_today(path, place):
+    assert place in names.candidates(path)
+
+
+@pytest.mark.parametrize("path", ["seq2seq.BasicDecoder", "tpu.keras_to_tpu_model", "kfac.x"])
+def test_what_is_gone_has_no_place_but_advice(path):
+    assert not names.candidates(path) and names.advice(path)
+
+
+def test_hyperparameters():
+    hp = own.HParams(rate=0.1, layers=[1, 2], name="x", on=True, steps=3, path=None)
+    hp.parse("rate=1,layers=[3,4],name=big,on=false,layers[1]=9")
+    assert hp.values() == {
+        "rate": 1.0, "layers": [3, 9], "name": "big", "on": False, "steps": 3, "path": None
+    }  # fmt: skip
+    assert isinstance(hp.rate, float) and "steps" in hp and hp.get("no", 7) == 7
+    hp.set_hparam("path", "gs://x")
+    for wrong in ("steps=many", "unknown=1", "rate"):
+        with pytest.raises(ValueError):
+            hp.parse(wrong)
+    assert own.HParams(**hp.values()).to_json() == hp.to_json()

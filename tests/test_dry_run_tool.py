@@ -1,0 +1,155 @@
+"""The dry run as a tool of one's own: findings set aside, the JSON report's schema, SARIF, pytest."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from importlib import resources
+from urllib.parse import unquote
+
+import dry_run_reports
+import jsonschema
+import pytest
+
+from lab_utils.dry_run import __main__ as command
+from lab_utils.dry_run import rules
+from lab_utils.dry_run.records import Severity, Stage, StageResult, Status
+from lab_utils.dry_run.report import html, sarif, terminal
+from lab_utils.dry_run.report.ignoring import set_aside
+from lab_utils.dry_run.report.report import Report
+from lab_utils.source import Place
+
+pytest_plugins = ["pytester"]
+
+
+def finding(rule, code="", file="my folder/port.py", line=12):
+    found = dry_run_reports.finding(rule, Stage.READ, Severity.ERROR)
+    return replace(found, place=Place(file=file, line=line, column=5 if line else None, code=code))
+
+
+def report(*findings):
+    stage = StageResult(Stage.READ, Status.DONE, findings=list(findings))
+    return Report("a port", "v2:2x2", 8, [stage])
+
+
+@pytest.mark.parametrize(
+    ("select", "ignore", "code", "left"),
+    [
+        ((), (), "", ["TPU201", "TPU305"]),
+        ((), ("TPU305",), "", ["TPU201"]),
+        ((), ("TPU3",), "", ["TPU201"]),
+        (("TPU3",), (), "", ["TPU305"]),
+        (("TPU2", "TPU3"), ("TPU201",), "", ["TPU305"]),
+        ((), (), "x = y  # tpu: ignore[TPU201] it is small", ["TPU305"]),
+        ((), (), "x = y  # tpu:ignore[ TPU201, tpu305 ]", []),
+        ((), (), "x = y  # tpu: ignore[]", ["TPU201", "TPU305"]),
+        ((), (), "x = y  # ignore TPU201", ["TPU201", "TPU305"]),
+    ],
+)
+def test_findings_are_set_aside(select, ignore, code, left):
+    outcome = report(finding("TPU201", code), finding("TPU305", code))
+    set_aside(outcome, select, ignore)
+    assert [found.rule for found in outcome.findings] == left
+    assert len(outcome.ignored) == 2 - len(left)
+    assert outcome.ready is (not left) and outcome.exit_status == (1 if left else 0)
+    for found in outcome.ignored:
+        assert "IGNORED" in terminal.render(outcome) and f"{found.rule} at" in html.fragment(
+            outcome
+        )
+    if outcome.ignored:
+        assert f"{len(outcome.ignored)} ignored" in outcome.verdict_sentence
+    assert Report.from_json(outcome.to_json()).ignored == outcome.ignored
+
+
+def test_a_comment_that_names_no_rule_is_told():
+    outcome = report(finding("TPU201", "x  # tpu: ignore[TPU2O1]"))
+    set_aside(outcome)
+    assert not outcome.ignored
+    assert any("TPU2O1" in said and "port.py:12" in said for said in outcome.not_checked)
+
+
+def test_unknown_ids_are_refused_with_the_nearest(capsys):
+    with pytest.raises(SystemExit) as end:
+        command.main(["port.py:port", "--ignore", "TPU2O1"])
+    assert end.value.code == 2 and "the nearest is TPU201" in capsys.readouterr().err
+    assert rules.chosen(" tpu305, TPU4 ") == ("TPU305", "TPU4")
+
+
+def test_the_version_and_the_cache_are_told(capsys):
+    for flag, said in (("--version", "tpu-dry-run"), ("--help", "dry_run\n")):
+        with pytest.raises(SystemExit) as end:
+            command.main([flag])
+        assert end.value.code == 0 and said in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("made", ["ready", "with_findings", "out_of_memory"])
+def test_the_json_report_is_as_its_schema_says(made):
+    schema = json.loads(
+        resources.files("lab_utils.dry_run.report").joinpath("schema.json").read_text()
+    )
+    outcome = getattr(dry_run_reports, made)()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    set_aside(outcome, ignore=("TPU1",))
+    written = json.loads(outcome.to_json())
+    jsonschema.validate(written, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(written | {"verdict": "fine"}, schema)
+
+
+def test_sarif_has_each_finding_at_its_line():
+    """By the structure that the standard asks for; its schema lies in no package of the index."""
+    cell = finding("TPU305", file="cell In [5]", line=3)
+    outcome = report(finding("TPU201"), cell, finding("TPU305", line=None))
+    outcome.not_checked = ["Real speed."]
+    set_aside(outcome, ignore=("TPU201",))
+    log = json.loads(sarif.log(outcome))
+    [run] = log["runs"]
+    driver, results = run["tool"]["driver"], run["results"]
+    assert log["version"] == "2.1.0" and driver["name"] == "tpu-dry-run"
+    assert run["invocations"][0]["executionSuccessful"] is True
+    for result in results:
+        assert driver["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
+        assert result["level"] in ("error", "warning", "note") and result["message"]["text"]
+    by_rule = {result["ruleId"]: result for result in results if "suppressions" in result}
+    at = by_rule["TPU201"]["locations"][0]["physicalLocation"]
+    assert unquote(at["artifactLocation"]["uri"]) == "my folder/port.py"
+    assert at["region"] == {"startLine": 12, "startColumn": 5}
+    assert len(results) == 3 and len(by_rule) == 1
+    assert all(
+        "physicalLocation" not in result["locations"][0]
+        for result in results
+        if result["ruleId"] == "TPU305"
+    )
+
+
+def test_without_tensorflow_nothing_was_judged(tmp_path):
+    (tmp_path / "tensorflow.py").write_text("raise ImportError('No module named tensorflow')\n")
+    (tmp_path / "port.py").write_text("def port():\n    return 1, 2\n")
+    ran = subprocess.run(
+        [sys.executable, "-m", "lab_utils.dry_run", "port.py:port"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 2 and "Traceback" not in ran.stderr and "tensorflow" in ran.stderr
+
+
+def test_a_port_in_a_test_of_ones_own(pytester):
+    """The example of README, on a plain step; it stands or falls with `.ready`."""
+    pytester.makepyfile(
+        test_port="""
+        import numpy as np
+        import pytest
+        from lab_utils.dry_run import dry_run
+
+        def step(features, labels):
+            return (features * 2.0).sum() if isinstance(features, np.ndarray) else features * 2.0
+
+        @pytest.mark.parametrize("batch", [8, 16])
+        def test_it_is_ready_for_a_tpu(batch):
+            data = (np.zeros([batch, 4], np.float32), np.zeros([batch], np.int32))
+            report = dry_run(step, data, stages=["trace", "read"], progress=False)
+            assert report.ready, report
+        """
+    )
+    pytester.runpytest("-q", "-p", "no:cacheprovider").assert_outcomes(passed=2)

@@ -1,0 +1,118 @@
+"""python -m lab_utils.port: the diff of other people's programs, what it lists, what it leaves alone."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lab_utils.port.__main__ import diff, main
+from lab_utils.port.port import ported
+from lab_utils.port.record import NotPython
+
+SOURCES = Path(__file__).parent / "programs" / "sources"
+ALWAYS = ("tutorial", "class_crlf", "private_paths")
+PROGRAMS = [
+    pytest.param(path, id=path.stem, marks=[] if path.stem in ALWAYS else [pytest.mark.slow])
+    for folder in ("contrib", "plain")
+    for path in sorted((SOURCES / folder).glob("*.py"))
+]
+
+
+@pytest.mark.parametrize("path", PROGRAMS)
+def test_the_diff_applies_and_a_port_has_none(path, tmp_path):
+    old = path.read_bytes()
+    new, left = ported(old)
+    (tmp_path / "train.py").write_bytes(old)
+    patch = diff(old, new, Path("train.py"))
+    for command in (["git", "apply", "-"], ["patch", "-p1", "--binary", "-R"]):
+        subprocess.run(command, cwd=tmp_path, input=patch, check=True, capture_output=True)
+        after = (tmp_path / "train.py").read_bytes()
+        assert after == (new if command[0] == "git" else old)
+    assert ported(new)[0] == new
+    assert b"tf.contrib" not in re.sub(rb"#.*", b"", new) and b"estimator.Estimator(" not in new
+    lines = old.count(b"\n")
+    assert all(1 <= each.line <= lines for each in left)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", PROGRAMS)
+def test_the_port_is_ready(path, tmp_path):
+    (tmp_path / "train.py").write_bytes(ported(path.read_bytes())[0])
+    ran = subprocess.run(
+        [sys.executable, "-m", "lab_utils.dry_run", "--main", "train.py", "--stages", "trace,read"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    left_to_do = {"flags_params": "TPU207"}.get(path.stem)  # its summary, which is listed
+    assert ran.returncode == (1 if left_to_do else 0), ran.stdout + ran.stderr
+    assert set(re.findall(r"(?:ERROR|WARNING) (TPU\d+)", ran.stdout)) == {left_to_do} - {None}
+
+
+def port_of(text: str) -> tuple[str, str]:
+    new, left = ported(text.encode())
+    return new.decode(), "\n".join(map(str, left))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "left"),
+    [
+        # aliases, and names that stand for what is imported
+        ("from tensorflow.contrib import tpu as t\nt.RunConfig()\n",
+         "import tensorflow.compat.v1 as tf\ntf.estimator.tpu.RunConfig()\n", ""),
+        ("import tensorflow as t\nt.contrib.tpu.bfloat16_scope\n",
+         "import tensorflow.compat.v1 as t\nt.tpu.bfloat16_scope\n", ""),
+        ("import tensorflow.contrib.slim as slim\nslim.conv2d(1)\n",
+         "import tf_slim as slim\nslim.conv2d(1)\n", ""),
+        ("import tensorflow as tf\nd = d.apply(tf.contrib.data.batch_and_drop_remainder(8))\n",
+         "import tensorflow.compat.v1 as tf\nd = d.batch(8, drop_remainder=True)\n", ""),
+        # what has no counterpart stays, and is listed with its line
+        ("from tensorflow.contrib import seq2seq\n\nseq2seq.BasicDecoder(1)\n",
+         "from tensorflow.contrib import seq2seq\n\nseq2seq.BasicDecoder(1)\n",
+         "line 3: tf.contrib.seq2seq.BasicDecoder"),
+        # nothing of TensorFlow
+        ("", "", ""),
+        ("tf = object()\ntf.contrib.tpu.RunConfig()\n", "tf = object()\ntf.contrib.tpu.RunConfig()\n", ""),
+        ("x = rows.batch(3)\n", "x = rows.batch(3)\n", ""),
+        # hooks and host code are listed
+        ("import tensorflow as tf\ntf.train.LoggingTensorHook(['loss'])\n",
+         "import tensorflow.compat.v1 as tf\ntf.train.LoggingTensorHook(['loss'])\n",
+         "line 2: train.LoggingTensorHook"),
+        ("import tensorflow as tf\ntf.py_func(f, [x], tf.int32)\n",
+         "import tensorflow.compat.v1 as tf\ntf.py_func(f, [x], tf.int32)\n", "line 2: py_func"),
+        # of TensorFlow 2: left as it is
+        ("import tensorflow as tf\ntf.keras.Model()\n", "import tensorflow as tf\ntf.keras.Model()\n", ""),
+    ],
+)  # fmt: skip
+def test_odd_files(old, new, left):
+    assert port_of(old)[0] == new
+    assert left in port_of(old)[1] if left else not port_of(old)[1]
+
+
+def test_encoding_and_line_ends_stay():
+    old = "# -*- coding: latin-1 -*-\r\n# für\r\nimport tensorflow as tf\r\ntf.app.run()".encode(
+        "latin-1"
+    )
+    new, _ = ported(old)
+    assert new == old.replace(b"import tensorflow as", b"import tensorflow.compat.v1 as")
+
+
+@pytest.mark.parametrize("text", ["print 'hello'\n", "except_ = 1\nexec 'x'\n", "def f(:\n"])
+def test_what_is_not_python_3_is_told_with_its_line(text, tmp_path, capsys):
+    with pytest.raises(NotPython, match=r"line \d+: this is not Python 3.*Python 2"):
+        ported(text.encode())
+    (tmp_path / "old.py").write_text(text)
+    assert main([str(tmp_path / "old.py"), "--no-dry-run"]) == 2
+    assert "old.py: line" in capsys.readouterr().err
+
+
+def test_a_file_is_changed_only_when_told_to(tmp_path, capsysbinary):
+    file = tmp_path / "train.py"
+    file.write_bytes((SOURCES / "plain" / "tutorial.py").read_bytes())
+    old = file.read_bytes()
+    assert main([str(file), "--no-dry-run"]) == 0
+    assert file.read_bytes() == old and b"+  classifier = tf.est" in capsysbinary.readouterr().out
+    assert main([str(file), "--no-dry-run", "--write"]) == 0
+    assert file.read_bytes() == ported(old)[0]
