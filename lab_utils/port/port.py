@@ -27,6 +27,8 @@ def ported(source: bytes) -> tuple[bytes, list[Left]]:
     rename = Rename(job)
     module = cst.MetadataWrapper(module).visit(rename)
     module = module.visit(Imports(job, version_1, rename.kept))
+    if module.code == wrapper.module.code:
+        return source, sorted(job.left)
     return _with_imports(module, job).bytes, sorted(job.left)
 
 
