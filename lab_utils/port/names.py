@@ -14,6 +14,7 @@ from lab_utils.contrib import names
 from lab_utils.port.record import Job, Pass, code, keyword
 
 _V1 = "tensorflow.compat.v1"
+_ESTIMATOR = "tensorflow.python.estimator"
 _BUILTIN = {QualifiedName("builtins.xrange", QualifiedNameSource.BUILTIN)}
 
 
@@ -133,6 +134,8 @@ class Imports(cst.CSTTransformer):
                         whitespace_before_as=cst.SimpleWhitespace(" "),
                     ),
                 )
+            elif (name + ".").startswith(f"{_ESTIMATOR}.") and alias.asname:
+                alias = alias.with_changes(name=_of_estimator(name))
             elif name.startswith("tensorflow.contrib."):
                 path = names.of_module(name.removeprefix("tensorflow.contrib."))
                 where = names.MODULES.get(path, "")
@@ -151,6 +154,8 @@ class Imports(cst.CSTTransformer):
     ) -> cst.ImportFrom | cst.FlattenSentinel | cst.RemovalSentinel:
         """from tensorflow.contrib import tpu, slim."""
         module = code(updated_node.module) if updated_node.module else ""
+        if (module + ".").startswith(f"{_ESTIMATOR}."):
+            return updated_node.with_changes(module=_of_estimator(module))
         if not (module + ".").startswith("tensorflow.contrib.") or isinstance(
             updated_node.names, cst.ImportStar
         ):
@@ -172,6 +177,11 @@ class Imports(cst.CSTTransformer):
             kept[-1] = kept[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
             return updated_node.with_changes(names=kept)
         return cst.FlattenSentinel(added) if added else cst.RemoveFromParent()
+
+
+def _of_estimator(module: str) -> cst.BaseExpression:
+    """The private modules of Estimator are in the package tensorflow-estimator since TensorFlow 1.13."""
+    return cst.parse_expression(module.replace("tensorflow.", "tensorflow_estimator.", 1))
 
 
 def _import(module: str, local: str) -> cst.Import | cst.ImportFrom:
