@@ -3,13 +3,16 @@
 import json
 import subprocess
 import sys
+import textwrap
 from dataclasses import replace
 from importlib import resources
+from pathlib import Path
 from urllib.parse import unquote
 
 import dry_run_reports
 import jsonschema
 import pytest
+import test_dry_run_cli
 
 from lab_utils.dry_run import __main__ as command
 from lab_utils.dry_run import rules
@@ -132,6 +135,35 @@ def test_without_tensorflow_nothing_was_judged(tmp_path):
         text=True,
     )
     assert ran.returncode == 2 and "Traceback" not in ran.stderr and "tensorflow" in ran.stderr
+
+
+@pytest.mark.slow
+def test_the_wheel_with_the_dry_runs_extra_alone(tmp_path):
+    """Needs the package index: nothing of the course is there, and a small port is judged."""
+    uv, environment = [sys.executable, "-m", "uv"], tmp_path / "environment"
+    root = Path(__file__).parents[1]
+    subprocess.run([*uv, "build", "--wheel", "-q", "-o", tmp_path, root], check=True)
+    subprocess.run([*uv, "venv", "-q", "--python", sys.executable, environment], check=True)
+    (tmp_path / "override").write_text("tensorflow==2.20.0; sys_platform != 'linux'\n")
+    [wheel] = tmp_path.glob("*.whl")
+    subprocess.run(
+        [*uv, "pip", "install", "-q", "--python", environment / "bin" / "python"]
+        + ["--override", tmp_path / "override", f"{wheel}[cpu,dry-run]"],
+        check=True,
+    )
+    absent = "import importlib.util as u, sys; sys.exit(any(map(u.find_spec, sys.argv[1:])))"
+    python = environment / "bin" / "python"
+    subprocess.run([python, "-c", absent, "apache_beam", "sklearn", "matplotlib"], check=True)
+    (tmp_path / "port.py").write_text(textwrap.dedent(test_dry_run_cli.PORT))
+    ran = subprocess.run(
+        [environment / "bin" / "tpu-dry-run", "port.py:right", "--steps", "2"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 0 and ran.stdout.startswith("Ready for v2:2x2"), (
+        ran.stdout + ran.stderr
+    )
 
 
 def test_a_port_in_a_test_of_ones_own(pytester):
