@@ -25,7 +25,7 @@ def place(path: str) -> str:
 
 
 class Rename(Pass):
-    """Renames; the imports of what is no longer used are left to `Imports`."""
+    """Renames; the imports of what is used no longer are left to `Imports`."""
 
     METADATA_DEPENDENCIES = (*Pass.METADATA_DEPENDENCIES, ParentNodeProvider)
 

@@ -86,7 +86,7 @@ def chosen(text: str) -> tuple[str, ...]:
     """The rules, or beginnings of their ids, that a text such as "TPU305,TPU4" lists.
 
     Raises:
-        ValueError: one is no rule's; the message names the nearest.
+        ValueError: one is not a rule's; the message names the nearest.
     """
     ids = tuple(part.strip().upper() for part in text.split(",") if part.strip())
     for id in ids:
