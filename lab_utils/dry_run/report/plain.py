@@ -148,6 +148,6 @@ def _resolved(text: str) -> str:
 
 @cache
 def _variables() -> dict[str, str]:
-    (root,) = (text for selector, text in _rules() if selector == ".lu-dry-run")
+    root = ";".join(text for selector, text in _rules() if selector == ".lu-dry-run")
     found = re.findall(r"(--[a-z0-9]+):\s*([^;]+)", root)
     return {name: re.sub(r"^var\([^,]+,(.*)\)$", r"\1", value, flags=re.S) for name, value in found}
