@@ -6,7 +6,7 @@ _10B = r"""
 def choose(chip, api, python):
     if api == "JAX":
         return "jax[tpu]"
-    if chip in ("v2", "v3"):
+    if chip in ("v2", "v3", "v4"):
         return "tpu-vm-tf-2.15.0-se"
     if api == "TPUStrategy" and chip in ("v5e", "v5p", "v6e"):
         if tuple(python[:2]) in ((3, 11), (3, 12)):
@@ -177,19 +177,44 @@ def prepare(environ, chip, library):
         Right(r"""
 def choose(chip, api, python):
     table = {}
-    for c in ("v2", "v3"):
+    for c in ("v2", "v3", "v4"):
         table[c, "TPUEstimator"] = table[c, "TPUStrategy"] = "tpu-vm-tf-2.15.0-se"
     for c in ("v5e", "v5p", "v6e"):
         table[c, "TPUStrategy"] = {(3, 11): "tensorflow-tpu==2.19.1 libtpu==0.0.10", (3, 12): "tensorflow-tpu==2.19.1 libtpu==0.0.10", (3, 13): "tensorflow-tpu==2.20.0 libtpu==0.0.21.1"}.get(python)
     return "jax[tpu]" if api == "JAX" else table.get((chip, api))
 """),
+        # Google's images for the newer chips
+        Right(r"""
+def choose(chip, api, python):
+    if api == "JAX":
+        return "jax[tpu]"
+    if chip in ("v2", "v3", "v4"):
+        return "tpu-vm-tf-2.15.0-se"
+    if chip in ("v5e", "v5p", "v6e") and api == "TPUStrategy":
+        return "tpu-vm-tf-2.18.0-pjrt"
+"""),
+        # An image of before PJRT
+        Wrong(
+            r"""
+def choose(chip, api, python):
+    if api == "JAX":
+        return "jax[tpu]"
+    if chip in ("v2", "v3", "v4"):
+        return "tpu-vm-tf-2.15.0-se"
+    if chip in ("v5e", "v5p", "v6e") and api == "TPUStrategy":
+        return "tpu-vm-tf-2.14.1-pjrt"
+""",
+            "pinned too",
+        ),
+        # v4 forgotten
+        Mutant('chip in ("v2", "v3", "v4")', 'chip in ("v2", "v3")', "v4 needs the image"),
         # Match
         Right(r"""
 def choose(chip, api, python):
     match chip, api, python:
         case _, "JAX", _:
             return "jax[tpu]"
-        case "v2" | "v3", "TPUEstimator" | "TPUStrategy", _:
+        case "v2" | "v3" | "v4", "TPUEstimator" | "TPUStrategy", _:
             return "tpu-vm-tf-2.15.0-se"
         case "v5e" | "v5p" | "v6e", "TPUStrategy", (3, 11) | (3, 12):
             return "libtpu==0.0.10 tensorflow-tpu==2.19.1"
@@ -198,8 +223,8 @@ def choose(chip, api, python):
 """),
         # The table as a list of rows
         Right(r"""
-ROWS = [(("v2", "v3"), ("TPUEstimator", "TPUStrategy"), None, "tpu-vm-tf-2.15.0-se"), (PJRT_CHIPS, ("TPUStrategy",), ((3, 11), (3, 12)), "tensorflow-tpu==2.19.1 libtpu==0.0.10"),
-        (PJRT_CHIPS, ("TPUStrategy",), ((3, 13),), "tensorflow-tpu==2.20.0 libtpu==0.0.21.1"), (PJRT_CHIPS + ("v2", "v3", "tpu7x"), ("JAX",), None, "jax[tpu]")]
+ROWS = [(("v2", "v3", "v4"), ("TPUEstimator", "TPUStrategy"), None, "tpu-vm-tf-2.15.0-se"), (PJRT_CHIPS, ("TPUStrategy",), ((3, 11), (3, 12)), "tensorflow-tpu==2.19.1 libtpu==0.0.10"),
+        (PJRT_CHIPS, ("TPUStrategy",), ((3, 13),), "tensorflow-tpu==2.20.0 libtpu==0.0.21.1"), (PJRT_CHIPS + ("v2", "v3", "v4", "tpu7x"), ("JAX",), None, "jax[tpu]")]
 def choose(chip, api, python):
     return next((take for chips, apis, pythons, take in ROWS if chip in chips and api in apis and (pythons is None or python in pythons)), None)
 """),
@@ -251,7 +276,8 @@ def choose(chip, api, python):
         # The image for TPUEstimator alone
         Wrong(
             _10B.replace(
-                'if chip in ("v2", "v3"):', 'if chip in ("v2", "v3") and api == "TPUEstimator":'
+                'if chip in ("v2", "v3", "v4"):',
+                'if chip in ("v2", "v3", "v4") and api == "TPUEstimator":',
             ),
             "se: no wheel on PyPI has it. Yours says None",
         ),
@@ -271,114 +297,142 @@ def choose(chip, api, python):
     ],
     "10c": [
         Mutant(
-            'f"--accelerator-type=v5litepod-{chips}"',
-            'f"--accelerator-type=v5e-{chips}"',
-            "v5litepod-4",
-        ),
-        Mutant(', "--version=v2-alpha-tpuv5-lite"', "", "--version"),
-        Mutant('*kind, "--spot"]', "*kind]", "--spot"),
-        Mutant(
-            'START + ["delete", name, where, "--quiet"]',
-            'START + ["delete", name, where]',
-            "--quiet",
+            "    try:\n        run(create)\n        return work()\n    finally:\n        run(delete)",
+            "    run(create)\n    found = work()\n    run(delete)\n    return found",
+            "the work raises an exception, the machine stays",
         ),
         Mutant(
-            'START + ["delete", name, where, "--quiet"]',
-            'START + ["delete", name, "--quiet"]',
-            "zone",
+            "        run(create)\n        return work()", "        return work()", "never created"
         ),
-        Mutant("return create, delete", "return create, None", "pay"),
-        Mutant("return create, delete", 'return " ".join(create), " ".join(delete)', "list"),
-        Mutant('START + ["create", name, where,', 'START + ["create", where,', "name"),
-        # Starred
-        Right(r"""
-def commands(name, zone, chips):
-    create = [*START, "create", name, f"--zone={zone}", f"--accelerator-type=v5litepod-{chips}", "--version=v2-alpha-tpuv5-lite", "--spot"]
-    delete = [*START, "delete", name, f"--zone={zone}", "--quiet"]
-    return create, delete
-"""),
-        # Split, values apart
-        Right(r"""
-def commands(name, zone, chips):
-    create = START + f"create {name} --zone {zone} --accelerator-type v5litepod-{chips} --version v2-alpha-tpuv5-lite --spot".split()
-    delete = START + f"delete {name} --zone {zone} --quiet".split()
-    return create, delete
-"""),
-        # Options first, dict
-        Right(r"""
-def commands(name, zone, chips):
-    options = {"zone": zone, "accelerator-type": "v5litepod-" + str(chips), "version": "v2-alpha-tpuv5-lite"}
-    flags = ["--%s=%s" % item for item in options.items()]
-    return (START + ["create"] + flags + ["--spot", name], START + ["delete", "--quiet", flags[0], name])
-"""),
-        # -q
-        Right(r"""
-def commands(name, zone, chips):
-    both = [f"--zone={zone}"]
-    return (START + ["create", name] + both + [f"--accelerator-type=v5litepod-{chips}", "--version=v2-alpha-tpuv5-lite", "--spot"], START + ["delete", name] + both + ["-q"])
-"""),
-        # Not spot
+        Mutant("return work()", "work()", "should return what work() returned"),
+        Mutant(
+            "finally:\n        run(delete)", "finally:\n        pass", "you pay until there is one"
+        ),
+        # Errors caught by kind: a Stop is none of them
         Wrong(
             r"""
-def commands(name, zone, chips):
-    create = [*START, "create", name, f"--zone={zone}", f"--accelerator-type=v5litepod-{chips}", "--version=v2-alpha-tpuv5-lite"]
-    return create, [*START, "delete", name, f"--zone={zone}", "--quiet"]
+def rent(run, create, delete, work):
+    try:
+        run(create)
+        found = work()
+    except Exception:
+        run(delete)
+        raise
+    run(delete)
+    return found
 """,
-            "Without --spot you pay the full price",
+            "somebody presses Stop",
         ),
-        # One text
+        # The error is swallowed
         Wrong(
             r"""
-def commands(name, zone, chips):
-    start = " ".join(START)
-    return f"{start} create {name} --zone={zone} --accelerator-type=v5litepod-{chips} --version=v2-alpha-tpuv5-lite --spot", f"{start} delete {name} --zone={zone} --quiet"
+def rent(run, create, delete, work):
+    try:
+        run(create)
+        return work()
+    except Exception as error:
+        print(error)
+    finally:
+        run(delete)
 """,
-            "The create command should be a list of texts, as",
+            "the caller has to hear of it",
         ),
-        # Delete without the zone
+        # A return in finally swallows as well
         Wrong(
             r"""
-def commands(name, zone, chips):
-    create = [*START, "create", name, f"--zone={zone}", f"--accelerator-type=v5litepod-{chips}", "--version=v2-alpha-tpuv5-lite", "--spot"]
-    return create, [*START, "delete", name, "--quiet"]
+def rent(run, create, delete, work):
+    found = None
+    try:
+        run(create)
+        found = work()
+    finally:
+        run(delete)
+        return found
 """,
-            "The delete command needs the zone too: the same name may",
+            "the caller has to hear of it",
         ),
-        # Delete asks
+        # Create outside
         Wrong(
             r"""
-def commands(name, zone, chips):
-    create = [*START, "create", name, f"--zone={zone}", f"--accelerator-type=v5litepod-{chips}", "--version=v2-alpha-tpuv5-lite", "--spot"]
-    return create, [*START, "delete", name, f"--zone={zone}"]
+def rent(run, create, delete, work):
+    run(create)
+    try:
+        return work()
+    finally:
+        run(delete)
 """,
-            "Without --quiet the delete command waits for an answer",
+            "a timeout",
         ),
-        # V5e-4
+        # A deletion whose failure is not heard
         Wrong(
             r"""
-def commands(name, zone, chips):
-    create = [*START, "create", name, f"--zone={zone}", f"--accelerator-type=v5e-{chips}", "--version=v2-alpha-tpuv5-lite", "--spot"]
-    return create, [*START, "delete", name, f"--zone={zone}", "--quiet"]
+def rent(run, create, delete, work):
+    try:
+        run(create)
+        return work()
+    finally:
+        try:
+            run(delete)
+        except Exception:
+            pass
 """,
-            "a, --accelerator-type is v",
+            "you go on paying",
         ),
-        # One chip always
+        # Deleted twice
         Wrong(
             r"""
-def commands(name, zone, chips):
-    create = [*START, "create", name, f"--zone={zone}", "--accelerator-type=v5litepod-1", "--version=v2-alpha-tpuv5-lite", "--spot"]
-    return create, [*START, "delete", name, f"--zone={zone}", "--quiet"]
+def rent(run, create, delete, work):
+    try:
+        run(create)
+        return work()
+    except BaseException:
+        run(delete)
+        raise
+    finally:
+        run(delete)
 """,
-            "a, --accelerator-type is v",
+            "deletes 2 times",
         ),
-        # Version of v5p
-        Wrong(
+        # A context manager
+        Right(
             r"""
-def commands(name, zone, chips):
-    create = [*START, "create", name, f"--zone={zone}", f"--accelerator-type=v5litepod-{chips}", "--version=v2-alpha-tpuv5", "--spot"]
-    return create, [*START, "delete", name, f"--zone={zone}", "--quiet"]
-""",
-            "chips in us-south",
+import contextlib
+def rent(run, create, delete, work):
+    with contextlib.ExitStack() as stack:
+        stack.callback(run, delete)
+        run(create)
+        return work()
+"""
+        ),
+        # Every error named
+        Right(
+            r"""
+def rent(run, create, delete, work):
+    try:
+        run(create)
+        result = work()
+    except BaseException:
+        run(delete)
+        raise
+    run(delete)
+    return result
+"""
+        ),
+        # A generator-based context manager
+        Right(
+            r"""
+from contextlib import contextmanager
+@contextmanager
+def machine(run, create, delete):
+    try:
+        run(create)
+        yield
+    finally:
+        run(delete)
+def rent(run, create, delete, work):
+    with machine(run, create, delete):
+        return work()
+"""
         ),
     ],
     "10d": [
@@ -590,6 +644,48 @@ def reading(report):
         Wrong(
             _10E.replace("losses[-1] < losses[0]", "min(losses) < losses[0]"),
             "The last loss is above the first, whatever came between",
+        ),
+    ],
+    "10f": [
+        Mutant("useful > 0 and ", "", "never ends"),
+        Mutant("spot / useful < full", "spot < full", "1.80"),
+        Mutant("spot / useful < full", "spot / useful <= full", "not cheaper"),
+        Mutant("spot / useful < full", "spot * useful < full", "1.80"),
+        Mutant("interruptions * lost_minutes / 60", "interruptions * lost_minutes", "0.80"),
+        # Lost time added instead of divided by
+        Wrong(
+            r"""
+def spot_pays(spot, full, interruptions, lost_minutes):
+    return spot * (1 + interruptions * lost_minutes / 60) < full
+""",
+            "0.60 / 0.5 = 1.20",
+        ),
+        # The price itself
+        Wrong(
+            r"""
+def spot_pays(spot, full, interruptions, lost_minutes):
+    return spot / (1 - interruptions * lost_minutes / 60 + 1e-9)
+""",
+            "True or False",
+        ),
+        # In minutes
+        Right(
+            r"""
+def spot_pays(spot, full, interruptions, lost_minutes):
+    left = 60 - interruptions * lost_minutes
+    if left <= 0:
+        return False
+    return 60 * spot < full * left
+"""
+        ),
+        # By infinity
+        Right(
+            r"""
+def spot_pays(spot, full, interruptions, lost_minutes):
+    useful = max(0.0, 1 - interruptions * lost_minutes / 60)
+    price = spot / useful if useful else math.inf
+    return price < full
+"""
         ),
     ],
 }

@@ -29,10 +29,10 @@ def prepare(environ, chip, library):
 
 def choose(chip, api, python):
     """What to take for "v5e", "TPUStrategy", (3, 12): requirements or an image as text, or None."""
-    # TODO 10b: the table's rows
+    # TODO 10b: what to take, or None
     if api == "JAX":
         return "jax[tpu]"
-    if chip in ("v2", "v3"):
+    if chip in ("v2", "v3", "v4"):
         return "tpu-vm-tf-2.15.0-se"
     if api == "TPUEstimator" or chip == "tpu7x":
         return None
@@ -44,14 +44,27 @@ def choose(chip, api, python):
 START = ["gcloud", "compute", "tpus", "tpu-vm"]
 
 
-def commands(name, zone, chips):
-    """Returns (create, delete) for a spot machine with that many v5e chips."""
-    # TODO 10c: two lists of texts
+def create_and_delete(name, zone, chips):
+    """(create, delete): the commands for a spot machine with that many v5e chips."""
     where = f"--zone={zone}"
     kind = [f"--accelerator-type=v5litepod-{chips}", "--version=v2-alpha-tpuv5-lite"]
-    create = START + ["create", name, where, *kind, "--spot"]
-    delete = START + ["delete", name, where, "--quiet"]
-    return create, delete
+    return [*START, "create", name, where, *kind, "--spot"], [
+        *START,
+        "delete",
+        name,
+        where,
+        "--quiet",  # asks nothing: a script cannot answer
+    ]
+
+
+def rent(run, create, delete, work):
+    """Runs `create`, then work(), then `delete`, whatever happens; returns what work() returned."""
+    # TODO 10c: create, work, and delete in every case
+    try:
+        run(create)
+        return work()
+    finally:
+        run(delete)
 
 
 def bill(step_seconds, steps, chips, price, other_minutes):
@@ -59,6 +72,13 @@ def bill(step_seconds, steps, chips, price, other_minutes):
     # TODO 10d: steps, and the minutes around them: set-up, compilation, reading, idling
     hours = steps * step_seconds / 3600 + other_minutes / 60
     return hours * chips * price
+
+
+def spot_pays(spot, full, interruptions, lost_minutes):
+    """Whether an hour of useful work costs less on a spot machine: True or False."""
+    # TODO 10f: the useful part of an hour, and what it costs
+    useful = 1 - interruptions * lost_minutes / 60
+    return useful > 0 and spot / useful < full
 
 
 def figure(report, name):

@@ -1,85 +1,94 @@
-"""What a TPU costs: TODO 10c, the commands that start and end it, and 10d, the bill."""
+"""What a TPU costs: TODO 10c, a machine that always ends, 10d, the bill, and 10f, spot machines."""
 
 from collections.abc import Callable
+from typing import Any
 
+from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import todo
 from lab_utils.check.tools import a, expect
 
-START = ["gcloud", "compute", "tpus", "tpu-vm"]
+CREATE, DELETE = ["create"], ["delete"]
+
+
+class _NotDeletedError(Exception):
+    """What the stand-in for gcloud raises where a deletion fails."""
 
 
 @todo(
     "10c",
     hints=(
-        'Each argument is a text of its own in the list: one flag with its value, or two texts.',
-        'What does the delete command have to know, besides the name? And what lets a script go on without an answer?',
+        "Which statement of Python runs its block whatever happened before it?",
+        "Where does create stand: inside what is guarded, or before it? A command that failed may have made the "
+        "machine all the same.",
+        "What does the caller have to hear: the work's result, its error, or the deletion's?",
     ),
-    why='The second command ends the costs, so it is written before the first one runs.',
+    why="A machine costs until it is deleted; finally runs after a return, an error and a Stop alike.",
 )
-def start_and_end(commands: Callable) -> str:
-    """A command that creates a TPU VM, and the one that ends its costs."""
-    made = commands("my-tpu", "us-south1-a", 4)
+def start_and_end(rent: Callable) -> str:
+    """The machine is deleted once, last, after success, errors and a Stop; errors and results come through."""
+    done, found, error = _rented(rent)
+    expect(error is None, f"Where nothing fails, rent should not raise; yours raises {error!r}.")
+    expect("create" in done, "The machine is never created: run(create).")
+    expect("work" in done, "The work is never done: call work().")
+    expect("delete" in done, "There is no deletion: you pay until there is one.")
     expect(
-        isinstance(made, tuple | list) and len(made) == 2,
-        f"commands should return two lists, create and delete; yours returns {a(made)}.",
+        done == ["create", "work", "delete"],
+        f"Create, work, delete, each once and in this order; yours: {', '.join(done)}.",
     )
-    create, delete = made
-    expect(
-        bool(delete),
-        "There is no command that deletes the TPU: you pay until there is one.",
-    )
-    for verb, command in (("create", create), ("delete", delete)):
-        expect(
-            isinstance(command, list | tuple) and all(isinstance(each, str) for each in command),
-            f"The {verb} command should be a list of texts, as subprocess.run takes it; yours is "
-            f"{a(command)}.",
-        )
-        expect(
-            list(command[:5]) == [*START, verb],
-            f"The command begins with {' '.join(START)} {verb}; yours with {' '.join(command[:5])}.",
-        )
-        names, _ = _read(command[5:])
-        expect(
-            names == ["my-tpu"],
-            f"The {verb} command should have the TPU's name as its only argument that is not a flag; yours has "
-            f"{names or 'none'}.",
-        )
-    flags = _read(create[5:])[1]
-    for flag, value in (
-        ("--zone", "us-south1-a"),
-        ("--accelerator-type", "v5litepod-4"),
-        ("--version", "v2-alpha-tpuv5-lite"),
+    expect(found == "result", f"rent should return what work() returned; yours returns {a(found)}.")
+    for raised, when in (
+        (ValueError("work"), "the work raises an exception"),
+        (KeyboardInterrupt("work"), "somebody presses Stop (KeyboardInterrupt is not an Exception)"),
+        (SystemExit("work"), "the work calls sys.exit"),
     ):
+        done, _, error = _rented(rent, work=raised)
+        expect("delete" in done, f"When {when}, the machine stays, and costs.")
+        expect(done.count("delete") == 1, f"When {when}, yours deletes {done.count('delete')} times.")
+        expect(error is raised, f"When {when}, the caller has to hear of it; yours says {error!r}.")
+    failed = RuntimeError("create")
+    done, _, error = _rented(rent, create=failed)
+    expect("work" not in done, "When create fails there is no machine to work on: do not call work().")
+    expect(
+        "delete" in done,
+        "When create fails, the machine may be there all the same (a timeout): delete it in that case too.",
+    )
+    expect(error is not None, "When create fails, the caller has to hear of it.")
+    done, _, error = _rented(rent, delete=_NotDeletedError("delete"))
+    expect(
+        error is not None,
+        "When the deletion fails you go on paying: that error must reach the caller.",
+    )
+    return "Created, used, and deleted in every case; results and errors come through."
+
+
+def _rented(
+    rent: Callable,
+    create: BaseException | None = None,
+    work: BaseException | None = None,
+    delete: BaseException | None = None,
+) -> tuple[list[str], Any, BaseException | None]:
+    """What was done in which order, what rent returned, and what it raised, where those steps fail so."""
+    done: list[str] = []
+    errors = {"create": create, "work": work, "delete": delete}
+
+    def does(name: str) -> str:
+        done.append(name)
+        if errors[name] is not None:
+            raise errors[name]
+        return "result"
+
+    def run(command: list[str]) -> None:
         expect(
-            flags.get(flag) == value,
-            f"For four v5e chips in us-south1-a, {flag} is {value}; yours is {flags.get(flag)}.",
+            command in (CREATE, DELETE), f"run() gets one of the two commands as it is; yours: {command}."
         )
-    expect("--spot" in flags, "Without --spot you pay the full price.")
-    flags = _read(delete[5:])[1]
-    expect(
-        flags.get("--zone") == "us-south1-a",
-        "The delete command needs the zone too: the same name may stand in several.",
-    )
-    expect(
-        "--quiet" in flags or "-q" in flags,
-        "Without --quiet the delete command waits for an answer that a script never gives.",
-    )
-    return "Both are there, and the second ends the costs without asking."
+        does(command[0])
 
-
-def _read(arguments: list[str]) -> tuple[list[str], dict[str, str]]:
-    """Positional arguments, and flags with their values: `--zone=Z` and `--zone Z` alike."""
-    names, flags, alone = [], {}, ("--spot", "--quiet", "-q", "--preemptible", "--async")
-    rest = iter(arguments)
-    for each in rest:
-        if not each.startswith("-"):
-            names.append(each)
-        elif "=" in each:
-            flag, value = each.split("=", 1)
-            flags[flag] = value
-        else:
-            flags[each] = "" if each in alone else next(rest, "")
-    return names, flags
+    try:
+        return done, rent(run, CREATE, DELETE, lambda: does("work")), None
+    except BaseException as error:
+        if isinstance(error, Wrong | NotImplementedError) and error not in errors.values():
+            raise
+        return done, None, error
 
 
 @todo(
@@ -120,3 +129,44 @@ def money(bill: Callable) -> str:
         f"{small:g}.",
     )
     return "Hours of the machine, at work or not, times chips, times the price."
+
+
+@todo(
+    "10f",
+    hints=(
+        "Of an hour that you pay for, which part is useful?",
+        "What does an hour of useful work cost then? And what if nothing of the hour is left?",
+    ),
+    why="You pay for the hour and use a part of it: divide by that part.",
+)
+def spot(spot_pays: Callable) -> str:
+    """The price over the useful part of an hour, against the full price."""
+    found = spot_pays(0.4, 1.0, 0, 10)
+    expect(
+        isinstance(found, bool) or type(found).__name__ == "bool_" or type(found).__name__ == "bool",
+        f"spot_pays should return True or False; yours returns {a(found)}.",
+    )
+    for prices, rate, minutes, right, why in (
+        ((0.4, 1.0), 0, 10, True, "Without interruptions 0.40 is less than 1.00"),
+        ((1.2, 1.0), 0, 10, False, "A spot machine at 1.20 is dearer than one at 1.00 from the start"),
+        ((0.9, 1.0), 1, 30, False, "Half of each hour is lost, so an hour of work costs 1.80, not 0.90"),
+        ((0.4, 1.0), 1, 30, True, "Half of each hour is lost, so an hour of work costs 0.80"),
+        (
+            (0.6, 1.0),
+            2,
+            15,
+            False,
+            "Two times 15 minutes are half an hour: an hour of work costs 0.60 / 0.5 = 1.20. (0.60 times "
+            "1.5 would be too little: what is lost has to be done again on the same machine)",
+        ),
+        ((0.1, 1.0), 4, 30, False, "Interruptions eat more than the hour: the job never ends, at any price"),
+        ((0.1, 1.0), 2, 30, False, "Interruptions eat the whole hour: the job never ends, at any price"),
+        ((0.5, 1.0), 1, 30, False, "Both cost 1.00 for an hour of work: spot is not cheaper"),
+    ):
+        found = spot_pays(*prices, rate, minutes)
+        expect(
+            bool(found) is right,
+            f"{why}. For {prices[0]} against {prices[1]}, {rate} interruptions of {minutes} minutes an hour, "
+            f"yours says {bool(found)}.",
+        )
+    return "An hour of useful work is what is compared."
