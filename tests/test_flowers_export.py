@@ -225,8 +225,12 @@ def test_predict_leaves_out_a_pipe(monkeypatch, capsys, saved_model, tmp_path):
         ),
         (lambda export: shutil.rmtree(export / "variables"), "cannot be loaded"),
         (lambda export: shutil.rmtree(export / "assets.extra"), "labels.txt cannot be read"),
+        (
+            lambda export: (export / "assets.extra" / "labels.txt").write_text("daisy\n"),
+            "names 1 classes and knows 3",
+        ),
     ],
-    ids=["graph", "variables", "labels"],
+    ids=["graph", "variables", "labels", "fewer labels"],
 )
 def test_predict_names_a_damaged_export(
     monkeypatch, capsys, saved_model, photographs, tmp_path, change, message
@@ -245,3 +249,28 @@ def test_predict_names_a_model_of_other_people(monkeypatch, capsys, photographs,
     tf.saved_model.save(model, str(tmp_path), signatures=model.double if signed else None)
     assert _predict(monkeypatch, "--saved_model", tmp_path, photographs[0]) == 1
     assert "is not an export of the flowers model" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"run_dir": "none"}, "result.json: No such file"),
+        ({"eval_csv": "none"}, "none: No such file"),
+        ({"eval_csv": "absent.csv"}, "none of the 1 photographs of"),
+        ({"output_dir": "absent.csv"}, "absent.csv: File exists"),
+        ({"facts": "absent.csv"}, "is not JSON"),
+    ],
+)
+def test_the_page_names_what_it_cannot_use(
+    monkeypatch, capsys, finished_run, tiny_csv, tmp_path, change, message
+):
+    (tmp_path / "absent.csv").write_text("absent.jpg,roses\n")
+    given = {
+        "run_dir": finished_run[0],
+        "eval_csv": tiny_csv.eval_csv,
+        "output_dir": tmp_path / "p",
+    }
+    given |= {name: tmp_path / path for name, path in change.items()}
+    monkeypatch.setattr("sys.argv", ["page", *(f"--{name}={path}" for name, path in given.items())])
+    assert page.main() == 1
+    assert message in capsys.readouterr().err.splitlines()[-1]

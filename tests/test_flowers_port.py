@@ -4,6 +4,7 @@ import pytest
 
 from lab_utils import chips
 from lab_utils.dry_run import dry_run
+from lab_utils.flowers import port
 from lab_utils.flowers.port import make_port
 
 pytest.importorskip("libtpu", reason="the TPU compiler has wheels for Linux on x86-64 alone")
@@ -24,3 +25,20 @@ def test_ready_for(topology, tiny_records):
     )
     assert report.verdict == "ready", str(report)
     assert {step.name for step in report.compiled} == {"train step", "eval step"}
+
+
+@pytest.mark.parametrize(
+    ("flag", "message"),
+    [
+        ("--stages=trace,", "--stages: there is no ; there are trace,read"),
+        ("--stages=bogus", "--stages: there is no bogus; there are trace,read"),
+        ("--html=none/report.html", "--html none/report.html cannot be written"),
+        ("--topology=v2-8", "'v2-8' is not a TPU topology"),
+    ],
+)
+def test_a_mistaken_flag_is_told_before_the_work(monkeypatch, capsys, tiny_records, flag, message):
+    monkeypatch.setattr("sys.argv", ["port", f"--records={tiny_records.folder}", flag])
+    with pytest.raises(SystemExit) as stopped:
+        port.main()
+    assert stopped.value.code == 2
+    assert message in capsys.readouterr().err

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from lab_utils.flowers.settings import parse
+from lab_utils.flowers.settings import Settings, parse
 
 PATHS = ["--train_data_path=t", "--eval_data_path=e", "--output_dir=o"]
 
@@ -164,3 +164,8 @@ def test_a_tpu_that_cannot_be_reached_is_named(monkeypatch):
     monkeypatch.setattr(tf.distribute.cluster_resolver, "TPUClusterResolver", absent)
     with pytest.raises(RuntimeError, match="--tpu rose cannot be reached .*Name or service"):
         task.make_estimator(parse([*PATHS, "--use_tpu", "--tpu=rose"]), ["a", "b"])
+
+
+def test_a_batch_for_a_whole_pod_is_not_measured_by_this_machine():
+    assert parse([*PATHS, "--use_tpu", "--train_batch_size=1000000"]).train_batch_size == 10**6
+    Settings(train_data_path="t", eval_data_path="e", output_dir="o", eval_batch_size=10**6)

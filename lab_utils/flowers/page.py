@@ -74,6 +74,8 @@ def _predictions(saved_model: str, eval_csv: Path) -> tuple[list[Prediction], di
         wanted = SAMPLE - len(predictions)
         predictions += predict(saved_model, order[:wanted])[0]
         order = order[wanted:]
+    if not predictions:
+        raise RuntimeError(f"none of the {len(truth)} photographs of {eval_csv} can be used")
     return predictions, truth
 
 
@@ -91,6 +93,10 @@ def make(
 
     Returns:
         The page's path.
+
+    Raises:
+        OSError: the run's files, the CSV or the page's folder cannot be used.
+        RuntimeError: no photograph of the evaluation can be shown, or the export cannot be loaded.
     """
     from lab_utils import plots
 
@@ -144,10 +150,22 @@ def main() -> int:
     parser.add_argument("--credit", default="", help="whose photographs these are")
     arguments = parser.parse_args()
     runtime.quiet()
-    facts = json.loads(arguments.facts.read_text()) if arguments.facts else {}
-    print(
-        make(arguments.run_dir, arguments.eval_csv, arguments.output_dir, facts, arguments.credit)
-    )
+    try:
+        facts = json.loads(arguments.facts.read_text()) if arguments.facts else {}
+        print(
+            make(
+                arguments.run_dir, arguments.eval_csv, arguments.output_dir, facts, arguments.credit
+            )
+        )
+    except OSError as error:
+        print(f"page: {error.filename}: {error.strerror}", file=sys.stderr)
+        return 1
+    except json.JSONDecodeError as error:
+        print(f"page: --facts or the run's result.json is not JSON: {error}", file=sys.stderr)
+        return 1
+    except RuntimeError as error:
+        print(f"page: {error}", file=sys.stderr)
+        return 1
     return 0
 
 

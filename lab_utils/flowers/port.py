@@ -57,6 +57,11 @@ def main() -> int:
     parser.add_argument("--stages", default=STAGES, help=f"default: {STAGES}")
     parser.add_argument("--html", type=files.path_argument, help="write the report as a page")
     arguments = parser.parse_args()
+    stages = arguments.stages.split(",")
+    if unknown := set(stages) - set(STAGES.split(",")):
+        parser.error(f"--stages: there is no {', '.join(sorted(unknown))}; there are {STAGES}")
+    if arguments.html and not arguments.html.absolute().parent.is_dir():
+        parser.error(f"--html {arguments.html} cannot be written: its folder does not exist")
     runtime.quiet()
 
     from lab_utils import chips
@@ -67,7 +72,6 @@ def main() -> int:
         estimator, train, evaluate = make_port(arguments.records, chips.cores(arguments.topology))
     except (ManifestError, ValueError) as error:
         parser.error(str(error))
-    stages = arguments.stages.split(",")
     report = dry_run(estimator, train, arguments.topology, eval_input_fn=evaluate, stages=stages)
     if arguments.html:
         report.write_html(arguments.html)

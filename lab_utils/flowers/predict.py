@@ -199,6 +199,11 @@ def main() -> int:
     try:
         names = labels(arguments.saved_model) if arguments.output else []
         predictions, left_out = predict(arguments.saved_model, arguments.files)
+        if names and predictions and len(names) != len(predictions[0].probabilities):
+            raise RuntimeError(
+                f"{arguments.saved_model} names {len(names)} classes and knows "
+                f"{len(predictions[0].probabilities)}: export again"
+            )
     except RuntimeError as error:
         print(f"predict: {error}", file=sys.stderr)
         return 1

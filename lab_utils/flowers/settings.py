@@ -77,13 +77,17 @@ class Settings:
             raise ValueError(
                 f"image_size must be a multiple of 16, at least 32, not {self.image_size}"
             )
-        batch = max(self.train_batch_size, self.eval_batch_size)
-        size, room = batch * self.image_size**2 * 3, psutil.virtual_memory().total
-        if size > room:  # it would not fail at once, but fill the memory first
-            raise ValueError(
-                f"a batch of {batch:,} images of {self.image_size:,} pixels takes {size / 2**30:,.0f} GiB, "
-                f"and this machine has {room / 2**30:,.0f}: take a smaller batch or image_size"
-            )
+
+
+def _check_memory(settings: Settings) -> None:
+    """Refuses batches that would not fail at once, but fill this machine's memory first."""
+    batch = max(settings.train_batch_size, settings.eval_batch_size)
+    size, room = batch * settings.image_size**2 * 3, psutil.virtual_memory().total
+    if size > room and not settings.use_tpu:  # a TPU's hosts share the batch
+        raise ValueError(
+            f"a batch of {batch:,} images of {settings.image_size:,} pixels takes {size / 2**30:,.0f} GiB, "
+            f"and this machine has {room / 2**30:,.0f}: take a smaller batch or image_size"
+        )
 
 
 _SWITCHES = {setting.name for setting in fields(Settings) if setting.type is bool}
@@ -152,6 +156,10 @@ def parse(arguments: Sequence[str] | None = None) -> Settings:
     config = flags.pop("config")
     try:
         given = (_from_yaml(config) if config else {}) | flags
-        return Settings(**given | {name: files.expanded(given.get(name, "")) for name in _PATHS})
+        settings = Settings(
+            **given | {name: files.expanded(given.get(name, "")) for name in _PATHS}
+        )
+        _check_memory(settings)
+        return settings
     except ValueError as error:
         parser.error(str(error))
