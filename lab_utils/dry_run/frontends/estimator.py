@@ -38,6 +38,7 @@ class EstimatorWorkload:
         model_fn = place(_tpu_estimator.settings(estimator).model_fn)
         self.name = f"TPUEstimator with the model_fn of {model_fn.position}"
         self.feed_place = place(inputs.train)
+        self._last: tuple[tuple[int, int | None], _Built] | None = None
 
     def trace(self, cores: int) -> list[Trace]:
         """The genuine graphs of each mode."""
@@ -51,19 +52,27 @@ class EstimatorWorkload:
         self, cores: int, mode: Mode = Mode.TRAIN, global_batch: int | None = None
     ) -> Program:
         """One step of `mode`, as each of `cores` cores runs it."""
-        input_fn = self.inputs.of(mode)
-        return lower_estimator(
-            self.estimator, input_fn, cores=cores, mode=mode, global_batch=global_batch
-        )
+        return self._build(cores, mode, global_batch).lowered()
 
     def lower_alike(self, cores: int, global_batch: int) -> tuple[Program, Program]:
         """The train step of `cores` cores and of one, that draw the same random numbers for an example."""
-        train = {"mode": Mode.TRAIN, "global_batch": global_batch}
-        many, one = (
-            _Built(self.estimator, self.inputs.train, cores=each, **train) for each in (cores, 1)
-        )
+        many, one = (self._build(each, Mode.TRAIN, global_batch) for each in (cores, 1))
         draws = alike(many.step.graph, one.step.graph, cores)
         return many.lowered(draws), one.lowered(draws)
+
+    def _build(self, cores: int, mode: Mode, global_batch: int | None) -> "_Built":
+        """The graph of a step. That of the last train step of many cores is kept: its variables' values are
+        large, and the comparison with one core takes it again.
+        """
+        batch = global_batch or _tpu_estimator.settings(self.estimator).batch_size(mode)
+        name = cores, batch
+        if mode is Mode.TRAIN and self._last and self._last[0] == name:
+            return self._last[1]
+        input_fn = self.inputs.of(mode)
+        built = _Built(self.estimator, input_fn, cores=cores, mode=mode, global_batch=batch)
+        if mode is Mode.TRAIN and cores > 1:
+            self._last = name, built
+        return built
 
     @contextmanager
     def feed(self, cores: int) -> Iterator[tuple[Callable[[], Any], int]]:
