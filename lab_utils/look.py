@@ -10,4 +10,4 @@ RIGHT, WRONG, UNSURE, NOTE = "#1e6b34", "#b3261e", "#8a5a00", "#2f5f9e"
 NEUTRAL, FAINT, SECOND = "#6e7781", "#c9ced6", "#c77700"
 TEXT = "#1f2328"
 # The parts of a core's memory in the dry run's bars.
-MEMORY = {"arguments": "#3f72af", "temporaries": "#c8701e", "outputs": "#2f8f83", "code": "#8d62a8"}
+MEMORY = {"arguments": "#3f72af", "temporaries": "#b3611a", "outputs": "#278277", "code": "#8d62a8"}

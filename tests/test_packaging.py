@@ -150,12 +150,12 @@ def test_every_lab_finds_its_data_where_only_the_package_is_installed(fresh, whe
     subprocess.run(pip, env=environ, cwd=tmp_path, check=True)
     read = set()
     for lab in LABS:
-        alone = tmp_path / "alone" / lab.name
-        alone.parent.mkdir(exist_ok=True)
-        alone.write_bytes(lab.read_bytes())
         cells = json.loads(lab.read_text())["cells"]
-        code = [number for number, cell in enumerate(cells) if cell["cell_type"] == "code"]
-        data = [number for number in code if DATA.search("".join(cells[number]["source"]))]
-        first_cells(fresh, alone, (data or code)[0] + 1, environ)
-        read |= {lab.name[:2]} if data else set()
+        data = [n for n, cell in enumerate(cells) if DATA.search("".join(cell["source"]))]
+        if data:  # the others read none
+            read.add(lab.name[:2])
+            alone = tmp_path / "alone" / lab.name
+            alone.parent.mkdir(exist_ok=True)
+            alone.write_bytes(lab.read_bytes())
+            first_cells(fresh, alone, data[0] + 1, environ)
     assert read >= {"03", "05", "06", "07", "09", "12"}
