@@ -34,7 +34,7 @@ FLOORS = (
     ("dry_run", "dry_run.target", "dry_run.arguments"),
     ("dry_run.__main__",),
     ("equivalence", "doctor"),
-    ("flowers", "port"),
+    ("flowers", "port", "clinic"),
     ("verify",),
     ("check",),
     ("author",),

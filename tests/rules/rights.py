@@ -604,3 +604,14 @@ def noise_beside_the_class_in_evaluation():
         return {"row": row, "class": tf.cast(n % 4, tf.int32)}, tf.cast(n % 4, tf.int32)
 
     return _port(model_fn, example)
+
+
+@right
+def evaluation_in_padded_batches():
+    """padded_batch has lists among its inputs, before drop_remainder and after batch_size."""
+
+    def input_fn(params):
+        dataset = parts.examples(128)
+        return dataset.padded_batch(params["batch_size"], ([parts.SIZE], []), drop_remainder=True)
+
+    return Port(parts.estimator(), parts.train_input, input_fn)

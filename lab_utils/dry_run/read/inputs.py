@@ -151,9 +151,11 @@ def _batch_of(graph: tf.Graph) -> tf.Operation | None:
 
 
 def _input(op: tf.Operation, name: str) -> tf.Tensor:
-    """The input of an op of that name in its definition, where no input before it is a list."""
-    names = [argument.name for argument in op.op_def.input_arg]
-    return op.inputs[names.index(name) - len(names)]
+    """The input of an op of that name in its definition, where no list stands both before and after it."""
+    arguments = list(op.op_def.input_arg)
+    index = [argument.name for argument in arguments].index(name)
+    lists_before = any(each.number_attr or each.type_list_attr for each in arguments[:index])
+    return op.inputs[index - len(arguments) if lists_before else index]
 
 
 def length(pipeline: Pipeline, mode: Mode, loop: Any, input_fn: Callable) -> Iterator[Finding]:

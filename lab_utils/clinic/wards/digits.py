@@ -1,0 +1,145 @@
+"""Handwritten numbers, after a tutorial: a first model, ported in one afternoon."""
+
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+BATCH_SIZE = 64
+SIDE = 8
+
+
+def load_data(count, seed):
+    random = np.random.RandomState(seed)
+    labels = random.randint(0, 10, count).astype(np.int32)
+    pictures = random.uniform(0, 0.3, [count, SIDE, SIDE]).astype(np.float32)
+    pictures[np.arange(count), labels % SIDE] += 0.7
+    return pictures, labels
+
+
+def train_input_fn(params):
+    pictures, labels = load_data(512, seed=1)
+    dataset = tf.data.Dataset.from_tensor_slices((pictures, labels))
+    dataset = dataset.shuffle(512).repeat()
+    return dataset.batch(params["batch_size"], drop_remainder=True)
+
+
+def eval_input_fn(params):
+    pictures, labels = load_data(128, seed=2)
+    dataset = tf.data.Dataset.from_tensor_slices((pictures, labels))
+    return dataset.batch(params["batch_size"], drop_remainder=True)
+
+
+def network(pictures, training):
+    net = tf.reshape(pictures, [-1, SIDE * SIDE])
+    net = tf.layers.dense(net, 64, tf.nn.relu, name="hidden")
+    net = tf.layers.dropout(net, 0.2, training=training)
+    return tf.layers.dense(net, 10, name="logits")
+
+
+def metric_fn(labels, logits):
+    return {"accuracy": tf.metrics.accuracy(labels, tf.argmax(logits, axis=1))}
+
+
+def model_fn(features, labels, mode, params):
+    logits = network(features, mode == tf.estimator.ModeKeys.TRAIN)
+    loss = tf.losses.sparse_softmax_cross_entropy(labels, logits)
+    if mode == tf.estimator.ModeKeys.EVAL:
+        return tf.estimator.tpu.TPUEstimatorSpec(
+            mode, loss=loss, eval_metrics=(metric_fn, [labels, logits])
+        )
+    rate = tf.train.exponential_decay(0.01, tf.train.get_global_step(), 1000, 0.5)
+    optimizer = tf.train.AdamOptimizer(rate)
+    if params["use_tpu"]:
+        optimizer = tf.tpu.CrossShardOptimizer(optimizer)
+    train_op = optimizer.minimize(loss, tf.train.get_global_step())
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+
+
+def port():
+    config = tf.estimator.tpu.RunConfig(
+        model_dir="run/digits",
+        save_checkpoints_steps=500,
+        tpu_config=tf.estimator.tpu.TPUConfig(iterations_per_loop=100),
+    )
+    estimator = tf.estimator.tpu.TPUEstimator(
+        model_fn,
+        config=config,
+        use_tpu=False,
+        train_batch_size=BATCH_SIZE,
+        eval_batch_size=BATCH_SIZE,
+    )
+    return estimator, train_input_fn, {"eval_input_fn": eval_input_fn}
+
+
+WARD = {
+    "title": "The afternoon port",
+    "story": """Ann followed a tutorial and then the list of four changes, until her afternoon was over. On her
+laptop the model trains to 98 percent. The TPU that her group rents starts tomorrow at nine. She read every
+message that she met, but a laptop shows few messages.""",
+    "others": (
+        "dropout stays on when the model is evaluated",
+        "the learning rate has to be a constant on a TPU",
+        "the data are too large to be constants of the graph",
+        "XLA cannot compile this op",
+    ),
+    "healthy": {
+        "net = tf.layers.dropout(": "Dropout follows `training`, which is True in training alone.",
+        "rate = tf.train.exponential_decay(": "A schedule is a few ops on the global step, and a TPU has them.",
+        "dataset = dataset.shuffle(512).repeat()": "Shuffled before repeat: each epoch gives every example once.",
+        "from_tensor_slices((pictures, labels))": "The constants are small, 131 kB. A TPU's host takes them.",
+    },
+    "faults": [
+        {
+            "rule": "TPU103",
+            "right": "def train_input_fn(params):",
+            "wrong": "def train_input_fn():",
+            "why": "TPUEstimator cannot tell this function how large a batch to make",
+            "told": "TPUEstimator calls input_fn with params, and puts the batch size into it.",
+        },
+        {
+            "rule": "TPU101",
+            "right": '.shuffle(512).repeat()\n    return dataset.batch(params["batch_size"], drop_remainder=True)',
+            "wrong": ".shuffle(512).repeat()\n    return dataset.batch(BATCH_SIZE)",
+            "at": ("return dataset.batch(BATCH_SIZE)",),
+            "why": "the size of the batch is not known before the program runs",
+            "told": "batch() alone may end with a smaller batch, so its first axis is None.",
+        },
+        {
+            "rule": "TPU201",
+            "right": '    if params["use_tpu"]:\n        optimizer = tf.tpu.CrossShardOptimizer(optimizer)\n',
+            "wrong": "",
+            "at": ("optimizer = tf.train.AdamOptimizer(rate)", "train_op = optimizer.minimize("),
+            "why": "each core trains a model of its own, without a message",
+            "told": "Nothing all-reduces the gradients: eight models drift apart, and a CPU cannot show it.",
+            "silent": True,
+        },
+        {
+            "rule": "TPU110",
+            "right": """        return tf.estimator.tpu.TPUEstimatorSpec(
+            mode, loss=loss, eval_metrics=(metric_fn, [labels, logits])
+        )""",
+            "wrong": """        return tf.estimator.EstimatorSpec(
+            mode, loss=loss, eval_metric_ops=metric_fn(labels, logits)
+        )""",
+            "at": ("return tf.estimator.EstimatorSpec(",),
+            "why": "the metrics would be computed on the core, and they belong on the host",
+            "told": "A metric is a variable of the host: the core sends tensors, and metric_fn counts there.",
+        },
+        {
+            "rule": "TPU206",
+            "right": "    rate = tf.train.exponential_decay(0.01, tf.train.get_global_step(), 1000, 0.5)\n",
+            "wrong": '    rate = tf.train.exponential_decay(0.01, tf.train.get_global_step(), 1000, 0.5)\n    tf.summary.scalar("loss", loss)\n',
+            "at": ('tf.summary.scalar("loss", loss)',),
+            "why": "this has no effect on a TPU, and nobody says so",
+            "told": "Summaries of model_fn are dropped. The loss is recorded by TPUEstimator itself.",
+            "silent": True,
+        },
+        {
+            "rule": "TPU107",
+            "right": "        eval_batch_size=BATCH_SIZE,\n",
+            "wrong": "",
+            "at": ("train_batch_size=BATCH_SIZE,", "estimator = tf.estimator.tpu.TPUEstimator("),
+            "why": "a size that TPUEstimator needs is missing",
+            "told": "evaluate on a TPU needs eval_batch_size in the constructor.",
+        },
+    ],
+}

@@ -1,0 +1,88 @@
+"""The patients of the clinic: charts agree with programs, and each fault alone is seen at its line."""
+
+import dataclasses
+import re
+
+import pytest
+
+from lab_utils.clinic.ward import NAMES, ward
+from lab_utils.dry_run import rules
+
+ALL = NAMES
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_chart_agrees_with_its_program(name):
+    patient = ward(name)
+    compile(patient.healthy, name, "exec")
+    compile(patient.sick, name, "exec")
+    places = [patient.lines(fault) for fault in patient.faults]
+    assert all(places)
+    for part in patient.fine:
+        assert part in patient.sick
+    sick = set().union(*places)
+    fine = [
+        n
+        for n, line in enumerate(patient.sick.splitlines(), 1)
+        if any(p in line for p in patient.fine)
+    ]
+    assert not sick & set(fine), "a line that is called healthy has a fault"
+    reasons = [fault.why for fault in patient.faults]
+    assert len({*reasons, *patient.others}) == len(reasons) + len(patient.others)
+    assert all(rules.rule(fault.rule) for fault in patient.faults if fault.rule)
+
+
+def test_the_clinic_has_thirty_kinds_of_fault():
+    kinds = {fault.rule for name in NAMES for fault in ward(name).faults}
+    assert len(kinds) >= 30
+    assert sum(fault.silent for name in NAMES for fault in ward(name).faults) >= 10
+    assert [len(ward(name).faults) for name in ALL] == [6] * 6
+
+
+def test_a_diagnosis_is_judged_line_by_line():
+    patient = ward("digits")
+    letters = {why: letter for letter, why in patient.choices.items()}
+    fault = next(each for each in patient.faults if each.rule == "TPU201")
+    line, other = min(patient.lines(fault)), letters[patient.others[0]]
+    verdict = patient.judge({line: letters[fault.why].lower()})
+    assert (verdict.found, verdict.misread, verdict.accused) == ([fault], [], {})
+    assert len(verdict.missed) == 5
+    assert patient.judge({line: other}).misread == [line]
+    assert patient.judge({1: other}).accused == {1: ""}
+
+
+def test_a_treatment_replaces_lines_and_keeps_their_indentation():
+    patient = ward("digits")
+    before = patient.sick.splitlines()
+    number = next(n for n, line in enumerate(before, 1) if "tf.summary.scalar" in line)
+    after = patient.treated({number: "x = 1\ny = 2"}).splitlines()
+    assert after[number - 1 : number + 1] == ["    x = 1", "    y = 2"]
+    assert len(patient.treated({number: ""}).splitlines()) == len(before) - 1
+    with pytest.raises(ValueError, match="lines 1 to"):
+        patient.treated({1000: ""})
+
+
+def test_a_patient_is_written_once(tmp_path):
+    path = ward("films").admit(tmp_path)
+    path.write_text("mine")
+    assert ward("films").admit(tmp_path).read_text() == "mine"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ALL)
+def test_each_fault_alone_is_found_at_its_line(name):
+    from lab_utils.clinic import examine
+
+    patient = ward(name)
+    well = examine(patient, patient.healthy)
+    assert well.well, (well.findings, well.changed)
+    assert not [stage.detail for stage in well.report.stages if stage.status == "failed"]
+    for fault in patient.faults:
+        alone = dataclasses.replace(patient, faults=(fault,))
+        found = examine(alone, alone.sick)
+        if not fault.rule:
+            assert re.search("the metric .* is", found.changed), found
+            continue
+        assert {each.rule for each in found.findings} == {fault.rule}
+        lines = {each.place.line for each in found.findings}
+        assert lines & alone.lines(fault), (fault.rule, lines, alone.lines(fault))
