@@ -144,6 +144,9 @@ def _install() -> None:
 
     tf.compat.v1.estimator = importlib.import_module("tensorflow_estimator._api.v1.estimator")
     tf.estimator = importlib.import_module("tensorflow_estimator._api.v2.estimator")
+    # As in TensorFlow 2.15, for `from tensorflow.estimator import Estimator`.
+    sys.modules["tensorflow.estimator"] = tf.estimator
+    sys.modules["tensorflow.compat.v1.estimator"] = tf.compat.v1.estimator
 
 
 if not hasattr(tf.compat.v1, "estimator"):

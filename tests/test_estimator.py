@@ -167,3 +167,10 @@ made.evaluate(input_fn, steps=1)
     answer = run_python(code, PYTHONPATH=".")
     assert answer.returncode == 0, answer.stderr
     assert answer.stdout + answer.stderr == ""
+
+
+def test_estimator_is_imported_as_in_tensorflow_2_15():
+    from tensorflow.compat.v1.estimator import tpu as imported
+    from tensorflow.estimator import Estimator
+
+    assert Estimator is tf.estimator.Estimator and imported is v1.estimator.tpu
