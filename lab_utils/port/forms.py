@@ -49,8 +49,14 @@ class Forms(Pass):
     def leave_FunctionDef(
         self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef
     ) -> cst.FunctionDef:
-        """An input function takes params."""
+        """Input functions take params, and model functions must."""
         self._inside.pop()
+        given = original_node.params
+        names = [each.name.value for each in given.params]
+        is_model = {"features", "labels", "mode"} <= set(names) and "params" not in names
+        if is_model and not given.star_kwarg and not given.params[-1].default:
+            params = [*updated_node.params.params, cst.Param(cst.Name("params"))]
+            return updated_node.with_changes(params=given.with_changes(params=params))
         mine = original_node.name.value in self._scan.input_fns
         if not mine and not (self._inside and self._inside[-1] in self._scan.makers):
             return updated_node
