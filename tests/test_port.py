@@ -46,7 +46,7 @@ def test_the_port_is_ready(path, tmp_path):
         capture_output=True,
         text=True,
     )
-    left_to_do = {"flags_params": "TPU207"}.get(path.stem)  # its summary, which is listed
+    left_to_do = {"flags_params": "TPU206"}.get(path.stem)  # its summary, which is listed
     assert ran.returncode == (1 if left_to_do else 0), ran.stdout + ran.stderr
     assert set(re.findall(r"(?:ERROR|WARNING) (TPU\d+)", ran.stdout)) == {left_to_do} - {None}
 

@@ -21,7 +21,14 @@ _BUILTIN = {QualifiedName("builtins.xrange", QualifiedNameSource.BUILTIN)}
 def place(path: str) -> str:
     """Where a name below tf.contrib stands today; "" where nowhere, or in a private module alone."""
     found = contrib.today(path)
-    return "" if found is None or found[0].startswith("tensorflow.") else found[0]
+    if found is None or found[0].startswith("tensorflow."):
+        return ""
+    return _slim(found[0])
+
+
+def _slim(where: str) -> str:
+    """tf_slim has what its folder `layers` has, and its own attribute `layers` is another module."""
+    return where.replace("tf_slim.layers", "tf_slim", 1)
 
 
 class Rename(Pass):
@@ -138,7 +145,7 @@ class Imports(cst.CSTTransformer):
                 alias = alias.with_changes(name=_of_estimator(name))
             elif name.startswith("tensorflow.contrib."):
                 path = names.of_module(name.removeprefix("tensorflow.contrib."))
-                where = names.MODULES.get(path, "")
+                where = _slim(names.MODULES.get(path, ""))
                 if alias.asname and where.startswith("tf_slim"):
                     alias = alias.with_changes(name=cst.parse_expression(where))
                 elif not any(each.startswith(path) for each in self._kept):
@@ -164,7 +171,7 @@ class Imports(cst.CSTTransformer):
         kept, added = [], []
         for alias in updated_node.names:
             path = names.of_module(f"{whole}.{alias.name.value}".lstrip("."))
-            where = names.MODULES.get(path, "")
+            where = _slim(names.MODULES.get(path, ""))
             local = code(alias.asname.name) if alias.asname else alias.name.value
             if where and not where.startswith("tensorflow."):
                 package = where if where.startswith("tf_slim") else f"{_V1}.{where}"
