@@ -47,23 +47,25 @@ def plan(lab: int, code: Sequence[str]) -> Plan:
     """Sorts the code cells of a notebook of lab `lab`.
 
     Cells are known by what they hold, not by their place or id: they may be deleted, moved or copied, and
-    come from another version of the lab. A changed cell of an experiment gives its functions and imports.
+    come from another version of the lab. A cell of an experiment gives its imports, functions and constants,
+    since an answer may use them.
 
     Raises:
         FileNotFoundError: the labs are not here.
     """
     ours, cells, remarks = _released(lab), [], []
     for number, source in enumerate(map(str.strip, code), 1):
-        if not source or _same(source, ours.given + ours.experiments):
+        if not source or _same(source, ours.given):
             continue
         if "lab_utils.check import" in source and source.endswith("ready()"):
             continue  # the set-up cell, of whatever version
         named = _named_todos(lab, source)
-        if not named and _similar(source, ours.experiments):
-            source = _definitions(source)
+        own = not _same(source, ours.experiments)
+        if not own or (not named and _similar(source, ours.experiments)):
+            source = _definitions(lab, source)
         if source:
-            cells.append(Cell(number, source, named))
-            remarks += [f"cell {number} {told}" for told in _remarkable(source)]
+            cells.append(Cell(number, source, named if own else ()))
+            remarks += [f"cell {number} {told}" for told in _remarkable(source) if own]
     return Plan(lab, ours.given, cells, remarks)
 
 
@@ -121,12 +123,18 @@ def _stored(node: ast.AST) -> str | None:
     return node.id if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else None
 
 
-def _definitions(source: str) -> str:
-    """The imports, functions and classes of a cell."""
-    kinds = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef
+def _definitions(lab: int, source: str) -> str:
+    """The imports, functions, classes and constants of a cell, but what bears the name of an answer."""
     tree = _tree(source)
-    kept = [node for node in tree.body if isinstance(node, kinds)] if tree else []
-    return "\n".join(ast.get_source_segment(source, node) or "" for node in kept)
+    kept = [node for node in tree.body if _defines(node)] if tree else []
+    parts = [ast.get_source_segment(source, node) or "" for node in kept]
+    return "\n".join(part for part in parts if not _named_todos(lab, part))
+
+
+def _defines(node: ast.stmt) -> bool:
+    if isinstance(node, ast.Assign):
+        return isinstance(node.value, ast.Constant)
+    return isinstance(node, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef)
 
 
 def _remarkable(source: str) -> list[str]:
