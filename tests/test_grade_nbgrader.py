@@ -41,6 +41,7 @@ def nbgrader(tmp_path_factory):
         home = dict.fromkeys(
             ("HOME", "XDG_STATE_HOME", "IPYTHONDIR", "JUPYTER_CONFIG_DIR"), str(folder)
         )
+        home["PATH"] = f"{python.parent}{os.pathsep}{os.environ['PATH']}"  # nbgrader calls alembic
         ran = subprocess.run(
             [python, "-m", "nbgrader", *arguments],
             cwd=course,
