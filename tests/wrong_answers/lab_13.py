@@ -1,5 +1,7 @@
 """What learners get wrong in lab 13, the clinic, and the words that they must hear."""
 
+import re
+
 from lab_utils.clinic.ward import NAMES, ward
 from wrong_answers import Right, Wrong
 
@@ -185,14 +187,14 @@ ANSWERS |= {
             f"films_treatment.pop({_line('films', 'return tf.layers.dense(hidden, 1')})\n"
             f"films_treatment[{_line('films', 'error = tf.reduce_mean(')}] = "
             "'error = tf.reduce_mean(tf.square(tf.squeeze(stars, 1) - labels))'",
-            "the metric",
+            re.compile("the metric|the prediction stars"),
         ),
         Wrong(_whole("films", "return tf.train.Scaffold(saver=saver)", "pass"), "TPU117"),
         Right(
             _whole(
                 "films",
                 ', "watch": tf.cast(stars > 3.5, tf.int32)',
-                ', "watch": tf.where(stars > 3.5, 1, 0)',
+                ', "watch": tf.cast(tf.greater(stars, 3.5), tf.int32)',
             )
         ),
     ],
