@@ -184,4 +184,4 @@ def test_a_port_in_a_test_of_ones_own(pytester):
             assert report.ready, report
         """
     )
-    pytester.runpytest("-q", "-p", "no:cacheprovider").assert_outcomes(passed=2)
+    pytester.runpytest_subprocess("-q", "-p", "no:cacheprovider").assert_outcomes(passed=2)
