@@ -79,9 +79,10 @@ def test_a_mistaken_training_flag_is_told_before_the_work(tmp_path, flag):
 
 
 STAGE = """
-import os, subprocess, sys, time
+import os, signal, subprocess, sys, time
 from lab_utils import files
 from lab_utils.flowers import stage
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # tests that nohup started inherit that it is ignored
 with files.locked(sys.argv[1] + "/.lock") as lock:
     stage.run("slow_module", sys.argv[1], lock=lock)
 """
@@ -108,7 +109,7 @@ def test_a_stage_ends_with_the_job_and_holds_its_lock_until_then(tmp_path, numbe
     with pytest.raises(files.InUseError):
         files.locked(tmp_path / ".lock").__enter__()
     parent.send_signal(number)
-    parent.wait()
+    parent.wait(timeout=60)
     with files.locked(tmp_path / ".lock", wait=60):  # free once the stage has ended
         assert (tmp_path / "cleaned up").exists()
 
