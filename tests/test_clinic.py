@@ -8,7 +8,7 @@ import pytest
 from lab_utils.clinic.ward import NAMES, ward
 from lab_utils.dry_run import rules
 
-ALL = NAMES
+ALL = (*NAMES, "questions")
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -36,7 +36,7 @@ def test_the_clinic_has_thirty_kinds_of_fault():
     kinds = {fault.rule for name in NAMES for fault in ward(name).faults}
     assert len(kinds) >= 30
     assert sum(fault.silent for name in NAMES for fault in ward(name).faults) >= 10
-    assert [len(ward(name).faults) for name in ALL] == [6] * 6
+    assert [len(ward(name).faults) for name in ALL] == [6, 6, 6, 6, 6, 6, 9]
 
 
 def test_a_diagnosis_is_judged_line_by_line():
@@ -66,6 +66,27 @@ def test_a_patient_is_written_once(tmp_path):
     path = ward("films").admit(tmp_path)
     path.write_text("mine")
     assert ward("films").admit(tmp_path).read_text() == "mine"
+
+
+def test_the_page_shows_markup_and_does_not_follow_it(tmp_path):
+    from lab_utils.clinic.handin import Section, write_page
+    from lab_utils.dry_run.report.report import Report
+    from lab_utils.figures import Figure, Kind
+
+    bad = "<script>alert(1)</script>"
+    figure = Figure(bad, 0.5, "share", Kind.QUOTED, bad)
+    page = tmp_path / "page.html"
+    write_page(
+        page,
+        bad,
+        bad,
+        Report(bad, "v2:2x2", 8, not_checked=[bad]),
+        [(bad, figure)],
+        [Section(bad, bad)],
+    )
+    text = page.read_text()
+    assert bad not in text and text.count("&lt;script&gt;") >= 6
+    assert "quoted" in text and "50%" in text
 
 
 @pytest.mark.slow

@@ -1,0 +1,114 @@
+"""Lab 14, the capstone: nine faults, what bounds the port, and its Keras twin."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from lab_utils.check.todos import todo
+from lab_utils.check.tools import a, expect
+from lab_utils.figures import Figure, Kind
+
+
+@todo(
+    "14a",
+    hints=(
+        "Go from the input to the metrics, and ask of each line what eight cores make of it.",
+        "Four faults give a message, five do not. The last one is found by counting, not by the dry run.",
+    ),
+    why="Each fault fixed at its own line: the wrapper, the step, the types, the mode, the weights.",
+)
+def nine_faults(questions_treatment: Any) -> str:
+    """A program that the dry run takes and that still computes what it did."""
+    from lab_utils.check.labs.treatment import treated
+
+    return treated("questions", questions_treatment)
+
+
+def _report(step: float, feed: float, cores: int) -> Any:
+    """A report with those rates: examples/s of a core, and of the input pipeline."""
+    from lab_utils.dry_run.records import CompiledStep, Cost, Feed
+    from lab_utils.dry_run.report.report import Report
+
+    rate = Figure("examples a second", step, "examples/s", Kind.COMPILER)
+    fed = Figure("examples a second", feed, "examples/s", Kind.MEASURED)
+    report = Report("made up", "v2:2x2", cores)
+    report.compiled = [CompiledStep("train step", cost=Cost(examples_per_second=rate))]
+    report.feed = Feed(examples_per_second=fed)
+    return report
+
+
+@todo(
+    "14b",
+    hints=(
+        "report.cost holds the rate of one core. How many cores does the report speak of?",
+        "The port is as fast as the slower of the two: name that one.",
+    ),
+    why="The cores together take at most so much, the host gives so much, and the smaller one is the rate.",
+)
+def bottleneck(bottleneck: Callable) -> str:
+    """The rate of a port and what limits it, for several reports."""
+    for step, feed, cores in ((100.0, 500.0, 8), (100.0, 5000.0, 8), (40.0, 70.0, 2), (9.0, 1e6, 4)):
+        rate, limit = min((step * cores, "step"), (feed, "feed"))
+        told = f"With {cores} cores of at most {step:g} examples/s each and a feed of {feed:g} examples/s"
+        found = bottleneck(_report(step, feed, cores))
+        expect(
+            isinstance(found, tuple | list)
+            and len(found) == 2
+            and isinstance(found[0], int | float | np.number),
+            f"bottleneck should return (examples a second, 'step' or 'feed'); yours returns {a(found)}.",
+        )
+        expect(
+            math.isclose(float(found[0]), rate, rel_tol=1e-6),
+            f"{told} the port makes at most {rate:g} a second; yours says {float(found[0]):g}.",
+        )
+        expect(found[1] == limit, f"{told} the limit is {limit!r}; yours says {found[1]!r}.")
+    return "The slower of the two, whichever it is."
+
+
+@todo(
+    "14c",
+    hints=(
+        "Follow create_model line by line: each tf.layers.dense has a keras.layers.Dense of the same name.",
+        "The optimizer has a learning rate and a momentum, and the loss takes logits.",
+        "If a rung differs, its line says in what: variables, outputs, the first step, or the run.",
+    ),
+    why="The same layers, the same mask, the same optimizer: then one set of weights gives one answer.",
+)
+def twin(keras_twin: Callable) -> str:
+    """A Keras model that climbs the whole ladder beside the Estimator without dropout."""
+    from lab_utils.clinic import loaded, ward
+    from lab_utils.equivalence import ladder
+
+    model = keras_twin()
+    expect(
+        hasattr(model, "trainable_weights"),
+        f"keras_twin should return a compiled Keras model; yours returns {a(model)}.",
+    )
+    expect(getattr(model, "optimizer", None) is not None, "Your model is not compiled.")
+    program = loaded("questions", ward("questions").healthy)
+    estimator, *_ = program.port(dropout=0.0)
+    ids, labels = program.questions(5 * 64, seed=3)
+    ones = np.ones(64, np.float32)
+    batches = [
+        ({"input_ids": ids[at : at + 64], "is_real_example": ones}, labels[at : at + 64])
+        for at in range(0, 5 * 64, 64)
+    ]
+    model(ids[:64])  # a model of one's own class has its weights from here on
+    names = same_names([each.path for each in model.weights])
+    found = ladder(
+        estimator, model, batches, to_keras=lambda f, l: (f["input_ids"], l), names=names
+    )
+    expect(found.holds, f"The ladder says:\n{found}")
+    return f"All {len(found.rungs)} rungs hold: the Keras model is the Estimator's model."
+
+
+def same_names(paths: Sequence[str]) -> dict[str, str]:
+    """The Estimator's variables, and those of `paths` that belong to Keras layers of the same names."""
+    dense = ("query", "key", "value", "out", "inner", "outer", "classifier")
+    pairs = {f"{name}/{part}": f"{name}/{part}" for name in dense for part in ("kernel", "bias")}
+    del pairs["key/bias"]  # the program has none
+    pairs["words"] = "words/embeddings"
+    ends = {"/".join(path.split("/")[-2:]): path for path in paths}
+    return {name: ends[end] for name, end in pairs.items() if end in ends}
