@@ -16,11 +16,16 @@ CLASSES = ("daisy", "roses", "tulips")
 EACH = 9  # pictures of a class; one of them is a PNG
 
 
+# TensorFlow reads them once for the whole process, some of them long after `import tensorflow`.
+OF_THE_PROCESS = ("TF_USE_LEGACY_KERAS", "TF_CPP_MIN_LOG_LEVEL")
+
+
 @pytest.fixture(autouse=True)
 def environment_and_folder_are_put_back():
     """What a test or a learner's answer sets in the process must not reach the tests after it."""
     variables, folder = dict(os.environ), Path.cwd()
     yield
+    variables |= {name: os.environ[name] for name in OF_THE_PROCESS if name in os.environ}
     os.environ.clear()
     os.environ.update(variables)
     os.chdir(folder)
