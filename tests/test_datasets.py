@@ -308,7 +308,9 @@ class TestBundled:
 
     def test_the_wheel_does_not_draw(self, monkeypatch, tmp_path):
         monkeypatch.setitem(sys.modules, "lab_utils.synthetic_flowers", None)
-        monkeypatch.delattr("lab_utils.synthetic_flowers", raising=False)  # imported by an earlier test
+        monkeypatch.delattr(
+            "lab_utils.synthetic_flowers", raising=False
+        )  # imported by an earlier test
         with pytest.raises(DatasetError, match="run this in a checkout"):
             datasets.synthetic(tmp_path / "drawn", per_class=2, seed=0)
 
