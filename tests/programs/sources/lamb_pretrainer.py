@@ -273,7 +273,7 @@ def main(data_dir):
 
 
 FAULTS = [
-    ("TPU112", "per_example, log_probs, ids, weights, sentence_per_example, order, features[\"next_sentence_labels\"]\n        ]", "per_example, log_probs, ids, weights, sentence_per_example, order\n        ]"),
+    ("TPU199", "sentence_per_example, order, labels = args", "sentence_per_example, labels = args"),
     ("TPU201", "    if use_tpu:\n        optimizer = tf.tpu.CrossShardOptimizer(optimizer)\n", ""),
     ("TPU215", "tf.group(train_op, [global_step.assign(global_step + 1)])", "tf.group(train_op)"),
     ("TPU101", "                drop_remainder=True,\n", ""),
