@@ -10,7 +10,7 @@ from lab_utils.flowers.port import make_port
 pytest.importorskip("libtpu", reason="the TPU compiler has wheels for Linux on x86-64 alone")
 
 
-@pytest.mark.parametrize("topology", ["v2:2x2", "v5e:2x2"])
+@pytest.mark.parametrize("topology", ["v2:2x2", pytest.param("v5e:2x2", marks=pytest.mark.slow)])
 def test_ready_for(topology, tiny_records):
     estimator, train, evaluate = make_port(tiny_records.folder, chips.cores(topology))
     stages = ("trace", "read", "compile")

@@ -58,7 +58,14 @@ def ids(lab: int) -> list[str]:
     return [each.id for each in todos.of_lab(lab)]
 
 
-@pytest.mark.parametrize("path", LABS, ids=by_name)
+# The others are run with `-m slow`, to keep `make test` short: their solutions run each time.
+UNTOUCHED = [
+    pytest.param(path, marks=[] if number < 5 else pytest.mark.slow, id=by_name(path))
+    for path, number in zip(LABS, NUMBERS, strict=True)
+]
+
+
+@pytest.mark.parametrize("path", UNTOUCHED)
 def test_an_untouched_lab_runs_and_every_todo_is_open(path):
     """To the last TODO; with WHOLE_LABS=1 (`make test-all`) to the end, as the solutions always run."""
     notebook = nbformat.read(path, as_version=4)

@@ -179,6 +179,9 @@ def input_fn(make_input_fn: Callable) -> str:
             raise
         evaluation = make_input_fn(f"{folder}/eval-*", False)(params)
         batches = [each for each, _ in zip(evaluation, range(2), strict=False)]
+        again = [  # what is drawn at random is drawn again in each pass
+            np.concatenate([features["image"] for features, _ in evaluation.take(2)]) for _ in range(4)
+        ]
     features, label = tf.nest.map_structure(lambda *parts: np.concatenate(parts), *batches)
     expect(
         label[:3].tolist() != [1, 2, 3],
@@ -196,7 +199,10 @@ def input_fn(make_input_fn: Callable) -> str:
     preprocess = make_input_fn.__globals__["preprocess"]
     for n, encoded in enumerate(images):
         expect(
-            np.array_equal(features["image"][n], image_of(preprocess, encoded)),
+            all(
+                np.array_equal(each[n], image_of(preprocess, encoded))
+                for each in (features["image"], *again)
+            ),
             "The images are not what preprocess makes of the same bytes; serving would differ. "
             "Nothing before it, nothing after it.",
         )
