@@ -19,9 +19,8 @@ from lab_utils import DISTRIBUTION, datasets, runtime
 from lab_utils.dry_run import cache
 
 MEMORY = 2.0  # GiB free: the largest lab, with a browser beside it, stays below
-LEARNER = (
-    1.3  # GiB: a server, a kernel with TensorFlow and a dry run (hub.md says how it was measured)
-)
+# GiB of a learner: a server, a kernel with TensorFlow and a dry run (hub.md says how it was measured).
+LEARNER = 1.3
 DISK = 2.0  # GiB free in the working folder: TFRecords, checkpoints and exports of all labs
 
 

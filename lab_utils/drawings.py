@@ -12,15 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
-from lab_utils.look import FAINT, NEUTRAL, NOTE, RIGHT, WRONG
-
-INK = "#333333"
-CORE, HOST, DATA, IDLE = (
-    "#f2b36b",
-    "#cfe3d4",
-    "#cfd8ea",
-    "#ffffff",
-)  # fills: dark text reads on each
+from lab_utils.look import CORE, DATA, FAINT, HOST, IDLE, INK, NEUTRAL, NOTE, RIGHT, WRONG
 
 
 def _card(width: float, height: float, panels: int = 1) -> tuple[Figure, Sequence[Axes]]:

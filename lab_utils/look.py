@@ -9,5 +9,7 @@ FILLED, BAR = "#2e8b4f", "#4a7fc1"
 RIGHT, WRONG, UNSURE, NOTE = "#1e6b34", "#b3261e", "#8a5a00", "#2f5f9e"
 NEUTRAL, FAINT, SECOND = "#6e7781", "#c9ced6", "#c77700"
 TEXT = "#1f2328"
+# The labs' drawings, on white: their ink, and fills on which it reads.
+INK, CORE, HOST, DATA, IDLE = "#333333", "#f2b36b", "#cfe3d4", "#cfd8ea", "#ffffff"
 # The parts of a core's memory in the dry run's bars.
 MEMORY = {"arguments": "#3f72af", "temporaries": "#b3611a", "outputs": "#278277", "code": "#8d62a8"}

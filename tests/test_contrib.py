@@ -1,11 +1,10 @@
 """tf.contrib for programs of 2017 to 2019: the programs of programs/sources/contrib, and the names."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from test_dry_run_main import command
 
 from lab_utils.contrib import names, own
 
@@ -15,15 +14,6 @@ PROGRAMS = [
     pytest.param(path.stem, marks=[] if path.stem in ALWAYS else [pytest.mark.slow])
     for path in sorted(FOLDER.glob("*.py"))
 ]
-
-
-def command(folder, *arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "lab_utils.dry_run", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-    )
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

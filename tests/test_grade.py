@@ -31,7 +31,7 @@ def owners(folder):
 @pytest.mark.parametrize(
     ("files", "names"),
     [
-        ([f"ann/{NAME}", f"bob/work/{NAME}"], ["ann", "bob"]),
+        ([f"ann/{NAME}", f"bob/lab/{NAME}"], ["ann", "bob"]),
         ([f"all/ann/{NAME}", f"all/bob/{NAME}", f"all/__MACOSX/ann/._{NAME}"], ["ann", "bob"]),
         ([f"all/ann_{NAME}", "all/02_four_changes_bob (1).ipynb"], ["ann", "bob"]),
         ([f"ann/{NAME}"], ["ann"]),

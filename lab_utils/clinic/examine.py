@@ -1,9 +1,7 @@
 """Examines a program: a quick dry run, then whether it still computes what the healthy one does."""
 
 import functools
-import importlib.util
 import itertools
-import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,12 +9,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from lab_utils.clinic import signs
-from lab_utils.clinic.ward import Ward
+from lab_utils import source
+from lab_utils.clinic import compare, signs
+from lab_utils.clinic.ward import Ward, ward
 from lab_utils.dry_run import dry_run
 from lab_utils.dry_run.api import refusal
 from lab_utils.dry_run.records import Finding, Severity
 from lab_utils.dry_run.report.report import Report
+from lab_utils.dry_run.target import module_of_file
 from lab_utils.dry_run.trace.messages import settings_finding
 
 QUICK = ("trace", "read")
@@ -56,7 +56,7 @@ def examine(patient: Ward, text: str) -> Examination:
     report, port = _report(patient, text)
     own = {fault.rule for fault in patient.faults}
     found = [f for f in report.findings if f.severity is not Severity.NOTE or f.rule in own]
-    changed = "" if found else signs.difference(port, _healthy(patient.name), patient.weight)
+    changed = "" if found else compare.difference(port, _healthy(patient.name), patient.weight)
     return Examination(found, changed, report)
 
 
@@ -88,10 +88,8 @@ def _report(patient: Ward, text: str, stages: tuple[str, ...] = QUICK) -> tuple[
 
 
 @functools.cache
-def _healthy(name: str) -> Any:
-    from lab_utils.clinic.ward import ward
-
-    return signs.measured(signs.Port.of(_made(name, ward(name).healthy)), ward(name).weight)
+def _healthy(name: str) -> signs.Signs:
+    return signs.measured(signs.Port.of(_made(name, ward(name).healthy)))
 
 
 def _made(name: str, text: str) -> tuple:
@@ -112,16 +110,10 @@ def loaded(name: str, text: str) -> ModuleType:
     folder = Path(tempfile.mkdtemp(prefix=f"{name}-{next(_number)}-"))
     path = folder / f"{name}.py"
     path.write_text(text, encoding="utf-8")
-    found = importlib.util.spec_from_file_location(f"clinic_{folder.name}".replace("-", "_"), path)
-    module = importlib.util.module_from_spec(found)
-    sys.modules[found.name] = module  # AutoGraph looks for it there
-    found.loader.exec_module(module)
-    return module
+    return module_of_file(path, f"clinic_{folder.name}".replace("-", "_"))
 
 
 def _unfit(error: Exception) -> Unfit:
-    from lab_utils import source
-
     where = source.place(error)
     at = f" At line {where.line}: `{where.code}`." if where.line else ""
     return Unfit(f"{type(error).__name__}: {str(error).strip().splitlines()[0]}{at}")

@@ -1,13 +1,11 @@
-"""The signs of a program: what it feeds, trains, evaluates and predicts on a CPU, beside the healthy one.
+"""The signs of a program: what it feeds, trains, evaluates and predicts on a CPU, measured here.
 
-A program whose fault is gone because the feature is gone too gives other signs. The model is called on the
-healthy program's batches with weights that follow from the variables' names, so a right fix gives the same
-numbers whatever its style. Where training draws random numbers, what is trained is compared, not how far.
+The model is called on given batches with weights that follow from the variables' names, so two programs that
+mean the same give the same numbers whatever their style.
 """
 
-import collections
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +16,6 @@ from lab_utils.estimator import tf, v1
 
 _RANDOM = ("Random", "StatelessRandom", "TruncatedNormal", "Multinomial", "StatelessTruncated")
 _WRITES = ("WriteScalarSummary", "WriteHistogramSummary", "WriteSummary", "WriteImageSummary")
-_TOLERANCE = 1e-4
 _BATCH, _MOST = 64, 12  # examples of a batch; batches of an input that is read
 
 
@@ -45,21 +42,17 @@ class Port:
         }[mode]
 
 
-class Different(Exception):
-    """The program computes something else; the message says what."""
-
-
 @dataclass
 class Signs:
     """What was measured here; `batches` by mode are those of its own input functions."""
 
     batches: dict[str, list[Any]]
     random_inputs: dict[str, bool]
-    models: dict[str, "_Model"]
+    models: dict[str, "Model"]
 
 
 @dataclass(frozen=True)
-class _Model:
+class Model:
     """One mode of the model on given batches."""
 
     numbers: dict[str, np.ndarray]
@@ -68,157 +61,17 @@ class _Model:
     summaries: int
 
 
-def measured(port: Port, weight: str) -> Signs:
+def measured(port: Port) -> Signs:
     """The signs of the healthy program, on its own batches."""
     batches, random = {}, {}
     for mode in ("train", "eval", "infer"):
         if port.input(mode):
-            batches[mode], random[mode] = _read(port, mode)
-    models = {mode: _model(port, mode, own) for mode, own in batches.items()}
+            batches[mode], random[mode] = read(port, mode)
+    models = {mode: model(port, mode, own) for mode, own in batches.items()}
     return Signs(batches, random, models)
 
 
-def difference(port: Port, healthy: Signs, weight: str) -> str:
-    """A sentence on the first thing that the program does unlike the healthy one; "" for none."""
-    try:
-        for mode in healthy.batches:
-            _same_input(port, mode, healthy, weight)
-        for mode, own in healthy.batches.items():
-            _same_model(_called(port, mode, own), healthy.models[mode], mode)
-    except Different as told:
-        return str(told)
-    return ""
-
-
-_NAMES = {"train": "training", "eval": "evaluation", "infer": "prediction"}
-
-
-def _same_input(port: Port, mode: str, healthy: Signs, weight: str) -> None:
-    what = _NAMES[mode]
-    if port.input(mode) is None:
-        raise Different(f"port() gives no input function for {what} any more.")
-    try:
-        own, random = _read(port, mode)
-    except Exception as error:  # whatever the learner's pipeline raises
-        raise Different(f"On a CPU the input for {what} raises {_first(error)}") from error
-    if random != healthy.random_inputs[mode]:
-        raise Different(
-            f"The input for {what} no longer draws anything at random: was augmentation taken out?"
-            if healthy.random_inputs[mode]
-            else f"The input for {what} draws random numbers, and should not."
-        )
-    ours, theirs = (_rows(each, weight, random) for each in (healthy.batches[mode], own))
-    if lacking := set(ours.names) - set(theirs.names):
-        raise Different(f"The input for {what} no longer gives {', '.join(sorted(lacking))}.")
-    left, right = ours.of(ours.names), theirs.of(ours.names)
-    if mode != "train":
-        if left != right:
-            more, fewer = sum((right - left).values()), sum((left - right).values())
-            raise Different(
-                f"The input for {what} should give each of its {sum(left.values())} examples once, "
-                f"as it is. {fewer} of them are missing and {more} are other ones, or counted twice."
-            )
-        return
-    if strange := set(right) - set(left):
-        raise Different(f"{len(strange)} examples of training are not those of the data.")
-    seen = len(set(right)) / len(set(left))
-    if seen < 0.6:
-        raise Different(f"Training sees {100 * seen:.0f} % of the examples: the others are lost.")
-
-
-def _called(port: Port, mode: str, batches: list[Any]) -> _Model:
-    try:
-        return _model(port, mode, batches)
-    except Different:
-        raise
-    except Exception as error:  # whatever the learner's model raises
-        if "CrossReplicaSum" in str(error):
-            raise Different(
-                "On a CPU there is no all-reduce: wrap the optimizer only if params['use_tpu']."
-            ) from error
-        raise Different(f"On a CPU, {_NAMES[mode]} raises {_first(error)}") from error
-
-
-def _same_model(own: _Model, healthy: _Model, mode: str) -> None:
-    what = _NAMES[mode]
-    if own.random != healthy.random:
-        raise Different(
-            f"The model draws nothing at random in {what} any more: was dropout or noise taken out?"
-            if healthy.random
-            else f"The model draws random numbers in {what}, and should not."
-        )
-    if lacking := sorted(healthy.moved - own.moved):
-        raise Different(f"A training step does not change {', '.join(lacking[:4])}.")
-    if extra := sorted(own.moved - healthy.moved):
-        raise Different(f"A training step changes {', '.join(extra[:4])}, and should not.")
-    if own.summaries < healthy.summaries:
-        raise Different(
-            f"host_call writes {own.summaries} summaries; it wrote {healthy.summaries} before."
-        )
-    for name, value in healthy.numbers.items():
-        if name not in own.numbers:
-            raise Different(f"In {what} {name} is missing.")
-        other = own.numbers[name]
-        if np.shape(other) != np.shape(value):
-            raise Different(
-                f"In {what} {name} has the shape {list(np.shape(other))}, and should have "
-                f"{list(np.shape(value))}."
-            )
-        if not np.allclose(value, other, _TOLERANCE, _TOLERANCE * np.abs(value).max(initial=1e-6)):
-            shown = (
-                f"{float(other):.5g}, and the same weights should give {float(value):.5g}."
-                if np.ndim(value) == 0
-                else "other numbers than the same weights should give."
-            )
-            raise Different(f"In {what} {name} is {shown}")
-
-
-def _first(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return f"{type(error).__name__}: {lines[0] if lines else ''}"[:300]
-
-
-@dataclass(frozen=True)
-class _Rows:
-    names: list[str]
-    columns: dict[str, list[bytes]]
-    count: int
-
-    def of(self, names: Iterable[str]) -> collections.Counter:
-        """The examples as a multiset."""
-        return collections.Counter(zip(*(self.columns[name] for name in names), strict=True))
-
-
-def _rows(batches: list[Any], weight: str, augmented: bool) -> _Rows:
-    """The examples of some batches, those of weight 0 left out; without the zeros at a row's end.
-
-    Where they are augmented, a row's values count and not their places: a mirrored picture is the same one.
-    """
-    columns: dict[str, list[bytes]] = collections.defaultdict(list)
-    for batch in batches:
-        flat = {name: np.asarray(value) for name, value in _flat(batch)}
-        kept = next((v.astype(bool).ravel() for n, v in flat.items() if n.endswith(weight)), None)
-        for name, value in flat.items():
-            if value.dtype.kind not in "biuf" or (weight and name.endswith(weight)):
-                continue
-            rows = value if kept is None or not weight else value[kept]
-            columns[name] += [_key(np.sort(row, axis=None) if augmented else row) for row in rows]
-    return _Rows(sorted(columns), columns, len(next(iter(columns.values()), [])))
-
-
-def _key(row: np.ndarray) -> bytes:
-    return np.trim_zeros(np.round(np.ravel(row).astype(np.float64), 3) + 0.0, "b").tobytes()
-
-
-def _flat(batch: tuple[Any, Any]) -> list[tuple[str, Any]]:
-    found = []
-    for part, value in zip(("features", "labels"), batch, strict=True):
-        items = value.items() if isinstance(value, dict) else [("", value)]
-        found += [(f"{part} {name}".strip(), each) for name, each in items if each is not None]
-    return found
-
-
-def _read(port: Port, mode: str) -> tuple[list[Any], bool]:
+def read(port: Port, mode: str) -> tuple[list[Any], bool]:
     """Batches of an input function, _MOST at most; whether it draws random numbers."""
     with tf.Graph().as_default() as graph:
         params = dict(port.estimator.params or {}) | {"batch_size": _BATCH, "use_tpu": False}
@@ -243,7 +96,7 @@ def _read(port: Port, mode: str) -> tuple[list[Any], bool]:
     return found, random
 
 
-def _model(port: Port, mode: str, batches: list[Any]) -> _Model:
+def model(port: Port, mode: str, batches: list[Any]) -> Model:
     """Calls model_fn in `mode` and runs it on `batches`: one step in training, all of them otherwise."""
     with tf.Graph().as_default() as graph:
         v1.set_random_seed(1)
@@ -265,7 +118,7 @@ def _model(port: Port, mode: str, batches: list[Any]) -> _Model:
             return _run(session, spec, mode, feeds, batches, random, summaries, step)
 
 
-def _run(session, spec, mode, feeds, batches, random, summaries, step) -> _Model:
+def _run(session, spec, mode, feeds, batches, random, summaries, step) -> Model:
     def fed(batch: Any) -> dict:
         pairs = zip(tf.nest.flatten(feeds), tf.nest.flatten(batch), strict=True)
         return {tensor: value for tensor, value in pairs if tensor is not None}
@@ -292,7 +145,7 @@ def _run(session, spec, mode, feeds, batches, random, summaries, step) -> _Model
             trained = {each.op.name for each in v1.trainable_variables()}
             numbers["the loss"] = loss
             numbers |= {f"the new value of {n}": after[n] for n in sorted(moved & trained)}
-    return _Model(numbers, moved - _slots(moved), random, summaries)
+    return Model(numbers, moved - _slots(moved), random, summaries)
 
 
 def _slots(names: frozenset[str]) -> frozenset[str]:

@@ -96,8 +96,13 @@ def _module(name: str) -> ModuleType:
     if not path.is_file():
         raise TargetError(f"there is no file {path}")
     sys.path.insert(0, str(path.parent))
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    return module_of_file(path, path.stem)
+
+
+def module_of_file(path: Path, name: str) -> ModuleType:
+    """Runs the file as the module `name`, which AutoGraph and pickle find under that name."""
+    spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
+    sys.modules[name] = module
     spec.loader.exec_module(module)
     return module

@@ -142,10 +142,10 @@ def _notebooks() -> str:
 
 def _resolved(text: str) -> str:
     """Declarations with the values that the sheet's variables have without a theme: the light one's."""
-    text = re.sub(r":\s+", ":", text).replace(
-        "color:inherit", "color:var(--fg)"
-    )  # which is not kept
-    text = text.replace("overflow-wrap:anywhere", "overflow-wrap:break-word")  # nor this
+    text = re.sub(r":\s+", ":", text)
+    # Of these two the sanitizer keeps nothing.
+    text = text.replace("color:inherit", "color:var(--fg)")
+    text = text.replace("overflow-wrap:anywhere", "overflow-wrap:break-word")
     return re.sub(r"var\((--[a-z0-9]+)\)", lambda found: _variables()[found[1]], text)
 
 

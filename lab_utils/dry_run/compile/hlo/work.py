@@ -80,14 +80,12 @@ def work(
                 continue
             said = _CYCLES.search(each.text)
             cycles = int(said[1]) if said and int(said[1]) < _ABSURD else 0
-            moved = (
-                0
-                if each.opcode in ("tuple", "get-tuple-element", "bitcast")
-                else (traffic(each, known, computations))
-            )
-            if cycles or moved or own(each):
+            free = each.opcode in ("tuple", "get-tuple-element", "bitcast")
+            moved = 0 if free else traffic(each, known, computations)
+            arithmetic = own(each)
+            if cycles or moved or arithmetic:
                 file, line, op = origin(each)
-                costs = (cycles * times, moved * times, own(each) * times)
+                costs = (cycles * times, moved * times, arithmetic * times)
                 found.append(Work(each.name, each.opcode, op, file, line, *costs, times))
 
     walk(entry, 1)
