@@ -21,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "folder",
         type=files.path_argument,
         metavar="FOLDER",
-        help="a folder a learner, or files named as Moodle, Canvas or nbgrader do",
+        help="a folder or an archive, as Moodle, Canvas, Blackboard, Gradescope or learners name things",
     )
     parser.add_argument(
         "-o", "--output", type=files.path_argument, required=True, metavar="GRADES.csv"
@@ -58,14 +58,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"grade: {error}", file=sys.stderr)
         return 2
 
-    def one(submission: submissions.Submission) -> tuple[submissions.Submission, runs.Graded]:
+    def one(submission: submissions.Submission) -> runs.Graded:
         graded = _graded(submission, limits)
         points = f"{graded.points} of {len(graded.results)}, " if graded.results else ""
         print(f"{submission.learner}, {submission.path.name}: {points}{graded.status}", flush=True)
-        return submission, graded
+        return graded
 
+    # What a group hands in together, or one has copied, is run once.
+    different = {_run_of(each): each for each in found}
     with ThreadPoolExecutor(max(1, options.jobs)) as pool:
-        table = tables.rows(list(pool.map(one, found)))
+        results = dict(zip(different, pool.map(one, different.values()), strict=True))
+    table = tables.rows([(each, results[_run_of(each)]) for each in found])
     files.write(options.output, tables.as_csv(table))
     print(f"grades: {options.output}")
     if options.page:
@@ -74,11 +77,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _run_of(submission: submissions.Submission) -> tuple:
+    if submission.lab is None:
+        return submission.learner, submission.path
+    return submission.lab, submission.code, submission.beside
+
+
 def _graded(submission: submissions.Submission, limits: runs.Limits) -> runs.Graded:
     if submission.problem or submission.lab is None:
         return runs.Graded(None, problem=submission.problem)
     try:
-        return runs.grade(cells.plan(submission.lab, submission.code), limits)
+        return runs.grade(cells.plan(submission.lab, submission.code, submission.beside), limits)
     except FileNotFoundError as error:
         return runs.Graded(None, problem=str(error))
 

@@ -1,7 +1,6 @@
 """Which cells of a submitted notebook are run: the learner's own, after the given ones of our lab."""
 
 import ast
-import difflib
 import json
 import re
 from collections.abc import Sequence
@@ -10,63 +9,89 @@ from functools import cache
 from pathlib import Path
 
 from lab_utils.check import todos
+from lab_utils.grade import parts
 
 LABS = Path(__file__).parents[2] / "labs"
-_SIMILAR = 0.8  # of two cells that are one cell in two versions
-_MAGIC = re.compile(r"^[ ]*[%!]", re.M)
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A learner's cell: its number among the code cells (from 1), what is run, the TODOs it names."""
+    """A learner's cell: what errors call it ("7", "7b" for a part), what is run, the TODOs it names."""
 
-    number: int
+    label: str
     source: str
     todos: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is run for a notebook: given cells of lab `lab`, the learner's, then the check of each TODO."""
+    """What is run for a notebook: given cells of lab `lab`, the learner's, then the check of each TODO.
+
+    `beside` are Python files that the cells may import, by name.
+    """
 
     lab: int
     given: list[str]
     cells: list[Cell]
     remarks: list[str] = field(default_factory=list)
+    beside: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class _Released:
-    """A lab as it is handed out: cells that all work needs, and those of its experiments."""
+    """A lab as it is handed out: cells that all work needs, those of its experiments, and starters."""
 
     given: list[str]
     experiments: list[str]
+    starters: list[str]
 
 
-def plan(lab: int, code: Sequence[str]) -> Plan:
+def plan(lab: int, code: Sequence[str], beside: Sequence[tuple[str, str]] = ()) -> Plan:
     """Sorts the code cells of a notebook of lab `lab`.
 
-    Cells are known by what they hold, not by their place or id: they may be deleted, moved or copied, and
-    come from another version of the lab. A cell of an experiment gives its imports, functions and constants,
-    since an answer may use them.
+    Cells are known by what they hold, not by their place or id: they may be deleted, moved, copied, merged or
+    split, and come from another version of the lab. A cell of an experiment gives its imports, functions and
+    constants, since an answer may use them.
 
     Raises:
         FileNotFoundError: the labs are not here.
     """
     ours, cells, remarks = _released(lab), [], []
+    known = parts.Known(ours.given, ours.experiments)
     for number, source in enumerate(map(str.strip, code), 1):
-        if not source or _same(source, ours.given):
+        if not source or _same(source, ours.given) or _is_set_up(source):
             continue
-        if "lab_utils.check import" in source and source.endswith("ready()"):
-            continue  # the set-up cell, of whatever version
-        named = _named_todos(lab, source)
-        own = not _same(source, ours.experiments)
-        if not own or (not named and _similar(source, ours.experiments)):
-            source = _definitions(lab, source)
-        if source:
-            cells.append(Cell(number, source, named if own else ()))
-            remarks += [f"cell {number} {told}" for told in _remarkable(source) if own]
-    return Plan(lab, ours.given, cells, remarks)
+        pieces = [source] if _same(source, ours.experiments) else known.pieces(source)
+        for place, piece in enumerate(pieces):
+            label = f"{number}{'' if len(pieces) == 1 else chr(ord('a') + min(place, 25))}"
+            named = _named_todos(lab, piece)
+            own = not _same(piece, ours.experiments)
+            if not own or (not named and known.similar(piece)):
+                piece = _definitions(lab, piece)
+            if piece.strip():
+                cells.append(Cell(label, piece, named if own else ()))
+                remarks += [f"cell {label} {told}" for told in _remarkable(piece) if own]
+    if _is_solution(lab, code):
+        remarks.append("its answers are those of our solution, character by character")
+    return Plan(lab, ours.given, cells, remarks, dict(beside))
+
+
+def untouched(lab: int, code: Sequence[str]) -> bool:
+    """Whether the cells are those that were handed out, so that nobody has worked on them."""
+    ours = _released(lab)
+    known = {*map(_words, ours.given), *map(_words, ours.experiments), *map(_words, ours.starters)}
+    return all(_words(cell) in known or _is_set_up(cell.strip()) for cell in code if cell.strip())
+
+
+def _words(source: str) -> str:
+    return " ".join(source.split())
+
+
+def _is_set_up(source: str) -> bool:
+    """Whether it is the set-up cell, of whatever version."""
+    return (
+        "lab_utils.check import" in source and source.endswith("ready()") and "TODO" not in source
+    )
 
 
 @cache
@@ -76,37 +101,48 @@ def _released(lab: int) -> _Released:
         raise FileNotFoundError(
             f"{LABS} does not hold lab {lab:02d}; grade in a clone of the course"
         )
-    given, experiments = [], []
-    for cell in json.loads(paths[0].read_text(encoding="utf-8"))["cells"]:
-        if cell["cell_type"] != "code" or cell["metadata"].get("nbgrader", {}).get("solution"):
-            continue
-        is_given = "given" in cell["metadata"].get("tags", [])
-        (given if is_given else experiments).append("".join(cell["source"]).strip())
-    return _Released(given, experiments)
+    given, experiments, starters = [], [], []
+    for cell in _code_cells(paths[0]):
+        if cell["metadata"].get("nbgrader", {}).get("solution"):
+            kind = starters
+        else:
+            kind = given if "given" in cell["metadata"].get("tags", []) else experiments
+        kind.append("".join(cell["source"]).strip())
+    return _Released(given, experiments, starters)
+
+
+def _code_cells(path: Path) -> list[dict]:
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return [cell for cell in cells if cell["cell_type"] == "code"]
+
+
+@cache
+def _solutions(lab: int) -> frozenset[str]:
+    """The answers of our solution that are of more than a line, without white space."""
+    (path,) = LABS.glob(f"{lab:02d}_*.ipynb")
+    ours = LABS.parent / "solutions" / path.name
+    open_ids = {
+        c["id"] for c in _code_cells(path) if c["metadata"].get("nbgrader", {}).get("solution")
+    }
+    return frozenset(
+        _words("".join(cell["source"]))
+        for cell in (_code_cells(ours) if ours.exists() else ())
+        if cell["id"] in open_ids and len(cell["source"]) > 1
+    )
+
+
+def _is_solution(lab: int, code: Sequence[str]) -> bool:
+    answers = _solutions(lab)
+    return bool(answers) and answers <= {_words(cell) for cell in code}
 
 
 def _same(source: str, others: list[str]) -> bool:
     return any(source.split() == other.split() for other in others)
 
 
-def _similar(source: str, others: list[str]) -> bool:
-    matchers = (difflib.SequenceMatcher(None, source, other, autojunk=False) for other in others)
-    return any(
-        m.real_quick_ratio() > _SIMILAR and m.quick_ratio() > _SIMILAR and m.ratio() > _SIMILAR
-        for m in matchers
-    )
-
-
-def _tree(source: str) -> ast.Module | None:
-    try:
-        return ast.parse(_MAGIC.sub("# ", source))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-
-
 def _named_todos(lab: int, source: str) -> tuple[str, ...]:
     """The TODOs whose names a cell gives at its top level; where it cannot be parsed, those it speaks of."""
-    tree = _tree(source)
+    tree = parts.tree(source)
     if tree is None:
         return tuple(t.id for t in todos.of_lab(lab) if f"TODO {t.id}" in source)
     bound = {
@@ -125,10 +161,10 @@ def _stored(node: ast.AST) -> str | None:
 
 def _definitions(lab: int, source: str) -> str:
     """The imports, functions, classes and constants of a cell, but what bears the name of an answer."""
-    tree = _tree(source)
+    tree = parts.tree(source)
     kept = [node for node in tree.body if _defines(node)] if tree else []
-    parts = [ast.get_source_segment(source, node) or "" for node in kept]
-    return "\n".join(part for part in parts if not _named_todos(lab, part))
+    segments = [parts.segment(source, node) for node in kept]
+    return "\n".join(each for each in segments if not _named_todos(lab, each))
 
 
 def _defines(node: ast.stmt) -> bool:

@@ -10,7 +10,7 @@ from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Float
 
 from lab_utils.author import marks
-from lab_utils.grade import cells, runs, submissions
+from lab_utils.grade import cells, reading, runs
 
 _GRADE_ID = "check-"
 
@@ -55,7 +55,7 @@ class Grade(NbGraderPreprocessor):
         return nb, resources
 
     def _graded(self, nb: nbformat.NotebookNode) -> runs.Graded:
-        lab = submissions.lab_of("\n".join(cell.source for cell in nb.cells))
+        lab = reading.lab_of("\n".join(cell.source for cell in nb.cells))
         if lab is None:
             return runs.Graded(None, problem="This is not one of our labs: it names no TODO.")
         code = [cell.source for cell in nb.cells if cell.cell_type == "code"]

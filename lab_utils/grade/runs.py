@@ -80,17 +80,18 @@ def grade(plan: Plan, limits: Limits) -> Graded:
     """Runs a plan's cells and checks. What ends a worker is left out in the next one."""
     graded = Graded(plan.lab, remarks=list(plan.remarks))
     asked = [todo.id for todo in todos.of_lab(plan.lab)]
-    skipped: dict[int, Result] = {}
-    errors: dict[int, str] = {}
+    skipped: dict[str, Result] = {}
+    errors: dict[str, str] = {}
     end = time.monotonic() + limits.total
     while len(graded.results) < len(asked):
         open_todos = [id for id in asked if id not in graded.results]
-        cells = [cell for cell in plan.cells if cell.number not in skipped]
+        cells = [cell for cell in plan.cells if cell.label not in skipped]
         job = {
             "lab": plan.lab,
             "given": plan.given,
             "todos": open_todos,
             "cells": list(map(asdict, cells)),
+            "beside": plan.beside,
         }
         last, broken = _round(job, limits, end, graded, errors)
         if broken is None:
@@ -100,7 +101,7 @@ def grade(plan: Plan, limits: Limits) -> Graded:
             graded.problem = f"the lab's own cells do not run here ({broken.why})"
             return graded
         if kind == "cell":
-            skipped[int(name)] = broken
+            skipped[name] = broken
             graded.remarks.append(f"cell {name} was left out: {broken.why}")
         else:  # a thread of the learner's may end the process when this check has its result
             still_open = [id for id in open_todos if id not in graded.results]
@@ -115,21 +116,21 @@ def grade(plan: Plan, limits: Limits) -> Graded:
 
 
 def _explain(
-    graded: Graded, plan: Plan, skipped: dict[int, Result], errors: dict[int, str]
+    graded: Graded, plan: Plan, skipped: dict[str, Result], errors: dict[str, str]
 ) -> None:
     """A TODO whose cell did not run says why, rather than that it was not attempted."""
     for cell in plan.cells:
         for id in cell.todos:
             if graded.results[id].status != "not attempted":
                 continue
-            if cell.number in skipped:
-                graded.results[id] = skipped[cell.number]
-            elif errors.get(cell.number):
-                graded.results[id] = Result("incorrect", errors[cell.number])
+            if cell.label in skipped:
+                graded.results[id] = skipped[cell.label]
+            elif errors.get(cell.label):
+                graded.results[id] = Result("incorrect", errors[cell.label])
 
 
 def _round(
-    job: dict[str, Any], limits: Limits, end: float, graded: Graded, errors: dict[int, str]
+    job: dict[str, Any], limits: Limits, end: float, graded: Graded, errors: dict[str, str]
 ) -> tuple[str, Result | None]:
     """One worker's life: what it was at when it ended, and why it ended early, or None."""
     token, at, started = secrets.token_hex(16), "lab", time.monotonic()
@@ -168,7 +169,7 @@ def _round(
                 _note(event, graded, errors)
 
 
-def _note(event: dict[str, Any], graded: Graded, errors: dict[int, str]) -> None:
+def _note(event: dict[str, Any], graded: Graded, errors: dict[str, str]) -> None:
     if "todo" in event:
         graded.results[event["todo"]] = Result(event["status"], event["why"])
     if "cell" in event:

@@ -1,144 +1,154 @@
-"""The notebooks of a class in one folder, and whose they are."""
+"""The notebooks of a class: which there are, and whose they are."""
 
-import json
-import re
-from collections.abc import Iterator
+from collections import defaultdict
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
-from lab_utils.check import todos
-from lab_utils.grade.cells import LABS
+from lab_utils.grade import reading
+from lab_utils.grade.cells import untouched
+from lab_utils.grade.entries import entries
+from lab_utils.grade.owners import Owner, key, owners
+from lab_utils.grade.reading import Read
 
-_SYSTEM = {"__MACOSX", "node_modules"}
-_NOTEBOOK = re.compile(r"\.(ipynb(\.txt|\.json)?|zip)$", re.I)  # browsers add .txt and .json
-_LARGEST = 64 * 2**20  # bytes of a notebook
-_HEADING = re.compile(r"^# (\d\d) · ", re.M)
-_TODO = re.compile(r"^[ ]*(?:# TODO |check\([\"'])(\d{1,2}[a-z])\b", re.M)
-# Canvas: "learnerann_LATE_1234_56789_02_four_changes-1.ipynb".
-# Moodle: "Ann Learner_1234567_assignsubmission_file_", as a folder's name or at the start of a file's.
-_CANVAS = re.compile(r"(?P<who>[^_]+)(?:_LATE)?_(?P<id>\d+)_\d+_(?P<file>.+)")
-_MOODLE = re.compile(r"(?P<who>.+?)_(?P<id>\d+)_assignsubmission_\w*?_(?P<file>.*)")
+_LARGEST_MODULE = 2**20  # characters of Python beside a notebook
+_FILES_OF_PLATFORMS = (".txt", ".yml")
+_HANDED_IN = ("notebook", "script", "link")
+_KINDS = (*_HANDED_IN, "other", "module")
 
 
 @dataclass(frozen=True)
 class Submission:
-    """One learner's notebook of one lab: its code cells; `problem` says why it cannot be graded."""
+    """One learner's notebook of one lab: its code cells; `problem` says why it cannot be graded.
+
+    `beside` are the Python files in its folder, by name, which its cells may import.
+    """
 
     learner: str
-    path: Path
+    path: PurePosixPath
     lab: int | None
     code: tuple[str, ...] = ()
     problem: str = ""
+    remarks: tuple[str, ...] = ()
+    beside: tuple[tuple[str, str], ...] = ()
 
 
-def find(folder: Path) -> list[Submission]:
-    """The submissions of a folder, by learner: one folder a learner, or files as Moodle and Canvas name them.
+@dataclass(frozen=True)
+class _File:
+    parts: tuple[str, ...]
+    read: Read
+    owner: Owner = Owner("")
 
-    Everything is read here, before anybody's code runs.
+    @property
+    def name(self) -> PurePosixPath:
+        return PurePosixPath(*self.parts)
+
+
+def find(place: Path) -> list[Submission]:
+    """The submissions in a folder or an archive, by learner: grading.md lists the ways they may be named.
+
+    Everything is read here, before anybody's code runs. Links are not followed.
 
     Raises:
+        OSError: the folder cannot be read.
         ValueError: it holds no notebook.
     """
-    while (inside := _wrapper(folder)) is not None:
-        folder = inside
-    found = [
-        _read(path, *_owner(path.relative_to(folder)))
-        for path in _files(folder)
-        if _NOTEBOOK.search(path.name)
+    files, texts = [], {}
+    for entry in entries(place):
+        read = _read(entry.parts, entry.data, entry.problem)
+        files.append(_File(entry.parts, read))
+        if entry.parts[-1].endswith(_FILES_OF_PLATFORMS):
+            texts[entry.parts] = entry.data.decode("utf-8", "replace")
+    if not any(file.read.kind in _HANDED_IN for file in files):
+        raise ValueError(f"{place} holds no notebook (.ipynb)")
+    asked = [(file.parts, file.read.lab, file.read.author) for file in files]
+    owned = [
+        replace(file, owner=owner)
+        for file, several in zip(files, owners(asked, texts), strict=True)
+        for owner in several
+        if file.read.kind in _HANDED_IN or not owner.loose
     ]
-    if not found:
-        raise ValueError(f"{folder} holds no notebook (.ipynb)")
-    for path in _visible(folder):
-        if path.is_dir() and not any(path in each.path.parents for each, *_ in found):
-            name, id = _owner(path.relative_to(folder) / "none")
-            found.append(
-                (Submission(name, path, None, problem="holds no notebook (.ipynb)"), id, name)
-            )
-    owners: dict[str, set[str]] = {}
-    for _, id, name in found:
-        owners.setdefault(name, set()).add(id)
-    named = [
-        replace(each, learner=f"{name} ({id})") if id and len(owners[name]) > 1 else each
-        for each, id, name in found
-    ]
-    return sorted(named, key=lambda each: (each.learner.casefold(), each.lab or 0, str(each.path)))
-
-
-def _wrapper(folder: Path) -> Path | None:
-    """The one folder that an archive was unpacked into; None where there is more, or one learner."""
-    match _visible(folder):
-        case [inside] if inside.is_dir() and not _MOODLE.match(inside.name):
-            files = [path for path in _visible(inside) if _NOTEBOOK.search(path.name)]
-            owners = {_owner(path.relative_to(inside))[0] for path in files}
-            if not files or len(owners) == len(files) > 1 and not owners & {p.stem for p in files}:
-                return inside
-    return None
-
-
-def lab_of(text: str) -> int | None:
-    """The lab that a notebook's text is of, whatever its file is called: most of its TODOs say so."""
-    numbers = [int(id[:-1]) for id in _TODO.findall(text)] or [
-        int(n) for n in _HEADING.findall(text)
-    ]
-    return max(set(numbers), key=numbers.count) if numbers else None
-
-
-def _visible(folder: Path) -> list[Path]:
+    by_learner = _by_learner(owned)
+    found = [each for name, own in by_learner.items() for each in _of_learner(name, own)]
     return sorted(
-        p for p in folder.iterdir() if not p.name.startswith(".") and p.name not in _SYSTEM
+        _compared(found), key=lambda each: (each.learner.casefold(), each.lab or 0, str(each.path))
     )
 
 
-def _files(folder: Path) -> Iterator[Path]:
-    for path in _visible(folder):
-        if path.is_dir() and not path.is_symlink():
-            yield from _files(path)
-        elif path.is_file():
-            yield path
+def _read(parts: tuple[str, ...], data: bytes, problem: str) -> Read:
+    if problem:
+        return Read("notebook", problem=problem)
+    return reading.read(parts[-1], data)
 
 
-def _owner(path: Path) -> tuple[str, str]:
-    """The learner that a path names, and the id that the learning platform gives them, or ""."""
-    first = path.parts[0]
-    for pattern in (_MOODLE, _CANVAS):
-        if found := pattern.fullmatch(first if len(path.parts) > 1 else path.name):
-            return found["who"], found["id"]
-    if len(path.parts) > 1:
-        return first, ""
-    # "02_four_changes_ann.ipynb", "ann - 02_four_changes (1).ipynb": what is left beside the lab's own name
-    rest = path.stem
-    for stem in (each.stem for each in LABS.glob("*.ipynb")):
-        rest = rest.replace(stem, "")
-    rest = re.sub(r"(\(\d+\)|-?Copy\d*)$", "", rest.strip())
-    return rest.strip(" _-.") or path.stem, ""
+def _by_learner(files: list[_File]) -> dict[str, list[_File]]:
+    """Files by learner. Two of one name are told apart by their ids, where one export gives two."""
+    ids: dict[tuple, set[str]] = defaultdict(set)
+    for file in files:
+        ids[file.owner.export, key(file.owner.name)].add(file.owner.id)
+    doubled = {name for (_, name), own in ids.items() if len(own) > 1}
+    grouped: dict[str, list[_File]] = defaultdict(list)
+    for file in files:
+        name = key(file.owner.name)
+        grouped[f"{name} ({file.owner.id})" if name in doubled else name].append(file)
+    named = {}
+    for own in grouped.values():
+        name = max((file.owner.name for file in own), key=lambda name: sum(map(str.isupper, name)))
+        named[f"{name} ({own[0].owner.id})" if key(name) in doubled else name] = own
+    return named
 
 
-def _read(path: Path, name: str, id: str) -> tuple[Submission, str, str]:
-    def problem(why: str) -> tuple[Submission, str, str]:
-        return Submission(name, path, None, problem=why), id, name
+def _of_learner(learner: str, files: list[_File]) -> list[Submission]:
+    """A learner's notebooks; exports and links count only for labs that have none."""
+    files = sorted(files, key=lambda file: (_KINDS.index(file.read.kind), file.parts))
+    gradable = [file for file in files if file.read.lab is not None]
+    gradable = [f for f in gradable if not untouched(f.read.lab, f.read.code)] or gradable
+    chosen: dict[tuple, _File] = {}
+    for file in gradable:
+        notebooks = any(o.read.lab == file.read.lab and o.read.kind == "notebook" for o in gradable)
+        if file.read.kind == "notebook" or not notebooks:
+            chosen.setdefault((file.read.lab, file.read.code), file)
+    found = [_submission(learner, file, files) for file in chosen.values()]
+    wrong = [file for file in files if file.read.kind == "notebook" and file.read.problem]
+    found += [Submission(learner, f.name, None, problem=f.read.problem) for f in wrong]
+    if found:
+        links = tuple(f"{f.name} {f.read.problem}" for f in files if f.read.kind == "link")
+        return [replace(found[0], remarks=found[0].remarks + links), *found[1:]]
+    (first, *others) = files
+    if first.read.kind in ("link", "script"):
+        return [Submission(learner, first.name, None, problem=first.read.problem)]
+    names = sorted(file.parts[-1] for file in (first, *others) if file.parts[-1])
+    told = f", only {', '.join(names[:3])}" if names else ""
+    return [
+        Submission(learner, first.name.parent, None, problem=f"holds no notebook (.ipynb){told}")
+    ]
 
-    if path.suffix == ".zip":
-        return problem("is an archive: unpack it")
-    try:
-        if path.stat().st_size > _LARGEST:
-            return problem(f"is larger than {_LARGEST // 2**20} MiB")
-        text = path.read_text(encoding="utf-8-sig")
-        if not text.strip():
-            return problem("is empty")
-        cells = json.loads(text)["cells"]
-        sources = [(cell["cell_type"], "".join(cell["source"])) for cell in cells]
-    except OSError as error:
-        return problem(f"cannot be opened: {error.strerror}")
-    except (ValueError, RecursionError):
-        return problem("is not a notebook: its JSON cannot be read")
-    except (KeyError, TypeError):
-        return problem("is not a notebook: it has no cells as notebooks of format 4 do")
-    lab = lab_of("\n".join(source for _, source in sources))
-    if lab is None:
-        return problem("is not one of our labs: it names no TODO")
-    try:
-        todos.of_lab(lab)
-    except ModuleNotFoundError:
-        return problem(f"names TODOs of lab {lab}, which there is not")
-    code = tuple(source for kind, source in sources if kind == "code")
-    return Submission(name, path, lab, code), id, name
+
+def _submission(learner: str, file: _File, files: list[_File]) -> Submission:
+    beside = tuple(
+        (other.parts[-1], other.read.text)
+        for other in files
+        if other.read.kind == "module"
+        and other.parts[:-1] == file.parts[:-1]
+        and len(other.read.text) <= _LARGEST_MODULE
+    )
+    remarks = () if file.owner.sure else ("its name gives no learner",)
+    unknown = reading.unknown_todos(file.read.lab, "\n".join(file.read.code))
+    if unknown:
+        remarks += (
+            f"names TODO {', '.join(unknown)}, which this release of the lab does not have",
+        )
+    return Submission(learner, file.name, file.read.lab, file.read.code, "", remarks, beside)
+
+
+def _compared(found: list[Submission]) -> list[Submission]:
+    """With a remark where learners handed in the same code, character by character."""
+    same: dict[tuple, list[str]] = defaultdict(list)
+    for each in found:
+        if each.lab is not None and not untouched(each.lab, each.code):
+            same[each.lab, each.code].append(each.learner)
+    compared = []
+    for each in found:
+        others = sorted(set(same.get((each.lab, each.code), ())) - {each.learner})
+        told = (f"the same code as {', '.join(others)}",) if others else ()
+        compared.append(replace(each, remarks=each.remarks + told))
+    return compared

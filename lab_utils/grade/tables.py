@@ -48,7 +48,7 @@ def _row(learner: str, own: list[tuple[Submission, Graded]]) -> Row:
         chosen = result.lab is None or best[result.lab][0] is submission
         if chosen:
             statuses.append(f"{name}: {result.status}")
-            remarks += [f"{name}: {told}" for told in result.remarks]
+            remarks += [f"{name}: {told}" for told in (*submission.remarks, *result.remarks)]
         else:
             remarks.append(
                 f"{name}: left out, {best[result.lab][0].path.name} has as many points or more"

@@ -9,6 +9,7 @@ import builtins
 import importlib
 import json
 import os
+import re
 import sys
 import types
 from collections.abc import Callable
@@ -138,7 +139,10 @@ def main(descriptor: int) -> None:
         shell.run_cell(source, store_history=False).raise_error()
     _checks().todos.of_lab(job["lab"])  # so that all they import is kept
     kept = Kept()
-    sys.path.append(os.getcwd())  # for what a learner writes beside the notebook
+    sys.path.append(os.getcwd())  # for what a learner has, or writes, beside the notebook
+    for name, text in job["beside"].items():
+        with open(os.path.basename(name), "w", encoding="utf-8") as file:
+            file.write(text)
     predictions: dict[str, float] = {}
     inert = _inert(predictions)
     _stand_in(inert)
@@ -175,8 +179,8 @@ def _stand_in(inert: dict[str, Callable]) -> None:
 
 def _run(shell: Any, cell: dict[str, Any], tell: Callable) -> bool:
     """Runs a cell; returns whether it asked for a name that there is not yet."""
-    tell(begin=f"cell {cell['number']}")
-    shell.execution_count = cell["number"]
+    tell(begin=f"cell {cell['label']}")
+    shell.execution_count = int(re.match(r"\d+", cell["label"])[0])
     result = shell.run_cell(cell["source"], store_history=False)
     error = result.error_before_exec or result.error_in_exec
     if error is not None:
@@ -190,10 +194,10 @@ def _run(shell: Any, cell: dict[str, Any], tell: Callable) -> bool:
             message = str(error)[:400]
         except Exception:  # a class of the learner's own
             message = "(its text cannot be made)"
-        told = f"Cell {cell['number']}{where} raised {type(error).__name__}: {message}"
-        tell(cell=cell["number"], error=told)
+        told = f"Cell {cell['label']}{where} raised {type(error).__name__}: {message}"
+        tell(cell=cell["label"], error=told)
     else:
-        tell(cell=cell["number"], error="")
+        tell(cell=cell["label"], error="")
     return isinstance(error, NameError)
 
 

@@ -1,0 +1,158 @@
+"""What people see: solutions in JupyterLab before they are trusted, in a real browser, light and dark."""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import browser
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SHOWN = ("00_orientation", "02_four_changes", "08_performance")
+THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
+SIDEBAR = "document.querySelector('.jp-SideBar.jp-mod-left .lm-mod-current')?.click()"  # closes it
+MENU = "[...document.querySelectorAll('%s')].find(e => e.innerText.trim() === '%s')"
+OUTPUTS = ".jp-RenderedHTML"  # reports, and what checks say
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not browser.CHROMIUM, reason=browser.MISSING),
+]
+
+
+@contextlib.contextmanager
+def jupyterlab(folder: Path, state: Path, theme: str) -> Iterator[str]:
+    """JupyterLab on `folder`, with nothing trusted and every cell drawn at once; its address."""
+    for plugin, settings in {
+        "apputils-extension/themes": {"theme": THEMES[theme]},
+        "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
+        "notebook-extension/tracker": {"windowingMode": "none"},
+    }.items():
+        file = state / "settings" / "@jupyterlab" / f"{plugin}.jupyterlab-settings"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(settings))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    own = {
+        "HOME": state,
+        "JUPYTER_CONFIG_DIR": state / "config",
+        "JUPYTER_DATA_DIR": state / "data",
+        "JUPYTER_RUNTIME_DIR": state / "runtime",
+        "JUPYTERLAB_SETTINGS_DIR": state / "settings",
+        "JUPYTERLAB_WORKSPACES_DIR": state / "workspaces",
+    }
+    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--port={port}"]
+    command += [
+        "--IdentityProvider.token=",
+        f"--ServerApp.root_dir={folder}",
+        "--ServerApp.disable_check_xsrf=True",
+    ]
+    with open(state / "log", "w") as log:
+        server = subprocess.Popen(
+            command,
+            env=os.environ | {name: str(path) for name, path in own.items()},
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        address = f"http://127.0.0.1:{port}/lab"
+
+        def answers() -> bool:
+            with contextlib.suppress(urllib.error.URLError):
+                return urllib.request.urlopen(address).status == 200
+            return False
+
+        browser.wait_for(answers, 90)
+        yield address
+    finally:
+        server.terminate()
+        server.wait()
+
+
+@pytest.fixture(scope="module")
+def axe(tmp_path_factory) -> str:
+    """axe-core; without npm the contrast is computed by our own script."""
+    return browser.axe_core(tmp_path_factory.mktemp("npm"))
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_untrusted_solutions_show_styled_reports(tmp_path, theme, axe):
+    folder = tmp_path / "solutions"
+    folder.mkdir()
+    for name in SHOWN:
+        shutil.copy(ROOT / "solutions" / f"{name}.ipynb", folder)
+    with (
+        jupyterlab(folder, tmp_path, theme) as address,
+        browser.Browser(tmp_path / "profile") as tab,
+    ):
+        for name in SHOWN:
+            tab.width(1100)
+            tab.open(f"{address}/tree/{name}.ipynb?reset")
+            tab.wait("document.querySelectorAll('.lu-dry-run').length")
+            tab.wait("!document.querySelector('.lu-dry-run style')")
+            assert tab.evaluate("!document.querySelector('.lu-dry-run svg')")  # so it is untrusted
+            badge = "getComputedStyle(document.querySelector('.lu-dry-run .badge')).backgroundColor"
+            assert tab.evaluate(badge) in ("rgb(30, 107, 52)", "rgb(179, 38, 30)")
+            stills = "[...document.querySelectorAll('.lu-dry-run img')]"
+            tab.wait(f"{stills}.every(each => each.complete)")
+            assert tab.evaluate(f"{stills}.every(each => each.naturalWidth && each.clientWidth)")
+            shown = tab.evaluate(
+                "[...document.querySelectorAll('.lu-dry-run')].map(e => e.innerText).join()"
+            )
+            assert (
+                "FLOP/s a core, at most" not in shown
+            )  # an axis' name as text: what is left of an SVG
+            tab.evaluate("document.querySelector('.lu-dry-run').scrollIntoView()")
+            tab.picture(browser.pictures(tmp_path) / f"{name}_{theme}.png")
+            assert tab.low_contrast(OUTPUTS, axe) == []
+            tab.evaluate(SIDEBAR)
+            tab.width(480)
+            tab.wait("document.querySelector('.lu-dry-run').clientWidth < 420")
+            assert tab.overflowing(".lu-dry-run") == []
+            tab.picture(browser.pictures(tmp_path) / f"{name}_{theme}_narrow.png")
+
+
+def test_a_lab_is_run_whole_and_each_outcome_is_as_expected(tmp_path, axe):
+    """Run All on an untouched lab: every TODO is open, no cell fails, and the report is drawn as SVG."""
+    folder = tmp_path / "labs"
+    folder.mkdir()
+    shutil.copy(ROOT / "labs" / "00_orientation.ipynb", folder)
+    with (
+        jupyterlab(folder, tmp_path, "dark") as address,
+        browser.Browser(tmp_path / "profile") as tab,
+    ):
+        tab.open(f"{address}/tree/00_orientation.ipynb?reset")
+        tab.wait("document.querySelectorAll('.jp-CodeCell').length > 5")
+        tab.wait("document.querySelector('.jp-Notebook-ExecutionIndicator[data-status=idle]')")
+        tab.click(MENU % (".lm-MenuBar-itemLabel", "Run"))
+        tab.click(MENU % (".lm-Menu-itemLabel", "Run All Cells"))
+        prompts = (
+            "[...document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')].map(e => e.innerText)"
+        )
+        tab.wait(f"{prompts}.every(each => /\\[\\d+\\]/.test(each))", 400)
+        assert not tab.evaluate(
+            "document.querySelector('[data-mime-type*=error], [data-mime-type*=stderr]')"
+        )
+        said = tab.evaluate(
+            "[...document.querySelectorAll('.jp-OutputArea-output')].map(e => e.innerText).join('\\n')"
+        )
+        assert re.findall(r"TODO (0\w): ([\w ]+)", said) == [
+            (f"0{x}", "not attempted") for x in "abc"
+        ]
+        assert "lab_00.py" not in said
+        assert tab.evaluate("document.querySelectorAll('.lu-dry-run svg').length > 0")
+        assert tab.evaluate(
+            "[...document.querySelectorAll('.lu-dry-run img')].every(e => !e.checkVisibility())"
+        )
+        assert tab.low_contrast(OUTPUTS, axe) == []
+        tab.evaluate("document.querySelector('.lu-dry-run').scrollIntoView()")
+        tab.picture(browser.pictures(tmp_path) / "lab_run.png")

@@ -1,0 +1,72 @@
+"""Pages of their own in a real browser, light and dark, wide and narrow: report, class, rules, guide."""
+
+import browser
+import dry_run_reports
+import made_up_class
+import pytest
+
+from lab_utils.author import guide
+from lab_utils.dry_run.report import html, site
+from lab_utils.grade import page, runs, submissions, tables
+
+ROOT = made_up_class.ROOT
+pytestmark = pytest.mark.skipif(not browser.CHROMIUM, reason=browser.MISSING)
+
+
+def class_page():
+    def graded(points):
+        says = {
+            "0": ("incorrect", "The optimizer is not wrapped: each core would train alone."),
+            "1": ("correct", "Right."),
+            "?": ("cannot be checked here", "No TPU compiler."),
+            "!": ("timed out", "It took longer than 180 s."),
+            "-": ("not attempted", "No cell defines make_optimizer."),
+        }
+        results = zip(made_up_class.TODOS, points, strict=True)
+        results = {id: runs.Result(*says[point]) for id, point in results}
+        return runs.Graded(2, results, {"share of a core": 0.5, "seconds": float(ord(points[0]))})
+
+    rows = {"Ann Lee": "110011", "Bob": "1?!-11", "A very long name, " * 4: "000000"}
+    path = submissions.Path("02_four_changes.ipynb")
+    return page.html(
+        tables.rows([(submissions.Submission(who, path, 2), graded(p)) for who, p in rows.items()])
+    )
+
+
+def look_at(tab, name, tmp_path):
+    """Whether all can be read in both themes, and nothing runs out of a narrow window."""
+    for theme in ("light", "dark"):
+        tab.theme(theme)
+        tab.width(1100)
+        tab.picture(browser.pictures(tmp_path) / f"{name}_{theme}.png")
+        assert tab.low_contrast("body") == []
+    tab.width(480)
+    tab.picture(browser.pictures(tmp_path) / f"{name}_narrow.png")
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 480
+    assert tab.overflowing("body") == []
+
+
+def shown(tab, path, text):
+    path.write_text(text, encoding="utf-8")
+    tab.open(path.as_uri())
+    tab.wait(f"document.readyState === 'complete' && location.pathname.endsWith({path.name!r})")
+
+
+def test_pages_can_be_read_in_both_themes_and_on_a_narrow_screen(tmp_path):
+    rules = tmp_path / "rules"
+    site.write_pages(rules)
+    reports = (dry_run_reports.ready, dry_run_reports.with_findings, dry_run_reports.out_of_memory)
+    made = {f"report_{make.__name__}": html.page(make()) for make in reports}
+    made |= {"class": class_page()}
+    made |= {name: (rules / f"{name}.html").read_text("utf-8") for name in ("TPU201", "index")}
+    with browser.Browser(tmp_path / "profile") as tab:
+        for name, text in made.items():
+            shown(tab, tmp_path / f"{name}.html", text)
+            look_at(tab, name, tmp_path)
+
+
+@pytest.mark.slow
+def test_the_guide_can_be_read(tmp_path):
+    with browser.Browser(tmp_path / "profile") as tab:
+        shown(tab, tmp_path / "guide.html", guide.text(ROOT))
+        look_at(tab, "guide", tmp_path)
