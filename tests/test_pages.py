@@ -52,21 +52,25 @@ def shown(tab, path, text):
     tab.wait(f"document.readyState === 'complete' && location.pathname.endsWith({path.name!r})")
 
 
-def test_pages_can_be_read_in_both_themes_and_on_a_narrow_screen(tmp_path):
-    rules = tmp_path / "rules"
-    site.write_pages(rules)
-    reports = (dry_run_reports.ready, dry_run_reports.with_findings, dry_run_reports.out_of_memory)
+def test_a_report_can_be_read_in_both_themes_and_on_a_narrow_screen(tmp_path):
+    bad = "<p style='background:#fff;color:#999'>grey</p><div style='width:900px'>wide</div>"
+    with browser.Browser(tmp_path / "profile") as tab:
+        shown(tab, tmp_path / "bad.html", f"<!DOCTYPE html><main>{bad}</main>")
+        tab.width(480)
+        (grey,) = tab.low_contrast("body")
+        assert grey.endswith("P: grey") and tab.overflowing("body")
+        shown(tab, tmp_path / "report.html", html.page(dry_run_reports.with_findings()))
+        look_at(tab, "report", tmp_path)
+
+
+@pytest.mark.slow
+def test_pages_can_be_read(tmp_path):
+    site.write_pages(tmp_path / "rules")
+    reports = (dry_run_reports.ready, dry_run_reports.out_of_memory)
     made = {f"report_{make.__name__}": html.page(make()) for make in reports}
-    made |= {"class": class_page()}
-    made |= {name: (rules / f"{name}.html").read_text("utf-8") for name in ("TPU201", "index")}
+    made |= {"class": class_page(), "guide": guide.text(ROOT)}
+    made |= {n: (tmp_path / f"rules/{n}.html").read_text("utf-8") for n in ("TPU201", "index")}
     with browser.Browser(tmp_path / "profile") as tab:
         for name, text in made.items():
             shown(tab, tmp_path / f"{name}.html", text)
             look_at(tab, name, tmp_path)
-
-
-@pytest.mark.slow
-def test_the_guide_can_be_read(tmp_path):
-    with browser.Browser(tmp_path / "profile") as tab:
-        shown(tab, tmp_path / "guide.html", guide.text(ROOT))
-        look_at(tab, "guide", tmp_path)
