@@ -3,9 +3,10 @@
 import re
 from pathlib import Path
 
+import nbformat
 import pytest
 
-from lab_utils.author import guide, slides, stored
+from lab_utils.author import guide, minutes, slides, stored
 from lab_utils.check import overview
 
 ROOT = Path(__file__).parents[1]
@@ -14,17 +15,52 @@ PLANS = guide.plans(ROOT)["plans"]
 
 @pytest.mark.parametrize("plan", PLANS, ids=lambda plan: plan["title"])
 def test_each_lab_stands_in_one_place_of_a_plan_and_the_minutes_fit(plan):
-    taught = [lab for session in plan["sessions"] for lab in session["labs"]]
+    taught = [lab for session in plan["sessions"] for lab, _ in guide.parts(session)]
     assert sorted(taught + guide.homework(plan)) == list(overview.labs())
     assert taught == sorted(taught), "labs build on those before them"
-    assert guide.minutes(plan) <= 60 * plan["hours"]
+    assert 45 * plan["hours"] <= guide.minutes(ROOT, plan) <= 60 * plan["hours"]
+
+
+def test_a_section_that_a_lab_does_not_have_is_named():
+    with pytest.raises(ValueError, match="lab 03 has no section {'None'}; there are 1. What XLA"):
+        guide.taught(ROOT, 3, ["None"])
+
+
+def test_the_minutes_of_a_lab_follow_from_what_it_holds():
+    text = "Ten words of text that is here to be counted.\n\n**TODO 1a.** {} And more."
+    cells = [
+        nbformat.v4.new_markdown_cell(text.format(level)) for level in ("*Easy.*", "*Hard.*", "")
+    ]
+    easy, hard, unmarked = map(minutes.of_cell, cells)
+    assert hard - easy == minutes.LEVELS["Hard"] - minutes.LEVELS["Easy"]
+    assert easy < unmarked < hard
+    own = nbformat.v4.new_markdown_cell(text.format("*Hard, 40 minutes.*"))
+    assert 40 < minutes.of_cell(own) < 41
+    code = nbformat.v4.new_code_cell("x = 1\n" * 40)
+    assert minutes.of_cell(code) == 40 / minutes.CODE_LINES
+    notebook = nbformat.v4.new_notebook(cells=[*cells, code])
+    assert minutes.of_lab(notebook, 0, 0) + 15 == minutes.of_lab(notebook, 600, 5)
+    assert minutes.of_lab(notebook, 0, 0) % 5 == 0
+
+
+def test_seconds_are_noted_where_they_differ_by_much(tmp_path):
+    path = tmp_path / minutes.SECONDS
+    minutes.note_seconds(tmp_path, "01", 100.0)
+    assert not path.exists(), "a course without the file notes nothing"
+    path.parent.mkdir(parents=True)
+    path.write_text('# where\n"01": 60\n')
+    minutes.note_seconds(tmp_path, "01", 100.0)
+    assert minutes.seconds(tmp_path) == {"01": 60}
+    minutes.note_seconds(tmp_path, "01", 130.4)
+    minutes.note_seconds(tmp_path, "00", 5)
+    assert path.read_text() == '# where\n"00": 5\n"01": 130\n'
 
 
 def test_the_minutes_of_sections_add_up_to_those_of_the_lab():
     for lab, entry in overview.labs().items():
         parts = guide.sections(ROOT, lab)
-        assert sum(minutes for _, minutes in parts) == entry["minutes"]
-        assert all(minutes >= 0 for _, minutes in parts) and len(parts) >= 3
+        assert sum(own for _, own in parts) == entry["minutes"]
+        assert all(own >= 0 for _, own in parts) and len(parts) >= 3
 
 
 @pytest.mark.parametrize("lab", slides.of_all(ROOT))

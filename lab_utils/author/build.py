@@ -2,7 +2,8 @@
 
 python -m lab_utils.build            writes labs/NN_name.ipynb and solutions/NN_name.ipynb, the solutions as
                                      modules for the checks, the labs' titles for the dry run's rules, and
-                                     links that open labs elsewhere (pyproject.toml gives the address)
+                                     links that open labs elsewhere (pyproject.toml gives the address).
+                                     Minutes and questions come in on the way (author/minutes.py, quiz.py)
 python -m lab_utils.build --execute  runs the solutions too and keeps their outputs; names may follow
 python -m lab_utils.build --check    writes nothing; exit status 1 where a file is not what it would be
 
@@ -18,6 +19,7 @@ import os
 import re
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from unittest import mock
@@ -25,7 +27,7 @@ from unittest import mock
 import nbformat
 
 from lab_utils import files
-from lab_utils.author import notebook_format
+from lab_utils.author import minutes, notebook_format, quiz
 from lab_utils.author.marks import module, solved, stamp, starter
 from lab_utils.author.setup_cell import Course, links, setup_cell
 from lab_utils.check import life
@@ -36,7 +38,7 @@ REFERENCE = Path("lab_utils/check/solved")
 TITLES = Path("lab_utils/dry_run/rules/labs.json")
 LABS = Path("lab_utils/check/labs.json")
 LINKS = re.compile(r"(<!-- links, by lab_utils.build -->\n).*?(<!-- end of links -->)", re.S)
-MINUTES = re.compile(r"^\*\*(\d+) minutes\.\*\*", re.M)
+ROW = re.compile(r"^(\| (\d\d) [^|]*\| )\d+( \|)", re.M)
 HEADING = re.compile(r"# (\d\d) · (.+)")
 
 
@@ -53,7 +55,7 @@ def _set_up(notebook: nbformat.NotebookNode, cell_source: str) -> nbformat.Noteb
 
 
 def _lab(source: nbformat.NotebookNode, name: str, course: Course) -> nbformat.NotebookNode:
-    """The lab of a source: starters, the set-up cell, and below the title links that open it elsewhere."""
+    """The lab of a source: starters, the set-up cell, questions, and below the title links to open it."""
     notebook = _set_up(_with_cells(source, starter), setup_cell(course))
     if opened := links(course, name):
         heading, newline, rest = notebook.cells[0].source.partition("\n")
@@ -61,14 +63,20 @@ def _lab(source: nbformat.NotebookNode, name: str, course: Course) -> nbformat.N
     return notebook
 
 
-def _readme(course: Course, names: list[str]) -> str | None:
-    """README.md with the links that open the labs elsewhere; None where there is no README."""
+def _readme(course: Course, told: dict[str, dict], names: list[str]) -> str | None:
+    """README.md with links that open the labs elsewhere, and their minutes; None where there is no README."""
     path = ROOT / "README.md"
     if not path.exists():
         return None
     rows = [f"{name[:2]}: {opened}  \n" for name in names if (opened := links(course, name))]
     text = f"\nEach lab opens from here:\n\n{''.join(rows)}\n" if rows else ""
-    return LINKS.sub(lambda found: found[1] + text + found[2], path.read_text(encoding="utf-8"))
+
+    def row(found: re.Match) -> str:
+        own = told.get(found[2])
+        return f"{found[1]}{own['minutes']}{found[3]}" if own else found[0]
+
+    page = ROW.sub(row, path.read_text(encoding="utf-8"))
+    return LINKS.sub(lambda found: found[1] + text + found[2], page)
 
 
 def title(notebook: nbformat.NotebookNode, name: str) -> str:
@@ -83,18 +91,6 @@ def title(notebook: nbformat.NotebookNode, name: str) -> str:
     return found[2].strip()
 
 
-def minutes(notebook: nbformat.NotebookNode, name: str) -> int:
-    """How long the lab takes, as its first cell says: "**45 minutes.**".
-
-    Raises:
-        ValueError: it does not.
-    """
-    found = MINUTES.search(notebook.cells[0].source)
-    if not found:
-        raise ValueError(f"{name}: the first cell does not say '**45 minutes.**'")
-    return int(found[1])
-
-
 def build() -> dict[str, str]:
     """Each source in canonical form, its lab, solution and module, and all titles: path below ROOT -> text.
 
@@ -102,19 +98,24 @@ def build() -> dict[str, str]:
         NotebookError: a source or the outputs of a solution cannot be read, or no lab can be made of it.
     """
     made, titles, told = {}, {}, {}
-    course = Course.of(ROOT)
+    course, asked, seconds = Course.of(ROOT), quiz.questions(ROOT), minutes.seconds(ROOT)
     for path in _sources():
         name = path.name
         with _naming(path):
             source = nbformat.read(path, as_version=4)
             titles[name[:2]] = title(source, name)
-            told[name[:2]] = {"title": titles[name[:2]], "minutes": minutes(source, name)}
+            own = asked.get(name[:2], [])
+            takes = minutes.of_lab(source, seconds.get(name[:2], 0), len(own))
+            told[name[:2]] = {"title": titles[name[:2]], "minutes": takes}
+            minutes.stamp(source, takes)
             stamp(source)
             made[f"{SOURCES}/{name}"] = _text(source, outputs=False)
-            made[f"labs/{name}"] = _text(_lab(source, name, course), outputs=False)
             made[str(REFERENCE / f"lab_{name[:2]}.py")] = module(source, f"{SOURCES}/{name}")
+            if own:
+                quiz.insert(source, own)
+            made[f"labs/{name}"] = _text(_lab(source, name, course), outputs=False)
         made[f"solutions/{name}"] = _text(_solution(source, name, course), outputs=True)
-    if readme := _readme(course, [path.name for path in _sources()]):
+    if readme := _readme(course, told, [path.name for path in _sources()]):
         made["README.md"] = readme
     made[str(LABS)] = json.dumps(told, ensure_ascii=False, indent=2) + "\n"
     made[str(TITLES)] = json.dumps(titles, ensure_ascii=False, indent=2) + "\n"
@@ -211,7 +212,9 @@ def execute(made: dict[str, str], names: Collection[str]) -> None:
             with _naming(path):
                 notebook = nbformat.reads(made[f"solutions/{path.name}"], as_version=4)
                 resources = {"metadata": {"path": str(path.parent)}}
+                start = time.perf_counter()
                 NotebookClient(notebook, timeout=600, resources=resources).execute()
+                minutes.note_seconds(ROOT, path.name[:2], time.perf_counter() - start)
                 text = _text(notebook, outputs=True).replace(str(ROOT), ".")  # nobody else's paths
             files.write(path, text)
             made[f"solutions/{path.name}"] = text

@@ -2,7 +2,6 @@
 
 import importlib
 import inspect
-import json
 import re
 import sys
 from collections.abc import Iterator
@@ -10,12 +9,12 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import yaml
 
+from lab_utils.author import minutes as formula
 from lab_utils.author import stored
 from lab_utils.check import overview, todos
-
-_SECTION_WORDS, _TODO_WORDS = 60, 250  # what a section and a TODO count for, beside its words
 
 
 def plans(root: Path) -> dict[str, list[dict]]:
@@ -23,34 +22,60 @@ def plans(root: Path) -> dict[str, list[dict]]:
     return yaml.safe_load((root / "solutions/instructor/plans.yaml").read_text(encoding="utf-8"))
 
 
+def parts(session: dict) -> list[tuple[int, list[str] | None]]:
+    """The labs of a session, each with the sections that are taught; None for the whole lab."""
+    found: list[tuple[int, list[str] | None]] = []
+    for each in session["labs"]:
+        found += each.items() if isinstance(each, dict) else [(each, None)]
+    return found
+
+
 def homework(plan: dict) -> list[int]:
     """The labs that a plan does not name."""
-    named = {lab for session in plan["sessions"] for lab in session["labs"]}
+    named = {lab for session in plan["sessions"] for lab, _ in parts(session)}
     return [lab for lab in overview.labs() if lab not in named]
 
 
-def minutes(plan: dict) -> int:
-    """The labs of a plan and its breaks."""
-    labs = overview.labs()
+def taught(root: Path, lab: int, chosen: list[str] | None) -> list[tuple[str, int]]:
+    """The sections of a lab that a plan takes, with minutes; all of them for None.
+
+    Raises:
+        ValueError: the lab has no section of that name.
+    """
+    own = sections(root, lab)
+    if chosen is None:
+        return own
+    if missing := set(chosen) - {name for name, _ in own}:
+        known = ", ".join(name for name, _ in own)
+        raise ValueError(f"lab {lab:02d} has no section {missing}; there are {known}")
+    return [(name, minutes) for name, minutes in own if name in chosen]
+
+
+def minutes(root: Path, plan: dict) -> int:
+    """What a plan takes of its labs, and its breaks."""
     return sum(
-        sum(labs[lab]["minutes"] for lab in session["labs"]) + session.get("break", 0)
+        session.get("break", 0)
+        + sum(own for each in parts(session) for _, own in taught(root, *each))
         for session in plan["sessions"]
     )
 
 
 def sections(root: Path, lab: int) -> list[tuple[str, int]]:
-    """The sections of a lab with minutes, which add up to the lab's.
+    """The sections of a lab with minutes, which add up to the lab's (author/minutes.py has the formula).
 
-    The lab's minutes are shared out by the words of each section and its TODOs; nobody has timed a section.
+    What stands above the first heading, the questions and the running time are shared out among them.
     """
-    (path,) = (root / "labs").glob(f"{lab:02d}_*.ipynb")
+    (path,) = (root / "solutions/source").glob(f"{lab:02d}_*.ipynb")
     weights: list[list[Any]] = []
-    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
-        text = "".join(cell["source"])
-        if cell["cell_type"] == "markdown" and (found := re.search(r"^## (.+)$", text, re.M)):
-            weights.append([found[1], _SECTION_WORDS])
-        if weights:
-            weights[-1][1] += len(text.split()) + _TODO_WORDS * text.startswith("check(")
+    for cell in nbformat.read(path, as_version=4).cells:
+        if cell.cell_type == "markdown":
+            for part in re.split(r"^(?=## )", cell.source, flags=re.M):
+                if found := re.match(r"## (.+)", part):
+                    weights.append([found[1], 0.0])
+                if weights:
+                    weights[-1][1] += formula.of_text(part)
+        elif weights:
+            weights[-1][1] += formula.of_cell(cell)
     total, whole = sum(weight for _, weight in weights), overview.labs()[lab]["minutes"]
     shared, before = [], 0
     for number, (name, _) in enumerate(weights, 1):
@@ -75,16 +100,19 @@ def text(root: Path) -> str:
 
 def _plans(root: Path) -> Iterator[str]:
     labs = overview.labs()
-    yield "<h2>Plans</h2><p>A lab's minutes are those that it states. Minutes of sections are shared out by "
-    yield "their words and TODOs; they were not timed.</p>"
+    yield "<h2>Plans</h2><p>Minutes follow from words, lines of code, exercises and running time "
+    yield "(lab_utils/author/minutes.py has the formula). Nobody has timed learners.</p>"
     for plan in plans(root)["plans"]:
-        yield f"<h3>{escape(plan['title'])}: {minutes(plan)} of {60 * plan['hours']} minutes</h3><table>"
+        told = f"{minutes(root, plan)} of {60 * plan['hours']} minutes"
+        yield f"<h3>{escape(plan['title'])}: {told}</h3><p>{escape(plan['for'])}</p><table>"
         for session in plan["sessions"]:
-            for lab in session["labs"]:
-                parts = ", ".join(f"{escape(name)} ({m})" for name, m in sections(root, lab) if m)
+            for lab, chosen in parts(session):
+                own = taught(root, lab, chosen)
+                names = ", ".join(f"{escape(name)} ({m})" for name, m in own if m)
                 yield f"<tr><td>{escape(session['title'])}</td>"
-                yield f"<td>{lab:02d} {escape(labs[lab]['title'])}</td>"
-                yield f"<td>{labs[lab]['minutes']}</td><td class='soft'>{parts}</td></tr>"
+                part = "" if chosen is None else " (in part)"
+                yield f"<td>{lab:02d} {escape(labs[lab]['title'])}{part}</td>"
+                yield f"<td>{sum(m for _, m in own)}</td><td class='soft'>{names}</td></tr>"
             if "break" in session:
                 yield f"<tr><td></td><td>break</td><td>{session['break']}</td><td></td></tr>"
         rest = ", ".join(f"{lab:02d} {escape(labs[lab]['title'])}" for lab in homework(plan))

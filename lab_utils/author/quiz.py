@@ -1,0 +1,52 @@
+"""The questions at the end of each lab, from solutions/instructor/quiz.yaml.
+
+Each answer is an HTML <details>: what is to be said of it shows when it is chosen. That needs no server, no
+script and no trust in the notebook.
+"""
+
+import zlib
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import yaml
+
+QUIZ = Path("solutions/instructor/quiz.yaml")
+_HEAD = "## Questions\n\nChoose an answer to see what we say of it. Nothing is counted."
+
+
+def questions(root: Path) -> dict[str, list[dict[str, Any]]]:
+    """The questions by the lab's number ("09"); none where the file is missing."""
+    path = root / QUIZ
+    return yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+def cell(asked: list[dict[str, Any]]) -> nbformat.NotebookNode:
+    """The questions of one lab as a cell of text."""
+    parts = [_HEAD, *(_shown(number, each) for number, each in enumerate(asked, 1))]
+    return nbformat.v4.new_markdown_cell("\n\n".join(parts), id="quiz")
+
+
+def _shown(number: int, question: dict[str, Any]) -> str:
+    """One question. The right answer's place follows from the question, so that a build repeats it."""
+    answers = [("No.", text, why) for text, why in question["wrong"]]
+    place = zlib.crc32(question["ask"].encode()) % (len(answers) + 1)
+    answers.insert(place, ("Yes.", *question["right"]))
+    lines = [f"**{number}.** {question['ask']}\n"]
+    for said, text, why in answers:
+        body = f"{said} {why}"
+        lines.append(f"<details><summary>{_html(text)}</summary>{_html(body)}</details>")
+    return "\n".join(lines)
+
+
+def _html(text: Any) -> str:
+    """Text within HTML, where Markdown's marks mean nothing: `code` becomes <code>."""
+    parts = escape(str(text), quote=False).split("`")
+    return "".join(f"<code>{p}</code>" if n % 2 else p for n, p in enumerate(parts))
+
+
+def insert(notebook: nbformat.NotebookNode, asked: list[dict[str, Any]]) -> None:
+    """Puts the questions above the last cell of text, which is the lab's recap."""
+    last = max(n for n, each in enumerate(notebook.cells) if each.cell_type == "markdown")
+    notebook.cells.insert(last, cell(asked))
