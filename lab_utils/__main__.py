@@ -1,6 +1,5 @@
 """`python -m lab_utils`: what there is to run, `doctor` and `progress`."""
 
-import argparse
 import sys
 
 _HELP = """usage: python -m lab_utils COMMAND
@@ -25,17 +24,14 @@ def main() -> int:
     if arguments[:1] == ["doctor"]:
         from lab_utils import doctor
 
-        parser = argparse.ArgumentParser(
-            prog="python -m lab_utils doctor", description=doctor.__doc__
-        )
-        told = "also: does this machine hold a class of N learners at once?"
-        parser.add_argument("--class", dest="learners", type=int, default=0, metavar="N", help=told)
-        return doctor.main(parser.parse_args(arguments[1:]).learners)
+        return doctor.main(arguments[1:])
     if arguments[:1] == ["progress"]:
         from lab_utils.check import overview
 
         return overview.main(arguments[1:])
-    wanted = not arguments or arguments[0] in ("-h", "--help")
+    wanted = not arguments or arguments[0] in ("-h", "--help", "help")
+    if not wanted:
+        print(f"python -m lab_utils: there is no command {arguments[0]!r}\n", file=sys.stderr)
     print(_HELP, end="", file=sys.stdout if wanted else sys.stderr)
     return 0 if wanted else 2
 

@@ -1,5 +1,6 @@
 """Is everything here that the labs need? A line for each thing, and what to do where one is missing."""
 
+import argparse
 import importlib.metadata
 import json
 import os
@@ -8,7 +9,7 @@ import shutil
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -251,12 +252,27 @@ def examine(learners: int = 0) -> Iterator[Check]:
         yield package_of_all()
 
 
-def main(learners: int = 0) -> int:
-    """Prints a line for each check; returns 1 if any failed."""
+def main(arguments: Sequence[str] = ()) -> int:
+    """Runs the command line: prints a line for each check; returns 1 if any failed."""
+    parser = argparse.ArgumentParser(prog="python -m lab_utils doctor", description=__doc__)
+    told = "also: does this machine hold a class of N learners at once?"
+    parser.add_argument(
+        "--class", dest="learners", type=_learners, default=0, metavar="N", help=told
+    )
     failed = 0
-    for check in examine(learners):
+    for check in examine(parser.parse_args(arguments).learners):
         print(check, flush=True)
         failed += not check.ok
     plural = "check" if failed == 1 else "checks"
     print(f"\n{failed} {plural} failed: see what to do above." if failed else "\nAll is in place.")
     return min(1, failed)
+
+
+def _learners(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 100_000:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of learners, such as 30")
+    return int(text)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

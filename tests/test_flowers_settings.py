@@ -51,6 +51,7 @@ def test_every_flag_can_stand_in_the_file(config):
         ("output_dir:", ["output_dir", "str", "None"]),
         ("- train_steps", ["run.yaml", "name: value"]),
         ("a: [", ["run.yaml", "not valid YAML"]),
+        ("seed: 1\ntrain_steps: 7\nseed: 2", ["run.yaml", "seed", "line 1", "line 3"]),
         ("output_dir: 'my [run]'", ["output_dir", "'my [run]'", "choose"]),
         ("train_steps: 0", ["train_steps", "at least 1"]),
         ("image_size: 100", ["image_size", "multiple of 16"]),

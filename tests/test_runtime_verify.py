@@ -156,3 +156,12 @@ def a_report(step=3.0, least=1.5, platform="tpu", losses=(1.8, 0.5), **more):
 )
 def test_verdicts(report, says):
     assert says in verify.verdict(report)
+
+
+@pytest.mark.parametrize(
+    ("batch", "size", "words"),
+    [(-1, 128, "1 or more"), (10**9, 128, "4,096 images"), (0, 10**9 - 10**9 % 32, "at most")],
+)
+def test_what_would_not_end_is_refused_before_anything_starts(batch, size, words):
+    with pytest.raises(ValueError, match=words):
+        verify.verify(batch, size, say=pytest.fail)

@@ -64,6 +64,31 @@ def test_help_is_there(module):
     assert "usage" in answer.stdout
 
 
+@pytest.mark.parametrize("many", ["-1", "0", "1e9", "many", "10000000"])
+def test_a_class_of_no_size_is_refused(capsys, many):
+    with pytest.raises(SystemExit) as stopped:
+        doctor.main([f"--class={many}"])
+    assert stopped.value.code == 2 and "no number of learners" in capsys.readouterr().err
+
+
+def test_a_module_with_a_command_line_runs_by_itself():
+    """`python -m` of one that only defines main() would do nothing, with status 0."""
+    silent = [
+        path
+        for path in (ROOT / "lab_utils").rglob("*.py")
+        if re.search(r"^def main\(", text := path.read_text(), re.M)
+        and 'if __name__ == "__main__":' not in text
+    ]
+    assert not silent
+
+
+def test_an_unknown_command_is_named():
+    answer = subprocess.run(
+        [sys.executable, "-m", "lab_utils", "docter"], capture_output=True, text=True
+    )
+    assert answer.returncode == 2 and "no command 'docter'" in answer.stderr
+
+
 def test_a_failed_check_says_what_to_do(monkeypatch, capsys):
     monkeypatch.setattr(doctor, "MEMORY", 1e9)
     monkeypatch.setattr(doctor, "CHECKS", (doctor.python, doctor.memory))
@@ -164,7 +189,7 @@ def test_notebooks_in_the_repository_are_in_form():
 def test_the_doctor_says_whether_a_machine_holds_a_class(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(doctor, "CHECKS", (doctor.python,))
     monkeypatch.delenv(doctor.cache.SHARED, raising=False)
-    assert doctor.main(10**6) == 1
+    assert doctor.main(["--class=100000"]) == 1
     told = capsys.readouterr().out
     assert "[FAIL] memory for a class" in told and "each learner compiles" in told
     entries = tmp_path / "lab_utils" / "dry_run"

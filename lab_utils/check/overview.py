@@ -107,3 +107,7 @@ def main(arguments: Sequence[str]) -> int:
         print(f"progress: {error}", file=sys.stderr)
         return 2
     return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

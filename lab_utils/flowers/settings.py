@@ -93,9 +93,22 @@ def _check_memory(settings: Settings) -> None:
 _SWITCHES = {setting.name for setting in fields(Settings) if setting.type is bool}
 
 
+def _refuse_doubles(text: str, path: Path) -> None:
+    """YAML takes the last of two lines for one setting without a word; here both are named."""
+    root, lines = yaml.compose(text, Loader=yaml.SafeLoader), {}
+    for name, _ in root.value if isinstance(root, yaml.MappingNode) else ():
+        line = name.start_mark.line + 1
+        if lines.setdefault(name.value, line) != line:
+            raise ValueError(
+                f"{path}: {name.value} stands on line {lines[name.value]} and on line {line}: remove one"
+            )
+
+
 def _from_yaml(path: Path) -> dict:
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
+        text = path.read_text(encoding="utf-8-sig")
+        values = yaml.safe_load(text)
+        _refuse_doubles(text, path)
     except OSError as error:
         raise ValueError(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError:

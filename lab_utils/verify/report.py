@@ -14,6 +14,9 @@ from typing import Any
 from lab_utils import DISTRIBUTION, chips, runtime
 from lab_utils.verify import least_time, training
 
+# Pixels of all images on a core: 256 times the default's on a CPU, 32 times that on a TPU. What asks for more
+# would not fail, but fill the memory and not end.
+_PIXELS = 2**26
 STAND_IN = "TPU v5 lite"  # whose bound is computed where there is no TPU: Colab's
 
 
@@ -32,10 +35,17 @@ def verify(
 
     Raises:
         ImportError: JAX or Keras is missing.
-        ValueError: `image_size` is not a multiple of 32.
+        ValueError: `image_size` is not a multiple of 32, or `batch` is below 0, or both are too large.
     """
     if image_size < 32 or image_size % 32:
         raise ValueError(f"image_size must be a multiple of 32, not {image_size}")
+    if batch < 0:
+        raise ValueError(f"batch must be 1 or more, or 0 for the default, not {batch}")
+    if max(1, batch) * image_size**2 > _PIXELS:
+        raise ValueError(
+            f"a batch of {batch:,} images of {image_size:,} pixels is more than a self-check needs: take at most "
+            f"{_PIXELS // 128**2:,} images of 128 pixels, or as many pixels in other sizes"
+        )
     say(runtime.prepare_tpu("jax"))
     os.environ["KERAS_BACKEND"] = "jax"  # of this process, whatever the user's own models take
     machine = runtime.detect()
