@@ -1,6 +1,7 @@
 """What is set before an import, what is left alone, and what is said where there is no TPU."""
 
 import os
+import socket
 import subprocess
 import sys
 
@@ -160,3 +161,23 @@ def test_a_tensorflow_that_cannot_use_the_chip_says_what_to_install():
 )
 def test_what_a_failed_search_means(message, says):
     assert says in tpu._plain(message, COLAB)
+
+
+def test_an_address_that_does_not_answer_is_told_within_the_limit():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        alive = f"grpc://127.0.0.1:{server.getsockname()[1]}"
+        runtime.answers(alive)
+    runtime.answers("")  # this machine
+    for dead in (alive, "grpc://host-that-is-not.invalid:8470", "grpc://10.0.0.1", "grpc://h:99999"):
+        with pytest.raises(RuntimeError, match="nothing answers at grpc://.* within 0.5 s"):
+            runtime.answers(dead, seconds=0.5)
+
+
+def test_a_listener_that_never_accepts_is_no_endless_wait(monkeypatch):
+    def silent(where, seconds):
+        assert seconds == runtime.tpu.ANSWER
+        raise TimeoutError("timed out")
+
+    monkeypatch.setattr(socket, "create_connection", silent)
+    _, why = runtime.strategy("grpc://10.255.255.1:8470")
+    assert "10.255.255.1:8470 cannot be reached" in why and "within 20 s" in why

@@ -59,6 +59,7 @@ def make_estimator(settings: Settings, labels: list[str]):
             cluster = tf.distribute.cluster_resolver.TPUClusterResolver(
                 settings.tpu, zone=settings.tpu_zone or None, project=settings.project or None
             )
+            runtime.answers(cluster.master())
         except Exception as error:  # each way to ask for a TPU by its name has errors of its own
             raise RuntimeError(
                 f"--tpu {settings.tpu} cannot be reached ({error}): give its name with --tpu_zone and "

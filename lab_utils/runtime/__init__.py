@@ -9,13 +9,14 @@ until one is needed.
 
 from lab_utils.runtime.notices import CellLine, hide_native_notices, in_notebook, quiet
 from lab_utils.runtime.places import Machine, accelerators, detect, place
-from lab_utils.runtime.tpu import NO_CHIP, environment, prepare_tpu, strategy
+from lab_utils.runtime.tpu import NO_CHIP, answers, environment, prepare_tpu, strategy
 
 __all__ = [
     "NO_CHIP",
     "CellLine",
     "Machine",
     "accelerators",
+    "answers",
     "detect",
     "environment",
     "hide_native_notices",

@@ -2,7 +2,9 @@
 
 import importlib.metadata
 import os
+import socket
 import sys
+import urllib.parse
 from typing import TYPE_CHECKING
 
 from lab_utils import chips
@@ -35,6 +37,7 @@ _PAIRS = {
     "2.19.1": ("0.0.10", "0.0.10"),
     "2.20.0": ("0.0.14", "0.0.31"),
 }
+ANSWER = 20  # seconds that a TPU's address has to take a connection
 ADVICE = (
     "tensorflow-tpu==2.19.1 with libtpu==0.0.10 (Python 3.11 or 3.12), or tensorflow-tpu==2.20.0 with "
     "libtpu==0.0.21.1 (Python 3.13)"
@@ -118,11 +121,36 @@ def strategy(tpu: str = "local") -> "tuple[tf.distribute.Strategy, str]":
     # What native code says here is shown: where it ends the process, that is all there is.
     try:
         resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu)
+        answers(resolver.master())
         tf.tpu.experimental.initialize_tpu_system(resolver)
         made = tf.distribute.TPUStrategy(resolver)
-    except (tf.errors.OpError, ValueError, RuntimeError) as error:
+    except (tf.errors.OpError, OSError, ValueError, RuntimeError) as error:
+        if tpu != "local":
+            return tf.distribute.get_strategy(), f"{without}: {tpu} cannot be reached ({error})."
         return tf.distribute.get_strategy(), f"{without}: {_plain(str(error), machine)}"
     return made, f"TPUStrategy over {made.num_replicas_in_sync} cores."
+
+
+def answers(address: str, seconds: float = ANSWER) -> None:
+    """Waits until a TPU's address takes a connection; TensorFlow itself would wait for ever.
+
+    Args:
+        address: grpc://HOST:PORT; another form, such as "" for this machine, is not asked.
+        seconds: how long in all.
+
+    Raises:
+        RuntimeError: nothing answers there.
+    """
+    if not address.startswith("grpc://"):
+        return
+    where = urllib.parse.urlsplit(address)
+    try:
+        if not where.hostname or not where.port:
+            raise OSError("an address is grpc://HOST:8470")
+        socket.create_connection((where.hostname, where.port), seconds).close()
+    except (OSError, ValueError) as error:  # ValueError: a port above 65535
+        said = getattr(error, "strerror", None) or error
+        raise RuntimeError(f"nothing answers at {address} within {seconds:g} s ({said})") from None
 
 
 def _plain(message: str, machine: Machine) -> str:
