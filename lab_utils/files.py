@@ -5,6 +5,7 @@ import contextlib
 import errno
 import os
 import platform
+import re
 import secrets
 import time
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from pathlib import Path
 
 _BUSY = {errno.EWOULDBLOCK, errno.EACCES}
 _RETRY = 0.1  # seconds
+_OF_WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\\w")
 
 
 class InUseError(RuntimeError):
@@ -138,8 +140,23 @@ def expanded(path: str | os.PathLike[str]) -> str:
 
     Shells do that themselves, but not in `--output_dir=~/records`, nor does Python: a folder of the name
     `~` would be made.
+
+    Raises:
+        ValueError: no such user has a home, or it is a path of Windows, of which this system would make
+            a name.
     """
-    return os.path.expanduser(os.fspath(path))
+    text = os.path.expanduser(os.fspath(path))
+    if text.startswith("~"):
+        user = text.split("/")[0]
+        raise ValueError(
+            f"{text}: there is no home folder {user} here; ./{text} is a name as it stands"
+        )
+    if os.name != "nt" and _OF_WINDOWS.match(text):
+        raise ValueError(
+            f"{text} is a path of Windows, and this is {platform.system()}: folders are separated by /, and "
+            "WSL has drive C: at /mnt/c"
+        )
+    return text
 
 
 def path_argument(text: str) -> Path:
@@ -152,4 +169,7 @@ def path_argument(text: str) -> Path:
         raise argparse.ArgumentTypeError("the path is empty (is a shell variable unset?)")
     if is_remote(text):
         raise argparse.ArgumentTypeError(f"{text} is elsewhere: give a path on this machine")
-    return Path(expanded(text))
+    try:
+        return Path(expanded(text))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None

@@ -45,6 +45,8 @@ def told(data: Data, capsys, *flags: str) -> str:
         (["--runner=no.such.Runner"], "--runner no.such.Runner cannot be had here: No module"),
         (["--runner=os.Runner"], "--runner os.Runner cannot be had here: module 'os' has no"),
         (["--runner=DaskRunner"], "needs a cluster that runs: --dask_client_address"),
+        ([r"--output_dir=C:\records"], r"C:\records is a path of Windows, and this is"),
+        (["--train_csv=~nobody.here/a.csv"], "there is no home folder ~nobody.here"),
         (["--output_dir=absent://bucket/out"], "cannot reach absent://bucket/out"),
         (["--output_dir=file:///out"], "Beam has no file system for file://; give a local path"),
     ],

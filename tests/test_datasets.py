@@ -208,12 +208,36 @@ class TestFolder:
             ({"a": some("a", 5)}, r"only one class \(a\)"),
             ({"a": some("a", 5), " b": some("b", 5)}, "cannot be a class: rename it"),
             ({"train/a": some("a", 5), "train/b": some("b", 5)}, "Name the folder one level down"),
+            ({"Train": some("a", 5), "test": some("b", 5)}, "called Train, test: these are parts"),
+            ({"images": some("a", 5), "masks": some("b", 5)}, "parts of a data set, not classes"),
+            ({"a": some("a", 5), "b": some("a", 5)}, "5 photographs, and some of them stand in"),
+            ({"a": some("a", 5), "b": [*some("b", 1)] * 2}, "2 photographs, 1 without"),
         ],
     )
     def test_not_class_folders(self, tmp_path, contents, message):
         (tmp_path / "in").mkdir()
         with pytest.raises(DatasetError, match=message):
             datasets.from_folder(fill(tmp_path / "in", contents), tmp_path / "out")
+
+    def test_what_a_system_puts_beside_the_classes_is_none(self, tmp_path):
+        """Synology's thumbnails, the leftovers of a zip of macOS, a wastebasket."""
+        wanted = {"a": some("a", 5), "b": some("b", 5)}
+        others = {name: some(name, 5) for name in ("@eaDir", "__MACOSX", "$RECYCLE.BIN")}
+        datasets.from_folder(fill(tmp_path / "in", wanted | others), tmp_path / "out")
+        assert (tmp_path / "out" / "labels.txt").read_text() == "a\nb\n"
+
+    def test_a_class_in_both_forms_of_unicode_is_one(self, tmp_path):
+        contents = {"u\u0308": some("a", 5), "\u00fc": some("b", 5), "c": some("c", 5)}
+        datasets.from_folder(fill(tmp_path / "in", contents), tmp_path / "out")
+        assert (tmp_path / "out" / "labels.txt").read_text() == "c\n\u00fc\n"
+
+    def test_classes_that_look_alike_are_told(self, tmp_path, capsys):
+        contents = {name: some(name, 5) for name in ("Rose", "rose", "li\u200bly", "bus", "train")}
+        datasets.from_folder(fill(tmp_path / "in", contents), tmp_path / "out")
+        said = capsys.readouterr().out
+        assert "note: the classes 'Rose' and 'rose' differ in upper and lower case alone" in said
+        assert r"note: the class 'li\u200bly' holds signs that cannot be seen" in said
+        assert said.count("note:") == 2
 
     def test_missing_folder(self, tmp_path):
         with pytest.raises(DatasetError, match="is not a folder"):
@@ -604,6 +628,29 @@ class TestCommandLine:
         assert all((out / path).is_file() for path, _ in rows(out / "train.csv"))
         assert main(["synthetic", "--output_dir", str(out)]) == 1
         assert "not an empty folder" in capsys.readouterr().err
+
+    @pytest.mark.parametrize(
+        ("flags", "message"),
+        [
+            ("--eval_fraction=0,2", "'0,2' is no number such as 0.2"),
+            ("--eval_fraction=20%", "'20%' is no number such as 0.2"),
+            (r"--output_dir=C:\photos", "is a path of Windows"),
+            (r"--output_dir=\\server\photos", "is a path of Windows"),
+            ("--output_dir=~nobody.here/x", "there is no home folder ~nobody.here"),
+        ],
+    )
+    def test_a_flag_of_another_habit_is_told(self, tmp_path, monkeypatch, capsys, flags, message):
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(SystemExit):
+            main(["folder", ".", "--output_dir=out", *flags.splitlines()])
+        assert message in capsys.readouterr().err
+        assert not list(tmp_path.iterdir())
+
+    def test_a_file_where_the_folder_goes_is_told(self, tmp_path, capsys):
+        folder = fill(tmp_path / "in", {"a": some("a", 5), "b": some("b", 5)})
+        (tmp_path / "out").write_text("a file")
+        assert main(["folder", str(folder), f"--output_dir={tmp_path / 'out'}"]) == 1
+        assert "out is a file, or below one" in capsys.readouterr().err
 
     def test_error_is_one_sentence(self, tmp_path):
         command = [

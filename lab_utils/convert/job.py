@@ -68,12 +68,15 @@ def convert(
     Raises:
         ConversionError: if it cannot start or did not finish; the output folder then has no new manifest.
     """
-    paths = {
-        "train_csv": files.expanded(train_csv),
-        "eval_csv": files.expanded(eval_csv),
-        "labels_file": files.expanded(labels_file),
-        "output_dir": files.expanded(output_dir),
-    }
+    try:
+        paths = {
+            "train_csv": files.expanded(train_csv),
+            "eval_csv": files.expanded(eval_csv),
+            "labels_file": files.expanded(labels_file),
+            "output_dir": files.expanded(output_dir),
+        }
+    except ValueError as error:
+        raise ConversionError(str(error)) from None
     check_paths(paths)
     check_numbers(shard_mb, shorter_side, max_reject_share, workers, stall_minutes)
     for path in list(paths.values())[:3]:

@@ -14,7 +14,10 @@ Finds photographs to train on, splits them into training and evaluation, and wri
 
 
 def _fraction(text: str) -> float:
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number such as 0.2") from None
     if not 0 < value < 1:
         raise argparse.ArgumentTypeError(f"{text} does not lie between 0 and 1")
     return value
@@ -79,6 +82,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             )
     except DatasetError as error:
         print(f"error: {error}", file=sys.stderr)
+        return 1
+    except (FileExistsError, NotADirectoryError) as error:
+        print(f"error: {error.filename} is a file, or below one: give a folder", file=sys.stderr)
         return 1
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""

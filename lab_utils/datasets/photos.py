@@ -4,7 +4,6 @@ import csv
 import hashlib
 import io
 import os
-import unicodedata
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from lab_utils import files
+from lab_utils.datasets import names
 
 SUFFIXES = (".jpg", ".jpeg", ".jfif", ".png", ".gif", ".bmp", ".webp")
 _DEEPER = "folder within a class folder"
@@ -42,8 +42,7 @@ class Photos:
     @classmethod
     def at(cls, folder: Path, csv_folder: Path) -> "Photos":
         """The photographs in `folder` with the three files in `csv_folder`, there or not."""
-        names = (csv_folder / name for name in ("train.csv", "eval.csv", "labels.txt"))
-        return cls(folder, *names)
+        return cls(folder, *(csv_folder / name for name in ("train.csv", "eval.csv", "labels.txt")))
 
 
 @dataclass(frozen=True)
@@ -140,7 +139,7 @@ def write_split(folder: Path, output_dir: Path, eval_fraction: float) -> Photos:
 
 def scan(folder: Path) -> list[Photo]:
     """Every photograph in the class sub-folders of `folder`; prints how many files were left out, and why."""
-    if not _fits_a_row(str(folder)):
+    if not names.fits_a_row(str(folder)):
         raise DatasetError(
             f"{str(folder)!r} cannot stand in a CSV row: rename it, without line breaks and in UTF-8."
         )
@@ -153,18 +152,18 @@ def scan(folder: Path) -> list[Photo]:
     classes = [
         entry
         for entry in sorted(folder.iterdir())
-        if entry.is_dir() and not entry.name.startswith(".")
+        if entry.is_dir() and not entry.name.startswith(".") and entry.name not in names.OF_SYSTEMS
     ]
     for entry in classes:
         images = _images(entry, left_out)
         if not images:
             name = entry.name if entry.name.isprintable() else repr(entry.name)
             left_out[f"class folder without photographs directly in it ({name})"] += 1
-        elif not _fits_a_row(entry.name) or entry.name != entry.name.strip():
+        elif not names.fits_a_row(entry.name) or entry.name != entry.name.strip():
             raise DatasetError(
                 f"{str(entry)!r} cannot be a class: rename it, without line breaks or outer spaces."
             )
-        found += [(path, entry.name) for path in images]
+        found += [(path, names.composed(entry.name)) for path in images]
     photographs = _digested(found, left_out)
     for reason, count in sorted(left_out.items()):
         print(f"{folder}: left out {count:,} x {reason}")
@@ -176,12 +175,14 @@ def scan(folder: Path) -> list[Photo]:
             f"{folder} holds {have}. {deeper}It should hold at least two sub-folders, one for each class, "
             f"with photographs ({', '.join(SUFFIXES)}) directly in them."
         )
+    if names.are_parts(labels):
+        raise DatasetError(
+            f"The folders in {folder} are called {', '.join(sorted(labels))}: these are parts of a data set, "
+            "not classes. It should hold one sub-folder of photographs for each class."
+        )
+    for note in names.notes(labels):
+        print(f"note: {note}")
     return photographs
-
-
-def _fits_a_row(text: str) -> bool:
-    """Whether it can stand in a line of a UTF-8 file, and be read there."""
-    return not any(unicodedata.category(sign) in ("Cc", "Cs") for sign in text)
 
 
 def _digested(found: list[tuple[Path, str]], left_out: Counter[str]) -> list[Photo]:
@@ -208,7 +209,7 @@ def _images(class_folder: Path, left_out: Counter[str]) -> list[Path]:
             left_out[_DEEPER] += 1
         elif path.suffix.lower() not in SUFFIXES:
             left_out[f"file that is not {', '.join(SUFFIXES)}"] += 1
-        elif not _fits_a_row(path.name):
+        elif not names.fits_a_row(path.name):
             left_out["file whose name cannot stand in a CSV row"] += 1
         elif not path.is_file():
             there = path.exists()
@@ -248,8 +249,12 @@ def split(photographs: list[Photo], eval_fraction: float) -> tuple[list[Photo], 
     for label in sizes:
         for side, use in ((train, "train on"), (evaluation, "evaluate with")):
             if not any(photo.label == label for photo in side):
+                own = {photo.digest for photo in photographs if photo.label == label}
+                more = f", {len(own)} without copies" * (len(own) < sizes[label])
+                if any(photo.digest in own for photo in photographs if photo.label != label):
+                    more += ", and some of them stand in another class, too"
                 raise DatasetError(
-                    f"Class {label!r} leaves nothing to {use}: it has {sizes[label]} photographs. Add "
+                    f"Class {label!r} leaves nothing to {use}: it has {sizes[label]} photographs{more}. Add "
                     f"different ones, change eval_fraction ({eval_fraction}), or move the class away."
                 )
     _report_copies(copies)

@@ -43,8 +43,8 @@ def verify(
         raise ValueError(f"batch must be 1 or more, or 0 for the default, not {batch}")
     if max(1, batch) * image_size**2 > _PIXELS:
         raise ValueError(
-            f"a batch of {batch:,} images of {image_size:,} pixels is more than a self-check needs: take at most "
-            f"{_PIXELS // 128**2:,} images of 128 pixels, or as many pixels in other sizes"
+            f"a batch of {batch:,} images of {image_size:,} pixels is more than a self-check needs: take at "
+            f"most {_PIXELS // 128**2:,} images of 128 pixels, or as many pixels in other sizes"
         )
     say(runtime.prepare_tpu("jax"))
     os.environ["KERAS_BACKEND"] = "jax"  # of this process, whatever the user's own models take

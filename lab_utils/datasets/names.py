@@ -1,0 +1,40 @@
+"""The names of class folders: which are none, and which are easily taken for another."""
+
+import unicodedata
+from collections.abc import Collection, Iterator
+
+# What systems and tools put beside the folders of a person.
+OF_SYSTEMS = frozenset(
+    ("__MACOSX", "@eaDir", "#recycle", "$RECYCLE.BIN", "System Volume Information", "lost+found")
+)
+# Folders that bear such names alone are parts of a data set; class folders stand deeper, if at all.
+_PARTS = (
+    {"train", "training", "test", "testing", "val", "valid", "validation", "eval", "dev"},
+    {"images", "image", "masks", "mask", "labels", "annotations", "img", "segmentation"},
+)
+_JOINERS = "\u200c\u200d"  # of Persian, of Indic scripts and of emoji
+
+
+def fits_a_row(text: str) -> bool:
+    """Whether it can stand in a line of a UTF-8 file, and be read there."""
+    return not any(unicodedata.category(sign) in ("Cc", "Cs") for sign in text)
+
+
+def composed(name: str) -> str:
+    """The same class, however a disk writes it: a letter and its accent as one sign (Unicode's form C)."""
+    return unicodedata.normalize("NFC", name)
+
+
+def are_parts(labels: Collection[str]) -> bool:
+    """Whether these are names of splits, or of images and masks, rather than of classes."""
+    return any({label.casefold() for label in labels} <= names for names in _PARTS)
+
+
+def notes(labels: Collection[str]) -> Iterator[str]:
+    """Yields a line on each name that a reader takes for another."""
+    for label in sorted(labels):
+        for other in sorted(labels):
+            if label < other and label.casefold() == other.casefold():
+                yield f"the classes {label!r} and {other!r} differ in upper and lower case alone"
+        if any(unicodedata.category(sign) == "Cf" and sign not in _JOINERS for sign in label):
+            yield f"the class {label!r} holds signs that cannot be seen"
