@@ -270,7 +270,7 @@ def main(arguments: Sequence[str] = ()) -> int:
 
 def _learners(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 100_000:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of learners, such as 30")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of learners, such as 30")
     return int(text)
 
 

@@ -39,6 +39,13 @@ def write(path: str | os.PathLike[str], content: str | bytes) -> None:
     if is_remote(path):
         _write_remote(os.fspath(path), data)
         return
+    try:
+        _write_here(path, data)
+    except OSError as error:  # names what the user named, not the file beside it
+        raise type(error)(error.errno, error.strerror, os.fspath(path)) from None
+
+
+def _write_here(path: str | os.PathLike[str], data: bytes) -> None:
     if os.path.exists(path) and not os.path.isfile(path):
         Path(path).write_bytes(data)
         return

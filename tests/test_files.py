@@ -168,3 +168,10 @@ def test_a_path_argument_is_on_this_machine(monkeypatch):
     assert files.path_argument("~/page.html") == Path("/home/rose/page.html")
     with pytest.raises(argparse.ArgumentTypeError, match="gs://b/x is elsewhere"):
         files.path_argument("gs://b/x")
+
+
+def test_what_cannot_be_written_is_named_as_the_user_named_it(tmp_path):
+    for path, says in (("/dev/full", "No space left"), (tmp_path / "no" / "page.html", "No such")):
+        with pytest.raises(OSError, match=says) as raised:
+            files.write(path, "text")
+        assert raised.value.filename == str(path) and raised.value.errno

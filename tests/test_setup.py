@@ -68,7 +68,7 @@ def test_help_is_there(module):
 def test_a_class_of_no_size_is_refused(capsys, many):
     with pytest.raises(SystemExit) as stopped:
         doctor.main([f"--class={many}"])
-    assert stopped.value.code == 2 and "no number of learners" in capsys.readouterr().err
+    assert stopped.value.code == 2 and "not a number of learners" in capsys.readouterr().err
 
 
 def test_a_module_with_a_command_line_runs_by_itself():

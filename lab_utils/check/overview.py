@@ -103,7 +103,10 @@ def main(arguments: Sequence[str]) -> int:
             print(f"{take(options.take)} TODOs more are done")
         else:
             print(table())
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        print(f"progress: {error.filename}: {error.strerror}", file=sys.stderr)
+        return 2
+    except ValueError as error:
         print(f"progress: {error}", file=sys.stderr)
         return 2
     return 0

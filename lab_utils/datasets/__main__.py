@@ -17,7 +17,7 @@ def _fraction(text: str) -> float:
     try:
         value = float(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number such as 0.2") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number such as 0.2") from None
     if not 0 < value < 1:
         raise argparse.ArgumentTypeError(f"{text} does not lie between 0 and 1")
     return value
