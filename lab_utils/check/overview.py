@@ -104,7 +104,8 @@ def main(arguments: Sequence[str]) -> int:
         else:
             print(table())
     except OSError as error:
-        print(f"progress: {error.filename}: {error.strerror}", file=sys.stderr)
+        told = f"{error.filename}: {error.strerror}" if error.filename else error
+        print(f"progress: {told}", file=sys.stderr)
         return 2
     except ValueError as error:
         print(f"progress: {error}", file=sys.stderr)
