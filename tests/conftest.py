@@ -1,12 +1,13 @@
 """What several tests share, made once in a run: a few small pictures, converted and trained on."""
 
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
-from lab_utils import datasets
+from lab_utils import datasets, scratch
 from lab_utils.convert import Manifest, convert
 
 # As lab_utils.flowers.task has it, so that runs in this process equal those in one of their own.
@@ -29,6 +30,16 @@ def environment_and_folder_are_put_back():
     os.environ.clear()
     os.environ.update(variables)
     os.chdir(folder)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def temporary_files_go_with_the_tests(tmp_path_factory):
+    """Those of labs, kernels, other children and frameworks; pytest's own stay where it keeps them."""
+    tmp_path_factory.getbasetemp()
+    with scratch.folder() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", folder)
+        patch.setattr(tempfile, "tempdir", folder)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -18,7 +18,8 @@ FLOORS = (
     ("chips", "enums", "look", "synthetic_flowers"),
     ("runtime",),
     ("estimator",),
-    ("files",),
+    ("files", "leases"),
+    ("scratch",),
     ("figures", "source", "plots", "drawings", "datasets", "convert"),
     ("contrib",),
     # dry_run: the ground of its own

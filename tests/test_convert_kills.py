@@ -10,7 +10,8 @@ import psutil
 import pytest
 from convert_data import Data, features, records, start_and_wait_for_the_first_shard
 
-from lab_utils.convert import ManifestError, leases, read_manifest
+from lab_utils import leases
+from lab_utils.convert import ManifestError, read_manifest
 
 
 @pytest.fixture

@@ -264,7 +264,7 @@ def hide_locks(monkeypatch):
     def refuse(*_):
         raise OSError(37, "No locks available")
 
-    monkeypatch.setattr("lab_utils.convert.leases.fcntl.flock", refuse)
+    monkeypatch.setattr("lab_utils.leases.fcntl.flock", refuse)
 
 
 @pytest.mark.parametrize("overwrite", [False, True])

@@ -3,15 +3,18 @@
 import importlib.metadata
 import platform
 
-from lab_utils import doctor, runtime
+from lab_utils import doctor, runtime, scratch
 
 
 def ready() -> None:
     """Prints one line where all is in place, else a line for each thing that is not.
 
+    From here on the temporary files of the notebook stand in one folder, which goes with the kernel.
+
     Looks at versions alone, which takes no time, and not at Jupyter's, which is running: `python -m lab_utils
     doctor` looks at everything.
     """
+    scratch.of_process()
     wrong = [each for each in (doctor.python(), doctor.packages("course")) if not each.ok]
     for each in wrong:
         print(each)

@@ -6,8 +6,8 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from lab_utils import files
-from lab_utils.convert import publishing, scratch, storage
+from lab_utils import files, scratch
+from lab_utils.convert import publishing, storage
 from lab_utils.convert.accounting import SUMMARY, account, failures
 from lab_utils.convert.arguments import check_list, check_numbers, check_paths
 from lab_utils.convert.dealing import deal_rows

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lab_utils import contrib, files
+from lab_utils import contrib, files, scratch
 from lab_utils.dry_run import rules
 from lab_utils.dry_run.arguments import parser as arguments_parser
 from lab_utils.dry_run.records import Stage
@@ -153,11 +152,12 @@ def supervised() -> int:
         sys.stdout.flush()
         Path(told).write_text(str(status))
         return status
-    with tempfile.TemporaryDirectory(prefix="dry_run_") as folder:
+    scratch.remove_dead()
+    with scratch.folder() as folder:  # its temporary files go, too, however it ends
         file = Path(folder) / "status"
         child = subprocess.Popen(
             [sys.executable, "-m", "lab_utils.dry_run", *sys.argv[1:]],
-            env=os.environ | {_STATUS_FILE: str(file)},
+            env=os.environ | {_STATUS_FILE: str(file), "TMPDIR": folder},
         )
         signal.signal(signal.SIGTERM, lambda *_: child.terminate())
         while True:

@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from lab_utils import datasets, files
+from lab_utils import datasets, files, scratch
 from lab_utils.flowers import settings, stage
 from lab_utils.flowers.memory import PeakMemory
 
@@ -168,6 +168,7 @@ def main() -> int:
         if signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores SIGHUP, and so does this
             signal.signal(number, _stop)
 
+    scratch.of_process()  # of the stages, too
     start = time.monotonic()
     try:
         page = _carry_out(arguments, training)

@@ -1,0 +1,51 @@
+"""Temporary folders in the system's place for such, which the next one removes where a process was killed."""
+
+import atexit
+import contextlib
+import glob
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+
+from lab_utils import leases
+
+_PREFIX = "lab_utils-"
+_own: list[str] = []  # this process's folder, once it has one
+
+
+@contextlib.contextmanager
+def folder() -> Iterator[str]:
+    """Makes a temporary folder, and removes it on leaving."""
+    path = tempfile.mkdtemp(prefix=_PREFIX)
+    try:
+        with leases.owned(path):
+            yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def of_process() -> str:
+    """Has all temporary files of this process and its children, from here on, in one folder; its path.
+
+    It is removed when the process ends: what TensorFlow's AutoGraph, an Estimator without a model_dir or a
+    child that is killed leave behind goes with it. Called again, it changes nothing.
+    """
+    if not _own:
+        remove_dead()
+        held = contextlib.ExitStack()
+        path = held.enter_context(folder())
+        _own.append(path)
+        os.environ["TMPDIR"] = tempfile.tempdir = path
+        process = os.getpid()
+        atexit.register(lambda: held.close() if os.getpid() == process else None)  # not of a fork
+    return _own[0]
+
+
+def remove_dead() -> list[str]:
+    """Removes the temporary folders of runs that were killed on this machine; return their paths."""
+    pattern = os.path.join(glob.escape(tempfile.gettempdir()), _PREFIX + "*")
+    dead = [path for path in glob.glob(pattern) if leases.is_dead(path)]
+    for path in dead:
+        shutil.rmtree(path, ignore_errors=True)
+    return dead

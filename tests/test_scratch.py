@@ -1,0 +1,54 @@
+"""Nothing stays in the system's temporary folder: of notebooks, dry runs, processes that were killed."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+READY = """
+from lab_utils.check import ready
+ready()
+import subprocess, sys, tempfile
+tempfile.mkdtemp(prefix="digits-"), tempfile.NamedTemporaryFile(delete=False)
+subprocess.run([sys.executable, "-c", "import tempfile; tempfile.mkdtemp()"], check=True)
+print("made", flush=True)
+"""
+PORT = """
+import tempfile
+from pathlib import Path
+def port():
+    Path(tempfile.mkdtemp(), "of the port").touch()
+    raise SystemExit(Path("made").touch())
+"""
+
+
+@pytest.fixture
+def system(tmp_path) -> dict[str, str]:
+    """The environment of a process whose system has an empty temporary folder."""
+    (tmp_path / "tmp").mkdir()
+    return os.environ | {"TMPDIR": str(tmp_path / "tmp"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+
+
+def test_a_notebook_leaves_nothing_and_clears_up_after_one_that_was_killed(system, tmp_path):
+    killed = subprocess.Popen(
+        [sys.executable, "-c", READY + "import time; time.sleep(60)"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=system,
+    )
+    assert any("made" in line for line in killed.stdout)
+    killed.kill()
+    killed.communicate()
+    (left,) = (tmp_path / "tmp").iterdir()  # all in one folder
+    assert left.name.startswith("lab_utils-") and len(list(left.iterdir())) == 4  # and its owner
+    subprocess.run([sys.executable, "-c", READY], check=True, env=system, capture_output=True)
+    assert not list((tmp_path / "tmp").iterdir())
+
+
+def test_a_dry_run_leaves_nothing_of_a_port_that_ends_its_process(system, tmp_path):
+    (tmp_path / "my_port.py").write_text(PORT)
+    command = [sys.executable, "-m", "lab_utils.dry_run", "my_port.py:port", "--stages", "trace"]
+    ran = subprocess.run(command, cwd=tmp_path, env=system, capture_output=True, text=True)
+    assert ran.returncode == 2, ran.stderr
+    assert (tmp_path / "made").exists() and not list((tmp_path / "tmp").iterdir())
