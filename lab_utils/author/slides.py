@@ -23,6 +23,11 @@ def of_all(root: Path) -> dict[int, list[dict]]:
     return {int(lab): slides for lab, slides in yaml.safe_load(text).items()}
 
 
+def minutes(root: Path, lab: int) -> int:
+    """The minutes of the talk before a lab."""
+    return sum(slide["minutes"] for slide in of_all(root)[lab])
+
+
 def deck(root: Path, lab: int, reveal: Path) -> str:
     """The slides of a lab as one HTML page.
 
@@ -44,8 +49,10 @@ def deck(root: Path, lab: int, reveal: Path) -> str:
     safe = [script.replace("</script", "<\\/script") for script in scripts]
     title = f"{lab:02d} · {overview.labs()[lab]['title']}"
     slides = of_all(root)[lab]
-    minutes = sum(slide["minutes"] for slide in slides)
-    first = f"<section><h2>{escape(title)}</h2><p>{minutes} minutes</p></section>"
+    first = (
+        f"<section><h2>{escape(title)}</h2><p>{minutes(root, lab)} minutes, then "
+        f"{overview.labs()[lab]['minutes']} of your own work</p></section>"
+    )
     sections = "\n".join([first, *(_slide(root, lab, slide) for slide in slides)])
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
@@ -58,7 +65,10 @@ def deck(root: Path, lab: int, reveal: Path) -> str:
 
 def _slide(root: Path, lab: int, slide: dict) -> str:
     points = "".join(f"<li>{escape(point)}</li>" for point in slide["points"])
-    shown = stored.output(root, lab, slide["show"]) if "show" in slide else ""
+    shown = ""
+    if "show" in slide:
+        other, _, cell = str(slide["show"]).rpartition("/")
+        shown = stored.output(root, int(other or lab), cell, slide["title"])
     note = f"{slide['minutes']} minutes. {slide['note']}"
     return (
         f"<section><h2>{escape(slide['title'])}</h2><ul>{points}</ul>{shown}"

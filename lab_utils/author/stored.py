@@ -22,8 +22,8 @@ def cells(root: Path, lab: int) -> dict[str, dict]:
     return {cell["id"]: cell for cell in kept if cell["cell_type"] == "code"}
 
 
-def output(root: Path, lab: int, cell: str) -> str:
-    """The output of a cell: its figure, else what it printed, else its result as text.
+def output(root: Path, lab: int, cell: str, about: str = "") -> str:
+    """The output of a cell: its figure, described as `about`, else what it printed, else its result as text.
 
     Raises:
         ValueError: there is no such cell, or it has no output.
@@ -35,7 +35,8 @@ def output(root: Path, lab: int, cell: str) -> str:
         data = each.get("data", {})
         if "image/png" in data:
             image = "".join(data["image/png"]).replace("\n", "")
-            return f'<img alt="output of cell {escape(cell)}" src="data:image/png;base64,{image}">'
+            told = escape(about or f"output of cell {cell}")
+            return f'<img alt="{told}" src="data:image/png;base64,{image}">'
         texts.append("".join(each.get("text", data.get("text/plain", ""))).strip())
     lines = "\n".join(filter(None, texts)).splitlines()
     if not lines:
