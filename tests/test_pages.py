@@ -1,11 +1,13 @@
 """Pages of their own in a real browser, light and dark, wide and narrow: report, class, rules, guide."""
 
+import subprocess
+
 import browser
 import dry_run_reports
 import made_up_class
 import pytest
 
-from lab_utils.author import guide
+from lab_utils.author import guide, slides
 from lab_utils.dry_run.report import html, site
 from lab_utils.grade import page, runs, submissions, tables
 
@@ -74,3 +76,23 @@ def test_pages_can_be_read(tmp_path):
         for name, text in made.items():
             shown(tab, tmp_path / f"{name}.html", text)
             look_at(tab, name, tmp_path)
+
+
+@pytest.mark.slow
+def test_no_slide_is_higher_or_wider_than_the_screen(tmp_path):
+    reveal = tmp_path / "node_modules" / "reveal.js"
+    command = ["npm", "install", "--silent", "--prefix", str(tmp_path), "reveal.js@5.2.1"]
+    try:
+        subprocess.run(command, capture_output=True, timeout=120, check=True)
+    except (OSError, subprocess.SubprocessError):
+        pytest.skip("needs reveal.js by npm")
+    sizes = "(s => [s.scrollHeight <= 720, s.scrollWidth <= 1280])(Reveal.getCurrentSlide())"
+    with browser.Browser(tmp_path / "profile") as tab:
+        tab.width(1280, 720)
+        for lab in slides.of_all(ROOT):
+            shown(tab, tmp_path / f"{lab}.html", slides.deck(ROOT, lab, reveal))
+            tab.wait("Reveal.isReady()")
+            for number in range(tab.evaluate("Reveal.getTotalSlides()")):
+                tab.evaluate(f"Reveal.slide({number})")
+                assert tab.evaluate(sizes) == [True, True], (lab, number)
+                assert tab.low_contrast(".present") == []

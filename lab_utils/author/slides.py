@@ -9,10 +9,11 @@ from lab_utils.author import stored
 from lab_utils.check import overview
 
 _STYLE = """
-.reveal { font-size: 32px; }
+.reveal { font-size: 34px; }
 .reveal h2 { text-transform: none; }
-.reveal img { max-height: 55vh; background: #fff; }
-.reveal pre { font-size: 18px; width: 100%; box-shadow: none; white-space: pre-wrap; }
+.reveal img { width: 75%; height: 400px; object-fit: contain; background: #fff; }
+.reveal pre { font-size: 20px; line-height: 1.4; width: 92%; padding: 12px 18px; box-shadow: none;
+  white-space: pre-wrap; background: #f3f4f6; }
 .reveal ul { text-align: left; }
 """
 
@@ -59,7 +60,7 @@ def deck(root: Path, lab: int, reveal: Path) -> str:
         f"<style>{''.join(parts)}{_STYLE}</style></head>\n"
         f'<body><div class="reveal"><div class="slides">\n{sections}\n</div></div>\n'
         f"<script>{safe[0]}</script><script>{safe[1]}</script>\n"
-        "<script>Reveal.initialize({hash: true, plugins: [RevealNotes]});</script></body></html>\n"
+        "<script>Reveal.initialize({hash: true, width: 1280, height: 720, plugins: [RevealNotes]});</script></body></html>\n"
     )
 
 

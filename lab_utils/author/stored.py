@@ -37,7 +37,7 @@ def output(root: Path, lab: int, cell: str, about: str = "") -> str:
             image = "".join(data["image/png"]).replace("\n", "")
             told = escape(about or f"output of cell {cell}")
             return f'<img alt="{told}" src="data:image/png;base64,{image}">'
-        texts.append("".join(each.get("text", data.get("text/plain", ""))).strip())
+        texts.append("".join(each.get("text", data.get("text/plain", ""))).rstrip().strip("\n"))
     lines = "\n".join(filter(None, texts)).splitlines()
     if not lines:
         raise ValueError(
