@@ -60,7 +60,8 @@ def deck(root: Path, lab: int, reveal: Path) -> str:
         f"<style>{''.join(parts)}{_STYLE}</style></head>\n"
         f'<body><div class="reveal"><div class="slides">\n{sections}\n</div></div>\n'
         f"<script>{safe[0]}</script><script>{safe[1]}</script>\n"
-        "<script>Reveal.initialize({hash: true, width: 1280, height: 720, plugins: [RevealNotes]});</script></body></html>\n"
+        "<script>Reveal.initialize({hash: true, width: 1280, height: 720, plugins: [RevealNotes]});"
+        "</script></body></html>\n"
     )
 
 
