@@ -45,6 +45,14 @@ def test_a_list_that_is_clear_is_taken(data, content):
         ("a.jpg;roses", "semicolons seem to separate them"),
         ("a.jpg\troses", "tabs seem to separate them"),
         ("a.jpg|roses", "bars seem to separate them"),
+        ("a.jpg 0", "1 column where 2 are expected: path,label; a space seems to separate them"),
+        ("a.jpg", "1 column where 2 are expected: path,label$"),
+        (
+            "a.jpg,roses,,",
+            "4 columns where 2 are expected: path,label; empty ones stand at its end",
+        ),
+        ("0,a.jpg,roses", "the first seems to count the rows: .*index=False"),
+        (",path,label", "the first seems to count the rows"),
         ("a\0.\0j\0p\0g\0,\0r\0", "a zero byte stands in this line"),
     ],
 )
@@ -59,15 +67,65 @@ def test_a_row_of_another_dialect_is_explained(row, hint):
         ("Roses", LABELS, "the labels file has 'roses', and upper and lower case count"),
         ("label", LABELS, "if this row is a header, remove it"),
         ("0", LABELS, "which has 'roses', 'daisy', 'tulips'"),
-        (
-            "roses",
-            ["0,roses", "1,daisy", "2,tulips", "3,x"],
-            "'0,roses', '1,daisy', '2,tulips', ... (4",
-        ),
+        ("roses", ["0,roses", "1,daisy"], "has '0,roses', and should have a class alone a line"),
+        ("roses", ['"roses"', '"daisy"'], "a class alone a line"),
+        ("roses", ["1 roses", "2 daisy"], "a class alone a line"),
+        ("x.jpg", LABELS, "'roses', 'daisy', 'tulips'"),
+        ("lily", ["a", "b", "c", "d"], "'a', 'b', 'c', ... (4 in all)"),
     ],
 )
 def test_an_unknown_label_is_set_beside_the_known_ones(label, known, hint):
-    assert hint in habits.of_label(label, known)
+    assert hint in habits.of_label(label, "a.jpg", known)
+
+
+def test_columns_in_the_other_order_are_told(data):
+    """As ImageFolder-like lists have them: label, path."""
+    data.write("train", [f"{LABELS[n // 30]},{n}.jpg".encode() for n in range(90)])
+    with pytest.raises(ConversionError, match="'roses' is one: the path comes first"):
+        data.convert()
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (b"PAR1\x15\x04", "Parquet"),
+        (b"PK\x03\x04\x14\0", "Excel, or a zip archive"),
+        (b"\x1f\x8b\x08\0", "gzip"),
+        (b"SQLite format 3\0", "SQLite"),
+        (b'{"path": "a.jpg", "label": "roses"}\n', "JSON lines"),
+        (b'[["a.jpg", "roses"]]', "JSON"),
+        (b"<!DOCTYPE html><html>", "HTML: was a page to sign in"),
+        ("a.jpg,roses\n".encode("utf-16-le"), "UTF-16"),
+        ("a.jpg,roses\n".encode("utf-16-be"), "UTF-16"),
+    ],
+)
+@pytest.mark.parametrize("name", ["train.csv", "labels.txt"])
+def test_a_list_in_another_format_is_named_before_the_work(data, name, content, kind):
+    (data.folder / name).write_bytes(content)
+    with pytest.raises(ConversionError, match=f"{name} is not text in UTF-8 but {kind}"):
+        data.convert()
+
+
+def test_headers_are_not_images_in_both_lists(data, capsys):
+    for split in ("train", "eval"):
+        content = (data.folder / f"{split}.csv").read_bytes()
+        (data.folder / f"{split}.csv").write_bytes(b"path,label\n" + content)
+    assert main([*data.flags, "--max_reject_share=1"]) == 0
+    assert "are in --train_csv" not in capsys.readouterr().err
+
+
+def test_a_label_in_the_encoding_of_windows_is_the_same_class(data):
+    (data.folder / "labels.txt").write_text("5\u20ac\ndaisy\n", encoding="utf-8")
+    data.write("train", ["0.jpg,5\u20ac".encode("cp1252"), b"1.jpg,daisy"])
+    data.write("eval", ["2.jpg,5\u20ac".encode(), b"3.jpg,daisy"])
+    assert data.convert().splits["train"].per_class == {"5\u20ac": 1, "daisy": 1}
+
+
+def test_of_a_thousand_classes_thirty_are_printed(data, capsys):
+    (data.folder / "labels.txt").write_text("\n".join([*LABELS, *map(str, range(997))]))
+    assert main(data.flags) == 0
+    said = capsys.readouterr().out
+    assert "and 970 classes more" in said and said.count("\n") < 80
 
 
 def test_accents_are_the_same_class_and_the_same_file_in_both_forms_of_unicode(data):
@@ -90,6 +148,8 @@ def test_accents_are_the_same_class_and_the_same_file_in_both_forms_of_unicode(d
         ("$HOME/a.jpg", "mean something to a shell alone"),
         ("0.JPG", "there is 0.jpg: upper and lower case count"),
         ("absent.jpg", "absent.jpg$"),
+        ("0", "there is 0.jpg: the list needs the whole name"),
+        ("%30.jpg", "where %20 and the like are written out"),
     ],
 )
 def test_a_path_of_another_system_is_explained(data, path, hint):
@@ -117,6 +177,10 @@ def _saved(kind: str) -> bytes:
         (b"\0\0\0\x18ftypheic", "HEIC, AVIF or a video: save it as JPEG"),
         (b"version https://git-lfs.github.com/spec/v1\n", "run git lfs pull"),
         (b"<!DOCTYPE html>", "a web page"),
+        (bytes(128) + b"DICM", "it is DICOM"),
+        (b"\0\x05\x16\x07\0\x02", "AppleDouble"),
+        (b"\x93NUMPY\x01", "NumPy array"),
+        (b"/9j/4AAQSkZJRg==", "base64 text"),
         (b"MZ\x90\0", "it begins with b'MZ"),
     ],
 )

@@ -8,11 +8,11 @@ import pytest
 from apache_beam.io.filesystem import BeamIOError, FileMetadata, FileSystem
 from PIL import Image
 
+from lab_utils import leases
 from lab_utils.convert import (
     ConversionError,
     ManifestError,
     convert,
-    leases,
     read_manifest,
     storage,
 )

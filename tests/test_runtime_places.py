@@ -1,5 +1,6 @@
 """Where the code runs, told from fake environments and device files."""
 
+import os
 import subprocess
 import sys
 
@@ -82,3 +83,13 @@ def test_a_report_needs_a_run():
     command = [sys.executable, "-m", "lab_utils.runtime", "--output", "report.json"]
     ran = subprocess.run(command, capture_output=True, text=True)
     assert ran.returncode == 2 and "--verify" in ran.stderr
+
+
+@pytest.mark.parametrize("script", ["head -c 300 /dev/urandom", "echo broken; exit 9", "nothing"])
+def test_a_driver_that_is_broken_is_no_accelerator(tmp_path, monkeypatch, script):
+    tool = tmp_path / "nvidia-smi"
+    tool.write_text(script if script == "nothing" else f"#!/bin/sh\n{script}\nexit 1\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr(places, "_tpu_chips", lambda: (0, ""))
+    assert places.accelerators() == ""

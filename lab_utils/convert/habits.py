@@ -1,12 +1,51 @@
 """What a list, a path or a file of another habit looks like, said where it is refused."""
 
 import os
+import re
+import urllib.parse
 
 _SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 _HEADERS = {"label", "labels", "class", "classes", "class_name", "category", "target", "species"}
+# The first bytes of a file that is taken for a list of lines and is none.
+_LISTS = (
+    (b"PAR1", "Parquet"),
+    (b"ARROW1", "Arrow"),
+    (b"PK\x03\x04", "Excel, or a zip archive"),
+    (b"\xd0\xcf\x11\xe0", "old Excel"),
+    (b"\x1f\x8b", "gzip"),
+    (b"BZh", "bzip2"),
+    (b"\xfd7zXZ", "xz"),
+    (b"\x28\xb5\x2f\xfd", "zstd"),
+    (b"SQLite format", "SQLite"),
+    (b"\x89HDF", "HDF5"),
+    (b"%PDF", "PDF"),
+    (b"{\\rtf", "RTF"),
+    (b'{"', "JSON lines"),
+    (b'["', "JSON"),
+    (b"[{", "JSON"),
+    (b"[[", "JSON"),
+    (b"<!DOCTYPE", "HTML: was a page to sign in saved in its place?"),
+    (b"<html", "HTML: was a page to sign in saved in its place?"),
+    (b"version https://git-lfs", "Git LFS's pointer: run git lfs pull"),
+)
+_LABEL_ENDS = re.compile(r"[,;:\t \"']+")
 _SHOWN = 3  # classes of a long list
 # The first bytes of what is taken for an image and is none that can be read here.
 _KINDS = (
+    (128, b"DICM", "it is DICOM: save it as PNG, with the window that you read it in"),
+    (0, b"\0\x05\x16\x07", "it is what macOS notes beside a file (AppleDouble), not the file"),
+    (0, b"\xff\x0a", "it is JPEG XL: save it as JPEG"),
+    (4, b"JXL ", "it is JPEG XL: save it as JPEG"),
+    (0, b"8BPS", "it is a Photoshop file: save it as PNG"),
+    (0, b"\x93NUMPY", "it is a NumPy array: save it as PNG"),
+    (0, b"\x89HDF", "it is HDF5: save its pictures as PNG"),
+    (0, b"SIMPLE  =", "it is FITS: save it as PNG"),
+    (0, b"PK\x03\x04", "it is a zip archive"),
+    (0, b"\x1f\x8b", "it is compressed with gzip"),
+    (0, b"/9j/", "it is base64 text: decode it"),
+    (0, b"data:", "it is a data URL: decode it"),
+    (0, b"../.git/annex", "it is a git-annex pointer: run git annex get"),
+    (0, b"/annex/", "it is a git-annex pointer: run git annex get"),
     (0, b"II*\0", "it is a TIFF: save it as PNG"),
     (0, b"MM\0*", "it is a TIFF: save it as PNG"),
     (4, b"ftyp", "it is HEIC, AVIF or a video: save it as JPEG"),
@@ -17,16 +56,43 @@ _KINDS = (
 )
 
 
-def of_columns(text: str) -> str:
-    """Says what seems to separate the columns of a row without commas; "" where nothing does."""
-    for sign, name in _SEPARATORS.items():
-        if sign in text:
-            return f"; {name} seem to separate them, where commas are expected"
+def of_list(start: bytes) -> str:
+    """Names the kind of file that begins so, where it is not text of one row or class a line; else ""."""
+    if start[1:2] == start[3:4] == b"\0" or start[:1] == start[2:3] == b"\0":
+        return "UTF-16"
+    return next((kind for sign, kind in _LISTS if start.startswith(sign)), "")
+
+
+def of_columns(columns: list[str]) -> str:
+    """Says what seems to be wrong with a row of other than two columns; "" where nothing is known."""
+    text = columns[0]
+    if len(columns) == 1:
+        for sign, name in _SEPARATORS.items():
+            if sign in text:
+                return f"; {name} seem to separate them, where commas are expected"
+        return "; a space seems to separate them" if os.path.splitext(text)[1].find(" ") > 0 else ""
+    if not any(columns[2:]):
+        return "; empty ones stand at its end"
+    if text.isdecimal() or not text:
+        return (
+            "; the first seems to count the rows: write the list without it (pandas: index=False)"
+        )
     return ""
 
 
-def of_label(label: str, known: list[str]) -> str:
-    """Says how an unknown label differs from the known classes."""
+def is_header(line: bytes) -> bool:
+    """Whether a row seems to name the columns."""
+    last = line.rpartition(b",")[2].decode("latin-1").strip(' "\r')
+    return last.casefold() in _HEADERS or line.startswith(b"sep=")
+
+
+def of_label(label: str, path: str, known: list[str]) -> str:
+    """Says how an unknown label differs from the known classes; `path` is the row's other column."""
+    if path in known:
+        return f"{path!r} is one: the path comes first, then the label"
+    within = [each for each in known[:1000] if label in _LABEL_ENDS.split(each)]
+    if within:
+        return f"the labels file has {within[0]!r}, and should have a class alone a line"
     alike = [each for each in known if each.casefold() == label.casefold()]
     if alike:
         return f"the labels file has {alike[0]!r}, and upper and lower case count"
@@ -52,6 +118,11 @@ def of_path(path: str) -> str:
     for other in (extension.lower(), extension.upper()):
         if other != extension and os.path.exists(stem + other):
             return f"; there is {os.path.basename(stem + other)}: upper and lower case count"
+    for other in (".jpg", ".jpeg", ".png", ".JPG", ".JPEG"):
+        if not extension and os.path.exists(path + other):
+            return f"; there is {os.path.basename(path + other)}: the list needs the whole name"
+    if "%" in path and os.path.exists(urllib.parse.unquote(path)):
+        return "; there is one where %20 and the like are written out"
     return ""
 
 

@@ -84,6 +84,8 @@ def convert(
     with quiet(), contextlib.ExitStack() as stack, _system_errors():
         publishing.check_output(paths["output_dir"], overwrite=overwrite)
         labels = read_labels(paths["labels_file"])
+        if len(labels) == 1:
+            _note("the labels file has one class: a model cannot learn to tell it from others")
 
         # Imported here: Beam takes two seconds, and the mistakes above can be told at once.
         from lab_utils.convert import engines, pipeline, running
@@ -146,9 +148,10 @@ def _note_absent(manifest: Manifest) -> None:
     absent = [name for name, count in manifest.splits["train"].per_class.items() if not count]
     if absent:
         more = f" and {len(absent) - 3} more" if len(absent) > 3 else ""
+        names = ", ".join(repr(name[:50]) for name in absent[:3])
         _note(
-            f"no training example of {', '.join(map(repr, absent[:3]))}{more}: is that a class, or a line "
-            "of the labels file that is none?"
+            f"no training example of {names}{more}: is that a class, or a line of the labels file that is "
+            "none?"
         )
 
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from lab_utils.convert import storage
-from lab_utils.convert.text import printable
+from lab_utils.convert.text import printable, shortened
 
 MANIFEST = "manifest.json"
 _FORMAT = 1
+_SHOWN = 30  # classes in the text; the file has all
 
 
 class ManifestError(RuntimeError):
@@ -71,9 +72,10 @@ class Manifest:
                 f"  {name}: {split.examples:,} examples in {len(split.shards)} shards, "
                 f"{megabytes:,.1f} MB; {split.rejected:,} rows set aside in rejects.csv"
             )
-            lines.extend(
-                f"    {printable(label)}: {count:,}" for label, count in split.per_class.items()
-            )
+            classes = list(split.per_class.items())
+            lines.extend(f"    {shortened(label)}: {count:,}" for label, count in classes[:_SHOWN])
+            if len(classes) > _SHOWN:
+                lines.append(f"    and {len(classes) - _SHOWN:,} classes more")
         return "\n".join(lines)
 
 

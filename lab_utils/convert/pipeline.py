@@ -138,7 +138,7 @@ class _WriteShard(beam.DoFn):
     def _encode(self, line: bytes, csv_path: str) -> tuple[str, bytes]:
         row = parse_row(line, csv_path)
         if row.label not in self._ids:
-            hint = habits.of_label(row.label, list(self._ids))
+            hint = habits.of_label(row.label, decode(row.filename), list(self._ids))
             raise RejectError(f"unknown label {row.label!r}: {hint}")
         image = to_rgb_jpeg(read_first(row.paths), self._shorter_side)
         return row.label, records.encode_example(

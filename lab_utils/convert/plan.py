@@ -5,7 +5,7 @@ import random
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from lab_utils.convert import storage
+from lab_utils.convert import habits, storage
 from lab_utils.convert.errors import ConversionError
 from lab_utils.convert.rows import parse_row, read_lines
 
@@ -86,7 +86,8 @@ def plan_split(name: str, csv_path: str, shards: int | None, shard_mb: float) ->
 def shared(train: SplitPlan, evaluation: SplitPlan) -> float:
     """Returns the share of the images to evaluate with, or of a sample, that are listed for training, too."""
     here, there = (os.fsencode(storage.parent(each.csv_path)) for each in (evaluation, train))
-    wanted = {_image(line, here) for line in evaluation.sample if b"," in line}
+    rows = (line for line in evaluation.sample if b"," in line and not habits.is_header(line))
+    wanted = {_image(line, here) for line in rows}
     listed = (_image(line, there) for _, line in read_lines(train.csv_path))
     return len(wanted.intersection(listed)) / max(1, len(wanted))
 

@@ -1,5 +1,6 @@
 """The input lists: CSV rows `path,label`, the labels file, and how rows are dealt out to shards."""
 
+import contextlib
 import csv
 import random
 import unicodedata
@@ -29,11 +30,11 @@ class Row:
 
 
 def decode(line: bytes) -> str:
-    """Returns the text of a line: UTF-8, or else latin-1, which any bytes are."""
-    try:
-        return line.decode()
-    except UnicodeDecodeError:
-        return line.decode("latin-1")
+    """Returns the text of a line: UTF-8, or else Windows's cp1252, or else latin-1, which any bytes are."""
+    for encoding in ("utf-8", "cp1252"):
+        with contextlib.suppress(UnicodeDecodeError):
+            return line.decode(encoding)
+    return line.decode("latin-1")
 
 
 def read_lines(path: str) -> Iterator[tuple[int, bytes]]:
@@ -49,6 +50,8 @@ def read_lines(path: str) -> Iterator[tuple[int, bytes]]:
                     if line.startswith(_UTF16_MARKS):
                         raise ConversionError(f"{path} is in UTF-16; save it as UTF-8")
                     line = line.removeprefix(_BYTE_ORDER_MARK)
+                    if kind := habits.of_list(line):
+                        raise ConversionError(f"{path} is not text in UTF-8 but {kind}")
                 line = line.rstrip(b"\r\n")
                 if line.strip():
                     yield number, line
@@ -84,7 +87,8 @@ def parse_row(line: bytes, csv_path: str) -> Row:
     """Returns what one line of a CSV says; relative paths are taken from the CSV's folder.
 
     Names in an odd encoding are looked for twice: by the very bytes of the row, which are the file's name
-    where the CSV came from the same disk, and by the name they spell in latin-1.
+    where the CSV came from the same disk, and by the name they spell in cp1252, of which
+    latin-1 is a part.
 
     Raises:
         RejectError: if the line is not two columns.
@@ -92,7 +96,7 @@ def parse_row(line: bytes, csv_path: str) -> Row:
     try:
         texts = [line.decode()]
     except UnicodeDecodeError:
-        texts = [line.decode("utf-8", "surrogateescape"), line.decode("latin-1")]
+        texts = [line.decode("utf-8", "surrogateescape"), decode(line)]
     parsed = [_parse_columns(text) for text in texts]
     folder = storage.parent(csv_path)
     return Row(
@@ -124,8 +128,10 @@ def _parse_columns(text: str) -> tuple[str, str]:
             "a quote is not closed on this line, or stands in the midst of a column"
         ) from None
     if len(columns) != 2:
-        hint = habits.of_columns(text) if len(columns) == 1 else ""
-        raise RejectError(f"{len(columns)} columns where 2 are expected: path,label{hint}")
+        plural = "column" if len(columns) == 1 else "columns"
+        raise RejectError(
+            f"{len(columns)} {plural} where 2 are expected: path,label{habits.of_columns(columns)}"
+        )
     for name, column in zip(("path", "label"), columns, strict=True):
         if not column:
             raise RejectError(f"no {name}")

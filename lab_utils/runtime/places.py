@@ -1,5 +1,6 @@
 """Where the code runs and which accelerator is there, read from the environment and from device files."""
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -84,6 +85,12 @@ def accelerators() -> str:
     if count:
         found.append(f"{count} TPU chips {generation}".rstrip())
     if shutil.which("nvidia-smi"):
-        listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True)
-        found += [line.split(" (UUID")[0] for line in listed.stdout.splitlines()]
+        with contextlib.suppress(
+            OSError, subprocess.TimeoutExpired
+        ):  # a driver that hangs or is none
+            listed = subprocess.run(
+                ["nvidia-smi", "-L"], capture_output=True, text=True, errors="replace", timeout=30
+            )
+            lines = listed.stdout.splitlines() if listed.returncode == 0 else []
+            found += [line.split(" (UUID")[0] for line in lines]
     return ", ".join(found)
