@@ -76,6 +76,7 @@ print("as with version 2")
 """
 
 
+@pytest.mark.slow
 def test_training_is_judged_alike_with_version_1_behaviour():
     here = pathlib.Path(__file__).parent
     result = subprocess.run(

@@ -212,9 +212,15 @@ def _smaller(snippet):
     return replace(snippet, text=snippet.text.replace(old, new))
 
 
+def _costs(snippet):
+    """The compiler and the virtual cores take seconds a block."""
+    slow = rules.rule(snippet.rule).stage in (Stage.COMPILE, Stage.RUN)
+    return pytest.param(snippet, marks=[pytest.mark.slow] if slow else [])
+
+
 @pytest.mark.parametrize(
     "snippet",
-    [each for each in snippets() if each.rule in FRAMES],
+    [_costs(each) for each in snippets() if each.rule in FRAMES],
     ids=lambda each: f"{each.rule}-{each.side}-{each.number}",
 )
 def test_code_of_a_page(snippet, jobs, monkeypatch):  # noqa: F811

@@ -25,11 +25,11 @@ FAULTS = [
     for program in PROGRAMS
     for number, fault in enumerate(program.faults())
 ]
-WHOLE_WAY = [
+WHOLE_WAY = [  # all stages, with the compiler
     "ncf_recommender",
-    "multi_task_accumulator",
-    "keras_trainer",
-]  # all stages, with the compiler
+    pytest.param("multi_task_accumulator", marks=pytest.mark.slow),
+    pytest.param("keras_trainer", marks=pytest.mark.slow),
+]
 
 
 @functools.cache

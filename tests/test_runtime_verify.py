@@ -83,6 +83,7 @@ def test_an_image_size_that_does_not_fit():
     assert ran.returncode == 2 and "multiple of 32" in ran.stderr
 
 
+@pytest.mark.slow
 def test_in_bfloat16_and_for_every_kind_of_chip():
     """A TPU's own settings; and each topology's core bears the name under which it is looked up."""
     code = """
