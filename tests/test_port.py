@@ -82,6 +82,14 @@ def port_of(text: str) -> tuple[str, str]:
          "line 2: train.LoggingTensorHook"),
         ("import tensorflow as tf\ntf.py_func(f, [x], tf.int32)\n",
          "import tensorflow.compat.v1 as tf\ntf.py_func(f, [x], tf.int32)\n", "line 2: py_func"),
+        # an import with a comment behind it is there already
+        ("import tensorflow as tf  # noqa\nimport os\ntf.contrib.tpu.RunConfig()\n",
+         "import tensorflow.compat.v1 as tf  # noqa\nimport os\ntf.estimator.tpu.RunConfig()\n", ""),
+        # predict's last batch is filled up by TPUEstimator: to drop it would lose predictions
+        ("import tensorflow as tf\ndef asked(params):\n  return d.batch(8)\n"
+         "tf.contrib.tpu.TPUEstimator().predict(input_fn=lambda params: asked(params))\n",
+         "import tensorflow.compat.v1 as tf\ndef asked(params):\n  return d.batch(8)\n"
+         "tf.estimator.tpu.TPUEstimator().predict(input_fn=lambda params: asked(params))\n", ""),
         # of TensorFlow 2: left as it is
         ("import tensorflow as tf\ntf.keras.Model()\n", "import tensorflow as tf\ntf.keras.Model()\n", ""),
     ],
@@ -89,6 +97,52 @@ def port_of(text: str) -> tuple[str, str]:
 def test_odd_files(old, new, left):
     assert port_of(old)[0] == new
     assert left in port_of(old)[1] if left else not port_of(old)[1]
+
+
+ODD_FORMS = """\
+import functools
+import tensorflow as tf
+from tensorflow import estimator as est
+
+BATCH = 30
+
+
+def rows(n, training=False):
+    return tf.data.Dataset.range(n).batch(BATCH)
+
+
+def model_fn(features, labels, mode):
+    opt = {"adam": tf.train.AdamOptimizer, "sgd": tf.train.GradientDescentOptimizer}["sgd"](0.1)
+    spec = dict(mode=mode, loss=0)
+    spec["eval_metric_ops"] = {"mean": tf.metrics.mean(labels)}
+    spec["train_op"] = tf.keras.optimizers.Adagrad(0.05) or opt.minimize(0)
+    if mode == "head":
+        return head.create_estimator_spec(features, mode, 0, labels)
+    return est.EstimatorSpec(**spec)
+
+
+train_input = lambda: rows(150, training=True)
+c = est.Estimator(model_fn)
+c.train(train_input, steps=10)
+c.evaluate(functools.partial(rows, 45))
+c.predict(input_fn=rows)
+"""
+
+
+def test_forms_that_no_pass_changes_are_listed_with_their_lines():
+    new, left = port_of(ODD_FORMS)
+    assert "train_input = lambda params: rows(150, training=True)" in new
+    told = dict(line.split(": ", 1) for line in left.splitlines())
+    for line, what in {
+        5: "BATCH is of all 8 cores",
+        8: "rows takes no params",
+        13: "an optimizer's class is chosen here",
+        15: "eval_metric_ops becomes eval_metrics",
+        16: "keras.optimizers.Adagrad",
+        18: "a head makes a plain EstimatorSpec",
+        25: "rows takes no params",
+    }.items():
+        assert what in told.get(f"line {line}", ""), (line, told)
 
 
 def test_encoding_and_line_ends_stay():

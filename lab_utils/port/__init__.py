@@ -3,5 +3,5 @@
     python -m lab_utils.port train.py
 
 `ported(source)` gives the new source and what it leaves to a person: names.py puts today's names for those of
-tf.contrib and TensorFlow 1, forms.py the TPU's forms for the plain Estimator's, left.py lists the rest.
+tf.contrib and TensorFlow 1, forms.py the TPU's forms for the plain Estimator's, told.py lists the rest.
 """

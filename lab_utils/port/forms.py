@@ -1,11 +1,10 @@
 """Puts the TPU's forms for the plain Estimator's: the four changes, and what input functions need."""
 
-import re
-
 import libcst as cst
 
 from lab_utils.port.record import Job, Pass, argument, called, code, keyword
 from lab_utils.port.scan import TAKES_INPUT, Scan, is_batch_key, says_batch
+from lab_utils.port.told import CORES, OPTIMIZER
 
 _SPEC = (
     "mode", "predictions", "loss", "train_op", "eval_metric_ops", "export_outputs", "training_chief_hooks",
@@ -16,29 +15,15 @@ _CONFIG = (
     "session_config", "keep_checkpoint_max", "keep_checkpoint_every_n_hours", "log_step_count_steps",
 )  # fmt: skip
 _ESTIMATOR = ("model_fn", "model_dir", "config", "params", "warm_start_from")
-_OPTIMIZER = re.compile(r"train\.(?!SyncReplicas)\w*Optimizer$")
-_TOLD = {
-    r"(py_func|numpy_function|py_function)$": ("runs Python, which a TPU cannot: keep it in input_fn", "03"),
-    r"summary\.(scalar|image|histogram|audio|text)$": (
-        "a summary in model_fn is dropped on a TPU: write it in a host_call", "04"),
-    r"train\.(Logging|Profiler|Summary|StepCounter|NanTensor)\w*Hook$": (
-        "a hook sees a TPU once in iterations_per_loop steps", "04"),
-    r"estimator\.inputs\.\w+$": (
-        "its batches are not of fixed size, and it takes no params: use tf.data", "03"),
-    r"estimator\.(DNN|Linear|Baseline|BoostedTrees)\w+$": (
-        "this ready-made estimator has no form for a TPU: write its model_fn", "02"),
-    r"where$|unique$|boolean_mask$": ("its result may have a size that depends on the data", "03"),
-}  # fmt: skip
 
 
 class Forms(Pass):
     """The four changes, and what the input functions need."""
 
-    def __init__(self, job: Job, scan: Scan, text: str) -> None:
+    def __init__(self, job: Job, scan: Scan, wraps: bool) -> None:
         super().__init__(job)
         self._scan = scan
-        self._wrap = "CrossShardOptimizer" not in text and "EstimatorSpec" in text
-        self._whole = "stimator" in text
+        self._wraps = wraps
         self._inside: list[str] = []
         self._told: set[str] = {"None"}  # names of metrics whose dict was dealt with
 
@@ -73,28 +58,27 @@ class Forms(Pass):
             self._told.add(target.value)
             value = self._metrics(original_node.value, updated_node.value)
             return updated_node.with_changes(value=value)
+        if isinstance(target, cst.Name) and target.value in self._scan.input_fns:
+            return updated_node.with_changes(value=_taking_params(updated_node.value))
         return updated_node
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
         """A call of the Estimator's API, of an optimizer, or of a dataset."""
         path = self.imported(original_node.func)
-        for pattern, (what, lab) in _TOLD.items():
-            if re.match(pattern, path):
-                self.leave_to_a_person(original_node, f"{path}: {what}", lab)
         if path == "estimator.Estimator":
             return self._estimator(original_node, updated_node)
         if path == "estimator.RunConfig":
             return self._config(updated_node)
         if path == "estimator.EstimatorSpec":
             return self._spec(original_node, updated_node)
-        if self._wrap and _OPTIMIZER.match(path):
+        if self._wraps and OPTIMIZER.match(path):
             wrap = cst.parse_expression(self.job.style.name("tpu.CrossShardOptimizer"))
             return cst.Call(func=wrap, args=[cst.Arg(updated_node)])
         name = code(original_node.func).rpartition(".")[2]
-        if self._whole and name in TAKES_INPUT:
+        if self._scan.is_port and name in TAKES_INPUT:
             return self._takes_input(updated_node)
         batches = name in ("batch", "padded_batch", "map_and_batch")
-        if self._whole and batches and isinstance(original_node.func, cst.Attribute):
+        if self._scan.is_port and batches and isinstance(original_node.func, cst.Attribute):
             return self._batch(original_node, updated_node, name)
         return updated_node
 
@@ -120,10 +104,10 @@ class Forms(Pass):
             self.leave_to_a_person(
                 node, "no batch size was found: 1024, over all cores, stands there", "08"
             )
-        elif size.isdigit() and int(size) % 8:
-            size = str(-(-int(size) // 8) * 8)
+        elif size.isdigit() and int(size) % CORES:
+            size = str(-(-int(size) // CORES) * CORES)
             self.leave_to_a_person(
-                node, f"the batch size became {size}: it is of all 8 cores", "08"
+                node, f"the batch size became {size}: it is of all {CORES} cores", "08"
             )
         self.leave_to_a_person(
             node, "give its RunConfig cluster=TPUClusterResolver(...) on a TPU", "10"
@@ -195,19 +179,16 @@ class Forms(Pass):
 
     def _takes_input(self, new: cst.Call) -> cst.Call:
         given = argument(new, "input_fn", 0)
-        if not given or not isinstance(given.value, cst.Lambda) or given.value.params.params:
+        if not given:
             return new
-        body = given.value.body
-        if isinstance(body, cst.Call):
-            sizes = [a.with_changes(value=_BATCH) if says_batch(a) else a for a in body.args]
-            body = body.with_changes(args=sizes)
-        function = cst.parse_expression("lambda params: 0").with_changes(body=body)
-        changed = given.with_changes(value=function)
+        changed = given.with_changes(value=_taking_params(given.value))
         return new.with_changes(args=[changed if each is given else each for each in new.args])
 
     def _batch(self, node: cst.Call, new: cst.Call, name: str) -> cst.Call:
         most = {"batch": 1, "padded_batch": 3, "map_and_batch": 4}[name]
         if argument(new, "drop_remainder") or len(new.args) > most or any(a.star for a in new.args):
+            return new
+        if self._scan.predicts.intersection(self._inside):
             return new
         self.leave_to_a_person(
             node,
@@ -218,6 +199,17 @@ class Forms(Pass):
 
 
 _BATCH = cst.parse_expression('params["batch_size"]')
+
+
+def _taking_params(value: cst.BaseExpression) -> cst.BaseExpression:
+    """lambda: input_fn(files, 32) as lambda params: input_fn(files, params["batch_size"])."""
+    if not isinstance(value, cst.Lambda) or value.params.params or value.params.star_kwarg:
+        return value
+    body = value.body
+    if isinstance(body, cst.Call):
+        sizes = [a.with_changes(value=_BATCH) if says_batch(a) else a for a in body.args]
+        body = body.with_changes(args=sizes)
+    return cst.parse_expression("lambda params: 0").with_changes(body=body)
 
 
 class _Sizes(cst.CSTTransformer):

@@ -1,11 +1,13 @@
 """From a program's source to the source of its port: the passes in their order."""
 
 import libcst as cst
+import libcst.matchers as m
 
 from lab_utils.port.forms import Forms
 from lab_utils.port.names import Imports, Rename, styles
-from lab_utils.port.record import Job, Left, NotPython, Style
+from lab_utils.port.record import Job, Left, NotPython, Style, code
 from lab_utils.port.scan import Scan
+from lab_utils.port.told import Told
 
 
 def ported(source: bytes) -> tuple[bytes, list[Left]]:
@@ -21,9 +23,11 @@ def ported(source: bytes) -> tuple[bytes, list[Left]]:
     wrapper = cst.MetadataWrapper(module)
     name, version_1 = styles(wrapper)
     job = Job(Style(name))
-    scan = Scan()
+    scan = Scan("stimator" in module.code)
     wrapper.module.visit(scan)
-    module = wrapper.visit(Forms(job, scan, module.code))
+    wraps = "CrossShardOptimizer" not in module.code and "EstimatorSpec" in module.code
+    wrapper.visit(Told(job, scan, wraps))
+    module = wrapper.visit(Forms(job, scan, wraps))
     rename = Rename(job)
     module = cst.MetadataWrapper(module).visit(rename)
     module = module.visit(Imports(job, version_1, rename.kept))
@@ -34,11 +38,11 @@ def ported(source: bytes) -> tuple[bytes, list[Left]]:
 
 def _with_imports(module: cst.Module, job: Job) -> cst.Module:
     """Imports of what the new names need, where they are not there yet, after the first import."""
-    there = module.code.replace("\r\n", "\n")
-    lines = [f"import {name}" for name in sorted(job.imports) if f"import {name}\n" not in there]
-    named = f" as {job.style.v1}\n" in there or f"import {job.style.v1}\n" in there
-    if not named and "." not in job.style.v1 and f"{job.style.v1}." in there:
-        lines.insert(0, f"import tensorflow.compat.v1 as {job.style.v1}")
+    bound = _imported(module)
+    lines = [f"import {name}" for name in sorted(job.imports - bound)]
+    v1 = job.style.v1
+    if "." not in v1 and v1 not in bound and f"{v1}." in module.code:
+        lines.insert(0, f"import tensorflow.compat.v1 as {v1}")
     if not lines:
         return module
     body = list(module.body)
@@ -54,6 +58,14 @@ def _with_imports(module: cst.Module, job: Job) -> cst.Module:
     return module.with_changes(
         body=body[:at] + [cst.parse_statement(line) for line in lines] + body[at:]
     )
+
+
+def _imported(module: cst.Module) -> set[str]:
+    """The names that the file's imports bind, in dots as they are written."""
+    bound = set()
+    for each in m.findall(module, m.ImportAlias()):
+        bound.add(code(each.asname.name if each.asname else each.name))
+    return bound
 
 
 def _why(error: Exception) -> str:

@@ -12,16 +12,23 @@ _METRICS = "eval_metric_ops"
 class Scan(cst.CSTVisitor):
     """Attributes: what it found.
 
+    is_port: the file has an Estimator at all.
+    parameters: a function's name -> those of its parameters.
     input_fns: names of functions that are handed to train, evaluate, predict, TrainSpec or EvalSpec.
+    predicts: those of them that predict alone uses: TPUEstimator fills up its last batch.
     makers: names of functions whose result is handed over: their inner functions are input functions.
     metrics: names that are handed to EstimatorSpec as eval_metric_ops.
     batch: the first expression of a batch size, as text.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, is_port: bool) -> None:
         super().__init__()
+        self.is_port = is_port
+        self.parameters: dict[str, tuple[str, ...]] = {}
         self.input_fns: set[str] = set()
         self.makers: set[str] = set()
+        self._of_predict: set[str] = set()
+        self._of_others: set[str] = set()
         self.metrics: set[str] = set()
         self._in_params = self._in_batch = ""
 
@@ -30,11 +37,24 @@ class Scan(cst.CSTVisitor):
         """As the program's params name it, else as its batch() does; "" if neither holds elsewhere."""
         return self._in_params or self._in_batch
 
+    @property
+    def predicts(self) -> set[str]:
+        """See the attributes."""
+        return self._of_predict - self._of_others
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
+        """Notes what it takes."""
+        given = (*node.params.params, *node.params.kwonly_params)
+        self.parameters[node.name.value] = tuple(each.name.value for each in given)
+
     def visit_Call(self, node: cst.Call) -> None:
         """Notes what the call hands over."""
         name = code(node.func).rpartition(".")[2]
         if name in TAKES_INPUT:
-            self._input(argument(node, "input_fn", 0))
+            given = argument(node, "input_fn", 0)
+            self._input(given)
+            users = self._of_predict if name == "predict" else self._of_others
+            users.update(_functions(given))
         elif name == "EstimatorSpec":
             given = argument(node, _METRICS, 4)
             if given and isinstance(given.value, cst.Name):
@@ -64,6 +84,13 @@ class Scan(cst.CSTVisitor):
         text = code(value)
         if isinstance(value, cst.Integer) or text.isupper() or text.startswith("FLAGS."):
             self._in_batch = self._in_batch or text
+
+
+def _functions(given: cst.Arg | None) -> set[str]:
+    """The names of all functions that make what is handed over as input_fn."""
+    if given is None:
+        return set()
+    return {each.value for each in m.findall(given, m.Name())}
 
 
 def is_batch_key(element: cst.DictElement) -> bool:

@@ -4,6 +4,7 @@ Most programs have no function that returns an Estimator: they make one in main(
 predict or an export on it. Within `recording` those calls are noted and return at once; no TPU is contacted.
 """
 
+import logging
 import sys
 import types
 from collections import defaultdict
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from lab_utils import source
 from lab_utils.dry_run.records import Mode
 from lab_utils.estimator import tf, tpu, v1
 
@@ -104,7 +106,15 @@ def recording() -> Iterator[Recording]:
             stack.enter_context(mock.patch.object(module, "train_and_evaluate", both))
         for module in (tf.distribute.cluster_resolver, v1.distribute.cluster_resolver):
             stack.enter_context(mock.patch.object(module, "TPUClusterResolver", _Resolver))
+        logger = logging.getLogger("tensorflow")
+        logger.addFilter(_is_the_programs)
+        stack.callback(logger.removeFilter, _is_the_programs)
         yield seen
+
+
+def _is_the_programs(record: logging.LogRecord) -> bool:
+    """Whether a message is to be shown: an Estimator tells its whole configuration, twice under absl."""
+    return record.levelno >= logging.WARNING or not source.is_installed(record.pathname)
 
 
 def _train(seen: Recording) -> Callable:

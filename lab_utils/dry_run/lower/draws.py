@@ -34,17 +34,18 @@ def alike(many: Any, one: Any, cores: int) -> dict[str, Draw]:
     whole = {op.name: op.outputs[0].shape for op in one.get_operations() if op.type in _REPLACED}
     draws = {}
     for op in many.get_operations():
+        # as_list: under version 1's behaviour the sizes of a shape are no ints.
         shape, larger = (op.outputs[0].shape, whole[op.name]) if op.name in whole else (None, None)
         if shape is None or not (shape.is_fully_defined() and larger.is_fully_defined()):
             continue
         if shape.rank != larger.rank:
             continue
-        pairs = enumerate(zip(shape, larger, strict=True))
+        pairs = enumerate(zip(shape.as_list(), larger.as_list(), strict=True))
         grown = [(axis, a, b) for axis, (a, b) in pairs if a != b]
         if not grown:
-            draws[op.name] = Draw(tuple(larger), None)
+            draws[op.name] = Draw(tuple(larger.as_list()), None)
         elif len(grown) == 1 and grown[0][1] * cores == grown[0][2]:
-            draws[op.name] = Draw(tuple(larger), grown[0][0])
+            draws[op.name] = Draw(tuple(larger.as_list()), grown[0][0])
     return draws
 
 

@@ -39,7 +39,7 @@ _PAIRWISE = {
     "Maximum",
     "Minimum",
 }
-_CONTROL_FLOW = {"Exit", "NextIteration", "Switch", "Merge", "LoopCond", "Enter"}
+_LOOP = {"Exit", "NextIteration", "LoopCond", "Enter"}  # a condition that nothing uses is dropped
 
 
 def is_random(op: tf.Operation) -> bool:
@@ -95,7 +95,7 @@ class CoreProgram:
         own = [op for op in self.graph.get_operations() if self.on_device(op)]
         outputs = [tensor.op for tensor in getattr(self.graph, "outputs", ())]
         outputs += getattr(self.graph, "control_outputs", ())
-        roots = [op for op in own if _has_effect(op) or op.type in _CONTROL_FLOW]
+        roots = [op for op in own if _has_effect(op) or op.type in _LOOP]
         live = ancestors([*roots, *outputs, *needed_by])
         return list(everywhere(self.graph, lambda op: op in live and self.on_device(op)))
 

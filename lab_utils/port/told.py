@@ -1,0 +1,118 @@
+"""Lists what no pass changes: what a TPU takes in another form, and that a person must write."""
+
+import re
+
+import libcst as cst
+import libcst.matchers as m
+from libcst.metadata import ParentNodeProvider
+
+from lab_utils.port.record import Job, Pass, argument, code
+from lab_utils.port.scan import TAKES_INPUT, Scan
+
+OPTIMIZER = re.compile(r"train\.(?!SyncReplicas)\w*Optimizer$")
+CORES = 8  # of the topology that the port is written for
+_KERAS = re.compile(r"keras\.optimizers\.(legacy\.|experimental\.)?(?!schedules)\w+$")
+_METRICS = m.SimpleString("'eval_metric_ops'") | m.SimpleString('"eval_metric_ops"')
+_CALLS = {
+    r"(py_func|numpy_function|py_function)$": ("runs Python, which a TPU cannot: keep it in input_fn", "03"),
+    r"summary\.(scalar|image|histogram|audio|text)$": (
+        "a summary in model_fn is dropped on a TPU: write it in a host_call", "04"),
+    r"train\.(Logging|Profiler|Summary|StepCounter|NanTensor)\w*Hook$": (
+        "a hook sees a TPU once in iterations_per_loop steps", "04"),
+    r"estimator\.inputs\.\w+$": (
+        "its batches are not of fixed size, and it takes no params: use tf.data", "03"),
+    r"estimator\.(DNN|Linear|Baseline|BoostedTrees)\w+$": (
+        "this ready-made estimator has no form for a TPU: write its model_fn", "02"),
+    r"where$|unique$|boolean_mask$": ("its result may have a size that depends on the data", "03"),
+}  # fmt: skip
+_NO_PARAMS = "takes no params, where TPUEstimator puts the batch size"
+
+
+class Told(Pass):
+    """A pass over the file as it was; it changes nothing."""
+
+    METADATA_DEPENDENCIES = (*Pass.METADATA_DEPENDENCIES, ParentNodeProvider)
+
+    def __init__(self, job: Job, scan: Scan, wraps: bool) -> None:
+        super().__init__(job)
+        self._scan, self._wraps = scan, wraps
+
+    def visit_Call(self, node: cst.Call) -> None:
+        """A call of TensorFlow that a TPU cannot take so."""
+        path = self.imported(node.func)
+        for pattern, (what, lab) in _CALLS.items():
+            if re.match(pattern, path):
+                self.leave_to_a_person(node, f"{path}: {what}", lab)
+        name = code(node.func).rpartition(".")[2]
+        if name == "create_estimator_spec":
+            what = "a head makes a plain EstimatorSpec: write the TPUEstimatorSpec with loss and train_op"
+            self.leave_to_a_person(node, what, "02")
+        if self._scan.is_port and _KERAS.match(path):
+            what = "CrossShardOptimizer takes none of Keras' optimizers: use one of tf.train"
+            self.leave_to_a_person(node, f"{path}: {what}", "02")
+        if name == "dict" and argument(node, "eval_metric_ops"):
+            self._metrics(node)
+        if self._scan.is_port and name in TAKES_INPUT:
+            self._partial(argument(node, "input_fn", 0))
+
+    def visit_Assign(self, node: cst.Assign) -> None:
+        """spec["eval_metric_ops"] = ..., train_input = functools.partial(...), BATCH = 30."""
+        target = node.targets[0].target
+        if m.matches(target, m.Subscript()) and m.findall(target, _METRICS):
+            self._metrics(node)
+        if not isinstance(target, cst.Name):
+            return
+        if target.value in self._scan.input_fns:
+            self._partial(cst.Arg(node.value))
+        is_batch = target.value == self._scan.batch and isinstance(node.value, cst.Integer)
+        if is_batch and node.value.evaluated_value % CORES:
+            what = f"{target.value} is of all {CORES} cores, and must be a multiple of {CORES}"
+            self.leave_to_a_person(node, what, "08")
+
+    def visit_DictElement(self, node: cst.DictElement) -> None:
+        """{"eval_metric_ops": ...}."""
+        if m.matches(node.key, _METRICS):
+            self._metrics(node)
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
+        """An input function with arguments of its own."""
+        taken = [each.name.value for each in (*node.params.params, *node.params.kwonly_params)]
+        mine = node.name.value in self._scan.input_fns and taken not in ([], ["self"])
+        if mine and "params" not in taken and not node.params.star_kwarg:
+            self.leave_to_a_person(node, f"{node.name.value} {_NO_PARAMS}", "02")
+
+    def visit_Attribute(self, node: cst.Attribute) -> None:
+        """{"adam": tf.train.AdamOptimizer}: what it makes is wrapped nowhere."""
+        self._class_of_optimizer(node)
+
+    def visit_Name(self, node: cst.Name) -> None:
+        """The same where the name itself was imported."""
+        self._class_of_optimizer(node)
+
+    def _class_of_optimizer(self, node: cst.CSTNode) -> None:
+        if not self._wraps or not OPTIMIZER.match(self.imported(node)):
+            return
+        parent = self.get_metadata(ParentNodeProvider, node)
+        whole = not isinstance(parent, cst.Attribute | cst.ImportAlias | cst.ImportFrom)
+        if whole and not (isinstance(parent, cst.Call) and parent.func is node):
+            what = "an optimizer's class is chosen here: wrap what it makes in CrossShardOptimizer"
+            self.leave_to_a_person(node, what, "02")
+
+    def _metrics(self, node: cst.CSTNode) -> None:
+        what = (
+            "eval_metric_ops becomes eval_metrics=(metric_fn, tensors): metric_fn runs on the host"
+        )
+        self.leave_to_a_person(node, what, "04")
+
+    def _partial(self, given: cst.Arg | None) -> None:
+        """functools.partial(input_fn, ...) hands params over only to a function that takes them."""
+        call = given.value if given else None
+        if (
+            not isinstance(call, cst.Call)
+            or not code(call.func).endswith("partial")
+            or not call.args
+        ):
+            return
+        function = code(call.args[0].value)
+        if "params" not in self._scan.parameters.get(function, ("params",)):
+            self.leave_to_a_person(call, f"{function} {_NO_PARAMS}", "02")
