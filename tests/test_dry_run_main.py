@@ -8,6 +8,8 @@ import time
 
 import pytest
 
+from lab_utils.dry_run import target
+
 CHEAP = ("--stages", "trace,read", "--no_cache")
 
 MODEL = """
@@ -35,6 +37,15 @@ def input_fn(params, training=True):
         (np.zeros([256, 4], np.float32), np.zeros([256], np.int32)))
     data = data.shuffle(256).repeat() if training else data
     return data.batch(params["batch_size"], drop_remainder=True)
+"""
+
+IN_PACKAGE = """
+from . import port
+import tensorflow.compat.v1 as tf
+if __name__ == "__main__":
+    tf.estimator.tpu.TPUEstimator(
+        port.model_fn, config=tf.estimator.tpu.RunConfig(), model_dir="gs://b/run", train_batch_size=16
+    ).train(port.input_fn, max_steps=10)
 """
 
 ABSL = (
@@ -227,3 +238,21 @@ def test_the_process_that_judges_ends_with_the_command(tmp_path):
         except ProcessLookupError:
             return
     pytest.fail("it goes on")
+
+
+def test_a_program_of_a_package_is_named_as_a_module(tmp_path, monkeypatch):
+    folder = tmp_path / "digits" / "jobs"
+    folder.mkdir(parents=True)
+    for name, text in {"__init__": "", "port": MODEL, "train": IN_PACKAGE}.items():
+        (folder / f"{name}.py").write_text(text)
+    (tmp_path / "digits" / "__init__.py").write_text("")
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(
+        target.TargetError, match=r"give --main digits\.jobs\.train, from the folder"
+    ):
+        target.load_main("digits/jobs/train.py", [])
+    estimator, data, _ = target.load_main("digits.jobs.train", [])
+    assert estimator.model_dir == "gs://b/run" and data.__module__ == "digits.jobs.port"
+    with pytest.raises(target.TargetError, match=r"no module digits\.nothing below"):
+        target.load_main("digits.nothing", [])

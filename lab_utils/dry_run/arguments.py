@@ -49,7 +49,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--main",
         metavar="FILE.py",
-        help="a program to run up to its training; its flags follow after --",
+        help="a program, or a module as package.train, to run up to its training; its flags follow --",
     )
     made.add_argument(
         "--topology", default="v2:2x2", help="such as v2:2x2, v5e:4x4 (default: v2:2x2)"

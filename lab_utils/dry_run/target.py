@@ -5,6 +5,7 @@ import importlib.util
 import sys
 import textwrap
 from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 
@@ -46,27 +47,29 @@ def load(target: str) -> tuple[object, object, dict]:
     return subject, data, dict(rest[0]) if rest else {}
 
 
-def load_main(file: str, arguments: Sequence[str]) -> tuple[object, object, dict]:
-    """Runs the program `file` with its own flags; returns the Estimator that it made, its input function, and
-    the others as options for `dry_run`.
+def load_main(name: str, arguments: Sequence[str]) -> tuple[object, object, dict]:
+    """Runs the program in the file or the module `name` with its own flags; returns the Estimator that it
+    made, its input function, and the others as options for `dry_run`.
 
     Raises:
-        TargetError: there is no such file, or it raises or ends before it calls an Estimator.
+        TargetError: there is no such program, or it raises or ends before it calls an Estimator.
     """
     from lab_utils.dry_run.frontends import own_main
     from lab_utils.dry_run.records import Mode
 
-    if not Path(file).is_file():
-        raise TargetError(f"there is no file {Path(file).absolute()}")
     try:
-        seen = own_main.recorded(file, arguments)
+        seen = own_main.recorded(_program(name), arguments)
+    except TargetError:
+        raise
     except own_main.NothingCalled as error:
         raise TargetError(str(error)) from error
     except (Exception, SystemExit) as error:
         said = textwrap.shorten(str(error), 1000)
-        place = source.place(error) or f"while {file} ran"
-        raise TargetError(f"{type(error).__name__}: {said}\n  at {place}") from error
-    print(f"{file} called {', '.join(dict.fromkeys(seen.calls))}.", file=sys.stderr)
+        place = source.place(error) or f"while {name} ran"
+        raise TargetError(
+            f"{type(error).__name__}: {said}\n  at {place}{_of_package(name, error)}"
+        ) from error
+    print(f"{name} called {', '.join(dict.fromkeys(seen.calls))}.", file=sys.stderr)
     inputs = seen.inputs
     data = inputs.get(Mode.TRAIN) or next(iter(inputs.values()))
     return (
@@ -78,6 +81,39 @@ def load_main(file: str, arguments: Sequence[str]) -> tuple[object, object, dict
             "serving_input_receiver_fn": inputs.get(Mode.SERVING),
         },
     )
+
+
+def _program(name: str) -> Path | ModuleSpec:
+    """The program that `python name` or `python -m name` would run."""
+    path = Path(name)
+    if path.is_file():
+        return path
+    if name.endswith(".py") or "/" in name:
+        raise TargetError(f"there is no file {path.absolute()}")
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        found = importlib.util.find_spec(name)
+        if found and found.submodule_search_locations is not None:
+            found = importlib.util.find_spec(f"{name}.__main__")
+    except ModuleNotFoundError:
+        found = None
+    if not found or not found.has_location:
+        raise TargetError(
+            f"there is no file {path.absolute()}, and no module {name} below {Path.cwd()}"
+        )
+    return found
+
+
+def _of_package(name: str, error: BaseException) -> str:
+    """How a file of a package is run, where it failed for having been run as a file."""
+    path = Path(name).absolute()
+    if not isinstance(error, ImportError) or "no known parent package" not in str(error):
+        return ""
+    top = path.parent
+    while (top / "__init__.py").exists() and top != top.parent:
+        top = top.parent
+    dotted = ".".join(path.relative_to(top).with_suffix("").parts)
+    return f"\n  It belongs to a package: give --main {dotted}, from the folder {top}"
 
 
 def _default_flags() -> None:

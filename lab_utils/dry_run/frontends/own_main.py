@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -58,22 +59,26 @@ class Recording:
             raise _Enough
 
 
-def recorded(file: str, arguments: Sequence[str]) -> Recording:
-    """Runs the program `file` with its own `arguments`, as `python file arguments` would.
+def recorded(program: Path | ModuleSpec, arguments: Sequence[str]) -> Recording:
+    """Runs a program with its own `arguments`, as `python file arguments` or `python -m module` would.
 
     Raises:
         NothingCalled: it ended, or failed, before any call.
         Exception: what it raised before any call of an Estimator.
     """
-    path = Path(file).absolute()
     module = types.ModuleType("__main__")
+    if isinstance(program, ModuleSpec):
+        path, folder, name = Path(program.origin), Path.cwd(), program.origin
+        module.__spec__, module.__package__ = program, program.parent
+    else:
+        path, folder, name = program.absolute(), program.absolute().parent, str(program)
     module.__file__ = str(path)
     with recording() as seen, ExitStack() as stack:
-        stack.enter_context(mock.patch.object(sys, "argv", [file, *arguments]))
+        stack.enter_context(mock.patch.object(sys, "argv", [name, *arguments]))
         # Not mock.patch.dict, which would forget what the program imports: its model_fn runs later.
         stack.callback(sys.modules.__setitem__, "__main__", sys.modules["__main__"])
         sys.modules["__main__"] = module
-        sys.path.insert(0, str(path.parent))
+        sys.path.insert(0, str(folder))
         try:
             exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)
         except _Enough:
@@ -86,8 +91,8 @@ def recorded(file: str, arguments: Sequence[str]) -> Recording:
                 raise
     if not seen.calls:
         raise NothingCalled(
-            f"{file} ended without calling train, evaluate or predict on an Estimator: give the flags that "
-            "make it train after `--`"
+            f"{path.name} ended without calling train, evaluate or predict on an Estimator: give the flags "
+            "that make it train after `--`"
         )
     return seen
 
