@@ -19,7 +19,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 SHOWN = ("00_orientation", "02_four_changes", "08_performance")
 THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
-SIDEBAR = "document.querySelector('.jp-SideBar.jp-mod-left .lm-mod-current')?.click()"  # closes it
+SIDEBAR = "document.querySelector('.jp-SideBar.jp-mod-left .lm-TabBar-tab.lm-mod-current')"
 MENU = "[...document.querySelectorAll('%s')].find(e => e.innerText.trim() === '%s')"
 OUTPUTS = ".jp-RenderedHTML"  # reports, and what checks say
 pytestmark = [
@@ -114,7 +114,8 @@ def test_untrusted_solutions_show_styled_reports(tmp_path, theme, axe):
             tab.evaluate("document.querySelector('.lu-dry-run').scrollIntoView()")
             tab.picture(browser.pictures(tmp_path) / f"{name}_{theme}.png")
             assert tab.low_contrast(OUTPUTS, axe) == []
-            tab.evaluate(SIDEBAR)
+            tab.click(SIDEBAR)  # closes it
+            tab.wait(f"!{SIDEBAR}")
             tab.width(480)
             tab.wait("document.querySelector('.lu-dry-run').clientWidth < 420")
             assert tab.overflowing(".lu-dry-run") == []

@@ -1,6 +1,6 @@
-"""nbgrader with this course: releases with our starters; grades as `python -m lab_utils.grade` does.
+"""nbgrader with this course: it grades as `python -m lab_utils.grade` does.
 
-solutions/instructor/nbgrader_config.py names both preprocessors. Only this module needs nbgrader.
+solutions/instructor/nbgrader_config.py names the preprocessor. Only this module needs nbgrader.
 """
 
 from typing import Any
@@ -9,21 +9,9 @@ import nbformat.v4
 from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Float
 
-from lab_utils.author import marks
 from lab_utils.grade import cells, reading, runs
 
 _GRADE_ID = "check-"
-
-
-class Starters(NbGraderPreprocessor):
-    """In the place of ClearSolutions: what a learner is to write starts as it does in labs/."""
-
-    def preprocess(self, nb: nbformat.NotebookNode, resources: dict[str, Any]) -> tuple:
-        """Replaces the regions of a notebook of solutions/source."""
-        for cell in nb.cells:
-            if cell.cell_type == "code":
-                cell.source = marks.starter(cell.source)
-        return nb, resources
 
 
 class Grade(NbGraderPreprocessor):

@@ -2,16 +2,15 @@
 
 from nbgrader import preprocessors
 
-from lab_utils.grade.nbgrader import Grade, Starters
+from lab_utils.grade.nbgrader import Grade
 
 c = get_config()  # noqa: F821  (nbgrader gives it)
 
 c.CourseDirectory.course_id = "tpu-porting-labs"
 
-# A release is what stands in labs/: regions become our starters, not a bare NotImplementedError.
+# A release is the lab as it stands in labs/, so nothing is cleared but outputs.
 c.GenerateAssignment.preprocessors = [
     preprocessors.LockCells,
-    Starters,
     preprocessors.ClearOutput,
     preprocessors.CheckCellMetadata,
     preprocessors.ComputeChecksums,
