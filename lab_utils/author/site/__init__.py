@@ -48,7 +48,9 @@ def write_source(folder: Path) -> None:
     front = front.replace("TRACKS", "\n".join(_tracks())).replace("REPORT", _report())
     (folder / "index.md").write_text(front, encoding="utf-8")
     (folder / "_toc.yml").write_text(yaml.safe_dump(_contents(), sort_keys=False), encoding="utf-8")
-    (folder / "_config.yml").write_text(yaml.safe_dump(_config(), sort_keys=False), encoding="utf-8")
+    (folder / "_config.yml").write_text(
+        yaml.safe_dump(_config(), sort_keys=False), encoding="utf-8"
+    )
 
 
 def link_rules(folder: Path) -> int:
@@ -93,7 +95,9 @@ def _notebook(path: Path, kind: str) -> str:
     made = json.loads(path.read_text(encoding="utf-8"))
     for cell in made["cells"]:
         if cell["cell_type"] == "markdown":
-            source = re.sub(r"\[([^\]]+)\]\((?!https?:|#)([^)]*)\)", _inside, "".join(cell["source"]))
+            source = re.sub(
+                r"\[([^\]]+)\]\((?!https?:|#)([^)]*)\)", _inside, "".join(cell["source"])
+            )
             if kind == "solutions":
                 source = re.sub(r"^# (\d\d · .+)$", r"# \1, solved", source, flags=re.M)
             cell["source"] = source
@@ -169,7 +173,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m lab_utils.author.site", description=__doc__)
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--source", type=files.path_argument, help="write the book's sources here")
-    what.add_argument("--link", type=files.path_argument, help="link the rules in the pages built here")
+    what.add_argument(
+        "--link", type=files.path_argument, help="link the rules in the pages built here"
+    )
     options = parser.parse_args(arguments)
     try:
         if options.source:
