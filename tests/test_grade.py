@@ -8,7 +8,7 @@ import re
 import made_up_class
 import pytest
 
-from lab_utils.grade import cells, page, runs, submissions, tables
+from lab_utils.grade import cells, guard, page, runs, submissions, tables
 from lab_utils.grade.__main__ import main
 
 NAME = made_up_class.NAME
@@ -120,6 +120,21 @@ def test_a_histogram_counts_each_value_once():
     spans = page.histogram([float(n) for n in range(100)])
     assert len(spans) == 8 and sum(count for _, count in spans) == 100
     assert sum(n for _, n in page.histogram([-1e308, 1e308, *map(float, range(9))])) == 11
+
+
+def test_changed_files_of_the_grader_end_the_grading(tmp_path, monkeypatch, capsys):
+    for learner in ("ann", "bob"):
+        put(tmp_path / "class" / learner / NAME, made_up_class.notebook())
+        put(tmp_path / "class" / learner / "03.ipynb", made_up_class.notebook("labs"))
+    grader = tmp_path / "lab_utils" / "check"
+    put(grader / "runner.py", "pass")
+    monkeypatch.setattr(guard, "_PACKAGE", grader.parent)
+    monkeypatch.setattr(
+        runs, "grade", lambda *_: put(grader / "runner.py", "cheat") or graded("111111")
+    )
+    main([str(tmp_path / "class"), "-o", str(tmp_path / "grades.csv")])
+    for row in csv.DictReader((tmp_path / "grades.csv").open()):
+        assert "lab_utils/check/runner.py changed" in row["status"] and row["points"] == "0"
 
 
 def test_a_line_that_bears_no_token_is_no_event():

@@ -1,6 +1,6 @@
 """A real JupyterHub with five Unix users, set up as solutions/instructor/hub.md says; each solves lab 02.
 
-The blocks of that page are run as they stand, with this test's folders in the place of the page's. The first block
+The blocks of that page are run as they stand, with this test's folders in the place of the page's. The first
 is not: it installs the course from the lock, which this environment is.
 """
 

@@ -8,6 +8,7 @@ of time and memory (`runs`). What is secured:
   the package, of Python or of TensorFlow, by importing our solutions, or by changing the check cells:
   before each check such functions are put back, and the checks are read from the package again;
 - a cell that raises, loops, ends its process or takes too much memory costs its own TODOs alone;
+- files of the grader that it changes are noticed, and nothing is graded from there on;
 - it runs in a folder of its own, with its own home and temporary folder, which are deleted.
 
 What is not: the check calls the learner's function in the same process, so that code written against this

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from lab_utils import files, grade
-from lab_utils.grade import cells, page, runs, submissions, tables
+from lab_utils.grade import cells, guard, page, runs, submissions, tables
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -58,8 +58,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"grade: {error}", file=sys.stderr)
         return 2
 
+    own = guard.Files()
+
     def one(submission: submissions.Submission) -> runs.Graded:
         graded = _graded(submission, limits)
+        if changed := own.changed():
+            told = f"{', '.join(changed[:3])} changed since grading began: put back what is ours, grade again"
+            graded = runs.Graded(None, problem=told)
         points = f"{graded.points} of {len(graded.results)}, " if graded.results else ""
         print(f"{submission.learner}, {submission.path.name}: {points}{graded.status}", flush=True)
         return graded
