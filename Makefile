@@ -1,6 +1,6 @@
 # Every target sets up what it needs, once: a fresh machine with git, make and Python 3.11, 3.12 or 3.13.
 .DEFAULT_GOAL := help
-.PHONY: help setup flowers check test test-all lab doctor instructor lint lock
+.PHONY: help setup flowers check test test-all lab doctor instructor site lint lock
 
 # Override any of these: make flowers DATA=../my_photographs TF=gpu
 DATA ?= bundled
@@ -21,6 +21,7 @@ help:
 	@echo "make lab       open the labs in JupyterLab"
 	@echo "make doctor    is everything here that the labs need?"
 	@echo "make instructor the guide and the slides, into solutions/instructor/made"
+	@echo "make site      labs, solutions, rules and glossary as pages with search, into out/site"
 	@echo "make test-all  the tests on Python 3.11, 3.12, 3.13, the Estimator on each TensorFlow from 2.15 on"
 
 setup: $(READY)
@@ -66,6 +67,17 @@ instructor: $(READY)
 		$(BIN)/python -m lab_utils.author.instructor --reveal out/npm/node_modules/reveal.js; \
 	else \
 		echo "npm is missing: no slides are made"; $(BIN)/python -m lab_utils.author.instructor; fi
+
+# Jupyter Book 1 in an environment of its own, in the version that pyproject.toml names. It runs no cell.
+SITE ?= out/site
+site: $(READY)
+	@$(BIN)/python -m lab_utils.author.site --source $(SITE)/source
+	@test -x $(SITE)/venv/bin/jupyter-book || { \
+		$(BIN)/uv venv --quiet --python $(BIN)/python $(SITE)/venv && \
+		$(BIN)/uv pip install --quiet --python $(SITE)/venv/bin/python \
+			"$$(sed -n 's/^site = \["\(.*\)"\].*/\1/p' pyproject.toml)"; }
+	@$(SITE)/venv/bin/jupyter-book build $(SITE)/source --path-output $(SITE) -q -W -n --keep-going
+	@$(BIN)/python -m lab_utils.author.site --link $(SITE)/_build/html
 
 lint: $(READY)
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .

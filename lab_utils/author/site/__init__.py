@@ -24,7 +24,7 @@ from lab_utils.dry_run import rules
 ROOT = Path(__file__).parents[3]
 _OWN = Path(__file__).parent
 _RULE = re.compile(r"\bTPU\d{3}\b")
-_UNLINKED = ("a", "script", "style", "title", "svg", "button", "h1", "summary")
+_UNLINKED = ("a", "script", "style", "title", "svg", "button", "h1")
 _REPORT = 2, "dry-spec"  # the cell of a solution whose report the first page shows
 
 
@@ -75,7 +75,7 @@ def _linked(html: str, rules_at: str, own: str) -> tuple[str, int]:
         if found[0] == own or found[0] not in rules.catalogue():
             return found[0]
         count += 1
-        return f'<a href="{rules_at}{found[0]}.html">{found[0]}</a>'
+        return f'<a style="color: inherit" href="{rules_at}{found[0]}.html">{found[0]}</a>'
 
     head, body, rest = html.partition("<article")
     for part in re.split(r"(<!--.*?-->|<[^>]*>)", body + rest, flags=re.S):
