@@ -86,13 +86,33 @@ def test_a_run_does_not_train_on_strangers_and_says_so(copy, run_flags, tmp_path
             lambda content: [
                 shard.update(examples=0) for shard in content["splits"]["train"]["shards"]
             ],
-            "no examples",
+            "do not add up",
+        ),
+        (lambda content: content["splits"]["train"]["shards"].pop(), "do not add up"),
+        (lambda content: content["labels"].append("x"), "classes of train are not those of labels"),
+        (lambda content: content["splits"]["train"].update(per_class=None), "per_class of train"),
+        (lambda content: content["splits"]["train"].update(examples=-1), "not below 0"),
+        (lambda content: content["splits"]["train"].update(rejected="0"), "should be whole"),
+        (
+            lambda content: content["splits"]["train"]["shards"][0].update(file="../x"),
+            "should be called train-",
         ),
     ],
 )
 def test_a_manifest_that_cannot_be_used_is_one_sentence(copy, changed, words):
     change(copy, changed)
     with pytest.raises(ManifestError, match=words):
+        Records.find(f"{copy}/train-*")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("{", "[" * 100_000), ('"labels"', '"labels": [], "labels"'), ("}", "")],
+)
+def test_a_manifest_that_is_damaged_is_one_sentence(copy, old, new):
+    text = (copy / "manifest.json").read_text()
+    (copy / "manifest.json").write_text(text.replace(old, new, 1))
+    with pytest.raises(ManifestError, match="is not a manifest of format 1"):
         Records.find(f"{copy}/train-*")
 
 
@@ -122,7 +142,10 @@ def test_a_record_that_cannot_be_decoded_is_named(
     shard.write_bytes(shard.read_bytes() + record)
 
     def counted(content):
-        listed = content["splits"]["train"]["shards"][1]
+        train = content["splits"]["train"]
+        train["examples"] += 1
+        train["per_class"]["roses"] += 1
+        listed = train["shards"][1]
         listed["bytes"] += len(record)
         listed["examples"] += 1
 

@@ -174,8 +174,10 @@ def test_a_training_on_other_classes_is_refused_before_the_first_step(
     copy, run_flags, tiny_records, tmp_path, capsys, labels
 ):
     records = Path(shutil.copytree(tiny_records.folder, tmp_path / "records"))
-    manifest = json.loads((records / "manifest.json").read_text())
-    (records / "manifest.json").write_text(json.dumps(manifest | {"labels": labels}))
+    manifest = json.loads((records / "manifest.json").read_text()) | {"labels": labels}
+    for split in manifest["splits"].values():  # as a conversion with these labels has it
+        split["per_class"] = dict.fromkeys(labels, 0) | {labels[0]: split["examples"]}
+    (records / "manifest.json").write_text(json.dumps(manifest))
     before = {file.name: file.read_bytes() for file in copy.iterdir() if file.is_file()}
     flags = [f"--{split}_data_path={records}/{split}-*" for split in ("train", "eval")]
     assert task.main([*run_flags, *flags, f"--output_dir={copy}", "--train_steps=18"]) == 1

@@ -78,19 +78,11 @@ class Records:
 
 def _shards(manifest: Manifest) -> dict[str, Shard]:
     """The shards of all splits by name, once all that is read from the manifest is known to be usable."""
-    labels = manifest.labels
-    shards = [shard for split in manifest.splits.values() for shard in split.shards]
-    if not isinstance(labels, list) or not all(label and type(label) is str for label in labels):
-        problem = "labels should be a list of class names"
-    elif not labels or len(set(labels)) < len(labels):
-        problem = "labels should hold each class once, and at least one"
-    elif not all(type(count) is int for shard in shards for count in (shard.examples, shard.bytes)):
-        problem = "a shard's examples and bytes should be whole numbers"
-    else:
-        return {shard.file: shard for shard in shards}
-    raise ManifestError(
-        f"the manifest in {manifest.folder} cannot be used: {problem}. Convert again"
-    )
+    if problem := manifest.problem():
+        raise ManifestError(
+            f"the manifest in {manifest.folder} cannot be used: {problem}. Convert again"
+        )
+    return {shard.file: shard for split in manifest.splits.values() for shard in split.shards}
 
 
 def undecodable(records: Records) -> Iterator[str]:
