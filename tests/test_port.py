@@ -170,3 +170,34 @@ def test_a_file_is_changed_only_when_told_to(tmp_path, capsysbinary):
     assert file.read_bytes() == old and b"+  classifier = tf.est" in capsysbinary.readouterr().out
     assert main([str(file), "--no-dry-run", "--write"]) == 0
     assert file.read_bytes() == ported(old)[0]
+
+
+@pytest.mark.parametrize("deep", ["(" * 5000, "1+" * 20_000 + "1", "-" * 3000 + "1"])
+def test_what_is_nested_too_deeply_is_told(deep):
+    """libcst's own parser ends the process there."""
+    with pytest.raises(NotPython, match="nested too deeply"):
+        ported(b"x = " + deep.encode())
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [("a.ipynb", "is a notebook"), (".", "is not a file"), ("", "empty"), ("no.py", "No such file")],
+)
+def test_what_is_not_a_program_is_told(tmp_path, monkeypatch, capsys, name, says):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.ipynb").write_text('{"cells": []}')
+    with pytest.raises(SystemExit) as stopped:
+        main([name])
+    assert stopped.value.code == 2 and says in capsys.readouterr().err
+
+
+def test_where_the_port_cannot_be_written_it_is_told(tmp_path, monkeypatch, capsys):
+    file = tmp_path / "train.py"
+    file.write_bytes((SOURCES / "plain" / "tutorial.py").read_bytes())
+
+    def full(path, _):
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr("lab_utils.files.write", full)
+    assert main([str(file), "--no-dry-run", "--write"]) == 2
+    assert "train.py: No space left" in capsys.readouterr().err

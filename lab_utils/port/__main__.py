@@ -18,7 +18,7 @@ examples:
 The diff goes to stdout, what is left to do and the dry runs (trace and read) to stderr. Flags after
 -- are the program's own, for its dry run.
 
-exit status: 0 ported (or nothing to port), 2 the file cannot be read
+exit status: 0 ported (or nothing to port), 2 the file cannot be read or written
 """
 
 
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("file", metavar="FILE.py", type=Path)
+    parser.add_argument("file", metavar="FILE.py", type=files.path_argument)
     parser.add_argument("--write", action="store_true", help="change the file")
     parser.add_argument("--no-dry-run", action="store_true", help="no dry run before and after")
     given = list(sys.argv[1:] if arguments is None else arguments)
@@ -40,6 +40,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from lab_utils.port.port import ported
     from lab_utils.port.record import NotPython
 
+    if flags.file.exists() and not flags.file.is_file():
+        parser.error(f"{flags.file} is not a file")
+    if flags.file.suffix == ".ipynb":
+        parser.error(
+            f"{flags.file} is a notebook: jupyter nbconvert --to script makes a program of it"
+        )
     try:
         old = flags.file.read_bytes()
         new, left = ported(old)
@@ -57,13 +63,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     for each in left:
         _say(f"  {flags.file}: {each}")
-    if not flags.no_dry_run:
-        _dry_run("before", flags.file, ["--contrib"], program)
-        if new != old:
-            _dry_run_of_new(flags.file, new, program)
-    if flags.write and new != old:
-        files.write(flags.file, new)
-        _say(f"{flags.file} is written.")
+    try:
+        if not flags.no_dry_run:
+            _dry_run("before", flags.file, ["--contrib"], program)
+            if new != old:
+                _dry_run_of_new(flags.file, new, program)
+        if flags.write and new != old:
+            files.write(flags.file, new)
+            _say(f"{flags.file} is written.")
+    except OSError as error:  # the folder is read-only, the disk is full
+        print(f"{error.filename or flags.file.parent}: {error.strerror}", file=sys.stderr)
+        return 2
     return 0
 
 

@@ -1,5 +1,8 @@
 """From a program's source to the source of its port: the passes in their order."""
 
+import ast
+import warnings
+
 import libcst as cst
 import libcst.matchers as m
 
@@ -9,6 +12,8 @@ from lab_utils.port.record import Job, Left, NotPython, Style, code
 from lab_utils.port.scan import Scan
 from lab_utils.port.told import Told
 
+_TOO_DEEP = "an expression in it is nested too deeply"
+
 
 def ported(source: bytes) -> tuple[bytes, list[Left]]:
     """The port of a file, in its encoding and with its line ends, and what is left to a person.
@@ -17,9 +22,32 @@ def ported(source: bytes) -> tuple[bytes, list[Left]]:
         NotPython: it cannot be read as Python 3.
     """
     try:
+        _refuse_depth(source)
         module = cst.parse_module(source)
     except (cst.ParserSyntaxError, UnicodeDecodeError, SyntaxError, LookupError) as error:
         raise NotPython(_why(error)) from None
+    try:
+        return _passes(source, module)
+    except RecursionError:
+        raise NotPython(_TOO_DEEP) from None
+
+
+def _refuse_depth(source: bytes) -> None:
+    """Raises NotPython for what Python itself takes for too deep: libcst's parser would end the process."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(source)
+    except (RecursionError, MemoryError):
+        raise NotPython(_TOO_DEEP) from None
+    except SyntaxError as error:
+        if "too many nested" in str(error):
+            raise NotPython(_TOO_DEEP) from None
+    except ValueError:  # a zero byte, which libcst tells with its place
+        pass
+
+
+def _passes(source: bytes, module: cst.Module) -> tuple[bytes, list[Left]]:
     wrapper = cst.MetadataWrapper(module)
     name, version_1 = styles(wrapper)
     job = Job(Style(name))
