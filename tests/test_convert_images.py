@@ -247,3 +247,13 @@ def test_a_rotated_jpeg_is_scaled_by_the_side_that_is_shorter_upright():
     image = corner().resize((480, 320))
     result = to_rgb_jpeg(encode(image, "JPEG", exif=exif), shorter_side=40)
     assert (result.width, result.height) == (40, 60)
+
+
+def test_a_medical_image_of_12_bits_is_not_stored_as_a_black_one():
+    dim = np.arange(4096, dtype=np.uint16).reshape(64, 64)
+    with pytest.raises(
+        RejectError, match="16 bits a pixel, and the largest value is 4,095 of 65,535"
+    ):
+        to_rgb_jpeg(encode(Image.fromarray(dim), "PNG"))
+    to_rgb_jpeg(encode(Image.fromarray(dim * 16), "PNG"))  # scaled
+    to_rgb_jpeg(encode(Image.fromarray(dim * 0), "PNG"))  # a black one is black

@@ -181,7 +181,12 @@ def test_what_is_nested_too_deeply_is_told(deep):
 
 @pytest.mark.parametrize(
     ("name", "says"),
-    [("a.ipynb", "is a notebook"), (".", "is not a file"), ("", "empty"), ("no.py", "No such file")],
+    [
+        ("a.ipynb", "is a notebook"),
+        (".", "is not a file"),
+        ("", "empty"),
+        ("no.py", "No such file"),
+    ],
 )
 def test_what_is_not_a_program_is_told(tmp_path, monkeypatch, capsys, name, says):
     monkeypatch.chdir(tmp_path)

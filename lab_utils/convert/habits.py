@@ -131,4 +131,6 @@ def of_image(data: bytes) -> str:
     for start, sign, kind in _KINDS:
         if data.startswith(sign, start):
             return kind
+    if data.startswith((b"GIF8", b"\x89PNG", b"BM", b"RIFF")):
+        return f"it begins as one ({data[:8]!r}), and is damaged"
     return f"it begins with {data[:8]!r}"

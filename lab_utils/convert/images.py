@@ -27,6 +27,7 @@ _ORIENTATION = 0x0112
 _OTHER_FORMATS = ("PNG", "GIF", "BMP", "WEBP")
 _QUALITY = 95
 _JPEG_SIDE = 65_500  # pixels; libjpeg compresses no longer one
+_BLACK = 1 << 12  # of 16 bits; what stays below is less than a sixteenth as bright as white
 _QUALITY_SCALED = 90  # whoever scales down wants records that are small and quick to decode
 
 
@@ -233,7 +234,13 @@ def _upright(image: Image.Image) -> Image.Image:
 
 def _to_rgb(image: Image.Image) -> Image.Image:
     if image.mode.startswith("I"):  # 16-bit grey; Pillow's own conversion would clip it at 255
-        return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8)).convert("RGB")
+        values = np.asarray(image)
+        if 0 < values.max() < _BLACK:
+            raise RejectError(
+                f"16 bits a pixel, and the largest value is {values.max():,} of 65,535, as in medical images of "
+                "12 bits: it would be black. Scale its values to 65,535, and save it again"
+            )
+        return Image.fromarray((values >> 8).astype(np.uint8)).convert("RGB")
     if "A" in image.getbands() or "transparency" in image.info:
         image = image.convert("RGBA")
         return Image.alpha_composite(Image.new("RGBA", image.size, "white"), image).convert("RGB")
