@@ -1,5 +1,6 @@
 """What a run is told: flags, a YAML file, and mistakes in either."""
 
+import os
 import subprocess
 import sys
 
@@ -51,6 +52,9 @@ def test_every_flag_can_stand_in_the_file(config):
         ("output_dir:", ["output_dir", "str", "None"]),
         ("- train_steps", ["run.yaml", "name: value"]),
         ("a: [", ["run.yaml", "not valid YAML"]),
+        ("[" * 5000, ["run.yaml", "not valid YAML", "too deeply"]),
+        ("train_steps: 1:30", ["train_steps is 1:30", "minutes: 90"]),
+        ("learning_rate: 0,05", ["learning_rate must be float", "'0,05'"]),
         ("seed: 1\ntrain_steps: 7\nseed: 2", ["run.yaml", "seed", "line 1", "line 3"]),
         ("output_dir: 'my [run]'", ["output_dir", "'my [run]'", "choose"]),
         ("train_steps: 0", ["train_steps", "at least 1"]),
@@ -108,6 +112,16 @@ def test_mistaken_flags_are_named(capsys, flag):
     assert flag.split("=")[0].lstrip("-") in said(capsys, [*PATHS, flag])
 
 
+def test_a_rate_is_a_number_in_each_notation(config):
+    for text in ("1e-3", "1.0e-3", "0.001", "'0.001'"):
+        assert parse([*PATHS, config(f"learning_rate: {text}")]).learning_rate == 0.001
+
+
+def test_a_pipe_is_not_waited_for(capsys, tmp_path):
+    os.mkfifo(tmp_path / "run.yaml")
+    assert "is a pipe or a device" in said(capsys, [*PATHS, f"--config={tmp_path / 'run.yaml'}"])
+
+
 def test_the_file_that_make_flowers_uses_is_right():
     from lab_utils.flowers.__main__ import CONFIG
 
@@ -153,6 +167,7 @@ def test_switches_are_taken_as_absl_writes_them():
     settings = parse([*PATHS, "--use_tpu=True", "--use_bfloat16=true", "--tpu=true"])
     assert (settings.use_tpu, settings.use_bfloat16, settings.tpu) == (True, True, "true")
     assert not parse([*PATHS, "--use_bfloat16", "--use_bfloat16=False"]).use_bfloat16
+    assert not parse([*PATHS, "--use_tpu=yes", "--use_tpu=0"]).use_tpu
 
 
 def test_a_tpu_that_cannot_be_reached_is_named(monkeypatch):

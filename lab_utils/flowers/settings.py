@@ -1,6 +1,7 @@
 """What a training run is told: by flags, by a YAML file, or both; a flag wins over the file."""
 
 import argparse
+import contextlib
 import math
 import sys
 from collections.abc import Sequence
@@ -90,31 +91,42 @@ def _check_memory(settings: Settings) -> None:
         )
 
 
+_ON, _OFF = ("true", "t", "1", "yes", "y", "on"), ("false", "f", "0", "no", "n", "off")
 _SWITCHES = {setting.name for setting in fields(Settings) if setting.type is bool}
 
 
-def _refuse_doubles(text: str, path: Path) -> None:
-    """YAML takes the last of two lines for one setting without a word; here both are named."""
+def _texts(text: str, path: Path) -> dict[str, str]:
+    """Each setting's value as it was typed.
+
+    Raises:
+        ValueError: a setting stands there twice; YAML itself takes the last without a word.
+    """
     root, lines = yaml.compose(text, Loader=yaml.SafeLoader), {}
-    for name, _ in root.value if isinstance(root, yaml.MappingNode) else ():
+    pairs = root.value if isinstance(root, yaml.MappingNode) else []
+    for name, _ in pairs:
         line = name.start_mark.line + 1
         if lines.setdefault(name.value, line) != line:
             raise ValueError(
                 f"{path}: {name.value} stands on line {lines[name.value]} and on line {line}: remove one"
             )
+    return {name.value: str(value.value) for name, value in pairs}
 
 
 def _from_yaml(path: Path) -> dict:
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise ValueError(f"{path} is a pipe or a device, not a file")
     try:
         text = path.read_text(encoding="utf-8-sig")
         values = yaml.safe_load(text)
-        _refuse_doubles(text, path)
+        texts = _texts(text, path)
     except OSError as error:
         raise ValueError(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise ValueError(f"{path} is not text in UTF-8: save it as that") from None
     except yaml.YAMLError as error:
         raise ValueError(f"{path} is not valid YAML: {error}") from None
+    except RecursionError:
+        raise ValueError(f"{path} is not valid YAML: it is nested too deeply") from None
     if values is None:  # an empty file
         return {}
     if not isinstance(values, dict):
@@ -123,9 +135,14 @@ def _from_yaml(path: Path) -> dict:
     for name, value in values.items():
         if name not in kinds:
             raise ValueError(f"{path}: unknown setting {name!r}; known are {', '.join(kinds)}")
-        if kinds[name] is float and type(value) is int:
-            values[name] = float(value)
-        elif type(value) is not kinds[name]:
+        if kinds[name] is float and type(value) in (int, str):  # to YAML 1.1, 1e-3 is a text
+            with contextlib.suppress(ValueError):
+                value = values[name] = float(value)
+        if kinds[name] is int and ":" in texts.get(name, ""):
+            raise ValueError(
+                f"{path}: {name} is {texts[name]}, which YAML takes for minutes: {value}"
+            )
+        if type(value) is not kinds[name]:
             raise ValueError(f"{path}: {name} must be {kinds[name].__name__}, not {value!r}")
     return values
 
@@ -133,8 +150,8 @@ def _from_yaml(path: Path) -> dict:
 def _plain_switch(flag: str) -> str:
     """Returns --use_tpu for --use_tpu=True, as absl's flags are written, and --no-use_tpu for =False."""
     name, _, value = flag.removeprefix("--").partition("=")
-    if value.lower() in ("true", "false") and name in _SWITCHES:
-        return f"--{'no-' * (value.lower() == 'false')}{name}"
+    if value.lower() in _ON + _OFF and name in _SWITCHES:
+        return f"--{'no-' * (value.lower() in _OFF)}{name}"
     return flag
 
 
