@@ -2,6 +2,8 @@
 
 import sys
 
+from lab_utils import command
+
 _HELP = """usage: python -m lab_utils COMMAND
 
   python -m lab_utils doctor             is everything here that the labs need? --class N: for N at once?
@@ -37,4 +39,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command.run(main)

@@ -16,7 +16,7 @@ from typing import Any
 
 import psutil
 
-from lab_utils import DISTRIBUTION, datasets, runtime
+from lab_utils import DISTRIBUTION, command, datasets, runtime
 from lab_utils.dry_run import cache
 
 MEMORY = 2.0  # GiB free: the largest lab, with a browser beside it, stays below
@@ -275,4 +275,4 @@ def _learners(text: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    command.run(lambda: main(sys.argv[1:]))

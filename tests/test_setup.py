@@ -80,6 +80,12 @@ def test_a_module_with_a_command_line_runs_by_itself():
         and 'if __name__ == "__main__":' not in text
     ]
     assert not silent
+    abrupt = [
+        path
+        for path in (ROOT / "lab_utils").rglob("*.py")
+        if "    sys.exit(main(" in path.read_text() and path.stem not in ("stage", "command")
+    ]
+    assert not abrupt  # command.run knows of closed outputs and Ctrl-C
 
 
 def test_an_unknown_command_is_named():

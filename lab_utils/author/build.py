@@ -26,7 +26,7 @@ from unittest import mock
 
 import nbformat
 
-from lab_utils import files
+from lab_utils import command, files
 from lab_utils.author import minutes, notebook_format, quiz
 from lab_utils.author.marks import module, solved, stamp, starter
 from lab_utils.author.setup_cell import Course, links, setup_cell
@@ -251,4 +251,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command.run(main)

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from lab_utils import files
+from lab_utils import command, files
 from lab_utils.author import guide, slides
 
 ROOT = Path(__file__).parents[2]
@@ -39,4 +39,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command.run(main)

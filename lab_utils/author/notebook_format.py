@@ -11,7 +11,7 @@ from pathlib import Path
 
 import nbformat
 
-from lab_utils import files
+from lab_utils import command, files
 
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 UNRUN = ("labs", "source")  # folders whose notebooks hold no outputs
@@ -81,4 +81,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command.run(main)

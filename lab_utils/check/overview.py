@@ -9,7 +9,7 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 
-from lab_utils import files
+from lab_utils import command, files
 from lab_utils.check import progress, todos
 
 _FORMAT = 1
@@ -103,6 +103,8 @@ def main(arguments: Sequence[str]) -> int:
             print(f"{take(options.take)} TODOs more are done")
         else:
             print(table())
+    except BrokenPipeError:
+        raise
     except OSError as error:
         told = f"{error.filename}: {error.strerror}" if error.filename else error
         print(f"progress: {told}", file=sys.stderr)
@@ -114,4 +116,4 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    command.run(lambda: main(sys.argv[1:]))

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 
+from lab_utils import command
 from lab_utils.convert import ConversionError, convert
 from lab_utils.convert.publishing import abandoned
 from lab_utils.convert.text import printable
@@ -133,4 +134,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command.run(main)

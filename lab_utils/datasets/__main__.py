@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from lab_utils import command
 from lab_utils.datasets import DatasetError, download_flower_photos, from_folder, synthetic
 from lab_utils.files import path_argument
 
@@ -99,4 +100,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command.run(main)

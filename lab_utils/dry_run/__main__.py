@@ -13,7 +13,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lab_utils import contrib, files, scratch
+from lab_utils import command, contrib, files, scratch
 from lab_utils.dry_run import rules
 from lab_utils.dry_run.arguments import parser as arguments_parser
 from lab_utils.dry_run.records import Stage
@@ -145,11 +145,7 @@ def supervised() -> int:
     """
     if (told := os.environ.pop(_STATUS_FILE, None)) is not None:
         _end_with_parent()
-        try:
-            status = main()
-        except SystemExit as usage:  # argparse's own end, before anything was judged
-            status = usage.code
-        sys.stdout.flush()
+        status = command.status_of(main)
         Path(told).write_text(str(status))
         return status
     scratch.remove_dead()
@@ -197,13 +193,7 @@ def _end_with_parent() -> None:
 
 def console() -> int:
     """The command `tpu-dry-run`."""
-    try:
-        return supervised()
-    except KeyboardInterrupt:
-        return 130
-    except BrokenPipeError:  # the reader of our output, such as `head`, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    return command.status_of(supervised)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from lab_utils import datasets, files, scratch
+from lab_utils import command, datasets, files, scratch
 from lab_utils.flowers import settings, stage
 from lab_utils.flowers.memory import PeakMemory
 
@@ -174,14 +174,20 @@ def main() -> int:
         page = _carry_out(arguments, training)
     except (datasets.DatasetError, files.InUseError) as error:
         sys.exit(f"flowers: {error}")
+    except BrokenPipeError:
+        raise
     except OSError as error:
         sys.exit(f"flowers: {error.strerror or error}: {error.filename}")
     print(f"Done in {time.monotonic() - start:.0f} s (measured here).\nOpen {page} in a browser.")
     return 0
 
 
-if __name__ == "__main__":
+def _job() -> int:
     try:
-        sys.exit(main())
+        return main()
     except KeyboardInterrupt:
         sys.exit("flowers: interrupted; the same command goes on where it was.")
+
+
+if __name__ == "__main__":
+    command.run(_job)

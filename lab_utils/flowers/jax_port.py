@@ -9,14 +9,13 @@ Runs in a process of its own: Keras takes one backend a process, JAX its number 
 import argparse
 import json
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from lab_utils import runtime
+from lab_utils import command, runtime
 
 VIRTUAL = 8
 PER_CORE = 128
@@ -183,4 +182,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command.run(main)

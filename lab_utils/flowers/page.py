@@ -9,7 +9,7 @@ import random
 import sys
 from pathlib import Path
 
-from lab_utils import files, look, runtime
+from lab_utils import command, files, look, runtime
 from lab_utils.flowers.predict import Prediction, draw, predict
 from lab_utils.flowers.run_folder import read_history
 
@@ -170,4 +170,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command.run(main)

@@ -4,10 +4,9 @@ python -m lab_utils.flowers.port --records RECORDS [--topology v5e:2x2] [--html 
 """
 
 import argparse
-import sys
 from pathlib import Path
 
-from lab_utils import files, runtime
+from lab_utils import command, files, runtime
 
 STAGES = "trace,read,compile,run,feed"
 BATCH_PER_CORE = 128  # fills the 128 lanes that a TPU lays the batch along
@@ -82,4 +81,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command.run(main)

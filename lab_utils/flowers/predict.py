@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lab_utils import files, runtime
+from lab_utils import command, files, runtime
 from lab_utils.convert.errors import RejectError
 from lab_utils.convert.images import to_rgb_jpeg
 from lab_utils.flowers.records import plain
@@ -223,4 +223,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command.run(main)

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lab_utils import files, runtime
+from lab_utils import command, files, runtime
 from lab_utils.convert import ManifestError
 from lab_utils.flowers.records import Records, naming_bad
 from lab_utils.flowers.run_folder import difference, keep_labels, read_history, write_history
@@ -248,6 +248,8 @@ def main(arguments: list[str] | None = None) -> int:
         if not told:
             raise
         return _failed(_stopped(told, settings))
+    except BrokenPipeError:
+        raise
     except (FileExistsError, NotADirectoryError):
         return _failed(f"{settings.output_dir} is a file, or below one: give a new folder")
     except OSError as error:
@@ -280,4 +282,4 @@ def _failed(message: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command.run(main)

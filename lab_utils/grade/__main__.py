@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from lab_utils import files, grade
+from lab_utils import command, files, grade
 from lab_utils.grade import cells, guard, page, runs, submissions, tables
 
 
@@ -98,4 +98,4 @@ def _graded(submission: submissions.Submission, limits: runs.Limits) -> runs.Gra
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command.run(main)

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from lab_utils import files
+from lab_utils import command, files
 
 _EPILOG = """\
 examples:
@@ -71,6 +71,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if flags.write and new != old:
             files.write(flags.file, new)
             _say(f"{flags.file} is written.")
+    except BrokenPipeError:
+        raise
     except OSError as error:  # the folder is read-only, the disk is full
         print(f"{error.filename or flags.file.parent}: {error.strerror}", file=sys.stderr)
         return 2
@@ -131,4 +133,4 @@ def _dry_run(when: str, path: Path, more: Sequence[str], program: Sequence[str])
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command.run(main)

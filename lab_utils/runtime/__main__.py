@@ -4,7 +4,7 @@ import argparse
 import runpy
 import sys
 
-from lab_utils import runtime
+from lab_utils import command, runtime
 
 
 def main() -> int:
@@ -29,4 +29,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command.run(main)

@@ -2,9 +2,8 @@
 
 import argparse
 import json
-import sys
 
-from lab_utils import files, verify
+from lab_utils import command, files, verify
 
 
 def main() -> int:
@@ -41,4 +40,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command.run(main)

@@ -1,0 +1,64 @@
+"""How each command of this package ends, also where its output has no reader or no room."""
+
+import errno
+import os
+import sys
+from collections.abc import Callable
+from typing import NoReturn
+
+_READER_GONE, _INTERRUPTED = 141, 130  # 128 and the number of SIGPIPE, of SIGINT
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+
+
+def run(main: Callable[[], int]) -> NoReturn:
+    """Ends this process with the status of a command; see `status_of`."""
+    sys.exit(status_of(main))
+
+
+def status_of(main: Callable[[], int]) -> int | str | None:
+    """The status that a command ends with, SystemExit's own included, once its output is written.
+
+    It is 141 where the output's reader has gone, as in `| head`, and 130 after Ctrl-C: as a shell has it.
+    """
+    _open_closed_streams()
+    try:
+        try:
+            status = main()
+        except SystemExit as end:
+            status = end.code
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        _drop_output()
+        return _READER_GONE
+    except OSError as error:
+        if error.filename is not None or error.errno not in _NO_ROOM:
+            raise
+        _drop_output()
+        return f"the output cannot be written: {error.strerror}"
+    except KeyboardInterrupt:
+        print("\ninterrupted", file=sys.stderr)
+        return _INTERRUPTED
+
+
+def _open_closed_streams() -> None:
+    """Opens standard streams that are closed, as by `>&-`.
+
+    The next file that is opened would have their number, and get what native code prints.
+    """
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        try:
+            os.fstat(number)
+        except OSError:
+            opened = os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
+            if opened != number:
+                os.dup2(opened, number)
+                os.close(opened)
+            setattr(sys, name, os.fdopen(number, mode, closefd=False))
+
+
+def _drop_output() -> None:
+    """Lets what is still buffered go nowhere: Python would try again when it ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)

@@ -1,0 +1,58 @@
+"""Commands whose output is closed, full or not read, and Ctrl-C where nothing expects it."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+HELP = [sys.executable, "-m", "lab_utils", "progress"]
+OWN = [sys.executable, "-c"]
+
+
+def test_a_reader_that_has_gone_is_no_traceback():
+    reader, writer = os.pipe()
+    os.close(reader)
+    ran = subprocess.run(HELP, stdout=writer, stderr=subprocess.PIPE, text=True)
+    os.close(writer)
+    assert (ran.returncode, ran.stderr) == (141, "")
+
+
+def test_a_dry_run_whose_reader_has_gone_is_not_ready():
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "lab_utils.dry_run", "--rules"]
+    ran = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True)
+    os.close(writer)
+    assert (ran.returncode, ran.stderr) == (141, "")
+
+
+def test_an_output_without_room_is_one_line():
+    with open("/dev/full", "w") as full:
+        ran = subprocess.run([*HELP[:3], "--help"], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert ran.returncode == 1
+    assert ran.stderr == "the output cannot be written: No space left on device\n"
+
+
+@pytest.mark.parametrize("stream", [0, 1, 2])
+def test_what_native_code_prints_does_not_reach_a_file_where_a_stream_is_closed(stream, tmp_path):
+    """The file would get the closed stream's number."""
+    code = (
+        "import os; from lab_utils import command\n"
+        "def main():\n"
+        "    with open('checkpoint', 'w') as file:\n"
+        "        for number in (1, 2): os.write(number, b'a warning')\n"
+        "        file.write('whole')\n"
+        "        print('said')\n"
+        "command.run(main)"
+    )
+    ran = subprocess.run(["sh", "-c", f'exec "$@" {stream}>&-', "sh", *OWN, code], cwd=tmp_path)
+    assert ran.returncode == 0
+    assert (tmp_path / "checkpoint").read_text() == "whole"
+
+
+def test_an_interrupt_where_nothing_expects_it_is_one_word():
+    code = "import os; from lab_utils import command; command.run(lambda: os.kill(os.getpid(), 2))"
+    ran = subprocess.run([*OWN, code], stderr=subprocess.PIPE, text=True)
+    assert (ran.returncode, ran.stderr) == (128 + signal.SIGINT, "\ninterrupted\n")
