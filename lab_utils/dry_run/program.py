@@ -1,6 +1,7 @@
 """One training or evaluation step as each core runs it: plain data, no TensorFlow."""
 
 import math
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -34,8 +35,10 @@ class Input:
     @property
     def bytes(self) -> int:
         """The size of the data itself, without padding."""
-        size = {"bfloat16": 2, "float16": 2, "bool": 1}.get(self.dtype)
-        return int(np.prod(self.shape)) * (size or np.dtype(self.dtype).itemsize)
+        bits = re.search(
+            r"\d+", self.dtype
+        )  # "float8_e4m3fn" and "int4", too, which NumPy does not know
+        return math.ceil(math.prod(self.shape) * (int(bits[0]) if bits else 8) / 8)
 
 
 @dataclass(frozen=True)
@@ -56,12 +59,14 @@ class Partition:
         donated: the numbers of the inputs whose memory the step may take.
         split: for each input, for each of its axes, the mesh axes that it is split over.
         batch_axes: the mesh axes that the batch is split over.
+        flops: of the matmuls of the whole step, as it is written; None where they are not known.
     """
 
     mesh: dict[str, int]
     donated: list[int]
     split: list[list[tuple[str, ...]]]
     batch_axes: list[str]
+    flops: float | None = None
 
     @property
     def cores(self) -> int:

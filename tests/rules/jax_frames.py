@@ -12,6 +12,7 @@ from rules.wrong_jax import (
     NamedSharding,
     PartitionSpec,
     batch,
+    constrained,
     descend,
     jax,
     jnp,
@@ -117,6 +118,15 @@ def _sharded(snippet: Snippet) -> Port:
     return Port(jax.jit(descend), (state, given), mesh_axes={"data": 4, "model": 2})
 
 
+def _of_hidden(snippet: Snippet) -> Port:
+    """The block makes `hidden` of itself."""
+
+    def constrain(hidden):
+        return snippet.run(_NAMES | {"hidden": lambda: hidden}).get("hidden")
+
+    return Port(jax.jit(constrained(constrain)), (params(), batch()))
+
+
 def _example(made: Made) -> tuple:
     return params(), batch()
 
@@ -155,4 +165,5 @@ FRAMES = {
         batch=lambda: tuple(jnp.zeros(each.shape, each.dtype) for each in batch(64)),
     ),
     "TPU343": _in_step(of=("rate",)),
+    "TPU344": _of_hidden,
 }

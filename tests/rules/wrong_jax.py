@@ -40,6 +40,22 @@ def descend(params, batch):
     return jax.tree.map(lambda p, g: p - 0.1 * g, params, gradients), loss
 
 
+def constrained(constrain):
+    """A step whose hidden layer goes through `constrain`."""
+
+    def loss(params, features, labels):
+        hidden = jax.nn.relu(features @ params["first"].astype(jnp.bfloat16))
+        hidden = constrain(hidden)
+        logits = (hidden @ params["second"].astype(jnp.bfloat16)).astype(jnp.float32)
+        return jnp.mean((logits - labels) ** 2)
+
+    def step(params, batch):
+        gradients = jax.grad(loss)(params, *batch)
+        return jax.tree.map(lambda p, g: p - 0.1 * g, params, gradients)
+
+    return step
+
+
 def params(first=(), second=()):
     """The parameters' shapes."""
     return {
@@ -137,3 +153,12 @@ def python_decides_by_a_value(wrong):
         return params, loss
 
     return Port(jax.jit(step), (params(), batch()))
+
+
+@wrong("TPU344")
+def an_activation_made_whole(wrong):
+    def constrain(hidden):
+        spec = PartitionSpec() if wrong else PartitionSpec("data")
+        return jax.lax.with_sharding_constraint(hidden, NamedSharding(MESH, spec))  # <- TPU344
+
+    return Port(jax.jit(constrained(constrain)), (params(), batch()))

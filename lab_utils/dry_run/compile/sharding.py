@@ -15,6 +15,7 @@ _MOST = (
 )
 _SMALL = 64 * 2**10  # bytes of an array that is not worth a word
 _SHOWN = 4
+_REPEATED = 1.5  # times the FLOPs of the step: what rematerialisation adds by itself stays below
 
 
 def figures_of(compiled: Compiled) -> list[Figure]:
@@ -34,7 +35,7 @@ def findings_of(compiled: Compiled) -> list[Finding]:
     program = compiled.program
     if program.partition is None:
         return []
-    found = [*_gathered(compiled), *_not_reused(compiled)]
+    found = [*_gathered(compiled), *_repeated(compiled), *_not_reused(compiled)]
     if program.partition.cores == 1 and program.cores > 1:
         idle = program.cores - 1
         found.append(finding("TPU342", program.where, topology=compiled.topology, idle=idle))
@@ -89,6 +90,28 @@ def _gathered(compiled: Compiled) -> list[Finding]:
             )
         )
     return found
+
+
+def _repeated(compiled: Compiled) -> list[Finding]:
+    """TPU344 where the cores together do clearly more matmul FLOPs than the step is written with."""
+    program, partition = compiled.program, compiled.program.partition
+    done = partition.cores * sum(each.flops for each in compiled.summary.products)
+    if not partition.flops or partition.cores == 1 or done < _REPEATED * partition.flops:
+        return []
+    # Where an activation that was split is made whole, each core goes on with all of it.
+    gathers = [
+        each
+        for each in compiled.summary.collectives
+        if each.kind == "all-gather" and each.parameter is None and each.bytes >= _SMALL
+    ]
+    first = max(gathers, key=lambda each: each.bytes, default=None)
+    place = place_of_line(first.file, first.line) if first else program.where
+    what = "No array is gathered on the way: something is not split at all."
+    if first:
+        size = scaled(first.bytes, "B")
+        what = f"This line gathers an activation over {_over(first, partition)}: {size} a step."
+    times = f"{done / partition.flops:.1f}"
+    return [finding("TPU344", place or program.where, times=times, what=what)]
 
 
 def _whole(compiled: Compiled, number: int) -> int:

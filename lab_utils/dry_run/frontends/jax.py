@@ -11,12 +11,13 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
-from lab_utils.dry_run.frontends import jax_arguments
+from lab_utils.dry_run.frontends import jax_arguments, jax_steps
 from lab_utils.dry_run.lower import sharded
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.private import jax_tracing as _tracing
 from lab_utils.dry_run.program import Input, Output, Partition, Program, Role
 from lab_utils.dry_run.read import jaxpr as read_jaxpr
+from lab_utils.dry_run.read import jaxpr_flops
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.traced import Trace
@@ -46,7 +47,7 @@ class JaxWorkload:
     ) -> None:
         self.step, self.topology, self.mesh_axes = step, topology, mesh_axes
         self.examples = jax_arguments.examples(step, data)
-        self.where = place(jax_arguments.place_source(step))
+        self.where = place(jax_steps.source(step))
         self.name = f"JAX step {self.where.position}"
         self.feed_place = Place(text="the batches")
 
@@ -56,8 +57,7 @@ class JaxWorkload:
 
     def _traced(self, call: tuple) -> Any:
         try:
-            trace, arguments = jax_arguments.jitted(self.step, call)
-            return trace(*arguments)
+            return jax_steps.trace(self.step, call)
         except Exception as error:  # whatever the learner's function raises is the step's fault
             raise NotJax(
                 f"{type(error).__name__}: {error}", where=place(error) or self.where
@@ -69,7 +69,7 @@ class JaxWorkload:
 
     def read(self, traces: list[Trace], cores: int) -> list[Finding]:
         """What the step's jaxpr tells."""
-        own = hasattr(jax_arguments.place_source(self.step), "trace")
+        own = jax_steps.has_cache(self.step)
         found = read_jaxpr.changing(self._traces, self.where, one_cache=own)
         return found + read_jaxpr.read(self._traces[0], self.where)
 
@@ -95,18 +95,19 @@ class JaxWorkload:
             Input(
                 each.name,
                 Role.VARIABLE if each.name in held else Role.FEATURE,
-                sharded.local_shape(each.aval.shape, each.spec, mesh, each.name),
-                str(each.aval.dtype),
-                trainable=each.name in held and "float" in str(each.aval.dtype),
+                sharded.local_shape(each.shape, each.spec, mesh, each.name),
+                each.dtype,
+                trainable=each.name in held and "float" in each.dtype,
             )
             for each in arguments
         ]
         parts = math.prod(mesh.values())
+        axes = 2 if jax_steps.is_pmap(self.step) else 1
         return Program(
             name=self.where.function or "step",
             mode=Mode.TRAIN if state else Mode.FORWARD,
             cores=cores,
-            per_core_batch=_per_core(_batch(arguments, held), parts),
+            per_core_batch=_per_core(_batch(arguments, held, axes), parts),
             hlo=text.encode(),
             inputs=inputs,
             outputs=[Output(each.name, Role.VARIABLE) for each in inputs if each.name in held],
@@ -117,6 +118,7 @@ class JaxWorkload:
                 [n for n, each in enumerate(arguments) if each.donated],
                 [sharded.axes_of(each.spec) for each in arguments],
                 sorted(_batch_axes(arguments, held)),
+                jaxpr_flops.flops(traced.jaxpr.jaxpr),
             ),
             left_out=self._left_out(traced),
         )
@@ -129,7 +131,7 @@ class JaxWorkload:
         ):
             warnings.filterwarnings("ignore", "Some donated buffers")  # TPU341 says it
             try:
-                lowered = traced.lower(lowering_platforms=("tpu",))
+                lowered = _tracing.lower(traced)
                 return lowered.as_text(debug_info=True), _tracing.arguments(traced, lowered)
             except Exception as error:  # JAX has many ways to refuse
                 said = f"{type(error).__name__}: {error}"
@@ -150,10 +152,13 @@ class JaxWorkload:
         yield None, None
 
 
-def _batch(arguments: list[_tracing.Argument], state: set[str]) -> int:
-    """Examples of a step: the first axis of the largest array that is not state; 1 where there is none."""
-    arrays = [each.aval for each in arguments if each.name not in state and each.aval.ndim]
-    return max(arrays, key=lambda aval: math.prod(aval.shape)).shape[0] if arrays else 1
+def _batch(arguments: list[_tracing.Argument], state: set[str], axes: int) -> int:
+    """Examples of a step: the first axis of the largest array that is not state; 1 where there is none.
+
+    `axes`: 2 for jax.pmap, whose batches have an axis of devices before that of examples.
+    """
+    shapes = [each.shape for each in arguments if each.name not in state and each.shape]
+    return math.prod(max(shapes, key=math.prod)[:axes]) if shapes else 1
 
 
 def _per_core(batch: int, cores: int) -> float:

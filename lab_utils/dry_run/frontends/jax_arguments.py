@@ -1,6 +1,5 @@
 """What a JAX step is called with: one example or several, from arrays, shapes, or streams of batches."""
 
-import functools
 import inspect
 import itertools
 from collections.abc import Callable
@@ -70,43 +69,6 @@ def abstract(leaf: Any) -> Any:
         return leaf
     dtype = getattr(leaf.dtype, "as_numpy_dtype", None) or str(leaf.dtype).rpartition(".")[2]
     return jax.ShapeDtypeStruct(tuple(leaf.shape), jax.numpy.dtype(dtype))
-
-
-def jitted(step: Callable, call: tuple) -> tuple[Any, tuple]:
-    """Something with `.trace`, and the arguments to trace it with.
-
-    A jitted step is taken as it is, also within functools.partial. Any other callable is jitted here, and
-    what is not an array in its arguments (functions, strings) is a constant of it.
-    """
-    bound: tuple = ()
-    keywords: dict[str, Any] = {}
-    inner = step
-    while isinstance(inner, functools.partial) and not hasattr(inner, "trace"):
-        bound, keywords = (*inner.args, *bound), inner.keywords | keywords
-        inner = inner.func
-    if hasattr(inner, "trace"):
-        return (functools.partial(inner.trace, **keywords) if keywords else inner.trace), (
-            *bound,
-            *call,
-        )
-    if all(map(is_array, jax.tree.leaves(call))):
-        return jax.jit(step).trace, call
-    shapes = jax.tree.map(lambda leaf: leaf if is_array(leaf) else None, call)
-
-    def of_arrays(*arrays: Any) -> Any:
-        def joined(array: Any, other: Any) -> Any:
-            return other if array is None else array
-
-        return step(*jax.tree.map(joined, arrays, call, is_leaf=lambda leaf: leaf is None))
-
-    return jax.jit(of_arrays).trace, shapes
-
-
-def place_source(step: Callable) -> Callable:
-    """The function whose line stands for `step` in a report."""
-    while isinstance(step, functools.partial):
-        step = step.func
-    return step
 
 
 def _takes(step: Callable, call: tuple) -> bool:

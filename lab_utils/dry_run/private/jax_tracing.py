@@ -19,10 +19,14 @@ _CALLBACKS = ("callback", "debug_print")
 
 @dataclass(frozen=True)
 class Argument:
-    """An array that the lowered step takes: its name, its abstract value, and its PartitionSpec if any."""
+    """An array that the lowered step takes: its name, shape and type, and its PartitionSpec if any.
+
+    A random key is the array of numbers that it is for the compiler.
+    """
 
     name: str
-    aval: Any
+    shape: tuple[int, ...]
+    dtype: str
     spec: tuple[Any, ...] | None
     donated: bool
 
@@ -73,7 +77,7 @@ def names(jaxpr: Any) -> list[str]:
 def arguments(traced: Any, lowered: Any) -> list[Argument]:
     """The arrays that the lowered program takes, in its order; those that it does not use are not there."""
     held = lowered._lowering.compile_args
-    donated = [each.donated for each in jax.tree.leaves(traced.args_info)]
+    donated = donated_arrays(traced)
     avals = [each.aval for each in traced.jaxpr.jaxpr.invars]
     named = names(traced.jaxpr.jaxpr)
     found = []
@@ -81,10 +85,98 @@ def arguments(traced: Any, lowered: Any) -> list[Argument]:
         spec = getattr(sharding, "spec", None)
         found.append(
             Argument(
-                named[number], avals[number], None if spec is None else tuple(spec), donated[number]
+                named[number],
+                *_numbers(avals[number]),
+                None if spec is None else tuple(spec),
+                donated[number],
             )
         )
     return found
+
+
+def _numbers(aval: Any) -> tuple[tuple[int, ...], str]:
+    """Shape and type of an array as the compiler sees it."""
+    if jax.dtypes.issubdtype(aval.dtype, jax.dtypes.prng_key):
+        aval = jax.eval_shape(jax.random.key_data, jax.ShapeDtypeStruct(aval.shape, aval.dtype))
+    return tuple(aval.shape), str(aval.dtype)
+
+
+def trees(traced: Any) -> tuple[Any, Any]:
+    """The structures of (positional arguments, keyword arguments) and of the results.
+
+    `args_info` and `out_info` build objects of the caller's classes, which may take nothing but arrays.
+    """
+    given = getattr(traced, "_in_tree", None)  # not before jax 0.7
+    results = getattr(traced, "out_tree", None)  # _out_tree before jax 0.8
+    return given or traced.in_tree, results or traced._out_tree
+
+
+def donated_arrays(traced: Any) -> list[bool]:
+    """For each array of the arguments whether it is donated."""
+    if hasattr(traced, "_params"):
+        return list(traced._params["donated_invars"])
+    return [each.donated for each in jax.tree.leaves(traced.args_info)]  # before jax 0.7
+
+
+def lower(traced: Any) -> Any:
+    """The step lowered for TPUs: jax.stages.Lowered, whose arguments stand in one flat tuple.
+
+    JAX would put descriptions of the arguments into objects of the caller's classes.
+    """
+    held = getattr(traced, "_in_tree", None)
+    if held is None:
+        return traced.lower(lowering_platforms=("tpu",))
+    traced._in_tree = jax.tree.structure((tuple(range(held.num_leaves)), {}))
+    try:
+        return traced.lower(lowering_platforms=("tpu",))
+    finally:
+        traced._in_tree = held
+
+
+@dataclass(frozen=True)
+class Inner:
+    """What a jitted function that the step calls asks of an array of the step's own arguments."""
+
+    donated: bool
+    sharding: Any
+
+
+def asked(traced: Any) -> dict[int, Inner]:
+    """By the number of the argument's array, where a jitted function within the step takes it as it is."""
+    jaxpr = traced.jaxpr.jaxpr
+    numbers = {id(variable): number for number, variable in enumerate(jaxpr.invars)}
+    found: dict[int, Inner] = {}
+    for each in jaxpr.eqns:
+        if "donated_invars" not in each.params:
+            continue
+        columns = each.invars, each.params["donated_invars"], _shardings(each)
+        for variable, donated, named in zip(*columns, strict=True):
+            if id(variable) in numbers and (donated or named):
+                found[numbers[id(variable)]] = Inner(donated, named)
+    return found
+
+
+def _shardings(equation: Any) -> list[Any]:
+    """Of what a jitted function takes: its NamedShardings, or those of the pmap that it stands for."""
+    given = equation.params["in_shardings"]
+    body = equation.params["jaxpr"].jaxpr
+    if len(body.eqns) == 1 and body.eqns[0].primitive.name == "shard_map":
+        (mapped,) = body.eqns
+        if [id(each) for each in mapped.invars] == [id(each) for each in body.invars]:
+            mesh, specs = mapped.params["mesh"], mapped.params["in_specs"]
+            given = [jax.sharding.NamedSharding(mesh, spec) for spec in specs]
+    return [each if isinstance(each, jax.sharding.NamedSharding) else None for each in given]
+
+
+def maker(jaxpr: Any, result: int) -> Any:
+    """The equation that makes a result, within jitted functions that the jaxpr calls; None: none does."""
+    variable = jaxpr.outvars[result]
+    for each in reversed(jaxpr.eqns):
+        for number, made in enumerate(each.outvars):
+            if made is variable:
+                inner = each.params.get("jaxpr") if "donated_invars" in each.params else None
+                return (inner and maker(inner.jaxpr, number)) or each
+    return None
 
 
 def check() -> list[str]:
@@ -98,6 +190,10 @@ def check() -> list[str]:
         for name in ("_platform_specific_lowerings", "register_lowering", "full_like_aval")
         if not hasattr(mlir, name)
     ]
+    if jax.__version_info__ >= (0, 7):
+        lacking += [name for name in ("_in_tree", "_params") if not hasattr(traced, name)]
+    if not hasattr(traced, "out_tree") and not hasattr(traced, "_out_tree"):
+        lacking.append("out_tree")
     equation = traced.jaxpr.jaxpr.eqns[0]
     if not hasattr(getattr(equation.source_info, "traceback", None), "as_python_traceback"):
         lacking.append("source_info.traceback")

@@ -4,9 +4,8 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import jax
-
 from lab_utils.dry_run.private import jax_tracing as _tracing
+from lab_utils.dry_run.read.jaxpr_flops import inner
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
 from lab_utils.figures import memory
@@ -15,22 +14,15 @@ from lab_utils.source import Place
 _WIDE = ("float64", "complex128")
 _LARGE_CONSTANT = 8 * 2**20  # bytes
 _SHOWN = 4
+_DEPTH = 3  # of the parts of arguments and results that may be state
 
 
 def equations(jaxpr: Any) -> Iterator[Any]:
     """Every equation of a jaxpr, those of loops, branches and inner functions with them."""
     for equation in jaxpr.eqns:
         yield equation
-        for inner in _inner(equation):
-            yield from equations(inner)
-
-
-def _inner(equation: Any) -> Iterator[Any]:
-    for value in equation.params.values():
-        for each in value if isinstance(value, tuple | list) else (value,):
-            jaxpr = getattr(each, "jaxpr", each)
-            if hasattr(jaxpr, "eqns"):
-                yield jaxpr
+        for body in inner(equation):
+            yield from equations(body)
 
 
 def read(traced: Any, where: Place) -> list[Finding]:
@@ -64,7 +56,7 @@ def _wide(jaxpr: Any, where: Place) -> list[Finding]:
     for each in equations(jaxpr):
         takes = any(_is_wide(getattr(variable, "aval", None)) for variable in each.invars)
         gives = next((out.aval for out in each.outvars if _is_wide(out.aval)), None)
-        if gives is not None and not takes and not any(True for _ in _inner(each)):
+        if gives is not None and not takes and not any(True for _ in inner(each)):
             places.setdefault(_tracing.place(each) or where, str(gives.dtype))
     return [
         finding("TPU240", place, what=f"{dtype} begins here") for place, dtype in places.items()
@@ -98,43 +90,70 @@ def _constants(traced: Any, where: Place) -> list[Finding]:
 def state_numbers(traced: Any) -> list[tuple[int, int]]:
     """Pairs (number of an argument's array, number of the result that is its new value).
 
-    An argument of the step is state where a result, or a part of it, has its structure and its shapes.
+    An argument of the step, or a part of one, is state where the results hold its structure and its shapes.
     """
-    variables, given = traced.jaxpr.jaxpr.invars, traced.out_info
-    children = [given[key] for key in sorted(given)] if isinstance(given, dict) else given
-    parts = [(0, given)]
-    if isinstance(children, tuple | list):
-        starts = itertools.accumulate((len(jax.tree.leaves(each)) for each in children), initial=0)
-        parts += zip(starts, children, strict=False)
-    pairs, taken, start = [], set(), 0
-    for number, argument in enumerate(traced.args_info[0]):
-        leaves, tree = jax.tree.flatten(argument)
-        shapes = [each.aval.shape for each in variables[start : start + len(leaves)]]
+    given, results = _tracing.trees(traced)
+    old = [each.aval.shape for each in traced.jaxpr.jaxpr.invars]
+    new = [each.aval.shape for each in traced.jaxpr.jaxpr.outvars]
+    parts = list(_subtrees(results, 0, _DEPTH))
+    pairs, taken = [], set()
+
+    def match(tree: Any, start: int, depth: int) -> None:
+        count = tree.num_leaves
+        shapes = old[start : start + count]
         for first, part in parts:
-            results, structure = jax.tree.flatten(part)
-            alike = structure == tree and shapes == [each.shape for each in results]
+            places = range(first, first + count)
+            alike = shapes == new[first : first + count] and _alike(part, tree)
             # One array alone is state only as the first argument: others have its shape by chance.
-            if leaves and alike and first not in taken and (len(leaves) > 1 or number == 0):
-                pairs += [(start + n, first + n) for n in range(len(leaves))]
-                taken.add(first)
-                break
-        start += len(leaves)
+            if count and alike and (count > 1 or start == 0) and taken.isdisjoint(places):
+                pairs.extend((start + n, first + n) for n in range(count))
+                taken.update(places)
+                return
+        if depth:
+            for child in tree.children():
+                match(child, start, depth - 1)
+                start += child.num_leaves
+
+    begin = 0
+    for tree in itertools.chain(*(each.children() for each in given.children())):
+        match(tree, begin, _DEPTH)
+        begin += tree.num_leaves
     return pairs
+
+
+def _subtrees(tree: Any, start: int, depth: int) -> Iterator[tuple[int, Any]]:
+    """A structure and those in it, outer ones first, each with the number of its first array."""
+    yield start, tree
+    for child in tree.children() if depth else ():
+        yield from _subtrees(child, start, depth - 1)
+        start += child.num_leaves
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Whether two structures have the same classes; what these hold beside arrays may differ."""
+    kinds = [each.node_data() and each.node_data()[0] for each in (one, other)]
+    children = one.children(), other.children()
+    return (
+        kinds[0] is kinds[1]
+        and len(children[0]) == len(children[1])
+        and all(map(_alike, *children))
+    )
 
 
 def _state(traced: Any, where: Place) -> list[Finding]:
     """TPU242 where the new state has other types than the old one: the second call compiles again."""
     jaxpr = traced.jaxpr.jaxpr
     names = _tracing.names(jaxpr)
-    makers = {id(out): each for each in jaxpr.eqns for out in each.outvars}
     changed, weak = {}, {}
     for argument, result in state_numbers(traced):
         old, new = jaxpr.invars[argument].aval, jaxpr.outvars[result].aval
-        maker = makers.get(id(jaxpr.outvars[result]))
+        if old.dtype == new.dtype and _is_weak(old) == _is_weak(new):
+            continue
+        maker = _tracing.maker(jaxpr, result)
         place = (_tracing.place(maker) if maker else None) or where
         if old.dtype != new.dtype:
             changed.setdefault(place, []).append(f"{names[argument]} ({old.dtype} to {new.dtype})")
-        elif getattr(old, "weak_type", False) != getattr(new, "weak_type", False):
+        else:
             weak.setdefault(place, []).append(
                 f"{names[argument]} ({_weakness(old)} to {_weakness(new)})"
             )
@@ -145,8 +164,12 @@ def _state(traced: Any, where: Place) -> list[Finding]:
     ]
 
 
+def _is_weak(aval: Any) -> bool:
+    return getattr(aval, "weak_type", False)
+
+
 def _weakness(aval: Any) -> str:
-    return f"weak {aval.dtype}" if getattr(aval, "weak_type", False) else str(aval.dtype)
+    return f"weak {aval.dtype}" if _is_weak(aval) else str(aval.dtype)
 
 
 def _some(names: Sequence[str]) -> str:
@@ -160,7 +183,7 @@ def changing(traces: Sequence[Any], where: Place, *, one_cache: bool) -> list[Fi
     `one_cache`: the traces are of one jitted function, so that equal calls have the same jaxpr.
     """
     kinds = [tuple(str(each.aval) for each in traced.jaxpr.jaxpr.invars) for traced in traces]
-    structures = [jax.tree.structure(traced.args_info) for traced in traces]
+    structures = [_tracing.trees(traced)[0] for traced in traces]
     programs = len(set(zip(kinds, structures, strict=True)))
     if programs > 1 and len(set(structures)) > 1:
         what = "the structure of its arguments"

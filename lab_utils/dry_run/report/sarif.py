@@ -8,7 +8,7 @@ from lab_utils.dry_run import rules
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.report.outcome import COULD_NOT_RUN, Outcome
 
-_SCHEMA = (
+SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 )
 
@@ -34,7 +34,7 @@ def log(outcome: Outcome) -> str:
         "results": [_result(each, ids.index(each.rule), ignored) for each, ignored in found],
         "properties": {"verdict": outcome.verdict, "topology": outcome.topology},
     }
-    return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
+    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
 
 
 def _rule(id: str) -> dict:

@@ -1,0 +1,114 @@
+"""From a step, however it is wrapped, to what JAX traced of it.
+
+People hand over what they call: a jitted function, a method, a functools.partial, Flax's nnx.jit, Equinox's
+filter_jit, jax.pmap, or a function of their own around one of these. Flax and Equinox are not imported.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+
+from lab_utils.dry_run.frontends.jax_arguments import is_array
+from lab_utils.dry_run.private import jax_tracing as _tracing
+
+
+def trace(step: Callable, call: tuple) -> Any:
+    """The jax.stages.Traced of one call.
+
+    What JAX or NNX jitted is traced by its own means. Any other callable is jitted here, with the donation
+    and the shardings that a jitted function in it asks for.
+
+    Raises:
+        Exception: whatever the step raises.
+    """
+    inner, bound, keywords = _unbound(step)
+    if hasattr(inner, "trace"):
+        traced = inner.trace(*bound, *call, **keywords)
+        return getattr(traced, "traced", traced)  # NNX keeps JAX's own in its own
+    if hasattr(inner, "donate_first"):  # Equinox's filter_jit, which holds the function as fn
+        whole = (*bound, *call)
+        donated = [n for n in range(len(whole)) if (inner.donate_rest if n else inner.donate_first)]
+        function = functools.partial(inspect.unwrap(inner), **keywords)
+        return _arrays_alone(function, whole, donated)
+    if all(map(is_array, jax.tree.leaves(call))):
+        return _as_asked(step, call)
+    return _arrays_alone(step, call)
+
+
+def has_cache(step: Callable) -> bool:
+    """Whether calls of `step` come from one cache, so that equal calls have the same jaxpr."""
+    return hasattr(_unbound(step)[0], "trace")
+
+
+def is_pmap(step: Callable) -> bool:
+    """Whether jax.pmap made the step, the only one of JAX's that can be lowered and not traced."""
+    inner = _unbound(step)[0]
+    return hasattr(inner, "lower") and not hasattr(inner, "trace") and inspect.isfunction(inner)
+
+
+def source(step: Callable) -> Callable:
+    """The function whose line stands for `step` in a report."""
+    return _unbound(step)[0]
+
+
+def _unbound(step: Callable) -> tuple[Callable, tuple, dict[str, Any]]:
+    """The function in partials and methods, with the arguments that these bind."""
+    bound: tuple = ()
+    keywords: dict[str, Any] = {}
+    while True:
+        if inspect.ismethod(step):
+            step, bound = step.__func__, (step.__self__, *bound)
+        elif isinstance(step, functools.partial):
+            bound, keywords = (*step.args, *bound), step.keywords | keywords
+            step = step.func
+        else:
+            return step, bound, keywords
+
+
+def _as_asked(step: Callable, call: tuple) -> Any:
+    """A callable of arrays, with what a jitted function in it asks for."""
+    traced = jax.jit(step).trace(*call)
+    asked = _tracing.asked(traced)
+    if not asked:
+        return traced
+    donate, laid, start = [], [], 0
+    for number, argument in enumerate(call):
+        leaves, tree = jax.tree.flatten(argument)
+        inner = [asked.get(start + n) for n in range(len(leaves))]
+        start += len(leaves)
+        if leaves and all(each and each.donated for each in inner):
+            donate.append(number)
+        if any(each and each.sharding for each in inner):
+            pairs = zip(leaves, inner, strict=True)
+            argument = jax.tree.unflatten(tree, [_laid(leaf, each) for leaf, each in pairs])
+        laid.append(argument)
+    return jax.jit(step, donate_argnums=donate).trace(*laid)
+
+
+def _laid(leaf: Any, asked: _tracing.Inner | None) -> Any:
+    if asked is None or asked.sharding is None or not hasattr(leaf, "shape"):
+        return leaf
+    return jax.ShapeDtypeStruct(
+        leaf.shape, leaf.dtype, sharding=asked.sharding, weak_type=getattr(leaf, "weak_type", False)
+    )
+
+
+def _arrays_alone(step: Callable, call: tuple, donate: Sequence[int] = ()) -> Any:
+    """A callable whose arguments or results hold functions and Python numbers, which are constants."""
+
+    def kept(leaf: Any) -> Any:
+        return leaf if hasattr(leaf, "shape") and hasattr(leaf, "dtype") else None
+
+    @functools.wraps(inspect.unwrap(step) if not isinstance(step, functools.partial) else step.func)
+    def of_arrays(*arrays: Any) -> Any:
+        def joined(array: Any, other: Any) -> Any:
+            return other if array is None else array
+
+        whole = jax.tree.map(joined, arrays, call, is_leaf=lambda leaf: leaf is None)
+        return jax.tree.map(kept, step(*whole))
+
+    of_arrays.__signature__ = inspect.signature(step)
+    return jax.jit(of_arrays, donate_argnums=tuple(donate)).trace(*jax.tree.map(kept, call))
