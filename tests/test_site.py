@@ -10,13 +10,14 @@ import pytest
 import yaml
 
 from lab_utils.author import site
+from lab_utils.author.site.__main__ import main
 from lab_utils.dry_run import rules
 
 ROOT = Path(__file__).parents[1]
 
 
 def test_sources_hold_each_notebook_and_rule_once(tmp_path):
-    assert site.main(["--source", str(tmp_path / "source")]) == 0
+    assert main(["--source", str(tmp_path / "source")]) == 0
     contents = yaml.safe_load((tmp_path / "source" / "_toc.yml").read_text())
     listed = re.findall(r"'file': '([^']+)'", str(contents))
     made = {

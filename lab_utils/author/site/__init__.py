@@ -4,12 +4,10 @@ Nothing is written twice: notebooks and pages are copied from where they stand. 
 shows is what the solutions hold.
 """
 
-import argparse
 import json
 import re
 import shutil
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
@@ -18,7 +16,6 @@ import yaml
 from lab_utils import files
 from lab_utils.author import guide
 from lab_utils.author.setup_cell import Course
-from lab_utils.check import overview
 from lab_utils.dry_run import rules
 
 ROOT = Path(__file__).parents[3]
@@ -166,24 +163,3 @@ def _config() -> dict:
         config["repository"] = {"url": course.address}
         config["html"]["use_repository_button"] = True
     return config
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line; returns 2 where something is missing."""
-    parser = argparse.ArgumentParser(prog="python -m lab_utils.author.site", description=__doc__)
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--source", type=files.path_argument, help="write the book's sources here")
-    what.add_argument(
-        "--link", type=files.path_argument, help="link the rules in the pages built here"
-    )
-    options = parser.parse_args(arguments)
-    try:
-        if options.source:
-            write_source(options.source)
-            print(f"{len(overview.labs())} labs, {len(rules.catalogue())} rules: {options.source}")
-        else:
-            print(f"{link_rules(options.link)} findings linked: open {options.link / 'index.html'}")
-    except OSError as error:
-        print(f"site: {error}", file=sys.stderr)
-        return 2
-    return 0
