@@ -397,3 +397,17 @@ def test_the_answers_are_found_and_experiments_left_out_in_each_form(form, tmp_p
     code = "\n".join(cell.source for cell in plan.cells)
     assert "train_input, max_steps" not in code, "an experiment"
     assert "load_digits()" not in code, "a given cell"
+
+
+def test_parts_of_a_merged_cell_have_names_and_line_numbers_of_their_own():
+    plan = cells.plan(2, ["x = 1", "\n\n".join(each for each in merged_code())])
+    labels = [cell.label for cell in plan.cells]
+    assert labels[0] == "1" and len(set(labels)) == len(labels) > 10
+    whole = "\n\n".join(merged_code()).splitlines()
+    for cell in plan.cells[1:]:
+        if cell.todos:
+            assert cell.source.splitlines()[-1] == whole[len(cell.source.splitlines()) - 1]
+
+
+def merged_code():
+    return ["".join(c["source"]) for c in code_of(lab(2))]

@@ -16,7 +16,7 @@ LABS = Path(__file__).parents[2] / "labs"
 
 @dataclass(frozen=True)
 class Cell:
-    """A learner's cell: what errors call it ("7", "7b" for a part), what is run, the TODOs it names."""
+    """A learner's cell: what errors call it ("7", "7.2" for a part), what is run, the TODOs it names."""
 
     label: str
     source: str
@@ -62,8 +62,8 @@ def plan(lab: int, code: Sequence[str], beside: Sequence[tuple[str, str]] = ()) 
         if not source or _same(source, ours.given) or _is_set_up(source):
             continue
         pieces = [source] if _same(source, ours.experiments) else known.pieces(source)
-        for place, piece in enumerate(pieces):
-            label = f"{number}{'' if len(pieces) == 1 else chr(ord('a') + min(place, 25))}"
+        for place, piece in enumerate(pieces, 1):
+            label = f"{number}.{place}" if len(pieces) > 1 else f"{number}"
             named = _named_todos(lab, piece)
             own = not _same(piece, ours.experiments)
             if not own or (not named and known.similar(piece)):

@@ -61,8 +61,8 @@ class Known:
         for first, last in zip(ordered, ordered[1:], strict=False):
             nodes = parsed.body[first:last]
             start = 0 if first == 0 else parsed.body[first - 1].end_lineno
-            kept = "\n".join(lines[start : nodes[-1].end_lineno])
-            made.append(kept if all(map(_is_text, nodes)) else "\n" * start + kept)
+            if not all(map(_is_text, nodes)):
+                made.append("\n" * start + "\n".join(lines[start : nodes[-1].end_lineno]))
         return made
 
 

@@ -1,4 +1,4 @@
-"""`python -m lab_utils.author.site`: the sources of the site, and links in what Jupyter Book makes of them."""
+"""`python -m lab_utils.author.site`: the sources of the site, and links in what Jupyter Book makes."""
 
 import argparse
 import sys
