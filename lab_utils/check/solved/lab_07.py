@@ -203,3 +203,21 @@ def make_serving_input_fn(size):
         return v1.estimator.export.ServingInputReceiver({"image": images}, {"image_bytes": encoded})
 
     return serving_input_receiver_fn
+
+
+import base64
+import json
+
+
+def predict_body(pictures):
+    """A list of bytes, one JPEG each -> the body of a predict request, JSON text."""
+    # TODO 7h: the pictures as instances of a predict request
+    instances = [{"b64": base64.b64encode(picture).decode()} for picture in pictures]
+    return json.dumps({"instances": instances})
+
+
+def best_batch(seconds, limit):
+    """{batch: seconds a request}, the longest that a caller may wait -> a batch, or None."""
+    # TODO 7i: the most pictures a second, of those within the limit
+    within = [batch for batch in seconds if seconds[batch] <= limit]
+    return max(within, key=lambda batch: batch / seconds[batch], default=None)
