@@ -1,5 +1,6 @@
 """What several tests share, made once in a run: a few small pictures, converted and trained on."""
 
+import contextlib
 import os
 import tempfile
 from pathlib import Path
@@ -12,6 +13,13 @@ from lab_utils.convert import Manifest, convert
 
 # As lab_utils.flowers.task has it, so that runs in this process equal those in one of their own.
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
+
+# The checks of lab 09 look at eight devices of JAX, which it makes once in a process.
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+with contextlib.suppress(ModuleNotFoundError):
+    import jax
+
+    jax.config.update("jax_num_cpu_devices", 8)
 
 CLASSES = ("daisy", "roses", "tulips")
 EACH = 9  # pictures of a class; one of them is a PNG

@@ -87,3 +87,52 @@ def make_adam():
     """The Estimator's Adam, in Keras."""
     # TODO 9f: the same updates as tf.compat.v1.train.AdamOptimizer(RATE)
     return keras.optimizers.Adam(RATE, epsilon=1e-8)
+
+
+import jax
+import jax.numpy as jnp
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+
+def block_loss(weights, x, target):
+    """{"inner": [w, 4 w], "outer": [4 w, w]}, float32 [B, w], float32 [B, w] -> the mean squared error."""
+    hidden = jax.nn.relu(x @ weights["inner"])
+    return jnp.mean((hidden @ weights["outer"] - target) ** 2)
+
+
+def step(weights, x, target):
+    """One step of gradient descent: (new weights, loss)."""
+    loss, gradients = jax.value_and_grad(block_loss)(weights, x, target)
+    return jax.tree.map(lambda w, g: w - 0.1 * g, weights, gradients), loss
+
+
+def data_parallel(step, devices):
+    """step(weights, x, target), jitted: the batch split over the devices, the weights on each."""
+    # TODO 9g: a mesh of the devices, and shardings for jax.jit
+    mesh = Mesh(np.array(devices), ("cores",))
+    everywhere = NamedSharding(mesh, PartitionSpec())
+    split = NamedSharding(mesh, PartitionSpec("cores"))
+    return jax.jit(
+        step, in_shardings=(everywhere, split, split), out_shardings=(everywhere, everywhere)
+    )
+
+
+def tensor_parallel(step, devices):
+    """step(weights, x, target), jitted: the hidden units split over the devices, the batch on each."""
+    # TODO 9h: a sharding for each of the two matrices
+    mesh = Mesh(np.array(devices), ("cores",))
+    everywhere = NamedSharding(mesh, PartitionSpec())
+    units = {
+        "inner": NamedSharding(mesh, PartitionSpec(None, "cores")),
+        "outer": NamedSharding(mesh, PartitionSpec("cores", None)),
+    }
+    return jax.jit(
+        step, in_shardings=(units, everywhere, everywhere), out_shardings=(units, everywhere)
+    )
+
+
+def all_reduce_bytes(batch, width):
+    """(bytes data-parallel, bytes tensor-parallel) of one device and step."""
+    # TODO 9i: gradients in one case, outputs in the other
+    weights = 2 * width * 4 * width
+    return 4 * weights, 4 * batch * width
