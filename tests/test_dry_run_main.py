@@ -9,6 +9,7 @@ import time
 import pytest
 
 from lab_utils.dry_run import target
+from lab_utils.estimator import tf
 
 CHEAP = ("--stages", "trace,read", "--no_cache")
 
@@ -256,3 +257,56 @@ def test_a_program_of_a_package_is_named_as_a_module(tmp_path, monkeypatch):
     assert estimator.model_dir == "gs://b/run" and data.__module__ == "digits.jobs.port"
     with pytest.raises(target.TargetError, match=r"no module digits\.nothing below"):
         target.load_main("digits.nothing", [])
+
+
+IN_COLAB = """
+import tensorflow as tf
+try:
+    tpu = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="")
+    print(tpu.cluster_spec().as_dict()["worker"])
+    tf.config.experimental_connect_to_cluster(tpu)
+    tf.tpu.experimental.initialize_tpu_system(tpu)
+    strategy = tf.distribute.TPUStrategy(tpu)
+except ValueError:
+    strategy = tf.distribute.get_strategy()
+BATCH = 4 * strategy.num_replicas_in_sync
+data = tf.data.Dataset.from_tensors((tf.zeros([5]), 1)).repeat(100).batch(BATCH)
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.layers.Dense(2)])
+    model.compile("adam", "mse")
+"""
+
+
+@pytest.mark.parametrize(
+    ("fit", "batch"),
+    [
+        ("history = model.fit(data, epochs=3)\nprint(history.history['loss'])", [64, 5]),
+        ("model.fit(strategy.experimental_distribute_dataset(data), steps_per_epoch=2)", [64, 5]),
+        ("import numpy as np; model.fit(np.zeros([99, 7]), np.zeros([99]), 24)", [24, 7]),
+        ("model.fit(x=[tf.zeros([9, 2]), tf.zeros([9, 3])], y=tf.zeros([9, 1]))", [9, 2]),
+        ("model.fit({'a': tf.zeros([40, 2])}, tf.zeros([40]), validation_split=0.1)", [32, 2]),
+    ],
+)
+def test_a_keras_program_is_run_up_to_its_fit(fit, batch, tmp_path, monkeypatch):
+    (tmp_path / "train.py").write_text(IN_COLAB + fit)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    model, data, more = target.load_main("train.py", [], cores=16)
+    first = tf.nest.flatten(next(iter(data)))[0]
+    assert model.optimizer and not more and first.shape.as_list() == batch
+
+
+@pytest.mark.parametrize(
+    ("loop", "told"),
+    [
+        ("model.fit((row for row in data), epochs=2)", "fit is given a generator"),
+        ("tf.function(lambda x: strategy.run(lambda y: y, (x,)))(1.0)", "hand its step to dry_run"),
+        ("model.predict(tf.zeros([1, 5]))", "train.py ended without calling train"),
+    ],
+)
+def test_training_that_cannot_be_taken_so_is_told(loop, told, tmp_path, monkeypatch):
+    (tmp_path / "train.py").write_text(IN_COLAB + loop)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    with pytest.raises(target.TargetError, match=told):
+        target.load_main("train.py", [])

@@ -13,7 +13,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lab_utils import command, contrib, files, scratch
+from lab_utils import chips, command, contrib, files, scratch
 from lab_utils.dry_run import rules
 from lab_utils.dry_run.arguments import parser as arguments_parser
 from lab_utils.dry_run.records import Stage
@@ -98,7 +98,9 @@ def _dry_run(flags: argparse.Namespace, stages: list[str]) -> "Report | None":
     try:
         try:
             subject, data, more = (
-                load_main(flags.main, flags.program) if flags.main else load(flags.target)
+                load_main(flags.main, flags.program, chips.cores(flags.topology))
+                if flags.main
+                else load(flags.target)
             )
         except TargetError as error:
             found = error.__cause__ and settings_finding(error.__cause__)
@@ -110,6 +112,8 @@ def _dry_run(flags: argparse.Namespace, stages: list[str]) -> "Report | None":
     except (TargetError, TypeError, ValueError) as error:
         print(f"{flags.target}: {error}", file=sys.stderr)
         return None
+    if any(base.__module__.startswith("tf_keras") for base in type(subject).__mro__):
+        report.not_checked.append("Keras 3: tf.keras was Keras 2 here, the package tf-keras.")
     if stood_in := contrib.used():
         report.not_checked.append(
             f"tf.contrib itself: {', '.join(sorted(stood_in))} had stand-ins."

@@ -47,21 +47,21 @@ def load(target: str) -> tuple[object, object, dict]:
     return subject, data, dict(rest[0]) if rest else {}
 
 
-def load_main(name: str, arguments: Sequence[str]) -> tuple[object, object, dict]:
+def load_main(name: str, arguments: Sequence[str], cores: int = 8) -> tuple[object, object, dict]:
     """Runs the program in the file or the module `name` with its own flags; returns the Estimator that it
-    made, its input function, and the others as options for `dry_run`.
+    made, its input function, and the others as options for `dry_run`; or its Keras model and dataset.
 
     Raises:
         TargetError: there is no such program, or it raises or ends before it calls an Estimator.
     """
-    from lab_utils.dry_run.frontends import own_main
+    from lab_utils.dry_run.frontends import own_fit, own_main
     from lab_utils.dry_run.records import Mode
 
     try:
-        seen = own_main.recorded(_program(name), arguments)
+        seen = own_main.recorded(_program(name), arguments, cores)
     except TargetError:
         raise
-    except own_main.NothingCalled as error:
+    except (own_main.NothingCalled, own_fit.CannotTake) as error:
         raise TargetError(str(error)) from error
     except (Exception, SystemExit) as error:
         said = textwrap.shorten(str(error), 1000)
@@ -70,6 +70,8 @@ def load_main(name: str, arguments: Sequence[str]) -> tuple[object, object, dict
             f"{type(error).__name__}: {said}\n  at {place}{_of_package(name, error)}"
         ) from error
     print(f"{name} called {', '.join(dict.fromkeys(seen.calls))}.", file=sys.stderr)
+    if seen.fitted:
+        return *seen.fitted, {}
     inputs = seen.inputs
     data = inputs.get(Mode.TRAIN) or next(iter(inputs.values()))
     return (

@@ -2,6 +2,7 @@
 
 Most programs have no function that returns an Estimator: they make one in main() and call train, evaluate,
 predict or an export on it. Within `recording` those calls are noted and return at once; no TPU is contacted.
+A Keras program is run up to its first fit (own_fit.py).
 """
 
 import logging
@@ -17,6 +18,7 @@ from typing import Any
 from unittest import mock
 
 from lab_utils import source
+from lab_utils.dry_run.frontends import own_fit
 from lab_utils.dry_run.records import Mode
 from lab_utils.estimator import tf, tpu, v1
 
@@ -38,11 +40,13 @@ class Recording:
     Attributes:
         estimator: the one that it trained first, else the first one that it called at all.
         inputs: the first input function of each mode.
+        fitted: a Keras model and the dataset of its fit, where it called that.
         calls: in words, in their order: "train(max_steps=1000)".
     """
 
     estimator: Any = None
     inputs: dict[Mode, Callable] = field(default_factory=dict)
+    fitted: tuple[Any, Any] | None = None
     calls: list[str] = field(default_factory=list)
 
     def note(self, mode: Mode, estimator: Any, input_fn: Callable, **said: Any) -> None:
@@ -58,12 +62,22 @@ class Recording:
         if len(self.calls) >= _MOST_CALLS:
             raise _Enough
 
+    def note_fit(self, model: Any, dataset: Any, call: str) -> None:
+        """Notes a call of fit; raises _Enough: what follows needs a trained model."""
+        self.calls.append(call)
+        if self.estimator is None:
+            self.fitted = model, dataset
+        raise _Enough
 
-def recorded(program: Path | ModuleSpec, arguments: Sequence[str]) -> Recording:
+
+def recorded(program: Path | ModuleSpec, arguments: Sequence[str], cores: int = 8) -> Recording:
     """Runs a program with its own `arguments`, as `python file arguments` or `python -m module` would.
+
+    A TPUStrategy that it makes has `cores` replicas.
 
     Raises:
         NothingCalled: it ended, or failed, before any call.
+        own_fit.CannotTake: its training cannot be judged so.
         Exception: what it raised before any call of an Estimator.
     """
     module = types.ModuleType("__main__")
@@ -73,14 +87,16 @@ def recorded(program: Path | ModuleSpec, arguments: Sequence[str]) -> Recording:
     else:
         path, folder, name = program.absolute(), program.absolute().parent, str(program)
     module.__file__ = str(path)
+    text = path.read_bytes()
     with recording() as seen, ExitStack() as stack:
+        stack.enter_context(own_fit.standing_in(cores, seen.note_fit, b"keras" in text))
         stack.enter_context(mock.patch.object(sys, "argv", [name, *arguments]))
         # Not mock.patch.dict, which would forget what the program imports: its model_fn runs later.
         stack.callback(sys.modules.__setitem__, "__main__", sys.modules["__main__"])
         sys.modules["__main__"] = module
         sys.path.insert(0, str(folder))
         try:
-            exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)
+            exec(compile(text, str(path), "exec"), module.__dict__)
         except _Enough:
             pass
         except SystemExit as ended:
@@ -91,8 +107,8 @@ def recorded(program: Path | ModuleSpec, arguments: Sequence[str]) -> Recording:
                 raise
     if not seen.calls:
         raise NothingCalled(
-            f"{path.name} ended without calling train, evaluate or predict on an Estimator: give the flags "
-            "that make it train after `--`"
+            f"{path.name} ended without calling train, evaluate or predict on an Estimator, or fit on "
+            "a Keras model: give the flags that make it train after `--`"
         )
     return seen
 
