@@ -1,7 +1,6 @@
 """Made from solutions/source/11_keras_images.ipynb by `python -m lab_utils.build`: change it there."""
 
 import tempfile
-import time
 
 from lab_utils import runtime
 
