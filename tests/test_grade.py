@@ -1,6 +1,7 @@
 """A class graded: whose notebook it is, which cells are run, the table, the page; slowly, real grading."""
 
 import csv
+import dataclasses
 import io
 import json
 import re
@@ -193,3 +194,33 @@ def test_a_solved_lab_has_all_points(lab):
     assert {each.why: each.status for each in result.results.values() if not each.points} == {}
     (told,) = result.remarks
     assert result.status == "graded" and "our solution" in told
+
+
+MERGED = """from helpers import TWO
+
+def matmul_flop(m, k, n):
+    return TWO * m * k * n
+
+check("0a", matmul_flop)
+# hint("0a")
+
+print("TODO 0b: correct.")
+1 / 0
+
+check("0b", peak_flops)
+
+def peak_flops(rows, columns, hertz):
+    raise SystemExit(3)
+"""
+
+
+def test_a_merged_cell_with_a_module_beside_it_is_really_graded():
+    """Lab 00, whose first checks need no TensorFlow; an error ends its own part of the cell alone."""
+    plan = cells.plan(
+        0, [MERGED, "def step(features, labels:\n    pass"], [("helpers.py", "TWO = 2")]
+    )
+    result = runs.grade(dataclasses.replace(plan, given=[]), runs.Limits(step=60, total=120))
+    said = {id: (each.status, each.why) for id, each in result.results.items()}
+    assert said["0a"][0] == "correct"
+    assert said["0b"][0] == "incorrect" and "ends the process" in said["0b"][1]
+    assert said["0c"][0] == "incorrect" and said["0c"][1].startswith("Cell 2, line 1 raised Syntax")

@@ -144,7 +144,12 @@ def _named_todos(lab: int, source: str) -> tuple[str, ...]:
     """The TODOs whose names a cell gives at its top level; where it cannot be parsed, those it speaks of."""
     tree = parts.tree(source)
     if tree is None:
-        return tuple(t.id for t in todos.of_lab(lab) if f"TODO {t.id}" in source)
+        return tuple(
+            todo.id
+            for todo in todos.of_lab(lab)
+            if f"TODO {todo.id}" in source
+            or any(re.search(rf"^(def|class) +{n}\b|^{n} *=", source, re.M) for n in todo.names)
+        )
     bound = {
         name
         for node in tree.body
