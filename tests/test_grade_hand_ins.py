@@ -163,6 +163,33 @@ CLASSES = {
         two(f"submitted/ann/02/{NAME}", f"submitted/bob/02/{NAME}"),
         {"ann": TWO, "bob": TWO},
     ),
+    "nbgrader's exchange": (
+        two(
+            f"ann+02+2026-11-20 14:33:12 UTC+Ab1/{NAME}", f"bob+02+2026-11-20 15:00:00 UTC+x/{NAME}"
+        ),
+        {"ann": TWO, "bob": TWO},
+    ),
+    "GitHub Classroom": (
+        two(
+            f"lab-02-submissions/lab-02-ann-lee/labs/{NAME}",
+            f"lab-02-submissions/lab-02-bobray/{NAME}",
+        )
+        | {"lab-02-submissions/lab-02-bobray/README.md": b"# Lab"},
+        {"ann-lee": TWO, "bobray": TWO},
+    ),
+    "groups of a lab": (
+        two(f"Lab 2 Tue/ann/{NAME}", f"Lab 2 Tue/bob/{NAME}", f"Lab 2 Thu/cid/{NAME}")
+        | two(f"Lab 2 Thu/dora/{NAME}"),
+        {"ann": TWO, "bob": TWO, "cid": TWO, "dora": TWO},
+    ),
+    "names that look like words": (
+        two(
+            f"labibaanna_123_456_{NAME}",
+            "02_four_changes.ipynb - Colab.ipynb",
+            "Doris Day lab2.ipynb",
+        ),
+        {"02_four_changes": TWO, "Doris Day": TWO, "labibaanna": TWO},
+    ),
     "a folder each lab": (
         two("lab02/ann.ipynb", "lab02/Bob Ray.ipynb") | {"lab03/Ann.ipynb": 3},
         {"Ann": f"{TWO}, {THREE}", "Bob Ray": TWO},

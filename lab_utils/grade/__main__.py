@@ -60,8 +60,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     own = guard.Files()
 
-    def one(submission: submissions.Submission) -> runs.Graded:
-        graded = _graded(submission, limits)
+    def one(submission: submissions.Submission, plan: cells.Plan | str) -> runs.Graded:
+        told = isinstance(plan, str)
+        graded = runs.Graded(None, problem=plan) if told else runs.grade(plan, limits)
         if changed := own.changed():
             told = f"{', '.join(changed[:3])} changed since grading began: put back what is ours, grade again"
             graded = runs.Graded(None, problem=told)
@@ -71,8 +72,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     # What a group hands in together, or one has copied, is run once.
     different = {_run_of(each): each for each in found}
+    # Plans are made here, since Python 3.11 parses in one thread at a time only.
+    plans = [_planned(each) for each in different.values()]
     with ThreadPoolExecutor(max(1, options.jobs)) as pool:
-        results = dict(zip(different, pool.map(one, different.values()), strict=True))
+        results = dict(zip(different, pool.map(one, different.values(), plans), strict=True))
     table = tables.rows([(each, results[_run_of(each)]) for each in found])
     files.write(options.output, tables.as_csv(table))
     print(f"grades: {options.output}")
@@ -88,13 +91,14 @@ def _run_of(submission: submissions.Submission) -> tuple:
     return submission.lab, submission.code, submission.beside
 
 
-def _graded(submission: submissions.Submission, limits: runs.Limits) -> runs.Graded:
+def _planned(submission: submissions.Submission) -> cells.Plan | str:
+    """What is run for a submission, or why it cannot be graded."""
     if submission.problem or submission.lab is None:
-        return runs.Graded(None, problem=submission.problem)
+        return submission.problem
     try:
-        return runs.grade(cells.plan(submission.lab, submission.code, submission.beside), limits)
+        return cells.plan(submission.lab, submission.code, submission.beside)
     except FileNotFoundError as error:
-        return runs.Graded(None, problem=str(error))
+        return str(error)
 
 
 if __name__ == "__main__":

@@ -9,30 +9,34 @@ import yaml
 
 from lab_utils.grade.cells import LABS
 
-# Moodle: "Ann Learner_1234567_assignsubmission_file_", as a folder's name or at the start of a file's.
-# Canvas: "learnerann_LATE_1234_56789_02_four_changes-1.ipynb", "learnerann_1234_text.html".
-# Blackboard: "Lab 2_ann7_attempt_2026-11-20-14-33-12_02_four_changes.ipynb", and a .txt that gives the name.
-# Brightspace: "12345-67890 - Ann Learner - Nov 20, 2026 2-33 PM".
-_PLATFORMS = (
-    re.compile(r"(?P<who>.+?)_(?P<id>\d+)_assignsubmission_[a-z]+(?:_(?P<file>.*))?"),
-    re.compile(r".+_(?P<who>[^_]+)_attempt_\d{4}(?:-\d\d){5}(?P<id>)(?:_(?P<file>.+)|\.txt)?"),
-    re.compile(r"(?P<id>\d+)-\d+ - (?P<who>.+?) - (?P<file>.*\d.*)"),
-)
-_CANVAS = re.compile(
-    r"(?!lab|week|hw|\d+_)(?P<who>[^_]+)(?:_LATE)?_(?P<id>\d+)_(?:\d+_(?P<file>.+)|(?:text|link)\.html)",
-    re.I,
-)
-_BLACKBOARD_NAME = re.compile(r"^Name: (.+?) \((.+)\)\s*$", re.M)
-_GRADESCOPE = re.compile(r"submission_\d+")
 # Words that stand between letters and digits of other words are not meant.
 _START, _END = r"(?<![^\W_])", r"(?![^\W_])"
 _LAB_WORD = r"(?:lab(?:oratory)?|week|hw|homework|assignment|exercise|session|unit|task|day)s?"
 _NUMBERS = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
 _LAB_FOLDER = re.compile(rf"(?:{_LAB_WORD})[ _-]*\d{{1,2}}{_END}.*", re.I)
+# Moodle: "Ann Learner_1234567_assignsubmission_file_", as a folder's name or at the start of a file's.
+# Canvas: "learnerann_LATE_1234_56789_02_four_changes-1.ipynb", "learnerann_1234_text.html".
+# Blackboard: "Lab 2_ann7_attempt_2026-11-20-14-33-12_02_four_changes.ipynb", and a .txt that gives the name.
+# nbgrader's exchange: "ann+02+2026-11-20 14:33:12 UTC+Ab1".
+# Brightspace: "12345-67890 - Ann Learner - Nov 20, 2026 2-33 PM".
+_PLATFORMS = (
+    re.compile(r"(?P<who>.+?)_(?P<id>\d+)_assignsubmission_[a-z]+(?:_(?P<file>.*))?"),
+    re.compile(r".+_(?P<who>[^_]+)_attempt_\d{4}(?:-\d\d){5}(?P<id>)(?:_(?P<file>.+)|\.txt)?"),
+    re.compile(r"(?P<who>[^+]+)\+[^+]+\+\d{4}-\d\d-\d\d(?P<id>)[^+]*\+.*"),
+    re.compile(r"(?P<id>\d+)-\d+ - (?P<who>.+?) - (?P<file>.*\d.*)"),
+)
+_CANVAS = re.compile(
+    rf"(?!{_LAB_WORD}\d*_|\d+_)(?P<who>[^_]+)(?:_LATE)?_(?P<id>\d+)_(?:\d+_(?P<file>.+)|(?:text|link)\.html)",
+    re.I,
+)
+_BLACKBOARD_NAME = re.compile(r"^Name: (.+?) \((.+)\)\s*$", re.M)
+_GRADESCOPE = re.compile(r"submission_\d+")
+_OF_A_CLONE = {"labs", "solutions", "datasets", "lab_utils", "notebooks", "tests"}
 _FILLING = re.compile(
     rf"{_START}(?:copy of|kopie von|copie de|copia de|cópia de|copia di|kopia|"
-    rf"{_LAB_WORD}[ _-]*(?:\d{{1,2}}|{_NUMBERS}|)|"
-    rf"final|finished|solved|submission|attempt[ _-]*\d*|version[ _-]*\d+|v\d+|\d{{1,2}}){_END}"
+    rf"{_LAB_WORD}[ _-]*(?:\d{{1,2}}|{_NUMBERS})|lab(?:oratory)?|homework|hw|assignment|exercises?|"
+    rf"final|finished|solved|submissions?|untitled\d*|notebook[0-9a-f]{{8,}}|colab(?:oratory)?|"
+    rf"attempt[ _-]*\d*|version[ _-]*\d+|v\d+|\d{{1,2}}){_END}"
     r"|\(\d+\)|-?copy\d+$|\.ipynb|\.py$",
     re.I,
 )
@@ -71,7 +75,9 @@ def owners(
         if number in found:
             continue
         if len(parts) > 1:
-            found[number] = [Owner(parts[0])]
+            # GitHub Classroom: "lab-02-ann"
+            rest = of_file(parts[0]) if _LAB_FOLDER.fullmatch(parts[0]) else ""
+            found[number] = [Owner(rest or parts[0])]
         else:
             name = of_file(parts[0]) or files[number][2]
             found[number] = [Owner(name or parts[0].split(".")[0], loose=True, sure=bool(name))]
@@ -156,9 +162,17 @@ def _without_labs(places: list[tuple[str, ...]], labs: list[int | None]) -> list
                 below.setdefault(part, set()).add(lab)
     numbers = bool(below) and all(found - {None} <= {int(part)} for part, found in below.items())
 
+    inside: dict[str, set[str]] = {}
+    for parts in places:
+        for part, below_it in zip(parts[:-2], parts[1:-1], strict=True):
+            inside.setdefault(part, set()).add(below_it)
+
     def of_lab(part: str) -> bool:
-        named = _LAB_FOLDER.fullmatch(part) or part.casefold() in stems
-        return bool(named) or (numbers and part in below)
+        if part.casefold() in stems or (numbers and part in below):
+            return True
+        if not _LAB_FOLDER.fullmatch(part):
+            return False
+        return not of_file(part) or len(inside.get(part, set()) - _OF_A_CLONE) > 1
 
     return [(*(part for part in parts[:-1] if not of_lab(part)), parts[-1]) for parts in places]
 

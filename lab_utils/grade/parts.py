@@ -13,7 +13,7 @@ def tree(source: str) -> ast.Module | None:
     """The syntax of a cell, IPython's own lines left out; None where it has none."""
     try:
         return ast.parse(_MAGIC.sub("# ", source))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError):
         return None
 
 
