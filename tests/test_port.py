@@ -90,6 +90,14 @@ def port_of(text: str) -> tuple[str, str]:
          "tf.contrib.tpu.TPUEstimator().predict(input_fn=lambda params: asked(params))\n",
          "import tensorflow.compat.v1 as tf\ndef asked(params):\n  return d.batch(8)\n"
          "tf.estimator.tpu.TPUEstimator().predict(input_fn=lambda params: asked(params))\n", ""),
+        # no Estimator at all
+        ("import tensorflow as tf\nwith tf.Session() as s:\n  s.run(0)\n",
+         "import tensorflow.compat.v1 as tf\nwith tf.Session() as s:\n  s.run(0)\n",
+         "line 2: a training loop of its own"),
+        ("from tensorflow import keras\nkeras.Model().fit(1)\n",
+         "from tensorflow import keras\nkeras.Model().fit(1)\n",
+         "line 2: a Keras model trains under a TPUStrategy"),
+        ("import sklearn\nsklearn.svm.SVC().fit(1)\n", "import sklearn\nsklearn.svm.SVC().fit(1)\n", ""),
         # of TensorFlow 2: left as it is
         ("import tensorflow as tf\ntf.keras.Model()\n", "import tensorflow as tf\ntf.keras.Model()\n", ""),
     ],

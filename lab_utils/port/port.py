@@ -51,7 +51,7 @@ def _passes(source: bytes, module: cst.Module) -> tuple[bytes, list[Left]]:
     wrapper = cst.MetadataWrapper(module)
     name, version_1 = styles(wrapper)
     job = Job(Style(name))
-    scan = Scan("stimator" in module.code)
+    scan = Scan(module.code)
     wrapper.module.visit(scan)
     wraps = "CrossShardOptimizer" not in module.code and "EstimatorSpec" in module.code
     wrapper.visit(Told(job, scan, wraps))

@@ -12,7 +12,7 @@ _METRICS = "eval_metric_ops"
 class Scan(cst.CSTVisitor):
     """Attributes: what it found.
 
-    is_port: the file has an Estimator at all.
+    is_port, has_keras: the file has an Estimator, or Keras, at all.
     parameters: a function's name -> those of its parameters.
     input_fns: names of functions that are handed to train, evaluate, predict, TrainSpec or EvalSpec.
     predicts: those of them that predict alone uses: TPUEstimator fills up its last batch.
@@ -21,9 +21,9 @@ class Scan(cst.CSTVisitor):
     batch: the first expression of a batch size, as text.
     """
 
-    def __init__(self, is_port: bool) -> None:
+    def __init__(self, text: str) -> None:
         super().__init__()
-        self.is_port = is_port
+        self.is_port, self.has_keras = "stimator" in text, "keras" in text
         self.parameters: dict[str, tuple[str, ...]] = {}
         self.input_fns: set[str] = set()
         self.makers: set[str] = set()

@@ -25,6 +25,7 @@ _CALLS = {
         "this ready-made estimator has no form for a TPU: write its model_fn", "02"),
     r"where$|unique$|boolean_mask$": ("its result may have a size that depends on the data", "03"),
 }  # fmt: skip
+_LOOPS = re.compile(r"(Interactive)?Session$|train\.(Monitored\w*Session|Supervisor)$")
 _NO_PARAMS = "takes no params, where TPUEstimator puts the batch size"
 
 
@@ -50,6 +51,12 @@ class Told(Pass):
         if self._scan.is_port and _KERAS.match(path):
             what = "CrossShardOptimizer takes none of Keras' optimizers: use one of tf.train"
             self.leave_to_a_person(node, f"{path}: {what}", "02")
+        if not self._scan.is_port and _LOOPS.match(path):
+            what = "a training loop of its own: put the model into a model_fn, and train it by a TPUEstimator"
+            self.leave_to_a_person(node, what, "01")
+        if not self._scan.is_port and name == "fit" and self._scan.has_keras:
+            what = "a Keras model trains under a TPUStrategy: its dry run is `--main`"
+            self.leave_to_a_person(node, what, "11")
         if name == "dict" and argument(node, "eval_metric_ops"):
             self._metrics(node)
         if self._scan.is_port and name in TAKES_INPUT:
