@@ -13,6 +13,7 @@ from pathlib import Path
 
 _BUSY = {errno.EWOULDBLOCK, errno.EACCES}
 _RETRY = 0.1  # seconds
+_NO_BUCKET = re.compile(r"(gs|s3)://(/|$)")
 _OF_WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\\w")
 
 
@@ -149,10 +150,12 @@ def expanded(path: str | os.PathLike[str]) -> str:
     `~` would be made.
 
     Raises:
-        ValueError: no such user has a home, or it is a path of Windows, of which this system would make
-            a name.
+        ValueError: there is a scheme and no bucket, as in gs://$BUCKET/x with an unset variable; no such user
+            has a home; or it is a path of Windows, of which this system would make a name.
     """
     text = os.path.expanduser(os.fspath(path))
+    if _NO_BUCKET.match(text):
+        raise ValueError(f"{text} names no bucket (is a shell variable unset?)")
     if text.startswith("~"):
         user = text.split("/")[0]
         raise ValueError(

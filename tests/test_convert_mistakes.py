@@ -46,6 +46,11 @@ def told(data: Data, capsys, *flags: str) -> str:
         (["--runner=os.Runner"], "--runner os.Runner cannot be had here: module 'os' has no"),
         (["--runner=DaskRunner"], "needs a cluster that runs: --dask_client_address"),
         ([r"--output_dir=C:\records"], r"C:\records is a path of Windows, and this is"),
+        (
+            ["--train_csv=gs:///train.csv"],
+            "gs:///train.csv names no bucket (is a shell variable unset",
+        ),
+        (["--output_dir=gs://"], "gs:// names no bucket"),
         (["--train_csv=~nobody.here/a.csv"], "there is no home folder ~nobody.here"),
         (["--output_dir=absent://bucket/out"], "cannot reach absent://bucket/out"),
         (["--output_dir=file:///out"], "Beam has no file system for file://; give a local path"),

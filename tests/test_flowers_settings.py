@@ -53,6 +53,7 @@ def test_every_flag_can_stand_in_the_file(config):
         ("- train_steps", ["run.yaml", "name: value"]),
         ("a: [", ["run.yaml", "not valid YAML"]),
         ("[" * 5000, ["run.yaml", "not valid YAML", "too deeply"]),
+        ("output_dir: gs:///run", ["gs:///run names no bucket"]),
         ("train_steps: 1:30", ["train_steps is 1:30", "minutes: 90"]),
         ("learning_rate: 0,05", ["learning_rate must be float", "'0,05'"]),
         ("seed: 1\ntrain_steps: 7\nseed: 2", ["run.yaml", "seed", "line 1", "line 3"]),
