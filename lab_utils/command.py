@@ -35,7 +35,7 @@ def status_of(main: Callable[[], int]) -> int | str | None:
         if error.filename is not None or error.errno not in _NO_ROOM:
             raise
         _drop_output()
-        return f"the output cannot be written: {error.strerror}"
+        return f"{error.strerror}: the output, or a temporary file, cannot be written"
     except KeyboardInterrupt:
         print("\ninterrupted", file=sys.stderr)
         return _INTERRUPTED

@@ -32,7 +32,9 @@ def test_an_output_without_room_is_one_line():
     with open("/dev/full", "w") as full:
         ran = subprocess.run([*HELP[:3], "--help"], stdout=full, stderr=subprocess.PIPE, text=True)
     assert ran.returncode == 1
-    assert ran.stderr == "the output cannot be written: No space left on device\n"
+    assert ran.stderr == (
+        "No space left on device: the output, or a temporary file, cannot be written\n"
+    )
 
 
 @pytest.mark.parametrize("stream", [0, 1, 2])

@@ -359,7 +359,7 @@ def test_a_full_disk_is_told(base, monkeypatch, capfd):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("lab_utils.convert.records.frame", full)
-    with pytest.raises(ConversionError, match="No space left on device"):
+    with pytest.raises(ConversionError, match=r"No space left on device; .* Free are .* MB in"):
         run(base)
     assert storage.list_names(f"{base}/out") == set()
     assert "Traceback" not in capfd.readouterr().err

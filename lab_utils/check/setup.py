@@ -14,7 +14,12 @@ def ready() -> None:
     Looks at versions alone, which takes no time, and not at Jupyter's, which is running: `python -m lab_utils
     doctor` looks at everything.
     """
-    scratch.of_process()
+    try:
+        scratch.of_process()
+    except OSError as error:
+        print(
+            f"[FAIL] temporary files: {error}\n       make room, or set TMPDIR to a folder with room"
+        )
     wrong = [each for each in (doctor.python(), doctor.packages("course")) if not each.ok]
     for each in wrong:
         print(each)

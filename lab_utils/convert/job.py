@@ -1,9 +1,12 @@
 """The whole conversion: check, plan, deal, run, account, publish."""
 
 import contextlib
+import errno
 import logging
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 
 from lab_utils import files, scratch
@@ -81,7 +84,7 @@ def convert(
     check_numbers(shard_mb, shorter_side, max_reject_share, workers, stall_minutes)
     for path in list(paths.values())[:3]:
         check_list(path)
-    with quiet(), contextlib.ExitStack() as stack, _system_errors():
+    with quiet(), contextlib.ExitStack() as stack, _system_errors(paths["output_dir"]):
         publishing.check_output(paths["output_dir"], overwrite=overwrite)
         labels = read_labels(paths["labels_file"])
         if len(labels) == 1:
@@ -130,7 +133,8 @@ def convert(
                 told = failures(splits, staging)
                 if told:
                     more = f" ({len(told) - 1} more shards failed)" if len(told) > 1 else ""
-                    raise ConversionError(f"{told[0]}{more}; nothing was published") from None
+                    problem = f"{told[0]}{more}; nothing was published"
+                    raise ConversionError(problem + _room(problem, output)) from None
                 raise
             manifest = account(splits, labels, staging, output, max_reject_share, shorter_side)
             _note_absent(manifest)
@@ -156,13 +160,14 @@ def _note_absent(manifest: Manifest) -> None:
 
 
 @contextlib.contextmanager
-def _system_errors():
+def _system_errors(output: str):
     """Tells what the operating system or a bucket refuses, such as a full disk, as a conversion's error."""
     try:
         yield
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        raise ConversionError(f"{where}{error.strerror or error}; nothing was published") from None
+        problem = f"{where}{error.strerror or error}; nothing was published"
+        raise ConversionError(problem + _room(problem, output)) from None
     except Exception as error:
         if type(error).__module__.split(".")[0] not in _CLIENTS:
             raise
@@ -171,6 +176,20 @@ def _system_errors():
             f"a bucket did not answer as it should: {said[:400]}; nothing was published. Is its name right, "
             "is this account allowed to use it (gcloud auth application-default login), is there a network?"
         ) from None
+
+
+def _room(problem: str, output: str) -> str:
+    """Says, of a full disk, how much room there is where a conversion writes; else ""."""
+    if os.strerror(errno.ENOSPC) not in problem:
+        return ""
+    places = [tempfile.gettempdir()]
+    if not storage.is_remote(output):
+        place = os.path.abspath(output)
+        while not os.path.exists(place):
+            place = os.path.dirname(place)
+        places.insert(0, place)
+    free = [f"{shutil.disk_usage(each).free / 1e6:,.1f} MB in {each}" for each in places]
+    return f". Free are {' and '.join(free)}"
 
 
 def _note(text: str) -> None:

@@ -88,8 +88,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"error: {error.filename} is a file, or below one: give a folder", file=sys.stderr)
         return 1
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        print(f"error: {where}{error.strerror or error}", file=sys.stderr)
+        where = error.filename or args.output_dir
+        print(f"error: {where}: {error.strerror or error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("stopped; nothing half-done was kept under a finished name", file=sys.stderr)
