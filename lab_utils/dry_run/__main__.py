@@ -9,21 +9,22 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab_utils import chips, command, contrib, files, scratch
-from lab_utils.dry_run import rules
+from lab_utils.dry_run import rules, unchanged
 from lab_utils.dry_run.arguments import parser as arguments_parser
-from lab_utils.dry_run.records import Stage
+from lab_utils.dry_run.records import Stage, Status
 from lab_utils.dry_run.report.outcome import COULD_NOT_RUN, EXIT_STATUS
 from lab_utils.dry_run.target import TargetError, load, load_main
 
 if TYPE_CHECKING:
     from lab_utils.dry_run.report.report import Report
 
-_STATUS_FILE = "LAB_UTILS_DRY_RUN_STATUS_FILE"  # in the environment of the child that judges
+# In the environment of the child that judges: where its exit status belongs, and the name of its answer.
+_STATUS_FILE, _NAME = "LAB_UTILS_DRY_RUN_STATUS_FILE", "LAB_UTILS_DRY_RUN_NAME"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -68,18 +69,41 @@ def main(arguments: Sequence[str] | None = None) -> int:
         flags.select, flags.ignore = rules.chosen(flags.select), rules.chosen(flags.ignore)
     except ValueError as error:
         parser.error(str(error))
-    with contextlib.redirect_stdout(sys.stderr) if flags.format == "sarif" else nullcontext():
-        report = _dry_run(flags, stages)
-    return _shown(report, flags) if report else EXIT_STATUS[COULD_NOT_RUN]
+    with ExitStack() as stack:
+        watch = None
+        if (name := os.environ.pop(_NAME, None)) and not flags.no_cache:
+            watch = stack.enter_context(
+                unchanged.watched(name, _outputs(flags), os.environ["TMPDIR"])
+            )
+        with contextlib.redirect_stdout(sys.stderr) if flags.format == "sarif" else nullcontext():
+            report = _dry_run(flags, stages, watch)
+        if not report:
+            return EXIT_STATUS[COULD_NOT_RUN]
+        text = _shown(report, flags)
+        done = all(each.status is Status.DONE for each in report.stages if each.stage in stages)
+        if watch and done and (report.spans or not flags.trace):
+            watch.keep(unchanged.Answer(report.exit_status, text, _outputs(flags)))
+    return report.exit_status
 
 
-def _dry_run(flags: argparse.Namespace, stages: list[str]) -> "Report | None":
+def _outputs(flags: argparse.Namespace) -> list[Path]:
+    return [path.absolute() for path in (flags.json, flags.html, flags.trace) if path]
+
+
+def _dry_run(
+    flags: argparse.Namespace, stages: list[str], watch: unchanged.Watch | None
+) -> "Report | None":
     """The report; None where there is none, which is told."""
     try:
         from lab_utils import estimator  # noqa: F401  (the target's module may use tf.estimator)
     except ImportError as error:  # no TensorFlow, or one that this was not made for
         print(f"{flags.target}: {error}", file=sys.stderr)
         return None
+    with watch.tensorflow() if watch else nullcontext():
+        return _judged(flags, stages)
+
+
+def _judged(flags: argparse.Namespace, stages: list[str]) -> "Report | None":
     from lab_utils.dry_run.api import dry_run, refusal
     from lab_utils.dry_run.trace.messages import settings_finding
 
@@ -121,16 +145,18 @@ def _dry_run(flags: argparse.Namespace, stages: list[str]) -> "Report | None":
     return report
 
 
-def _shown(report: "Report", flags: argparse.Namespace) -> int:
-    """Prints and writes the report as asked; returns the exit status."""
+def _shown(report: "Report", flags: argparse.Namespace) -> str:
+    """Prints and writes the report as asked; returns what it printed."""
     from lab_utils.dry_run.report import annotations, sarif, terminal
 
     if flags.format == "sarif":
-        print(sarif.log(report))
+        text = sarif.log(report)
     elif flags.format == "github":
-        print(annotations.github(report))
+        text = annotations.github(report)
     else:
-        print(terminal.render(report, colour=sys.stdout.isatty() and "NO_COLOR" not in os.environ))
+        colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+        text = terminal.render(report, colour=colour)
+    print(text)
     if flags.json:
         files.write(flags.json, report.to_json() + "\n")
     if flags.html:
@@ -139,7 +165,7 @@ def _shown(report: "Report", flags: argparse.Namespace) -> int:
         report.write_trace(flags.trace)
     elif flags.trace:
         print(f"{flags.trace} is not written: no step was compiled", file=sys.stderr)
-    return report.exit_status
+    return text
 
 
 def supervised() -> int:
@@ -152,12 +178,16 @@ def supervised() -> int:
         status = command.status_of(main)
         Path(told).write_text(str(status))
         return status
+    name = unchanged.name()
+    if answer := unchanged.recalled(name):
+        print(answer.text)
+        return answer.status
     scratch.remove_dead()
     with scratch.folder() as folder:  # its temporary files go, too, however it ends
         file = Path(folder) / "status"
         child = subprocess.Popen(
             [sys.executable, "-m", "lab_utils.dry_run", *sys.argv[1:]],
-            env=os.environ | {_STATUS_FILE: str(file), "TMPDIR": folder},
+            env=os.environ | {_STATUS_FILE: str(file), _NAME: name, "TMPDIR": folder},
         )
         signal.signal(signal.SIGTERM, lambda *_: child.terminate())
         while True:

@@ -1,6 +1,6 @@
 """What was worked out before, kept in the user's cache folder.
 
-Three kinds of entry, each named by all that its answer depends on:
+Kinds of entry, each named by all that its answer depends on:
 
 - a lowered step: the graph that was traced, its arguments' shapes, TensorFlow's version (lower/);
 - what the TPU compiler said: the program, the topology, the versions of jax and libtpu (compile/);
@@ -114,7 +114,7 @@ def read(name: str) -> dict[str, Any] | None:
     """The entry of that name, the user's own or the shared one, or None."""
     if not _used.get():
         return None
-    for place in _places():
+    for place in places():
         try:
             kept = gzip.decompress((place / f"{name}.json.gz").read_bytes())
             digest, content = kept[:_DIGEST], kept[_DIGEST:]
@@ -125,7 +125,7 @@ def read(name: str) -> dict[str, Any] | None:
     return None
 
 
-def _places() -> list[Path]:
+def places() -> list[Path]:
     """The folders that entries are read from: the user's own, and the shared one."""
     places = []
     with suppress(OSError):

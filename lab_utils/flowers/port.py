@@ -4,9 +4,12 @@ python -m lab_utils.flowers.port --records RECORDS [--topology v5e:2x2] [--html 
 """
 
 import argparse
+from contextlib import ExitStack
 from pathlib import Path
 
 from lab_utils import command, files, runtime
+from lab_utils.dry_run import unchanged
+from lab_utils.dry_run.records import Status
 
 STAGES = "trace,read,compile,run,feed"
 BATCH_PER_CORE = 128  # fills the 128 lanes that a TPU lays the batch along
@@ -55,6 +58,9 @@ def main() -> int:
     parser.add_argument("--topology", default="v2:2x2", help="default: v2:2x2, eight cores")
     parser.add_argument("--stages", default=STAGES, help=f"default: {STAGES}")
     parser.add_argument("--html", type=files.path_argument, help="write the report as a page")
+    parser.add_argument(
+        "--no_cache", action="store_true", help="compute and measure everything again"
+    )
     arguments = parser.parse_args()
     stages = arguments.stages.split(",")
     if unknown := set(stages) - set(STAGES.split(",")):
@@ -62,22 +68,51 @@ def main() -> int:
     if arguments.html and not arguments.html.absolute().parent.is_dir():
         parser.error(f"--html {arguments.html} cannot be written: its folder does not exist")
     runtime.quiet()
+    name = unchanged.name()
+    if not arguments.no_cache and (answer := unchanged.recalled(name)):
+        print(answer.text)
+        return answer.status
+    with ExitStack() as stack:
+        watch = stack.enter_context(unchanged.watched(name, [arguments.html]))
+        text, report = _judged(parser, arguments, stages, watch)
+        print(text)
+        done = all(each.status is Status.DONE for each in report.stages if each.stage in stages)
+        if done and not arguments.no_cache:
+            outputs = [arguments.html] if arguments.html else []
+            watch.keep(unchanged.Answer(report.exit_status, text, outputs))
+    return report.exit_status
 
+
+def _judged(
+    parser: argparse.ArgumentParser,
+    arguments: argparse.Namespace,
+    stages: list[str],
+    watch: unchanged.Watch,
+) -> tuple:
+    """What to print, and the report."""
     from lab_utils import chips
     from lab_utils.convert import ManifestError
     from lab_utils.dry_run import dry_run
 
-    try:
-        estimator, train, evaluate = make_port(arguments.records, chips.cores(arguments.topology))
-    except (ManifestError, ValueError) as error:
-        parser.error(str(error))
-    report = dry_run(estimator, train, arguments.topology, eval_input_fn=evaluate, stages=stages)
-    if arguments.html:
-        report.write_html(arguments.html)
-        print(f"{report.verdict_sentence}\nReport: {arguments.html}")
-    else:
-        print(report)
-    return report.exit_status
+    with watch.tensorflow():
+        try:
+            estimator, train, evaluate = make_port(
+                arguments.records, chips.cores(arguments.topology)
+            )
+        except (ManifestError, ValueError) as error:
+            parser.error(str(error))
+        report = dry_run(
+            estimator,
+            train,
+            arguments.topology,
+            eval_input_fn=evaluate,
+            stages=stages,
+            cache=not arguments.no_cache,
+        )
+    if not arguments.html:
+        return str(report), report
+    report.write_html(arguments.html)
+    return f"{report.verdict_sentence}\nReport: {arguments.html}", report
 
 
 if __name__ == "__main__":
