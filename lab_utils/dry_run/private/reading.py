@@ -32,7 +32,7 @@ _OTHERS = """
     RecordInput Restore RestoreSlice SaveDataset SaveDatasetV2 SnapshotChunkDataset SnapshotDataset
     SnapshotDatasetReader SnapshotDatasetV2 Timestamp WriteFile
     """
-# They make a string that is no constant: it may be a file's name.
+# They make strings that are not constants, and may be names of files.
 _MAKERS = """
     AsString CSVDataset CSVDatasetV2 DecodeCSV EagerPyFunc LookupTableFind LookupTableFindV2
     ParseExample ParseExampleDataset ParseExampleDatasetV2 ParseExampleV2 ParseSequenceExample
