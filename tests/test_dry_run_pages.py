@@ -99,6 +99,7 @@ FRAMES = {
     "TPU128": mapped(records("ids", {"int64_list": tf.train.Int64List(value=[1, 2])}), "parse"),
     "TPU129": arguments(),
     "TPU130": in_model(),
+    "TPU131": in_input(),
     "TPU199": in_model(),
     "TPU201": in_model(rate=lambda names: 0.01),
     "TPU202": in_model(),

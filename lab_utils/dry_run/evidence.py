@@ -27,11 +27,11 @@ from lab_utils.dry_run.private import process
 
 _SLACK = 2.0  # seconds; the coarsest clock of a file system
 _MOST = 50_000  # files and names
-_ABSENT = "absent"
+ABSENT = "absent"
 _stat, _lstat = os.stat, os.lstat
 
 _EVENTS = re.compile(
-    r"socket\.(connect|getaddrinfo|gethostby|bind|sendto)|subprocess\.Popen|os\.(system|exec|posix_spawn|fork)"
+    r"socket\.(connect|getaddrinfo|gethostby|sendto)|subprocess\.Popen|os\.(system|exec|posix_spawn|fork)"
     r"|sqlite3\.connect|urllib\.Request|builtins\.input|pty\.spawn"
 )
 
@@ -41,7 +41,7 @@ def state(path: str) -> str:
     try:
         found = _stat(path)
     except (OSError, ValueError):
-        return _ABSENT
+        return ABSENT
     if S_ISDIR(found.st_mode):
         return f"folder {found.st_dev} {found.st_ino}"
     return f"{found.st_size} {found.st_mtime_ns} {found.st_ctime_ns} {found.st_dev} {found.st_ino}"
@@ -65,7 +65,7 @@ def listing(folder: str, without: frozenset[str] = frozenset(), modules: bool = 
                 if entry.name != "__pycache__" and os.path.join(folder, entry.name) not in without
             )
     except OSError:
-        return _ABSENT
+        return ABSENT
     if modules:
         names = [
             each for each in names if re.search(r"(/|\.py[co]?|\.so|\.pth|\.zip|\.egg)$", each)
@@ -280,7 +280,9 @@ def _watched(original: Any) -> Any:
 
 
 def _is_child(name: str, arguments: tuple) -> bool:
-    return name == "subprocess.Popen" and process.CHILD in str(arguments[1])
+    """Whether it starts a process of ours, or asks which processor this is, as Python's platform does."""
+    started = list(map(str, arguments[1])) if name == "subprocess.Popen" else []
+    return process.CHILD in started or started == ["uname", "-p"]
 
 
 def _code_files() -> set[str]:

@@ -63,7 +63,7 @@ def recalled(name: str) -> Answer | None:
     for path, text in kept["written"].items():
         files.write(path, text)
     when = time.strftime("%Y-%m-%d at %H:%M", time.localtime(kept["time"]))
-    count = len(kept["evidence"]["files"])
+    count = sum(state != evidence.ABSENT for state in kept["evidence"]["files"].values())
     said = (
         f"Nothing that this dry run read has changed since {when}: {count:,} files. This is its report; "
         "--no_cache judges again."

@@ -118,7 +118,7 @@ def _bert_model_fn(features, labels, mode, params):
         labels=labels, logits=tf.cast(logits, tf.float32)
     )
     loss = tf.reduce_mean(losses)
-    optimizer = tpu.CrossShardOptimizer(v1.train.AdamOptimizer(1e-4))
+    optimizer = v1.tpu.CrossShardOptimizer(v1.train.AdamOptimizer(1e-4))
     train_op = optimizer.minimize(loss, v1.train.get_global_step()) if training else None
     return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
 

@@ -566,6 +566,17 @@ def width_as_in_version_one(wrong):
     return Port(parts.estimator(model_fn), parts.train_input, parts.eval_input)
 
 
+@wrong("TPU131")
+def batch_as_the_last_dimension(wrong):
+    def input_fn(params):
+        dataset = parts.batched(parts.examples(), params)
+        if wrong:
+            dataset = dataset.map(lambda x, y: (tf.transpose(x[:, :3]), y))  # <- TPU131
+        return dataset
+
+    return Port(parts.estimator(eval_batch_size=None), input_fn)
+
+
 @wrong("TPU199")
 def python_branch_on_a_tensor(wrong):
     def model_fn(features, labels, mode, params):

@@ -38,6 +38,7 @@ class Pipeline:
         shapes: of its features and labels, sizes that are unknown as None.
         asked: the batch size in params.
         batches_a_step: how many elements of one call's dataset the cores take a step.
+        cores: that one call feeds.
         elements: of the dataset; None where unknown, infinity where it repeats for ever.
         examples: the same of what goes into the last batch op.
     """
@@ -47,6 +48,7 @@ class Pipeline:
     shapes: list[list[int | None]]
     asked: int
     batches_a_step: int
+    cores: int
     elements: float | None = None
     examples: float | None = None
 
@@ -74,6 +76,7 @@ class Pipeline:
                 [_sizes(leaf.shape) for leaf in leaves if hasattr(leaf, "shape")],
                 sharding.batch_size,
                 sharding.replicas if one_each else 1,
+                sharding.replicas,
             )
             if not batch_size:
                 pipeline.elements = _elements(pipeline.last)
@@ -131,7 +134,9 @@ def batch_size(pipeline: Pipeline, doubled: Pipeline, input_fn: Callable) -> Ite
     ]
     grown = {size for size, other in pairs if size is not None and size != other}
     if grown:
-        if all(size % pipeline.asked for size in grown):
+        # Two or three times as many may be views of a picture; as many times as there are cores is a mistake.
+        times = {size / pipeline.asked for size in grown}
+        if all(each % 1 for each in times) or (pipeline.cores > 1 and times == {pipeline.cores}):
             yield finding("TPU214", where, asked=pipeline.asked, got=min(grown))
         return
     sizes = {shape[0] for shape in pipeline.shapes if shape}
@@ -163,6 +168,9 @@ def length(pipeline: Pipeline, mode: Mode, loop: Any, input_fn: Callable) -> Ite
 
     How many steps the program asks for is not known here: that the data are shorter than a loop on
     the device is a note, as TPUEstimator shortens the last loop.
+
+    Raises:
+        Unknown: it cannot be told; the message says why.
     """
     if pipeline.last is None:
         return
@@ -172,8 +180,10 @@ def length(pipeline: Pipeline, mode: Mode, loop: Any, input_fn: Callable) -> Ite
     if have is not None and have < 1:
         yield finding("TPU211", where, have=0, need=1, **_LONGER[mode])
     elif mode is Mode.TRAIN and have != float("inf"):
-        types = {op.type for op in everywhere(pipeline.graph)}
-        if not any("Repeat" in type or "Generator" in type for type in types):
+        types = " ".join(op.type for op in everywhere(pipeline.graph))
+        if "Repeat" not in types and "Generator" in types:
+            raise Unknown("they come from a Python generator, which may go on for ever or not")
+        if "Repeat" not in types:
             # Some call train once for each epoch, with as many steps as there are batches.
             enough = have is not None and isinstance(loop, int) and have >= loop
             yield finding("TPU218", where, note=enough)

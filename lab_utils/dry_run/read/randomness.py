@@ -20,7 +20,7 @@ def in_model(ops: list[tf.Operation], flow: Flow, mode: str) -> Iterator[Finding
         yield finding("TPU223", place(op), op=op.type, mode=_IN_WORDS[mode])
     if not dropout:
         used = set(ops)
-        yield from _augmentation([op for op in flow.augmented if op in used], mode)
+        yield from _augmentation([op for op in flow.augmented if op in used], mode, model=True)
 
 
 def in_serving(graph: tf.Graph, spec: Any) -> Iterator[Finding]:
@@ -67,16 +67,27 @@ def _brings_data(op: tf.Operation) -> bool:
     )
 
 
-def _augmentation(augmented: list[tf.Operation], mode: str) -> Iterator[Finding]:
+def _draws_each_value(changed: tf.Operation, drawn: list[tf.Operation]) -> bool:
+    """Whether noise is drawn for each value of what is changed, as a model of noise does it in any mode:
+    diffusion, a denoising autoencoder, a flow that spreads whole numbers. A flip or a crop draws few numbers.
+    """
+    shape = changed.outputs[0].shape
+    known = bool(shape.rank) and shape.rank > 1 and shape.is_fully_defined()
+    return known and any(op.outputs[0].shape == shape for op in drawn)
+
+
+def _augmentation(
+    augmented: list[tf.Operation], mode: str, model: bool = False
+) -> Iterator[Finding]:
     """A finding for the first random op whose numbers change the examples of `mode`."""
     if not augmented:
         return
     changed = augmented[0]
     needed = ancestors([changed])
-    op = next(
-        (op for op in changed.graph.get_operations() if op in needed and is_random(op)), changed
-    )
+    drawn = [op for op in changed.graph.get_operations() if op in needed and is_random(op)]
+    op = drawn[0] if drawn else changed
     if mode == "eval":
-        yield finding("TPU212", place(op), note=_of_tokens(needed), op=op.type)
+        meant = _of_tokens(needed) or (model and _draws_each_value(changed, drawn))
+        yield finding("TPU212", place(op), note=meant, op=op.type)
     else:
         yield finding("TPU213", place(op), op=op.type, mode=_IN_WORDS[mode])

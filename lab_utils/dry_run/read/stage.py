@@ -124,7 +124,10 @@ def _input(trace: Trace, estimator: Any, inputs: Inputs, settings: Any) -> Itera
         return
     yield from _batch_size(trace, estimator, input_fn, pipeline)
     loop = settings.config.tpu_config.iterations_per_loop
-    yield from read_input.length(pipeline, trace.mode, loop, input_fn)
+    try:
+        yield from read_input.length(pipeline, trace.mode, loop, input_fn)
+    except read_input.Unknown as why:
+        trace.not_checked.append(f"Whether the training data end before the steps: {why}.")
     yield from read_input.constants(pipeline.graph)
     if trace.mode is Mode.TRAIN:
         yield from read_input.shuffling(pipeline)

@@ -17,25 +17,26 @@ BATCHES = (
 )
 
 
-def culprit(graph: tf.Graph, rule: str, dtype: str = "") -> tf.Operation | None:
+def culprit(graph: tf.Graph, rule: str, fact: str = "") -> tf.Operation | None:
     """The dataset op of `graph` to which a finding of `rule` points, or None where none is to blame.
 
-    It is the first on the way from the sources whose elements have the fault. `dtype` is the type's
-    name, for TPU120.
+    It is the first on the way from the sources whose elements have the fault. `fact` is the type's
+    name, for TPU120, or the shape, for TPU131.
     """
     faulty: dict[str, Callable[[tf.Operation], bool]] = {
         "TPU101": _has_unknown_sizes,
         "TPU102": _has_unknown_sizes,
         "TPU119": lambda op: tf.string in _types(op),
-        "TPU120": lambda op: dtype in [each.name for each in _types(op)],
+        "TPU120": lambda op: fact in [each.name for each in _types(op)],
         "TPU128": lambda op: tf.variant in _types(op),
+        "TPU131": lambda op: fact in _shapes(op),
     }
     datasets = [op for op in graph.get_operations() if attribute(op, "output_shapes") is not None]
     used = {tensor.name for op in datasets for tensor in op.inputs}
     ends = [op for op in datasets if op.outputs and op.outputs[0].name not in used]
     op = next((op for op in ends if _is_dataset(op) and faulty[rule](op)), None)
     op = _first(op, rule, faulty[rule])
-    return op if op is None else _within(op, rule, dtype) or op
+    return op if op is None else _within(op, rule, fact) or op
 
 
 def unknown_sizes(graph: tf.Graph) -> str:
@@ -102,6 +103,11 @@ def _is_dataset(op: tf.Operation) -> bool:
 
 def _types(op: tf.Operation) -> list[Any]:
     return attribute(op, "output_types") or attribute(op, "Toutput_types") or []
+
+
+def _shapes(op: tf.Operation) -> list[str]:
+    shapes = map(tf.TensorShape, attribute(op, "output_shapes") or [])
+    return [str(shape.as_list()) for shape in shapes if shape.is_fully_defined()]
 
 
 def _has_unknown_sizes(op: tf.Operation) -> bool:

@@ -71,6 +71,7 @@ _EXCEPTIONS = (
         "TPU101",
         "input_fn",
     ),
+    (r"cannot be sharded \d+ ways|does not contain shard_dimension", "TPU131", "input_fn"),
     (r"'(int|NoneType)' object has no attribute 'value'", "TPU130", "model_fn"),
     (
         r"unknown (TensorShape|rank)|should be (fully )?defined|fully.defined|must be known",
@@ -87,7 +88,7 @@ _ARGUMENTS = {
     "TPU125": ("TPUConfig", "iterations_per_loop"),
     "TPU129": ("TPUConfig", "num_shards"),
 }
-_OF_THE_BATCH = ("TPU101", "TPU102", "TPU119", "TPU120", "TPU128")
+_OF_THE_BATCH = ("TPU101", "TPU102", "TPU119", "TPU120", "TPU128", "TPU131")
 _ARITY = r"positional argument|unexpected keyword argument|multiple values for argument"
 _CROSS_SHARD = "CrossShardOptimizer must be used"
 
@@ -172,7 +173,7 @@ def _in_input(trace: Trace, rule: str, facts: dict[str, object]) -> Place:
     """The line of the input pipeline that brings in what `rule` is about; NOWHERE if none can be told."""
     if rule not in _OF_THE_BATCH or trace.graph is None:
         return NOWHERE
-    op = culprit(trace.graph, rule, str(facts.get("dtype", "")))
+    op = culprit(trace.graph, rule, str(facts.get("dtype", facts.get("shape", ""))))
     return place(op).source_line if op is not None and own_frame(op.traceback) else NOWHERE
 
 
@@ -230,6 +231,9 @@ def _facts(rule: str, trace: Trace, text: str) -> dict[str, object]:
         return {
             "dtype": next(filter(None, named.groups()), "another type") if named else "another type"
         }
+    if rule == "TPU131":
+        shape, axis = re.search(r"Shape (\[.*?\]) .*?dimension (\d+)", text).groups()
+        return {"shape": shape, "axis": axis}
     if rule == "TPU206":
         return {"op": "tf.summary"}
     if rule == "TPU199":

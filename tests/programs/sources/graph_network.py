@@ -81,7 +81,7 @@ def model_fn(features, labels, mode, config, params):
         train_op = opt.minimize(loss, global_step=step)
     else:
 
-        def metric_fn(error, known):
+        def metric_fn(error, known):  # <- TPU112
             names = ["mu", "alpha", "homo"]
             return {"mae_" + n: tf.metrics.mean(error[:, i], weights=known[:, i]) for i, n in enumerate(names)}
 
@@ -139,7 +139,7 @@ FAULTS = [
     ("TPU201", "        opt = tf.tpu.CrossShardOptimizer(opt) if hp.use_tpu else opt\n        train_op = opt.minimize(loss, global_step=step)\n", "        train_op = opt.minimize(loss, global_step=step)\n"),
     ("TPU102", "        return ds.padded_batch(params[\"batch_size\"], (full, [TARGETS]), drop_remainder=True).prefetch(1)", "        return ds.padded_batch(params[\"batch_size\"], (shapes, [TARGETS]), drop_remainder=True).prefetch(1)"),
     ("TPU112", "eval_metrics = (metric_fn, {\"error\": error, \"known\": known})", "eval_metrics = (metric_fn, {\"errors\": error, \"known\": known})"),
-    ("TPU218", "ds.cache().shuffle(64).repeat()", "ds.cache().shuffle(64)"),
+    ("TPU216", "            ds = ds.cache().shuffle(64).repeat()\n        return ds.padded_batch(params[\"batch_size\"], (full, [TARGETS]), drop_remainder=True).prefetch(1)", "            ds = ds.cache().repeat()\n        return ds.padded_batch(params[\"batch_size\"], (full, [TARGETS]), drop_remainder=True).shuffle(4)"),
     ("TPU219", "opt.minimize(loss, global_step=step)", "tf.assign_add(step, 1)"),
-    ("TPU120", "        return ds.padded_batch(", "        ds = ds.map(lambda x, y: (x, tf.cast(y, tf.complex64)))\n        return ds.padded_batch("),
+    ("TPU120", "drop_remainder=True).prefetch(1)", "drop_remainder=True).map(lambda x, y: (dict(x, kind=tf.cast(x[\"senders\"], tf.uint16)), y))"),
 ]

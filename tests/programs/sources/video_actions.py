@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow.compat.v1 as tf
 
 FRAMES, SIDE, CLASSES = 6, 16, 4
+PER_HOST = tf.estimator.tpu.InputPipelineConfig.PER_HOST_V2
 MEAN_RGB = [0.485 * 255, 0.456 * 255, 0.406 * 255]
 
 
@@ -122,7 +123,7 @@ class VideoInput(object):
             padding = real.take(1).map(lambda v, l: (v, {"label": l["label"], "weight": 0.0})).repeat()
             dataset = real.concatenate(padding).take(96).batch(batch_size, drop_remainder=True)
         if self.transpose_input and self.is_training:
-            dataset = dataset.map(lambda v, l: (tf.transpose(v, [1, 2, 3, 4, 0]), l), num_parallel_calls=8)
+            dataset = dataset.map(lambda v, l: (tf.transpose(v, [1, 2, 3, 4, 0]), l), num_parallel_calls=8)  # <- TPU131
         return dataset.prefetch(tf.data.experimental.AUTOTUNE)
 
 
@@ -130,7 +131,7 @@ def main(data_dir):
     params = dict(transpose_input=True, steps_per_epoch=2.8, train_batch_size=32, model_dir="/tmp/videos")
     config = tf.estimator.tpu.RunConfig(
         model_dir=params["model_dir"], save_checkpoints_steps=200,
-        tpu_config=tf.estimator.tpu.TPUConfig(iterations_per_loop=100, num_shards=8),
+        tpu_config=tf.estimator.tpu.TPUConfig(iterations_per_loop=100, num_shards=8, per_host_input_for_training=PER_HOST),
     )  # fmt: skip
     estimator = tf.estimator.tpu.TPUEstimator(
         use_tpu=True, model_fn=model_fn, config=config, params=params, train_batch_size=32, eval_batch_size=32, predict_batch_size=32
@@ -144,5 +145,6 @@ FAULTS = [
     ("TPU220", "        with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):\n            train_op = optimizer.minimize(loss, global_step)\n", "        train_op = optimizer.minimize(loss, global_step)\n"),
     ("TPU223", "    if is_training:\n        net = tf.nn.dropout(net, keep_prob=0.5)\n", "    net = tf.nn.dropout(net, keep_prob=0.5)\n"),
     ("TPU118", "tf.metrics.accuracy(labels, top_1, weights), \"top_2\"", "tf.metrics.accuracy(labels, tf.argmax(frames[:, 0, 0, 0], 1), weights), \"top_2\""),
+    ("TPU131", "PER_HOST = tf.estimator.tpu.InputPipelineConfig.PER_HOST_V2", "PER_HOST = True"),
     ("TPU101", "take(96).batch(batch_size, drop_remainder=True)", "take(96).batch(batch_size)"),
 ]
