@@ -67,13 +67,17 @@ def _brings_data(op: tf.Operation) -> bool:
     )
 
 
-def _draws_each_value(changed: tf.Operation, drawn: list[tf.Operation]) -> bool:
+def _draws_each_value(augmented: list[tf.Operation]) -> bool:
     """Whether noise is drawn for each value of what is changed, as a model of noise does it in any mode:
     diffusion, a denoising autoencoder, a flow that spreads whole numbers. A flip or a crop draws few numbers.
     """
-    shape = changed.outputs[0].shape
-    known = bool(shape.rank) and shape.rank > 1 and shape.is_fully_defined()
-    return known and any(op.outputs[0].shape == shape for op in drawn)
+    for op in augmented:
+        shape = op.outputs[0].shape if op.outputs else tf.TensorShape(None)
+        if shape.rank and shape.rank > 1 and shape.is_fully_defined():
+            drawn = [each for each in ancestors([op]) if is_random(each)]
+            if any(each.outputs[0].shape == shape for each in drawn):
+                return True
+    return False
 
 
 def _augmentation(
@@ -87,7 +91,7 @@ def _augmentation(
     drawn = [op for op in changed.graph.get_operations() if op in needed and is_random(op)]
     op = drawn[0] if drawn else changed
     if mode == "eval":
-        meant = _of_tokens(needed) or (model and _draws_each_value(changed, drawn))
+        meant = _of_tokens(needed) or (model and _draws_each_value(augmented))
         yield finding("TPU212", place(op), note=meant, op=op.type)
     else:
         yield finding("TPU213", place(op), op=op.type, mode=_IN_WORDS[mode])

@@ -80,6 +80,8 @@ def _within(op: tf.Operation, rule: str, dtype: str) -> tf.Operation | None:
         return None
     outside = {tensor.op for tensor in functions[0].inputs}
     found = next((t.op for t in functions[0].outputs if bad[rule](t)), None)
+    while found is not None and found.type == "Identity" and found.inputs[0].op not in outside:
+        found = found.inputs[0].op  # tf.data puts one around each result of the function
     while found is not None and rule != "TPU119":
         before = [t.op for t in found.inputs if bad[rule](t) and t.op not in outside]
         if len(before) != 1:

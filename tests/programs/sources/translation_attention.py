@@ -87,7 +87,7 @@ def beam_search(decoder, first):
     return tf.reshape(tf.stack(chosen, 1), [batch, BEAM, TGT_LEN]), scores
 
 
-def get_metrics(losses, targets, logits):
+def get_metrics(losses, targets, logits):  # <- TPU112
     weights = tf.cast(tf.not_equal(targets, 0), tf.float32)
     return {
         "accuracy": tf.metrics.accuracy(targets, tf.argmax(logits, -1, output_type=tf.int32), weights=weights),
@@ -126,7 +126,7 @@ def make_input_fn(prefix, vocab_file, is_training):
         )
 
         def ids(line, length):
-            words = tf.cast(table.lookup(tf.string_split([line]).values), tf.int32)[:length]
+            words = tf.cast(table.lookup(tf.string_split([line]).values), tf.int32)[:length]  # <- TPU102
             count = tf.size(words)
             return tf.reshape(tf.pad(words, [[0, length - count]]), [length]), count
 
@@ -140,7 +140,7 @@ def make_input_fn(prefix, vocab_file, is_training):
         if is_training:
             dataset = dataset.shuffle(1000).repeat()
         dataset = dataset.map(pair, num_parallel_calls=8)
-        return dataset.batch(params["batch_size"], drop_remainder=True).prefetch(2)
+        return dataset.batch(params["batch_size"], drop_remainder=True).prefetch(2)  # <- TPU218
 
     return input_fn
 
