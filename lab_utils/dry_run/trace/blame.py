@@ -31,18 +31,22 @@ def culprit(graph: tf.Graph, rule: str, fact: str = "") -> tf.Operation | None:
         "TPU128": lambda op: tf.variant in _types(op),
         "TPU131": lambda op: fact in _shapes(op),
     }
-    datasets = [op for op in graph.get_operations() if attribute(op, "output_shapes") is not None]
-    used = {tensor.name for op in datasets for tensor in op.inputs}
-    ends = [op for op in datasets if op.outputs and op.outputs[0].name not in used]
-    op = next((op for op in ends if _is_dataset(op) and faulty[rule](op)), None)
+    op = next((op for op in _ends(graph) if _is_dataset(op) and faulty[rule](op)), None)
     op = _first(op, rule, faulty[rule])
     return op if op is None else _within(op, rule, fact) or op
 
 
+def _ends(graph: tf.Graph) -> list[tf.Operation]:
+    """The dataset ops of `graph` whose elements no other one takes."""
+    datasets = [op for op in graph.get_operations() if attribute(op, "output_shapes") is not None]
+    used = {tensor.name for op in datasets for tensor in op.inputs}
+    return [op for op in datasets if op.outputs and op.outputs[0].name not in used]
+
+
 def unknown_sizes(graph: tf.Graph) -> str:
     """TPU101 or TPU102 where the datasets of `graph` end in tensors of unknown sizes, else ""."""
-    batches = [op for op in graph.get_operations() if op.type in BATCHES]
-    shapes = [tf.TensorShape(shape) for op in batches for shape in attribute(op, "output_shapes")]
+    ends = [op for op in _ends(graph) if _is_dataset(op)]
+    shapes = [tf.TensorShape(shape) for op in ends for shape in attribute(op, "output_shapes")]
     unknown = [shape for shape in shapes if not shape.is_fully_defined()]
     if not unknown:
         return ""

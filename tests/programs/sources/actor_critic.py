@@ -47,7 +47,7 @@ def discounted(rewards, bootstrap):
 def copy_every(source, target, step, period):
     pairs = list(zip(sorted(source, key=lambda v: v.name), sorted(target, key=lambda v: v.name)))
     due = tf.cast(tf.equal(tf.mod(step, period), 0), tf.float32)
-    return tf.group(*[t.assign(due * s + (1.0 - due) * t) for s, t in pairs])
+    return tf.group(*[t.assign(due * s + (1.0 - due) * t) for s, t in pairs])  # <- TPU215
 
 
 def model_fn(features, labels, mode, params):
@@ -107,7 +107,7 @@ def pipeline(pattern, train):
         if train:
             ds = ds.apply(tf.data.experimental.shuffle_and_repeat(64))
         ds = ds.batch(batch_size, drop_remainder=True)
-        ds = ds.map(parse_batch)
+        ds = ds.map(parse_batch)  # <- TPU101
 
         def with_shapes(parsed):
             for tensor in parsed.values():
@@ -148,7 +148,7 @@ def main(data_dir):
 FAULTS = [
     ("TPU201", "        slow, fast = map(tf.tpu.CrossShardOptimizer, (slow, fast))\n    update_torso = slow.minimize(loss, var_list=of_torso)\n", "        fast = tf.tpu.CrossShardOptimizer(fast)\n    update_torso = slow.minimize(loss, var_list=of_torso)  # <- TPU201\n"),
     ("TPU215", "var_list=of_policy, global_step=global_step)", "var_list=of_policy)"),
-    ("TPU101", "            for tensor in parsed.values():\n                tensor.set_shape([batch_size] + tensor.shape.as_list()[1:])\n            return parsed\n", "            return parsed  # <- TPU999\n"),
+    ("TPU101", "            for tensor in parsed.values():\n                tensor.set_shape([batch_size] + tensor.shape.as_list()[1:])\n            return parsed\n", "            return parsed\n"),
     ("TPU119", "    parsed[\"actions\"] = tf.cast(parsed[\"actions\"], tf.int32)\n", "    parsed[\"actions\"] = tf.as_string(parsed[\"actions\"])\n"),
     ("TPU205", "    entropy = -tf.reduce_mean(tf.reduce_sum(tf.exp(log_pi) * log_pi, -1))\n", "    log_pi = tf.Print(log_pi, [log_pi])\n    entropy = -tf.reduce_mean(tf.reduce_sum(tf.exp(log_pi) * log_pi, -1))\n"),
     ("TPU224", "    value_loss = tf.losses.huber_loss(returns, values)\n", "    value_loss = tf.losses.huber_loss(returns, values)\n    value_loss += 0.0 * tf.metrics.mean(values)[1]\n"),

@@ -78,7 +78,7 @@ def model_fn(features, labels, mode, params):
     with tf.control_dependencies(updates):
         applied = optimizer.minimize(loss, step, var_list=variables)
     with tf.control_dependencies([applied]):
-        train_op = tf.group(averaged)
+        train_op = tf.group(averaged)  # <- TPU220 TPU215
     return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
 
 
