@@ -189,7 +189,7 @@ class Evidence:
     def _left_out(self, path: str) -> bool:
         return (
             path.startswith(("/proc/", "/sys/", *self._kept))
-            or path in ("/dev/null", "/dev/urandom", "/dev/tty")
+            or path in ("/dev/null", "/dev/urandom", "/dev/tty", *self.without)
             or "__pycache__" in path.split(os.sep)
             or self._is_own(path)
         )
