@@ -19,11 +19,10 @@ from programs.judge import judged
 from lab_utils.dry_run import dry_run
 
 HERE = Path(__file__).parent
-ALWAYS = 1  # of a program's faults, the first; `pytest -m slow` plants the others
 FAULTS = [
-    pytest.param(program, fault, marks=[pytest.mark.slow] if number >= ALWAYS else [])
+    pytest.param(program, fault, marks=pytest.mark.slow)
     for program in PROGRAMS
-    for number, fault in enumerate(program.faults())
+    for fault in program.faults()
 ]
 WHOLE_WAY = [  # all stages, with the compiler
     "ncf_recommender",
@@ -41,17 +40,16 @@ def folder() -> Path:
 def verdict(program: Whole, fault: Fault | None = None) -> dict:
     """What the cheap stages say; with the name of the program's file."""
     if program.apart:
-        return verdicts_apart(program, fault in program.faults()[ALWAYS:])[fault]
+        return verdicts_apart(program, fault is not None)[fault]
     path = program.written(folder(), fault)
     lower = fault is None or fault.rule.startswith("TPU3")
     return {"file": path.name} | judged(path, folder(), lower)
 
 
 @functools.cache
-def verdicts_apart(program: Whole, slow: bool) -> dict:
-    """The same of a program that needs a process of its own: of its slow faults, or of all else."""
-    faults = program.faults()
-    wanted = faults[ALWAYS:] if slow else [None, *faults[:ALWAYS]]
+def verdicts_apart(program: Whole, planted: bool) -> dict:
+    """The same of a program that needs a process of its own: of its faults, or of itself."""
+    wanted = program.faults() if planted else [None]
     files = [program.written(folder(), fault) for fault in wanted]
     result = subprocess.run(
         [sys.executable, "-m", "programs.judge", folder(), *files],
