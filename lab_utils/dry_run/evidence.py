@@ -154,6 +154,11 @@ class Evidence:
     def finished(self) -> "Evidence":
         """Itself, with the states at the end; a file that changed meanwhile is a doubt."""
         _busy.now = True  # our own looks are none of the program's
+        self._finish()
+        _busy.now = False
+        return self
+
+    def _finish(self) -> None:
         for path, at_start in list(self.modules.items()):
             if listing(path, modules=True) != at_start:
                 self.doubts.append(f"{path} has changed meanwhile")
@@ -177,7 +182,6 @@ class Evidence:
             self.files[path] = state(path)
             if _there(path) != was_there or self._is_young(path):
                 self.doubts.append(f"{path} has changed meanwhile")
-        return self
 
     def begin(self) -> None:
         """Takes the folders in which Python looks for modules, as they are before the program runs."""
@@ -236,7 +240,6 @@ def gathering(without: frozenset[str] = frozenset(), scratch: str = "") -> Itera
     _gathering.append(evidence)
     with ExitStack() as stack:
         stack.callback(_gathering.clear)
-        stack.callback(setattr, _busy, "now", False)
         for name in ("stat", "lstat", "access", "readlink"):
             original = getattr(os, name)
             watched = _watched(original)

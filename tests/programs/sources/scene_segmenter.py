@@ -129,7 +129,7 @@ def input_fn(params, list_file=None, train=True):
     folder = os.path.dirname(list_file)
 
     def load(name):
-        image = tf.image.decode_png(tf.read_file(tf.strings.join([folder, "/", name, ".png"])), 3)
+        image = tf.image.decode_png(tf.read_file(tf.strings.join([folder, "/", name, ".png"])), 3)  # <- TPU102
         label = tf.image.decode_png(tf.read_file(tf.strings.join([folder, "/", name, "_label.png"])), 1)
         return image, label
 
