@@ -2,6 +2,7 @@
 
 import functools
 import os
+import pathlib
 import types
 
 import numpy as np
@@ -22,7 +23,7 @@ from lab_utils.dry_run.frontends.jax import JaxWorkload  # noqa: E402
 from lab_utils.dry_run.frontends.jax_arguments import examples  # noqa: E402
 from lab_utils.dry_run.lower.errors import InputUnfit  # noqa: E402
 from lab_utils.dry_run.lower.sharded import laid_out  # noqa: E402
-from lab_utils.dry_run.private import jax_tracing  # noqa: E402
+from lab_utils.dry_run.private import jax_tracing, process  # noqa: E402
 
 MESH = Mesh(np.array(jax.devices()[:1]).reshape(1, 1), ("data", "model"))
 
@@ -53,6 +54,54 @@ def found(step, data):
 
 def test_no_private_name_has_moved():
     assert jax_tracing.check() == []
+
+
+def test_the_range_of_jax_is_the_same_everywhere():
+    root = pathlib.Path(__file__).parents[1]
+    project = (root / "pyproject.toml").read_text(encoding="utf-8")
+    assert (
+        f'"jax[tpu]>={process.OLDEST_JAX};' in project and f'"jax=={process.NEWEST_JAX};' in project
+    )
+    assert f"jax {process.OLDEST_JAX} or later" in (root / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("installed", "says", "too_old"),
+    [
+        ("0.4.35", "jax 0.4.35 is too old for the dry run, jax 0.7.2 to 0.10.2", True),
+        ("0.7.1", "too old", True),
+        ("0.7.2", "", False),
+        ("0.9.0.1", "", False),
+        ("0.10.3", "", False),
+        ("0.11.0", "jax 0.11.0 is newer than what the dry run was tried with", False),
+        ("1.0.0", "newer", False),
+    ],
+)
+def test_the_range_of_jax(installed, says, too_old, monkeypatch):
+    monkeypatch.setattr(process, "versions", lambda: {"jax": installed})
+    said, old = process.outside_range()
+    assert says in said and bool(said) == bool(says) and old == too_old
+    if too_old:
+        with pytest.raises(process.CompilerMissing, match=r"too old.*pip install jax=="):
+            process.require("jax")
+
+
+@pytest.mark.parametrize(("installed", "moved"), [("0.6.2", []), ("0.11.0", ["no name"])])
+def test_a_step_outside_the_range_is_not_judged(installed, moved, monkeypatch):
+    monkeypatch.setattr(process, "versions", lambda: {"jax": installed})
+    monkeypatch.setattr(jax_tracing, "check", lambda: moved)
+    jax_tracing.unfit.cache_clear()
+    report = dry_run(jax.jit(descend), (PARAMS, *BATCH), "v5e:1x1", cache=False, progress=False)
+    jax_tracing.unfit.cache_clear()
+    assert report.verdict == "could not run" and not report.findings
+    assert any(f"jax {installed} is" in each.detail for each in report.stages)
+
+
+def test_a_newer_jax_that_moved_nothing_is_taken(monkeypatch):
+    monkeypatch.setattr(process, "versions", lambda: {"jax": "0.11.0"})
+    jax_tracing.unfit.cache_clear()
+    assert found(jax.jit(descend), (PARAMS, *BATCH)) == []
+    jax_tracing.unfit.cache_clear()
 
 
 class Trainer:

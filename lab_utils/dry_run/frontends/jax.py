@@ -56,6 +56,8 @@ class JaxWorkload:
         return [self._traced(call) for call in self.examples]
 
     def _traced(self, call: tuple) -> Any:
+        if unfit := _tracing.unfit():
+            raise CannotLower(unfit, where=self.where, only_here=True)
         try:
             return jax_steps.trace(self.step, call)
         except Exception as error:  # whatever the learner's function raises is the step's fault

@@ -1,7 +1,6 @@
 """Every private name of JAX and jaxlib that the dry run uses. Imported in the child process alone.
 
-Works with jax 0.7.2 and libtpu 0.0.21.1 (what Colab ships) and jax 0.10.2 and libtpu 0.0.42.1 (what
-is locked here); `check()` says in a sentence which name moved.
+process.py says with which versions of JAX; `check()` says in a sentence which name moved.
 """
 
 from typing import Any
@@ -62,8 +61,8 @@ def _options(replicas: int, partitions: int) -> Any:
 def _compile(text: str, devices: list[Any], options: Any, *, load: bool) -> Any:
     client = devices[0].client
     with jax_mlir.make_ir_context():
-        # jax 0.10 takes a parsed module, jax 0.7 its text as bytes.
-        module = ir.Module.parse(text) if jax.__version_info__ >= (0, 10) else text.encode()
+        # jax takes a parsed module, and before 0.8 its text as bytes.
+        module = ir.Module.parse(text) if jax.__version_info__ >= (0, 8) else text.encode()
         compile_ = client.compile_and_load if load else client.compile
         return compile_(module, _jax.DeviceList(tuple(devices)), options)
 

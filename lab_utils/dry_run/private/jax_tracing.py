@@ -1,8 +1,9 @@
 """Every private name of JAX that the frontend for JAX uses in the caller's process, where JAX is imported.
 
-Works with jax 0.10.2, which is locked here; `check()` says in a sentence which name moved.
+process.py says with which versions of JAX; `check()` says in a sentence which name moved.
 """
 
+import functools
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from typing import Any
 import jax
 from jax._src.interpreters import mlir
 
+from lab_utils.dry_run.private import process
 from lab_utils.source import Place, place_of_stack
 
 _CALLBACKS = ("callback", "debug_print")
@@ -177,6 +179,19 @@ def maker(jaxpr: Any, result: int) -> Any:
                 inner = each.params.get("jaxpr") if "donated_invars" in each.params else None
                 return (inner and maker(inner.jaxpr, number)) or each
     return None
+
+
+@functools.cache
+def unfit() -> str:
+    """Why this JAX cannot be worked with; "" where it can."""
+    said, too_old = process.outside_range()
+    if not said or too_old:
+        return said
+    try:
+        moved = check()
+    except Exception as error:  # of a JAX that nobody has seen yet
+        moved = [f"{type(error).__name__}: {error}"]
+    return f"{said}: {moved[0]}" if moved else ""
 
 
 def check() -> list[str]:

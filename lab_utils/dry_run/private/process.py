@@ -9,6 +9,7 @@ import importlib.util
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 import tempfile
@@ -25,13 +26,20 @@ from lab_utils import runtime
 # In a sum the virtual cores wait for each other: on a slow machine longer than XLA's 40 seconds.
 _PATIENCE = ("warn_stuck", "terminate")
 
+_INSTALL = "Install them with: pip install jax==0.10.2 libtpu==0.0.42.1"
+
 CHILD = "lab_utils.dry_run.private.child"
 
 Progress = Callable[[str], None]
 
 
+# The range of JAX, stated here alone. Tried, each with a libtpu that its own jax[tpu] asks for: 0.7.2, 0.8.3,
+# 0.9.2 and 0.10.2; and 0.7.2 with libtpu 0.0.21.1, as Colab ships it. A later one is taken on trust.
+OLDEST_JAX, NEWEST_JAX = "0.7.2", "0.10.2"
+
+
 class CompilerMissing(RuntimeError):
-    """JAX or libtpu, the TPU's compiler, is not installed here; the message says how to get it."""
+    """JAX or libtpu, the TPU's compiler, is not here, or too old; the message says how to get it."""
 
 
 class ChildFailed(RuntimeError):
@@ -49,10 +57,29 @@ def versions() -> dict[str, str]:
     return found
 
 
+def outside_range() -> tuple[str, bool]:
+    """A sentence where the installed JAX was not tried, "" where it was; and whether it is too old."""
+    installed = versions().get("jax", NEWEST_JAX)
+    if _release(installed) < _release(OLDEST_JAX):
+        said = f"jax {installed} is too old for the dry run"
+    elif _release(installed)[:2] > _release(NEWEST_JAX)[:2]:
+        said = f"jax {installed} is newer than what the dry run was tried with"
+    else:
+        return "", False
+    return f"{said}, jax {OLDEST_JAX} to {NEWEST_JAX}", "too old" in said
+
+
+def _release(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:3])
+
+
 def require(*packages: str) -> None:
-    """Raises CompilerMissing where one of the packages ("jax", "libtpu") is not installed."""
+    """Raises CompilerMissing where one of "jax" and "libtpu" is not installed, or JAX is too old."""
     missing = [name for name in packages if importlib.util.find_spec(name) is None]
     if not missing:
+        said, too_old = outside_range()
+        if too_old:
+            raise CompilerMissing(f"{said}. {_INSTALL}")
         return
     machine = f"{platform.system()} on {platform.machine()}"
     if "libtpu" in missing and machine != "Linux on x86_64":
@@ -61,7 +88,7 @@ def require(*packages: str) -> None:
             "run this stage in Colab or on a Linux machine. The other stages work here."
         )
     else:
-        advice = "Install them with: pip install jax==0.10.2 libtpu==0.0.42.1"
+        advice = _INSTALL
     raise CompilerMissing(f"{' and '.join(missing)} not installed. {advice}")
 
 
@@ -121,6 +148,8 @@ def _run(folder: Path, cores: int, progress: Progress) -> None:
     if code or not (folder / "result.json").exists():
         said = "".join(last).strip() or "nothing on its standard error"
         how = f"was ended by signal {-code}" if code < 0 else f"ended with status {code}"
+        untried = outside_range()[0]
+        how += f" ({untried})" if untried else ""
         raise ChildFailed(f"the process that runs JAX {how}; it said last:\n{said}")
 
 
