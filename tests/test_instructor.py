@@ -43,19 +43,6 @@ def test_the_minutes_of_a_lab_follow_from_what_it_holds():
     assert minutes.of_lab(notebook, 0, 0) % 5 == 0
 
 
-def test_seconds_are_noted_where_they_differ_by_much(tmp_path):
-    path = tmp_path / minutes.SECONDS
-    minutes.note_seconds(tmp_path, "01", 100.0)
-    assert not path.exists(), "a course without the file notes nothing"
-    path.parent.mkdir(parents=True)
-    path.write_text('# where\n"01": 60\n')
-    minutes.note_seconds(tmp_path, "01", 100.0)
-    assert minutes.seconds(tmp_path) == {"01": 60}
-    minutes.note_seconds(tmp_path, "01", 130.4)
-    minutes.note_seconds(tmp_path, "00", 5)
-    assert path.read_text() == '# where\n"00": 5\n"01": 130\n'
-
-
 def test_the_minutes_of_sections_add_up_to_those_of_the_lab():
     for lab, entry in overview.labs().items():
         parts = guide.sections(ROOT, lab)

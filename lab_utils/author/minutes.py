@@ -8,7 +8,8 @@ Minutes are those of reading, of the exercises, and of waiting for the cells, ro
 - each exercise by its level, which stands behind its name (`**TODO 9a.** *Easy.*`), or by minutes of its
   own (`*Hard, 40 minutes.*`), all assumptions;
 - a minute for each prediction, and a minute for each question at the end, assumptions;
-- the running time of the solution, measured (`solutions/instructor/seconds.yaml` says where).
+- the running time of the solution, measured on a machine at rest (`solutions/instructor/seconds.yaml`); a lab
+  that is not listed there counts without it.
 
 Nobody has timed learners.
 """
@@ -20,7 +21,6 @@ from pathlib import Path
 import nbformat
 import yaml
 
-from lab_utils import files
 from lab_utils.author import marks
 
 WORDS, CODE_LINES = 150, 20  # a minute
@@ -76,20 +76,6 @@ def seconds(root: Path) -> dict[str, int]:
     """How long each solution runs, by the lab's number ("09"), as measured; none where nothing is noted."""
     path = root / SECONDS
     return (yaml.safe_load(path.read_text(encoding="utf-8")) or {}) if path.exists() else {}
-
-
-def note_seconds(root: Path, lab: str, measured: float) -> None:
-    """Notes how long a solution ran, where that is more or less than half of what is noted for it.
-
-    Machines differ, and so do two runs on one: a smaller difference leaves the file as it is.
-    """
-    path = root / SECONDS
-    noted = seconds(root)
-    if not path.exists() or 0.5 < measured / noted.get(lab, math.inf) < 2:
-        return
-    head = "".join(re.findall(r"^#.*\n", path.read_text(encoding="utf-8"), re.M))
-    rows = sorted((noted | {lab: round(measured)}).items())
-    files.write(path, head + "".join(f'"{number}": {own}\n' for number, own in rows))
 
 
 def stamp(source: nbformat.NotebookNode, minutes: int) -> None:
