@@ -94,16 +94,15 @@ def place():
 
 def here(text, base):
     """A block of the page with this test's folders, and lab 02 alone."""
-    for old, new in {
+    own = {
         "/opt/tpu-labs": f"{base}/venv",
         "/opt/course": str(ROOT),
         "/srv/tpu-labs": f"{base}/srv",
         "/tmp/": f"{base}/tmp/",
         "/home/*": f"{base}/home/*",
         "solutions/*.ipynb": f"{base}/solved/*.ipynb",
-    }.items():
-        text = text.replace(old, new)
-    return text
+    }
+    return re.sub("|".join(map(re.escape, own)), lambda found: own[found[0]], text)
 
 
 def lab_02(base):
@@ -129,14 +128,12 @@ class Hub:
     """The hub's API, and kernels behind its proxy."""
 
     def __init__(self, base):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.address = f"http://127.0.0.1:{free.getsockname()[1]}"
+        self.address = f"http://127.0.0.1:{free_port()}"
         self.log = base / "srv" / "hub.log"
         config = here(blocks()[2], base).replace("http://127.0.0.1:8000", self.address)
         config += f"""
 c.JupyterHub.authenticator_class = "dummy"  # in the place of PAM and passwords
-c.JupyterHub.hub_port = 0
+c.JupyterHub.hub_port = {free_port()}
 c.ConfigurableHTTPProxy.command = [{str(base / "node_modules/.bin/configurable-http-proxy")!r}]
 c.ConfigurableHTTPProxy.api_url = "http://127.0.0.1:{free_port()}"
 c.JupyterHub.services = [{{"name": "test", "api_token": "{TOKEN}"}}]
