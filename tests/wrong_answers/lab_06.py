@@ -899,4 +899,100 @@ def input_calls(mode, batch, hosts, cores):
 """
         ),
     ],
+    "6i": [
+        Mutant(
+            'spent("IteratorGetNextOp::DoCompute") / spent("SessionRun")',
+            'spent("SessionRun") / spent("IteratorGetNextOp::DoCompute")',
+            "not waiting",
+        ),
+        Mutant(
+            'spent("IteratorGetNextOp::DoCompute") /', 'spent("decode:DecodeJpeg") /', "not waiting"
+        ),
+        Mutant('/ spent("SessionRun")', '/ spent("conv2d/Relu:_FusedConv2D")', "18 of 54"),
+        Mutant('/ spent("SessionRun")', "", "not waiting"),
+        # By the row, where two events show the same
+        Wrong(
+            """
+def waiting_share(events):
+    def spent(row):
+        return sum(each.end - each.start for each in events if each.row == row)
+    return spent("tf_data_iterator_get_next") / spent("python")
+""",
+            "18 of 54",
+        ),
+        # Everything of tf.data
+        Wrong(
+            """
+def waiting_share(events):
+    steps = sum(e.end - e.start for e in events if e.name == "SessionRun")
+    return sum(e.end - e.start for e in events if e.row.startswith("tf_data")) / steps
+""",
+            "not waiting",
+        ),
+        # What the ops leave over
+        Wrong(
+            """
+def waiting_share(events):
+    steps = sum(e.end - e.start for e in events if e.name == "SessionRun")
+    return 1 - sum(e.end - e.start for e in events if e.row == "tf_Compute") / steps
+""",
+            "18 of 54",
+        ),
+        # From the first event to the last
+        Wrong(
+            """
+def waiting_share(events):
+    waits = sum(e.end - e.start for e in events if e.name == "IteratorGetNextOp::DoCompute")
+    return waits / (max(e.end for e in events) - min(e.start for e in events))
+""",
+            "18 of 54",
+        ),
+        # A mean of shares
+        Wrong(
+            """
+def waiting_share(events):
+    steps = sorted((e.start, e.end) for e in events if e.name == "SessionRun")
+    waits = sorted((e.start, e.end) for e in events if "GetNext" in e.name)
+    shares = [(w[1] - w[0]) / (s[1] - s[0]) for s, w in zip(steps, waits)]
+    return sum(shares) / len(shares)
+""",
+            "Add up first",
+        ),
+        # Percent
+        Wrong(
+            """
+def waiting_share(events):
+    steps = sum(e.end - e.start for e in events if e.name == "SessionRun")
+    return 100 * sum(e.end - e.start for e in events if "GetNext" in e.name) / steps
+""",
+            "at most 1",
+        ),
+        # Loops
+        Right("""
+def waiting_share(events):
+    total, waited = 0.0, 0.0
+    for event in events:
+        length = event.end - event.start
+        if event.name.endswith("DoCompute"):
+            waited += length
+        elif event.name == "SessionRun" and event.row == "python":
+            total += length
+    return waited / total
+"""),
+        # NumPy
+        Right("""
+def waiting_share(events):
+    lengths = np.array([each.end - each.start for each in events])
+    names = np.array([each.name for each in events])
+    return lengths[names == "IteratorGetNextOp::DoCompute"].sum() / lengths[names == "SessionRun"].sum()
+"""),
+        # Summed by name
+        Right("""
+def waiting_share(events):
+    spent = {}
+    for each in events:
+        spent[each.name] = spent.get(each.name, 0) + each.end - each.start
+    return spent["IteratorGetNextOp::DoCompute"] / spent["SessionRun"]
+"""),
+    ],
 }

@@ -757,4 +757,359 @@ def pod_settings(cores, per_core, examples, batch=32, rate=0.05):
             "and some left over; yours gives",
         ),
     ],
+    "8h": [
+        Mutant(
+            "return (slow - fast) / (steps / short - steps / long)",
+            "return slow - fast",
+            "divide by how many more",
+        ),
+        Mutant(
+            "return (slow - fast) / (steps / short - steps / long)",
+            "return slow / (steps / short)",
+            "hold the steps",
+        ),
+        Mutant("/ (steps / short - steps / long)", "/ steps", "A run makes steps / loop calls"),
+        Mutant(
+            "/ (steps / short - steps / long)",
+            "/ (steps / short)",
+            "A run makes steps / loop calls",
+        ),
+        Mutant(
+            "/ (steps / short - steps / long)", "/ (long - short)", "A run makes steps / loop calls"
+        ),
+        Mutant(
+            "(slow - fast) / (steps",
+            "1000 * (slow - fast) / (steps",
+            "A run makes steps / loop calls",
+        ),
+        # In the order of the dict, with loops by name
+        Wrong(
+            """
+def call_seconds(timed, steps):
+    return (timed[1] - timed[100]) / (steps - steps / 100)
+""",
+            "raised KeyError",
+        ),
+        # The order of the dict
+        Wrong(
+            """
+def call_seconds(timed, steps):
+    loops, times = list(timed), list(timed.values())
+    return (times[0] - times[1]) / abs(steps / loops[0] - steps / loops[1])
+""",
+            "either order",
+        ),
+        # What a step takes
+        Wrong(
+            """
+def call_seconds(timed, steps):
+    return min(timed.values()) / steps
+""",
+            "A run makes steps / loop calls",
+        ),
+        # A line through two points
+        Right("""
+import numpy
+def call_seconds(timed, steps):
+    calls = [steps / loop for loop in timed]
+    slope, _ = numpy.polyfit(calls, list(timed.values()), 1)
+    return slope
+"""),
+        # Two unknowns, in either order
+        Right("""
+def call_seconds(timed, steps):
+    (a, ta), (b, tb) = timed.items()
+    return (ta - tb) / (steps / a - steps / b)
+"""),
+        # Per step first
+        Right("""
+def call_seconds(timed, steps):
+    short, long = min(timed), max(timed)
+    per_step = (timed[short] - timed[long]) / steps
+    return per_step / (1 / short - 1 / long)
+"""),
+        # From what a step takes
+        Right("""
+def call_seconds(timed, steps):
+    a, b = timed
+    step = (a * timed[a] - b * timed[b]) / ((a - b) * steps)
+    return (timed[a] - steps * step) * a / steps
+"""),
+    ],
+    "8i": [
+        Mutant("checkpoint % loop == 0 and ", "", "does not divide"),
+        Mutant("range(1, checkpoint + 1)", "range(checkpoint, 0, -1)", "is enough; yours takes"),
+        Mutant(">= share", "> share", "is enough; yours takes"),
+        Mutant(
+            "share * (loop * step + call)", "share * call", re.compile("a longer one does divide")
+        ),
+        Mutant(
+            "        if checkpoint % loop == 0 and loop * step >= share * (loop * step + call):\n            return loop\n    return checkpoint",
+            "        if checkpoint % loop == 0 and loop * step >= share * (loop * step + call):\n            return loop",
+            "returns None",
+        ),
+        # What would do without a checkpoint
+        Wrong(
+            """
+def shortest_loop(step, call, checkpoint, share):
+    return math.ceil(share * call / ((1 - share) * step))
+""",
+            "does not divide",
+        ),
+        # As long as possible
+        Wrong(
+            """
+def shortest_loop(step, call, checkpoint, share):
+    return checkpoint
+""",
+            "is enough; yours takes",
+        ),
+        # Rounded up to a multiple, not a divisor
+        Wrong(
+            """
+def shortest_loop(step, call, checkpoint, share):
+    least = math.ceil(share * call / ((1 - share) * step) - 1e-9)
+    return checkpoint // max(1, checkpoint // least)
+""",
+            re.compile("does not divide|is enough|a longer one"),
+        ),
+        # A float
+        Wrong(
+            """
+def shortest_loop(step, call, checkpoint, share):
+    for calls in range(checkpoint, 0, -1):
+        loop = checkpoint / calls
+        if loop.is_integer() and loop * step / (loop * step + call) >= share - 1e-12:
+            return loop
+    return float(checkpoint)
+""",
+            "a whole number",
+        ),
+        # next()
+        Right("""
+def shortest_loop(step, call, checkpoint, share):
+    divisors = (n for n in range(1, checkpoint + 1) if not checkpoint % n)
+    return next((n for n in divisors if n * step / (n * step + call) >= share - 1e-9), checkpoint)
+"""),
+        # Solved for n
+        Right("""
+def shortest_loop(step, call, checkpoint, share):
+    least = share * call / ((1 - share) * step)
+    fitting = [n for n in range(1, checkpoint + 1) if checkpoint % n == 0 and n >= least - 1e-9]
+    return min(fitting, default=checkpoint)
+"""),
+        # NumPy
+        Right("""
+import numpy
+def shortest_loop(step, call, checkpoint, share):
+    loops = numpy.arange(1, checkpoint + 1)
+    loops = loops[checkpoint % loops == 0]
+    busy = loops * step / (loops * step + call)
+    return int(loops[busy >= share - 1e-9].min()) if (busy >= share - 1e-9).any() else checkpoint
+"""),
+    ],
+    "8j": [
+        Mutant(
+            "if tensor.dtype == tf.float64 else tensor",
+            "if tensor.dtype.is_floating else tensor",
+            "should stay float16",
+        ),
+        Mutant(
+            "return tf.cast(tensor, tf.float32) if tensor.dtype == tf.float64 else tensor",
+            "return tf.cast(tensor, tf.float32)",
+            "should stay",
+        ),
+        Mutant(
+            "tf.cast(tensor, tf.float32) if",
+            "tf.cast(tensor, tf.bfloat16) if",
+            "should become float32",
+        ),
+        Mutant(
+            "parts if len(parts) > 1 else parts[0])",
+            "parts)",
+            "structure should stay",
+        ),
+        # Not a function
+        Wrong(
+            """
+def narrowed(input_fn):
+    return input_fn({"batch_size": 8, "taken": 3}).map(lambda *parts: parts)
+""",
+            "should return an input_fn",
+        ),
+        # Params forgotten
+        Wrong(
+            """
+def narrowed(input_fn):
+    def new():
+        return input_fn({"batch_size": 8, "taken": 3})
+    return new
+""",
+            "input_fn(params)",
+        ),
+        # Only the lab's structure
+        Wrong(
+            """
+def narrowed(input_fn):
+    def new(params):
+        def narrow(features, labels):
+            return {"pixels": tf.cast(features["pixels"], tf.float32)}, labels
+        return input_fn(params).map(narrow)
+    return new
+""",
+            re.compile("raised|structure should stay"),
+        ),
+        # Dict features alone
+        Wrong(
+            """
+def narrowed(input_fn):
+    def narrow(features, labels):
+        features = {k: tf.cast(v, tf.float32) if v.dtype == tf.float64 else v for k, v in features.items()}
+        return features, labels
+    return lambda params: input_fn(params).map(narrow)
+""",
+            "raised",
+        ),
+        # A list
+        Wrong(
+            """
+def narrowed(input_fn):
+    def narrow(t):
+        return tf.cast(t, tf.float32) if t.dtype == tf.float64 else t
+    return lambda params: [tf.nest.map_structure(narrow, each) for each in input_fn(params)]
+""",
+            "should return a dataset",
+        ),
+        # By element_spec
+        Right("""
+def narrowed(input_fn):
+    def new(params):
+        dataset = input_fn(params)
+        spec = dataset.element_spec
+        def convert(*element):
+            element = element if isinstance(spec, tuple) else element[0]
+            return tf.nest.map_structure(
+                lambda t, s: tf.cast(t, tf.float32) if s.dtype is tf.float64 else t, element, spec)
+        return dataset.map(convert, num_parallel_calls=tf.data.AUTOTUNE)
+    return new
+"""),
+        # Recursion
+        Right("""
+def _slim(value):
+    if isinstance(value, dict):
+        return {key: _slim(each) for key, each in value.items()}
+    if isinstance(value, (tuple, list)):
+        return tuple(map(_slim, value))
+    return tf.cast(value, "float32") if value.dtype == "float64" else value
+def narrowed(input_fn):
+    return lambda params: input_fn(params).map(lambda *x: _slim(x if len(x) > 1 else x[0]))
+"""),
+        # Functools, keyword
+        Right("""
+import functools
+def _new(input_fn, params):
+    def each(*parts):
+        flat = [tf.cast(t, tf.float32) if t.dtype == tf.float64 else t for t in tf.nest.flatten(parts)]
+        packed = tf.nest.pack_sequence_as(parts, flat)
+        return packed if len(packed) > 1 else packed[0]
+    return input_fn(params).map(each).prefetch(1)
+def narrowed(input_fn):
+    return functools.partial(_new, input_fn)
+"""),
+    ],
+    "8k": [
+        Mutant(
+            "each.cycles for each in lines if part in each.place.code",
+            "each.bytes for each in lines if part in each.place.code",
+            "Yours takes",
+        ),
+        Mutant("(1 - left) * sum", "left * sum", "times as fast"),
+        Mutant("(1 - left) * sum", "sum", "times as fast"),
+        Mutant("total / (total - saved[best])", "total / saved[best]", "times as fast"),
+        Mutant("total / (total - saved[best])", "saved[best] / total", "times as fast"),
+        Mutant("return best, total / (total - saved[best])", "return best", "a pair"),
+        Mutant("max(saved, key=saved.get)", "min(saved, key=saved.get)", "Yours takes"),
+        # The dearest line
+        Wrong(
+            """
+def best_change(lines, changes):
+    for line in lines:
+        for name, (part, left) in changes.items():
+            if part in line.place.code:
+                total = sum(each.cycles for each in lines)
+                return name, total / (total - (1 - left) * line.cycles)
+""",
+            "Yours takes",
+        ),
+        # The first line alone of those that it touches
+        Wrong(
+            """
+def best_change(lines, changes):
+    total = sum(each.cycles for each in lines)
+    saved = {}
+    for name, (part, left) in changes.items():
+        touched = [each.cycles for each in lines if part in each.place.code]
+        saved[name] = (1 - left) * touched[0] if touched else 0
+    best = max(saved, key=saved.get)
+    return best, total / (total - saved[best])
+""",
+            "both are saved",
+        ),
+        # The largest factor
+        Wrong(
+            """
+def best_change(lines, changes):
+    best = min(changes, key=lambda name: changes[name][1])
+    part, left = changes[best]
+    total = sum(each.cycles for each in lines)
+    return best, total / (total - (1 - left) * sum(each.cycles for each in lines if part in each.place.code))
+""",
+            "Yours takes",
+        ),
+        # Only lines with code in the whole
+        Wrong(
+            """
+def best_change(lines, changes):
+    known = [each for each in lines if each.place.code]
+    total = sum(each.cycles for each in known)
+    saved = {n: (1 - left) * sum(e.cycles for e in known if part in e.place.code) for n, (part, left) in changes.items()}
+    best = max(saved, key=saved.get)
+    return best, total / (total - saved[best])
+""",
+            "All lines together",
+        ),
+        # What remains, the smallest
+        Right("""
+def best_change(lines, changes):
+    def after(name):
+        part, left = changes[name]
+        return sum(each.cycles * (left if part in each.place.code else 1) for each in lines)
+    best = min(changes, key=after)
+    return [best, sum(each.cycles for each in lines) / after(best)]
+"""),
+        # NumPy
+        Right("""
+import numpy
+def best_change(lines, changes):
+    cycles = numpy.array([each.cycles for each in lines])
+    rest = {n: (cycles * [left if p in str(e.place.code) else 1 for e in lines]).sum() for n, (p, left) in changes.items()}
+    best = min(rest, key=rest.get)
+    return best, cycles.sum() / rest[best]
+"""),
+        # By str(place), sorted
+        Right("""
+def best_change(lines, changes):
+    total = sum(line.cycles for line in lines)
+    ranked = []
+    for name in changes:
+        part, left = changes[name]
+        rest = total
+        for line in lines:
+            if part in str(line.place):
+                rest -= line.cycles * (1 - left)
+        ranked.append((total / rest, name))
+    times, name = sorted(ranked)[-1]
+    return name, times
+"""),
+    ],
 }

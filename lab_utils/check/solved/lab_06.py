@@ -182,3 +182,13 @@ def make_estimator(transposed=False):
     return tpu.TPUEstimator(
         model_fn, config=config, use_tpu=False, train_batch_size=1024, params=params
     )
+
+
+def waiting_share(events):
+    """The events of a profile -> the share of the steps' time that is waiting for input, 0 to 1."""
+    # TODO 6i: how long do the steps last, and how long do they wait?
+
+    def spent(name):
+        return sum(each.end - each.start for each in events if each.name == name)
+
+    return spent("IteratorGetNextOp::DoCompute") / spent("SessionRun")

@@ -99,6 +99,18 @@ def in_bfloat16(inference):
     return inference_bfloat16
 
 
+def best_change(lines, changes):
+    """Lines of a report, {name: (piece of code, share that remains)} -> (name, times as fast)."""
+    # TODO 8k: what does each change save?
+    total = sum(each.cycles for each in lines)
+    saved = {
+        name: (1 - left) * sum(each.cycles for each in lines if part in each.place.code)
+        for name, (part, left) in changes.items()
+    }
+    best = max(saved, key=saved.get)
+    return best, total / (total - saved[best])
+
+
 def largest_batch(memory, per_core):
     """Bytes by kind for a batch of `per_core` -> the largest multiple of 128 that should fit."""
     # TODO 8f: bytes an image -> images that fit -> whole 128s
@@ -111,3 +123,35 @@ def pod_settings(cores, per_core, examples, batch=32, rate=0.05):
     # TODO 8g: three numbers
     global_batch = cores * per_core
     return global_batch, rate * global_batch / batch, examples // global_batch
+
+
+def call_seconds(timed, steps):
+    """{loop: seconds for `steps` steps}, of two loops -> seconds of one session call, without steps."""
+    # TODO 8h: what do the calls cost that only one of the runs makes?
+    (short, slow), (long, fast) = sorted(timed.items())
+    return (slow - fast) / (steps / short - steps / long)
+
+
+def shortest_loop(step, call, checkpoint, share):
+    """Seconds of a step and of a call, steps to a checkpoint, a share -> iterations_per_loop."""
+    # TODO 8i: the smallest divisor that is long enough
+    for loop in range(1, checkpoint + 1):
+        if checkpoint % loop == 0 and loop * step >= share * (loop * step + call):
+            return loop
+    return checkpoint
+
+
+def narrowed(input_fn):
+    """An input_fn(params) whose dataset has float32 where that of `input_fn` has float64."""
+    # TODO 8j: float64 -> float32, and nothing else
+
+    def narrow(tensor):
+        return tf.cast(tensor, tf.float32) if tensor.dtype == tf.float64 else tensor
+
+    def narrowed_input_fn(params):
+        return input_fn(params).map(
+            # A tuple arrives as several arguments, any other element as one.
+            lambda *parts: tf.nest.map_structure(narrow, parts if len(parts) > 1 else parts[0])
+        )
+
+    return narrowed_input_fn

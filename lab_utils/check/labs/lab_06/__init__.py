@@ -1,3 +1,9 @@
 """The checks of lab 06, an input pipeline that feeds a TPU."""
 
-from lab_utils.check.labs.lab_06 import files, images, modes, pipeline  # noqa: F401  (they enter their TODOs)
+from lab_utils.check.labs.lab_06 import (  # noqa: F401  (they enter their TODOs)
+    files,
+    images,
+    modes,
+    pipeline,
+    profile,
+)
