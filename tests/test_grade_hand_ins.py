@@ -253,7 +253,7 @@ CLASSES = {
             f"g/{NAME}": b"[]",
             f"h/{NAME}": b'{"cells": []}',
             f"i/{NAME}": b'{"cells": [{"cell_type": "code", "source": "# TODO 77a: x"}]}',
-            "j/report.pdf": b"%PDF",
+            "j/02_four_changes.ipynb - Colab.pdf": b"%PDF",
             "k/lab.html": b'<html><body class="jp-Notebook">',
         },
         {
@@ -266,7 +266,7 @@ CLASSES = {
             "g": "has no cells",
             "h": "names no TODO",
             "i": "lab 77, which there is not",
-            "j": "only report.pdf",
+            "j": "only 02_four_changes.ipynb - Colab.pdf",
             "k": "page made from the notebook",
             "zoe": TWO,
         },

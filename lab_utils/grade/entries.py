@@ -16,7 +16,7 @@ _DEEPEST = 4  # archives in archives
 _SYSTEM = {"__MACOSX", "node_modules", "__pycache__", "Thumbs.db", "desktop.ini"}
 _TARS = (".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
 _OTHER_ARCHIVES = (".rar", ".7z", ".gz")
-_UNREAD = (
+UNREAD = (
     "pdf",
     "png",
     "jpg",
@@ -156,7 +156,7 @@ def _stem(name: str) -> str:
 
 
 def _wanted(name: str) -> bool:
-    return name.rpartition(".")[2].lower() not in _UNREAD
+    return name.rpartition(".")[2].lower() not in UNREAD
 
 
 def _visible(name: str) -> bool:

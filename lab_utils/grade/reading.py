@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lab_utils.check import todos
+from lab_utils.grade.entries import UNREAD
 
 _HEADING = re.compile(r"^# (\d\d) · ", re.M)
 _TODO = re.compile(r"^[ ]*(?:# TODO |check\([\"'])(\d{1,2}[a-z])\b", re.M)
@@ -40,7 +41,7 @@ class Read:
 def read(name: str, data: bytes) -> Read:
     """Reads a file by its name and bytes; never raises."""
     suffix = name.rpartition(".")[2].lower() if "." in name else ""
-    if _NOTEBOOK.search(name):
+    if _NOTEBOOK.search(name) and suffix not in UNREAD:
         return _notebook(data)
     if suffix == "py":
         return _script(data)
