@@ -65,12 +65,14 @@ def run(where: list[str], tmp_path: Path) -> str:
     environment = {name: value for name, value in os.environ.items() if name[:4] != "PYTE"}
     environment |= {"PYTHONPATH": os.pathsep.join(map(str, (clone, clone / "tests")))}
     before, after = [], []
-    if shutil.which("localedef"):
+    wanted = {each[1].get("LC_ALL", "C") for each in odd} - {"C"}
+    if wanted and shutil.which("localedef"):
         environment["LOCPATH"] = str(tmp_path / "locales")
-        for name in ("tr_TR", "de_DE"):
-            made = tmp_path / "locales" / f"{name}.UTF-8"
-            made.parent.mkdir(exist_ok=True)
-            subprocess.run(["localedef", "-i", name, "-f", "UTF-8", made], capture_output=True)
+        (tmp_path / "locales").mkdir()
+        for name in wanted:
+            source, _, encoding = name.partition(".")
+            command = ["localedef", "-i", source, "-f", encoding, tmp_path / "locales" / name]
+            subprocess.run(command, capture_output=True)
     for _, variables, first, last in odd:
         environment |= variables
         before += shlex.split(first)
