@@ -4,8 +4,11 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+from lab_utils.dry_run import arguments
 
 HELP = [sys.executable, "-m", "lab_utils", "progress"]
 OWN = [sys.executable, "-c"]
@@ -26,6 +29,17 @@ def test_a_dry_run_whose_reader_has_gone_is_not_ready():
     ran = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True)
     os.close(writer)
     assert (ran.returncode, ran.stderr) == (141, "")
+
+
+def test_a_dry_run_of_a_user_without_a_home_tells_its_help(monkeypatch):
+    """As containers have that run with any user id."""
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", classmethod(homeless))
+    assert "kept in no place" in arguments.parser().format_help()
+
+
+def homeless(_):
+    raise RuntimeError("Could not determine home directory.")
 
 
 def test_an_output_without_room_is_one_line():

@@ -118,7 +118,7 @@ def test_every_kind_of_bad_row_is_set_aside_with_its_number_and_reason(data):
         b"a" * 5000 + b".jpg,roses": "cannot be read (File name too long)",
         b"a\0b.jpg,roses": "a zero byte",
         b"1.jpg,nettles": "unknown label 'nettles'",
-        b"1.jpg": "1 columns",
+        b"1.jpg": "1 column ",
         b"1.jpg,roses,red": "3 columns",
         b'"1.jpg,roses': "a quote",
         "fl\N{LATIN SMALL LETTER O WITH DIAERESIS}te.jpg,roses".encode(

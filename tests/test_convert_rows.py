@@ -73,7 +73,7 @@ def test_rows_of_a_list_in_a_bucket_are_taken_from_there():
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        (b"a.jpg", "1 columns where 2"),
+        (b"a.jpg", "1 column where 2"),
         (b"a.jpg,rose,red", "3 columns where 2"),
         (b",rose", "no path"),
         (b"a.jpg,", "no label"),

@@ -36,13 +36,20 @@ exit status: 0 ready, 1 findings (errors or warnings), 2 could not run
 """
 
 
+def _kept() -> str:
+    try:
+        return str(cache.folder())
+    except OSError:  # a user id without a home, as containers have
+        return "no place, since this user has no home folder"
+
+
 def parser() -> argparse.ArgumentParser:
     """The command's parser."""
     made = argparse.ArgumentParser(
         prog="python -m lab_utils.dry_run",
         description="Judges a port to Cloud TPU without a TPU: traces it, reads its program, compiles it "
         "with the TPU compiler, runs it on virtual cores, and measures its input pipeline.",
-        epilog=_EPILOG.replace("{cache}", str(cache.folder())),
+        epilog=_EPILOG.replace("{cache}", _kept()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     stages = ",".join(Stage)

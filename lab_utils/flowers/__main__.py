@@ -162,7 +162,8 @@ def main() -> int:
     )
     arguments, training = parser.parse_known_args()
     # A mistaken flag is told before the work begins.
-    paths = ["--train_data_path=-", "--eval_data_path=-", "--output_dir=-"]
+    paths = ["--train_data_path=-", "--eval_data_path=-"]
+    paths.append(f"--output_dir={arguments.output_dir}")
     settings.parse([f"--config={arguments.config}", *paths, *training])
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores SIGHUP, and so does this

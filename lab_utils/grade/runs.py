@@ -194,7 +194,8 @@ def _start(home: str, descriptor: int, job: dict[str, Any]) -> subprocess.Popen:
     kept = {name: value for name, value in os.environ.items() if name != "NBGRADER_EXECUTION"}
     own = dict.fromkeys(("HOME", "TMPDIR", "IPYTHONDIR", "XDG_STATE_HOME", "XDG_CACHE_HOME"), home)
     # What the grader has compiled need not be compiled again.
-    own[cache.SHARED] = str(cache.folder().parents[1])
+    with contextlib.suppress(OSError):  # a user without a home has no cache
+        own[cache.SHARED] = str(cache.folder().parents[1])
     quiet = {"MPLBACKEND": "Agg", life.SILENCE: "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
     worker = subprocess.Popen(
         [sys.executable, "-P", "-m", "lab_utils.grade.worker", str(descriptor)],

@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from lab_utils import files
+from lab_utils import command, files
 from lab_utils.author import site
 from lab_utils.check import overview
 from lab_utils.dry_run import rules
@@ -36,4 +36,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command.run(main)
