@@ -4,6 +4,7 @@ from lab_utils import estimator  # noqa: F401  (from here on there is a tf.estim
 
 
 import os
+from pathlib import Path
 
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 
