@@ -28,6 +28,8 @@ _OWN = re.compile(r"[/\\]lab_utils[/\\]dry_run[/\\]")
 _STANDARD_LIBRARY = tuple(
     os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "platstdlib")
 )
+_AUTOGRAPH = "in user code:"
+_FRAME_SAID = re.compile(r'File "([^"]+)", line (\d+), in (\w+|<lambda>)')
 _OLD_CELL = re.compile(r"<ipython-input-(\d+)-\w+>")
 _KERNEL_CELL = re.compile(r"[/\\]ipykernel_\d+[/\\]\d+\.py$")
 
@@ -137,6 +139,18 @@ def own_frames(error: BaseException) -> list[Frame]:
     return [frame for frame in _frames_of(error) if not _is_framework(frame.filename)]
 
 
+def told(error: BaseException) -> str:
+    """Type and message of an exception; where AutoGraph and Keras wrapped it, the innermost alone."""
+    text = re.sub(r"\x1b?\[\d+m", "", f"{type(error).__name__}: {error}")
+    text = re.split(r"\s*(?:Call arguments|Arguments) received by ", text)[0]
+    text = re.sub(r"Exception encountered when calling .*?\)\.\s+", "", text)
+    if _AUTOGRAPH not in text:
+        return text
+    lines = [line.strip() for line in text.splitlines()]
+    kinds = [n for n, line in enumerate(lines) if re.match(r"[\w.]*(Error|Exception)\b.*: ", line)]
+    return " ".join(filter(None, lines[kinds[-1] :]))
+
+
 def is_installed(filename: str) -> bool:
     """Whether a file is an installed package's, the standard library's or lab_utils': not the user's own."""
     path = os.path.realpath(filename)
@@ -166,6 +180,12 @@ def _frames_of(error: BaseException) -> Iterator[Frame]:
     converted = getattr(error, "ag_error_metadata", None)
     for frame in reversed(getattr(converted, "translated_stack", ())):
         yield traceback.FrameSummary(frame.filename, frame.lineno, frame.function_name)
+    said = str(error)
+    if (
+        _AUTOGRAPH in said
+    ):  # what passed through a traced function has its frames in its message alone
+        for file, line, name in _FRAME_SAID.findall(said):
+            yield traceback.FrameSummary(file, int(line), name)
     if error.__cause__ is not None:
         yield from _frames_of(error.__cause__)
 

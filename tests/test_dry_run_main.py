@@ -1,5 +1,6 @@
 """Programs that are run by their own main, as they stand; and programs that end the process."""
 
+import json
 import os
 import subprocess
 import sys
@@ -8,6 +9,7 @@ import time
 
 import pytest
 
+from lab_utils import source
 from lab_utils.dry_run import target
 from lab_utils.estimator import tf
 
@@ -310,3 +312,53 @@ def test_training_that_cannot_be_taken_so_is_told(loop, told, tmp_path, monkeypa
     monkeypatch.setattr(sys, "path", list(sys.path))
     with pytest.raises(target.TargetError, match=told):
         target.load_main("train.py", [])
+
+
+def notebook(*cells):
+    return json.dumps({"nbformat": 4, "cells": [
+        {"cell_type": kind, "source": text.splitlines(keepends=True)} for kind, text in cells]})  # fmt: skip
+
+
+def test_a_notebook_is_run_cell_by_cell(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    model = "model = tf.keras.Sequential([tf.keras.layers.Dense(2)])\nmodel.compile('adam', 'mse')\nmodel?\n"
+    (tmp_path / "train.ipynb").write_text(notebook(
+        ("markdown", "# Title"), ("code", "%%bash\nexit 1\n"),
+        ("code", "%matplotlib inline\nimport tensorflow as tf\nif True:\n    !pip install x\n"),
+        ("code", model), ("code", "model.fit(tf.zeros([64, 3]), tf.zeros([64, 2]))"),
+    ))  # fmt: skip
+    fitted, data, _ = target.load_main("train.ipynb", [])
+    assert fitted.optimizer and data.element_spec[0].shape.as_list() == [None, 3]
+    (tmp_path / "train.ipynb").write_text(notebook(("code", ""), ("code", "x = 1\n1 / 0\n")))
+    with pytest.raises(target.TargetError, match=r"at train\.ipynb\[cell 2\]:2: `1 / 0`"):
+        target.load_main("train.ipynb", [])
+    for text in ("{}", "[1]", "not JSON"):
+        (tmp_path / "train.ipynb").write_text(text)
+        with pytest.raises(target.TargetError, match="is not a Jupyter notebook"):
+            target.load_main("train.ipynb", [])
+
+
+IN_A_LAYER = """
+import tensorflow as tf
+
+
+class Net(tf.keras.Model):
+    def call(self, x):
+        if tf.reduce_sum(x) > 1.0:
+            x = x + 1.0
+        return x @ tf.zeros([7, 2])
+"""
+
+
+def test_an_error_in_a_traced_layer_keeps_its_line_and_its_words(tmp_path, monkeypatch):
+    (tmp_path / "net.py").write_text(IN_A_LAYER)
+    monkeypatch.chdir(tmp_path)
+    net = target.module_of_file(tmp_path / "net.py", "net_of_test").Net()
+    with pytest.raises(ValueError) as caught:
+        tf.function(lambda x: net(x))(tf.zeros([4, 4]))
+    place = source.place(caught.value)
+    assert (place.file, place.line, place.function) == ("net.py", 9, "call")
+    said = source.told(caught.value)
+    assert said.startswith("ValueError: Dimensions must be equal, but are 4 and 7")
+    assert "received" not in said and "in user code" not in said

@@ -57,7 +57,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--main",
         metavar="FILE.py",
-        help="a program, or a module as package.train, to run up to its training; its flags follow --",
+        help="a program, notebook or module (package.train) to run up to its training; its flags follow --",
     )
     made.add_argument(
         "--topology", default="v2:2x2", help="such as v2:2x2, v5e:4x4 (default: v2:2x2)"

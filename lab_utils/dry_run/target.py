@@ -54,14 +54,14 @@ def load_main(name: str, arguments: Sequence[str], cores: int = 8) -> tuple[obje
     Raises:
         TargetError: there is no such program, or it raises or ends before it calls an Estimator.
     """
-    from lab_utils.dry_run.frontends import own_fit, own_main
+    from lab_utils.dry_run.frontends import own_cells, own_fit, own_main
     from lab_utils.dry_run.records import Mode
 
     try:
         seen = own_main.recorded(_program(name), arguments, cores)
     except TargetError:
         raise
-    except (own_main.NothingCalled, own_fit.CannotTake) as error:
+    except (own_main.NothingCalled, own_fit.CannotTake, own_cells.NotANotebook) as error:
         raise TargetError(str(error)) from error
     except (Exception, SystemExit) as error:
         said = textwrap.shorten(str(error), 1000)
@@ -90,7 +90,7 @@ def _program(name: str) -> Path | ModuleSpec:
     path = Path(name)
     if path.is_file():
         return path
-    if name.endswith(".py") or "/" in name:
+    if name.endswith((".py", ".ipynb")) or "/" in name:
         raise TargetError(f"there is no file {path.absolute()}")
     sys.path.insert(0, str(Path.cwd()))
     try:

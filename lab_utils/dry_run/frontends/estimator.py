@@ -21,7 +21,7 @@ from lab_utils.dry_run.trace.stage import trace
 from lab_utils.dry_run.traced import Trace
 from lab_utils.dry_run.workload import Inputs
 from lab_utils.estimator import tf, v1
-from lab_utils.source import place
+from lab_utils.source import place, told
 
 
 class EstimatorWorkload:
@@ -149,8 +149,7 @@ class _Built:
             except (CannotLower, InputUnfit):
                 raise
             except Exception as error:  # whatever the user's functions raise is the step's fault
-                message = f"{type(error).__name__}: {error}"
-                raise CannotLower(message, where=place(error)) from error
+                raise CannotLower(told(error), where=place(error)) from error
         self.where = place(given.model_fn)
 
     def lowered(self, draws: dict[str, Draw] | None = None) -> Program:

@@ -16,7 +16,7 @@ from lab_utils.dry_run.read.stage import read_step
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.traced import Trace
 from lab_utils.estimator import tf
-from lab_utils.source import Place, place
+from lab_utils.source import Place, place, told
 
 
 class FunctionWorkload:
@@ -152,8 +152,7 @@ def trace_step(step: Callable, specs: list[Any], cores: int) -> Any:
         try:
             return function.get_concrete_function(*specs)
         except Exception as error:  # whatever the user's function raises is the step's fault
-            message = f"{type(error).__name__}: {error}"
-            raise CannotLower(message, where=place(error)) from error
+            raise CannotLower(told(error), where=place(error)) from error
 
 
 def lower_traced(

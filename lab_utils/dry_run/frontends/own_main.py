@@ -18,7 +18,7 @@ from typing import Any
 from unittest import mock
 
 from lab_utils import source
-from lab_utils.dry_run.frontends import own_fit
+from lab_utils.dry_run.frontends import own_cells, own_fit
 from lab_utils.dry_run.records import Mode
 from lab_utils.estimator import tf, tpu, v1
 
@@ -77,6 +77,7 @@ def recorded(program: Path | ModuleSpec, arguments: Sequence[str], cores: int = 
 
     Raises:
         NothingCalled: it ended, or failed, before any call.
+        own_cells.NotANotebook: its file ends in .ipynb, and is none.
         own_fit.CannotTake: its training cannot be judged so.
         Exception: what it raised before any call of an Estimator.
     """
@@ -87,16 +88,17 @@ def recorded(program: Path | ModuleSpec, arguments: Sequence[str], cores: int = 
     else:
         path, folder, name = program.absolute(), program.absolute().parent, str(program)
     module.__file__ = str(path)
-    text = path.read_bytes()
+    has_keras = b"keras" in path.read_bytes()
     with recording() as seen, ExitStack() as stack:
-        stack.enter_context(own_fit.standing_in(cores, seen.note_fit, b"keras" in text))
+        stack.enter_context(own_fit.standing_in(cores, seen.note_fit, has_keras))
         stack.enter_context(mock.patch.object(sys, "argv", [name, *arguments]))
         # Not mock.patch.dict, which would forget what the program imports: its model_fn runs later.
         stack.callback(sys.modules.__setitem__, "__main__", sys.modules["__main__"])
         sys.modules["__main__"] = module
         sys.path.insert(0, str(folder))
         try:
-            exec(compile(text, str(path), "exec"), module.__dict__)
+            for code in own_cells.code_of(path):
+                exec(code, module.__dict__)
         except _Enough:
             pass
         except SystemExit as ended:
