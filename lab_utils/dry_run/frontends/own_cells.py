@@ -18,7 +18,7 @@ def code_of(path: Path) -> Iterator[CodeType]:
     """The compiled code of the program, a notebook's cell by cell.
 
     Raises:
-        NotANotebook: the .ipynb file is no notebook.
+        NotANotebook: the .ipynb file is not a notebook.
         SyntaxError: it is not Python.
     """
     if path.suffix != ".ipynb":
