@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lab_utils.dry_run import elsewhere
-from lab_utils.dry_run.graphs import everywhere
+from lab_utils.dry_run.graphs import attribute, everywhere
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.read import records
 from lab_utils.dry_run.records import Finding, Mode
@@ -138,6 +138,10 @@ def batch_size(pipeline: Pipeline, doubled: Pipeline, input_fn: Callable) -> Ite
         times = {size / pipeline.asked for size in grown}
         if all(each % 1 for each in times) or (pipeline.cores > 1 and times == {pipeline.cores}):
             yield finding("TPU214", where, asked=pipeline.asked, got=min(grown))
+        for shape, larger in zip(pipeline.shapes, doubled.shapes, strict=True):
+            if shape == larger and shape[:1] == [pipeline.asked]:  # others grow with params
+                fixed = _batch_of_shape(pipeline, shape)
+                yield finding("TPU226", where if fixed is None else place(fixed))
         return
     sizes = {shape[0] for shape in pipeline.shapes if shape}
     if not sizes or None in sizes:
@@ -148,6 +152,14 @@ def batch_size(pipeline: Pipeline, doubled: Pipeline, input_fn: Callable) -> Ite
         static = op is not None and tf.get_static_value(_input(op, "batch_size"))
         got = int(static) if static else min(sizes)
         yield finding("TPU214", where, asked=pipeline.asked, got=got)
+
+
+def _batch_of_shape(pipeline: Pipeline, shape: list[int | None]) -> tf.Operation | None:
+    """The op that makes batches with a tensor of that shape."""
+    for op in pipeline.chain():
+        if op.type in BATCHES and shape in map(_sizes, attribute(op, "output_shapes")):
+            return op
+    return pipeline.last_batch()
 
 
 def _batch_of(graph: tf.Graph) -> tf.Operation | None:

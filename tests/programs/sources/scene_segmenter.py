@@ -99,7 +99,7 @@ def model_fn(features, labels, mode, params):
     update_ops = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
     with tf.control_dependencies(update_ops):
         grads = multiply_gradients(optimizer.compute_gradients(loss), {"logits": 10.0})
-        train_op = optimizer.apply_gradients(grads, global_step)  # <- TPU201 TPU215
+        train_op = optimizer.apply_gradients(grads, global_step)  # <- TPU201 TPU215 TPU220
     return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
 
 
