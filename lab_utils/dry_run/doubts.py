@@ -1,4 +1,4 @@
-"""What a program may read unseen: by the names that it says, and by the packages that it loads."""
+"""The code that a run loads, and what it may read unseen: by the names that it says, by its packages."""
 
 import os
 import site
@@ -46,6 +46,18 @@ def is_inner(path: str) -> bool:
 def is_users(path: str) -> bool:
     """Whether the code of that file is neither installed nor ours."""
     return path.endswith(".py") and not path.startswith((*installed(), PACKAGE))
+
+
+def code_files() -> set[str]:
+    """The files of all modules, what adds to Python's path, and this package's that other processes load."""
+    found = {str(path) for path in Path(PACKAGE).rglob("*.py")}
+    found |= {str(pth) for path in sys.path for pth in Path(path or ".").absolute().glob("*.pth")}
+    for module in list(sys.modules.values()):
+        spec = getattr(module, "__spec__", None)
+        for path in (getattr(module, "__file__", None), getattr(spec, "origin", None)):
+            if isinstance(path, str) and os.path.isabs(path):
+                found.add(path)
+    return found
 
 
 def of_code(path: str) -> list[str]:

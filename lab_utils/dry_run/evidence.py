@@ -17,7 +17,6 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from stat import S_ISDIR
 from typing import Any
 from unittest import mock
@@ -173,7 +172,8 @@ class Evidence:
         for pattern, at_start in self.patterns.items():
             if matched(pattern) != at_start:
                 self.doubts.append(f"other files match {pattern} than before")
-        for path in sorted(_code_files()):
+        opened = {path for path in self._there if path.endswith(".py")}
+        for path in sorted(opened | doubts.code_files()):
             self.read(path)
             if doubts.is_users(path) and not self._is_own(path):
                 self.doubts += doubts.of_code(path)
@@ -267,9 +267,17 @@ def _install() -> None:
     sys.addaudithook(hook)  # it cannot be taken away again
 
 
-_SOURCES = frozenset(
-    ("open", "os", "tempfile", "socket", "subprocess", "sqlite3", "urllib", "builtins", "pty")
-)
+_SOURCES = {
+    "open",
+    "os",
+    "tempfile",
+    "socket",
+    "subprocess",
+    "sqlite3",
+    "urllib",
+    "builtins",
+    "pty",
+}
 
 
 def _watched(original: Any) -> Any:
@@ -286,14 +294,3 @@ def _is_child(name: str, arguments: tuple) -> bool:
     """Whether it starts a process of ours, or asks which processor this is, as Python's platform does."""
     started = list(map(str, arguments[1])) if name == "subprocess.Popen" else []
     return process.CHILD in started or started == ["uname", "-p"]
-
-
-def _code_files() -> set[str]:
-    """The files of all modules, and those of this package that other processes load."""
-    found = {str(path) for path in Path(doubts.PACKAGE).rglob("*.py")}
-    for module in list(sys.modules.values()):
-        spec = getattr(module, "__spec__", None)
-        for path in (getattr(module, "__file__", None), getattr(spec, "origin", None)):
-            if isinstance(path, str) and os.path.isabs(path):
-                found.add(path)
-    return found | {path for one in _gathering for path in one._there if path.endswith(".py")}
