@@ -10,9 +10,7 @@ from lab_utils.dry_run.rules import finding
 from lab_utils.figures import Figure, Kind, memory, scaled
 from lab_utils.source import place_of_line
 
-_MOST = (
-    0.5  # of the bytes of all parameters: when so many are gathered, that is how the program works
-)
+_MOST = 0.5  # of the bytes of the state: when so many are split like the batch, that is how the program works
 _SMALL = 64 * 2**10  # bytes of an array that is not worth a word
 _SHOWN = 4
 _REPEATED = 1.5  # times the FLOPs of the step: what rematerialisation adds by itself stays below
@@ -52,8 +50,8 @@ def _over(each: Collective, partition: Partition) -> str:
 def _gathered(compiled: Compiled) -> list[Finding]:
     """TPU340 for each parameter that every core gathers whole.
 
-    Where the batch is split over the same axis and most parameters are gathered so, the program shards
-    them to save memory (ZeRO, FSDP): a note.
+    Where the batch is split over the same axis and most of the state is split so too (an optimizer's moments
+    with it, which nobody gathers), the program shards it to save memory (ZeRO, FSDP): a note.
     """
     program, partition = compiled.program, compiled.program.partition
     weights = [n for n, each in enumerate(program.inputs) if each.role == Role.VARIABLE]
@@ -64,8 +62,13 @@ def _gathered(compiled: Compiled) -> list[Finding]:
             # Of an array that is whole on each core the compiler itself had split something.
             if over & {axis for split in partition.split[each.parameter] for axis in split}:
                 gathers.setdefault(each.parameter, []).append(each)
-    trained = sum(_whole(compiled, n) for n in weights if program.inputs[n].trainable)
-    share = sum(_whole(compiled, n) for n in gathers) / max(1, trained)
+    trained = sum(_whole(compiled, n) for n in weights)
+    like_batch = [
+        n
+        for n in weights
+        if set(partition.batch_axes) & {axis for split in partition.split[n] for axis in split}
+    ]
+    share = sum(_whole(compiled, n) for n in like_batch) / max(1, trained)
     places: dict[tuple, list[tuple[int, int]]] = {}
     for number, several in gathers.items():
         over = sorted(
