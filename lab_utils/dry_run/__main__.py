@@ -133,11 +133,12 @@ def _judged(flags: argparse.Namespace, stages: list[str]) -> "Report | None":
             report = refusal(flags.target, flags.topology, found)
         else:
             report = dry_run(subject, data, **options | more)
+            if any(base.__module__.startswith("tf_keras") for base in type(subject).__mro__):
+                said = "Keras 3: tf.keras was Keras 2 here, the package tf-keras."
+                report.not_checked.append(said)
     except (TargetError, TypeError, ValueError) as error:
         print(f"{flags.target}: {error}", file=sys.stderr)
         return None
-    if any(base.__module__.startswith("tf_keras") for base in type(subject).__mro__):
-        report.not_checked.append("Keras 3: tf.keras was Keras 2 here, the package tf-keras.")
     if stood_in := contrib.used():
         report.not_checked.append(
             f"tf.contrib itself: {', '.join(sorted(stood_in))} had stand-ins."
