@@ -111,10 +111,10 @@ class TrainModel(object):
         trainable = tf.trainable_variables()
         grads = tf.gradients(loss, trainable)
         grads, gnorm = tf.clip_by_global_norm(grads, self.grad_clip)
-        train_op = optimizer.apply_gradients(zip(grads, trainable), global_step=global_step)  # <- TPU201 TPU215
+        train_op = optimizer.apply_gradients(zip(grads, trainable), global_step=global_step)  # <- TPU201
         ema = tf.train.ExponentialMovingAverage(decay=self.ema_decay)
         with tf.control_dependencies([train_op]):
-            train_op = ema.apply(trainable)
+            train_op = ema.apply(trainable)  # <- TPU215
         tensors = {"train/loss": loss, "train/gnorm": gnorm, "train/lr": self.lr * warmed}
         return tf.estimator.tpu.TPUEstimatorSpec(mode, host_call=self.host_call(tensors, global_step), loss=loss, train_op=train_op)
 
@@ -129,7 +129,7 @@ class TrainModel(object):
                 return tf.summary.all_v2_summary_ops()
 
         as_vectors = [tf.reshape(tf.cast(scalars[name], tf.float32), [1]) for name in names]
-        return fn, [tf.reshape(global_step, [1])] + as_vectors
+        return fn, [tf.reshape(global_step, [1])] + as_vectors  # <- TPU111
 
 
 def tf2_writer(logdir):
