@@ -121,11 +121,22 @@ class Browser:
 
     def click(self, element: str) -> None:
         """Waits for the element that the JavaScript expression gives, and clicks on it."""
-        self.wait(element)
+        self.wait(f"!!({element})")
         middle = f"(() => {{ const at = ({element}).getBoundingClientRect(); "
         x, y = self.evaluate(middle + "return [at.x + at.width / 2, at.y + at.height / 2] })()")
         for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    def press_with_control(self, letter: str) -> None:
+        """Presses a letter while the control key is down."""
+        key = {"modifiers": 2, "key": letter, "code": f"Key{letter.upper()}"}
+        for kind in ("rawKeyDown", "keyUp"):
+            self.call(
+                "Input.dispatchKeyEvent",
+                type=kind,
+                windowsVirtualKeyCode=ord(letter.upper()),
+                **key,
+            )
 
     def theme(self, name: str) -> None:
         """The system asks pages to be "light" or "dark"."""

@@ -90,36 +90,39 @@ def test_untrusted_solutions_show_styled_reports(tmp_path, theme, axe):
     folder.mkdir()
     for name in SHOWN:
         shutil.copy(ROOT / "solutions" / f"{name}.ipynb", folder)
-    with (
-        jupyterlab(folder, tmp_path, theme) as address,
-        browser.Browser(tmp_path / "profile") as tab,
-    ):
+    with jupyterlab(folder, tmp_path, theme) as address:
         for name in SHOWN:
-            tab.width(1100)
-            tab.open(f"{address}/tree/{name}.ipynb?reset")
-            tab.wait("document.querySelectorAll('.lu-dry-run').length")
-            tab.wait("!document.querySelector('.lu-dry-run style')")
-            assert tab.evaluate("!document.querySelector('.lu-dry-run svg')")  # so it is untrusted
-            badge = "getComputedStyle(document.querySelector('.lu-dry-run .badge')).backgroundColor"
-            assert tab.evaluate(badge) in ("rgb(30, 107, 52)", "rgb(179, 38, 30)")
-            stills = "[...document.querySelectorAll('.lu-dry-run img')]"
-            tab.wait(f"{stills}.every(each => each.complete)")
-            assert tab.evaluate(f"{stills}.every(each => each.naturalWidth && each.clientWidth)")
-            shown = tab.evaluate(
-                "[...document.querySelectorAll('.lu-dry-run')].map(e => e.innerText).join()"
-            )
-            assert (
-                "FLOP/s a core, at most" not in shown
-            )  # an axis' name as text: what is left of an SVG
-            tab.evaluate("document.querySelector('.lu-dry-run').scrollIntoView()")
-            tab.picture(browser.pictures(tmp_path) / f"{name}_{theme}.png")
-            assert tab.low_contrast(OUTPUTS, axe) == []
-            tab.click(SIDEBAR)  # closes it
-            tab.wait(f"!{SIDEBAR}")
-            tab.width(480)
-            tab.wait("document.querySelector('.lu-dry-run').clientWidth < 420")
-            assert tab.overflowing(".lu-dry-run") == []
-            tab.picture(browser.pictures(tmp_path) / f"{name}_{theme}_narrow.png")
+            with browser.Browser(tmp_path / name) as tab:
+                tab.width(1100)
+                tab.open(f"{address}/tree/{name}.ipynb?reset")
+                tab.wait("document.querySelectorAll('.lu-dry-run').length")
+                tab.wait("!document.querySelector('.lu-dry-run style')")
+                # So it is untrusted.
+                assert tab.evaluate("!document.querySelector('.lu-dry-run svg')")
+                badge = (
+                    "getComputedStyle(document.querySelector('.lu-dry-run .badge')).backgroundColor"
+                )
+                assert tab.evaluate(badge) in ("rgb(30, 107, 52)", "rgb(179, 38, 30)")
+                stills = "[...document.querySelectorAll('.lu-dry-run img')]"
+                tab.wait(f"{stills}.every(each => each.complete)")
+                assert tab.evaluate(
+                    f"{stills}.every(each => each.naturalWidth && each.clientWidth)"
+                )
+                shown = tab.evaluate(
+                    "[...document.querySelectorAll('.lu-dry-run')].map(e => e.innerText).join()"
+                )
+                assert (
+                    "FLOP/s a core, at most" not in shown
+                )  # an axis' name as text: what is left of an SVG
+                tab.evaluate("document.querySelector('.lu-dry-run').scrollIntoView()")
+                tab.picture(browser.pictures(tmp_path) / f"{name}_{theme}.png")
+                assert tab.low_contrast(OUTPUTS, axe) == []
+                tab.press_with_control("b")  # closes the side bar
+                tab.wait(f"!{SIDEBAR}")
+                tab.width(480)
+                tab.wait("document.querySelector('.lu-dry-run').clientWidth < 420")
+                assert tab.overflowing(".lu-dry-run") == []
+                tab.picture(browser.pictures(tmp_path) / f"{name}_{theme}_narrow.png")
 
 
 def test_a_lab_is_run_whole_and_each_outcome_is_as_expected(tmp_path, axe):
