@@ -20,7 +20,7 @@ FLOORS = (
     ("estimator",),
     ("files", "leases"),
     ("scratch",),
-    ("figures", "source", "plots", "drawings", "profiles", "datasets", "convert"),
+    ("figures", "source", "plots", "drawings", "sliders", "profiles", "datasets", "convert"),
     ("contrib",),
     # dry_run: the ground of its own
     (

@@ -107,3 +107,14 @@ def test_each_fault_alone_is_found_at_its_line(name):
         assert {each.rule for each in found.findings} == {fault.rule}
         lines = {each.place.line for each in found.findings}
         assert lines & alone.lines(fault), (fault.rule, lines, alone.lines(fault))
+
+
+def test_a_program_is_loaded_into_a_folder_that_follows_from_its_text(tmp_path):
+    from lab_utils.clinic import loaded
+
+    first, again, other = (
+        loaded("films", text, tmp_path) for text in ("x = 1\n", "x = 1\n", "x = 2\n")
+    )
+    assert first.x == again.x == 1 and other.x == 2
+    assert first.__file__ == again.__file__ != other.__file__
+    assert len(list(tmp_path.iterdir())) == 2

@@ -3,13 +3,14 @@
 import functools
 import itertools
 import tempfile
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from lab_utils import source
+from lab_utils import files, source
 from lab_utils.clinic import compare, signs
 from lab_utils.clinic.ward import Ward, ward
 from lab_utils.dry_run import dry_run
@@ -105,12 +106,23 @@ def _made(name: str, text: str) -> tuple:
     return port()
 
 
-def loaded(name: str, text: str) -> ModuleType:
-    """The program as a module with a file of its own, which AutoGraph reads."""
-    folder = Path(tempfile.mkdtemp(prefix=f"{name}-{next(_number)}-"))
-    path = folder / f"{name}.py"
-    path.write_text(text, encoding="utf-8")
-    return module_of_file(path, f"clinic_{folder.name}".replace("-", "_"))
+def loaded(name: str, text: str, folder: Path | None = None) -> ModuleType:
+    """The program as a module with a file of its own, which AutoGraph reads.
+
+    Args:
+        name: of the program.
+        text: its source.
+        folder: where it gets a folder of its own, whose name follows from the text; in the system's for
+            temporary files otherwise.
+    """
+    number = next(_number)
+    if folder is None:
+        own = Path(tempfile.mkdtemp(prefix=f"{name}-{number}-"))
+    else:
+        own = folder / f"{name}-{zlib.crc32(text.encode()):08x}"
+        own.mkdir(parents=True, exist_ok=True)
+    files.write(own / f"{name}.py", text)
+    return module_of_file(own / f"{name}.py", f"clinic_{own.name}_{number}".replace("-", "_"))
 
 
 def _unfit(error: Exception) -> Unfit:

@@ -44,7 +44,7 @@ _TWIN_CLASS = """
 
     def keras_twin():
         model = Twin()
-        model.compile(keras.optimizers.SGD(0.05, 0.9),
+        model.compile(keras.optimizers.SGD(0.02, 0.9),
                       keras.losses.SparseCategoricalCrossentropy(from_logits=True))
         return model
 """
@@ -63,7 +63,7 @@ _TWIN_ATTENTION = """
         pooled = keras.layers.GlobalAveragePooling1D()(x, mask=real)
         model = keras.Model(ids, dense(4, name="classifier")(pooled))
         model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-        model.optimizer.learning_rate, model.optimizer.momentum = 0.05, 0.9
+        model.optimizer.learning_rate, model.optimizer.momentum = 0.02, 0.9
         return model
 """
 
@@ -166,7 +166,7 @@ ANSWERS = {
         Mutant("use_bias=False, ", "", "Keras alone has key/bias"),
         Wrong(
             _TWIN_CHANGED.format(
-                "keras.optimizers.SGD(0.05, 0.9), keras.losses.SparseCategoricalCrossentropy()"
+                "keras.optimizers.SGD(0.02, 0.9), keras.losses.SparseCategoricalCrossentropy()"
             ),
             "the loss is",
         ),
@@ -189,7 +189,7 @@ ANSWERS = {
         Right(_TWIN_ATTENTION),
         Right(
             _TWIN_CHANGED.format(
-                "keras.optimizers.SGD(learning_rate=5e-2, momentum=0.9), jit_compile=False,"
+                "keras.optimizers.SGD(learning_rate=2e-2, momentum=0.9), jit_compile=False,"
                 " loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True)"
             )
         ),

@@ -67,7 +67,7 @@ def keras_twin():
     pooled = ops.sum(x * ops.expand_dims(mask, 2), axis=1) / count
     model = keras.Model(ids, layers.Dense(4, name="classifier")(pooled))
     model.compile(
-        optimizer=keras.optimizers.SGD(0.05, momentum=0.9),
+        optimizer=keras.optimizers.SGD(0.02, momentum=0.9),
         loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
     )
     return model

@@ -8,7 +8,7 @@ NUM_TRAIN, NUM_EVAL = 512, 150
 
 
 def default_params(dropout=0.1):
-    return {"dropout": dropout, "learning_rate": 0.05, "momentum": 0.9, "num_warmup_steps": 0}
+    return {"dropout": dropout, "learning_rate": 0.02, "momentum": 0.9, "num_warmup_steps": 0}
 
 
 def questions(count, seed):

@@ -1,0 +1,45 @@
+"""The sliders: a table where no script runs, all answers in the page, and answers that the compiler gives."""
+
+import json
+import re
+
+import pytest
+
+from lab_utils import sliders
+from lab_utils.author import make_sliders
+
+NAMES = ("batch", "topology", "layout")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_table_holds_what_the_slider_shows_and_nothing_is_fetched(name):
+    slider = sliders.slider(name)
+    page = slider._repr_html_()
+    without_script = re.sub(r"<script>.*</script>", "", page, flags=re.S)
+    for place, figures in slider.rows.items():
+        row = "".join(f"<td>{each:,}</td>" for each in figures.values())
+        assert f"<td>{place}</td>{row}" in without_script
+        assert all(f"{each:,}" in str(slider) for each in figures.values())
+    data = json.loads(re.search(r"var data = (\{.*?\}), table", page)[1])
+    assert [row[0] for row in data["rows"]] == list(slider.rows)
+    assert not re.search(r"https?:|src=|@import|fetch\(", page)
+
+
+def test_places_are_those_that_the_compiler_was_asked_at():
+    for name, (_, places, axis) in make_sliders.SLIDERS.items():
+        slider = sliders.slider(name)
+        assert list(slider.rows) == [str(place) for place in places] and slider.axis == axis
+
+
+def test_an_unknown_slider_names_the_others():
+    with pytest.raises(ValueError, match="there are batch, topology, layout"):
+        sliders.slider("speed")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "place"), [("batch", 100), ("topology", "v5e:2x2"), ("layout", 130)]
+)
+def test_a_stored_answer_is_the_compilers(name, place):
+    ask = make_sliders.SLIDERS[name][0]
+    assert ask(place) == sliders.slider(name).rows[str(place)]
