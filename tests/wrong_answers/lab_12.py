@@ -790,4 +790,60 @@ def write_line(following, first, end, most):
             "counting up, the line should start",
         ),
     ],
+    "12g": [
+        # Keras's own operations
+        Right(
+            r"""
+def attend(query, key, value):
+    length, width = query.shape[1:]
+    scores = keras.ops.einsum("bqd,bkd->bqk", query, key) / np.sqrt(width).astype("float32")
+    hidden = keras.ops.triu(keras.ops.ones((length, length)), k=1)
+    return keras.ops.softmax(scores - 1e9 * hidden, axis=-1) @ value
+"""
+        ),
+        # band_part, and the mask within tf.where the other way round
+        Right(
+            r"""
+def attend(query, key, value):
+    query = query * query.shape[-1] ** -0.5
+    later = tf.linalg.band_part(tf.ones([query.shape[1]] * 2), -1, 0) == 0
+    scores = tf.where(later, float("-inf"), query @ tf.transpose(key, [0, 2, 1]))
+    return tf.einsum("bqk,bkd->bqd", tf.nn.softmax(scores, axis=2), value)
+"""
+        ),
+        # Keras's layer
+        Right(
+            r"""
+def attend(query, key, value):
+    scaled = query / float(query.shape[-1]) ** 0.5
+    return layers.Attention()([scaled, value, key], use_causal_mask=True)
+"""
+        ),
+        Mutant(
+            "tf.where(earlier, scores, -1e9)",
+            "scores + 0 * tf.cast(earlier, tf.float32)",
+            "at those that come later",
+        ),
+        Mutant(
+            "tf.where(earlier, scores, -1e9)",
+            "tf.where(tf.transpose(earlier), scores, -1e9)",
+            "lets them look ahead",
+        ),
+        Mutant(" / query.shape[-1] ** 0.5", "", "not divided by the root of the width"),
+        Mutant(
+            "tf.where(earlier, scores, -1e9)\n    return tf.matmul(tf.nn.softmax(scores), value)",
+            "tf.nn.softmax(scores)\n    return tf.matmul(tf.where(earlier, scores, 0.0), value)",
+            "do not add up to 1",
+        ),
+        Mutant(
+            "tf.nn.softmax(scores), value)",
+            "tf.nn.softmax(scores, axis=1), value)",
+            re.compile("do not add up to 1|look ahead"),
+        ),
+        Mutant(
+            "return tf.matmul(tf.nn.softmax(scores), value)",
+            "return tf.nn.softmax(scores)",
+            "yours gives",
+        ),
+    ],
 }

@@ -84,3 +84,12 @@ def write_line(following, first, end, most):
     start = (tf.constant(0), first, tf.fill([most], end))
     count, _, line = tf.while_loop(goes_on, put, start)
     return line, count
+
+
+def attend(query, key, value):
+    """float [batch, length, width], three times -> the values that each place sees, weighed, same shape."""
+    # TODO 12g: scores, mask, softmax, weighed values
+    scores = tf.matmul(query, key, transpose_b=True) / query.shape[-1] ** 0.5
+    earlier = keras.ops.tri(query.shape[1], dtype="bool")
+    scores = tf.where(earlier, scores, -1e9)
+    return tf.matmul(tf.nn.softmax(scores), value)
