@@ -158,6 +158,13 @@ def test_what_cannot_be_told_is_a_doubt(tmp_path, program):
     assert says in " ".join(found) if says else found == []
 
 
+def test_a_notebook_is_a_doubt():
+    assert doubts.is_users("/home/of/train.ipynb")
+    assert doubts.of_code("/home/of/train.ipynb") == [
+        "/home/of/train.ipynb is a notebook, whose code is not looked through"
+    ]
+
+
 def test_a_file_that_is_younger_than_the_run_is_a_doubt(tmp_path):
     found = observed(made(tmp_path), -3600)["doubts"]
     assert any("settings.json has changed" in doubt for doubt in found)

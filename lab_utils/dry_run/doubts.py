@@ -45,7 +45,7 @@ def is_inner(path: str) -> bool:
 
 def is_users(path: str) -> bool:
     """Whether the code of that file is neither installed nor ours."""
-    return path.endswith(".py") and not path.startswith((*installed(), PACKAGE))
+    return path.endswith((".py", ".ipynb")) and not path.startswith((*installed(), PACKAGE))
 
 
 def code_files() -> set[str]:
@@ -62,6 +62,8 @@ def code_files() -> set[str]:
 
 def of_code(path: str) -> list[str]:
     """A doubt where the user's file says a name that may read what is not noted, or cannot be read."""
+    if path.endswith(".ipynb"):
+        return [f"{path} is a notebook, whose code is not looked through"]
     try:
         found = _names(compile(Path(path).read_bytes(), path, "exec"))
     except (OSError, SyntaxError, ValueError):

@@ -172,7 +172,8 @@ class Evidence:
         for pattern, at_start in self.patterns.items():
             if matched(pattern) != at_start:
                 self.doubts.append(f"other files match {pattern} than before")
-        opened = {path for path, there in self._there.items() if there and path.endswith(".py")}
+        programs = (".py", ".ipynb")
+        opened = {path for path, there in self._there.items() if there and path.endswith(programs)}
         for path in sorted(opened | doubts.code_files()):
             self.read(path)
             if doubts.is_users(path) and not self._is_own(path):
