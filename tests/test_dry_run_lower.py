@@ -251,3 +251,16 @@ def test_labels_and_weights_may_go_to_the_host_alone():
         program = lower_estimator(make(model_fn), data, cores=8, mode=mode)
         sent = [each.name for each in program.outputs if each.role == "host"]
         assert len(sent) == (3 if mode == "eval" else 1)
+
+
+def test_a_step_that_raises_is_told_as_a_graph_that_cannot_be_built():
+    def step(features, labels):
+        if tf.reduce_sum(features) > 0:  # AutoGraph converts this, and wraps what is raised after it
+            features += 1.0
+        return tf.reduce_mean(features @ tf.zeros([features.shape[1] + 1, 1]))
+
+    with pytest.raises(CannotLower) as caught:
+        lower_function(step, ROWS[:64], CLASSES[:64], cores=8)
+    found = caught.value.finding()
+    assert found.rule == "TPU199" and "Dimensions must be equal" in found.why
+    assert found.place.code.startswith("return tf.reduce_mean(features @")

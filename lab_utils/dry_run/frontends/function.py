@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lab_utils.dry_run.lower.bridge import Step, Variable, leaf_names, to_program
-from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
+from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit, StepRaised
 from lab_utils.dry_run.lower.graph_def import input_of
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.program import Program, Role
@@ -143,7 +143,7 @@ def trace_step(step: Callable, specs: list[Any], cores: int) -> Any:
     """step(*specs), nests of one core's tf.TensorSpec, as a ConcreteFunction for one of `cores` cores.
 
     Raises:
-        CannotLower: the step raised.
+        StepRaised: the step raised.
     """
     with _tensorflow.eager(), _tensorflow.caught_log(), _tensorflow.replicas(cores):
         # jit_compile: as in a TPU's program, the gradient of a loop takes its lengths from static shapes.
@@ -152,7 +152,7 @@ def trace_step(step: Callable, specs: list[Any], cores: int) -> Any:
         try:
             return function.get_concrete_function(*specs)
         except Exception as error:  # whatever the user's function raises is the step's fault
-            raise CannotLower(told(error), where=place(error)) from error
+            raise StepRaised(told(error), where=place(error)) from error
 
 
 def lower_traced(

@@ -39,6 +39,18 @@ class CannotLower(Exception):
         return finding("TPU302", self.where, message=message, reason=reason)
 
 
+class StepRaised(CannotLower):
+    """Python raised while the step's graph was built: no op of XLA's is at fault."""
+
+    def finding(self) -> Finding | None:
+        """TPU199, as for a model_fn that raises."""
+        message = str(self)
+        if _NEEDS_CONSTANT.search(message):
+            return super().finding()
+        reason = message[:300].rstrip(".")
+        return finding("TPU199", self.where, message=message, mode="train", error=reason)
+
+
 class InputUnfit(ValueError):
     """The batches of input_fn cannot be fed to cores: a shape is not fixed, or does not divide."""
 
