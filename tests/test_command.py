@@ -1,5 +1,6 @@
 """Commands whose output is closed, full or not read, and Ctrl-C where nothing expects it."""
 
+import functools
 import os
 import signal
 import subprocess
@@ -70,5 +71,8 @@ def test_what_native_code_prints_does_not_reach_a_file_where_a_stream_is_closed(
 
 def test_an_interrupt_where_nothing_expects_it_is_one_word():
     code = "import os; from lab_utils import command; command.run(lambda: os.kill(os.getpid(), 2))"
-    ran = subprocess.run([*OWN, code], stderr=subprocess.PIPE, text=True)
+    heard = functools.partial(
+        signal.signal, signal.SIGINT, signal.SIG_DFL
+    )  # also in the background
+    ran = subprocess.run([*OWN, code], stderr=subprocess.PIPE, text=True, preexec_fn=heard)
     assert (ran.returncode, ran.stderr) == (128 + signal.SIGINT, "\ninterrupted\n")

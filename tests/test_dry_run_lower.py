@@ -255,7 +255,9 @@ def test_labels_and_weights_may_go_to_the_host_alone():
 
 def test_a_step_that_raises_is_told_as_a_graph_that_cannot_be_built():
     def step(features, labels):
-        if tf.reduce_sum(features) > 0:  # AutoGraph converts this, and wraps what is raised after it
+        if (
+            tf.reduce_sum(features) > 0
+        ):  # AutoGraph converts this, and wraps what is raised after it
             features += 1.0
         return tf.reduce_mean(features @ tf.zeros([features.shape[1] + 1, 1]))
 

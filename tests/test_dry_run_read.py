@@ -380,7 +380,7 @@ def test_data_that_are_given_once_are_a_note_where_they_fill_a_loop():
     with tf.Graph().as_default() as graph:
         batches = tf.data.Dataset.range(640).batch(64, drop_remainder=True)
         last = batches.cardinality().op.inputs[0].op
-    pipeline = inputs.Pipeline(graph, last, [[64]], 64, 1, elements=10)
+    pipeline = inputs.Pipeline(graph, last, [[64]], 64, 1, cores=8, elements=10)
     for loop, severity in ((10, "note"), (11, "warning")):
         [found] = inputs.length(pipeline, Mode.TRAIN, loop, input_fn=None)
         assert (found.rule, found.severity) == ("TPU218", severity)

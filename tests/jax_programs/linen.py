@@ -144,8 +144,7 @@ def pmap_era(fault):
     )
     return Step(
         jax.pmap(train_step, axis_name="batch", donate_argnums=(0,)),
-        (state, batch),
-        topology="v5e:1x1",
+        (state, batch),  # of as many devices as the CPU has: tests/conftest.py
     )
 
 

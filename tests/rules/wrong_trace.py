@@ -386,10 +386,10 @@ def _of_dict(features, labels, mode, params):
     return parts.spec(mode, labels, parts.logits_of(features["x"]))
 
 
-@wrong("TPU119", place="examples().map(as_dict)")
+@wrong("TPU119")
 def file_names_as_a_feature(wrong):
     def input_fn(params):
-        more = {"name": lambda x: tf.constant("a.jpg")} if wrong else {}
+        more = {"name": lambda x: tf.constant("a.jpg")} if wrong else {}  # <- TPU119
         return _with(**more)(params)
 
     return Port(parts.estimator(_of_dict, eval_batch_size=None), input_fn)
@@ -403,12 +403,12 @@ def file_names_left_in_parsed_records(wrong):
 
     def input_fn(params):
         def example(record):
-            features = tf.io.parse_single_example(record, parsed)
+            features = tf.io.parse_single_example(record, parsed)  # <- TPU119
             if not wrong:
                 features.pop("name")
             return features, tf.cast(features.pop("label"), tf.int32)
 
-        records = tf.data.TFRecordDataset(["never read"]).map(example)  # <- TPU119
+        records = tf.data.TFRecordDataset(["never read"]).map(example)
         return parts.batched(records, params)
 
     return Port(parts.estimator(_of_dict, eval_batch_size=None), input_fn)
