@@ -247,7 +247,7 @@ def reading(parse: Callable) -> str:
         image.max() > 5,
         "The picture comes out black: uint8 goes from 0 to 255, so scale nothing before the cast.",
     )
-    again = [each for each, _ in dataset.take(1).repeat(8).as_numpy_iterator()]
+    again = [each for each, _ in dataset.take(1).repeat(32).as_numpy_iterator()]
     expect(
         all(np.array_equal(each, image) for each in again),
         "The same record gives another picture each time: parse reads what is there; views that are drawn at "
