@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from lab_utils.dry_run.compile.hlo import frames
 from lab_utils.dry_run.compile.hlo.summary import summarise
 from lab_utils.dry_run.compile.lines import by_line, spans
 from lab_utils.dry_run.program import Program
@@ -151,3 +152,13 @@ def test_lines_are_in_every_view_and_come_back_from_json(summary):
     for view in (str(report), report._repr_html_()):
         assert "step.py:7" in view and "1,000" in view
     assert Report.from_json(report.to_json()).compiled[0].lines == step.lines
+
+
+def test_a_line_of_the_framework_is_not_the_learners():
+    """TensorFlow names its own ops.py for some steps: the op's name then leads to the learner's line."""
+    said = 'metadata={op_name="x" source_file="%s" source_line=12}'
+    assert frames.line_of(said % "/x/site-packages/tensorflow/python/framework/ops.py", {}) == (
+        "",
+        0,
+    )
+    assert frames.line_of(said % "/home/of/train.py", {}) == ("/home/of/train.py", 12)

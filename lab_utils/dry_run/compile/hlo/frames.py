@@ -54,4 +54,6 @@ def line_of(instruction: str, known: dict[str, list[tuple[str, str, int]]]) -> t
         own = source.own_frame(frames)
         return (own.filename, own.lineno) if own and own.filename != _NO_FILE else ("", 0)
     found = _METADATA.search(instruction)
-    return (found[1], int(found[2])) if found and found[1] != _NO_FILE else ("", 0)
+    if not found or found[1] == _NO_FILE or source.is_installed(found[1]):
+        return "", 0
+    return found[1], int(found[2])
