@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from lab_utils import chips, command, contrib, files, scratch
 from lab_utils.dry_run import rules, unchanged
 from lab_utils.dry_run.arguments import parser as arguments_parser
-from lab_utils.dry_run.records import Stage, Status
+from lab_utils.dry_run.records import Stage
 from lab_utils.dry_run.report.outcome import COULD_NOT_RUN, EXIT_STATUS
 from lab_utils.dry_run.target import TargetError, load, load_main
 
@@ -80,8 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not report:
             return EXIT_STATUS[COULD_NOT_RUN]
         text = _shown(report, flags)
-        done = all(each.status is Status.DONE for each in report.stages if each.stage in stages)
-        if watch and done and (report.spans or not flags.trace):
+        if watch and report.carried_out(stages) and (report.spans or not flags.trace):
             watch.keep(unchanged.Answer(report.exit_status, text, _outputs(flags)))
     return report.exit_status
 

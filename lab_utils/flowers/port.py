@@ -4,12 +4,10 @@ python -m lab_utils.flowers.port --records RECORDS [--topology v5e:2x2] [--html 
 """
 
 import argparse
-from contextlib import ExitStack
 from pathlib import Path
 
 from lab_utils import command, files, runtime
 from lab_utils.dry_run import unchanged
-from lab_utils.dry_run.records import Status
 
 STAGES = "trace,read,compile,run,feed"
 BATCH_PER_CORE = 128  # fills the 128 lanes that a TPU lays the batch along
@@ -72,12 +70,10 @@ def main() -> int:
     if not arguments.no_cache and (answer := unchanged.recalled(name)):
         print(answer.text)
         return answer.status
-    with ExitStack() as stack:
-        watch = stack.enter_context(unchanged.watched(name, [arguments.html]))
+    with unchanged.watched(name, [arguments.html]) as watch:
         text, report = _judged(parser, arguments, stages, watch)
         print(text)
-        done = all(each.status is Status.DONE for each in report.stages if each.stage in stages)
-        if done and not arguments.no_cache:
+        if report.carried_out(stages) and not arguments.no_cache:
             outputs = [arguments.html] if arguments.html else []
             watch.keep(unchanged.Answer(report.exit_status, text, outputs))
     return report.exit_status
