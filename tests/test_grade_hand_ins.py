@@ -159,6 +159,23 @@ CLASSES = {
         two(f"Student Work/Ann Lee/Lab 2/Version 1/{NAME}", f"Student Work/Bob/Lab 2/{NAME}"),
         {"Ann Lee": TWO, "Bob": TWO},
     ),
+    "Teams, its library": (
+        two(
+            f"Student Work/Submitted files/Ann Lee/Lab 2/Version 2/{NAME}",
+            f"Student Work/Working files/Ann Lee/Lab 2/{NAME}",
+            f"Student Work/Working files/Bob/Lab 2/{NAME}",
+        ),
+        {"Ann Lee": TWO, "Bob": TWO},
+    ),
+    "an archive or a folder each time": (
+        two(f"Cid Ray hw2/{NAME}", f"Group 1/{NAME}", f"Group 2/{NAME}")
+        | {f"Cid Ray hw3/{STATIC}": 3}
+        | {
+            f"ann_lab{number}.zip": zipped_as({name: CONTENT[number]})
+            for number, name in ((2, NAME), (3, STATIC))
+        },
+        {"ann": f"{TWO}, {THREE}", "Cid Ray": f"{TWO}, {THREE}", "Group 1": TWO, "Group 2": TWO},
+    ),
     "nbgrader": (
         two(f"submitted/ann/02/{NAME}", f"submitted/bob/02/{NAME}"),
         {"ann": TWO, "bob": TWO},

@@ -30,7 +30,7 @@ def parts(session: dict) -> list[tuple[int, list[str] | None]]:
     return found
 
 
-def homework(plan: dict) -> list[int]:
+def not_taught(plan: dict) -> list[int]:
     """The labs that a plan does not name."""
     named = {lab for session in plan["sessions"] for lab, _ in parts(session)}
     return [lab for lab in overview.labs() if lab not in named]
@@ -115,8 +115,11 @@ def _plans(root: Path) -> Iterator[str]:
                 yield f"<td>{sum(m for _, m in own)}</td><td class='soft'>{names}</td></tr>"
             if "break" in session:
                 yield f"<tr><td></td><td>break</td><td>{session['break']}</td><td></td></tr>"
-        rest = ", ".join(f"{lab:02d} {escape(labs[lab]['title'])}" for lab in homework(plan))
-        yield f"</table><p>Homework: {rest or 'none'}.</p>"
+        rest = ", ".join(f"{lab:02d} {escape(labs[lab]['title'])}" for lab in not_taught(plan))
+        if rest:
+            yield f"</table><p>Not taught: {rest}. {escape(plan['next'])}</p>"
+        else:
+            yield "</table><p>All labs are taught.</p>"
 
 
 def _day_before() -> Iterator[str]:

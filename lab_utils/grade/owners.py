@@ -31,6 +31,9 @@ _CANVAS = re.compile(
 )
 _BLACKBOARD_NAME = re.compile(r"^Name: (.+?) \((.+)\)\s*$", re.M)
 _GRADESCOPE = re.compile(r"submission_\d+")
+_TEAMS = {"submitted files", "working files"}  # each holds a folder a learner
+# "ann_hw1" and "ann_hw2", folders or archives of one learner.
+_LAB_AT_END = re.compile(rf"(?P<who>.*[^\W\d_].*?)[ _-]+{_LAB_WORD}[ _-]*\d{{1,2}}", re.I)
 _OF_A_CLONE = {"labs", "solutions", "datasets", "lab_utils", "notebooks", "tests"}
 _FILLING = re.compile(
     rf"{_START}(?:copy of|kopie von|copie de|copia de|cópia de|copia di|kopia|"
@@ -77,7 +80,8 @@ def owners(
         if len(parts) > 1:
             # GitHub Classroom: "lab-02-ann"
             rest = of_file(parts[0]) if _LAB_FOLDER.fullmatch(parts[0]) else ""
-            found[number] = [Owner(rest or parts[0])]
+            said = _LAB_AT_END.fullmatch(parts[0])
+            found[number] = [Owner(rest or (said["who"] if said else parts[0]))]
         else:
             name = of_file(parts[0]) or files[number][2]
             found[number] = [Owner(name or parts[0].split(".")[0], loose=True, sure=bool(name))]
@@ -168,7 +172,7 @@ def _without_labs(places: list[tuple[str, ...]], labs: list[int | None]) -> list
             inside.setdefault(part, set()).add(below_it)
 
     def of_lab(part: str) -> bool:
-        if part.casefold() in stems or (numbers and part in below):
+        if part.casefold() in stems | _TEAMS or (numbers and part in below):
             return True
         if not _LAB_FOLDER.fullmatch(part):
             return False

@@ -119,7 +119,8 @@ def _tracks() -> Iterator[str]:
     yield "| track | for whom | hours | labs |\n| --- | --- | --- | --- |"
     for plan in guide.plans(ROOT)["plans"]:
         labs = [f"{lab:02d}" for session in plan["sessions"] for lab, _ in guide.parts(session)]
-        yield f"| {plan['title']} | {plan['for']} | {plan['hours']} | {' '.join(labs)} |"
+        told = f"{plan['for']} {plan.get('next', '')}"
+        yield f"| {plan['title']} | {told} | {plan['hours']} | {' '.join(labs)} |"
 
 
 def _report() -> str:
