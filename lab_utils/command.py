@@ -8,6 +8,20 @@ from typing import NoReturn
 
 _READER_GONE, _INTERRUPTED = 141, 130  # 128 and the number of SIGPIPE, of SIGINT
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+# What parts of the course import, and the extra of pyproject.toml that brings it.
+_EXTRAS = {
+    "apache_beam": "convert",
+    "dask": "cluster",
+    "distributed": "cluster",
+    "jax": "dry-run",
+    "libcst": "dry-run",
+    "matplotlib": "course",
+    "nbclient": "author",
+    "nbformat": "author",
+    "sklearn": "course",
+    "tensorflow": "cpu",
+    "tf_keras": "cpu",
+}
 
 
 def run(main: Callable[[], int]) -> NoReturn:
@@ -18,6 +32,7 @@ def run(main: Callable[[], int]) -> NoReturn:
 def status_of(main: Callable[[], int]) -> int | str | None:
     """The status that a command ends with, SystemExit's own included, once its output is written.
 
+    Where a package is missing, or there is no room for the output, a sentence is printed and it is 1.
     It is 141 where the output's reader has gone, as in `| head`, and 130 after Ctrl-C: as a shell has it.
     """
     _open_closed_streams()
@@ -36,9 +51,24 @@ def status_of(main: Callable[[], int]) -> int | str | None:
             raise
         _drop_output()
         return f"{error.strerror}: the output, or a temporary file, cannot be written"
+    except ModuleNotFoundError as error:
+        if missing(error) == str(error):
+            raise
+        return missing(error)
     except KeyboardInterrupt:
         print("\ninterrupted", file=sys.stderr)
         return _INTERRUPTED
+
+
+def missing(error: ImportError) -> str:
+    """What to install where a package of an extra is missing; the error's own text for others."""
+    package = (error.name or "").partition(".")[0]
+    if not isinstance(error, ModuleNotFoundError) or package not in _EXTRAS:
+        return str(error)
+    return (
+        f"{package} is not installed. The course's extra brings it: in a clone, "
+        f"pip install '.[{_EXTRAS[package]}]'"
+    )
 
 
 def _open_closed_streams() -> None:

@@ -2,13 +2,16 @@
 
 import functools
 import os
+import re
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import tomllib
 
+from lab_utils import command
 from lab_utils.dry_run import arguments
 
 HELP = [sys.executable, "-m", "lab_utils", "progress"]
@@ -50,6 +53,26 @@ def test_an_output_without_room_is_one_line():
     assert ran.stderr == (
         "No space left on device: the output, or a temporary file, cannot be written\n"
     )
+
+
+def test_a_missing_package_is_named_with_the_extra_that_brings_it(tmp_path):
+    (tmp_path / "train.py").write_text("x = 1")
+    code = (
+        "import sys; sys.modules['libcst'] = None  # as if it were not installed\n"
+        "from lab_utils import command\nfrom lab_utils.port.__main__ import main\n"
+        "command.run(lambda: main(['train.py']))"
+    )
+    ran = subprocess.run([*OWN, code], cwd=tmp_path, capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert re.fullmatch(r"libcst is not installed\. .* pip install '\.\[dry-run\]'\n", ran.stderr)
+
+
+def test_each_extra_that_is_named_brings_its_package():
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    for extra in set(command._EXTRAS.values()):
+        assert extra in project["optional-dependencies"]
+    own = ModuleNotFoundError("No module named 'mine'", name="mine")
+    assert command.missing(own) == str(own)
 
 
 @pytest.mark.parametrize("stream", [0, 1, 2])

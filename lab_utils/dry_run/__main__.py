@@ -96,7 +96,7 @@ def _dry_run(
     try:
         from lab_utils import estimator  # noqa: F401  (the target's module may use tf.estimator)
     except ImportError as error:  # no TensorFlow, or one that this was not made for
-        print(f"{flags.target}: {error}", file=sys.stderr)
+        print(f"{flags.target}: {command.missing(error)}", file=sys.stderr)
         return None
     with watch.tensorflow() if watch else nullcontext():
         return _judged(flags, stages)

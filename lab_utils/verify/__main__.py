@@ -27,7 +27,9 @@ def main() -> int:
         report = verify.verify(
             arguments.batch, arguments.image_size, lambda line: print(line, flush=True)
         )
-    except (ImportError, RuntimeError, ValueError) as error:
+    except ImportError as error:
+        parser.error(f"could not be run: {command.missing(error)}")
+    except (RuntimeError, ValueError) as error:
         parser.error(f"could not be run: {error}")
     print(verify.render(report))
     if arguments.output:
