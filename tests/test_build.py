@@ -22,6 +22,17 @@ def test_labs_solutions_and_modules_are_what_their_sources_make():
     assert build.stale() == [], "run `python -m lab_utils.build`"
 
 
+@pytest.mark.parametrize(
+    "path", sorted(build.ROOT.glob("labs/*.ipynb")), ids=lambda path: path.stem[:2]
+)
+def test_todos_are_lettered_as_the_text_sets_them_and_the_questions_stand_above_the_recap(path):
+    texts = [c.source for c in nbformat.read(path, 4).cells if c.cell_type == "markdown"]
+    letters = re.findall(r"^\*\*TODO \d+([a-z])[.,]", "\n".join(texts), re.M)
+    assert letters == [chr(ord("a") + n) for n in range(len(letters))]
+    asked = next(n for n, text in enumerate(texts) if text.startswith("## Questions"))
+    assert re.match("## (Recap|What you have)", texts[asked + 1])
+
+
 def test_a_region_becomes_an_exception_that_names_its_todo():
     lab = marks.starter(CELL)
     assert "return 2 * x" not in lab and "### " not in lab

@@ -544,6 +544,65 @@ def share(files, params):
     ],
     "6e": [
         Mutant(
+            '"PER_HOST_V1": (hosts, batch // hosts)',
+            '"PER_HOST_V1": (hosts, batch)',
+            "a host's share",
+        ),
+        Mutant(
+            '"PER_HOST_V1": (hosts, batch // hosts)',
+            '"PER_HOST_V1": (1, batch)',
+            "once for each host",
+        ),
+        Mutant(
+            '"PER_HOST_V2": (hosts, batch // cores)',
+            '"PER_HOST_V2": (hosts, batch // hosts)',
+            "one core",
+        ),
+        Mutant(
+            '"PER_HOST_V2": (hosts, batch // cores)',
+            '"PER_HOST_V2": (cores, batch // cores)',
+            "once for each host",
+        ),
+        Mutant(
+            '"PER_SHARD_V1": (cores, batch // cores)',
+            '"PER_SHARD_V1": (hosts, batch // cores)',
+            "each core",
+        ),
+        Mutant('"BROADCAST": (1, batch)', '"BROADCAST": (1, batch // cores)', "whole batch"),
+        Mutant('"BROADCAST": (1, batch)', '"BROADCAST": (hosts, batch)', "once"),
+        # Floats
+        Wrong(
+            r"""
+def input_calls(mode, batch, hosts, cores):
+    calls = {"BROADCAST": 1, "PER_SHARD_V1": cores}.get(mode, hosts)
+    pieces = {"BROADCAST": 1, "PER_HOST_V1": hosts}.get(mode, cores)
+    return calls, batch / pieces
+""",
+            "whole number",
+        ),
+        # By cases
+        Right(
+            r"""
+def input_calls(mode, batch, hosts, cores):
+    if mode == "BROADCAST":
+        return 1, batch
+    if mode == "PER_SHARD_V1":
+        return cores, batch // cores
+    return hosts, batch // (hosts if mode.endswith("V1") else cores)
+"""
+        ),
+        # A list
+        Right(
+            r"""
+def input_calls(mode, batch, hosts, cores):
+    calls = {"BROADCAST": 1, "PER_SHARD_V1": cores}.get(mode, hosts)
+    pieces = {"BROADCAST": 1, "PER_HOST_V1": hosts}.get(mode, cores)
+    return [calls, int(batch / pieces)]
+"""
+        ),
+    ],
+    "6f": [
+        Mutant(
             "records.map(decoded, num_parallel_calls=AUTOTUNE)",
             "records.map(decoded)",
             "one picture",
@@ -659,7 +718,7 @@ def make_input_fn(files):
             "With reshuffle_each_iteration=False every epoch brings the",
         ),
     ],
-    "6f": [
+    "6g": [
         Mutant(
             ".map(whole, num_parallel_calls=AUTOTUNE).cache()",
             ".cache().map(whole, num_parallel_calls=AUTOTUNE)",
@@ -762,7 +821,7 @@ def make_cached_input_fn(files):
             "With reshuffle_each_iteration=False every epoch brings the",
         ),
     ],
-    "6g": [
+    "6h": [
         Mutant("images_per_second * cpu_ms / 1000", "images_per_second * cpu_ms", "milliseconds"),
         Mutant("images_per_second * cpu_ms / 1000", "images_per_second / cpu_ms", "2 cores"),
         Mutant(
@@ -838,65 +897,6 @@ def host_cores(images_per_second, cpu_ms):
     return images_per_second * cpu_ms / 1000 / os.cpu_count()
 """,
             "cores busy; yours says",
-        ),
-    ],
-    "6h": [
-        Mutant(
-            '"PER_HOST_V1": (hosts, batch // hosts)',
-            '"PER_HOST_V1": (hosts, batch)',
-            "a host's share",
-        ),
-        Mutant(
-            '"PER_HOST_V1": (hosts, batch // hosts)',
-            '"PER_HOST_V1": (1, batch)',
-            "once for each host",
-        ),
-        Mutant(
-            '"PER_HOST_V2": (hosts, batch // cores)',
-            '"PER_HOST_V2": (hosts, batch // hosts)',
-            "one core",
-        ),
-        Mutant(
-            '"PER_HOST_V2": (hosts, batch // cores)',
-            '"PER_HOST_V2": (cores, batch // cores)',
-            "once for each host",
-        ),
-        Mutant(
-            '"PER_SHARD_V1": (cores, batch // cores)',
-            '"PER_SHARD_V1": (hosts, batch // cores)',
-            "each core",
-        ),
-        Mutant('"BROADCAST": (1, batch)', '"BROADCAST": (1, batch // cores)', "whole batch"),
-        Mutant('"BROADCAST": (1, batch)', '"BROADCAST": (hosts, batch)', "once"),
-        # Floats
-        Wrong(
-            r"""
-def input_calls(mode, batch, hosts, cores):
-    calls = {"BROADCAST": 1, "PER_SHARD_V1": cores}.get(mode, hosts)
-    pieces = {"BROADCAST": 1, "PER_HOST_V1": hosts}.get(mode, cores)
-    return calls, batch / pieces
-""",
-            "whole number",
-        ),
-        # By cases
-        Right(
-            r"""
-def input_calls(mode, batch, hosts, cores):
-    if mode == "BROADCAST":
-        return 1, batch
-    if mode == "PER_SHARD_V1":
-        return cores, batch // cores
-    return hosts, batch // (hosts if mode.endswith("V1") else cores)
-"""
-        ),
-        # A list
-        Right(
-            r"""
-def input_calls(mode, batch, hosts, cores):
-    calls = {"BROADCAST": 1, "PER_SHARD_V1": cores}.get(mode, hosts)
-    pieces = {"BROADCAST": 1, "PER_HOST_V1": hosts}.get(mode, cores)
-    return [calls, int(batch / pieces)]
-"""
         ),
     ],
     "6i": [

@@ -252,6 +252,16 @@ def stored_bytes(shape, order, item=4):
 """,
             "That is the array without padding",
         ),
+        # By the size of the axis, not by its number
+        Wrong(
+            """
+def stored_bytes(shape, order, item=4):
+    first, second = shape[order[0]], shape[order[1]]
+    sizes = [n + -n % 128 if n == first else n + -n % 8 if n == second else n for n in shape]
+    return item * math.prod(sizes)
+""",
+            "not by its size",
+        ),
     ],
     "8c": [
         Mutant(
@@ -576,6 +586,101 @@ def in_bfloat16(inference):
         ),
     ],
     "8f": [
+        Mutant(
+            "each.cycles for each in lines if part in each.place.code",
+            "each.bytes for each in lines if part in each.place.code",
+            "Yours takes",
+        ),
+        Mutant("(1 - left) * sum", "left * sum", "times as fast"),
+        Mutant("(1 - left) * sum", "sum", "times as fast"),
+        Mutant("total / (total - saved[best])", "total / saved[best]", "times as fast"),
+        Mutant("total / (total - saved[best])", "saved[best] / total", "times as fast"),
+        Mutant("return best, total / (total - saved[best])", "return best", "a pair"),
+        Mutant("max(saved, key=saved.get)", "min(saved, key=saved.get)", "Yours takes"),
+        # The dearest line
+        Wrong(
+            """
+def best_change(lines, changes):
+    for line in lines:
+        for name, (part, left) in changes.items():
+            if part in line.place.code:
+                total = sum(each.cycles for each in lines)
+                return name, total / (total - (1 - left) * line.cycles)
+""",
+            "Yours takes",
+        ),
+        # The first line alone of those that it touches
+        Wrong(
+            """
+def best_change(lines, changes):
+    total = sum(each.cycles for each in lines)
+    saved = {}
+    for name, (part, left) in changes.items():
+        touched = [each.cycles for each in lines if part in each.place.code]
+        saved[name] = (1 - left) * touched[0] if touched else 0
+    best = max(saved, key=saved.get)
+    return best, total / (total - saved[best])
+""",
+            "both are saved",
+        ),
+        # The largest factor
+        Wrong(
+            """
+def best_change(lines, changes):
+    best = min(changes, key=lambda name: changes[name][1])
+    part, left = changes[best]
+    total = sum(each.cycles for each in lines)
+    return best, total / (total - (1 - left) * sum(each.cycles for each in lines if part in each.place.code))
+""",
+            "Yours takes",
+        ),
+        # Only lines with code in the whole
+        Wrong(
+            """
+def best_change(lines, changes):
+    known = [each for each in lines if each.place.code]
+    total = sum(each.cycles for each in known)
+    saved = {n: (1 - left) * sum(e.cycles for e in known if part in e.place.code) for n, (part, left) in changes.items()}
+    best = max(saved, key=saved.get)
+    return best, total / (total - saved[best])
+""",
+            "All lines together",
+        ),
+        # What remains, the smallest
+        Right("""
+def best_change(lines, changes):
+    def after(name):
+        part, left = changes[name]
+        return sum(each.cycles * (left if part in each.place.code else 1) for each in lines)
+    best = min(changes, key=after)
+    return [best, sum(each.cycles for each in lines) / after(best)]
+"""),
+        # NumPy
+        Right("""
+import numpy
+def best_change(lines, changes):
+    cycles = numpy.array([each.cycles for each in lines])
+    rest = {n: (cycles * [left if p in str(e.place.code) else 1 for e in lines]).sum() for n, (p, left) in changes.items()}
+    best = min(rest, key=rest.get)
+    return best, cycles.sum() / rest[best]
+"""),
+        # By str(place), sorted
+        Right("""
+def best_change(lines, changes):
+    total = sum(line.cycles for line in lines)
+    ranked = []
+    for name in changes:
+        part, left = changes[name]
+        rest = total
+        for line in lines:
+            if part in str(line.place):
+                rest -= line.cycles * (1 - left)
+        ranked.append((total / rest, name))
+    times, name = sorted(ranked)[-1]
+    return name, times
+"""),
+    ],
+    "8g": [
         Mutant('("arguments", "temporaries", "outputs", "code")', '("temporaries",)', "all that"),
         Mutant("(used / per_core)) // 128 * 128", "(used / per_core))", "multiple of 128"),
         Mutant("(used / per_core)) // 128 * 128", "used) // 128 * 128", "one image"),
@@ -661,7 +766,7 @@ def largest_batch(memory, per_core):
         # Bytes of all images, not of one
         Wrong(_8F.replace("(used / per_core)", "used"), "fit. How much does one image take?"),
     ],
-    "8g": [
+    "8h": [
         Mutant("global_batch = cores * per_core", "global_batch = per_core", "all cores"),
         Mutant("rate * global_batch / batch, examples", "rate, examples", "scale"),
         Mutant(
@@ -757,7 +862,7 @@ def pod_settings(cores, per_core, examples, batch=32, rate=0.05):
             "and some left over; yours gives",
         ),
     ],
-    "8h": [
+    "8i": [
         Mutant(
             "return (slow - fast) / (steps / short - steps / long)",
             "return slow - fast",
@@ -836,7 +941,7 @@ def call_seconds(timed, steps):
     return (timed[a] - steps * step) * a / steps
 """),
     ],
-    "8i": [
+    "8j": [
         Mutant("checkpoint % loop == 0 and ", "", "does not divide"),
         Mutant("range(1, checkpoint + 1)", "range(checkpoint, 0, -1)", "is enough; yours takes"),
         Mutant(">= share", "> share", "is enough; yours takes"),
@@ -907,8 +1012,22 @@ def shortest_loop(step, call, checkpoint, share):
     busy = loops * step / (loops * step + call)
     return int(loops[busy >= share - 1e-9].min()) if (busy >= share - 1e-9).any() else checkpoint
 """),
+        # From what is idle, without a tolerance
+        Right("""
+def shortest_loop(step, call, checkpoint, share):
+    for loop in range(1, checkpoint + 1):
+        if checkpoint % loop == 0 and 1 - call / (loop * step + call) >= share:
+            return loop
+    return checkpoint
+"""),
+        # As a ratio, without a tolerance
+        Right("""
+def shortest_loop(step, call, checkpoint, share):
+    fits = lambda loop: checkpoint % loop == 0 and call / (loop * step) <= 1 / share - 1
+    return next(filter(fits, range(1, checkpoint + 1)), checkpoint)
+"""),
     ],
-    "8j": [
+    "8k": [
         Mutant(
             "if tensor.dtype == tf.float64 else tensor",
             "if tensor.dtype.is_floating else tensor",
@@ -1015,101 +1134,6 @@ def _new(input_fn, params):
     return input_fn(params).map(each).prefetch(1)
 def narrowed(input_fn):
     return functools.partial(_new, input_fn)
-"""),
-    ],
-    "8k": [
-        Mutant(
-            "each.cycles for each in lines if part in each.place.code",
-            "each.bytes for each in lines if part in each.place.code",
-            "Yours takes",
-        ),
-        Mutant("(1 - left) * sum", "left * sum", "times as fast"),
-        Mutant("(1 - left) * sum", "sum", "times as fast"),
-        Mutant("total / (total - saved[best])", "total / saved[best]", "times as fast"),
-        Mutant("total / (total - saved[best])", "saved[best] / total", "times as fast"),
-        Mutant("return best, total / (total - saved[best])", "return best", "a pair"),
-        Mutant("max(saved, key=saved.get)", "min(saved, key=saved.get)", "Yours takes"),
-        # The dearest line
-        Wrong(
-            """
-def best_change(lines, changes):
-    for line in lines:
-        for name, (part, left) in changes.items():
-            if part in line.place.code:
-                total = sum(each.cycles for each in lines)
-                return name, total / (total - (1 - left) * line.cycles)
-""",
-            "Yours takes",
-        ),
-        # The first line alone of those that it touches
-        Wrong(
-            """
-def best_change(lines, changes):
-    total = sum(each.cycles for each in lines)
-    saved = {}
-    for name, (part, left) in changes.items():
-        touched = [each.cycles for each in lines if part in each.place.code]
-        saved[name] = (1 - left) * touched[0] if touched else 0
-    best = max(saved, key=saved.get)
-    return best, total / (total - saved[best])
-""",
-            "both are saved",
-        ),
-        # The largest factor
-        Wrong(
-            """
-def best_change(lines, changes):
-    best = min(changes, key=lambda name: changes[name][1])
-    part, left = changes[best]
-    total = sum(each.cycles for each in lines)
-    return best, total / (total - (1 - left) * sum(each.cycles for each in lines if part in each.place.code))
-""",
-            "Yours takes",
-        ),
-        # Only lines with code in the whole
-        Wrong(
-            """
-def best_change(lines, changes):
-    known = [each for each in lines if each.place.code]
-    total = sum(each.cycles for each in known)
-    saved = {n: (1 - left) * sum(e.cycles for e in known if part in e.place.code) for n, (part, left) in changes.items()}
-    best = max(saved, key=saved.get)
-    return best, total / (total - saved[best])
-""",
-            "All lines together",
-        ),
-        # What remains, the smallest
-        Right("""
-def best_change(lines, changes):
-    def after(name):
-        part, left = changes[name]
-        return sum(each.cycles * (left if part in each.place.code else 1) for each in lines)
-    best = min(changes, key=after)
-    return [best, sum(each.cycles for each in lines) / after(best)]
-"""),
-        # NumPy
-        Right("""
-import numpy
-def best_change(lines, changes):
-    cycles = numpy.array([each.cycles for each in lines])
-    rest = {n: (cycles * [left if p in str(e.place.code) else 1 for e in lines]).sum() for n, (p, left) in changes.items()}
-    best = min(rest, key=rest.get)
-    return best, cycles.sum() / rest[best]
-"""),
-        # By str(place), sorted
-        Right("""
-def best_change(lines, changes):
-    total = sum(line.cycles for line in lines)
-    ranked = []
-    for name in changes:
-        part, left = changes[name]
-        rest = total
-        for line in lines:
-            if part in str(line.place):
-                rest -= line.cycles * (1 - left)
-        ranked.append((total / rest, name))
-    times, name = sorted(ranked)[-1]
-    return name, times
 """),
     ],
 }

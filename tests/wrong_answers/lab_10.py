@@ -518,6 +518,48 @@ def bill(step_seconds, steps, chips, price, other_minutes):
         ),
     ],
     "10e": [
+        Mutant("useful > 0 and ", "", "never ends"),
+        Mutant("spot / useful < full", "spot < full", "1.80"),
+        Mutant("spot / useful < full", "spot / useful <= full", "not cheaper"),
+        Mutant("spot / useful < full", "spot * useful < full", "1.80"),
+        Mutant("interruptions * lost_minutes / 60", "interruptions * lost_minutes", "0.80"),
+        # Lost time added instead of divided by
+        Wrong(
+            r"""
+def spot_pays(spot, full, interruptions, lost_minutes):
+    return spot * (1 + interruptions * lost_minutes / 60) < full
+""",
+            "0.60 / 0.5 = 1.20",
+        ),
+        # The price itself
+        Wrong(
+            r"""
+def spot_pays(spot, full, interruptions, lost_minutes):
+    return spot / (1 - interruptions * lost_minutes / 60 + 1e-9)
+""",
+            "True or False",
+        ),
+        # In minutes
+        Right(
+            r"""
+def spot_pays(spot, full, interruptions, lost_minutes):
+    left = 60 - interruptions * lost_minutes
+    if left <= 0:
+        return False
+    return 60 * spot < full * left
+"""
+        ),
+        # By infinity
+        Right(
+            r"""
+def spot_pays(spot, full, interruptions, lost_minutes):
+    useful = max(0.0, 1 - interruptions * lost_minutes / 60)
+    price = spot / useful if useful else math.inf
+    return price < full
+"""
+        ),
+    ],
+    "10f": [
         Mutant("not all(map(math.isfinite, losses)) or ", "", "infinite"),
         Mutant(" or losses[-1] >= losses[0]", "", "rose"),
         Mutant('report["platform"] != "tpu"', 'report["platform"] == "cpu"', "GPU"),
@@ -644,48 +686,6 @@ def reading(report):
         Wrong(
             _10E.replace("losses[-1] < losses[0]", "min(losses) < losses[0]"),
             "The last loss is above the first, whatever came between",
-        ),
-    ],
-    "10f": [
-        Mutant("useful > 0 and ", "", "never ends"),
-        Mutant("spot / useful < full", "spot < full", "1.80"),
-        Mutant("spot / useful < full", "spot / useful <= full", "not cheaper"),
-        Mutant("spot / useful < full", "spot * useful < full", "1.80"),
-        Mutant("interruptions * lost_minutes / 60", "interruptions * lost_minutes", "0.80"),
-        # Lost time added instead of divided by
-        Wrong(
-            r"""
-def spot_pays(spot, full, interruptions, lost_minutes):
-    return spot * (1 + interruptions * lost_minutes / 60) < full
-""",
-            "0.60 / 0.5 = 1.20",
-        ),
-        # The price itself
-        Wrong(
-            r"""
-def spot_pays(spot, full, interruptions, lost_minutes):
-    return spot / (1 - interruptions * lost_minutes / 60 + 1e-9)
-""",
-            "True or False",
-        ),
-        # In minutes
-        Right(
-            r"""
-def spot_pays(spot, full, interruptions, lost_minutes):
-    left = 60 - interruptions * lost_minutes
-    if left <= 0:
-        return False
-    return 60 * spot < full * left
-"""
-        ),
-        # By infinity
-        Right(
-            r"""
-def spot_pays(spot, full, interruptions, lost_minutes):
-    useful = max(0.0, 1 - interruptions * lost_minutes / 60)
-    price = spot / useful if useful else math.inf
-    return price < full
-"""
         ),
     ],
 }

@@ -103,7 +103,7 @@ def share(files, params):
 
 def input_calls(mode, batch, hosts, cores):
     """("PER_HOST_V1", ...) -> (calls of input_fn, params["batch_size"])."""
-    # TODO 6h: calls, and the batch of a call
+    # TODO 6e: calls, and the batch of a call
     return {
         "PER_HOST_V1": (hosts, batch // hosts),
         "PER_HOST_V2": (hosts, batch // cores),
@@ -122,7 +122,7 @@ def make_input_fn(files):
     """Returns input_fn(params), whose batches are (uint8 [B, SIZE, SIZE, 3], int32 [B]), without end."""
 
     def input_fn(params):
-        # TODO 6e: what does the buffer hold, and what is lost at the end of an epoch?
+        # TODO 6f: what does the buffer hold, and what is lost at the end of an epoch?
         records = read(share(files, params)).shuffle(1024).repeat()
         images = records.map(decoded, num_parallel_calls=AUTOTUNE)
         return images.batch(params["batch_size"], drop_remainder=True).prefetch(AUTOTUNE)
@@ -140,7 +140,7 @@ def make_cached_input_fn(files):
     """Returns input_fn(params), whose batches are (uint8 [B, KEPT, KEPT, 3], int32 [B]), without end."""
 
     def input_fn(params):
-        # TODO 6f: what is kept, and what has to be new in each epoch?
+        # TODO 6g: what is kept, and what has to be new in each epoch?
         images = read(share(files, params)).map(whole, num_parallel_calls=AUTOTUNE).cache()
         images = images.shuffle(1024).repeat()
         return images.batch(params["batch_size"], drop_remainder=True).prefetch(AUTOTUNE)
@@ -150,7 +150,7 @@ def make_cached_input_fn(files):
 
 def host_cores(images_per_second, cpu_ms):
     """Host cores, a float, to prepare so many images a second, each of `cpu_ms` milliseconds of CPU."""
-    # TODO 6g: images/s, CPU ms an image -> cores
+    # TODO 6h: images/s, CPU ms an image -> cores
     return images_per_second * cpu_ms / 1000
 
 

@@ -101,7 +101,7 @@ def in_bfloat16(inference):
 
 def best_change(lines, changes):
     """Lines of a report, {name: (piece of code, share that remains)} -> (name, times as fast)."""
-    # TODO 8k: what does each change save?
+    # TODO 8f: what does each change save?
     total = sum(each.cycles for each in lines)
     saved = {
         name: (1 - left) * sum(each.cycles for each in lines if part in each.place.code)
@@ -113,28 +113,28 @@ def best_change(lines, changes):
 
 def largest_batch(memory, per_core):
     """Bytes by kind for a batch of `per_core` -> the largest multiple of 128 that should fit."""
-    # TODO 8f: bytes an image -> images that fit -> whole 128s
+    # TODO 8g: bytes an image -> images that fit -> whole 128s
     used = sum(memory[part] for part in ("arguments", "temporaries", "outputs", "code"))
     return int(memory["available"] / (used / per_core)) // 128 * 128
 
 
 def pod_settings(cores, per_core, examples, batch=32, rate=0.05):
     """-> (global batch, learning rate, steps in one pass over the examples)."""
-    # TODO 8g: three numbers
+    # TODO 8h: three numbers
     global_batch = cores * per_core
     return global_batch, rate * global_batch / batch, examples // global_batch
 
 
 def call_seconds(timed, steps):
     """{loop: seconds for `steps` steps}, of two loops -> seconds of one session call, without steps."""
-    # TODO 8h: what do the calls cost that only one of the runs makes?
+    # TODO 8i: what do the calls cost that only one of the runs makes?
     (short, slow), (long, fast) = sorted(timed.items())
     return (slow - fast) / (steps / short - steps / long)
 
 
 def shortest_loop(step, call, checkpoint, share):
     """Seconds of a step and of a call, steps to a checkpoint, a share -> iterations_per_loop."""
-    # TODO 8i: the smallest divisor that is long enough
+    # TODO 8j: the smallest divisor that is long enough
     for loop in range(1, checkpoint + 1):
         if checkpoint % loop == 0 and loop * step >= share * (loop * step + call):
             return loop
@@ -143,7 +143,7 @@ def shortest_loop(step, call, checkpoint, share):
 
 def narrowed(input_fn):
     """An input_fn(params) whose dataset has float32 where that of `input_fn` has float64."""
-    # TODO 8j: float64 -> float32, and nothing else
+    # TODO 8k: float64 -> float32, and nothing else
 
     def narrow(tensor):
         return tf.cast(tensor, tf.float32) if tensor.dtype == tf.float64 else tensor

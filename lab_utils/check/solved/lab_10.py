@@ -76,7 +76,7 @@ def bill(step_seconds, steps, chips, price, other_minutes):
 
 def spot_pays(spot, full, interruptions, lost_minutes):
     """Whether an hour of useful work costs less on a spot machine: True or False."""
-    # TODO 10f: the useful part of an hour, and what it costs
+    # TODO 10e: the useful part of an hour, and what it costs
     useful = 1 - interruptions * lost_minutes / 60
     return useful > 0 and spot / useful < full
 
@@ -88,7 +88,7 @@ def figure(report, name):
 
 def reading(report):
     """What a report of --verify says: "broken", "no chip", "clock" or "reached"."""
-    # TODO 10e: four questions, in this order
+    # TODO 10f: four questions, in this order
     losses = report["losses"]
     if not all(map(math.isfinite, losses)) or losses[-1] >= losses[0]:
         return "broken"

@@ -1,4 +1,4 @@
-"""Pictures, and what they cost: TODO 6b, a view, 6c, the device's half, and 6g, cores."""
+"""Pictures, and what they cost: TODO 6b, a view, 6c, the device's half, and 6h, cores."""
 
 import io
 from collections.abc import Callable
@@ -191,7 +191,7 @@ def device(prepare: Callable) -> str:
 
 
 @todo(
-    "6g",
+    "6h",
     hints=(
         'How many seconds of one core does one image take?',
         'And how many such seconds are there to do in each second?',

@@ -1,4 +1,4 @@
-"""Who calls input_fn, and for which batch: TODO 6h."""
+"""Who calls input_fn, and for which batch: TODO 6e."""
 
 from collections.abc import Callable
 from numbers import Integral
@@ -37,7 +37,7 @@ RULES = {
 
 
 @todo(
-    "6h",
+    "6e",
     hints=(
         "Read the second column of the table for the calls, and the third for the batch.",
         "In which modes is a batch for one core alone? There the global batch is divided by all cores.",

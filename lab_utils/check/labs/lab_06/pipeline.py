@@ -1,4 +1,4 @@
-"""The pipeline: TODO 6e, which decodes in every epoch, and 6f, which keeps the pictures."""
+"""The pipeline: TODO 6f, which decodes in every epoch, and 6g, which keeps the pictures."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from lab_utils.check.tools import a, expect, expect_dataset
 from lab_utils.estimator import tf
 
 @todo(
-    "6e",
+    "6f",
     hints=(
         'What does a shuffle buffer hold at each place where you could put it?',
         "An epoch's last pictures fill no batch. What happens to them if repeat stands below batch, and what above?",
@@ -42,7 +42,7 @@ def decoding(make_input_fn: Callable) -> str:
 
 
 @todo(
-    "6f",
+    "6g",
     hints=(
         'What comes out of the steps above cache() is what every later epoch gets.',
         'Which of shuffle, repeat and map should every epoch do again? Where do they stand, then?',

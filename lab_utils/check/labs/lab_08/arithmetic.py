@@ -1,4 +1,4 @@
-"""What pencil and paper tell: TODO 8a, the roofline, 8b, padding, 8f, the largest batch, and 8g, a pod."""
+"""What pencil and paper tell: TODO 8a, the roofline, 8b, padding, 8g, the largest batch, and 8h, a pod."""
 
 import math
 from collections.abc import Callable
@@ -110,11 +110,17 @@ def padding(stored_bytes: Callable) -> str:
         "With order (1, 2, 0) axis 1 is the innermost and axis 2 is next to it: [9, 100, 20] is stored as "
         "9 x 128 x 24. order[0] is the number of an axis; yours takes it for that axis's place.",
     )
+    square = stored_bytes((20, 20), (0, 1), 4)
+    expect(
+        square == 128 * 24 * 4,
+        "[20, 20] with order (0, 1) is stored as 128 x 24: axis 0 is the innermost, axis 1 next to it. Go by the axis's "
+        f"number, not by its size, which both share; yours takes {square} bytes.",
+    )
     return "The innermost axis in 128s, the next in 8s, nothing further out."
 
 
 @todo(
-    "8f",
+    "8g",
     hints=(
         'What does one image take? Four of the parts are used up, and one is the room.',
         'How many such images go into the room? Then leave out what fills no 128.',
@@ -169,7 +175,7 @@ def memory(largest_batch: Callable) -> str:
 
 
 @todo(
-    "8g",
+    "8h",
     hints=(
         'How many images do all cores together take in a step?',
         'By what factor is that larger than `batch`? And how many whole steps are in the examples?',

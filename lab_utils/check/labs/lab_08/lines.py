@@ -1,4 +1,4 @@
-"""TODO 8k: which change gains most, from the cost of the lines."""
+"""TODO 8f: which change gains most, from the cost of the lines."""
 
 import math
 from collections.abc import Callable
@@ -25,7 +25,7 @@ LINES = [
 
 
 @todo(
-    "8k",
+    "8f",
     hints=(
         "How many cycles does a change save? It saves only on the lines whose code holds its part.",
         "A small saving on an expensive line may be more than a large one on a cheap line.",

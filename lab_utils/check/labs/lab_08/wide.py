@@ -1,4 +1,4 @@
-"""TODO 8j: float64 out of a dataset."""
+"""TODO 8k: float64 out of a dataset."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ ROWS = 6
 
 
 @todo(
-    "8j",
+    "8k",
     hints=(
         "A batch may be a tuple, a dict, or a dict in a tuple: which function of tf.nest goes through all of it?",
         "What do you do with a tensor of another type than float64?",

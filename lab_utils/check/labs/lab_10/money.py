@@ -1,4 +1,4 @@
-"""What a TPU costs: TODO 10c, a machine that always ends, 10d, the bill, and 10f, spot machines."""
+"""What a TPU costs: TODO 10c, a machine that always ends, 10d, the bill, and 10e, spot machines."""
 
 from collections.abc import Callable
 from typing import Any
@@ -132,7 +132,7 @@ def money(bill: Callable) -> str:
 
 
 @todo(
-    "10f",
+    "10e",
     hints=(
         "Of an hour that you pay for, which part is useful?",
         "What does an hour of useful work cost then? And what if nothing of the hour is left?",

@@ -1,4 +1,4 @@
-"""What a report of `--verify` says: TODO 10e."""
+"""What a report of `--verify` says: TODO 10f."""
 
 import math
 from collections.abc import Callable
@@ -12,7 +12,7 @@ ANSWERS = ("broken", "no chip", "clock", "reached")
 
 
 @todo(
-    "10e",
+    "10f",
     hints=(
         'Four questions in the order of the list; the first one that is answered with yes decides.',
         'NaN is never smaller than anything; math.isfinite finds it anywhere in the list.',
