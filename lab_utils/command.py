@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 _READER_GONE, _INTERRUPTED = 141, 130  # 128 and the number of SIGPIPE, of SIGINT
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS)
 # What parts of the course import, and the extra of pyproject.toml that brings it.
 _EXTRAS = {
     "apache_beam": "convert",
@@ -24,16 +24,16 @@ _EXTRAS = {
 }
 
 
-def run(main: Callable[[], int]) -> NoReturn:
+def run(main: Callable[[], int], cannot: int = 1) -> NoReturn:
     """Ends this process with the status of a command; see `status_of`."""
-    sys.exit(status_of(main))
+    sys.exit(status_of(main, cannot))
 
 
-def status_of(main: Callable[[], int]) -> int | str | None:
+def status_of(main: Callable[[], int], cannot: int = 1) -> int | str | None:
     """The status that a command ends with, SystemExit's own included, once its output is written.
 
-    Where a package is missing, or there is no room for the output, a sentence is printed and it is 1.
     It is 141 where the output's reader has gone, as in `| head`, and 130 after Ctrl-C: as a shell has it.
+    It is `cannot` where a package is missing, or there is no room to write; a sentence says so.
     """
     _open_closed_streams()
     try:
@@ -47,17 +47,31 @@ def status_of(main: Callable[[], int]) -> int | str | None:
         _drop_output()
         return _READER_GONE
     except OSError as error:
-        if error.filename is not None or error.errno not in _NO_ROOM:
+        if not (told := _room(error)):
             raise
-        _drop_output()
-        return f"{error.strerror}: the output, or a temporary file, cannot be written"
+        if error.filename is None and error.errno in _NO_ROOM:  # perhaps the output itself
+            _drop_output()
+        print(told, file=sys.stderr)
+        return cannot
     except ModuleNotFoundError as error:
-        if missing(error) == str(error):
+        if (told := missing(error)) == str(error):
             raise
-        return missing(error)
+        print(told, file=sys.stderr)
+        return cannot
     except KeyboardInterrupt:
         print("\ninterrupted", file=sys.stderr)
         return _INTERRUPTED
+
+
+def _room(error: OSError) -> str:
+    """What to do where there is no room to write; "" for other errors."""
+    if "No usable temporary directory" in str(error):
+        return f"{error.strerror}: set TMPDIR to a folder that can be written"
+    if error.errno not in _NO_ROOM:
+        return ""
+    if error.filename is None:
+        return f"{error.strerror}: the output, or a temporary file, cannot be written"
+    return f"{error.filename}: {error.strerror}. Make room there, or set TMPDIR if it is a temporary file"
 
 
 def missing(error: ImportError) -> str:

@@ -65,6 +65,12 @@ def _write_here(path: str | os.PathLike[str], data: bytes) -> None:
         raise
 
 
+def remove_unfinished(folder: str | os.PathLike[str]) -> None:
+    """Removes the files that killed processes were just writing; call it where nobody else writes."""
+    for path in Path(folder).glob(".*.partial"):
+        path.unlink(missing_ok=True)
+
+
 def _write_remote(path: str, data: bytes) -> None:
     from lab_utils.estimator import tf
 

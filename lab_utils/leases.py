@@ -40,11 +40,11 @@ class Held(Exception):
 
 
 @contextlib.contextmanager
-def locked(folder: str) -> Iterator[bool]:
+def locked(folder: str | os.PathLike[str], wait: bool = False) -> Iterator[bool]:
     """Holds the lock of a local folder; yields False where its file system has no locks.
 
     Raises:
-        Held: at once, if another holds it.
+        Held: at once, if another holds it and this is not to wait.
     """
     if fcntl is None:
         yield False
@@ -52,7 +52,7 @@ def locked(folder: str) -> Iterator[bool]:
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
             there = True
         except BlockingIOError:
             raise Held(folder) from None

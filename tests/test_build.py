@@ -1,6 +1,7 @@
 """solutions/source/ -> labs/ and solutions/: starters, the solution as a module, and nothing stale here."""
 
 import ast
+import json
 import re
 
 import nbformat
@@ -226,3 +227,20 @@ def test_the_form_of_a_file_that_is_no_notebook(tmp_path, capsys, text):
         path.write_text(text)
     assert notebook_format.main(["--fix", str(path)]) == 1
     assert capsys.readouterr().err.startswith(str(path))
+
+
+@pytest.mark.parametrize("ids", [("a", "a", "b"), (None, "cell-00", None), ("a", None, "a")])
+def test_a_notebook_has_the_same_form_each_time_whatever_its_ids(tmp_path, capsys, ids):
+    """Where an id is missing, or stands twice after a copy, nbformat draws one by chance."""
+    cells = [
+        {"cell_type": "code", "metadata": {}, "source": f"x = {n}\r\ny = 2", "outputs": []}
+        | {"execution_count": None} | ({"id": given} if given else {})
+        for n, given in enumerate(ids)
+    ]  # fmt: skip
+    path = tmp_path / "a.ipynb"
+    path.write_text("\ufeff" + json.dumps({"nbformat": 4, "nbformat_minor": 5, "cells": cells}))
+    once, again = (notebook_format.read(path, outputs=True) for _ in range(2))
+    assert once == again and len({cell.id for cell in once.cells}) == 3
+    assert [cell.source for cell in once.cells] == [f"x = {n}\ny = 2" for n in range(3)]
+    assert notebook_format.main(["--fix", str(path)]) == 1
+    assert notebook_format.main([str(path)]) == 0

@@ -75,6 +75,27 @@ def test_each_extra_that_is_named_brings_its_package():
     assert command.missing(own) == str(own)
 
 
+@pytest.mark.parametrize("status", [1, 2])
+def test_without_room_a_sentence_names_the_place(status, capsys):
+    """A dry run without room has found nothing: its status is that of one that could not run."""
+
+    def full():
+        raise OSError(28, "No space left on device", "/here/file")
+
+    def nowhere():
+        raise FileNotFoundError(2, "No usable temporary directory found in ['/tmp']")
+
+    def unforeseen():
+        raise FileNotFoundError(2, "No such file", "/here/file")
+
+    assert command.status_of(full, status) == command.status_of(nowhere, status) == status
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.startswith("/here/file: No space left on device. Make room there")
+    assert second.endswith("found in ['/tmp']: set TMPDIR to a folder that can be written")
+    with pytest.raises(FileNotFoundError):
+        command.status_of(unforeseen, status)
+
+
 @pytest.mark.parametrize("stream", [0, 1, 2])
 def test_what_native_code_prints_does_not_reach_a_file_where_a_stream_is_closed(stream, tmp_path):
     """The file would get the closed stream's number."""

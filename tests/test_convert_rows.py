@@ -1,11 +1,13 @@
 """The input lists, in all the forms that people's editors leave them in."""
 
+import re
 from collections import Counter
 
 import pytest
 
+from lab_utils.convert import repeats
 from lab_utils.convert.errors import ConversionError, RejectError
-from lab_utils.convert.plan import plan_split
+from lab_utils.convert.plan import SplitPlan, plan_split
 from lab_utils.convert.rows import deal, parse_row, read_labels, read_lines
 
 
@@ -113,3 +115,38 @@ def test_the_number_of_shards_follows_from_the_size_of_the_images(tmp_path):
             plan_split("train", csv_path, wrong, shard_mb=100)
     with pytest.raises(ConversionError, match="is empty"):
         plan_split("train", write(tmp_path, "empty.csv", b""), None, shard_mb=100)
+
+
+TORN = "1 of the images of {} have two classes, one of them wrong: see lines "
+AGAIN = "1 of the images of {} are listed more than once, and count as often: see lines "
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ("", []),
+        ("p/0.jpg,a", [AGAIN + "1 and 11"]),
+        ("./p/0.jpg,b", [TORN + "1 and 11 ('a' and 'b')"]),
+        ('"{}/p/1.jpg","Gänse"', [TORN + "2 and 11 ('b' and 'Gänse')"]),
+        ("p/x/../2.jpg,b\np/2.jpg,a", [TORN + "3 and 11 ('a' and 'b')", AGAIN + "3 and 12"]),
+        ("no comma\nno comma", []),
+    ],
+)
+def test_images_that_are_listed_twice_are_told(more, told, tmp_path):
+    path = tmp_path / "train.csv"
+    lines = [f"p/{n}.jpg,{'ab'[n % 2]}" for n in range(10)]
+    path.write_bytes("\n".join([*lines, more.format(tmp_path)]).encode("cp1252"))
+    assert list(repeats.notes(made_plan(path, 12))) == [each.format(path) for each in told]
+
+
+def test_of_a_long_list_a_part_of_the_images_is_compared(tmp_path, monkeypatch):
+    monkeypatch.setattr(repeats, "_COMPARED", 100)
+    path = tmp_path / "train.csv"
+    path.write_text("".join(f"p/{n}.jpg,{label}\n" for label in "ab" for n in range(500)))
+    (told,) = repeats.notes(made_plan(path, 1000))
+    number, line, other = map(int, re.findall(r"\d+", told.replace(str(path), "")))
+    assert told.startswith("about ") and 350 < number < 650 and other == line + 500
+
+
+def made_plan(path, rows):
+    return SplitPlan("train", str(path), rows, 1, [])

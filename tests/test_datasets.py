@@ -15,11 +15,12 @@ import sys
 import tarfile
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from lab_utils import datasets
+from lab_utils import datasets, leases
 from lab_utils.datasets import DatasetError, download, photos
 from lab_utils.datasets.__main__ import main
 
@@ -201,6 +202,21 @@ class TestFolder:
         assert {label for _, label in rows(split.train_csv)} == {'Löwenzahn, "gelb"', "b"}
         assert all(Path(path).is_file() for path, _ in rows(split.train_csv))
 
+    def test_of_two_at_once_into_one_folder_the_second_waits_and_compares(self, tmp_path):
+        one = fill(tmp_path / "one", {"a": some("a", 5), "b": some("b", 5)})
+        two = fill(tmp_path / "two", {"c": some("c", 5), "d": some("d", 5)})
+        (tmp_path / "out").mkdir()
+        with ThreadPoolExecutor(2) as pool, leases.locked(tmp_path / "out"):
+            both = [
+                pool.submit(datasets.from_folder, each, tmp_path / "out") for each in (one, two)
+            ]
+            time.sleep(0.2)
+            assert not any(each.done() for each in both) and not list((tmp_path / "out").iterdir())
+        problems = [each.exception() for each in both]
+        assert [type(each) for each in problems].count(DatasetError) == 1
+        assert "says something else" in str(next(filter(None, problems)))
+        assert len({Path(path).parents[1] for path, _ in rows(tmp_path / "out" / "train.csv")}) == 1
+
     @pytest.mark.parametrize(
         ("contents", "message"),
         [
@@ -210,6 +226,9 @@ class TestFolder:
             ({"train/a": some("a", 5), "train/b": some("b", 5)}, "Name the folder one level down"),
             ({"Train": some("a", 5), "test": some("b", 5)}, "called Train, test: these are parts"),
             ({"images": some("a", 5), "masks": some("b", 5)}, "parts of a data set, not classes"),
+            ({"train2017": some("a", 5), "val2017": some("b", 5)}, "parts of a data set"),
+            ({"training_set": some("a", 5), "test_set": some("b", 5)}, "parts of a data set"),
+            ({"seg_train/a": some("a", 5), "aside/b": some("b", 5)}, "such as its seg_train"),
             ({"a": some("a", 5), "b": some("a", 5)}, "5 photographs, and some of them stand in"),
             ({"a": some("a", 5), "b": [*some("b", 1)] * 2}, "2 photographs, 1 without"),
         ],

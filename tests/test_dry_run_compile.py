@@ -296,6 +296,22 @@ def test_a_child_that_dies_is_an_error_with_its_last_words():
         pass
 
 
+@pytest.mark.parametrize(
+    ("last", "told"),
+    [
+        ("import os; os.kill(os.getpid(), 9)", r"killed \(signal 9\), mostly for want of memory"),
+        ("raise MemoryError", "no room here: close other programs, .*said:\nMemoryError"),
+        ("raise OSError(28, 'No space left on device')", "no room here"),
+    ],
+)
+def test_a_child_without_room_says_nothing_about_the_program(last, told, monkeypatch, tmp_path):
+    (tmp_path / "starved.py").write_text(last)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(process, "CHILD", "starved")
+    with pytest.raises(process.NoRoom, match=told), process.child("compile", {}, {}):
+        pass
+
+
 def test_shapes_layouts_and_padding():
     [shape] = layout.shapes("f32[128,74,74,20]{0,3,2,1:T(8,128)}")
     assert shape.padded_dims == (128, 74, 74, 24) and shape.worst_axis == 3

@@ -11,6 +11,7 @@ import pytest
 
 from lab_utils import source
 from lab_utils.dry_run import target
+from lab_utils.dry_run.frontends import own_cells
 from lab_utils.estimator import tf
 
 CHEAP = ("--stages", "trace,read", "--no_cache")
@@ -337,6 +338,65 @@ def test_a_notebook_is_run_cell_by_cell(tmp_path, monkeypatch):
         (tmp_path / "train.ipynb").write_text(text)
         with pytest.raises(target.TargetError, match="is not a Jupyter notebook"):
             target.load_main("train.ipynb", [])
+
+
+# As IPython runs them, which is the reference (tried cell by cell against it).
+CELLS = {
+    "a remainder at the start of a line": ("msg = ('%d of %d'\n   % (1, 2))\n", {"msg": "1 of 2"}),
+    "a question in a comment": ("x = [1,  # really?\n 2]\ny = 3  # ok?\n", {"x": [1, 2], "y": 3}),
+    "a question in a docstring": ('def f():\n    """Why?\n    So."""\n    return 3\nx = f()\n', {"x": 3}),
+    "a bang in a text": ('text = """\n! one\n% two\n"""\n', {"text": "\n! one\n% two\n"}),
+    "a cell that is timed": ("%%time\nx = 5\n", {"x": 5}),
+    "blank lines, and two": ("\n\n%%capture out\n%%time\nx = 4\n", {"x": 4}),
+    "a cell for a shell": ("%%bash\nx = 5\n", {}),
+    "a line that is timed": ("def f(): global w; w = 10\n%time f()\n", {"w": 10}),
+    "a shell's answer": ("files = !echo a b\nn = len(files)\n", {"files": [], "n": 0}),
+    "a shell's long line": ("!echo a \\\n   b\nx = 3\n", {"x": 3}),
+    "nothing else in a block": ("if True:\n    !echo hi\nx = 3\n", {"x": 3}),
+    "help": ("len?\n?len\nx = 1\n", {"x": 1}),
+    "the environment": ("%env LABS_TRIAL=7\nimport os\nx = os.environ['LABS_TRIAL']\n", {"x": "7"}),
+    "exported": ("get_ipython().run_line_magic('time', 'x = 11')\nget_ipython().system('ls')\n", {"x": 11}),
+    "Windows": ("x = 1\r\ny = ('%d'\r\n  % x)\r\n", {"x": 1, "y": "1"}),
+    "prompts": (">>> x = 1\n>>> display(x)\n", {"x": 1}),
+}  # fmt: skip
+
+
+def ran(path):
+    names = {}
+    names |= own_cells.names_of(path, names)
+    for code in own_cells.code_of(path):
+        exec(code, names)
+    return {k: v for k, v in names.items() if isinstance(v, int | str | list)}
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_a_cell_means_what_it_means_to_jupyter(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text, wanted = CELLS[name]
+    path = tmp_path / "one.ipynb"
+    path.write_text(notebook(("code", text)))
+    assert ran(path) == wanted
+    if name == "exported":
+        (tmp_path / "one.py").write_text(text)
+        assert ran(tmp_path / "one.py") == wanted
+
+
+def test_a_notebook_is_read_as_editors_write_it(tmp_path):
+    cells = [{"cell_type": "code", "source": "x = 1"}, {"cell_type": "code"}, {"source": ["y"]}]
+    old = [{"cell_type": "code", "input": ["x = ", "1"]}, {"cell_type": "heading", "source": "y"}]
+    path = tmp_path / "one.ipynb"
+    for made in ({"cells": cells}, {"nbformat": 3, "worksheets": [{"cells": old}, {"cells": []}]}):
+        for encoding in ("utf-8", "utf-8-sig", "utf-16"):
+            path.write_text(json.dumps(made), encoding=encoding)
+            assert ran(path) == {"x": 1}
+
+
+def test_a_cell_with_magics_needs_ipython(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "IPython.core.inputtransformer2", None)
+    path = tmp_path / "one.ipynb"
+    path.write_text(notebook(("code", "%%time\nx = 1"), ("code", "%env A=1")))
+    with pytest.raises(own_cells.NotANotebook, match=r"cell 2\] .*pip install ipython"):
+        ran(path)
 
 
 IN_A_LAYER = """

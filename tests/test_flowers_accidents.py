@@ -1,16 +1,20 @@
-"""As real processes: the whole job killed in each stage, full disks, read-only folders, two trainings."""
+"""As real processes: the whole job killed in each phase, full disks, read-only folders, two trainings.
+
+KILLS=50 in the environment makes a long series of kills, SEED another one.
+"""
 
 import json
 import os
 import random
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 
 import pytest
+from drivers import killed_job
 
 pytestmark = pytest.mark.slow
 
@@ -30,46 +34,73 @@ def last_line(ran: subprocess.CompletedProcess) -> str:
     return ran.stderr.strip().splitlines()[-1]
 
 
-STAGES = (
-    "Photographs to TFRecords",
-    "Train, evaluate, export",
-    "The same port, through the TPU compiler",
-    "Predictions and a page of pictures",
-)
+KILLS = int(os.environ.get("KILLS", "7"))
 
 
-def test_the_whole_job_killed_in_each_stage_and_called_again_at_once(tiny_photos, tmp_path):
+def test_the_whole_job_killed_at_random_moments_goes_on_and_ends_whole(
+    tiny_photos, tmp_path, request
+):
     chance = random.Random(int(os.environ.get("SEED", "0")))
-    command = [sys.executable, "-m", "lab_utils.flowers", "--data", tiny_photos]
-    command += ["--output_dir", tmp_path / "out", "--train_steps=8", "--eval_steps_between=2"]
-    command += ["--train_batch_size=4", "--image_size=32"]
-    struck = []
-    for stage in STAGES:
-        child = subprocess.Popen(
-            list(map(str, command)),
-            env=ENVIRONMENT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
+    phases = list(killed_job.PHASES)
+    kills, how, seconds, finished = Counter(), Counter(), [], 0
+    job = killed_job.Job(tmp_path, tiny_photos)
+    request.addfinalizer(lambda: [process.kill() for process in job.running()])
+
+    def judge() -> None:
+        assert job.process.wait() == 0, job.log.read_text()
+        result = json.loads((job.place / "run" / "result.json").read_text())
+        assert result["step"] == killed_job.STEPS and result["images"] == 6
+        assert job.steps() == [2, 4, 6, 8]
+        assert {path.suffix for path in (job.place / "page").iterdir()} == {".html", ".png"}
+        assert not job.half_written() and not job.left() and not job.running()
+
+    while sum(kills.values()) < KILLS:
+        target = phases[sum(kills.values()) % len(phases)]
+        where = struck(job, target, chance)
+        if where is None:
+            judge()
+            finished += 1
+            job = killed_job.Job(tmp_path, tiny_photos, f"out-{finished}")
+            continue
+        kills[where[0]] += 1
+        how[where[1:]] += 1
+        struck_at = time.monotonic()
+        job.process.wait()
+        while job.running() and time.monotonic() - struck_at < 30:
+            time.sleep(0.2)
+        seconds.append(time.monotonic() - struck_at)
+        left = job.left()
+        print(
+            f"killed in {where}: {seconds[-1]:.1f} s to the last process; left: {left}", flush=True
         )
-        for line in child.stdout:
-            if line.startswith(f"== {stage}"):
+        assert not job.running(), job.running()
+        assert "Traceback" not in job.log.read_text(), job.log.read_text()
+        assert not job.half_written(), job.half_written()
+    job.start()
+    judge()
+    print(
+        f"\n{sum(kills.values())} kills in {finished + 1} runs ({dict(kills)}; {dict(how)}): each "
+        f"went on and ended whole; at most {max(seconds):.1f} s to the last process; nothing left"
+    )
+
+
+def struck(job: killed_job.Job, target: str, chance: random.Random) -> tuple[str, str, str] | None:
+    """Starts the job and strikes it in a phase; where it was, the signal and who got it.
+
+    None where the phase has passed, and the job ended.
+    """
+    job.start()
+    number, whom = killed_job.ways(chance)
+    while job.process.poll() is None:
+        if job.phase() == target:
+            time.sleep(chance.uniform(0, killed_job.PHASES[target]))
+            where = job.phase()
+            if job.process.poll() is not None or where == "end":
                 break
-        time.sleep(chance.uniform(0, 6 if stage != STAGES[2] else 20))
-        if child.poll() is None:
-            child.send_signal(chance.choice([signal.SIGKILL, signal.SIGTERM, signal.SIGHUP]))
-            struck.append(stage)
-            print(f"killed in: {stage}", flush=True)
-        child.communicate()
-    ended = run(command)
-    assert ended.returncode == 0, ended.stderr
-    assert "converted already" in ended.stdout and "Going on from step" in ended.stdout
-    (job,) = (tmp_path / "out").glob("*/*/")
-    result = json.loads((job / "run" / "result.json").read_text())
-    assert result["step"] == 8 and result["images"] == 6
-    assert (job / "page" / "index.html").exists() and (job / "page" / "dry_run.html").exists()
-    left = [each.name for each in job.rglob("*") if re.search(r"partial|in-progress", each.name)]
-    print(f"\nkilled in {len(struck)} of {len(STAGES)} stages; left behind: {left or 'nothing'}")
+            job.strike(number, whom)
+            return where, number.name, whom
+        time.sleep(0.003)
+    return None
 
 
 IN_A_SMALL_DISK = """

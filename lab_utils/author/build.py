@@ -102,7 +102,7 @@ def build() -> dict[str, str]:
     for path in _sources():
         name = path.name
         with _naming(path):
-            source = nbformat.read(path, as_version=4)
+            source = notebook_format.read(path, outputs=False)
             titles[name[:2]] = title(source, name)
             own = asked.get(name[:2], [])
             takes = minutes.of_lab(source, seconds.get(name[:2], 0), len(own))
@@ -145,7 +145,7 @@ def _solution(source: nbformat.NotebookNode, name: str, course: Course) -> nbfor
     ran = {}
     if path.exists():
         with _naming(path):
-            ran = {cell.get("id"): cell for cell in nbformat.read(path, as_version=4).cells}
+            ran = {cell.id: cell for cell in notebook_format.read(path, outputs=True).cells}
     for cell in notebook.cells:
         cell.metadata.pop("nbgrader", None)
         before = ran.get(cell.id, {})

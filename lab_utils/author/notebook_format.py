@@ -4,6 +4,7 @@ python -m lab_utils.author.notebook_format [--fix] NOTEBOOK.ipynb ...
 """
 
 import argparse
+import itertools
 import json
 import sys
 from collections.abc import Sequence
@@ -24,8 +25,7 @@ def canonical(path: Path) -> str:
         ValueError: the file cannot be read, or is not a valid notebook.
     """
     try:
-        text = path.read_text(encoding="utf-8")
-        return canonical_text(text, outputs=path.resolve().parent.name not in UNRUN)
+        return canonical_text(_text(path), outputs=path.resolve().parent.name not in UNRUN)
     except OSError as error:
         raise ValueError(f"{path}: {error.strerror}") from None
     except ValueError as error:
@@ -44,15 +44,42 @@ def canonical_text(text: str, *, outputs: bool) -> str:
         notebook = nbformat.from_dict(json.loads(text))
         notebook.nbformat, notebook.nbformat_minor = 4, 5
         notebook.metadata = {"kernelspec": KERNEL, "language_info": {"name": "python"}}
-        for number, cell in enumerate(notebook.cells):
-            cell.setdefault("id", f"cell-{number:02d}")
+        _give_ids(notebook.cells)
+        for cell in notebook.cells:
+            cell.source = "".join(cell.source).replace("\r\n", "\n")
             cell.metadata.pop("execution", None)
             if cell.cell_type == "code" and not outputs:
                 cell.outputs, cell.execution_count = [], None
         nbformat.validate(notebook)
+        # Once through the library: it has all texts as lists of lines.
+        whole = nbformat.reads(json.dumps(notebook), as_version=4)
+        return nbformat.writes(whole, sort_keys=True) + "\n"
     except (AttributeError, TypeError, RecursionError, nbformat.ValidationError) as error:
         raise ValueError(str(error) or type(error).__name__) from None
-    return json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def read(path: Path, *, outputs: bool) -> nbformat.NotebookNode:
+    """A notebook as its canonical form has it: the same each time, also where ids are missing or doubled.
+
+    Raises:
+        OSError, ValueError: it cannot be read, or is not a valid notebook.
+    """
+    return nbformat.reads(canonical_text(_text(path), outputs=outputs), as_version=4)
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8-sig")
+
+
+def _give_ids(cells: list[nbformat.NotebookNode]) -> None:
+    """An id for each cell without one, or with that of another; nbformat would draw one by chance."""
+    known = {cell.get("id") for cell in cells}
+    free = (name for n in itertools.count() if (name := f"cell-{n:02d}") not in known)
+    seen = set()
+    for cell in cells:
+        if cell.get("id") is None or cell["id"] in seen:
+            cell["id"] = next(free)
+        seen.add(cell["id"])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import itertools
 import logging
 import os
 import shutil
@@ -10,7 +11,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 
 from lab_utils import files, scratch
-from lab_utils.convert import publishing, storage
+from lab_utils.convert import publishing, repeats, storage
 from lab_utils.convert.accounting import SUMMARY, account, failures
 from lab_utils.convert.arguments import check_list, check_numbers, check_paths
 from lab_utils.convert.dealing import deal_rows
@@ -101,6 +102,8 @@ def convert(
             plan_split("train", paths["train_csv"], train_shards, shard_mb),
             plan_split("eval", paths["eval_csv"], eval_shards, shard_mb),
         ]
+        for note in itertools.chain.from_iterable(map(repeats.notes, splits)):
+            _note(note)
         if share := shared(*splits):
             _note(
                 f"{max(share, 0.001):.1%} of the images of --eval_csv are in --train_csv, too: of these the "

@@ -31,6 +31,11 @@ class SplitPlan:
     sample: list[bytes]
 
     @property
+    def folder(self) -> bytes:
+        """The folder of its list, from which relative paths are taken."""
+        return os.fsencode(storage.parent(self.csv_path))
+
+    @property
     def shard_names(self) -> list[str]:
         """Returns the names of all its shards, without their extension."""
         return [self.shard_name(shard) for shard in range(self.shards)]
@@ -85,14 +90,13 @@ def plan_split(name: str, csv_path: str, shards: int | None, shard_mb: float) ->
 
 def shared(train: SplitPlan, evaluation: SplitPlan) -> float:
     """Returns the share of the images to evaluate with, or of a sample, that are listed for training, too."""
-    here, there = (os.fsencode(storage.parent(each.csv_path)) for each in (evaluation, train))
     rows = (line for line in evaluation.sample if b"," in line and not habits.is_header(line))
-    wanted = {_image(line, here) for line in rows}
-    listed = (_image(line, there) for _, line in read_lines(train.csv_path))
+    wanted = {image_of(line, evaluation.folder) for line in rows}
+    listed = (image_of(line, train.folder) for _, line in read_lines(train.csv_path))
     return len(wanted.intersection(listed)) / max(1, len(wanted))
 
 
-def _image(line: bytes, folder: bytes) -> bytes:
+def image_of(line: bytes, folder: bytes) -> bytes:
     """Returns the path of a row's image, well enough to compare two rows of a million quickly."""
     path = line.rpartition(b",")[0].strip(b' "')
     if not (path.startswith(b"/") or b"://" in path):

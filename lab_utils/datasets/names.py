@@ -1,5 +1,6 @@
 """The names of class folders: which are none, and which are easily taken for another."""
 
+import re
 import unicodedata
 from collections.abc import Collection, Iterator
 
@@ -7,11 +8,12 @@ from collections.abc import Collection, Iterator
 OF_SYSTEMS = frozenset(
     ("__MACOSX", "@eaDir", "#recycle", "$RECYCLE.BIN", "System Volume Information", "lost+found")
 )
-# Folders that bear such names alone are parts of a data set; class folders stand deeper, if at all.
+# Folders whose names hold such words alone are parts of a data set; class folders stand deeper, if at all.
 _PARTS = (
     {"train", "training", "test", "testing", "val", "valid", "validation", "eval", "dev"},
     {"images", "image", "masks", "mask", "labels", "annotations", "img", "segmentation"},
 )
+_BESIDE = {"set", "data", "dataset", "split", "part", "images", "image", "seg", "all"}
 _JOINERS = "\u200c\u200d"  # of Persian, of Indic scripts and of emoji
 
 
@@ -27,7 +29,8 @@ def composed(name: str) -> str:
 
 def are_parts(labels: Collection[str]) -> bool:
     """Whether these are names of splits, or of images and masks, rather than of classes."""
-    return any({label.casefold() for label in labels} <= names for names in _PARTS)
+    words = [set(re.findall(r"[^\W\d_]+", label.casefold())) for label in labels]
+    return any(all(own & names and own <= names | _BESIDE for own in words) for names in _PARTS)
 
 
 def notes(labels: Collection[str]) -> Iterator[str]:

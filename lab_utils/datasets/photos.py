@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from lab_utils import files
+from lab_utils import files, leases
 from lab_utils.datasets import names
 
 SUFFIXES = (".jpg", ".jpeg", ".jfif", ".png", ".gif", ".bmp", ".webp")
@@ -122,15 +122,18 @@ def write_split(folder: Path, output_dir: Path, eval_fraction: float) -> Photos:
         photos.eval_csv: _rows(evaluation, output_dir),
         photos.train_csv: _rows(train, output_dir),
     }
-    for path, text in wanted.items():
-        if path.exists() and path.read_bytes() != text.encode():
-            raise DatasetError(
-                f"{path} is there already and says something else (other photographs, or another "
-                "eval_fraction). Nothing was overwritten: choose another output_dir, or move that file away."
-            )
     output_dir.mkdir(parents=True, exist_ok=True)
-    for path, text in wanted.items():
-        files.write(path, text)
+    with leases.locked(
+        output_dir, wait=True
+    ):  # of two at once one comes first, and the other compares
+        for path, text in wanted.items():
+            if path.exists() and path.read_bytes() != text.encode():
+                raise DatasetError(
+                    f"{path} is there already and says something else (other photographs, or another "
+                    "eval_fraction). Nothing was overwritten: choose another output_dir, or move it away."
+                )
+        for path, text in wanted.items():
+            files.write(path, text)
     print(
         f"{len(labels)} classes, {len(train):,} photographs to train on, {len(evaluation):,} to evaluate"
     )
@@ -170,7 +173,12 @@ def scan(folder: Path) -> list[Photo]:
     labels = {photo.label for photo in photographs}
     if len(labels) < 2:
         have = f"only one class ({labels.pop()})" if labels else "no photographs"
-        deeper = "Name the folder one level down, such as its train. " * bool(left_out[_DEEPER])
+        deeper = ""
+        if left_out[_DEEPER]:
+            below = min(
+                (each.name for each in classes), key=lambda name: "train" not in name.lower()
+            )
+            deeper = f"Name the folder one level down, such as its {below}. "
         raise DatasetError(
             f"{folder} holds {have}. {deeper}It should hold at least two sub-folders, one for each class, "
             f"with photographs ({', '.join(SUFFIXES)}) directly in them."

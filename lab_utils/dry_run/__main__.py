@@ -175,7 +175,7 @@ def supervised() -> int:
     """
     if (told := os.environ.pop(_STATUS_FILE, None)) is not None:
         _end_with_parent()
-        status = command.status_of(main)
+        status = command.status_of(main, EXIT_STATUS[COULD_NOT_RUN])
         Path(told).write_text(str(status))
         return status
     name = unchanged.name()
@@ -227,7 +227,7 @@ def _end_with_parent() -> None:
 
 def console() -> int:
     """The command `tpu-dry-run`."""
-    return command.status_of(supervised)
+    return command.status_of(supervised, EXIT_STATUS[COULD_NOT_RUN])
 
 
 if __name__ == "__main__":

@@ -84,6 +84,8 @@ def _carry_out(arguments: argparse.Namespace, training: list[str]) -> Path:
     seconds = {}
     page.mkdir(parents=True, exist_ok=True)
     with files.locked(job / ".lock", wait=PATIENCE) as lock, PeakMemory() as memory:
+        for folder in (job, page):
+            files.remove_unfinished(folder)
         if (records / "manifest.json").exists():
             print(f"{records} is converted already.")
         else:

@@ -112,4 +112,4 @@ def _judged(
 
 
 if __name__ == "__main__":
-    command.run(main)
+    command.run(main, cannot=2)

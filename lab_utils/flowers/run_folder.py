@@ -4,8 +4,23 @@ import itertools
 import json
 import math
 import os
+import shutil
+from pathlib import Path
 
 from lab_utils import files
+
+# What TensorFlow leaves where it was killed: an export that it did not rename, tensors without an index.
+_UNFINISHED = ("export/temp-*", "model.ckpt-*_temp", "*.tempstate*")
+
+
+def remove_unfinished(output_dir: str) -> None:
+    """Removes what a killed run has left in its folder on this machine; call it with the folder locked."""
+    if files.is_remote(output_dir):
+        return
+    files.remove_unfinished(output_dir)
+    for pattern in _UNFINISHED:
+        for path in Path(output_dir).glob(pattern):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def difference(one: list[str], other: list[str]) -> str:

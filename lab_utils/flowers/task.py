@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from lab_utils import command, files, runtime
 from lab_utils.convert import ManifestError
+from lab_utils.flowers import run_folder
 from lab_utils.flowers.records import Records, naming_bad
 from lab_utils.flowers.run_folder import difference, keep_labels, read_history, write_history
 from lab_utils.flowers.settings import Settings, parse
@@ -170,6 +171,7 @@ def run(settings: Settings) -> dict:
         files.locked(os.path.join(settings.output_dir, ".lock")),
         naming_bad(data.train, data.evaluation),
     ):
+        run_folder.remove_unfinished(settings.output_dir)
         return _run(settings, data)
 
 

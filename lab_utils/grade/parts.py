@@ -6,15 +6,17 @@ import re
 from collections.abc import Sequence
 
 _SIMILAR = 0.8  # of two cells that are one cell in two versions
-_MAGIC = re.compile(r"^[ ]*[%!]", re.M)
+_MAGIC = re.compile(r"^([ ]*)([%!].*|.*\?)$", re.M)
 
 
 def tree(source: str) -> ast.Module | None:
     """The syntax of a cell, IPython's own lines left out; None where it has none."""
-    try:
-        return ast.parse(_MAGIC.sub("# ", source))
-    except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError):
-        return None
+    for text in (source, _MAGIC.sub(r"\1pass  # \2", source)):
+        try:
+            return ast.parse(text)
+        except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError):
+            continue
+    return None
 
 
 def segment(source: str, node: ast.stmt) -> str:

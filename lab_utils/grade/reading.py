@@ -20,7 +20,6 @@ _LINK = re.compile(
 _LARGEST_LINK = 2**20  # bytes of a page that may hold one
 _LINKING = ("txt", "html", "htm", "url", "webloc", "desktop", "md", "rtf")
 _MARKER = re.compile(r"^# (?:In\[[\d ]*\]:|%%.*|<codecell>)[ ]*$", re.M)
-_MAGIC = re.compile(r"^[ ]*[%!]", re.M)
 
 
 @dataclass(frozen=True)
@@ -98,7 +97,7 @@ def _notebook(data: bytes) -> Read:
         return problem(_unreadable(text if "text" in locals() else ""))
     try:
         cells = made["cells"] if "cells" in made else _old_cells(made)
-        sources = [(cell["cell_type"], _source(cell)) for cell in cells]
+        sources = [(cell.get("cell_type"), _source(cell)) for cell in cells]
     except (KeyError, TypeError, AttributeError):
         return problem("is not a notebook: it has no cells as notebooks have")
     code = tuple(source for kind, source in sources if kind == "code")

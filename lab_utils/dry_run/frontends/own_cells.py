@@ -2,48 +2,120 @@
 
 import json
 import linecache
+import os
 import re
-from collections.abc import Iterator
+import shlex
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import CodeType
+from typing import Any
 
-_OF_JUPYTER = re.compile(r"^(\s*)([%!?]|.*[^?\s]\?{1,2}$)")  # %matplotlib, !pip, model.fit?
+_RUNS_ITS_CELL = re.compile(r"\s*%%(time|capture|prun)\b.*")  # the rest is Python of the notebook
+_RUNS_ITS_LINE = re.compile(r"^([ \t]*)%(?:time|prun)[ \t]+(?=[\w(\[{'\"])", re.M)
+_EXPORTED = re.compile(r"^\s*get_ipython\(\)\.", re.M)  # by Jupyter or Colab, as Python
 
 
 class NotANotebook(Exception):
-    """An .ipynb file that holds no notebook."""
+    """An .ipynb file that holds no notebook, or one that cannot be run here."""
 
 
 def code_of(path: Path) -> Iterator[CodeType]:
     """The compiled code of the program, a notebook's cell by cell.
 
     Raises:
-        NotANotebook: the .ipynb file is not a notebook.
+        NotANotebook: the .ipynb file is not a notebook, or has magics and IPython is not installed.
         SyntaxError: it is not Python.
     """
     if path.suffix != ".ipynb":
         yield compile(path.read_bytes(), str(path), "exec")
         return
-    for number, cell in enumerate(_cells(path), 1):
-        if cell.get("cell_type") == "code":
-            text = _python("".join(cell["source"]))
+    for number, (kind, source) in enumerate(_cells(path), 1):
+        if kind == "code":
             name = f"{path}[cell {number}]"
+            text = _python(source.replace("\r\n", "\n"), name)
             # Tracebacks, places and AutoGraph read a line of the cell here.
             linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
             yield compile(text, name, "exec")
 
 
-def _cells(path: Path) -> list[dict]:
+def names_of(path: Path, namespace: dict[str, Any]) -> dict[str, Callable]:
+    """What Jupyter gives a program beside Python: nothing, unless it is a notebook or the export of one."""
+    if path.suffix == ".ipynb" or _EXPORTED.search(path.read_text(errors="replace")):
+        shell = _Shell(path.parent, namespace)
+        return {"get_ipython": lambda: shell, "display": lambda *_, **__: None}
+    return {}
+
+
+def _cells(path: Path) -> list[tuple[str, str]]:
+    """Kind and source of each cell, of format 4 or, by its sheets, 3."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))["cells"]
-    except (ValueError, KeyError, TypeError):
-        raise NotANotebook(f"{path} is not a Jupyter notebook of format 4") from None
+        made = json.loads(
+            path.read_bytes()
+        )  # with or without a mark of byte order, as UTF-8 or UTF-16
+        sheets = made.get("worksheets", [made])
+        cells = [cell for sheet in sheets for cell in sheet["cells"]]
+        return [
+            (cell.get("cell_type"), "".join(cell.get("source") or cell.get("input") or ""))
+            for cell in cells
+        ]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise NotANotebook(f"{path} is not a Jupyter notebook") from None
 
 
-def _python(text: str) -> str:
-    """A cell without what only Jupyter understands; its lines keep their numbers."""
-    if text.startswith("%%"):
-        return "pass\n" * len(text.splitlines())
-    return "".join(
-        _OF_JUPYTER.sub(r"\1pass  # \2", line) for line in text.splitlines(keepends=True)
-    )
+def _python(text: str, name: str) -> str:
+    """The cell as Python, its lines with the numbers they have; magics call `_Shell`."""
+    body = text.lstrip()
+    lines = text[: len(text) - len(body)].count("\n")
+    while _RUNS_ITS_CELL.match(body):
+        body = body.partition("\n")[2]
+        lines += 1
+    text = "\n" * lines + body if lines else text
+    try:
+        compile(text, name, "exec", dont_inherit=True)
+        return text
+    except (SyntaxError, ValueError):
+        pass
+    try:
+        from IPython.core.inputtransformer2 import TransformerManager
+    except ImportError:
+        raise NotANotebook(
+            f"{name} is not Python alone: to read its magics, pip install ipython"
+        ) from None
+    made = TransformerManager().transform_cell(_RUNS_ITS_LINE.sub(r"\1", body))
+    return "\n" * lines + made
+
+
+class _Shell:
+    """Stands for IPython's: what a magic does in Python is done, no other program is started."""
+
+    def __init__(self, folder: Path, namespace: dict[str, Any]) -> None:
+        self._folder, self._namespace = folder, namespace
+
+    def run_line_magic(self, name: str, line: str = "", *_: Any, **__: Any) -> None:
+        """%time, %prun, %run, %env, %set_env and %cd; others mean nothing here."""
+        if name in ("time", "prun"):
+            exec(line, self._namespace)
+        elif name == "run":
+            for code in code_of(self._folder / shlex.split(line)[0]):
+                exec(code, self._namespace)
+        elif name in ("env", "set_env") and (given := re.match(r"(\w+)[= ]\s*(.*)", line)):
+            os.environ[given[1]] = given[2]
+        elif name == "cd" and line:
+            os.chdir(os.path.expanduser(line.strip("'\" ")))
+
+    def run_cell_magic(self, name: str, line: str, body: str) -> None:
+        """%%time, %%capture and %%prun run their cell; the others' cells are not Python of the notebook."""
+        if _RUNS_ITS_CELL.match(f"%%{name}"):
+            exec(body, self._namespace)
+
+    def magic(self, text: str) -> None:
+        """As older exports have it: "matplotlib inline"."""
+        name, _, line = text.lstrip("%").partition(" ")
+        self.run_line_magic(name, line)
+
+    def getoutput(self, *_: Any, **__: Any) -> list[str]:
+        """`files = !ls`: no shell is asked."""
+        return []
+
+    def __getattr__(self, name: str) -> Callable:
+        return lambda *_, **__: None

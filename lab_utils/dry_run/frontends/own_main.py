@@ -97,6 +97,7 @@ def recorded(program: Path | ModuleSpec, arguments: Sequence[str], cores: int = 
         sys.modules["__main__"] = module
         sys.path.insert(0, str(folder))
         try:
+            module.__dict__.update(own_cells.names_of(path, module.__dict__))
             for code in own_cells.code_of(path):
                 exec(code, module.__dict__)
         except _Enough:

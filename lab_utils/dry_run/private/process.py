@@ -10,6 +10,7 @@ import json
 import os
 import platform
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -44,6 +45,17 @@ class CompilerMissing(RuntimeError):
 
 class ChildFailed(RuntimeError):
     """The child process ended without a result; the message holds the last lines that it wrote."""
+
+
+class NoRoom(RuntimeError):
+    """This machine has too little memory or disk for the child: that says nothing about the program."""
+
+
+# The compiler's own refusal of a program that is too large for a TPU comes as a result.
+_NO_ROOM = re.compile(
+    r".*(?:RESOURCE_EXHAUSTED|\bMemoryError\b|bad_alloc|Cannot allocate memory|No space left on device).*"
+)
+_MAKE_ROOM = "close other programs, take a smaller batch, or leave this stage out (--stages)"
 
 
 def versions() -> dict[str, str]:
@@ -108,6 +120,7 @@ def child(
 
     Raises:
         ChildFailed: it ended without a result.
+        NoRoom: so it did, for want of memory or disk here.
     """
     with tempfile.TemporaryDirectory(prefix="dry_run_") as name:
         folder = Path(name)
@@ -147,6 +160,12 @@ def _run(folder: Path, cores: int, progress: Progress) -> None:
         child.stderr.close()
     if code or not (folder / "result.json").exists():
         said = "".join(last).strip() or "nothing on its standard error"
+        if code == -signal.SIGKILL:
+            raise NoRoom(
+                f"JAX's process was killed (signal 9), mostly for want of memory here: {_MAKE_ROOM}"
+            )
+        if no_room := _NO_ROOM.findall(said):
+            raise NoRoom(f"no room here: {_MAKE_ROOM}. JAX's process said:\n{no_room[-1]}")
         how = f"was ended by signal {-code}" if code < 0 else f"ended with status {code}"
         untried = outside_range()[0]
         how += f" ({untried})" if untried else ""
