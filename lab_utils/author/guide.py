@@ -101,7 +101,10 @@ def text(root: Path) -> str:
 def _plans(root: Path) -> Iterator[str]:
     labs = overview.labs()
     yield "<h2>Plans</h2><p>Minutes follow from words, lines of code, exercises and running time "
-    yield "(lab_utils/author/minutes.py has the formula). Nobody has timed learners.</p>"
+    yield "(lab_utils/author/minutes.py has the formula). They are estimates: nobody has timed learners "
+    yield "of these labs. In other lessons with estimated minutes, instructors took 1.5 times as long "
+    yield "(datacarpentry/r-socialsci issue 75, 2018) to nearly 2 times (swcarpentry/make-novice issue 142, "
+    yield "2019). So keep half as much again in reserve when you teach a plan for the first time.</p>"
     for plan in plans(root)["plans"]:
         told = f"{minutes(root, plan)} of {60 * plan['hours']} minutes"
         yield f"<h3>{escape(plan['title'])}: {told}</h3><p>{escape(plan['for'])}</p><table>"

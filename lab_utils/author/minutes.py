@@ -11,7 +11,9 @@ Minutes are those of reading, of the exercises, and of waiting for the cells, ro
 - the running time of the solution, measured on a machine at rest (`solutions/instructor/seconds.yaml`); a lab
   that is not listed there counts without it.
 
-Nobody has timed learners.
+Nobody has timed learners of these labs. Where minutes of other lessons were estimates, instructors took
+longer: 6.5 hours in the place of 4.25 (datacarpentry/r-socialsci issue 75, 2018), "almost double"
+(swcarpentry/make-novice issue 142, 2019; both read 2026-11-22). The guide passes this on.
 """
 
 import math
