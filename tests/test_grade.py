@@ -138,6 +138,30 @@ def test_changed_files_of_the_grader_end_the_grading(tmp_path, monkeypatch, caps
         assert "lab_utils/check/runner.py changed" in row["status"] and row["points"] == "0"
 
 
+def test_what_was_graded_is_kept_where_grading_is_stopped(tmp_path, monkeypatch, capsys):
+    """By Ctrl-C, or by a submission that ends the grader: it runs with the same rights."""
+    wanted = {"ann": "111111", "bob": None, "cid": "000000"}
+    for number, learner in enumerate(wanted):
+        made = made_up_class.notebook()
+        made["cells"].append(made_up_class.code_cell(f"own = {number}"))
+        put(tmp_path / "class" / learner / NAME, made)
+
+    def grade(plan, _):
+        points = list(wanted.values())[int(plan.cells[-1].source[-1])]
+        if points is None:
+            raise KeyboardInterrupt
+        return graded(points)
+
+    monkeypatch.setattr(runs, "grade", grade)
+    with pytest.raises(KeyboardInterrupt):
+        main([str(tmp_path / "class"), "-o", str(tmp_path / "grades.csv")])
+    ann, bob, cid = csv.DictReader((tmp_path / "grades.csv").open())
+    assert (ann["points"], ann["status"]) == ("6", f"{NAME}: graded")
+    assert {row["status"].partition(": ")[2] for row in (bob, cid)} == {
+        "could not be graded: grading was stopped before it"
+    }
+
+
 def test_a_line_that_bears_no_token_is_no_event():
     assert runs._event(b'{"todo": "2a", "token": "mine"}', "mine")
     for line in (

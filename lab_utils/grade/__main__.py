@@ -74,10 +74,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     different = {_run_of(each): each for each in found}
     # Plans are made here, since Python 3.11 parses in one thread at a time only.
     plans = [_planned(each) for each in different.values()]
+    results = dict.fromkeys(different, runs.Graded(None, problem="grading was stopped before it"))
     with ThreadPoolExecutor(max(1, options.jobs)) as pool:
-        results = dict(zip(different, pool.map(one, different.values(), plans), strict=True))
-    table = tables.rows([(each, results[_run_of(each)]) for each in found])
-    files.write(options.output, tables.as_csv(table))
+        for run, graded in zip(different, pool.map(one, different.values(), plans), strict=True):
+            results[run] = graded
+            table = tables.rows([(each, results[_run_of(each)]) for each in found])
+            files.write(options.output, tables.as_csv(table))  # kept if a submission ends us
     print(f"grades: {options.output}")
     if options.page:
         files.write(options.page, page.html(table))
