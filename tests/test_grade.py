@@ -220,7 +220,12 @@ def test_a_solved_lab_has_all_points(lab):
     assert result.status == "graded" and "our solution" in told
 
 
-MERGED = """from helpers import TWO
+MERGED = """from google.colab import drive
+from google.colab.patches import cv2_imshow
+import google.colab.files
+from helpers import TWO
+drive.mount("/content/drive")
+name = input("Your name? ") + str(len(google.colab.files.upload()))
 
 def matmul_flop(m, k, n):
     return TWO * m * k * n

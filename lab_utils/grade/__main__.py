@@ -67,7 +67,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             told = f"{', '.join(changed[:3])} changed since grading began: put back what is ours, grade again"
             graded = runs.Graded(None, problem=told)
         points = f"{graded.points} of {len(graded.results)}, " if graded.results else ""
-        print(f"{submission.learner}, {submission.path.name}: {points}{graded.status}", flush=True)
+        told = f"{submission.learner}, {submission.path.name}: {points}{graded.status}"
+        print(" ".join(told.split()), flush=True)
         return graded
 
     # What a group hands in together, or one has copied, is run once.
