@@ -116,6 +116,24 @@ def test_the_page_escapes_and_shows_who_stopped_where():
     assert "TODO 2b: " not in text and "prefers-color-scheme: dark" in text
 
 
+def test_each_learner_has_a_page_of_what_the_checks_say():
+    names = ["Zoë <b>", "a/b\n../c", "A_B_.._c", "李雷", "...", "x" * 300]
+    own = graded("011111", remarks=["the same code as ann"])
+    table = tables.rows([(submission(name), own) for name in names])
+    pages = page.feedback(table)
+    assert list(pages) == [
+        "Zoë _b_.html",
+        "a_b_.._c.html",
+        "A_B_.._c.2.html",
+        "李雷.html",
+        "_.html",
+        "x" * 60 + ".html",
+    ]
+    for name, text in zip(names, pages.values(), strict=True):
+        assert "<b>" not in text.replace("<b class", "") and "5 of 6" in text
+        assert "✗ TODO 2a: incorrect" in text and "same code" not in text, name
+
+
 def test_a_histogram_counts_each_value_once():
     assert page.histogram([1.0, 1.0, 2.0]) == [("1", 2), ("2", 1)]
     spans = page.histogram([float(n) for n in range(100)])
@@ -133,7 +151,9 @@ def test_changed_files_of_the_grader_end_the_grading(tmp_path, monkeypatch, caps
     monkeypatch.setattr(
         runs, "grade", lambda *_: put(grader / "runner.py", "cheat") or graded("111111")
     )
-    main([str(tmp_path / "class"), "-o", str(tmp_path / "grades.csv")])
+    made = ["-o", str(tmp_path / "grades.csv"), "--feedback", str(tmp_path / "feedback")]
+    main([str(tmp_path / "class"), *made])
+    assert sorted(p.name for p in (tmp_path / "feedback").iterdir()) == ["ann.html", "bob.html"]
     for row in csv.DictReader((tmp_path / "grades.csv").open()):
         assert "lab_utils/check/runner.py changed" in row["status"] and row["points"] == "0"
 
@@ -160,6 +180,15 @@ def test_what_was_graded_is_kept_where_grading_is_stopped(tmp_path, monkeypatch,
     assert {row["status"].partition(": ")[2] for row in (bob, cid)} == {
         "could not be graded: grading was stopped before it"
     }
+
+
+def test_results_that_could_not_be_written_are_refused_before_anything_is_graded(tmp_path, capsys):
+    (tmp_path / "file").touch()
+    for flag, name in (("-o", "none/g.csv"), ("--page", "none/p.html"), ("--feedback", "file/f")):
+        given = {"-o": str(tmp_path / "grades.csv"), flag: str(tmp_path / name)}
+        with pytest.raises(SystemExit, match="2"):
+            main([str(tmp_path), *(word for pair in given.items() for word in pair)])
+        assert str(tmp_path / name) in capsys.readouterr().err
 
 
 def test_a_line_that_bears_no_token_is_no_event():

@@ -30,6 +30,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--page", type=files.path_argument, metavar="FILE.html", help="a page of the class"
     )
     parser.add_argument(
+        "--feedback",
+        type=files.path_argument,
+        metavar="FOLDER",
+        help="a page for each learner: what each check says",
+    )
+    parser.add_argument(
         "--step_seconds",
         type=float,
         default=runs.Limits.step,
@@ -49,6 +55,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--jobs", type=int, default=1, help="notebooks at a time (%(default)s)")
     options = parser.parse_args(arguments)
+    for path in filter(None, (options.output, options.page)):
+        if not path.absolute().parent.is_dir():
+            parser.error(f"{path} cannot be written: its folder does not exist")
+    try:
+        if options.feedback:
+            options.feedback.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        parser.error(f"--feedback {options.feedback}: {error.strerror}")
     limits = runs.Limits(
         options.step_seconds, options.total_seconds, int(options.memory_gib * 2**30)
     )
@@ -85,6 +99,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.page:
         files.write(options.page, page.html(table))
         print(f"page of the class: {options.page}")
+    if options.feedback:
+        pages = page.feedback(table)
+        for name, text in pages.items():
+            files.write(options.feedback / name, text)
+        print(f"feedback: {len(pages)} pages in {options.feedback}")
     return 0
 
 

@@ -1,7 +1,11 @@
-"""The page of a class: who has what, which TODO stopped whom with which message, and the predictions."""
+"""The page of a class: who has what, which TODO stopped whom with which message, and the predictions.
+
+And a page for each learner, with what the checks say.
+"""
 
 import bisect
 import math
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
@@ -26,7 +30,6 @@ _BINS = 8
 
 def html(table: Sequence[Row]) -> str:
     """The whole page, which needs nothing but itself. All that learners wrote is escaped."""
-    style = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
     body = [
         "<h1>The class</h1>",
         _marks(table),
@@ -35,8 +38,37 @@ def html(table: Sequence[Row]) -> str:
         "<h2>Predictions, for the discussion</h2>",
         *_predictions(table),
     ]
+    return _whole("The class", body)
+
+
+def feedback(table: Sequence[Row]) -> dict[str, str]:
+    """A page for each learner, by the name of its file: points, and what each check says.
+
+    Without the remarks, which are for the person who grades.
+    """
+    pages: dict[str, str] = {}
+    for row in table:
+        stem = re.sub(r"[^\w.@ ()-]+", "_", row.learner).strip(". ")[:60] or "_"
+        taken = sum(name.casefold().startswith(f"{stem}.".casefold()) for name in pages)
+        name = f"{stem}.{taken + 1}.html" if taken else f"{stem}.html"
+        body = [f"<h1>{escape(row.learner)}</h1>"]
+        body += [f"<p>{escape(told)}</p>" for told in row.statuses]
+        for lab, graded in row.labs.items():
+            body.append(f"<h2>Lab {lab:02d}: {graded.points} of {len(graded.results)}</h2><ul>")
+            for id, result in graded.results.items():
+                mark, kind = _MARKS.get(result.status, _LIMIT)
+                said = f'<div class="said">{escape(result.why)}</div>'
+                head = f"{mark} TODO {id}: {escape(result.status)}"
+                body.append(f'<li><b class="{kind}">{head}</b>{said}</li>')
+            body.append("</ul>")
+        pages[name] = _whole(row.learner, body)
+    return pages
+
+
+def _whole(title: str, body: Sequence[str]) -> str:
+    style = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
     return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>The class</title>'
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<style>\n{style}</style></head><body>\n" + "\n".join(body) + "\n</body></html>\n"
     )
