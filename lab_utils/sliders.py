@@ -20,7 +20,7 @@ _ABOUT = {
 }
 # Moves the table away and shows one of its rows, chosen by a slider. No address, no library.
 _SCRIPT = """
-document.querySelectorAll('[data-slider="NAME"]:not([data-on])').forEach(function (root) {
+document.querySelectorAll(".lu-slider-NAME:not([data-on])").forEach(function (root) {
   root.setAttribute("data-on", "");
   var data = DATA, table = root.querySelector("table"), shown = document.createElement("div");
   var label = document.createElement("label"), range = document.createElement("input");
@@ -98,7 +98,7 @@ class Slider:
             for place, own in self.rows.items()
         )
         return (
-            f'<div data-slider="{self.name}"><table><thead><tr>{head}</tr></thead>'
+            f'<div class="lu-slider lu-slider-{self.name}"><table><thead><tr>{head}</tr></thead>'
             f"<tbody>{body}</tbody></table><p>{escape(self.source)}</p></div><script>{script}</script>"
         )
 
