@@ -51,6 +51,17 @@ def test_a_diagnosis_is_judged_line_by_line():
     assert patient.judge({1: other}).accused == {1: ""}
 
 
+def test_a_missing_line_may_be_named_by_the_lines_beside_it():
+    patient = ward("portraits")  # whose second optimizer lacks its wrapper
+    fault = next(each for each in patient.faults if "g_optimizer = tf.tpu" in each.right)
+    lines = patient.sick.splitlines()
+    above = next(n for n, line in enumerate(lines, 1) if "d_optimizer = tf.tpu" in line)
+    letter = next(letter for letter, why in patient.choices.items() if why == fault.why)
+    for number in (above, above + 1):
+        assert patient.judge({number: letter}).found == [fault]
+    assert not patient.judge({above + 2: letter}).found
+
+
 def test_a_treatment_replaces_lines_and_keeps_their_indentation():
     patient = ward("digits")
     before = patient.sick.splitlines()

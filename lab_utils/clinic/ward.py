@@ -1,6 +1,7 @@
 """A patient of the clinic: a program with planted faults, and what is to be known of them."""
 
 import ast
+import difflib
 import functools
 import re
 import string
@@ -96,6 +97,9 @@ class Ward:
             first = text[: text.index(fault.wrong)].count("\n") + 1
             before, after = fault.right.splitlines(), fault.wrong.splitlines()
             found = {first + n for n, line in enumerate(after) if line not in before}
+            for tag, _, _, gap, _ in difflib.SequenceMatcher(None, before, after).get_opcodes():
+                if tag == "delete":  # a line is missing: those beside the gap show it
+                    found |= {first + gap - 1, first + gap}
         for start in fault.at:
             found |= {
                 number

@@ -132,7 +132,6 @@ step, and when that was put right, the eight cores drew eight different faces fr
         "order = tf.argsort(": "A TPU has TopK, which argsort becomes.",
         "reuse=tf.AUTO_REUSE": "Both calls of the discriminator are to use the same variables.",
         "def model_fn(features, labels": "labels are None here, and that is allowed.",
-        "d_optimizer = tf.tpu.CrossShardOptimizer(": "This one is wrapped.",
         "return tf.layers.dense(hidden, 1": "A column made into a row: this is what prevents broadcasting.",
     },
     "faults": [
