@@ -191,9 +191,9 @@ def _frames_of(error: BaseException) -> Iterator[Frame]:
 
 
 def _of_function(function: Callable) -> Place:
-    while isinstance(function, functools.partial):
-        function = function.func
-    function = inspect.unwrap(function)
+    while isinstance(function, functools.partial) or hasattr(function, "__wrapped__"):
+        bound = isinstance(function, functools.partial)
+        function = function.func if bound else inspect.unwrap(function)
     if not (inspect.isroutine(function) or inspect.isclass(function)):
         function = type(function).__call__
     code = getattr(function, "__code__", None)

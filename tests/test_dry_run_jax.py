@@ -16,12 +16,13 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec  # noqa: E402
 from rules.judging import jobs  # noqa: E402, F401
 
 from lab_utils.dry_run import dry_run  # noqa: E402
+from lab_utils.dry_run.compile import sharding  # noqa: E402
 from lab_utils.dry_run.compile.hlo.collectives import axes  # noqa: E402
 from lab_utils.dry_run.compile.stage import compile_program  # noqa: E402
 from lab_utils.dry_run.frontends.is_jax import is_jax  # noqa: E402
-from lab_utils.dry_run.frontends.jax import JaxWorkload  # noqa: E402
+from lab_utils.dry_run.frontends.jax import JaxWorkload, NotJax  # noqa: E402
 from lab_utils.dry_run.frontends.jax_arguments import examples  # noqa: E402
-from lab_utils.dry_run.lower.errors import InputUnfit  # noqa: E402
+from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit  # noqa: E402
 from lab_utils.dry_run.lower.sharded import laid_out  # noqa: E402
 from lab_utils.dry_run.private import jax_tracing, process  # noqa: E402
 
@@ -161,6 +162,16 @@ RIGHT = {
         lambda params, features, activation: activation(features @ params),
         (shape(16, 8), shape(64, 16), jnp.tanh),
     ),
+    "a size among the arguments": (
+        lambda params, features, size: features[:, :size] @ params[:size],
+        (shape(16, 8), shape(64, 16), 4),
+    ),
+    "a switch that a jitted function takes as static": (
+        lambda *arguments: jax.jit(with_switch, static_argnames="train")(
+            *arguments[:-1], train=arguments[-1]
+        ),
+        (PARAMS, *BATCH, True),
+    ),
     "random numbers": (
         jax.jit(lambda key, x: x * jax.random.bernoulli(key, 0.5, x.shape)),
         (jax.random.key(0), shape(8, 8)),
@@ -210,6 +221,47 @@ def test_a_static_value_that_changes_compiles_again():
     data = [(shape(8), 2), (shape(8), 3)]
     (told,) = JaxWorkload(step, data, "v5e:1x1").read([], 1)
     assert told.rule == "TPU243" and "a static argument" in told.why
+
+
+def test_an_evaluation_has_no_state_and_the_batch_of_its_batch():
+    state = {"count": shape(dtype=jnp.int32), "params": PARAMS}
+    loss = jax.jit(lambda state, batch: loss_of(state["params"], *batch))
+    assert found(loss, (state, BATCH)) == []
+    program = program_of(loss, (state | {"table": shape(4096, 16)}, BATCH), "v5e:1x1", 1)
+    assert (program.mode, program.per_core_batch) == ("forward", 64)
+
+
+def mapped(gradients_of, *, loops=1):
+    """A step of jax.shard_map that says itself which results are equal on all cores."""
+
+    def step(params, features):
+        def one(params, _):
+            grads = jax.grad(lambda p: jnp.mean((features @ p) ** 2))(params)
+            return params - 0.1 * gradients_of(grads), None
+
+        return jax.lax.scan(one, params, length=loops)[0]
+
+    mesh = Mesh(np.array(jax.devices()[:1]), ("data",))
+    specs = PartitionSpec(), PartitionSpec("data")
+    step = jax.shard_map(step, mesh=mesh, in_specs=specs, out_specs=specs[0], check_vma=False)
+    return jax.jit(step), (shape(8, 8), shape(64, 8))
+
+
+@pytest.mark.parametrize("loops", [1, 3])
+def test_cores_that_go_apart_are_told(loops):
+    assert found(*mapped(lambda grads: jax.lax.pmean(grads, "data"), loops=loops)) == []
+    assert found(*mapped(lambda grads: grads, loops=loops)) == ["TPU245"]
+
+
+def test_statistics_of_each_core_may_go_apart():
+    def step(state, x):
+        grads = jax.grad(lambda p: jnp.mean((x @ p) ** 2))(state["params"])
+        mean = 0.9 * state["mean"] + 0.1 * x.mean(0)
+        return {"params": state["params"] - jax.lax.pmean(grads, "batch"), "mean": mean}
+
+    count = jax.device_count()
+    state = {"params": shape(count, 8, 8), "mean": shape(count, 8)}
+    assert found(jax.pmap(step, axis_name="batch"), (state, shape(count, 64, 8))) == []
 
 
 def test_state_that_turns_from_a_python_number_is_a_note():
@@ -286,7 +338,7 @@ def test_a_mesh_that_does_not_fit_is_told(mesh, says):
 
 def test_a_batch_that_does_not_divide_is_told():
     batch = shape(100, 1024, spec=("data",)), shape(100, 1024, spec=("data",))
-    with pytest.raises(InputUnfit, match="axis 0 of features, of size 100, cannot be split over 8"):
+    with pytest.raises(NotJax, match="axis 0 of features, of size 100, cannot be split over 8"):
         program_of(jax.jit(descend), (SHARDED, *batch), "v5e:2x4", 8, data=8)
 
 
@@ -301,13 +353,30 @@ def test_a_shard_map_is_not_resized():
     with pytest.raises(InputUnfit, match="shard_map.*jax_num_cpu_devices"):
         JaxWorkload(jax.jit(step), shape(64, 8), "v5e:2x4").lower(8)
     assert JaxWorkload(jax.jit(step), shape(64, 8), "v5e:1x1").lower(1).partition.cores == 1
+    step = jax.pmap(lambda x: jax.lax.pmean(x.sum(), "batch"), axis_name="batch")
+    with pytest.raises(
+        (InputUnfit, CannotLower), match="jax.pmap has .*jax_num_cpu_devices|0.8 or"
+    ):
+        JaxWorkload(step, shape(1, 64, 8), "v5e:2x4").lower(8)
 
 
 def test_a_program_for_other_devices_without_a_mesh_is_told():
     with pytest.raises(InputUnfit, match="4 devices without a named mesh"):
-        laid_out(
-            "module attributes {mhlo.num_partitions = 4 : i32}", 8, "v5e:2x4", None, mapped=False
-        )
+        laid_out("module attributes {mhlo.num_partitions = 4 : i32}", 8, "v5e:2x4", None)
+
+
+def test_moments_that_are_whole_beside_split_parameters_are_told():
+    whole = jax.tree.map(lambda a: shape(*a.shape, spec=()), SHARDED)
+
+    def told(params, mu, key="mu"):
+        step = jax.jit(lambda state: jax.tree.map(lambda a: a * 2, state))
+        program = program_of(step, {"params": params, key: mu}, "v5e:2x4", 8, data=4, model=2)
+        return [each.rule for each in sharding.whole_moments(program)]
+
+    assert told(SHARDED, SHARDED) == told(whole, whole) == []
+    assert told(SHARDED, whole) == ["TPU345"]
+    assert told(whole, SHARDED) == [], "to split the moments alone saves memory"
+    assert told(SHARDED, whole, "teacher") == [], "another model may be laid out in its own way"
 
 
 @pytest.mark.parametrize(

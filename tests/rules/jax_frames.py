@@ -9,16 +9,20 @@ from rules import Port
 from rules.snippets import Made, Snippet
 from rules.wrong_jax import (
     MESH,
+    SPLIT,
     NamedSharding,
     PartitionSpec,
     batch,
     constrained,
     descend,
+    each_core_on_its_own,
     jax,
     jnp,
     loss_of,
+    on_mesh,
     params,
     shape,
+    with_momentum,
 )
 
 _NAMES = {
@@ -127,6 +131,34 @@ def _of_hidden(snippet: Snippet) -> Port:
     return Port(jax.jit(constrained(constrain)), (params(), batch()))
 
 
+def _gradients(snippet: Snippet) -> Port:
+    """The block makes the gradients of a core, of `loss`, `params` and `batch`."""
+
+    def step(params, batch):
+        given = {
+            "loss": lambda: lambda params, batch: loss_of(params, *batch),
+            "params": lambda: params,
+            "batch": lambda: batch,
+        }
+        grads = snippet.run(_NAMES | given).get("grads")
+        return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads)
+
+    return each_core_on_its_own(step)
+
+
+def _state(snippet: Snippet) -> Port:
+    """The block makes the `state` of parameters and momentum."""
+    placed = {name: on_mesh(*spec) for name, spec in SPLIT.items()}
+    arrays = jax.tree.map(lambda each: jnp.zeros(each.shape, each.dtype), params())
+    names = {
+        "params": lambda: arrays,
+        "mu": lambda: arrays,
+        "split": lambda: placed,
+        "whole": on_mesh,
+    }
+    return Port(jax.jit(with_momentum), (snippet.run(_NAMES | names).get("state"), batch(spec=())))
+
+
 def _example(made: Made) -> tuple:
     return params(), batch()
 
@@ -158,6 +190,7 @@ FRAMES = {
     "TPU242": _in_step(of=(), narrow=True),
     "TPU243": _calls,
     "TPU244": _made_step(_ids),
+    "TPU245": _gradients,
     "TPU340": _sharded,
     "TPU341": _made_step(_example),
     "TPU342": _made_step(
@@ -166,4 +199,5 @@ FRAMES = {
     ),
     "TPU343": _in_step(of=("rate",)),
     "TPU344": _of_hidden,
+    "TPU345": _state,
 }

@@ -70,6 +70,15 @@ def batch(examples=BATCH, spec=("data",)):
     return features, shape(examples, 8 * WIDTH, spec=spec)
 
 
+def each_core_on_its_own(step):
+    """A pmapped step of gradient descent, and its example on all devices of this process."""
+    count = jax.device_count()
+    example = jax.tree.map(
+        lambda each: jax.ShapeDtypeStruct((count, *each.shape), each.dtype), (params(), batch(64))
+    )
+    return Port(jax.pmap(step, axis_name="data"), example)
+
+
 @wrong("TPU240")
 def sixty_four_bits(wrong):
     def step(params, batch):
@@ -126,6 +135,17 @@ def a_table_from_outside(wrong):
     return Port(jax.jit(step), (ids,) if wrong else (ids, shape(*table.shape)))
 
 
+@wrong("TPU245")
+def gradients_without_a_mean(wrong):
+    def step(params, batch):  # <- TPU245
+        grads = jax.grad(loss_of)(params, *batch)
+        if not wrong:
+            grads = jax.lax.pmean(grads, "data")
+        return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads)
+
+    return each_core_on_its_own(step)
+
+
 @wrong("TPU340")
 def one_matrix_split_over_the_batch(wrong):
     return Port(jax.jit(descend), (params(first=("data",) if wrong else ()), batch()))
@@ -162,3 +182,19 @@ def an_activation_made_whole(wrong):
         return jax.lax.with_sharding_constraint(hidden, NamedSharding(MESH, spec))  # <- TPU344
 
     return Port(jax.jit(constrained(constrain)), (params(), batch()))
+
+
+def with_momentum(state, batch):
+    """A step of gradient descent with momentum."""
+    gradients = jax.grad(loss_of)(state["params"], *batch)
+    mu = jax.tree.map(lambda m, g: 0.9 * m + g, state["mu"], gradients)
+    return {"params": jax.tree.map(lambda p, m: p - 0.1 * m, state["params"], mu), "mu": mu}
+
+
+SPLIT = {"first": (None, "data"), "second": ("data",)}
+
+
+@wrong("TPU345")
+def momentum_whole_on_each_core(wrong):
+    state = {"params": params(**SPLIT), "mu": params() if wrong else params(**SPLIT)}
+    return Port(jax.jit(with_momentum), (state, batch(spec=())))

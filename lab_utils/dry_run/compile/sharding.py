@@ -1,10 +1,13 @@
 """What a compiled step with shardings says: what its cores send each other, and what they hold twice."""
 
+import itertools
 import math
+import re
+from collections import defaultdict
 
 from lab_utils.dry_run.compile.hlo.collectives import Collective, axes
 from lab_utils.dry_run.compile.record import Compiled
-from lab_utils.dry_run.program import Partition, Role
+from lab_utils.dry_run.program import Partition, Program, Role
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
 from lab_utils.figures import Figure, Kind, memory, scaled
@@ -13,6 +16,9 @@ from lab_utils.source import place_of_line
 _MOST = 0.5  # of the bytes of the state: when so many are split like the batch, that is how the program works
 _SMALL = 64 * 2**10  # bytes of an array that is not worth a word
 _SHOWN = 4
+_OF_OPTIMIZER = re.compile(
+    r"(opt|optim\w*|mu|nu|m|v|trace|moment\w*|slots?|ema)(_\w+)?", re.IGNORECASE
+)
 _REPEATED = 1.5  # times the FLOPs of the step: what rematerialisation adds by itself stays below
 
 
@@ -34,6 +40,7 @@ def findings_of(compiled: Compiled) -> list[Finding]:
     if program.partition is None:
         return []
     found = [*_gathered(compiled), *_repeated(compiled), *_not_reused(compiled)]
+    found += whole_moments(program)
     if program.partition.cores == 1 and program.cores > 1:
         idle = program.cores - 1
         found.append(finding("TPU342", program.where, topology=compiled.topology, idle=idle))
@@ -62,13 +69,13 @@ def _gathered(compiled: Compiled) -> list[Finding]:
             # Of an array that is whole on each core the compiler itself had split something.
             if over & {axis for split in partition.split[each.parameter] for axis in split}:
                 gathers.setdefault(each.parameter, []).append(each)
-    trained = sum(_whole(compiled, n) for n in weights)
+    trained = sum(_whole(program, n) for n in weights)
     like_batch = [
         n
         for n in weights
         if set(partition.batch_axes) & {axis for split in partition.split[n] for axis in split}
     ]
-    share = sum(_whole(compiled, n) for n in like_batch) / max(1, trained)
+    share = sum(_whole(program, n) for n in like_batch) / max(1, trained)
     places: dict[tuple, list[tuple[int, int]]] = {}
     for number, several in gathers.items():
         over = sorted(
@@ -117,13 +124,62 @@ def _repeated(compiled: Compiled) -> list[Finding]:
     return [finding("TPU344", place or program.where, times=times, what=what)]
 
 
-def _whole(compiled: Compiled, number: int) -> int:
-    """Bytes of an argument on all cores together, each part counted once."""
-    partition = compiled.program.partition
-    parts = math.prod(
-        partition.mesh.get(axis, 1) for split in partition.split[number] for axis in split
+def whole_moments(program: Program) -> list[Finding]:
+    """TPU345 where parameters are split, and a copy of their tree that an optimizer keeps is not."""
+    split = program.partition.split
+    held = {
+        tuple(re.findall(r"\w+", each.name)): number
+        for number, each in enumerate(program.inputs)
+        if each.trainable
+    }
+    parameters = {path: number for path, number in held.items() if any(split[number])}
+    copies: dict[tuple, list[tuple[int, int]]] = defaultdict(list)
+    for path, number in parameters.items():
+        for other, copy in held.items():
+            alike = _alike(path, other)
+            kept = any(map(_OF_OPTIMIZER.fullmatch, other[: len(other) - alike]))
+            same = _whole_shape(program, number) == program.inputs[copy].shape
+            if alike and kept and same and not any(split[copy]):
+                copies[path[: len(path) - alike]].append((number, copy))
+    found = []
+    for pairs in copies.values():
+        covered = sum(_whole(program, number) for number in {number for number, _ in pairs})
+        inputs = [program.inputs[copy] for copy in sorted({copy for _, copy in pairs})]
+        size = sum(each.bytes for each in inputs)
+        if size >= _SMALL and covered > _MOST * sum(
+            _whole(program, n) for n in parameters.values()
+        ):
+            more = f" and {len(inputs) - _SHOWN} more" if len(inputs) > _SHOWN else ""
+            arrays = ", ".join(each.name for each in inputs[:_SHOWN]) + more
+            found.append(finding("TPU345", program.where, arrays=arrays, size=memory(size)))
+    return found
+
+
+def _alike(one: tuple, other: tuple) -> int:
+    """How many parts two paths have in common at their ends."""
+    pairs = zip(reversed(one), reversed(other), strict=False)
+    return len(list(itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)))
+
+
+def _parts(program: Program, number: int) -> list[int]:
+    """Into how many parts each axis of an argument is split."""
+    partition = program.partition
+    return [
+        math.prod(partition.mesh.get(axis, 1) for axis in split)
+        for split in partition.split[number]
+    ]
+
+
+def _whole_shape(program: Program, number: int) -> tuple[int, ...]:
+    parts = itertools.chain(_parts(program, number), itertools.repeat(1))
+    return tuple(
+        size * part for size, part in zip(program.inputs[number].shape, parts, strict=False)
     )
-    return compiled.program.inputs[number].bytes * parts
+
+
+def _whole(program: Program, number: int) -> int:
+    """Bytes of an argument on all cores together, each part counted once."""
+    return program.inputs[number].bytes * math.prod(_parts(program, number))
 
 
 def _not_reused(compiled: Compiled) -> list[Finding]:

@@ -5,7 +5,9 @@ and nothing runs. The compiler works in the child process, as for every other pr
 """
 
 import math
+import re
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
@@ -73,7 +75,8 @@ class JaxWorkload:
         """What the step's jaxpr tells."""
         own = jax_steps.has_cache(self.step)
         found = read_jaxpr.changing(self._traces, self.where, one_cache=own)
-        return found + read_jaxpr.read(self._traces[0], self.where)
+        pmapped = jax_steps.is_pmap(self.step)
+        return found + read_jaxpr.read(self._traces[0], self.where, pmapped=pmapped)
 
     def lower(
         self, cores: int, mode: Mode = Mode.TRAIN, global_batch: int | None = None
@@ -82,27 +85,27 @@ class JaxWorkload:
         if global_batch is not None:
             raise InputUnfit("a JAX step is judged with the batch of its example alone")
         traced = self._traces[0]
+        if read_jaxpr.has_old_pmap(traced.jaxpr.jaxpr):
+            raise CannotLower(
+                "a step of jax.pmap is compiled with a JAX that builds it on jax.shard_map, 0.8 or later",
+                where=self.where,
+                only_here=True,
+            )
         text, arguments = self._lowered(traced)
         text, mesh = sharded.laid_out(
             text,
             cores,
             self.topology,
             self.mesh_axes,
-            mapped=read_jaxpr.is_mapped(traced.jaxpr.jaxpr),
+            mapped=self._mapped(traced),
         )
         state = {number for number, _ in read_jaxpr.state_numbers(traced)}
         names = _tracing.names(traced.jaxpr.jaxpr)
         held = {names[number] for number in state}
-        inputs = [
-            Input(
-                each.name,
-                Role.VARIABLE if each.name in held else Role.FEATURE,
-                sharded.local_shape(each.shape, each.spec, mesh, each.name),
-                each.dtype,
-                trainable=each.name in held and "float" in each.dtype,
-            )
-            for each in arguments
-        ]
+        try:
+            inputs = [_input(each, mesh, state=each.name in held) for each in arguments]
+        except sharded.Undivided as error:
+            raise NotJax(str(error), where=self.where) from error
         parts = math.prod(mesh.values())
         axes = 2 if jax_steps.is_pmap(self.step) else 1
         return Program(
@@ -124,6 +127,11 @@ class JaxWorkload:
             ),
             left_out=self._left_out(traced),
         )
+
+    def _mapped(self, traced: Any) -> str:
+        if not read_jaxpr.is_mapped(traced.jaxpr.jaxpr):
+            return ""
+        return "jax.pmap" if jax_steps.is_pmap(self.step) else "jax.shard_map"
 
     def _lowered(self, traced: Any) -> tuple[str, list[_tracing.Argument]]:
         """StableHLO with the learner's lines, and what it takes."""
@@ -154,13 +162,38 @@ class JaxWorkload:
         yield None, None
 
 
+def _input(array: _tracing.Argument, mesh: dict[str, int], *, state: bool) -> Input:
+    return Input(
+        array.name,
+        Role.VARIABLE if state else Role.FEATURE,
+        sharded.local_shape(array.shape, array.spec, mesh, array.name),
+        array.dtype,
+        trainable=state and "float" in array.dtype,
+    )
+
+
 def _batch(arguments: list[_tracing.Argument], state: set[str], axes: int) -> int:
     """Examples of a step: the first axis of the largest array that is not state; 1 where there is none.
 
+    A step without state, as of evaluation, may take parameters: the argument with the fewest arrays counts.
     `axes`: 2 for jax.pmap, whose batches have an axis of devices before that of examples.
     """
-    shapes = [each.shape for each in arguments if each.name not in state and each.shape]
-    return math.prod(max(shapes, key=math.prod)[:axes]) if shapes else 1
+    arrays = [
+        each for each in arguments if each.name not in state and each.shape and not _is_key(each)
+    ]
+    if not state:
+        held = Counter(_argument(each) for each in arrays)
+        arrays = [each for each in arrays if held[_argument(each)] == min(held.values())]
+    return math.prod(max((each.shape for each in arrays), key=math.prod, default=())[:axes])
+
+
+def _is_key(array: _tracing.Argument) -> bool:
+    return array.dtype == "uint32" and array.shape[-1] in (2, 4)
+
+
+def _argument(array: _tracing.Argument) -> str:
+    """The name of the argument that an array is a part of: "batch" of "batch['image']"."""
+    return re.match(r"\w*", array.name)[0]
 
 
 def _per_core(batch: int, cores: int) -> float:

@@ -6,7 +6,7 @@ filter_jit, jax.pmap, or a function of their own around one of these. Flax and E
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -31,11 +31,18 @@ def trace(step: Callable, call: tuple) -> Any:
     if hasattr(inner, "donate_first"):  # Equinox's filter_jit, which holds the function as fn
         whole = (*bound, *call)
         donated = [n for n in range(len(whole)) if (inner.donate_rest if n else inner.donate_first)]
-        function = functools.partial(inspect.unwrap(inner), **keywords)
-        return _arrays_alone(function, whole, donated)
-    if all(map(is_array, jax.tree.leaves(call))):
-        return _as_asked(step, call)
-    return _arrays_alone(step, call)
+        function, arrays = _arrays_alone(
+            functools.partial(inspect.unwrap(inner), **keywords), whole
+        )
+        return jax.jit(function, donate_argnums=donated).trace(*arrays)
+    leaves = jax.tree.leaves(call)
+    if all(map(is_array, leaves)):
+        try:
+            return _as_asked(step, call)
+        except Exception:  # a Python number may be a size or a switch: it then is a constant
+            if not any(isinstance(leaf, bool | int | float) for leaf in leaves):
+                raise
+    return _as_asked(*_arrays_alone(step, call))
 
 
 def has_cache(step: Callable) -> bool:
@@ -96,8 +103,11 @@ def _laid(leaf: Any, asked: _tracing.Inner | None) -> Any:
     )
 
 
-def _arrays_alone(step: Callable, call: tuple, donate: Sequence[int] = ()) -> Any:
-    """A callable whose arguments or results hold functions and Python numbers, which are constants."""
+def _arrays_alone(step: Callable, call: tuple) -> tuple[Callable, tuple]:
+    """A function of the arrays in `call`, for which all else in it are constants; and these arrays.
+
+    Functions and Python numbers among the arguments or results are no arrays.
+    """
 
     def kept(leaf: Any) -> Any:
         return leaf if hasattr(leaf, "shape") and hasattr(leaf, "dtype") else None
@@ -111,4 +121,4 @@ def _arrays_alone(step: Callable, call: tuple, donate: Sequence[int] = ()) -> An
         return jax.tree.map(kept, step(*whole))
 
     of_arrays.__signature__ = inspect.signature(step)
-    return jax.jit(of_arrays, donate_argnums=tuple(donate)).trace(*jax.tree.map(kept, call))
+    return of_arrays, jax.tree.map(kept, call)

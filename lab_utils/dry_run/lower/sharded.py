@@ -2,7 +2,8 @@
 
 A learner's mesh is made of the devices of the learner's process, perhaps a single CPU. The shardings of the
 program name the mesh's axes alone, so it is laid on more cores by another size of the mesh. What
-`jax.shard_map` maps holds the shapes of one device, and is taken only with a mesh of the right size.
+`jax.shard_map` or `jax.pmap` maps holds the shapes of one device, and is taken only with a mesh of the right
+size.
 """
 
 import math
@@ -16,14 +17,18 @@ _AXIS = re.compile(r'"([^"]+)"=(\d+)')
 _PARTITIONS = re.compile(r"mhlo\.num_partitions = (\d+)")
 
 
+class Undivided(ValueError):
+    """An argument's axis cannot be split as its PartitionSpec says, which JAX refuses too."""
+
+
 def laid_out(
-    text: str, cores: int, topology: str, wanted: Mapping[str, int] | None, *, mapped: bool
+    text: str, cores: int, topology: str, wanted: Mapping[str, int] | None, *, mapped: str = ""
 ) -> tuple[str, dict[str, int]]:
     """The program for `cores` cores, and the sizes of its mesh's axes, {} for a step of one core.
 
     Args:
         wanted: sizes of axes of the mesh, by name; those that are not named keep theirs.
-        mapped: jax.shard_map maps a part of it.
+        mapped: what maps a part of it, "jax.shard_map" or "jax.pmap"; "" where nothing does.
 
     Raises:
         InputUnfit: the mesh cannot be laid on so many cores.
@@ -33,7 +38,7 @@ def laid_out(
     devices = int(_PARTITIONS.search(text)[1])
     if not meshes:
         if devices != cores and (mapped or devices != 1):
-            why = "and jax.shard_map has their shapes" if mapped else "without a named mesh"
+            why = f"and {mapped} has their shapes" if mapped else "without a named mesh"
             raise InputUnfit(
                 f"the step is lowered for {devices} devices {why}, and {topology} has {cores} cores: "
                 f"{_as_many(cores)}"
@@ -60,9 +65,7 @@ def laid_out(
         return text, mesh
     if len(meshes) > 1 or mapped:
         why = (
-            "it has more than one mesh"
-            if len(meshes) > 1
-            else "jax.shard_map has shapes of one device"
+            "it has more than one mesh" if len(meshes) > 1 else f"{mapped} has shapes of one device"
         )
         raise InputUnfit(
             f"the mesh of {math.prod(mesh.values())} devices cannot be resized, as {why}: {_as_many(cores)}"
@@ -80,13 +83,13 @@ def local_shape(
     """The part of an array that one core holds.
 
     Raises:
-        InputUnfit: an axis does not divide.
+        Undivided: an axis does not divide.
     """
     local = list(shape)
     for axis, parts in enumerate(axes_of(spec)):
         count = math.prod(mesh.get(part, 1) for part in parts)
         if local[axis] % count:
-            raise InputUnfit(
+            raise Undivided(
                 f"axis {axis} of {name}, of size {local[axis]}, cannot be split over {count} cores "
                 f"({', '.join(f'{part}={mesh.get(part, 1)}' for part in parts)})"
             )

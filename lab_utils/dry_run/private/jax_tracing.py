@@ -17,6 +17,7 @@ from lab_utils.dry_run.private import process
 from lab_utils.source import Place, place_of_stack
 
 _CALLBACKS = ("callback", "debug_print")
+OLD_PMAP = "xla_pmap"  # jax.pmap before it was built on jax.shard_map
 
 
 @dataclass(frozen=True)
@@ -149,7 +150,7 @@ def asked(traced: Any) -> dict[int, Inner]:
     numbers = {id(variable): number for number, variable in enumerate(jaxpr.invars)}
     found: dict[int, Inner] = {}
     for each in jaxpr.eqns:
-        if "donated_invars" not in each.params:
+        if "donated_invars" not in each.params or each.primitive.name == OLD_PMAP:
             continue
         columns = each.invars, each.params["donated_invars"], _shardings(each)
         for variable, donated, named in zip(*columns, strict=True):

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lab_utils.dry_run.private import jax_tracing as _tracing
+from lab_utils.dry_run.read import apart
 from lab_utils.dry_run.read.jaxpr_flops import inner
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
@@ -25,11 +26,12 @@ def equations(jaxpr: Any) -> Iterator[Any]:
             yield from equations(body)
 
 
-def read(traced: Any, where: Place) -> list[Finding]:
-    """The findings of one traced step; `where` is the step's own line."""
-    jaxpr = traced.jaxpr.jaxpr
+def read(traced: Any, where: Place, *, pmapped: bool = False) -> list[Finding]:
+    """The findings of one traced step; `where` is the step's own line. `pmapped`: jax.pmap made it."""
+    jaxpr, state = traced.jaxpr.jaxpr, state_numbers(traced)
     found = [*_wide(jaxpr, where), *_callbacks(jaxpr), *_constants(traced, where)]
-    return found + _state(traced, where)
+    found += _state(traced, state, where)
+    return found + apart.findings(traced, state, where, pmapped=pmapped or has_old_pmap(jaxpr))
 
 
 def callbacks(jaxpr: Any) -> set[Any]:
@@ -40,6 +42,11 @@ def callbacks(jaxpr: Any) -> set[Any]:
 def is_mapped(jaxpr: Any) -> bool:
     """Whether jax.shard_map, or what is built on it, holds a part of the step."""
     return any(each.primitive.name == "shard_map" for each in equations(jaxpr))
+
+
+def has_old_pmap(jaxpr: Any) -> bool:
+    """Whether it holds a jax.pmap as JAX made them before it built them on jax.shard_map."""
+    return any(each.primitive.name == _tracing.OLD_PMAP for each in equations(jaxpr))
 
 
 def _wide(jaxpr: Any, where: Place) -> list[Finding]:
@@ -104,8 +111,9 @@ def state_numbers(traced: Any) -> list[tuple[int, int]]:
         for first, part in parts:
             places = range(first, first + count)
             alike = shapes == new[first : first + count] and _alike(part, tree)
-            # One array alone is state only as the first argument: others have its shape by chance.
-            if count and alike and (count > 1 or start == 0) and taken.isdisjoint(places):
+            # One array alone is state only as the whole first argument: others have its shape by chance.
+            enough = count > 1 or (count == 1 and start == 0 and depth == _DEPTH)
+            if alike and enough and taken.isdisjoint(places):
                 pairs.extend((start + n, first + n) for n in range(count))
                 taken.update(places)
                 return
@@ -140,12 +148,12 @@ def _alike(one: Any, other: Any) -> bool:
     )
 
 
-def _state(traced: Any, where: Place) -> list[Finding]:
+def _state(traced: Any, state: list[tuple[int, int]], where: Place) -> list[Finding]:
     """TPU242 where the new state has other types than the old one: the second call compiles again."""
     jaxpr = traced.jaxpr.jaxpr
     names = _tracing.names(jaxpr)
     changed, weak = {}, {}
-    for argument, result in state_numbers(traced):
+    for argument, result in state:
         old, new = jaxpr.invars[argument].aval, jaxpr.outvars[result].aval
         if old.dtype == new.dtype and _is_weak(old) == _is_weak(new):
             continue
