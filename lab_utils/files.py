@@ -189,3 +189,16 @@ def path_argument(text: str) -> Path:
         return Path(expanded(text))
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def output_argument(text: str) -> Path:
+    """For argparse's `type`: a file that is written at the end; what hinders that is told before the work."""
+    path = path_argument(text)
+    folder = path.absolute().parent
+    if path.is_dir():
+        raise argparse.ArgumentTypeError(f"{path} is a folder: name a file in it")
+    if not folder.is_dir():
+        raise argparse.ArgumentTypeError(f"{path}: there is no folder {folder}")
+    if not os.access(path if path.exists() and not path.is_file() else folder, os.W_OK):
+        raise argparse.ArgumentTypeError(f"{path} cannot be written: name one elsewhere")
+    return path

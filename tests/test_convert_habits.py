@@ -66,7 +66,12 @@ def test_a_row_of_another_dialect_is_explained(row, hint):
     [
         ("Roses", LABELS, "the labels file has 'roses', and upper and lower case count"),
         ("label", LABELS, "if this row is a header, remove it"),
-        ("0", LABELS, "which has 'roses', 'daisy', 'tulips'"),
+        ("0", LABELS, "has names: write the class's name in each row"),
+        ("1.0", ["0", "1"], "has '1': pandas writes whole numbers so"),
+        ("1", ["01", "02"], "has '01': Excel takes zeros at the start away"),
+        ("3", ["0", "1"], "which has '0', '1'"),
+        ("²", LABELS, "which has 'roses'"),
+        ("'roses'", LABELS, "has 'roses': take the quotes away"),
         ("roses", ["0,roses", "1,daisy"], "has '0,roses', and should have a class alone a line"),
         ("roses", ['"roses"', '"daisy"'], "a class alone a line"),
         ("roses", ["1 roses", "2 daisy"], "a class alone a line"),
@@ -121,6 +126,22 @@ def test_a_label_in_the_encoding_of_windows_is_the_same_class(data):
     assert data.convert().splits["train"].per_class == {"5\u20ac": 1, "daisy": 1}
 
 
+@pytest.mark.parametrize(
+    ("encoding", "said"),
+    [("utf-8", ""), ("shift-jis", "a class is '‹e'"), ("cp1251", "a class is")],
+)
+def test_classes_in_another_encoding_than_utf8_are_shown_as_they_were_taken(
+    data, capsys, encoding, said
+):
+    name = "мак" if encoding == "cp1251" else "菊"
+    (data.folder / "labels.txt").write_bytes(f"daisy\n{name}\n".encode(encoding))
+    for split in ("train", "eval"):
+        data.write(split, [f"0.jpg,{name}".encode(encoding), b"1.jpg,daisy"])
+    assert main(data.flags) == 0
+    told = capsys.readouterr().err
+    assert ("not text in UTF-8" in told) == bool(said) and said in told
+
+
 def test_of_a_thousand_classes_thirty_are_printed(data, capsys):
     (data.folder / "labels.txt").write_text("\n".join([*LABELS, *map(str, range(997))]))
     assert main(data.flags) == 0
@@ -149,6 +170,9 @@ def test_accents_are_the_same_class_and_the_same_file_in_both_forms_of_unicode(d
         ("0.JPG", "there is 0.jpg: upper and lower case count"),
         ("absent.jpg", "absent.jpg$"),
         ("0", "there is 0.jpg: the list needs the whole name"),
+        ("C:/photos/a.jpg", "a path of Windows"),
+        ("PosixPath('a.jpg')", "Python's notation of a path"),
+        ("b'a.jpg'", "Python's notation of a path"),
         ("%30.jpg", "where %20 and the like are written out"),
     ],
 )

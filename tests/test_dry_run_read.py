@@ -11,7 +11,7 @@ from dry_run_models import CLASSES, ROWS, dense, make, reader
 from lab_utils import source
 from lab_utils.dry_run import dry_run
 from lab_utils.dry_run import ops as op_table
-from lab_utils.dry_run.read import inputs
+from lab_utils.dry_run.read import inputs, records
 from lab_utils.dry_run.read import unsupported as read_ops
 from lab_utils.dry_run.read.flow import DATA, RANDOM, VARIABLE, CoreProgram, Flow, is_random
 from lab_utils.dry_run.records import Mode
@@ -384,3 +384,27 @@ def test_data_that_are_given_once_are_a_note_where_they_fill_a_loop():
     for loop, severity in ((10, "note"), (11, "warning")):
         [found] = inputs.length(pipeline, Mode.TRAIN, loop, input_fn=None)
         assert (found.rule, found.severity) == ("TPU218", severity)
+
+
+def test_records_of_others_are_counted_or_their_number_stays_unknown(tmp_path):
+    rows = [b"x" * 50] * 600
+    for name, kind in (("plain", ""), ("empty", ""), ("packed", "GZIP")):
+        with tf.io.TFRecordWriter(str(tmp_path / name), kind) as file:
+            for row in rows * (name != "empty"):
+                file.write(row)
+    damaged = bytearray((tmp_path / "plain").read_bytes())
+    (tmp_path / "cut").write_bytes(damaged[:20_020])
+    damaged[20_000] ^= 1
+    (tmp_path / "damaged").write_bytes(damaged)
+    wanted = {
+        "plain": 600,
+        "empty": 0,
+        "packed": None,
+        "cut": None,
+        "damaged": None,
+        "absent": None,
+    }
+    for name, count in wanted.items():
+        with tf.Graph().as_default():
+            made = tf.data.TFRecordDataset(str(tmp_path / name)).shuffle(10)
+            assert records.examples(tf.data.experimental.to_variant(made).op) == count, name

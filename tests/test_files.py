@@ -175,3 +175,28 @@ def test_what_cannot_be_written_is_named_as_the_user_named_it(tmp_path):
         with pytest.raises(OSError, match=says) as raised:
             files.write(path, "text")
         assert raised.value.filename == str(path) and raised.value.errno
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        (".", "is a folder: name a file in it"),
+        ("missing/report.json", "there is no folder"),
+        ("file/report.json", "there is no folder"),
+        ("locked/report.json", "cannot be written"),
+        ("report.json", None),
+        ("file", None),
+        ("/dev/null", None),
+    ],
+)
+def test_where_a_command_cannot_write_is_told_before_its_work(name, told, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("file").touch()
+    Path("locked").mkdir()
+    allowed = os.access
+    monkeypatch.setattr(os, "access", lambda p, mode: "locked" not in str(p) and allowed(p, mode))
+    if told is None:
+        assert files.output_argument(name) == Path(name)
+    else:
+        with pytest.raises(argparse.ArgumentTypeError, match=told):
+            files.output_argument(name)

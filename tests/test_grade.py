@@ -9,6 +9,7 @@ import re
 import made_up_class
 import pytest
 
+from lab_utils import files
 from lab_utils.grade import cells, guard, page, runs, submissions, tables
 from lab_utils.grade.__main__ import main
 
@@ -189,6 +190,33 @@ def test_results_that_could_not_be_written_are_refused_before_anything_is_graded
         with pytest.raises(SystemExit, match="2"):
             main([str(tmp_path), *(word for pair in given.items() for word in pair)])
         assert str(tmp_path / name) in capsys.readouterr().err
+
+
+def test_a_table_that_cannot_be_written_is_printed(tmp_path, monkeypatch, capsys):
+    put(tmp_path / "class" / "ann" / NAME, made_up_class.notebook())
+    monkeypatch.setattr(runs, "grade", lambda *_: graded("111111"))
+    monkeypatch.setattr(files, "write", full)
+    assert main([str(tmp_path / "class"), "-o", str(tmp_path / "grades.csv")]) == 2
+    said = capsys.readouterr()
+    assert (
+        len(list(csv.reader(io.StringIO(said.out.partition("\n")[2])))) > 1 and "\nann," in said.out
+    )
+    assert (
+        said.err
+        == f"grade: {tmp_path / 'grades.csv'}: No space left on device; the table stands above\n"
+    )
+
+
+def full(path, _):
+    raise OSError(28, "No space left on device", str(path))
+
+
+@pytest.mark.parametrize("value", ["nan", "0", "-1", "inf", "many"])
+@pytest.mark.parametrize("limit", ["--step_seconds", "--total_seconds", "--memory_gib"])
+def test_a_limit_that_is_none_is_told(limit, value, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        main([str(tmp_path), "-o", str(tmp_path / "grades.csv"), limit, value])
+    assert f"argument {limit}: " in capsys.readouterr().err
 
 
 def test_a_line_that_bears_no_token_is_no_event():

@@ -93,6 +93,10 @@ def of_label(label: str, path: str, known: list[str]) -> str:
     within = [each for each in known[:1000] if label in _LABEL_ENDS.split(each)]
     if within:
         return f"the labels file has {within[0]!r}, and should have a class alone a line"
+    if told := _of_number(label, known):
+        return told
+    if (bare := label.strip("'\"")) in known:
+        return f"the labels file has {bare!r}: take the quotes away"
     alike = [each for each in known if each.casefold() == label.casefold()]
     if alike:
         return f"the labels file has {alike[0]!r}, and upper and lower case count"
@@ -108,12 +112,29 @@ def of_label(label: str, path: str, known: list[str]) -> str:
     )
 
 
+def _of_number(label: str, known: list[str]) -> str:
+    """Says what a program made of a class that is called like a number; "" where that is not known."""
+    if label.endswith(".0") and label[:-2] in known:
+        return f"the labels file has {label[:-2]!r}: pandas writes whole numbers so where one is missing"
+    if not label.isdecimal():
+        return ""
+    if longer := [each for each in known if each.isdecimal() and int(each) == int(label)]:
+        return f"the labels file has {longer[0]!r}: Excel takes zeros at the start away"
+    if not any(each.isdecimal() for each in known):
+        return "the labels file has names: write the class's name in each row, not its number"
+    return ""
+
+
 def of_path(path: str) -> str:
     """Says why a path of another system or shell leads nowhere; "" where it does not look like one."""
     if "\\" in path:
         return "; folders are separated by / here, not by backslashes"
     if "/~" in path or "/$" in path:
         return "; ~ and $ mean something to a shell alone: write the folder out"
+    if re.search(r"/[A-Za-z]:/", path):
+        return "; it is a path of Windows, and this is another system (WSL has drive C: at /mnt/c)"
+    if re.search(r"(^|/)((Posix|Windows)?Path\(|b')", path):
+        return "; it is Python's notation of a path: write str(path)"
     stem, extension = os.path.splitext(path)
     for other in (extension.lower(), extension.upper()):
         if other != extension and os.path.exists(stem + other):

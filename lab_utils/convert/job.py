@@ -19,7 +19,7 @@ from lab_utils.convert.errors import ConversionError
 from lab_utils.convert.logs import quiet
 from lab_utils.convert.manifest import Manifest
 from lab_utils.convert.plan import plan_split, shared
-from lab_utils.convert.rows import read_labels
+from lab_utils.convert.rows import not_utf8, read_labels
 from lab_utils.convert.text import printable
 
 _LIST_SECONDS = (
@@ -88,6 +88,11 @@ def convert(
     with quiet(), contextlib.ExitStack() as stack, _system_errors(paths["output_dir"]):
         publishing.check_output(paths["output_dir"], overwrite=overwrite)
         labels = read_labels(paths["labels_file"])
+        if odd := not_utf8(paths["labels_file"]):
+            _note(
+                f"the labels file is not text in UTF-8; by Windows's cp1252, a class is {odd!r}: if that is "
+                "wrong, save it and the lists as UTF-8"
+            )
         if len(labels) == 1:
             _note("the labels file has one class: a model cannot learn to tell it from others")
 

@@ -83,6 +83,16 @@ def read_labels(path: str) -> list[str]:
     return list(lines)
 
 
+def not_utf8(path: str) -> str | None:
+    """The first line of a text file that is not UTF-8, as `decode` takes it; None where there is none."""
+    for _, line in read_lines(path):
+        try:
+            line.decode()
+        except UnicodeDecodeError:
+            return decode(line)
+    return None
+
+
 def parse_row(line: bytes, csv_path: str) -> Row:
     """Returns what one line of a CSV says; relative paths are taken from the CSV's folder.
 

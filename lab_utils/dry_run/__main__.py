@@ -62,9 +62,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     stages = [name.strip() for name in flags.stages.split(",")]
     if unknown := [name for name in stages if name not in list(Stage)]:
         parser.error(f"--stages: there is no {', '.join(unknown)}; there are {', '.join(Stage)}")
-    for path in (flags.json, flags.html, flags.trace):
-        if path and not path.absolute().parent.is_dir():
-            parser.error(f"{path}: there is no folder {path.absolute().parent}")
     try:
         flags.select, flags.ignore = rules.chosen(flags.select), rules.chosen(flags.ignore)
     except ValueError as error:

@@ -55,7 +55,7 @@ def main() -> int:
     )
     parser.add_argument("--topology", default="v2:2x2", help="default: v2:2x2, eight cores")
     parser.add_argument("--stages", default=STAGES, help=f"default: {STAGES}")
-    parser.add_argument("--html", type=files.path_argument, help="write the report as a page")
+    parser.add_argument("--html", type=files.output_argument, help="write the report as a page")
     parser.add_argument(
         "--no_cache", action="store_true", help="compute and measure everything again"
     )
@@ -63,8 +63,6 @@ def main() -> int:
     stages = arguments.stages.split(",")
     if unknown := set(stages) - set(STAGES.split(",")):
         parser.error(f"--stages: there is no {', '.join(sorted(unknown))}; there are {STAGES}")
-    if arguments.html and not arguments.html.absolute().parent.is_dir():
-        parser.error(f"--html {arguments.html} cannot be written: its folder does not exist")
     runtime.quiet()
     name = unchanged.name()
     if not arguments.no_cache and (answer := unchanged.recalled(name)):

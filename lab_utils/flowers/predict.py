@@ -161,10 +161,6 @@ def _check_output(parser: argparse.ArgumentParser, output: Path | None, given: l
         parser.error(f"--output {output}: the figure is a PNG file; give a name that ends in .png")
     if output.exists() and any(path.exists() and output.samefile(path) for path in given):
         parser.error(f"--output {output} is one of the files to predict from: give another name")
-    if output.is_dir() or not output.absolute().parent.is_dir():
-        parser.error(
-            f"--output {output} cannot be written: its folder does not exist, or it is one"
-        )
 
 
 def main() -> int:
@@ -181,7 +177,7 @@ def main() -> int:
     )
     parser.add_argument(
         "--output",
-        type=files.path_argument,
+        type=files.output_argument,
         help="PNG file for the photographs with their probabilities",
     )
     parser.add_argument(

@@ -1,6 +1,7 @@
 """`python -m lab_utils.grade`: grades the notebooks of a class; see the package's docstring."""
 
 import argparse
+import contextlib
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,10 +25,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="a folder or an archive, as Moodle, Canvas, Blackboard, Gradescope or learners name things",
     )
     parser.add_argument(
-        "-o", "--output", type=files.path_argument, required=True, metavar="GRADES.csv"
+        "-o", "--output", type=files.output_argument, required=True, metavar="GRADES.csv"
     )
     parser.add_argument(
-        "--page", type=files.path_argument, metavar="FILE.html", help="a page of the class"
+        "--page", type=files.output_argument, metavar="FILE.html", help="a page of the class"
     )
     parser.add_argument(
         "--feedback",
@@ -37,27 +38,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument(
         "--step_seconds",
-        type=float,
+        type=_above_zero,
         default=runs.Limits.step,
         help="for a cell or check (%(default)g)",
     )
     parser.add_argument(
         "--total_seconds",
-        type=float,
+        type=_above_zero,
         default=runs.Limits.total,
         help="for a notebook (%(default)g)",
     )
     parser.add_argument(
         "--memory_gib",
-        type=float,
+        type=_above_zero,
         default=runs.Limits.memory / 2**30,
         help="for a notebook (%(default)g)",
     )
     parser.add_argument("--jobs", type=int, default=1, help="notebooks at a time (%(default)s)")
     options = parser.parse_args(arguments)
-    for path in filter(None, (options.output, options.page)):
-        if not path.absolute().parent.is_dir():
-            parser.error(f"{path} cannot be written: its folder does not exist")
     try:
         if options.feedback:
             options.feedback.mkdir(parents=True, exist_ok=True)
@@ -94,7 +92,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for run, graded in zip(different, pool.map(one, different.values(), plans), strict=True):
             results[run] = graded
             table = tables.rows([(each, results[_run_of(each)]) for each in found])
-            files.write(options.output, tables.as_csv(table))  # kept if a submission ends us
+            with contextlib.suppress(OSError):  # told at the end
+                files.write(options.output, tables.as_csv(table))  # kept if a submission ends us
+    try:
+        files.write(options.output, tables.as_csv(table))
+    except OSError as error:  # hours of work must not be lost
+        print(tables.as_csv(table))
+        print(f"grade: {error.filename}: {error.strerror}; the table stands above", file=sys.stderr)
+        return 2
     print(f"grades: {options.output}")
     if options.page:
         files.write(options.page, page.html(table))
@@ -105,6 +110,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             files.write(options.feedback / name, text)
         print(f"feedback: {len(pages)} pages in {options.feedback}")
     return 0
+
+
+def _above_zero(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+    if not 0 < value < 1e9:  # False for NaN as well
+        raise argparse.ArgumentTypeError(f"{text} is not above 0 and below a billion")
+    return value
 
 
 def _run_of(submission: submissions.Submission) -> tuple:

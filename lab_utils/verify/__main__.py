@@ -14,15 +14,13 @@ def main() -> int:
         epilog="Exit status: 0, 1 if the step does not learn, 2 if it could not be run.",
     )
     parser.add_argument(
-        "--output", type=files.path_argument, help="JSON file to write, for a bug report"
+        "--output", type=files.output_argument, help="JSON file to write, for a bug report"
     )
     parser.add_argument(
         "--batch", type=int, default=0, help="images a core (128 on a TPU, else 16)"
     )
     parser.add_argument("--image_size", type=int, default=128, help="in pixels (default: 128)")
     arguments = parser.parse_args()
-    if arguments.output and not arguments.output.absolute().parent.is_dir():
-        parser.error(f"{arguments.output} cannot be written: its folder does not exist")
     try:
         report = verify.verify(
             arguments.batch, arguments.image_size, lambda line: print(line, flush=True)

@@ -42,25 +42,15 @@ def examples(op: tf.Operation | None) -> int | None:
 
 def _count(dataset: tf.Tensor) -> int | None:
     with dataset.graph.as_default():
-        shapes, types = [[None]], [tf.string]
-        batches = tf.raw_ops.BatchDatasetV2(
-            input_dataset=dataset,
-            batch_size=tf.constant(_AT_A_TIME, tf.int64),
-            drop_remainder=tf.constant(False),
-            output_types=types,
-            output_shapes=shapes,
-        )
-        iterator = tf.raw_ops.IteratorV2(
-            shared_name="", container="", output_types=types, output_shapes=shapes
-        )
-        start = tf.raw_ops.MakeIterator(dataset=batches, iterator=iterator)
-        texts = tf.raw_ops.IteratorGetNext(
-            iterator=iterator, output_types=types, output_shapes=shapes
-        )[0]
-        sizes = tf.size(texts), tf.reduce_sum(tf.strings.length(texts))
+        texts = tf.data.experimental.from_variant(dataset, tf.TensorSpec([], tf.string))
+        # Lengths alone are batched: 512 records may be more than this machine holds.
+        lengths = texts.map(lambda text: tf.cast(tf.strings.length(text), tf.int64))
+        iterator = v1.data.make_initializable_iterator(lengths.batch(_AT_A_TIME))
+        batch = iterator.get_next()
+        sizes = tf.size(batch), tf.reduce_sum(batch)
         count = read = 0
         with v1.Session(graph=dataset.graph) as session:
-            session.run(start)
+            session.run(iterator.initializer)
             while count <= _MOST_EXAMPLES and read <= _MOST_BYTES:
                 try:
                     found, length = session.run(sizes)
