@@ -640,6 +640,21 @@ ANSWERS = {
         """,
             'settings["tpu"]',
         ),
+        # A number of cores, as in old code
+        Wrong(
+            """
+def make_config(settings):
+    loop = settings["iterations_per_loop"]
+    use_tpu, resolver = settings["use_tpu"], tf.distribute.cluster_resolver.TPUClusterResolver
+    return tpu.RunConfig(
+        cluster=resolver(settings["tpu"]) if use_tpu else None,
+        model_dir=settings["model_dir"],
+        save_checkpoints_steps=10 * loop,
+        tpu_config=tpu.TPUConfig(iterations_per_loop=loop, num_shards=4),
+    )
+""",
+            "num_shards=4 stops the job",
+        ),
     ],
     "2f": [
         Mutant(

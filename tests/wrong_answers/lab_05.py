@@ -1177,5 +1177,14 @@ def bucket_seconds(files, file_bytes, buffer_size, streams, latency=0.03, bandwi
     return max(share * each for share in shares)
 """
         ),
+        # The files of a stream as one long file
+        Wrong(
+            """
+def bucket_seconds(files, file_bytes, buffer_size, streams, latency=0.03, bandwidth=50e6):
+    in_a_row = math.ceil(files / streams) * file_bytes
+    return math.ceil(in_a_row / buffer_size) * latency + in_a_row / bandwidth
+""",
+            "no request reads from two files",
+        ),
     ],
 }

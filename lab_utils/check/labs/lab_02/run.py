@@ -88,6 +88,11 @@ def _compare(made: Any, loop: int = 30) -> None:
         found == loop,
         f"With iterations_per_loop of {loop} in settings, TPUConfig's is {found}, with a TPU or without.",
     )
+    shards = made.tpu_config.num_shards
+    expect(
+        shards in (None, 8),
+        f"num_shards={shards} stops the job on a TPU with eight cores. Leave it out: TPUEstimator asks the TPU.",
+    )
     saved = made.save_checkpoints_steps
     expect(
         saved == 10 * loop,

@@ -57,4 +57,10 @@ def bucket(bucket_seconds: Callable) -> str:
         math.isclose(many, 12),
         f"With more streams than files each file still takes its 12 s; yours gives {many:g}.",
     )
+    apart = bucket_seconds(5, 1000, 400, 2, latency=2.0, bandwidth=100.0)
+    expect(
+        math.isclose(apart, 48),
+        "Five files of 1,000 bytes in pieces of 400, in two streams: three requests for each file, since no request "
+        f"reads from two files, and three files one after another, 48 s; yours gives {apart:g}.",
+    )
     return "Latency by the request, bytes by the bandwidth, and the busiest stream decides."
