@@ -34,6 +34,21 @@ def test_todos_are_lettered_as_the_text_sets_them_and_the_questions_stand_above_
     assert re.match("## (Recap|What you have)", texts[asked + 1])
 
 
+@pytest.mark.parametrize(
+    "path", sorted(build.ROOT.glob("labs/*.ipynb")), ids=lambda path: path.stem[:2]
+)
+def test_the_text_of_a_todo_asks_for_a_function_that_the_lab_has(path):
+    cells = nbformat.read(path, 4).cells
+    code = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
+    text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    for id, name in re.findall(
+        r"\*\*TODO (\d+[a-z])\.\*\*[^\n]*?(?:Write|Finish) `(\w+)[`(]", text
+    ):
+        assert re.search(rf"\bdef {name}\(|\bclass {name}\(|^{name} = ", code, re.M), (
+            f"{id}: {name}"
+        )
+
+
 def test_a_region_becomes_an_exception_that_names_its_todo():
     lab = marks.starter(CELL)
     assert "return 2 * x" not in lab and "### " not in lab
