@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from lab_utils.convert import repeats
+from lab_utils.convert import accounting, repeats
 from lab_utils.convert.errors import ConversionError, RejectError
 from lab_utils.convert.plan import SplitPlan, plan_split
 from lab_utils.convert.rows import deal, parse_row, read_labels, read_lines
@@ -150,3 +150,11 @@ def test_of_a_long_list_a_part_of_the_images_is_compared(tmp_path, monkeypatch):
 
 def made_plan(path, rows):
     return SplitPlan("train", str(path), rows, 1, [])
+
+
+def test_a_failure_that_a_full_disk_left_without_words_is_told(tmp_path):
+    (tmp_path / "train-00000-of-00001.failure").touch()
+    plans = [made_plan("train.csv", 1)]
+    assert accounting.failures(plans, str(tmp_path)) == [
+        "shard train-00000-of-00001 failed: No space left on device"
+    ]

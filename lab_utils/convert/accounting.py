@@ -1,9 +1,11 @@
 """Every row accounted for: shard summaries, the list of rejects, the manifest."""
 
 import csv
+import errno
 import importlib.metadata
 import io
 import json
+import os
 import platform
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
@@ -126,7 +128,9 @@ def failures(splits: list[SplitPlan], staging: str) -> list[str]:
     for name in (name for split in splits for name in split.shard_names):
         if name + FAILURE in names and name + SUMMARY not in names:
             with storage.open_to_read(storage.join(staging, name + FAILURE)) as file:
-                found.append(file.read().decode())
+                said = file.read().decode(errors="replace")
+            # A note of nothing is what a full disk leaves of it.
+            found.append(said or f"shard {name} failed: {os.strerror(errno.ENOSPC)}")
     return found
 
 

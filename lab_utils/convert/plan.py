@@ -91,14 +91,15 @@ def plan_split(name: str, csv_path: str, shards: int | None, shard_mb: float) ->
 def shared(train: SplitPlan, evaluation: SplitPlan) -> float:
     """Returns the share of the images to evaluate with, or of a sample, that are listed for training, too."""
     rows = (line for line in evaluation.sample if b"," in line and not habits.is_header(line))
-    wanted = {image_of(line, evaluation.folder) for line in rows}
-    listed = (image_of(line, train.folder) for _, line in read_lines(train.csv_path))
+    wanted = {image_of(line.rpartition(b",")[0], evaluation.folder) for line in rows}
+    folder = train.folder
+    listed = (image_of(line.rpartition(b",")[0], folder) for _, line in read_lines(train.csv_path))
     return len(wanted.intersection(listed)) / max(1, len(wanted))
 
 
-def image_of(line: bytes, folder: bytes) -> bytes:
+def image_of(path: bytes, folder: bytes) -> bytes:
     """Returns the path of a row's image, well enough to compare two rows of a million quickly."""
-    path = line.rpartition(b",")[0].strip(b' "')
+    path = path.strip(b' "')
     if not (path.startswith(b"/") or b"://" in path):
         path = folder + b"/" + path
     return os.path.normpath(path) if b"/." in path or b"//" in path else path

@@ -20,9 +20,9 @@ def notes(plan: SplitPlan) -> Iterator[str]:
     part = -(-plan.rows // _COMPARED)
     images, rows = array("Q"), array("Q")
     for _, image, label in _rows(plan):
-        if zlib.crc32(image) % part == 0:
+        if part == 1 or zlib.crc32(image) % part == 0:
             images.append(_digest(image))
-            rows.append(_digest(image + b"," + label))
+            rows.append(_digest(image + b"," + _bare(label)))
     order = np.lexsort((rows, images))
     images, rows = np.asarray(images)[order], np.asarray(rows)[order]
     again, alike = images[1:] == images[:-1], rows[1:] == rows[:-1]
@@ -40,11 +40,16 @@ def notes(plan: SplitPlan) -> Iterator[str]:
 
 
 def _rows(plan: SplitPlan) -> Iterator[tuple[int, bytes, bytes]]:
-    """The line number, image and class of each row that has two columns."""
+    """The line number, image and class, as typed, of each row that has two columns."""
     folder = plan.folder
     for number, line in read_lines(plan.csv_path):
-        if b"," in line:
-            yield number, image_of(line, folder), line.rpartition(b",")[2].strip(b' "')
+        path, comma, label = line.rpartition(b",")
+        if comma:
+            yield number, image_of(path, folder), label
+
+
+def _bare(label: bytes) -> bytes:
+    return label.strip(b' "')
 
 
 def _digest(text: bytes) -> int:
@@ -56,8 +61,10 @@ def _places(plan: SplitPlan, image: int, differing: bool) -> list[tuple[int, byt
     """Line and class of an image's first row, and of the next one with the same class or another."""
     found: list[tuple[int, bytes]] = []
     for number, path, label in _rows(plan):
-        if _digest(path) == image and (not found or (label != found[0][1]) == differing):
-            found.append((number, label))
+        if _digest(path) != image:
+            continue
+        if not found or (_bare(label) != found[0][1]) == differing:
+            found.append((number, _bare(label)))
             if len(found) == 2:
                 break
     return found
