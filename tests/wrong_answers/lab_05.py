@@ -181,6 +181,23 @@ def image_size(data):
 """,
             "say which of them it is, so that a colleague knows what to",
         ),
+        # Looks at a thumbnail, which changes only what is large
+        Wrong(
+            r"""
+def image_size(data):
+    try:
+        image = Image.open(io.BytesIO(data))
+    except Exception:
+        raise Reject("not an image") from None
+    if image.format != "JPEG":
+        raise Reject("not a JPEG")
+    if b"\xff\xd9" not in data[-64:]:
+        raise Reject("truncated")
+    image.thumbnail((96, 96))
+    return image.height, image.width
+""",
+            "decodes the whole picture",
+        ),
     ],
     "5b": [
         Mutant("height, width = image_size", "width, height = image_size", "image/height"),

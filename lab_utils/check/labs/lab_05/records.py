@@ -16,11 +16,11 @@ from lab_utils.estimator import tf
 HEIGHT, WIDTH = 40, 60
 
 
-def picture(format: str = "JPEG") -> bytes:
-    """A file of 40 x 60 pixels: red grows to the right, green downwards, blue is even."""
-    rgb = np.full([HEIGHT, WIDTH, 3], 90, np.uint8)
-    rgb[:, :, 0] = np.linspace(0, 250, WIDTH)[None]
-    rgb[:, :, 1] = np.linspace(0, 250, HEIGHT)[:, None]
+def picture(format: str = "JPEG", height: int = HEIGHT, width: int = WIDTH) -> bytes:
+    """A file of 40 x 60 pixels, or others: red grows to the right, green downwards, blue is even."""
+    rgb = np.full([height, width, 3], 90, np.uint8)
+    rgb[:, :, 0] = np.linspace(0, 250, width)[None]
+    rgb[:, :, 1] = np.linspace(0, 250, height)[:, None]
     file = io.BytesIO()
     Image.fromarray(rgb).save(file, format)
     return file.getvalue()
@@ -43,6 +43,7 @@ def size(image_size: Callable) -> str:
         try:
             found = _accepted(image_size, jpeg)
             hollow = _accepted(image_size, _without_tables(jpeg))
+            large = _accepted(image_size, picture(height=900, width=1300))
         except (_Decoded, tf.errors.InvalidArgumentError):
             raise Wrong(
                 "This decodes the whole picture. Height and width stand in the header, which Image.open has "
@@ -55,8 +56,9 @@ def size(image_size: Callable) -> str:
         "Pillow's .size has it. Return (height, width).",
     )
     expect(
-        tuple(found) == tuple(hollow) == (HEIGHT, WIDTH),
-        f"A JPEG of {HEIGHT} rows and {WIDTH} columns gives {tuple(found)}; it should give (height, width).",
+        tuple(found) == tuple(hollow) == (HEIGHT, WIDTH) and tuple(large) == (900, 1300),
+        f"JPEGs of {HEIGHT} rows and {WIDTH} columns, and of 900 and 1300, give {tuple(found)} and {tuple(large)}; "
+        "each should give (height, width) of the file.",
     )
     half = jpeg[: (jpeg.index(b"\xff\xda") + len(jpeg)) // 2]
     truncated = _is_rejected(image_size, "a JPEG that ends in the midst of its picture", half)
