@@ -86,3 +86,29 @@ def test_the_command_imports_no_framework():
     code = "import sys; from lab_utils.__main__ import main; sys.argv[1:] = ['progress']; main()"
     probe = f"{code}; assert not {{'tensorflow', 'jax'}} & sys.modules.keys()"
     assert subprocess.run([sys.executable, "-c", probe], capture_output=True).returncode == 0
+
+
+@pytest.mark.parametrize("text", ["", '{"done": ["1a"', '{"done": 3}', "[]", "\0\0", "[" * 9000])
+def test_a_progress_that_cannot_be_read_is_kept_aside(text, capsys):
+    path = progress.file()
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    assert progress.done() == set() and path.read_text() == text
+    progress.record("2a")
+    assert progress.done() == {"2a"}
+    (aside,) = path.parent.glob("*.unreadable.json")
+    assert aside.read_text() == text and str(aside) in capsys.readouterr().out
+    progress.record("2b")
+    assert progress.done() == {"2a", "2b"} and not capsys.readouterr().out
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_progress_that_an_editor_has_saved_is_read(encoding, tmp_path):
+    progress.record("2a")
+    path = progress.file()
+    path.write_text(path.read_text(encoding="utf-8"), encoding=encoding)
+    assert progress.done() == {"2a"}
+    exported = tmp_path / "exported.json"
+    overview.export(exported)
+    exported.write_text(exported.read_text(encoding="utf-8"), encoding=encoding)
+    assert overview.take(exported) == 0

@@ -69,7 +69,7 @@ def take(path: Path) -> int:
         ValueError: it is not an exported progress.
     """
     try:
-        state = json.loads(path.read_text(encoding="utf-8"))
+        state = json.loads(path.read_bytes())
         if state["format"] != _FORMAT:
             raise ValueError
         given = progress.cleaned(state)

@@ -14,6 +14,7 @@ from typing import Any
 from lab_utils import files
 
 _WAIT = 5  # seconds for another notebook that records at this moment
+_UNREADABLE = (ValueError, KeyError, TypeError, RecursionError)
 _memory: dict[str, Any] | None = None  # used where the file cannot be written
 
 
@@ -104,6 +105,7 @@ def _changing() -> Iterator[dict[str, Any]]:
         state = _load()
         yield state
         try:
+            _keep_unreadable()
             files.write(file(), json.dumps(state, indent=1))
         except OSError:
             _memory = state
@@ -114,9 +116,21 @@ def _load() -> dict[str, Any]:
     if _memory is not None:
         return _memory
     try:
-        return cleaned(json.loads(file().read_text(encoding="utf-8")))
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return cleaned(json.loads(file().read_bytes()))  # with a mark of byte order, too
+    except (OSError, *_UNREADABLE):
         return {"done": [], "shown": [], "predictions": {}}
+
+
+def _keep_unreadable() -> None:
+    """Moves a file that this version cannot read aside, before another one is written in its place."""
+    try:
+        cleaned(json.loads(file().read_bytes()))
+    except FileNotFoundError:
+        return
+    except _UNREADABLE:
+        aside = file().with_name("progress.unreadable.json")
+        file().replace(aside)
+        print(f"The progress kept so far cannot be read. It is in {aside}; a new one begins.")
 
 
 def cleaned(state: Any) -> dict[str, Any]:
