@@ -129,7 +129,8 @@ def own_frame(frames: Iterable[Frame]) -> Frame | None:
     frames = list(frames)
     called = next((n for n, frame in enumerate(frames) if _OWN.search(frame.filename)), -1)
     frames = frames[called + 1 :]
-    ours = [frame for frame in frames if not _is_framework(frame.filename)]
+    # A copy of six that is not installed raises again what others raised.
+    ours = [f for f in frames if not _is_framework(f.filename) and f.name != "reraise"]
     nearest = [frame for frame in ours if "site-packages" not in frame.filename]
     return (nearest or ours or [None])[-1]
 

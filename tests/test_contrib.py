@@ -47,6 +47,8 @@ def test_a_name_that_is_gone_is_told_at_its_line(tmp_path):
         ("slim.python.slim", "tf_slim"),
         ("framework.nest", "nest"),
         ("compiler.xla.compile", "xla.experimental.compile"),
+        ("tpu.python.tpu.tpu.shard", "tensorflow.python.tpu.tpu.shard"),
+        ("signal.stft", "signal.stft"),
     ],
 )
 def test_places_of_today(path, place):
@@ -56,6 +58,29 @@ def test_places_of_today(path, place):
 @pytest.mark.parametrize("path", ["seq2seq.BasicDecoder", "tpu.keras_to_tpu_model", "kfac.x"])
 def test_what_is_gone_has_no_place_but_advice(path):
     assert not names.candidates(path) and names.advice(path)
+
+
+VERSION_1 = """
+import tensorflow as tf
+import tensorflow.compat.v1 as v1
+import tensorflow.compat.v2 as v2
+from tensorflow.compat import v1 as again
+from tensorflow.contrib.tpu.python.tpu import tpu, tpu_context
+from tensorflow.python.training import training_ops
+
+assert v1.estimator.tpu.TPUEstimator is tf.compat.v1.estimator.tpu.TPUEstimator is tf.contrib.tpu.TPUEstimator
+assert again.layers.dense and v1.train.AdamOptimizer and v2.keras.Model and tf.compat.as_bytes("a") == b"a"
+assert tpu.shard and tpu_context and training_ops.apply_adam and v1.placeholder is tf.placeholder
+with v1.name_scope("a"):
+    assert tf.contrib.framework.get_name_scope() == "a"
+print("all there")
+"""
+
+
+def test_version_1_is_whole_by_each_of_its_names(tmp_path):
+    (tmp_path / "train.py").write_text(VERSION_1)
+    ran = command(tmp_path, "--main", "train.py", "--contrib")
+    assert "all there" in ran.stdout and "without calling train" in ran.stderr, ran.stderr
 
 
 def test_hyperparameters():

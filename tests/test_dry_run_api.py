@@ -169,7 +169,7 @@ def test_virtual_cores_run_what_this_machine_can_bear(subject, monkeypatch, topo
 
     def run(program, *, one_core, **options):
         ran.append((program.cores, program.per_core_batch, one_core.per_core_batch))
-        return VirtualRun(losses=[[1.0] * program.cores])
+        return VirtualRun(1, [[1.0] * program.cores])
 
     subject.lower = lower
     monkeypatch.setattr(budget, "cost", lambda hlo: (flops, 1e6))

@@ -12,6 +12,7 @@ import pytest
 from lab_utils import source
 from lab_utils.dry_run import target
 from lab_utils.dry_run.frontends import own_cells
+from lab_utils.dry_run.frontends.recognise import workload_of
 from lab_utils.estimator import tf
 
 CHEAP = ("--stages", "trace,read", "--no_cache")
@@ -171,6 +172,7 @@ def test_a_fault_is_named_at_its_line(tmp_path):
         ("print('nothing to do')", "without calling train, evaluate or predict"),
         ("import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--data', "
          "required=True)\nparser.parse_args()", "SystemExit: 2\n  at train.py:4"),
+        ("import time\nwhile True:\n    time.sleep(60)", "without calling train, evaluate or predict"),
         ("raise RuntimeError('no data')", "RuntimeError: no data\n  at train.py:1"),
     ],
 )  # fmt: skip
@@ -313,6 +315,72 @@ def test_training_that_cannot_be_taken_so_is_told(loop, told, tmp_path, monkeypa
     monkeypatch.setattr(sys, "path", list(sys.path))
     with pytest.raises(target.TargetError, match=told):
         target.load_main("train.py", [])
+
+
+LOOPS = {
+    "a batch": "strategy.run(step, args=(next(rows),))",
+    "its parts": "strategy.run(lambda x, y: step((x, y)), next(rows))",
+    "its function": "strategy.run(tf.function(step), args=(next(rows),))",
+}
+OWN_LOOP = """
+rows = iter(strategy.experimental_distribute_dataset(data))
+rate = tf.Variable(1.0)
+
+def step(batch):
+    x, y = batch
+    rate.assign_sub(tf.reduce_sum(x) * tf.cast(tf.reduce_sum(y), tf.float32))
+    return tf.reduce_mean(x)
+
+@tf.function
+def train(rows):
+    for _ in tf.range(3):
+        LOOP
+
+train(rows)
+"""
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_training_loop_of_its_own_is_run_up_to_its_step(loop, tmp_path, monkeypatch):
+    (tmp_path / "train.py").write_text(IN_COLAB + OWN_LOOP.replace("LOOP", LOOPS[loop]))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    step, data, more = target.load_main("train.py", [], cores=4)
+    work = workload_of(step, data, topology="v2:1x2")
+    assert not more and work.features.shape == [16, 5] and work.labels.shape == [16]
+    assert source.place(step).file.endswith("train.py") and work.lower(4).mode == "train"
+
+
+def test_evaluation_that_waits_for_checkpoints_is_taken(tmp_path, monkeypatch, capsys):
+    (tmp_path / "train.py").write_text(
+        MODEL
+        + """
+import time
+estimator = tf.estimator.tpu.TPUEstimator(
+    model_fn, config=tf.estimator.tpu.RunConfig(), train_batch_size=16, eval_batch_size=16)
+for path in tf.train.checkpoints_iterator("/no/where", min_interval_secs=60):
+    estimator.evaluate(input_fn, steps=4, checkpoint_path=path)
+    assert int(path.split("-")[-1]) == 0
+estimator.train(input_fn, steps=4)
+while not estimator.latest_checkpoint():
+    time.sleep(60)
+next(estimator.predict(input_fn))
+"""
+    )
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    estimator, data, more = target.load_main(str(tmp_path / "train.py"), [])
+    assert data is more["eval_input_fn"]
+    said = capsys.readouterr().err
+    assert "called eval(steps=4), train(steps=4), predict()." in said
+    assert "train.py:36" in said and "not judged" in said
+
+
+def test_a_copy_of_tpu_estimator_is_told(tmp_path):
+    class TPUEstimator(tf.estimator.Estimator):
+        pass
+
+    with pytest.raises(TypeError, match="has a TPUEstimator of its own, which cannot be judged"):
+        workload_of(TPUEstimator(lambda features: None, str(tmp_path)), None, topology="v2:2x2")
 
 
 def notebook(*cells):

@@ -109,10 +109,24 @@ class _Contrib(types.ModuleType):
     __call__ = __mro_entries__ = __iter__ = __getitem__ = __enter__ = _refuse
 
 
+class _Compat(types.ModuleType):
+    """`tensorflow.compat`: its v1 is the whole of version 1, which v1's own compat.v1 is not."""
+
+    __path__: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        from lab_utils.estimator import tf, v1
+
+        if name == "v1":
+            return _VERSION_1
+        return getattr(tf.compat if name == "v2" else v1.compat, name)
+
+
 class _Version1(types.ModuleType):
-    """`tensorflow` as a program of version 1 imports it."""
+    """`tensorflow` as a program of version 1 imports it, or `tensorflow.compat.v1`."""
 
     contrib = _Contrib()
+    compat = _Compat("tensorflow.compat")
 
     def __getattr__(self, name: str) -> Any:
         from lab_utils.estimator import v1
@@ -135,6 +149,8 @@ _MOVED = {
     "tensorflow.python.estimator": "tensorflow_estimator.python.estimator",
     "tensorflow.python.tpu.tpu_config": "tensorflow_estimator.python.estimator.tpu.tpu_config",
     "tensorflow.python.tpu.tpu_estimator": "tensorflow_estimator.python.estimator.tpu.tpu_estimator",
+    "tensorflow.python.training.training_ops": "tensorflow.python.ops.gen_training_ops",
+    "tensorflow.python.training.tracking": "tensorflow.python.trackable",
 }
 
 

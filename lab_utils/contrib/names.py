@@ -7,7 +7,7 @@ metrics and losses live on as the package tf-slim. No TensorFlow is imported her
 
 import re
 
-PACKAGES = ("tensorflow", "tf_slim", "lab_utils")
+PACKAGES = ("tensorflow", "tensorflow_estimator", "tf_slim", "lab_utils")
 
 _OWN = "lab_utils.contrib.own"
 _OPT = "lab_utils.contrib.optimizers"
@@ -15,6 +15,7 @@ _TPU = "tensorflow.python.tpu"
 
 # Names whose place does not follow from PREFIXES.
 NAMES = {
+    "compiler.jit.experimental_jit_scope": "xla.experimental.jit_scope",
     "data.batch_and_drop_remainder": f"{_OWN}.batch_and_drop_remainder",
     "data.padded_batch_and_drop_remainder": f"{_OWN}.padded_batch_and_drop_remainder",
     "data.sloppy_interleave": f"{_OWN}.sloppy_interleave",
@@ -29,6 +30,7 @@ NAMES = {
     "framework.argsort": "argsort",
     "framework.get_global_step": "train.get_global_step",
     "framework.get_or_create_global_step": "train.get_or_create_global_step",
+    "framework.get_name_scope": f"{_OWN}.get_name_scope",
     "framework.init_from_checkpoint": "train.init_from_checkpoint",
     "framework.is_tensor": "is_tensor",
     "framework.list_variables": "train.list_variables",
@@ -69,7 +71,9 @@ NAMES = {
     "training.HParams": f"{_OWN}.HParams",
     "training.checkpoints_iterator": "train.checkpoints_iterator",
     "training.bucket_by_sequence_length": "data.experimental.bucket_by_sequence_length",
+    "training.wait_for_new_checkpoint": "tensorflow.python.training.checkpoint_utils.wait_for_new_checkpoint",
     "util.constant_value": "get_static_value",
+    "util.make_tensor_proto": "make_tensor_proto",
 }
 for _name in (
     "always_record_summaries", "audio", "create_file_writer", "create_summary_file_writer", "flush",
@@ -98,9 +102,15 @@ PREFIXES = {
     "metrics": ("tf_slim.metrics",),
     "rnn": ("nn.rnn_cell",),
     "saved_model": ("saved_model",),
+    "signal": ("signal",),
     "slim": ("tf_slim",),
     "stateless": ("random",),
-    "tpu": ("estimator.tpu", "tpu", "tpu.experimental"),
+    "tpu": (
+        "estimator.tpu",
+        "tpu",
+        "tpu.experimental",
+        "tensorflow_estimator.python.estimator.tpu.tpu_estimator",
+    ),
     "training": ("tf_slim.training",),
 }
 
@@ -117,6 +127,12 @@ MODULES = {
     "tpu.tpu_function": f"{_TPU}.tpu_function",
     "tpu.training_loop": f"{_TPU}.training_loop",
 }
+for _name in (
+    "device_assignment", "feature_column", "tensor_tracer", "topology", "tpu", "tpu_feed", "tpu_sharding",
+):  # fmt: skip
+    MODULES[f"tpu.{_name}"] = f"{_TPU}.{_name}"
+for _name in ("error_handling", "tpu_context", "util"):
+    MODULES[f"tpu.{_name}"] = f"tensorflow_estimator.python.estimator.tpu.{_name}"
 
 # What has no counterpart, and what took its place; the longest path counts.
 GONE = {
@@ -141,6 +157,7 @@ GONE = {
     "rnn.LSTMBlockFusedCell": "it has no kernel for a TPU: tf.compat.v1.nn.rnn_cell.LSTMCell takes its place",
     "seq2seq": "the package tensorflow-addons 0.23 has it as tfa.seq2seq",
     "tensorrt": "it is for GPUs; on a TPU, leave it out",
+    "tfprof": "tf.compat.v1.profiler took its place",
     "tpu.TPUDistributionStrategy": "tf.distribute.TPUStrategy took its place; lab 09 shows it",
     "tpu.keras_to_tpu_model": "tf.distribute.TPUStrategy took its place: make the model within its scope; "
     "lab 09 shows it",

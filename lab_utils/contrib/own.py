@@ -1,4 +1,4 @@
-"""Names of tf.contrib that TensorFlow has no more, in a few lines each: data, image, learn and training."""
+"""Names of tf.contrib that TensorFlow has no more, in a few lines each: data, image, learn, training ..."""
 
 import ast
 import json
@@ -14,6 +14,11 @@ class ModeKeys:
     """tf.contrib.learn.ModeKeys: the same texts as tf.estimator.ModeKeys, where INFER is called PREDICT."""
 
     TRAIN, EVAL, INFER = "train", "eval", "infer"
+
+
+def get_name_scope() -> str:
+    """tf.contrib.framework.get_name_scope: today `tf.get_default_graph().get_name_scope()`."""
+    return v1.get_default_graph().get_name_scope()
 
 
 def batch_and_drop_remainder(batch_size: int) -> Callable:

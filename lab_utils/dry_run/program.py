@@ -93,6 +93,7 @@ class Program:
         summed: where the loss is a sum over the batch, if it is.
         where: the learner's own line that the step comes from.
         one_batch: `read` yields one example batch over and over, as it was given no more.
+        may_add_up: the loss of the whole batch may be the sum of the cores' losses, not only their mean.
         framework: whose words the findings take: "TensorFlow" or "JAX".
         partition: how the cores share it; None where each does the same with its part of the batch.
         place_of: the learner's line behind an op of the framework, where `hlo` does not name lines.
@@ -114,6 +115,7 @@ class Program:
     summed: Place = NOWHERE
     where: Place = NOWHERE
     one_batch: bool = False
+    may_add_up: bool = False
     framework: str = "TensorFlow"
     partition: Partition | None = None
     left_out: str = ""

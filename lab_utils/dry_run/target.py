@@ -70,6 +70,12 @@ def load_main(name: str, arguments: Sequence[str], cores: int = 8) -> tuple[obje
             f"{type(error).__name__}: {said}\n  at {place}{_of_package(name, error)}"
         ) from error
     print(f"{name} called {', '.join(dict.fromkeys(seen.calls))}.", file=sys.stderr)
+    if seen.broke:
+        print(
+            f"Then it failed, perhaps since those calls did nothing: {seen.broke}\n"
+            "  What it would call after that is not judged.",
+            file=sys.stderr,
+        )
     if seen.fitted:
         return *seen.fitted, {}
     inputs = seen.inputs

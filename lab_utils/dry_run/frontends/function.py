@@ -56,6 +56,7 @@ class FunctionWorkload:
         program = lower_function(self.step, features, labels, cores=cores)
         if self.dataset is not None:
             program.read = functools.partial(self._read, program.global_batch, cores)
+        program.may_add_up = getattr(self.step, "of_replica", False)
         return program
 
     def _read(self, batch: int, cores: int) -> Iterator[list[np.ndarray]]:

@@ -1,6 +1,11 @@
-"""What a Keras program does up to `fit`: its strategy and TPU are stood in for, and fit trains nothing."""
+"""What a Keras program does up to `fit`: its strategy and TPU are stood in for, and fit trains nothing.
+
+A training loop of the program's own is run up to its first strategy.run, whose step is then judged.
+"""
 
 import contextlib
+import functools
+import inspect
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -8,7 +13,7 @@ from unittest import mock
 
 import numpy as np
 
-from lab_utils.estimator import tf
+from lab_utils.estimator import tf, v1
 
 
 class CannotTake(BaseException):
@@ -22,20 +27,24 @@ class CannotTake(BaseException):
 def standing_in(
     cores: int, fitted: Callable[[Any, Any, str], None], is_keras: bool
 ) -> Iterator[None]:
-    """Context manager: TPUStrategy has `cores` replicas, and `fitted(model, dataset, call)` hears of fit.
+    """Context manager: TPUStrategy has `cores` replicas, and training does nothing.
 
-    With `is_keras` that is so for Keras 3 too, whose import takes a second.
+    `fitted(subject, dataset, call)` hears of it; its subject is the model of a fit, or the step of a
+    strategy.run. With `is_keras` that is so for Keras 3 too, whose import takes a second.
     """
     with contextlib.ExitStack() as stack:
-        for owner, names in (
-            (tf.config, ("experimental_connect_to_cluster", "experimental_connect_to_host")),
-            (tf.tpu.experimental, ("initialize_tpu_system", "shutdown_tpu_system")),
-        ):
-            for name in names:
-                stack.enter_context(mock.patch.object(owner, name, lambda *a, **k: None))
-        strategy = _strategy(cores)
-        for owner in (tf.distribute, tf.distribute.experimental):
-            stack.enter_context(mock.patch.object(owner, "TPUStrategy", strategy))
+        stack.callback(tf.config.run_functions_eagerly, tf.config.functions_run_eagerly())
+        strategy = _strategy(cores, fitted)
+        for root in (tf, tf.compat.v2, v1):
+            for owner, names in (
+                (root.config, ("experimental_connect_to_cluster", "experimental_connect_to_host")),
+                (root.tpu.experimental, ("initialize_tpu_system", "shutdown_tpu_system")),
+            ):
+                for name in names:
+                    stack.enter_context(mock.patch.object(owner, name, lambda *a, **k: None))
+            for owner in (root.distribute, root.distribute.experimental):
+                if hasattr(owner, "TPUStrategy"):
+                    stack.enter_context(mock.patch.object(owner, "TPUStrategy", strategy))
         for model in _models(is_keras):
             stack.enter_context(mock.patch.object(model, "fit", _fit(fitted)))
         yield
@@ -52,7 +61,7 @@ def _models(is_keras: bool) -> Iterator[type]:
                 yield keras.Model
 
 
-def _strategy(cores: int) -> type:
+def _strategy(cores: int, ran: Callable[[Any, Any, str], None]) -> type:
     class TPUStrategy:
         """As many replicas as a TPU has cores; what is run in its scope runs here."""
 
@@ -60,26 +69,74 @@ def _strategy(cores: int) -> type:
 
         def __init__(self, *arguments: Any, **options: Any) -> None:
             self._here = tf.distribute.get_strategy()
+            self._distributed: list[tf.data.Dataset] = []
 
         def __getattr__(self, name: str) -> Any:
             return getattr(self._here, name)
 
         def experimental_distribute_dataset(self, dataset: Any, options: Any = None) -> Any:
+            self._distributed.append(dataset)
+            # A loop of the program's own follows: its step comes as written, not as AutoGraph writes it.
+            tf.config.run_functions_eagerly(True)
             return dataset
 
         def distribute_datasets_from_function(self, function: Callable, options: Any = None) -> Any:
-            return function(tf.distribute.InputContext())
+            context = tf.distribute.InputContext(num_replicas_in_sync=cores)
+            return self.experimental_distribute_dataset(_of_all(function(context), cores))
 
-        def run(self, *arguments: Any, **options: Any) -> None:
+        def run(
+            self, fn: Callable, args: Any = (), kwargs: Any = None, options: Any = None
+        ) -> None:
+            for dataset in () if kwargs else reversed(self._distributed):
+                if step := _step_of_batch(fn, args, dataset.element_spec):
+                    ran(step, dataset, "strategy.run()")
             raise CannotTake(
-                "a training loop of its own, by strategy.run: hand its step to "
-                "dry_run(step, features, labels) instead"
+                "strategy.run is given something other than a batch of a dataset that the strategy "
+                "distributed: hand its step to dry_run(step, features, labels) instead"
             )
 
         experimental_run_v2 = run
         experimental_distribute_datasets_from_function = distribute_datasets_from_function
 
     return TPUStrategy
+
+
+def _of_all(dataset: Any, cores: int) -> Any:
+    """Batches of all replicas, of a dataset with batches of one; as it is where their size is not fixed."""
+    first = tf.nest.flatten(dataset.element_spec)[0].shape
+    if not first.rank or first[0] is None:
+        return dataset
+    return dataset.unbatch().batch(first[0] * cores, drop_remainder=True)
+
+
+def _step_of_batch(fn: Callable, args: Any, element: Any) -> Callable | None:
+    """`fn`, which is called with `args`, as a function of (features, labels) or of a batch of another form.
+
+    None where `args` are not the batch whose specs are `element`, as one argument or one for each part.
+    """
+    whole = len(args) == 1 and _alike(args[0], element)
+    if not whole and not _alike(tuple(args), element):
+        return None
+
+    @functools.wraps(getattr(fn, "python_function", fn))
+    def step(*batch: Any) -> Any:
+        batch = batch[0] if len(batch) == 1 else batch
+        return fn(batch) if whole else fn(*batch)
+
+    step.__signature__ = inspect.Signature(
+        [inspect.Parameter("batch", inspect.Parameter.VAR_POSITIONAL)]
+    )
+    step.of_replica = True  # what each returns is added up or averaged outside of it
+    return step
+
+
+def _alike(values: Any, specs: Any) -> bool:
+    try:
+        tf.nest.assert_same_structure(values, specs)
+    except (ValueError, TypeError):
+        return False
+    both = zip(tf.nest.flatten(values), tf.nest.flatten(specs), strict=True)
+    return all(tf.is_tensor(value) and value.dtype == spec.dtype for value, spec in both)
 
 
 def _fit(fitted: Callable[[Any, Any, str], None]) -> Callable:

@@ -7,6 +7,8 @@ A Keras program is run up to its first fit (own_fit.py).
 
 import logging
 import sys
+import threading
+import time
 import types
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -22,6 +24,7 @@ from lab_utils.dry_run.frontends import own_cells, own_fit
 from lab_utils.dry_run.records import Mode
 from lab_utils.estimator import tf, tpu, v1
 
+_MOST_SLEEPS = 20  # of a second or more, none of which is slept: nobody makes what it waits for
 _MOST_CALLS = 20  # of one program: a loop of train and evaluate has shown all its calls by then
 
 
@@ -40,14 +43,16 @@ class Recording:
     Attributes:
         estimator: the one that it trained first, else the first one that it called at all.
         inputs: the first input function of each mode.
-        fitted: a Keras model and the dataset of its fit, where it called that.
+        fitted: a Keras model and the dataset of its fit, or a step and that of strategy.run.
         calls: in words, in their order: "train(max_steps=1000)".
+        broke: what it raised after its last call, with the place; "" where it went on to its end.
     """
 
     estimator: Any = None
     inputs: dict[Mode, Callable] = field(default_factory=dict)
     fitted: tuple[Any, Any] | None = None
     calls: list[str] = field(default_factory=list)
+    broke: str = ""
 
     def note(self, mode: Mode, estimator: Any, input_fn: Callable, **said: Any) -> None:
         """Notes a call of `estimator`; raises _Enough where the program goes on and on."""
@@ -62,11 +67,11 @@ class Recording:
         if len(self.calls) >= _MOST_CALLS:
             raise _Enough
 
-    def note_fit(self, model: Any, dataset: Any, call: str) -> None:
-        """Notes a call of fit; raises _Enough: what follows needs a trained model."""
+    def note_fit(self, subject: Any, dataset: Any, call: str) -> None:
+        """Notes a call of fit or strategy.run; raises _Enough: what follows needs a trained model."""
         self.calls.append(call)
         if self.estimator is None:
-            self.fitted = model, dataset
+            self.fitted = subject, dataset
         raise _Enough
 
 
@@ -105,9 +110,10 @@ def recorded(program: Path | ModuleSpec, arguments: Sequence[str], cores: int = 
         except SystemExit as ended:
             if not seen.calls and ended.code not in (None, 0):
                 raise
-        except Exception:  # results of calls that did nothing may well break what follows them
+        except Exception as error:  # results of calls that did nothing may well break what follows
             if not seen.calls:
                 raise
+            seen.broke = f"{source.told(error)}\n  at {source.place(error)}"
     if not seen.calls:
         raise NothingCalled(
             f"{path.name} ended without calling train, evaluate or predict on an Estimator, or fit on "
@@ -128,7 +134,11 @@ def recording() -> Iterator[Recording]:
         for module in (tf.estimator, v1.estimator):
             both = _train_and_evaluate(seen)
             stack.enter_context(mock.patch.object(module, "train_and_evaluate", both))
-        for module in (tf.distribute.cluster_resolver, v1.distribute.cluster_resolver):
+        stack.enter_context(mock.patch.object(time, "sleep", _sleep(seen)))
+        for module in (tf.train, v1.train):
+            stack.enter_context(mock.patch.object(module, "checkpoints_iterator", _checkpoints))
+        for root in (tf, tf.compat.v2, v1):
+            module = root.distribute.cluster_resolver
             stack.enter_context(mock.patch.object(module, "TPUClusterResolver", _Resolver))
         logger = logging.getLogger("tensorflow")
         logger.addFilter(_is_the_programs)
@@ -173,12 +183,41 @@ def _export(seen: Recording) -> Callable:
     return export
 
 
+def _checkpoints(checkpoint_dir: str, *arguments: Any, **options: Any) -> Iterator[str]:
+    """As tf.train.checkpoints_iterator, which waits for what a training elsewhere writes: one, at once."""
+    yield f"{checkpoint_dir}/model.ckpt-0"
+
+
+def _latest_checkpoint(seen: Recording) -> Callable:
+    real = v1.estimator.Estimator.latest_checkpoint
+
+    def latest_checkpoint(self):
+        trained = Mode.TRAIN in seen.inputs  # then a program may wait until there is one
+        return real(self) or (f"{self.model_dir}/model.ckpt-0" if trained else None)
+
+    return latest_checkpoint
+
+
+def _sleep(seen: Recording) -> Callable:
+    real, slept = time.sleep, []
+
+    def sleep(seconds):
+        if seconds < 1 or threading.current_thread() is not threading.main_thread():
+            return real(seconds)
+        slept.append(seconds)
+        if len(slept) > _MOST_SLEEPS:
+            raise _Enough
+
+    return sleep
+
+
 _METHODS = {
     "train": _train,
     "evaluate": _evaluate,
     "predict": _predict,
     "export_saved_model": _export,
     "export_savedmodel": _export,
+    "latest_checkpoint": _latest_checkpoint,
 }
 
 

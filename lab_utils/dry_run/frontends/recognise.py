@@ -43,6 +43,13 @@ def workload_of(
     if isinstance(subject, v1.estimator.tpu.TPUEstimator):
         return EstimatorWorkload(subject, Inputs(data, **inputs))
     if isinstance(subject, v1.estimator.Estimator | tf.estimator.Estimator):
+        if own := next(
+            (each for each in type(subject).__mro__ if each.__name__ == "TPUEstimator"), None
+        ):
+            raise TypeError(
+                f"{own.__module__} has a TPUEstimator of its own, which cannot be judged here: make the "
+                "estimator with tf.compat.v1.estimator.tpu.TPUEstimator, and its model_fn and input_fn can"
+            )
         raise PlainEstimator(subject)
     keras = _keras_of(subject)
     if keras == "keras" and _keras_backend() != "tensorflow":

@@ -39,7 +39,7 @@ def carry_out(session: Session) -> str:
     except CompilerMissing as error:
         raise Skip(f"cannot be checked here: {error}") from error
     session.found(ran.findings)
-    if not ran.losses and not ran.findings:
+    if not ran.steps and not ran.findings:
         raise Skip("; ".join(ran.not_compared))
     losses = [sum(step) / len(step) for step in ran.losses]
     session.result.figures += [
@@ -48,7 +48,7 @@ def carry_out(session: Session) -> str:
     ]
     session.not_checked += ran.not_compared
     before = " (from the cache: the same program, values and batches)" if ran.cached else ""
-    return " ".join([f"{len(losses)} steps on {plan.cores} virtual cores{before}.", *ran.notes])
+    return " ".join([f"{ran.steps} steps on {plan.cores} virtual cores{before}.", *ran.notes])
 
 
 def _programs(session: Session, program: Program, plan: Plan) -> tuple[Program, Program | None]:

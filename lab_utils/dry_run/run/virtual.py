@@ -41,7 +41,8 @@ class VirtualRun:
     """What happened.
 
     Attributes:
-        losses: of each step, one for each core.
+        steps: how many ran.
+        losses: of each step, one for each core; empty where the step returns none.
         one_core_losses: of each step, of one core fed the whole global batch; empty where that was
             not run.
         disagreements: trained variables (and their optimizer slots) that differ, by first step.
@@ -50,6 +51,7 @@ class VirtualRun:
         cached: an earlier dry run ran the same program from the same values on the same batches.
     """
 
+    steps: int = 0
     losses: list[list[float]] = field(default_factory=list)
     one_core_losses: list[float] = field(default_factory=list)
     disagreements: list[Disagreement] = field(default_factory=list)
@@ -105,8 +107,11 @@ def run_program(
             finding("TPU406", program.where, message=str(error), cores=program.cores, reason=reason)
         )
         return result
-    result.losses = [step["losses"] for step in ran[0]["steps"]]
-    if compared:
+    result.steps = len(ran[0]["steps"])
+    result.losses = [step["losses"] for step in ran[0]["steps"] if step["losses"]]
+    if not result.losses:
+        result.not_compared.append("Losses: the step returns none.")
+    elif compared:
         result.one_core_losses = [step["losses"][0] for step in ran[1]["steps"]]
     _look_at_values(program, ran[0]["steps"], result)
     _look_at_losses(program, result)
@@ -264,8 +269,11 @@ def _look_at_losses(program: Program, result: VirtualRun) -> None:
             return
     if not result.one_core_losses:
         return
-    many = [sum(losses) / len(losses) for losses in result.losses]
     one = result.one_core_losses
+    many = [sum(losses) / len(losses) for losses in result.losses]
+    total = [sum(losses) for losses in result.losses]
+    if program.may_add_up and abs(total[0] - one[0]) < abs(many[0] - one[0]):
+        many = total
     for number, (a, b) in enumerate(zip(many, one, strict=True), 1):
         if abs(a - b) <= SAME_LOSS * max(abs(a), abs(b)):
             continue
