@@ -20,7 +20,7 @@ class Prediction:
 
     def __repr__(self) -> str:
         if self.value is None:
-            return f"No prediction of {self.name} yet: put a number in the place of the dots."
+            return f"No prediction of {self.name} yet: replace the dots by a number."
         return f"You predict {_number(self.value, self.unit)} for {self.name}."
 
 

@@ -68,7 +68,7 @@ def _for_nbgrader(outcome: Outcome) -> None:
 
 def _judge(entry: todos.Todo, attempts: tuple) -> tuple[Status, str]:
     if any(attempt is ... for attempt in attempts):
-        return Status.NOT_ATTEMPTED, "Put your code in the place of the dots."
+        return Status.NOT_ATTEMPTED, "Replace the dots by your code."
     try:
         return Status.CORRECT, entry.function(*attempts)
     except Wrong as wrong:
@@ -102,7 +102,7 @@ def _open(id: str, error: NotImplementedError) -> tuple[Status, str]:
     if named is None and str(error):
         return Status.INCORRECT, _told(error)
     if named is None or named[1] == id:  # nbgrader's own starter says nothing
-        return Status.NOT_ATTEMPTED, "Put your code in the place of `raise NotImplementedError`."
+        return Status.NOT_ATTEMPTED, "Replace `raise NotImplementedError` by your code."
     return Status.NOT_ATTEMPTED, f"It uses TODO {named[1]}, which is not solved yet."
 
 

@@ -24,7 +24,9 @@ class Report(Outcome):
             ValueError: nothing was compiled, or the report was read from JSON.
         """
         if not self.spans:
-            raise ValueError("there is no compiled step to trace: the compile stage gave none")
+            raise ValueError(
+                "there is no compiled step to trace: the compile stage did not run, or it failed"
+            )
         files.write(path, trace.perfetto(self.spans, self.compiled[0].name))
 
     def write_html(self, path: str | Path) -> None:

@@ -95,7 +95,7 @@ def host_function(make_host_fn: Callable) -> str:
         expect(
             at == list(range(0, steps, every)),
             f"With every={every}, of steps 0 to {steps - 1} the steps {list(range(0, steps, every))} should "
-            f"be written; under {tag} there are {at}. step has one entry a core, all the same.",
+            f"be written; under {tag} there are {at}. step has one entry a core, and all entries are equal.",
         )
     for number in range(0, steps, every):
         for tag, right, told in (

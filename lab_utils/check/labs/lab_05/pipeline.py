@@ -101,7 +101,7 @@ def steps(add_steps: Callable) -> str:
         add_steps(pipeline, rows, _Halves(), output, 3)
         expect(
             not output.exists(),
-            "add_steps has run the pipeline, and whoever called it runs it again: add the steps, and leave run() out.",
+            "add_steps has run the pipeline, and its caller runs it again: only add the steps, and leave run() out.",
         )
         pipeline.run().wait_until_finish()
         written = sorted(path.name for path in output.iterdir()) if output.is_dir() else []

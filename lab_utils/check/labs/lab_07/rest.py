@@ -21,7 +21,7 @@ PICTURES = [b"\xff\xd8\xff\xfb\xef\xbe\x00", b"\x89PNG\r\n\x1a\n\xfe\xff", b"\xf
         'How does the server know that a string is base64, and not the value itself? One instance a picture: what is it?',
         'json.dumps gives the text of {"instances": [...]}.',
     ),
-    why='Bytes travel as base64 within {"b64": ...}; a plain string would be taken as it stands.',
+    why='Bytes travel as base64 within {"b64": ...}; a plain string would be taken for the value itself.',
 )
 def body(predict_body: Callable) -> str:
     """Read as the server reads it: the same bytes in the same order."""
@@ -80,7 +80,7 @@ def _difference(read: Any, pictures: list[bytes]) -> str:
         return "The pictures arrive in another order: answers come in the order of the instances."
     if any(each.startswith(b"b'") for each in read):
         return "str() of bytes writes b'...' around them: base64.b64encode(...).decode() gives text."
-    return "The server reads other bytes than those of the pictures: send each as it stands, in base64."
+    return "The server reads other bytes than those of the pictures: encode each unchanged in base64."
 
 
 @todo(

@@ -41,7 +41,7 @@ def call(call_seconds: Callable) -> str:
                 f"{told}. Seconds over calls, {found:.4g} s, hold the steps of a loop as well: they are in both "
                 "runs, so take the difference.",
             )
-            expect(found > 0, f"{told}. A call cannot take {found:.4g} s: the loops may stand in either order.")
+            expect(found > 0, f"{told}. A call cannot take {found:.4g} s. Subtract the faster run from the slower one; the dict may hold them in either order.")
             expect(
                 math.isclose(found, each, rel_tol=1e-6),
                 f"{told}; yours finds {1e3 * found:.4g} ms a call. A run makes steps / loop calls.",

@@ -78,7 +78,7 @@ def strategy(make_strategy: Callable) -> str:
     expect(not without.calls, "Where use_tpu is false, nothing should look for a TPU.")
     expect(
         isinstance(found, tf.distribute.Strategy),
-        f"Where use_tpu is false, return a strategy all the same; yours returns {a(found)}.",
+        f"Where use_tpu is false, return a strategy too; yours returns {a(found)}.",
     )
     expect(
         found is tf.distribute.get_strategy(),

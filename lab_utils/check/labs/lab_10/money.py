@@ -18,8 +18,8 @@ class _NotDeletedError(Exception):
     "10c",
     hints=(
         "Which statement of Python runs its block whatever happened before it?",
-        "Where does create stand: inside what is guarded, or before it? A command that failed may have made the "
-        "machine all the same.",
+        "Where does create stand: inside what is guarded, or before it? A command that failed may still have made "
+        "the machine.",
         "What does the caller have to hear: the work's result, its error, or the deletion's?",
     ),
     why="A machine costs until it is deleted; finally runs after a return, an error and a Stop alike.",
@@ -50,7 +50,7 @@ def start_and_end(rent: Callable) -> str:
     expect("work" not in done, "When create fails there is no machine to work on: do not call work().")
     expect(
         "delete" in done,
-        "When create fails, the machine may be there all the same (a timeout): delete it in that case too.",
+        "When create fails, the machine may still be there (a timeout): delete it in that case too.",
     )
     expect(error is not None, "When create fails, the caller has to hear of it.")
     done, _, error = _rented(rent, delete=_NotDeletedError("delete"))
