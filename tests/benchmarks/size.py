@@ -1,9 +1,10 @@
 """Peak memory and seconds of whole dry runs of models of a real size, with an empty cache.
 
-    python tests/benchmarks/size.py [resnet50] [bert] [--topology v2:2x2] [--output FILE]
+    python tests/benchmarks/size.py [resnet50] [bert] [--topology v2:2x2] [--most SECONDS] [--output FILE]
 
 The dry run is a process of its own, and its whole tree is looked at several times a second: memory is the
-sum of PSS (what processes share counts once). The compiler's seconds are those in which its process lived.
+sum of PSS (what processes share counts once), the largest of each phase. The compiler's seconds are those in
+which its process lived.
 """
 
 import argparse
@@ -123,9 +124,12 @@ def _bert_model_fn(features, labels, mode, params):
     return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
 
 
-def measure(name: str, topology: str, folder: Path) -> dict:
-    """One dry run: seconds of each stage, of the compiler's processes, and peak memory in bytes."""
-    report, seconds, peak, at = folder / "report.json", defaultdict(float), 0, ""
+def measure(name: str, topology: str, folder: Path, most: float) -> dict:
+    """One dry run: seconds of each stage and of each sort of child, and bytes at most in each phase.
+
+    After `most` seconds it is ended: there is no verdict then, and no stages.
+    """
+    report, seconds, peaks = folder / "report.json", defaultdict(float), defaultdict(int)
     start = time.perf_counter()
     process = subprocess.Popen(
         [
@@ -142,22 +146,25 @@ def measure(name: str, topology: str, folder: Path) -> dict:
         for each in [parent, *parent.children(recursive=True)]:
             try:
                 held += each.memory_full_info().pss
-                jobs |= {_job(each.cmdline())}
+                jobs |= {_job(each.cmdline())} - {""}
             except (psutil.Error, OSError):
                 continue  # it has just ended
         now = time.perf_counter()
-        for job in jobs - {""}:
+        for job in jobs:
             seconds[job] += now - before
         before = now
-        if held > peak:
-            peak, at = held, " and ".join(sorted(jobs - {""})) or "TensorFlow's process alone"
+        phase = " and ".join(sorted(jobs)) or "TensorFlow's process alone"
+        peaks[phase] = max(peaks[phase], held)
+        if now - start > most:
+            process.terminate()
+            process.wait()
     whole = time.perf_counter() - start
-    said = json.loads(report.read_text())
+    said = json.loads(report.read_text()) if report.exists() else {"verdict": "ended", "stages": []}
     stages = {each["stage"]: each["seconds"] for each in said["stages"]}
     details = {each["stage"]: each["detail"] for each in said["stages"]}
     return {
         "model": name, "verdict": said["verdict"], "stages": stages, "details": details, "whole": whole,
-        "children": dict(seconds), "peak": peak, "peak_during": at, "load": os.getloadavg()[1],
+        "children": dict(seconds), "peaks": dict(peaks), "load": os.getloadavg()[1],
     }  # fmt: skip
 
 
@@ -174,19 +181,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("models", nargs="*", default=["resnet50", "bert"])
     parser.add_argument("--topology", default="v2:2x2")
+    parser.add_argument("--most", type=float, default=3600.0, help="seconds for a model")
     parser.add_argument("--output", type=Path)
     flags = parser.parse_args()
     for name in flags.models:
         with tempfile.TemporaryDirectory() as folder:
-            found = measure(name, flags.topology, Path(folder))
+            found = measure(name, flags.topology, Path(folder), flags.most)
         stages = ", ".join(f"{stage} {took:.1f} s" for stage, took in found["stages"].items())
         beside = found["whole"] - found["children"].get("compile", 0.0)
         print(
             f"{name} on {flags.topology}: {found['verdict']}; {stages}; whole {found['whole']:.0f} s, "
-            f"beside the compiler's processes {beside:.0f} s; peak {found['peak'] / 2**30:.2f} GiB "
-            f"(during: {found['peak_during']}); load {found['load']:.1f} (measured here)",
+            f"beside the compiler's processes {beside:.0f} s; load {found['load']:.1f} (measured here)",
             flush=True,
         )
+        for phase, peak in found["peaks"].items():
+            print(f"  at most {peak / 2**30:.2f} GiB during {phase}")
         for stage, detail in found["details"].items():
             print(f"  {stage}: {detail}")
         if flags.output:
