@@ -25,6 +25,7 @@ from lab_utils.dry_run.frontends.jax_arguments import examples  # noqa: E402
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit  # noqa: E402
 from lab_utils.dry_run.lower.sharded import laid_out  # noqa: E402
 from lab_utils.dry_run.private import jax_tracing, process  # noqa: E402
+from lab_utils.dry_run.read import jaxpr  # noqa: E402
 
 MESH = Mesh(np.array(jax.devices()[:1]).reshape(1, 1), ("data", "model"))
 
@@ -251,6 +252,19 @@ def mapped(gradients_of, *, loops=1):
 def test_cores_that_go_apart_are_told(loops):
     assert found(*mapped(lambda grads: jax.lax.pmean(grads, "data"), loops=loops)) == []
     assert found(*mapped(lambda grads: grads, loops=loops)) == ["TPU245"]
+
+
+def test_what_a_mapped_step_draws_is_not_checked():
+    def step(x, key):
+        return x * jax.random.bernoulli(key, 0.5, x.shape)
+
+    count = jax.device_count()
+    data = shape(count, 8), jax.random.split(jax.random.key(0), count)
+    mapped = JaxWorkload(jax.pmap(step, axis_name="i"), data, f"v5e:1x{count}")
+    if not jaxpr.has_old_pmap(mapped._traces[0].jaxpr.jaxpr):
+        assert "axis_index" in mapped.lower(count).left_out
+    alone = JaxWorkload(jax.jit(step), (shape(8), jax.random.key(0)), "v5e:1x1")
+    assert not alone.lower(1).left_out
 
 
 def test_statistics_of_each_core_may_go_apart():

@@ -97,7 +97,7 @@ class Program:
         framework: whose words the findings take: "TensorFlow" or "JAX".
         partition: how the cores share it; None where each does the same with its part of the batch.
         place_of: the learner's line behind an op of the framework, where `hlo` does not name lines.
-        left_out: what of the step is not in `hlo`, in a sentence.
+        left_out: what of the step is not in `hlo`, or cannot be told from it, in sentences.
     """
 
     name: str

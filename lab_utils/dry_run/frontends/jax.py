@@ -148,9 +148,15 @@ class JaxWorkload:
                 raise NotJax(said, where=place(error) or self.where) from error
 
     def _left_out(self, traced: Any) -> str:
-        if not read_jaxpr.callbacks(traced.jaxpr.jaxpr):
-            return ""
-        return "Calls of the host (TPU241) are left out of the compiled step."
+        jaxpr, said = traced.jaxpr.jaxpr, []
+        if read_jaxpr.callbacks(jaxpr):
+            said.append("Calls of the host (TPU241) are left out of the compiled step.")
+        if self._mapped(traced) and read_jaxpr.draws(jaxpr):
+            said.append(
+                "Whether each core draws random numbers of its own: a key that all cores hold needs "
+                "jax.random.fold_in(key, jax.lax.axis_index(...))."
+            )
+        return " ".join(said)
 
     def lower_alike(self, cores: int, global_batch: int) -> tuple[Program, Program]:
         """Not for JAX: see `lower`."""

@@ -12,6 +12,7 @@ from lab_utils.dry_run.rules import finding
 from lab_utils.figures import memory
 from lab_utils.source import Place
 
+_DRAWING = ("random_bits", "threefry2x32", "rng_bit_generator")
 _WIDE = ("float64", "complex128")
 _LARGE_CONSTANT = 8 * 2**20  # bytes
 _SHOWN = 4
@@ -37,6 +38,11 @@ def read(traced: Any, where: Place, *, pmapped: bool = False) -> list[Finding]:
 def callbacks(jaxpr: Any) -> set[Any]:
     """The primitives of a jaxpr that call Python on the host."""
     return {each.primitive for each in equations(jaxpr) if _tracing.is_callback(each)}
+
+
+def draws(jaxpr: Any) -> bool:
+    """Whether a jaxpr draws random numbers."""
+    return any(each.primitive.name in _DRAWING for each in equations(jaxpr))
 
 
 def is_mapped(jaxpr: Any) -> bool:
