@@ -300,7 +300,7 @@ def test_a_child_that_dies_is_an_error_with_its_last_words():
     ("last", "told"),
     [
         ("import os; os.kill(os.getpid(), 9)", r"killed \(signal 9\), mostly for want of memory"),
-        ("raise MemoryError", "no room here: close other programs, .*said:\nMemoryError"),
+        ("raise MemoryError", r"no room here \(MemoryError\): close other programs"),
         ("raise OSError(28, 'No space left on device')", "no room here"),
     ],
 )

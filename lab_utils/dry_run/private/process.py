@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import textwrap
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -165,7 +166,8 @@ def _run(folder: Path, cores: int, progress: Progress) -> None:
                 f"JAX's process was killed (signal 9), mostly for want of memory here: {_MAKE_ROOM}"
             )
         if no_room := _NO_ROOM.findall(said):
-            raise NoRoom(f"no room here: {_MAKE_ROOM}. JAX's process said:\n{no_room[-1]}")
+            reason = textwrap.shorten(no_room[-1], 50)
+            raise NoRoom(f"no room here ({reason}): {_MAKE_ROOM}")
         how = f"was ended by signal {-code}" if code < 0 else f"ended with status {code}"
         untried = outside_range()[0]
         how += f" ({untried})" if untried else ""
