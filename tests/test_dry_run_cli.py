@@ -97,7 +97,8 @@ def run(folder, *arguments):
         ("raises.py:nothing", ["no function nothing"]),
         ("raises.py", ["MODULE:FUNCTION"]),
         ("absent.py:made", ["no file", "absent.py"]),
-        ("absent:made", ["ModuleNotFoundError", "absent"]),
+        ("absent:made", ["ModuleNotFoundError", "absent'\n  while it was imported"]),
+        ("train.ipynb:made", ["is a notebook: --main train.ipynb"]),
         ("broken.py:made", ["no_such_module_anywhere", "broken.py:1"]),
         ("returns.py:one", ["(estimator, input_fn)", "int"]),
         ("ends.py:made", ["SystemExit", "ends.py:1"]),
@@ -113,6 +114,15 @@ def test_a_target_that_cannot_be_used_is_told_with_its_place(folder, target, sai
 def test_a_target_may_bring_options(folder):
     (folder / "returns.py").write_text("def two():\n    return 7, 8, {'steps': 1}\n")
     assert command.load("returns.py:two") == (7, 8, {"steps": 1})
+    (folder / "returns3.py").write_text("def three():\n    return 7, 8, 9\n")
+    with pytest.raises(command.TargetError, match="must be a dict of options for dry_run, not int"):
+        command.load("returns3.py:three")
+
+
+def test_a_file_called_like_a_module_of_pythons_takes_nothing_away(folder):
+    (folder / "json.py").write_text("def two():\n    return 7, 8\n")
+    assert command.load("json.py:two") == (7, 8, {})
+    assert sys.modules["json"] is json
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import importlib
 import importlib.util
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
@@ -36,14 +36,20 @@ def load(target: str) -> tuple[object, object, dict]:
         raise
     except (Exception, SystemExit) as error:  # a script may end itself when it is imported
         said = textwrap.shorten(str(error), 1000)
-        place = source.place(error) or "while it was imported or called"
-        raise TargetError(f"{type(error).__name__}: {said}\n  at {place}") from error
+        place = source.place(error)
+        where = f"at {place}" if place else "while it was imported or called"
+        raise TargetError(f"{type(error).__name__}: {said}\n  {where}") from error
     if not isinstance(returned, tuple | list) or len(returned) not in (2, 3):
         raise TargetError(
             f"{function_name} must return (estimator, input_fn) or the like, see --help; "
             f"it returned {type(returned).__name__}"
         )
     subject, data, *rest = returned
+    if rest and not isinstance(rest[0], Mapping):
+        raise TargetError(
+            f"the third thing that {function_name} returns must be a dict of options for dry_run, not "
+            f"{type(rest[0]).__name__}"
+        )
     return subject, data, dict(rest[0]) if rest else {}
 
 
@@ -65,9 +71,10 @@ def load_main(name: str, arguments: Sequence[str], cores: int = 8) -> tuple[obje
         raise TargetError(str(error)) from error
     except (Exception, SystemExit) as error:
         said = textwrap.shorten(str(error), 1000)
-        place = source.place(error) or f"while {name} ran"
+        place = source.place(error)
+        where = f"at {place}" if place else f"while {name} ran"
         raise TargetError(
-            f"{type(error).__name__}: {said}\n  at {place}{_of_package(name, error)}"
+            f"{type(error).__name__}: {said}\n  {where}{_of_package(name, error)}"
         ) from error
     print(f"{name} called {', '.join(dict.fromkeys(seen.calls))}.", file=sys.stderr)
     if seen.broke:
@@ -133,6 +140,8 @@ def _default_flags() -> None:
 
 def _module(name: str) -> ModuleType:
     """The module `name`, or the one in the file `name`; its neighbours can be imported by it."""
+    if name.endswith(".ipynb"):
+        raise TargetError(f"{name} is a notebook: --main {name} runs its cells, up to its training")
     if not name.endswith(".py"):
         sys.path.insert(0, str(Path.cwd()))
         return importlib.import_module(name)
@@ -140,7 +149,8 @@ def _module(name: str) -> ModuleType:
     if not path.is_file():
         raise TargetError(f"there is no file {path}")
     sys.path.insert(0, str(path.parent))
-    return module_of_file(path, path.stem)
+    taken = path.stem in sys.stdlib_module_names  # profile.py must not stand for Python's own
+    return module_of_file(path, f"{path.stem}_" if taken else path.stem)
 
 
 def module_of_file(path: Path, name: str) -> ModuleType:
