@@ -9,7 +9,7 @@ from lab_utils.dry_run.read.flow import CoreProgram, Flow
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
 from lab_utils.estimator import tf, v1
-from lab_utils.source import place
+from lab_utils.source import Place, place, place_of_stack
 
 _NAMES_SHOWN = 4
 _AVERAGES = ("moving_mean:0", "moving_variance:0")
@@ -25,18 +25,28 @@ def names(variables: Iterable[str]) -> str:
 
 def unsummed_gradients(program: CoreProgram, flow: Flow) -> Iterator[Finding]:
     """A finding for each line that updates trained variables with values of one core's own batch."""
-    updated = defaultdict(list)
+    updated, written = defaultdict(list), {}
     for variable, op in flow.writes.items():
         if variable in program.trained:
-            updated[place(op).source_line].append(variable)
+            where = _asked_at(op).source_line
+            updated[where].append(variable)
+            written.setdefault(where, place(op).source_line)
     for where, variables in updated.items():
+        inside = "" if written[where] == where else f" (at {written[where].position})"
         yield finding(
             "TPU201",
             where,
             message="With version 2 behaviour, none; with version 1: "
             "ValueError: CrossShardOptimizer must be used for model training on TPUs.",
-            variables=names(variables),
+            variables=names(variables) + inside,
         )
+
+
+def _asked_at(op: tf.Operation) -> Place:
+    """Where an update is asked for: of an optimizer of the program's own, where it is called."""
+    frames = list(op.traceback)
+    inside = max((n for n, each in enumerate(frames) if each.name == "apply_gradients"), default=0)
+    return place_of_stack(frames[:inside]) or place(op)
 
 
 def left_out(program: CoreProgram, flow: Flow, spec: Any) -> Iterator[Finding]:
@@ -48,7 +58,7 @@ def left_out(program: CoreProgram, flow: Flow, spec: Any) -> Iterator[Finding]:
         yield finding("TPU219", place(op))
         return
     if not any(variable.startswith("global_step:") for variable in done):
-        yield finding("TPU215", place(op))
+        yield finding("TPU215", _asked_at(op))
     averages = {v for v in flow.writers if v.endswith(_AVERAGES)} - done
     if averages:
         first = next(op for v in flow.writers if v in averages for op in flow.writers[v])

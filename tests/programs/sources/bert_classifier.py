@@ -116,7 +116,7 @@ class AdamWeightDecayOptimizer(tf.train.Optimizer):
             if not any(re.search(r, param_name) for r in self.exclude_from_weight_decay or ()):
                 update += self.weight_decay_rate * param
             next_param = param - self.learning_rate * update
-            assignments.extend([param.assign(next_param), m.assign(next_m), v.assign(next_v)])  # <- TPU201
+            assignments.extend([param.assign(next_param), m.assign(next_m), v.assign(next_v)])
         return tf.group(*assignments, name=name)
 
 
@@ -142,7 +142,7 @@ def create_optimizer(loss, init_lr, num_train_steps, num_warmup_steps, use_tpu):
     tvars = tf.trainable_variables()
     grads = tf.gradients(loss, tvars)
     (grads, _) = tf.clip_by_global_norm(grads, clip_norm=1.0)
-    train_op = optimizer.apply_gradients(zip(grads, tvars), global_step=global_step)
+    train_op = optimizer.apply_gradients(zip(grads, tvars), global_step=global_step)  # <- TPU201
     new_global_step = global_step + 1
     train_op = tf.group(train_op, [global_step.assign(new_global_step)])  # <- TPU215
     return train_op

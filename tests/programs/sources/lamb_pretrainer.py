@@ -100,7 +100,7 @@ class LAMBOptimizer(tf.train.Optimizer):
             else:
                 ratio = 1.0
             next_param = param - ratio * self.learning_rate * update
-            assignments.extend([param.assign(next_param), m.assign(next_m), v.assign(next_v)])  # <- TPU201
+            assignments.extend([param.assign(next_param), m.assign(next_m), v.assign(next_v)])
         return tf.group(*assignments, name=name)
 
 
@@ -131,7 +131,9 @@ def create_optimizer(loss, init_lr, num_train_steps, warmup, use_tpu, accumulate
 
     def update():
         clipped, _ = tf.clip_by_global_norm(added, clip_norm=1.0)
-        applied = optimizer.apply_gradients(list(zip(clipped, tvars)), global_step=None)
+        applied = optimizer.apply_gradients(  # <- TPU201
+            list(zip(clipped, tvars)), global_step=None
+        )
         with tf.control_dependencies([applied]):
             return tf.group(*[s.assign(tf.zeros_like(s)) for s in sums])
 

@@ -66,7 +66,7 @@ def model_fn(features, labels, mode, params):
     if params["use_tpu"]:
         optimizer = tf.tpu.CrossShardOptimizer(optimizer)
     optimizer = GradientAccumulationOptimizer(optimizer, ACCUMULATE)
-    train_op = optimizer.minimize(loss, step)
+    train_op = optimizer.minimize(loss, step)  # <- TPU201
 
     def host_call_fn(step, losses):
         step = step[0]

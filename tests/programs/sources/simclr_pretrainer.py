@@ -83,7 +83,7 @@ class LARSOptimizer(tf.train.Optimizer):
             scaled_lr = self.learning_rate * trust_ratio
             next_v = tf.multiply(self.momentum, v) + scaled_lr * grad
             next_param = param - next_v
-            assignments.extend([param.assign(next_param), v.assign(next_v)])  # <- TPU201
+            assignments.extend([param.assign(next_param), v.assign(next_v)])
         return tf.group(*assignments, [global_step.assign(new_global_step)], name=name)
 
 
@@ -149,7 +149,7 @@ def build_model_fn(temperature, num_classes, num_train_examples):
             optimizer = tf.tpu.CrossShardOptimizer(optimizer)
             control_deps = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
             with tf.control_dependencies(control_deps):
-                train_op = optimizer.minimize(
+                train_op = optimizer.minimize(  # <- TPU201
                     loss, global_step=global_step, var_list=tf.trainable_variables()
                 )
 
