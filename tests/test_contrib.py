@@ -66,8 +66,11 @@ import tensorflow.compat.v1 as v1
 import tensorflow.compat.v2 as v2
 from tensorflow.compat import v1 as again
 from tensorflow.contrib.tpu.python.tpu import tpu, tpu_context
+from tensorflow.python.framework import ops
+from tensorflow.python.ops import array_ops, control_flow_ops
 from tensorflow.python.training import training_ops
 
+assert ops.Tensor is tf.Tensor and control_flow_ops.cond is tf.cond and array_ops.stack is tf.stack
 assert v1.estimator.tpu.TPUEstimator is tf.compat.v1.estimator.tpu.TPUEstimator is tf.contrib.tpu.TPUEstimator
 assert again.layers.dense and v1.train.AdamOptimizer and v2.keras.Model and tf.compat.as_bytes("a") == b"a"
 assert tpu.shard and tpu_context and training_ops.apply_adam and v1.placeholder is tf.placeholder

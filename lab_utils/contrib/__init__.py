@@ -31,6 +31,9 @@ def install() -> None:
     from lab_utils.estimator import v1
 
     v1.disable_v2_behavior()
+    for module, left in _LEFT.items():
+        for name in left:
+            vars(importlib.import_module(module)).setdefault(name, getattr(v1, name))
     builtins.__import__ = _stand_in_import
     for name, value in {"xrange": range, "unicode": str, "basestring": str, "long": int}.items():
         builtins.__dict__.setdefault(name, value)
@@ -151,6 +154,13 @@ _MOVED = {
     "tensorflow.python.tpu.tpu_estimator": "tensorflow_estimator.python.estimator.tpu.tpu_estimator",
     "tensorflow.python.training.training_ops": "tensorflow.python.ops.gen_training_ops",
     "tensorflow.python.training.tracking": "tensorflow.python.trackable",
+}
+
+# Names that private modules had in version 1, and that stand in tf.compat.v1 today.
+_LEFT = {
+    "tensorflow.python.framework.ops": ("Tensor", "register_tensor_conversion_function"),
+    "tensorflow.python.ops.array_ops": ("stack", "unstack"),
+    "tensorflow.python.ops.control_flow_ops": ("case", "cond", "while_loop"),
 }
 
 
