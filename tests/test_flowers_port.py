@@ -32,7 +32,7 @@ def test_ready_for(topology, tiny_records):
     [
         ("--stages=trace,", "--stages: there is no ; there are trace,read"),
         ("--stages=bogus", "--stages: there is no bogus; there are trace,read"),
-        ("--html=none/report.html", "--html none/report.html cannot be written"),
+        ("--html=none/report.html", "none/report.html: there is no folder"),
         ("--topology=v2-8", "'v2-8' is not a TPU topology"),
     ],
 )
