@@ -8,8 +8,10 @@ import made_up_class
 import pytest
 
 from lab_utils.author import guide, slides
+from lab_utils.dry_run.records import LineCost
 from lab_utils.dry_run.report import html, site
 from lab_utils.grade import page, runs, submissions, tables
+from lab_utils.source import Place
 
 ROOT = made_up_class.ROOT
 pytestmark = pytest.mark.skipif(not browser.CHROMIUM, reason=browser.MISSING)
@@ -61,7 +63,13 @@ def test_a_report_can_be_read_in_both_themes_and_on_a_narrow_screen(tmp_path):
         tab.width(480)
         (grey,) = tab.low_contrast("body")
         assert grey.endswith("P: grey") and tab.overflowing("body")
-        shown(tab, tmp_path / "report.html", html.page(dry_run_reports.with_findings()))
+        report = dry_run_reports.with_findings()
+        text = "loss = v1.losses.sparse_softmax_cross_entropy_with_logits(labels, inference(x))"
+        place = Place("cell In [4]", 20, function="model_fn", code=text)
+        report.compiled.append(dry_run_reports.train_step())
+        report.compiled[-1].lines.append(LineCost(place, 40_330_239.0, 2.77e9, 22.4e9))
+        shown(tab, tmp_path / "report.html", html.page(report))
+        assert "sparse_softmax" in tab.evaluate("document.querySelector('table.lines').innerText")
         look_at(tab, "report", tmp_path)
 
 

@@ -155,15 +155,15 @@ def _kinds(steps: list[CompiledStep]) -> str:
 
 def _lines(step: CompiledStep) -> str:
     rows = "".join(
-        f"<tr><td><code>{escape(str(each.place) or 'no line')}</code></td>"
-        f'<td class="number">{each.cycles:,.0f}</td>'
+        f'<tr><td class="place" colspan="3">{_inline(str(each.place) or "no line")}</td></tr>'
+        f'<tr><td class="number">{each.cycles:,.0f}</td>'
         f'<td class="number">{escape(scaled(each.bytes, "B"))}</td>'
         f'<td class="number">{escape(scaled(each.flops, "FLOP"))}</td></tr>'
         for each in step.lines
     )
-    head = "<tr><th>Line</th><th>Cycles</th><th>HBM traffic</th><th>FLOPs</th></tr>"
+    head = "<tr><th>Cycles</th><th>HBM traffic</th><th>FLOPs</th></tr>"
     return (
-        f"<h3>Lines of the {escape(step.name)}</h3><table>{head}{rows}</table>"
+        f"<h3>Lines of the {escape(step.name)}</h3><table class=lines>{head}{rows}</table>"
         f'<p class="soft">{escape(words.LINES_BASIS)}</p>'
     )
 
