@@ -44,8 +44,9 @@ $(READY): requirements.lock pyproject.toml
 flowers: $(READY)
 	@$(BIN)/python -m lab_utils.flowers --data "$(DATA)"
 
+# Three processes on two cores: a test waits for the processes that it starts.
 test: $(READY)
-	@$(BIN)/python -m pytest -n 2 --dist worksteal
+	@$(BIN)/python -m pytest -n 3 --dist worksteal
 
 check: lint
 	@$(BIN)/python -m lab_utils.build --check

@@ -24,10 +24,33 @@ TESTS = os.environ.get(
     "tests/test_flowers_settings.py tests/test_runtime_places.py tests/test_runtime_tpu.py "
     "tests/test_runtime_verify.py tests/test_dry_run_cache.py tests/test_plots.py",
 ).split()
+MADE = 'sh -c \'mkdir -p "$TMPDIR"; "$0" "$@"; got=$?; rm -r "$TMPDIR"; exit $got\''
 GO_ON = 'exec "$0" "$@"'
 # Another user id, without an entry in the password database, in a namespace where the files are its own.
 NOBODY = "unshare -U --map-user=12345 --map-group=12345 env -u HOME -u USER -u LOGNAME"
 READ_ONLY = 'mount --bind . . && mount -o remount,bind,ro . && cd "$PWD"'
+# What the shell of somebody who works with TPUs, or with JAX, may have set; and a terminal's own.
+SHELL = {
+    "TPU_NAME": "node-1",
+    "TPU_WORKER_ID": "0",
+    "TPU_SKIP_MDS_QUERY": "1",
+    "TF_USE_LEGACY_KERAS": "0",
+    "TF_CPP_MIN_LOG_LEVEL": "0",
+    "TF_ENABLE_ONEDNN_OPTS": "0",
+    "KERAS_BACKEND": "jax",
+    "JAX_ENABLE_X64": "1",
+    "CUDA_VISIBLE_DEVICES": "0",
+    "PYTHONWARNINGS": "always",
+    "PYTHONHASHSEED": "7",
+    "MPLBACKEND": "TkAgg",
+    "FORCE_COLOR": "1",
+    "TERM": "xterm-256color",
+    "COLUMNS": "40",
+    "http_proxy": "http://127.0.0.1:9",
+    "https_proxy": "http://127.0.0.1:9",
+    "XDG_CACHE_HOME": "",
+    "CDPATH": "/",
+}
 LOOPBACK = f"{sys.executable} tests/drivers/loopback.py"
 # Where the clone lies, the environment, words before the command, words after it.
 ODD = {
@@ -52,6 +75,9 @@ ODD = {
     "host cpu": ("c", {}, 'unshare -ru sh -c \'hostname cpu; exec "$0" "$@"\'', ""),
     "read-only": ("c", {}, f"unshare -rm sh -c '{READ_ONLY} && {GO_ON}'", ""),
     "user without a name": ("c", {}, NOBODY, ""),
+    "a shell's own words": ("c", SHELL, "", ""),
+    "umask 077": ("c", {}, "sh -c 'umask 077; exec \"$0\" \"$@\"'", ""),
+    "a long folder for temporary files": ("c", {"TMPDIR": f"/tmp/{'a long name ' * 12}"}, MADE, ""),
     "random order": ("c", {}, "", "-p drivers.random_order"),
 }
 
