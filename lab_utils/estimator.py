@@ -16,6 +16,7 @@ This file is the only one that touches them, and tests/test_estimator.py fails w
 import importlib
 import os
 import sys
+import tempfile
 import types
 from importlib import metadata
 
@@ -33,6 +34,10 @@ def _keras_2_is_its_own() -> bool:
 # Read when tf.keras or tf.compat.v1.layers is first touched: Estimator code needs Keras 2 there.
 if not _keras_2_is_its_own():
     os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
+    if (
+        os.path.expanduser("~") == "~"
+    ):  # no home: tf-keras would make a folder of that name where it runs
+        os.environ.setdefault("KERAS_HOME", os.path.join(tempfile.gettempdir(), ".keras"))
 runtime.quiet()
 
 with runtime.hide_native_notices():

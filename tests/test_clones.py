@@ -76,7 +76,7 @@ ODD = {
     "read-only": ("c", {}, f"unshare -rm sh -c '{READ_ONLY} && {GO_ON}'", ""),
     "user without a name": ("c", {}, NOBODY, ""),
     "a shell's own words": ("c", SHELL, "", ""),
-    "umask 077": ("c", {}, "sh -c 'umask 077; exec \"$0\" \"$@\"'", ""),
+    "umask 077": ("c", {}, 'sh -c \'umask 077; exec "$0" "$@"\'', ""),
     "a long folder for temporary files": ("c", {"TMPDIR": f"/tmp/{'a long name ' * 12}"}, MADE, ""),
     "random order": ("c", {}, "", "-p drivers.random_order"),
 }

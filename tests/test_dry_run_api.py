@@ -265,7 +265,7 @@ def test_a_plain_estimator_is_a_finding():
     assert report.verdict == "findings"
 
 
-def test_a_tpu_estimator_from_end_to_end(port, tmp_path):
+def test_a_tpu_estimator_from_end_to_end(port, tmp_path, own_cache):
     report = dry_run(port, input_fn, steps=2, feed_seconds=0.3, progress=False)
     assert report.verdict == "ready", str(report)
     assert set(status(report).values()) == {"done"}, str(report)

@@ -78,7 +78,8 @@ def test_unknown_ids_are_refused_with_the_nearest(capsys):
     assert rules.chosen(" tpu305, TPU4 ") == ("TPU305", "TPU4")
 
 
-def test_the_version_and_the_cache_are_told(capsys):
+def test_the_version_and_the_cache_are_told(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     for flag, said in (("--version", "tpu-dry-run"), ("--help", "dry_run\n")):
         with pytest.raises(SystemExit) as end:
             command.main([flag])

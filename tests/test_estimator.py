@@ -156,17 +156,21 @@ def test_keras_3_already_in_use_is_refused_with_the_way_out():
     reason="TensorFlow 2.15 warns that its Estimator is deprecated",
 )
 def test_importing_and_training_print_nothing(tmp_path):
+    """Nor does it make a folder called ~ where it runs, for a user without a home."""
     code = f"""
+import os; os.chdir({str(tmp_path)!r})
 from tests.test_estimator import model_fn, input_fn, v1
 tpu = v1.estimator.tpu
-config = tpu.RunConfig(model_dir={str(tmp_path)!r})
+config = tpu.RunConfig(model_dir="model")
+v1.keras.backend.floatx()
 made = tpu.TPUEstimator(model_fn, config=config, use_tpu=False, train_batch_size=8, eval_batch_size=8)
 made.train(input_fn, steps=2)
 made.evaluate(input_fn, steps=1)
 """
-    answer = run_python(code, PYTHONPATH=".")
+    answer = run_python(code, PYTHONPATH=str(Path(__file__).parents[1]), HOME="~")
     assert answer.returncode == 0, answer.stderr
     assert answer.stdout + answer.stderr == ""
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
 def test_estimator_is_imported_as_in_tensorflow_2_15():
