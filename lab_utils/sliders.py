@@ -97,8 +97,9 @@ class Slider:
             f"<tr><td>{escape(place)}</td>{''.join(f'<td>{own[name]:,}</td>' for name in self.names)}</tr>"
             for place, own in self.rows.items()
         )
+        classes = f'class="lu-slider lu-slider-{self.name}" style="overflow-x:auto"'
         return (
-            f'<div class="lu-slider lu-slider-{self.name}"><table><thead><tr>{head}</tr></thead>'
+            f"<div {classes}><table><thead><tr>{head}</tr></thead>"
             f"<tbody>{body}</tbody></table><p>{escape(self.source)}</p></div><script>{script}</script>"
         )
 
