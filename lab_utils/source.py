@@ -126,13 +126,19 @@ def own_frame(frames: Iterable[Frame]) -> Frame | None:
 
     Frames up to and including the call of the dry run are ignored: the cause lies deeper in the stack.
     """
-    frames = list(frames)
-    called = next((n for n, frame in enumerate(frames) if _OWN.search(frame.filename)), -1)
-    frames = frames[called + 1 :]
     # A copy of six that is not installed raises again what others raised.
-    ours = [f for f in frames if not _is_framework(f.filename) and f.name != "reraise"]
+    ours = [
+        f for f in called_frames(frames) if not _is_framework(f.filename) and f.name != "reraise"
+    ]
     nearest = [frame for frame in ours if "site-packages" not in frame.filename]
     return (nearest or ours or [None])[-1]
+
+
+def called_frames(frames: Iterable[Frame]) -> list[Frame]:
+    """The frames (outermost first) below the last call of the dry run; all where there is none."""
+    frames = list(frames)
+    called = next((n for n, frame in enumerate(frames) if _OWN.search(frame.filename)), -1)
+    return frames[called + 1 :]
 
 
 def own_frames(error: BaseException) -> list[Frame]:

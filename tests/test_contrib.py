@@ -71,6 +71,8 @@ from tensorflow.python.ops import array_ops, control_flow_ops
 from tensorflow.python.training import training_ops
 
 assert ops.Tensor is tf.Tensor and control_flow_ops.cond is tf.cond and array_ops.stack is tf.stack
+ops.register_tensor_conversion_function(type("Held", (), {}), lambda held, dtype, name, as_ref: 1)
+ops.register_dense_tensor_like_type(type("Held", (), {}))
 assert v1.estimator.tpu.TPUEstimator is tf.compat.v1.estimator.tpu.TPUEstimator is tf.contrib.tpu.TPUEstimator
 assert again.layers.dense and v1.train.AdamOptimizer and v2.keras.Model and tf.compat.as_bytes("a") == b"a"
 assert tpu.shard and tpu_context and training_ops.apply_adam and v1.placeholder is tf.placeholder

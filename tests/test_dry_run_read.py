@@ -3,6 +3,7 @@
 import functools
 import inspect
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -384,6 +385,38 @@ def test_data_that_are_given_once_are_a_note_where_they_fill_a_loop():
     for loop, severity in ((10, "note"), (11, "warning")):
         [found] = inputs.length(pipeline, Mode.TRAIN, loop, input_fn=None)
         assert (found.rule, found.severity) == ("TPU218", severity)
+
+
+FLAGS = SimpleNamespace(batch=64)
+
+
+def _literal():
+    return _rows().batch(64, drop_remainder=True)
+
+
+def _named_here():
+    size = 64
+    return _rows().batch(size, drop_remainder=True)
+
+
+def _from_a_flag():
+    return _rows().batch(FLAGS.batch, drop_remainder=True)
+
+
+def _rows():
+    return tf.data.Dataset.range(640).map(lambda number: tf.fill([8], number))
+
+
+@pytest.mark.parametrize(
+    "input_fn, severity", [(_literal, "warning"), (_named_here, "warning"), (_from_a_flag, "note")]
+)
+def test_a_fixed_batch_size_is_a_note_where_no_literal_gives_it(input_fn, severity):
+    with tf.Graph().as_default() as graph:
+        last = input_fn().cardinality().op.inputs[0].op
+    shapes = [[FLAGS.batch, 8]]
+    made = inputs.Pipeline(graph, last, shapes, asked=FLAGS.batch, batches_a_step=1, cores=8)
+    [found] = inputs.batch_size(made, made, input_fn)
+    assert (found.rule, found.severity) == ("TPU226", severity)
 
 
 def test_records_of_others_are_counted_or_their_number_stays_unknown(tmp_path):

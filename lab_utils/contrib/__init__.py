@@ -34,6 +34,9 @@ def install() -> None:
     for module, left in _LEFT.items():
         for name in left:
             vars(importlib.import_module(module)).setdefault(name, getattr(v1, name))
+    # A class needs no more than a conversion function today to be taken for a tensor.
+    ops = importlib.import_module("tensorflow.python.framework.ops")
+    vars(ops).setdefault("register_dense_tensor_like_type", lambda kind: None)
     builtins.__import__ = _stand_in_import
     for name, value in {"xrange": range, "unicode": str, "basestring": str, "long": int}.items():
         builtins.__dict__.setdefault(name, value)
@@ -158,10 +161,13 @@ _MOVED = {
 
 # Names that private modules had in version 1, and that stand in tf.compat.v1 today.
 _LEFT = {
-    "tensorflow.python.framework.ops": ("Tensor", "register_tensor_conversion_function"),
+    "tensorflow.python.framework.ops": (
+        "IndexedSlices", "Tensor", "TensorShape", "convert_to_tensor_or_indexed_slices",
+        "register_tensor_conversion_function",
+    ),
     "tensorflow.python.ops.array_ops": ("stack", "unstack"),
-    "tensorflow.python.ops.control_flow_ops": ("case", "cond", "while_loop"),
-}
+    "tensorflow.python.ops.control_flow_ops": ("Assert", "case", "cond", "while_loop"),
+}  # fmt: skip
 
 
 def _stand_in_import(

@@ -12,13 +12,14 @@ from lab_utils.dry_run import elsewhere
 from lab_utils.dry_run.graphs import attribute, everywhere
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.read import records
+from lab_utils.dry_run.read.literals import written
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rehearsal import rehearsing
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.trace.blame import BATCHES
 from lab_utils.estimator import tf, v1
 from lab_utils.figures import memory
-from lab_utils.source import place
+from lab_utils.source import Place, place
 
 _LARGE = 256 * 2**20  # bytes of one constant; the whole graph may have 2 GiB
 _ENDLESS = 2**48  # elements: a counter's whole range
@@ -141,17 +142,22 @@ def batch_size(pipeline: Pipeline, doubled: Pipeline, input_fn: Callable) -> Ite
         for shape, larger in zip(pipeline.shapes, doubled.shapes, strict=True):
             if shape == larger and shape[:1] == [pipeline.asked]:  # others grow with params
                 fixed = _batch_of_shape(pipeline, shape)
-                yield finding("TPU226", where if fixed is None else place(fixed))
+                yield _fixed(pipeline, fixed, where if fixed is None else place(fixed))
         return
     sizes = {shape[0] for shape in pipeline.shapes if shape}
     if not sizes or None in sizes:
         return
     if any(pipeline.asked in shape for shape in pipeline.shapes):
-        yield finding("TPU226", where)
+        yield _fixed(pipeline, op, where)
     else:
         static = op is not None and tf.get_static_value(_input(op, "batch_size"))
         got = int(static) if static else min(sizes)
         yield finding("TPU214", where, asked=pipeline.asked, got=got)
+
+
+def _fixed(pipeline: Pipeline, op: tf.Operation | None, where: Place) -> Finding:
+    """TPU226: a note where the number comes from elsewhere, such as a flag that the constructor has too."""
+    return finding("TPU226", where, note=op is not None and not written(op, pipeline.asked))
 
 
 def _batch_of_shape(pipeline: Pipeline, shape: list[int | None]) -> tf.Operation | None:
