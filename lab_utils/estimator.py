@@ -13,7 +13,7 @@ Stand-ins fill their places here; those that would have work to do say that they
 This file is the only one that touches them, and tests/test_estimator.py fails when one moves.
 """
 
-import importlib
+import importlib.util
 import os
 import sys
 import tempfile
@@ -31,9 +31,10 @@ def _keras_2_is_its_own() -> bool:
         return False
 
 
-# Read when tf.keras or tf.compat.v1.layers is first touched: Estimator code needs Keras 2 there.
+# Read when tf.keras or tf.compat.v1.layers is first touched: Estimator code needs Keras 2 there, whatever the
+# shell has set for other work.
 if not _keras_2_is_its_own():
-    os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
+    os.environ["TF_USE_LEGACY_KERAS"] = "1"
     if (
         os.path.expanduser("~") == "~"
     ):  # no home: tf-keras would make a folder of that name where it runs
@@ -119,10 +120,12 @@ def _install() -> None:
     try:
         layers = tf.compat.v1.layers.conv2d.__module__
     except (ImportError, AttributeError) as error:
+        lacking = f"install it with `pip install 'tf-keras~={version[0]}.{version[1]}.0'`"
+        if importlib.util.find_spec("tf_keras"):
+            lacking = "this process uses Keras 3 already"
         raise ImportError(
-            "Estimator code needs Keras 2, and tf.compat.v1.layers has none here: install it with "
-            f"`pip install 'tf-keras~={version[0]}.{version[1]}.0'`, restart Python, and import "
-            "lab_utils.estimator before anything touches tf.keras."
+            f"Estimator code needs Keras 2, and tf.compat.v1.layers has none here: {lacking}. Restart "
+            "Python, and import lab_utils.estimator before anything touches tf.keras."
         ) from error
     if not layers.startswith("tf_keras"):
         raise ImportError(

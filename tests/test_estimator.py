@@ -21,6 +21,8 @@ STAND_INS = (
     "tensorflow.python.tpu.tpu_embedding_gradient",
 )
 
+ROOT = Path(__file__).parents[1]
+
 
 def run_python(code: str, **environment: str) -> subprocess.CompletedProcess:
     command = [sys.executable, "-c", code]
@@ -148,7 +150,7 @@ def test_keras_3_already_in_use_is_refused_with_the_way_out():
     )
     answer = run_python(code, TF_USE_LEGACY_KERAS="0")
     assert answer.returncode != 0
-    assert "restart Python" in answer.stderr
+    assert "uses Keras 3 already. Restart Python" in answer.stderr
 
 
 @pytest.mark.skipif(
@@ -156,7 +158,7 @@ def test_keras_3_already_in_use_is_refused_with_the_way_out():
     reason="TensorFlow 2.15 warns that its Estimator is deprecated",
 )
 def test_importing_and_training_print_nothing(tmp_path):
-    """Nor does it make a folder called ~ where it runs, for a user without a home."""
+    """Nor make a folder called ~ where they run, for a user without a home whose shell wants Keras 3."""
     code = f"""
 import os; os.chdir({str(tmp_path)!r})
 from tests.test_estimator import model_fn, input_fn, v1
@@ -167,7 +169,7 @@ made = tpu.TPUEstimator(model_fn, config=config, use_tpu=False, train_batch_size
 made.train(input_fn, steps=2)
 made.evaluate(input_fn, steps=1)
 """
-    answer = run_python(code, PYTHONPATH=str(Path(__file__).parents[1]), HOME="~")
+    answer = run_python(code, PYTHONPATH=str(ROOT), HOME="~", TF_USE_LEGACY_KERAS="0")
     assert answer.returncode == 0, answer.stderr
     assert answer.stdout + answer.stderr == ""
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
