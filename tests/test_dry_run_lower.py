@@ -20,6 +20,7 @@ from dry_run_models import (
     v1,
 )
 
+from lab_utils.dry_run.frontends import estimator as frontend
 from lab_utils.dry_run.frontends.estimator import lower_estimator
 from lab_utils.dry_run.frontends.function import lower_function
 from lab_utils.dry_run.frontends.keras import lower_keras
@@ -266,3 +267,18 @@ def test_a_step_that_raises_is_told_as_a_graph_that_cannot_be_built():
     found = caught.value.finding()
     assert found.rule == "TPU199" and "Dimensions must be equal" in found.why
     assert found.place.code.startswith("return tf.reduce_mean(features @")
+
+
+def test_start_values_are_computed_for_a_run_alone(monkeypatch):
+    """They are gigabytes, for a large model, and the compiler asks for their shapes."""
+    asked = []
+    original = frontend.initial_values
+    monkeypatch.setattr(
+        frontend,
+        "initial_values",
+        lambda graph, names: asked.append(names) or original(graph, names),
+    )
+    program = lower_estimator(make(dense), reader((ROWS, CLASSES)), cores=2)
+    assert not asked
+    assert program.values.keys() == {e.name for e in program.inputs if e.role == "variable"}
+    assert program.values and len(asked) == 1

@@ -1,5 +1,6 @@
 """One training or evaluation step as each core runs it: plain data, no TensorFlow."""
 
+import functools
 import math
 import re
 from collections.abc import Callable, Iterator
@@ -83,7 +84,7 @@ class Program:
         mode: "train", "eval", "predict", or "forward" for a bare step that changes no variable.
         hlo: a serialized HloModuleProto, or with a `partition` StableHLO as text; its parameters are
             `inputs`, its result tuple `outputs`.
-        values: what each variable starts with, and each constant, by the input's name.
+        start: gives what each variable starts with, and each constant, by the input's name: see `values`.
         all_reduces: how many sums over the cores the step holds.
         random: ops that draw random numbers in the step (dropout, say), those left out that draw the
             same for each example on any number of cores.
@@ -107,7 +108,7 @@ class Program:
     hlo: bytes
     inputs: list[Input]
     outputs: list[Output]
-    values: dict[str, np.ndarray] = field(default_factory=dict)
+    start: Callable[[], dict[str, np.ndarray]] = dict
     all_reduces: int = 0
     random: list[str] = field(default_factory=list)
     batch_statistics: list[str] = field(default_factory=list)
@@ -120,6 +121,15 @@ class Program:
     partition: Partition | None = None
     left_out: str = ""
     place_of: Callable[[str], Place] | None = None
+
+    @functools.cached_property
+    def values(self) -> dict[str, np.ndarray]:
+        """What each variable starts with, and each constant, by the input's name; computed when asked for.
+
+        Raises:
+            CannotLower: an initializer failed.
+        """
+        return self.start()
 
     @property
     def global_batch(self) -> int:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from lab_utils.dry_run.frontends.batches import Feed, fixed_seeds
-from lab_utils.dry_run.lower.bridge import Step, initial_values, placeholders, to_program
+from lab_utils.dry_run.lower.bridge import Step, placeholders, to_program
 from lab_utils.dry_run.lower.draws import Draw, alike
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
+from lab_utils.dry_run.lower.variables import initial_values, variables_of
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.program import Program
@@ -182,7 +183,8 @@ def _step(estimator: Any, key: str, feed: Feed, cores: int) -> Step:
         spec.scaffold_fn()  # may change initializers, as tf.train.init_from_checkpoint does
     graph = v1.get_default_graph()
     updates = [] if spec.train_op is None or key != "train" else [_operation(spec.train_op)]
-    return Step(graph, fed + fed_labels, initial_values(graph), loss, host, updates)
+    start = functools.partial(initial_values, graph)
+    return Step(graph, fed + fed_labels, variables_of(graph), loss, host, updates, start)
 
 
 def _operation(fetch: Any) -> tf.Operation:

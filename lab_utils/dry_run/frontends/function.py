@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from lab_utils.dry_run.lower.bridge import Step, Variable, leaf_names, to_program
+from lab_utils.dry_run.lower.bridge import Step, leaf_names, to_program
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit, StepRaised
 from lab_utils.dry_run.lower.graph_def import input_of
+from lab_utils.dry_run.lower.variables import Variable
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.program import Program, Role
 from lab_utils.dry_run.read.stage import read_step
@@ -183,21 +184,19 @@ def lower_traced(
             (tensor, input_of(leaf, Role(leaf.split("/")[0]), tensor))
             for tensor, leaf in zip(placeholders, names, strict=True)
         ]
-        variables, constants = _held(concrete, captures, trained)
+        variables, constants, values = _held(concrete, captures, trained)
     results = [each for each in tf.nest.flatten(concrete.outputs) if each is not None]
     whole = Step(
         concrete.graph,
-        fed
-        + [(tensor, input_of(tensor.op.name, Role.CONSTANT, tensor)) for tensor, _ in constants],
+        fed + [(tensor, input_of(tensor.op.name, Role.CONSTANT, tensor)) for tensor in constants],
         variables,
         results[0] if results else None,
         {f"result/{number}": tensor for number, tensor in enumerate(results[1:], 1)},
         _tensorflow.side_effects(concrete),
+        lambda names: {name: values[name] for name in [*names, *(t.op.name for t in constants)]},
     )
     batch = next((spec.shape[0] for spec in tf.nest.flatten(specs) if spec.shape.rank), 1)
-    program = to_program(whole, name=name, mode=mode, cores=cores, per_core_batch=batch)
-    program.values |= {tensor.op.name: value for tensor, value in constants}
-    return program
+    return to_program(whole, name=name, mode=mode, cores=cores, per_core_batch=batch)
 
 
 def share(spec: tf.TensorSpec, cores: int) -> tf.TensorSpec:
@@ -220,14 +219,15 @@ def split(array: np.ndarray, cores: int) -> np.ndarray:
 
 def _held(
     concrete: Any, captures: list[tuple[Any, Any]], trained: Sequence[tf.Variable] | None
-) -> tuple[list[Variable], list[tuple[tf.Tensor, np.ndarray]]]:
-    """The variables and the constant tensors that a traced function holds."""
+) -> tuple[list[Variable], list[tf.Tensor], dict[str, np.ndarray]]:
+    """The variables and the constant tensors that a traced function holds, and the values of both by name."""
     known = {id(each.handle): each for each in _tensorflow.variables_of(concrete)}
     chosen = None if trained is None else {id(each.handle) for each in trained}
-    variables, constants, seen = [], [], set()
+    variables, constants, values = [], [], {}
     for held, placeholder in captures:
         if held.dtype != tf.resource:
-            constants.append((placeholder, held.numpy()))
+            constants.append(placeholder)
+            values[placeholder.op.name] = held.numpy()
             continue
         variable = known.get(id(held))
         if variable is None:
@@ -235,10 +235,12 @@ def _held(
                 "the step uses a resource that is not a variable, such as a lookup table"
             )
         name = variable.name.split(":")[0]
-        while name in seen:
+        while name in values:
             name += "_"
-        seen.add(name)
         is_trained = variable.trainable if chosen is None else id(held) in chosen
         value = tf.raw_ops.ReadVariableOp(resource=held, dtype=variable.dtype).numpy()
-        variables.append(Variable(name, placeholder, np.asarray(value), is_trained))
-    return variables, constants
+        values[name] = np.asarray(value)
+        variables.append(
+            Variable(name, placeholder, values[name].shape, variable.dtype, is_trained)
+        )
+    return variables, constants, values

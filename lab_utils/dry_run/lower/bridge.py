@@ -9,7 +9,7 @@ of the CPU build: the TPU's is not in any wheel that installs beside a working T
 import base64
 import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,7 @@ from lab_utils.dry_run.lower.graph_def import (
     pruned,
     use_xla_collectives,
 )
+from lab_utils.dry_run.lower.variables import Variable
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.program import Input, Output, Program, Role
 from lab_utils.estimator import tf, v1
@@ -38,22 +39,13 @@ _RANDOM = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Variable:
-    """A variable of a graph: its handle there (a resource tensor), and the value it starts with."""
-
-    name: str
-    handle: Any
-    value: np.ndarray
-    trainable: bool
-
-
 @dataclass
 class Step:
     """One core's step in a graph.
 
     `fed` pairs each placeholder with its Input (features, labels and constants); `updates` are the
-    ops that must run; `host` are tensors that leave the core, by name.
+    ops that must run; `host` are tensors that leave the core, by name. `start` gives the values that
+    variables of these names start with: gigabytes, for a large model, which only a run needs.
     """
 
     graph: Any
@@ -62,6 +54,7 @@ class Step:
     loss: tf.Tensor | None
     host: dict[str, tf.Tensor]
     updates: list[tf.Operation]
+    start: Callable[[list[str]], dict[str, np.ndarray]]
 
 
 def to_program(
@@ -106,7 +99,7 @@ def to_program(
         cache.write(name_kept, {"hlo": base64.b64encode(hlo).decode(), "order": order})
     inputs = [each for _, each in fed]
     inputs += [
-        Input(each.name, Role.VARIABLE, each.value.shape, each.value.dtype.name, each.trainable)
+        Input(each.name, Role.VARIABLE, each.shape, each.dtype.name, each.trainable)
         for each in (variables[number] for number in order)
     ]
     module = _tensorflow.hlo_module(hlo)
@@ -124,7 +117,7 @@ def to_program(
         hlo=module.SerializeToString(deterministic=True),
         inputs=inputs,
         outputs=outputs,
-        values={each.name: each.value for each in variables},
+        start=functools.partial(step.start, [each.name for each in variables]),
         all_reduces=all_reduces,
         random=random,
         batch_statistics=statistics,
@@ -136,41 +129,6 @@ def _place_of(graph: Any, name: str) -> Place:
     """The learner's line that made the op `name`; NOWHERE where the graph has none of that name."""
     operation = _tensorflow.find_operation(graph, name)
     return NOWHERE if operation is None else place(operation)
-
-
-def initial_values(graph: tf.Graph) -> list[Variable]:
-    """Every variable of a version 1 graph, initialised in a session of its own.
-
-    Raises:
-        CannotLower: an initializer failed.
-    """
-    collections = (v1.GraphKeys.GLOBAL_VARIABLES, v1.GraphKeys.LOCAL_VARIABLES)
-    variables = list({id(v): v for key in collections for v in graph.get_collection(key)}.values())
-    trainable = {id(v) for v in graph.get_collection(v1.GraphKeys.TRAINABLE_VARIABLES)}
-    resources = [v for v in variables if v.handle is not None and v.handle.dtype == tf.resource]
-    if not resources:
-        return []
-    # The whole graph cannot be opened in a session: it holds ops that no CPU has.
-    initializers = [v.initializer.name for v in resources]
-    part = v1.graph_util.extract_sub_graph(graph.as_graph_def(), initializers)
-    with tf.Graph().as_default() as alone:
-        tf.graph_util.import_graph_def(part, name="")
-        reads = [
-            tf.raw_ops.ReadVariableOp(
-                resource=alone.get_tensor_by_name(v.handle.name), dtype=v.dtype.base_dtype
-            )
-            for v in resources
-        ]
-        try:
-            with v1.Session(config=v1.ConfigProto(device_count={"GPU": 0})) as session:
-                session.run(initializers)
-                values = session.run(reads)
-        except tf.errors.OpError as error:
-            raise CannotLower(f"the variables could not be initialised: {error.message}") from error
-    return [
-        Variable(v.op.name, v.handle, np.asarray(value), id(v) in trainable)
-        for v, value in zip(resources, values, strict=True)
-    ]
 
 
 def placeholders(structure: Any, role: str) -> tuple[Any, list[tuple[tf.Tensor, Input]]]:
@@ -220,7 +178,7 @@ def _entry(
 ) -> str:
     """The cache's name for what `_compile` makes of these arguments."""
     given = [(tensor.name, each.shape, each.dtype) for tensor, each in fed]
-    held = [(each.handle.name, each.value.shape, each.value.dtype.name) for each in variables]
+    held = [(each.handle.name, each.shape, each.dtype.name) for each in variables]
     interface = {"fed": given, "variables": held, "fetches": fetches, "returned": returned}
     code = cache.code(__name__)
     return cache.key(fingerprint.of_graph(graph_def), interface, tf.__version__, code)
@@ -241,7 +199,9 @@ def _compile(
     consumed = {name.split(":")[0] for node in graph_def.node for name in node.input}
     specs = [tf.TensorSpec(tensor.shape, tensor.dtype) for tensor, _ in fed]
     with _tensorflow.eager(), _tensorflow.caught_log(), tf.device("/device:CPU:0"):
-        held = [tf.Variable(each.value, trainable=False) for each in variables]
+        # Of no value: memory that nobody writes to is not taken from the machine.
+        empty = [tf.raw_ops.Empty(shape=each.shape, dtype=each.dtype) for each in variables]
+        held = [tf.Variable(each, trainable=False) for each in empty]
 
         def step(*arguments: tf.Tensor) -> list[tf.Tensor]:
             scope = v1.get_default_graph()
