@@ -19,7 +19,7 @@ from typing import Protocol
 _FRAMEWORK = re.compile(
     r".*[/\\](site|dist)-packages[/\\](tensorflow|tf_keras|keras|tensorflow_estimator|absl|numpy|six"
     r"|jax|jaxlib|flax|optax|equinox|haiku|IPython|ipykernel|traitlets|tornado|pluggy|_pytest|pytest|nbclient|jupyter_client)([/\\]|\.py$)"
-    r"|.*[/\\]lab_utils[/\\]((dry_run|contrib)[/\\]|(estimator|source)\.py$)"
+    r"|.*[/\\]lab_utils[/\\]((dry_run|contrib)[/\\]|(command|estimator|source)\.py$)"
     r"|.*[/\\]__autograph_generated_file\w*\.py$"
 )
 # Where a learner's part is still open, a lab goes on with the course's solution: that is not to be printed.

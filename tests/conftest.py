@@ -8,8 +8,17 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from lab_utils import datasets, scratch
+from lab_utils import datasets, proxies, scratch
 from lab_utils.convert import Manifest, convert
+
+# What a person's shell has set for other work would change what is judged and what is said.
+for name in (
+    *("JAX_ENABLE_X64", "KERAS_BACKEND", "TF_CPP_MIN_LOG_LEVEL", "TF_ENABLE_ONEDNN_OPTS"),
+    *("TPU_NAME", "TPU_WORKER_ID", "XLA_FLAGS", "LIBTPU_INIT_ARGS", "MPLBACKEND"),
+    *("PYTHONWARNINGS", "COLUMNS", "FORCE_COLOR", "NO_COLOR", "LAB_UTILS_SHARED_CACHE"),
+):
+    os.environ.pop(name, None)
+proxies.spare_local()
 
 # As lab_utils.flowers.task has it, so that runs in this process equal those in one of their own.
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")

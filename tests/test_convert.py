@@ -90,10 +90,15 @@ def test_classes_are_mixed_in_and_among_shards(data):
         assert runs >= 12  # 3 where classes stand together, 21 expected of a good mixture
 
 
-def test_the_same_bytes_whatever_the_number_of_workers(data, tmp_path):
+def test_the_same_bytes_whatever_the_number_of_workers(data, tmp_path, monkeypatch):
+    """Also where the shell names a proxy for every address: the workers are on this machine."""
     data.convert(train_shards=4, eval_shards=2)
     one = contents(data.out)
     data.out = tmp_path / "by two"
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("http_proxy", "https_proxy", "grpc_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
     result = data.command("--train_shards=4", "--eval_shards=2", "--workers=2")
     assert result.returncode == 0, result.stderr
     assert contents(data.out) == one

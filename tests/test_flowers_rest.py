@@ -81,7 +81,12 @@ def test_the_reason_of_a_tensorflow_error_is_one_sentence():
 
 
 @pytest.fixture
-def server():
+def server(monkeypatch):
+    """Behind a proxy, where the person's shell names one for every address."""
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+
     def predict(body):
         found = rest.read_request(body, IMAGE)
         return rest.answer(found, {"size": np.array([len(x) for x in found.inputs["image_bytes"]])})

@@ -13,6 +13,7 @@ import psutil
 from apache_beam.runners.runner import PipelineResult, PipelineState
 from tqdm import tqdm
 
+from lab_utils import proxies
 from lab_utils.convert import jobs
 from lab_utils.convert.engines import WORKERS_LOG, Engine
 from lab_utils.convert.errors import ConversionError
@@ -54,6 +55,7 @@ def run(
     Raises:
         ConversionError: if it failed.
     """
+    proxies.spare_local()
     job = _Job(pipeline)
     others = set(psutil.Process().children())
     every = _POLL_SECONDS if engine.local else _LIST_SECONDS

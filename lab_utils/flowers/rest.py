@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from lab_utils import proxies
+
 SIGNATURE = "serving_default"
 
 
@@ -170,6 +172,7 @@ class Server:
 
     def __init__(self, predict: Callable[[bytes], dict[str, Any]], name: str, port: int = 0):
         """Raises OSError where the port is taken; port 0 takes a free one."""
+        proxies.spare_local()
         self._http = ThreadingHTTPServer(("127.0.0.1", port), _handler(predict, name))
         self.url = f"http://127.0.0.1:{self._http.server_port}/v1/models/{name}"
         threading.Thread(target=self._http.serve_forever, daemon=True).start()
