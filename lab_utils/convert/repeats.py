@@ -10,9 +10,8 @@ import numpy as np
 from lab_utils.convert.plan import SplitPlan, image_of
 from lab_utils.convert.rows import decode, read_lines
 
-_COMPARED = (
-    2**18
-)  # images; of a longer list one in two, in three, ..., always those of the same names
+# Images; of a longer list one in two, in three, ..., always those of the same names.
+_COMPARED = 2**18
 
 
 def notes(plan: SplitPlan) -> Iterator[str]:
