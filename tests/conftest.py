@@ -132,6 +132,23 @@ def own_cache(tmp_path_factory):
         yield
 
 
+# The longest tests, which several processes begin with: none waits for one of them at the end.
+LONGEST = (
+    "test_a_solution_gives_the_outputs_that_it_shows[07",
+    "test_photographs_become_a_page_and_a_second_run_goes_on",
+    "accepted_or_told_what_is_wrong_with_them[some-08",
+    "test_a_solution_gives_the_outputs_that_it_shows",
+)
+
+
+def pytest_collection_modifyitems(items):
+    """Long ones first; otherwise the order stays."""
+    last = len(LONGEST)
+    items.sort(
+        key=lambda item: next((n for n, part in enumerate(LONGEST) if part in item.nodeid), last)
+    )
+
+
 CORPUS = {
     "test_wrong_port_is_found_at_its_place[": "wrong ports found at their place",
     "test_the_fix_clears_the_finding[": "fixed ports without a finding",
