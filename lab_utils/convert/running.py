@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+import socket
 import sys
 import threading
 import time
@@ -149,11 +150,26 @@ def _explained(error: BaseException, submitted: bool) -> ConversionError:
             "the workers cannot import lab_utils: install the same version of this package where they run "
             "(on Dataflow with --extra_package and its wheel), in the same version of Python"
         )
+    if text.endswith(grpc.FutureTimeoutError.__name__) and (name := _unknown_name()):
+        return ConversionError(
+            f"the workers did not reach the engine: it looks for this machine by its name, {name!r}, and "
+            f"that leads nowhere: write `127.0.0.1 {name}` into /etc/hosts; nothing was published"
+        )
     if not submitted:
         return ConversionError(f"the job could not be started: {text.splitlines()[-1]}")
     problem = ConversionError(f"the pipeline failed: {shortened(text.splitlines()[-1])}")
     problem.__cause__ = error
     return problem
+
+
+def _unknown_name() -> str:
+    """This machine's name if no address is known for it, else an empty string."""
+    name = socket.getfqdn()
+    try:
+        socket.gethostbyname(name)
+    except OSError:
+        return name
+    return ""
 
 
 @contextlib.contextmanager
