@@ -194,6 +194,99 @@ def test_a_right_step_in_many_habits(habit):
     assert found(step, data) == []
 
 
+AUTO = jax.make_mesh((1,), ("data",), axis_types=(jax.sharding.AxisType.Auto,))
+jitted = jax.jit(descend, donate_argnums=0)
+
+
+@jax.jit
+def laid(params, features, labels):
+    rows = jax.lax.with_sharding_constraint(features, PartitionSpec("data"))
+    return descend(params, rows, labels)
+
+
+@jax.jit
+def branching(params, features, labels):
+    params, loss = descend(params, features, labels)
+    return (params if loss > 1 else params), loss  # line of the fault
+
+
+class Loop:
+    def __init__(self):
+        self.seen, self._step = [], jax.jit(descend)
+
+    @functools.partial(jax.jit, static_argnums=0)
+    def decorated(self, params, features, labels):
+        return descend(params, features, labels)
+
+    def attribute(self, params, features, labels):
+        features = jnp.asarray(np.asarray(features, np.float32))
+        params, loss = self._step(params, features, labels)
+        self.seen.append(loss.item())
+        return params
+
+    def method(self, params, features, labels):
+        params, loss = self._called(params, jnp.where(features > 0, features, 0), labels)
+        if not np.isfinite(jax.device_get(loss)):
+            raise FloatingPointError(f"{loss:.3f}")
+        return params
+
+    def _called(self, *arguments):
+        return self.decorated(*arguments)
+
+
+def reads_the_loss(params, features, labels):
+    params, loss = jitted(params, features, labels)
+    return params, float(loss)
+
+
+def under_a_mesh(params, features, labels):
+    with jax.set_mesh(AUTO):
+        return laid(params, features, labels)
+
+
+def reads_a_branch(params, features, labels):
+    params, loss = branching(params, features, labels)
+    return params, float(loss)
+
+
+@pytest.mark.parametrize(
+    ("step", "inner"),
+    [
+        (reads_the_loss, "descend"),
+        (under_a_mesh, "laid"),
+        (Loop().attribute, "descend"),
+        (Loop().method, "decorated"),
+    ],
+    ids=["float", "set_mesh", "attribute", "method"],
+)
+def test_the_function_of_a_loop_is_judged_by_its_jitted_step(step, inner):
+    names = Loop.decorated, jitted, laid
+    program = program_of(step, (PARAMS, np.ones(BATCH[0].shape), BATCH[1]), "v5e:1x1", 1)
+    assert (program.mode, program.per_core_batch) == ("train", 64)
+    assert f"around {inner}, the jitted function" in program.left_out
+    assert (Loop.decorated, jitted, laid) == names, "a stand-in stayed"
+
+
+def test_a_fault_in_the_jitted_step_of_a_loop_is_named_at_its_line():
+    with pytest.raises(NotJax, match="TracerBoolConversionError") as raised:
+        found(reads_a_branch, (PARAMS, *BATCH))
+    line = branching.__wrapped__.__code__.co_firstlineno + 3
+    assert f":{line}, in branching" in raised.value.where.position
+
+
+def test_a_number_is_no_state():
+    step = jax.jit(lambda number, params, *batch: descend(params, *batch))
+    assert found(step, (shape(dtype=jnp.int32), PARAMS, *BATCH)) == []
+
+
+def test_the_batch_beside_parameters_that_are_not_trained():
+    def step(base, params, features, labels):
+        return descend(params, features @ base["down"] @ base["up"], labels)
+
+    base = {"down": shape(16, 512), "up": shape(512, 16)}
+    assert program_of(jax.jit(step), (base, PARAMS, *BATCH), "v5e:1x1", 1).per_core_batch == 64
+
+
 def test_what_is_not_jax():
     def step(features, labels):
         return tensorflow.reduce_mean(features)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from types import CodeType, ModuleType
 from typing import Any
 
-_JAX = ("jax", "jaxlib", "flax", "equinox", "optax", "haiku")
+JAX = ("jax", "jaxlib", "flax", "equinox", "optax", "haiku")
 _TENSORFLOW = ("tensorflow", "keras", "tf_keras")
 
 
@@ -18,13 +18,14 @@ def is_jax(subject: Any, data: Any) -> bool:
     while isinstance(subject, functools.partial):
         subject = subject.func
     kinds = [type(subject), *map(type, sys.modules["jax"].tree.leaves(data))]
-    if any(_package(kind.__module__) in _JAX for kind in kinds):
+    if any(package(kind.__module__) in JAX for kind in kinds):
         return True
     packages = set(_packages(subject))
-    return bool(packages & set(_JAX)) and not packages & set(_TENSORFLOW)
+    return bool(packages & set(JAX)) and not packages & set(_TENSORFLOW)
 
 
-def _package(module: str | None) -> str:
+def package(module: str | None) -> str:
+    """The outermost package of a module's name."""
     return (module or "").split(".")[0]
 
 
@@ -35,24 +36,25 @@ def _packages(function: Any) -> Iterator[str]:
         function = type(function).__call__
     if not hasattr(function, "__code__"):
         return
-    held = [cell.cell_contents for cell in function.__closure__ or () if _filled(cell)]
-    held += [function.__globals__.get(name) for name in _names(function.__code__)]
+    held = [cell.cell_contents for cell in function.__closure__ or () if filled(cell)]
+    held += [function.__globals__.get(name) for name in names_in(function.__code__)]
     for each in held:
         if isinstance(each, ModuleType):
-            yield _package(each.__name__)
+            yield package(each.__name__)
         elif callable(each):
-            yield _package(getattr(each, "__module__", ""))
+            yield package(getattr(each, "__module__", ""))
 
 
-def _names(code: CodeType) -> Iterator[str]:
+def names_in(code: CodeType) -> Iterator[str]:
     """The names that a function looks up, and those that the functions in it do."""
     yield from code.co_names
     for each in code.co_consts:
         if isinstance(each, CodeType):
-            yield from _names(each)
+            yield from names_in(each)
 
 
-def _filled(cell: Any) -> bool:
+def filled(cell: Any) -> bool:
+    """Whether a closure's cell holds something."""
     try:
         return cell.cell_contents is not None
     except ValueError:  # nothing stands in it yet

@@ -7,13 +7,12 @@ and nothing runs. The compiler works in the child process, as for every other pr
 import math
 import re
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
-from lab_utils.dry_run.frontends import jax_arguments, jax_steps
+from lab_utils.dry_run.frontends import jax_arguments, jax_inner, jax_steps
 from lab_utils.dry_run.lower import sharded
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.private import jax_tracing as _tracing
@@ -49,6 +48,7 @@ class JaxWorkload:
     ) -> None:
         self.step, self.topology, self.mesh_axes = step, topology, mesh_axes
         self.examples = jax_arguments.examples(step, data)
+        self.judged = step  # or the jitted function in it, where that alone can be traced
         self.where = place(jax_steps.source(step))
         self.name = f"JAX step {self.where.position}"
         self.feed_place = Place(text="the batches")
@@ -61,7 +61,8 @@ class JaxWorkload:
         if unfit := _tracing.unfit():
             raise CannotLower(unfit, where=self.where, only_here=True)
         try:
-            return jax_steps.trace(self.step, call)
+            self.judged, traced = jax_inner.traced(self.step, call)
+            return traced
         except Exception as error:  # whatever the learner's function raises is the step's fault
             raise NotJax(
                 f"{type(error).__name__}: {error}", where=place(error) or self.where
@@ -75,7 +76,7 @@ class JaxWorkload:
         """What the step's jaxpr tells."""
         own = jax_steps.has_cache(self.step)
         found = read_jaxpr.changing(self._traces, self.where, one_cache=own)
-        pmapped = jax_steps.is_pmap(self.step)
+        pmapped = jax_steps.is_pmap(self.judged)
         return found + read_jaxpr.read(self._traces[0], self.where, pmapped=pmapped)
 
     def lower(
@@ -107,7 +108,7 @@ class JaxWorkload:
         except sharded.Undivided as error:
             raise NotJax(str(error), where=self.where) from error
         parts = math.prod(mesh.values())
-        axes = 2 if jax_steps.is_pmap(self.step) else 1
+        axes = 2 if jax_steps.is_pmap(self.judged) else 1
         return Program(
             name=self.where.function or "step",
             mode=Mode.TRAIN if state else Mode.FORWARD,
@@ -131,7 +132,7 @@ class JaxWorkload:
     def _mapped(self, traced: Any) -> str:
         if not read_jaxpr.is_mapped(traced.jaxpr.jaxpr):
             return ""
-        return "jax.pmap" if jax_steps.is_pmap(self.step) else "jax.shard_map"
+        return "jax.pmap" if jax_steps.is_pmap(self.judged) else "jax.shard_map"
 
     def _lowered(self, traced: Any) -> tuple[str, list[_tracing.Argument]]:
         """StableHLO with the learner's lines, and what it takes."""
@@ -149,6 +150,11 @@ class JaxWorkload:
 
     def _left_out(self, traced: Any) -> str:
         jaxpr, said = traced.jaxpr.jaxpr, []
+        if self.judged is not self.step:
+            name = getattr(self.judged, "__name__", "the jitted function")
+            said.append(
+                f"What {self.where.function or 'the step'} does around {name}, the jitted function in it."
+            )
         if read_jaxpr.callbacks(jaxpr):
             said.append("Calls of the host (TPU241) are left out of the compiled step.")
         if self._mapped(traced) and read_jaxpr.draws(jaxpr):
@@ -181,16 +187,20 @@ def _input(array: _tracing.Argument, mesh: dict[str, int], *, state: bool) -> In
 def _batch(arguments: list[_tracing.Argument], state: set[str], axes: int) -> int:
     """Examples of a step: the first axis of the largest array that is not state; 1 where there is none.
 
-    A step without state, as of evaluation, may take parameters: the argument with the fewest arrays counts.
+    A step may take parameters that are not state: those that LoRA keeps, or all where nothing is trained.
+    A batch's arrays have one first axis; where there is no state, the argument with the fewest arrays counts.
     `axes`: 2 for jax.pmap, whose batches have an axis of devices before that of examples.
     """
-    arrays = [
-        each for each in arguments if each.name not in state and each.shape and not _is_key(each)
-    ]
+    held: dict[str, list[_tracing.Argument]] = {}
+    for each in arguments:
+        if each.name not in state and each.shape and not _is_key(each):
+            held.setdefault(_argument(each), []).append(each)
+    alike = [arrays for arrays in held.values() if len({each.shape[0] for each in arrays}) == 1]
+    chosen = alike or list(held.values())
     if not state:
-        held = Counter(_argument(each) for each in arrays)
-        arrays = [each for each in arrays if held[_argument(each)] == min(held.values())]
-    return math.prod(max((each.shape for each in arrays), key=math.prod, default=())[:axes])
+        chosen = [each for each in chosen if len(each) == min(map(len, chosen))]
+    shapes = [each.shape for arrays in chosen for each in arrays]
+    return math.prod(max(shapes, key=math.prod, default=())[:axes])
 
 
 def _is_key(array: _tracing.Argument) -> bool:

@@ -15,8 +15,8 @@ from lab_utils.dry_run.frontends.jax_arguments import is_array
 from lab_utils.dry_run.private import jax_tracing as _tracing
 
 
-def trace(step: Callable, call: tuple) -> Any:
-    """The jax.stages.Traced of one call.
+def trace(step: Callable, call: tuple, keywords: dict[str, Any] | None = None) -> Any:
+    """The jax.stages.Traced of one call; `keywords` are constants where nothing is jitted.
 
     What JAX or NNX jitted is traced by its own means. Any other callable is jitted here, with the donation
     and the shardings that a jitted function in it asks for.
@@ -24,7 +24,9 @@ def trace(step: Callable, call: tuple) -> Any:
     Raises:
         Exception: whatever the step raises.
     """
-    inner, bound, keywords = _unbound(step)
+    if keywords:
+        step = functools.partial(step, **keywords)
+    inner, bound, keywords = unbound(step)
     if hasattr(inner, "trace"):
         traced = inner.trace(*bound, *call, **keywords)
         return getattr(traced, "traced", traced)  # NNX keeps JAX's own in its own
@@ -45,23 +47,30 @@ def trace(step: Callable, call: tuple) -> Any:
     return _as_asked(*_arrays_alone(step, call))
 
 
+def is_jitted(function: Any) -> bool:
+    """Whether JAX, NNX or Equinox compiles it when it is called."""
+    if not callable(function) or isinstance(function, type):
+        return False
+    return hasattr(function, "trace") or hasattr(function, "donate_first") or is_pmap(function)
+
+
 def has_cache(step: Callable) -> bool:
     """Whether calls of `step` come from one cache, so that equal calls have the same jaxpr."""
-    return hasattr(_unbound(step)[0], "trace")
+    return hasattr(unbound(step)[0], "trace")
 
 
 def is_pmap(step: Callable) -> bool:
     """Whether jax.pmap made the step, the only one of JAX's that can be lowered and not traced."""
-    inner = _unbound(step)[0]
+    inner = unbound(step)[0]
     return hasattr(inner, "lower") and not hasattr(inner, "trace") and inspect.isfunction(inner)
 
 
 def source(step: Callable) -> Callable:
     """The function whose line stands for `step` in a report."""
-    return _unbound(step)[0]
+    return unbound(step)[0]
 
 
-def _unbound(step: Callable) -> tuple[Callable, tuple, dict[str, Any]]:
+def unbound(step: Callable) -> tuple[Callable, tuple, dict[str, Any]]:
     """The function in partials and methods, with the arguments that these bind."""
     bound: tuple = ()
     keywords: dict[str, Any] = {}

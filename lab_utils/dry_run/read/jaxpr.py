@@ -106,8 +106,8 @@ def state_numbers(traced: Any) -> list[tuple[int, int]]:
     An argument of the step, or a part of one, is state where the results hold its structure and its shapes.
     """
     given, results = _tracing.trees(traced)
-    old = [each.aval.shape for each in traced.jaxpr.jaxpr.invars]
-    new = [each.aval.shape for each in traced.jaxpr.jaxpr.outvars]
+    takes, gives = traced.jaxpr.jaxpr.invars, traced.jaxpr.jaxpr.outvars
+    old, new = [each.aval.shape for each in takes], [each.aval.shape for each in gives]
     parts = list(_subtrees(results, 0, _DEPTH))
     pairs, taken = [], set()
 
@@ -117,8 +117,10 @@ def state_numbers(traced: Any) -> list[tuple[int, int]]:
         for first, part in parts:
             places = range(first, first + count)
             alike = shapes == new[first : first + count] and _alike(part, tree)
-            # One array alone is state only as the whole first argument: others have its shape by chance.
-            enough = count > 1 or (count == 1 and start == 0 and depth == _DEPTH)
+            # One array alone is state only as the whole first argument, and not as a number: others have
+            # its shape by chance, as an iteration's number has the loss's.
+            alone = count == 1 and start == 0 and depth == _DEPTH and shapes[0]
+            enough = count > 1 or (alone and _is_float(takes[0]) == _is_float(gives[first]))
             if alike and enough and taken.isdisjoint(places):
                 pairs.extend((start + n, first + n) for n in range(count))
                 taken.update(places)
@@ -133,6 +135,10 @@ def state_numbers(traced: Any) -> list[tuple[int, int]]:
         match(tree, begin, _DEPTH)
         begin += tree.num_leaves
     return pairs
+
+
+def _is_float(variable: Any) -> bool:
+    return "float" in str(variable.aval.dtype)
 
 
 def _subtrees(tree: Any, start: int, depth: int) -> Iterator[tuple[int, Any]]:
