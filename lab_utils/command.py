@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 _READER_GONE, _INTERRUPTED = 141, 130  # 128 and the number of SIGPIPE, of SIGINT
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS)
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
 # What parts of the course import, and the extra of pyproject.toml that brings it.
 _EXTRAS = {
     "apache_beam": "convert",

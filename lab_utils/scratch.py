@@ -1,4 +1,4 @@
-"""Temporary folders in the system's place for such, which the next one removes where a process was killed."""
+"""Temporary folders, which the next run removes where a process was killed."""
 
 import atexit
 import contextlib
@@ -15,12 +15,24 @@ _own: list[str] = []  # this process's folder, once it has one
 
 
 @contextlib.contextmanager
-def folder() -> Iterator[str]:
-    """Makes a temporary folder, and removes it on leaving."""
-    path = tempfile.mkdtemp(prefix=_PREFIX)
+def folder(prefix: str = _PREFIX, parent: str | os.PathLike[str] | None = None) -> Iterator[str]:
+    """Makes a temporary folder, and removes it on leaving; those of killed runs go now.
+
+    Args:
+        prefix: of its name.
+        parent: where it is made; in the system's place for temporary files otherwise.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    remove_dead(prefix, parent)
+    path = tempfile.mkdtemp(prefix=prefix, dir=parent)
     try:
         with leases.owned(path):
-            yield path
+            try:
+                yield path
+            finally:  # while it is held: a run that looks now must not take it for a dead one's
+                shutil.rmtree(path, ignore_errors=True)
     finally:
         shutil.rmtree(path, ignore_errors=True)
 
@@ -32,7 +44,6 @@ def of_process() -> str:
     child that is killed leave behind goes with it. Called again, it changes nothing.
     """
     if not _own:
-        remove_dead()
         held = contextlib.ExitStack()
         path = held.enter_context(folder())
         _own.append(path)
@@ -42,9 +53,10 @@ def of_process() -> str:
     return _own[0]
 
 
-def remove_dead() -> list[str]:
+def remove_dead(prefix: str = _PREFIX, parent: str | os.PathLike[str] | None = None) -> list[str]:
     """Removes the temporary folders of runs that were killed on this machine; return their paths."""
-    pattern = os.path.join(glob.escape(tempfile.gettempdir()), _PREFIX + "*")
+    place = tempfile.gettempdir() if parent is None else os.fspath(parent)
+    pattern = os.path.join(glob.escape(place), glob.escape(prefix) + "*")
     dead = [path for path in glob.glob(pattern) if leases.is_dead(path)]
     for path in dead:
         shutil.rmtree(path, ignore_errors=True)

@@ -88,9 +88,13 @@ def test_without_room_a_sentence_names_the_place(status, capsys):
     def unforeseen():
         raise FileNotFoundError(2, "No such file", "/here/file")
 
-    assert command.status_of(full, status) == command.status_of(nowhere, status) == status
-    first, second = capsys.readouterr().err.splitlines()
+    def limited():  # by `ulimit -f`
+        raise OSError(27, "File too large", "/here/file")
+
+    assert {command.status_of(each, status) for each in (full, limited, nowhere)} == {status}
+    first, large, second = capsys.readouterr().err.splitlines()
     assert first.startswith("/here/file: No space left on device. Make room there")
+    assert large.startswith("/here/file: File too large. ")
     assert second.endswith("found in ['/tmp']: set TMPDIR to a folder that can be written")
     with pytest.raises(FileNotFoundError):
         command.status_of(unforeseen, status)

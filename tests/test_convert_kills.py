@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections import Counter
 
 import psutil
@@ -11,7 +12,7 @@ import pytest
 from convert_data import Data, features, records, start_and_wait_for_the_first_shard
 
 from lab_utils import leases
-from lab_utils.convert import ManifestError, read_manifest
+from lab_utils.convert import ManifestError, read_manifest, running
 
 
 @pytest.fixture
@@ -102,3 +103,21 @@ def test_where_a_file_system_has_no_locks_nothing_counts_as_dead(tmp_path, monke
     with leases.locked(str(tmp_path)) as there:
         assert not there
     assert not leases.is_dead(str(tmp_path))
+
+
+def test_a_worker_of_an_earlier_run_that_ends_late_does_not_end_this_one():
+    """Beam's threads raise when a run's workers are ended with it: on a busy machine, during the next run."""
+    go = threading.Event()
+
+    def keep():
+        go.wait()
+        raise RuntimeError("Worker subprocess exited with return code -9")
+
+    earlier, own = (threading.Thread(target=keep, name="run_worker") for _ in range(2))
+    earlier.start()
+    with running._dead_workers() as dead:
+        own.start()
+        go.set()
+        earlier.join()
+        own.join()
+    assert len(dead) == 1

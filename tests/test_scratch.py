@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from lab_utils import leases, scratch
+
 READY = """
 from lab_utils.check import ready
 ready()
@@ -52,3 +54,50 @@ def test_a_dry_run_leaves_nothing_of_a_port_that_ends_its_process(system, tmp_pa
     ran = subprocess.run(command, cwd=tmp_path, env=system, capture_output=True, text=True)
     assert ran.returncode == 2, ran.stderr
     assert (tmp_path / "made").exists() and not list((tmp_path / "tmp").iterdir())
+
+
+API = """
+import sys, time
+from lab_utils.dry_run.private import process
+process._run = lambda *_: (print("made", flush=True), time.sleep(60))
+with process.child("job", {}, {}):
+    pass
+"""
+
+
+def test_a_dry_run_in_a_killed_process_of_ones_own_is_cleared_up_by_the_next(system, tmp_path):
+    killed = subprocess.Popen(
+        [sys.executable, "-c", API], stdout=subprocess.PIPE, text=True, env=system
+    )
+    assert "made" in killed.stdout.readline()
+    killed.kill()
+    killed.communicate()
+    (left,) = (tmp_path / "tmp").iterdir()
+    assert scratch.remove_dead(parent=left.parent) == [str(left)] and not left.exists()
+
+
+def test_a_folder_that_is_just_removed_is_held_until_it_is_gone(tmp_path, monkeypatch):
+    """Another run that looks at this moment says that it removed what a killed run had left: none was."""
+    seen = []
+
+    def remove(path, ignore_errors):
+        seen.append(scratch.leases.is_dead(path))
+        rmtree(path, ignore_errors)
+
+    rmtree = scratch.shutil.rmtree
+    monkeypatch.setattr(scratch.shutil, "rmtree", remove)
+    with scratch.folder(parent=tmp_path):
+        pass
+    assert seen == [False, False] and not list(tmp_path.iterdir())
+
+
+def test_what_a_killed_run_had_begun_beside_its_result_goes_with_the_next(tmp_path):
+    """As a data set that was being extracted."""
+    begun = tmp_path / "photos [1].partial-x"
+    begun.mkdir()
+    with leases.owned(str(begun)), scratch.folder("photos [1].partial-", tmp_path):
+        assert begun.exists()
+    (tmp_path / "photos [1].partial-mine").mkdir()  # by whom is not known
+    with scratch.folder("photos [1].partial-", tmp_path):
+        assert not begun.exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["photos [1].partial-mine"]

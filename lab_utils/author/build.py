@@ -18,7 +18,6 @@ import json
 import os
 import re
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
@@ -26,7 +25,7 @@ from unittest import mock
 
 import nbformat
 
-from lab_utils import command, files
+from lab_utils import command, files, scratch
 from lab_utils.author import minutes, notebook_format, quiz
 from lab_utils.author.marks import module, solved, stamp, starter
 from lab_utils.author.setup_cell import Course, links, setup_cell
@@ -203,7 +202,7 @@ def execute(made: dict[str, str], names: Collection[str]) -> None:
             known = ", ".join(path.name[:2] for path in solutions)
             raise NotebookError(f"no solution has {name!r} in its name; there are {known}")
     with (
-        tempfile.TemporaryDirectory() as state,
+        scratch.folder() as state,
         mock.patch.dict(os.environ, {"XDG_STATE_HOME": state, life.SILENCE: "1"}),
     ):
         for path in solutions:

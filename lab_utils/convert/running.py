@@ -174,13 +174,18 @@ def _unknown_name() -> str:
 
 @contextlib.contextmanager
 def _dead_workers() -> Iterator[list[BaseException]]:
-    """Collect what Beam's worker-keeping threads raise: that their process ended with an error."""
+    """Collect what Beam's worker-keeping threads raise: that their process ended with an error.
+
+    Those of an earlier run in this process are no news: on a busy machine they end only now.
+    """
     dead: list[BaseException] = []
     before = threading.excepthook
+    earlier = set(threading.enumerate())
 
     def hook(args: threading.ExceptHookArgs) -> None:
         if args.thread is not None and args.thread.name == _KEEPER:
-            dead.append(args.exc_value)
+            if args.thread not in earlier:
+                dead.append(args.exc_value)
         elif not issubclass(args.exc_type, grpc.RpcError):  # those say that its connection broke
             before(args)
 

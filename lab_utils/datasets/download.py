@@ -4,7 +4,6 @@ import http.client
 import os
 import re
 import tarfile
-import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from lab_utils import scratch
 from lab_utils.datasets.photos import DatasetError, Photos, file_sha256, write_split
 
 # As tensorflow-datasets 4.9.10 publishes them, in datasets/tf_flowers/checksums.tsv.
@@ -174,9 +174,7 @@ def extract(archive: Path, folder: Path) -> None:
     """Extracts the folder of the name of `folder` in `archive`; `folder` appears only when it is whole."""
     if not hasattr(tarfile, "data_filter"):
         raise DatasetError("This Python cannot extract archives safely: use 3.11.4 or later.")
-    with tempfile.TemporaryDirectory(
-        prefix=f"{folder.name}.partial-", dir=folder.parent
-    ) as partial:
+    with scratch.folder(f"{folder.name}.partial-", folder.parent) as partial:
         try:
             with tarfile.open(archive) as tar:
                 for member in tqdm(tar, desc=f"extracting {archive.name}", unit="file"):

@@ -1,9 +1,9 @@
 """Photographs that are drawn."""
 
 import os
-import tempfile
 from pathlib import Path
 
+from lab_utils import scratch
 from lab_utils.datasets.photos import DatasetError, Photos, write_split
 
 
@@ -49,9 +49,7 @@ def synthetic(
         ) from None
 
     output_dir.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(
-        prefix=f"{output_dir.name}.partial-", dir=output_dir.parent
-    ) as partial:
+    with scratch.folder(f"{output_dir.name}.partial-", output_dir.parent) as partial:
         drawn = Path(partial) / "flowers"
         synthetic_flowers.write(drawn, per_class, seed, num_workers)
         write_split(drawn, drawn, eval_fraction)

@@ -179,7 +179,6 @@ def supervised() -> int:
     if answer := unchanged.recalled(name):
         print(answer.text)
         return answer.status
-    scratch.remove_dead()
     with scratch.folder() as folder:  # its temporary files go, too, however it ends
         file = Path(folder) / "status"
         child = subprocess.Popen(

@@ -3,12 +3,12 @@
 import contextlib
 import copy
 import io
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from lab_utils import scratch
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.estimator import tpu
@@ -58,7 +58,7 @@ def rehearsing(cores: int, aloud: bool = False) -> Iterator[Rehearsal]:
     """
     with (
         contextlib.nullcontext() if aloud else contextlib.redirect_stdout(io.StringIO()),
-        tempfile.TemporaryDirectory(prefix="dry_run_") as model_dir,
+        scratch.folder() as model_dir,
         _tensorflow.caught_log() as log,
         _tpu_estimator.tpu_system(cores),
     ):

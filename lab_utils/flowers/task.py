@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lab_utils import command, files, runtime
+from lab_utils import command, files, runtime, scratch
 from lab_utils.convert import ManifestError
 from lab_utils.flowers import run_folder
 from lab_utils.flowers.records import Records, naming_bad
@@ -233,6 +233,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs the command line; returns its exit status."""
     settings = parse(arguments)
     runtime.quiet()
+    scratch.of_process()  # what AutoGraph writes goes, too, where this is killed
     # TensorFlow turns oneDNN on by itself only where the CPU has AVX-512; with AVX2 alone, training takes a
     # fifth less time and memory with it (measured).
     os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")

@@ -8,13 +8,13 @@ import selectors
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import psutil
 
+from lab_utils import scratch
 from lab_utils.check import life, todos
 from lab_utils.dry_run import cache
 from lab_utils.grade.cells import Plan
@@ -135,7 +135,8 @@ def _round(
     """One worker's life: what it was at when it ended, and why it ended early, or None."""
     token, at, started = secrets.token_hex(16), "lab", time.monotonic()
     with contextlib.ExitStack() as stack:
-        home = stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True))
+        home = os.path.join(stack.enter_context(scratch.folder()), "home")
+        os.mkdir(home)
         reader, writer = os.pipe()
         stack.callback(os.close, reader)
         worker = _start(home, writer, job | {"token": token})

@@ -13,7 +13,6 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 import textwrap
 import threading
 from collections import deque
@@ -23,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import lab_utils
-from lab_utils import runtime
+from lab_utils import runtime, scratch
 
 # In a sum the virtual cores wait for each other: on a slow machine longer than XLA's 40 seconds.
 _PATIENCE = ("warn_stuck", "terminate")
@@ -123,7 +122,7 @@ def child(
         ChildFailed: it ended without a result.
         NoRoom: so it did, for want of memory or disk here.
     """
-    with tempfile.TemporaryDirectory(prefix="dry_run_") as name:
+    with scratch.folder() as name:
         folder = Path(name)
         for file, content in files.items():
             (folder / file).write_bytes(content)
