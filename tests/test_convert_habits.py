@@ -30,8 +30,9 @@ ROWS = [f"{n}.jpg,{LABELS[n // 30]}" for n in range(90)]
         "\ufeff" + "\r\n".join(ROWS) + "\r\n\r\n",
         "\n".join('"{}", "{}"'.format(*row.split(",")) for row in ROWS),
         "\n".join(ROWS).replace(",", " ,\t"),
+        "\r\n".join([*ROWS[:45], f"\ufeff{ROWS[45]}", *ROWS[46:]]) + "\r\n\x1a",
     ],
-    ids=["blank lines", "Windows", "quotes after spaces", "spaces"],
+    ids=["blank lines", "Windows", "quotes after spaces", "spaces", "joined by Windows"],
 )
 def test_a_list_that_is_clear_is_taken(data, content):
     (data.folder / "train.csv").write_bytes(content.encode())
@@ -45,6 +46,7 @@ def test_a_list_that_is_clear_is_taken(data, content):
         ("a.jpg;roses", "semicolons seem to separate them"),
         ("a.jpg\troses", "tabs seem to separate them"),
         ("a.jpg|roses", "bars seem to separate them"),
+        ("a.jpg\uff0croses", "full-width commas seem to separate them"),
         ("a.jpg 0", "1 column where 2 are expected: path,label; a space seems to separate them"),
         ("a.jpg", "1 column where 2 are expected: path,label$"),
         (
@@ -72,6 +74,8 @@ def test_a_row_of_another_dialect_is_explained(row, hint):
         ("3", ["0", "1"], "which has '0', '1'"),
         ("²", LABELS, "which has 'roses'"),
         ("'roses'", LABELS, "has 'roses': take the quotes away"),
+        ("\u201croses\u201d", LABELS, "has 'roses': take the quotes away"),
+        ("ro\u00adses", LABELS, r"has 'roses': signs that cannot be seen stand in 'ro\xadses'"),
         ("roses", ["0,roses", "1,daisy"], "has '0,roses', and should have a class alone a line"),
         ("roses", ['"roses"', '"daisy"'], "a class alone a line"),
         ("roses", ["1 roses", "2 daisy"], "a class alone a line"),
@@ -168,6 +172,9 @@ def test_accents_are_the_same_class_and_the_same_file_in_both_forms_of_unicode(d
         ("~/a.jpg", "mean something to a shell alone"),
         ("$HOME/a.jpg", "mean something to a shell alone"),
         ("0.JPG", "there is 0.jpg: upper and lower case count"),
+        ("sub/img_1.jpg", "there is Sub/IMG_1.JPG: upper and lower case count"),
+        ("\u200b0.jpg", "signs that cannot be seen"),
+        ("\u201c0.jpg\u201d", "curly quotes"),
         ("absent.jpg", "absent.jpg$"),
         ("0", "there is 0.jpg: the list needs the whole name"),
         ("C:/photos/a.jpg", "a path of Windows"),
@@ -177,8 +184,30 @@ def test_accents_are_the_same_class_and_the_same_file_in_both_forms_of_unicode(d
     ],
 )
 def test_a_path_of_another_system_is_explained(data, path, hint):
+    (data.folder / "Sub").mkdir()
+    (data.folder / "Sub" / "IMG_1.JPG").touch()
     with pytest.raises(RejectError, match=hint):
         read_first((f"{data.folder}/{path}",))
+
+
+def test_a_file_of_gigabytes_is_not_read(tmp_path):
+    with (tmp_path / "video.jpg").open("wb") as file:
+        file.truncate(6 * 10**9)  # takes no room
+    with pytest.raises(RejectError, match="larger than 1 GB"):
+        read_first((str(tmp_path / "video.jpg"),))
+
+
+def test_a_list_without_an_end_of_its_first_line_is_not_read(tmp_path):
+    with (tmp_path / "labels.txt").open("wb") as file:
+        file.write(b"x" * 2**20)
+        file.truncate(6 * 10**9)
+    with pytest.raises(ConversionError, match="its first line has more than 1,048,576 bytes"):
+        read_labels(str(tmp_path / "labels.txt"))
+
+
+def test_ctrl_z_at_the_end_of_a_labels_file_is_no_class(tmp_path):
+    (tmp_path / "labels.txt").write_bytes(b"roses\r\ndaisy\r\n\x1a")
+    assert read_labels(str(tmp_path / "labels.txt")) == ["roses", "daisy"]
 
 
 @pytest.mark.parametrize("content", ["a\rb\rc\r", "a\0\nb\0\n"])
@@ -201,6 +230,10 @@ def _saved(kind: str) -> bytes:
         (b"\0\0\0\x18ftypheic", "HEIC, AVIF or a video: save it as JPEG"),
         (b"version https://git-lfs.github.com/spec/v1\n", "run git lfs pull"),
         (b"<!DOCTYPE html>", "a web page"),
+        (b"\n\n<html>", "a web page"),
+        (b'{"error": "rate limit"}', 'it is text: \'{"error": "rate limit"}\''),
+        (b"\r\n\xff\xd8\xff\xe0", "a JPEG begins at its byte 2"),
+        ("\xff\xd8\xff\xe0".encode(), "a JPEG that was saved as text"),
         (bytes(128) + b"DICM", "it is DICOM"),
         (b"\0\x05\x16\x07\0\x02", "AppleDouble"),
         (b"\x93NUMPY\x01", "NumPy array"),
@@ -253,9 +286,11 @@ def test_lists_of_equal_rows_in_two_folders_are_different_images(data, capsys):
 
 
 def test_a_class_without_a_training_example_is_told(data, capsys):
-    (data.folder / "labels.txt").write_text("\n".join(["label", *LABELS]))
+    (data.folder / "labels.txt").write_text("\n".join(["label", "Roses", *LABELS]))
     assert main(data.flags) == 0
-    assert "note: no training example of 'label': is that a class" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "note: no training example of 'label', 'Roses': is that a class" in said
+    assert "note: the classes 'Roses' and 'roses' differ in upper and lower case alone" in said
 
 
 def test_what_a_bucket_raises_is_told_in_one_line(data, capsys, monkeypatch):

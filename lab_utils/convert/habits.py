@@ -1,10 +1,21 @@
 """What a list, a path or a file of another habit looks like, said where it is refused."""
 
+import itertools
 import os
 import re
 import urllib.parse
+from collections.abc import Iterator
 
-_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
+from lab_utils import names
+
+_SEPARATORS = {
+    ";": "semicolons",
+    "\t": "tabs",
+    "|": "bars",
+    "\N{FULLWIDTH COMMA}": "full-width commas",
+    "\N{ARABIC COMMA}": "Arabic commas",
+}
+_CURLY = "\u2018\u2019\u201c\u201d"  # quotes that word processors write
 _HEADERS = {"label", "labels", "class", "classes", "class_name", "category", "target", "species"}
 # The first bytes of a file that is taken for a list of lines and is none.
 _LISTS = (
@@ -51,6 +62,8 @@ _KINDS = (
     (4, b"ftyp", "it is HEIC, AVIF or a video: save it as JPEG"),
     (4, b"jP  ", "it is a JPEG 2000: save it as PNG"),
     (0, b"%PDF", "it is a PDF"),
+    (0, b"\xc3\xbf\xc3\x98", "it is a JPEG that was saved as text: copy the original as it is"),
+    (0, b"\xef\xbf\xbd", "it was saved as text: copy the original as it is"),
     (0, b"version https://git-lfs", "it is a Git LFS pointer: run git lfs pull"),
     (0, b"<", "it is text: SVG, or a web page that was saved in its place"),
 )
@@ -69,7 +82,7 @@ def of_columns(columns: list[str]) -> str:
     if len(columns) == 1:
         for sign, name in _SEPARATORS.items():
             if sign in text:
-                return f"; {name} seem to separate them, where commas are expected"
+                return f"; {name} seem to separate them, where plain commas are expected"
         return "; a space seems to separate them" if os.path.splitext(text)[1].find(" ") > 0 else ""
     if not any(columns[2:]):
         return "; empty ones stand at its end"
@@ -95,8 +108,10 @@ def of_label(label: str, path: str, known: list[str]) -> str:
         return f"the labels file has {within[0]!r}, and should have a class alone a line"
     if told := _of_number(label, known):
         return told
-    if (bare := label.strip("'\"")) in known:
+    if (bare := label.strip("'\"" + _CURLY)) in known:
         return f"the labels file has {bare!r}: take the quotes away"
+    if (seen := names.visible(label)) != label and seen in known:
+        return f"the labels file has {seen!r}: signs that cannot be seen stand in {label!r}"
     alike = [each for each in known if each.casefold() == label.casefold()]
     if alike:
         return f"the labels file has {alike[0]!r}, and upper and lower case count"
@@ -135,16 +150,35 @@ def of_path(path: str) -> str:
         return "; it is a path of Windows, and this is another system (WSL has drive C: at /mnt/c)"
     if re.search(r"(^|/)((Posix|Windows)?Path\(|b')", path):
         return "; it is Python's notation of a path: write str(path)"
-    stem, extension = os.path.splitext(path)
-    for other in (extension.lower(), extension.upper()):
-        if other != extension and os.path.exists(stem + other):
-            return f"; there is {os.path.basename(stem + other)}: upper and lower case count"
+    if names.visible(path) != path:
+        return f"; signs that cannot be seen stand in it: {os.path.basename(path)!r}"
+    if any(sign in path for sign in _CURLY):
+        return "; curly quotes stand in it, as word processors write them: take them away"
+    if other := next(filter(os.path.exists, _in_other_case(path)), None):
+        rest, name = os.path.split(other)
+        if rest != os.path.dirname(path):
+            name = os.path.join(os.path.basename(rest), name)
+        return f"; there is {name}: upper and lower case count"
+    extension = os.path.splitext(path)[1]
     for other in (".jpg", ".jpeg", ".png", ".JPG", ".JPEG"):
         if not extension and os.path.exists(path + other):
             return f"; there is {os.path.basename(path + other)}: the list needs the whole name"
     if "%" in path and os.path.exists(urllib.parse.unquote(path)):
         return "; there is one where %20 and the like are written out"
     return ""
+
+
+def _in_other_case(path: str) -> Iterator[str]:
+    """The path as a system that does not tell upper from lower case may have had it."""
+    rest, name = os.path.split(path)
+    above, folder = os.path.split(rest)
+    stem, extension = os.path.splitext(name)
+    changes = (str, str.lower, str.upper, str.capitalize)
+    for of_folder, of_stem, of_extension in itertools.product(changes, changes, changes[:3]):
+        other = of_stem(stem) + of_extension(extension)
+        found = os.path.join(above, of_folder(folder), other)
+        if found != path:
+            yield found
 
 
 def of_image(data: bytes) -> str:
@@ -154,4 +188,11 @@ def of_image(data: bytes) -> str:
             return kind
     if data.startswith((b"GIF8", b"\x89PNG", b"BM", b"RIFF")):
         return f"it begins as one ({data[:8]!r}), and is damaged"
+    if (before := data.find(b"\xff\xd8\xff", 0, 64)) > 0:
+        return f"a JPEG begins at its byte {before}: take away what stands before it"
+    if data[:32].strip().startswith(b"<"):
+        return "it is text: a web page that was saved in its place?"
+    start = data[:40].decode("latin-1")
+    if start.isascii() and start.replace("\r", "").replace("\n", " ").isprintable():
+        return f"it is text: {start!r}"
     return f"it begins with {data[:8]!r}"

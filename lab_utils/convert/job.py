@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 
-from lab_utils import files, scratch
+from lab_utils import files, names, scratch
 from lab_utils.convert import publishing, repeats, storage
 from lab_utils.convert.accounting import SUMMARY, account, failures
 from lab_utils.convert.arguments import check_list, check_numbers, check_paths
@@ -93,6 +93,8 @@ def convert(
                 f"the labels file is not text in UTF-8; by Windows's cp1252, a class is {odd!r}: if that is "
                 "wrong, save it and the lists as UTF-8"
             )
+        for note in names.notes(labels):
+            _note(note)
         if len(labels) == 1:
             _note("the labels file has one class: a model cannot learn to tell it from others")
 

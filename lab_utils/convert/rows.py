@@ -2,6 +2,7 @@
 
 import contextlib
 import csv
+import itertools
 import random
 import unicodedata
 from collections.abc import Iterable, Iterator
@@ -11,6 +12,7 @@ from lab_utils.convert import habits, storage
 from lab_utils.convert.errors import ConversionError, RejectError
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_LONGEST = 1 << 20  # bytes of the first line: what is longer may be gigabytes without an end
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -41,18 +43,22 @@ def read_lines(path: str) -> Iterator[tuple[int, bytes]]:
     """Yields (line number from 1, line without its end) for each line of a text file that is not blank.
 
     Raises:
-        ConversionError: if the file cannot be read, or is in UTF-16.
+        ConversionError: if the file cannot be read, or is no list of lines in UTF-8.
     """
     try:
         with storage.open_to_read(path) as file:
-            for number, line in enumerate(file, 1):
-                if number == 1:
-                    if line.startswith(_UTF16_MARKS):
-                        raise ConversionError(f"{path} is in UTF-16; save it as UTF-8")
-                    line = line.removeprefix(_BYTE_ORDER_MARK)
-                    if kind := habits.of_list(line):
-                        raise ConversionError(f"{path} is not text in UTF-8 but {kind}")
-                line = line.rstrip(b"\r\n")
+            first = file.readline(_LONGEST)
+            if first.startswith(_UTF16_MARKS):
+                raise ConversionError(f"{path} is in UTF-16; save it as UTF-8")
+            if kind := habits.of_list(first.removeprefix(_BYTE_ORDER_MARK)):
+                raise ConversionError(f"{path} is not text in UTF-8 but {kind}")
+            if len(first) == _LONGEST:
+                raise ConversionError(
+                    f"{path} is not a list: its first line has more than {_LONGEST:,} bytes"
+                )
+            for number, line in enumerate(itertools.chain([first], file), 1):
+                # Windows joins files with their marks, and DOS ended them with Ctrl-Z.
+                line = line.removeprefix(_BYTE_ORDER_MARK).rstrip(b"\r\n\x1a")
                 if line.strip():
                     yield number, line
     except OSError as error:

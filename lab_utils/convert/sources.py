@@ -4,9 +4,12 @@ import os
 import stat
 import unicodedata
 from collections.abc import Iterator
+from typing import BinaryIO
 
 from lab_utils.convert import habits, storage
 from lab_utils.convert.errors import RejectError, StorageError
+
+_LARGEST = 10**9  # bytes: the largest image that Pillow takes, uncompressed, has 0.7 GB
 
 
 def read_first(paths: tuple[str, ...]) -> bytes:
@@ -34,10 +37,22 @@ def _in_both_forms(paths: tuple[str, ...]) -> Iterator[str]:
             yield from (form for form in forms if form not in paths)
 
 
+def check_size(size: int) -> None:
+    """Raises RejectError for a file of so many bytes that it can be no photograph."""
+    if size > _LARGEST:
+        raise RejectError(f"larger than {_LARGEST / 1e9:g} GB: photographs are not")
+
+
+def _whole(file: BinaryIO) -> bytes:
+    content = file.read(_LARGEST + 1)
+    check_size(len(content))
+    return content
+
+
 def _read_remote(path: str) -> bytes | None:
     try:
         with storage.open_to_read(path) as file:
-            return file.read()
+            return _whole(file)
     except StorageError as error:
         raise RejectError(str(error)) from None
     except Exception:  # each file system has its own errors
@@ -49,10 +64,12 @@ def _read_remote(path: str) -> bytes | None:
 def _read_local(path: str) -> bytes | None:
     try:
         # A pipe or a device would keep the reader for ever.
-        if not stat.S_ISREG(os.stat(path).st_mode):
+        found = os.stat(path)
+        if not stat.S_ISREG(found.st_mode):
             raise RejectError(f"not a file: {path}")
+        check_size(found.st_size)
         with open(path, "rb") as file:
-            return file.read()
+            return _whole(file)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:  # ValueError: a zero byte in the name

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from lab_utils import files, leases
-from lab_utils.datasets import names
+from lab_utils import files, leases, names
 
 SUFFIXES = (".jpg", ".jpeg", ".jfif", ".png", ".gif", ".bmp", ".webp")
 _DEEPER = "folder within a class folder"

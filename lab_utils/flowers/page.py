@@ -158,7 +158,8 @@ def main() -> int:
             )
         )
     except OSError as error:
-        print(f"page: {error.filename}: {error.strerror}", file=sys.stderr)
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"page: {where}{error.strerror or error}", file=sys.stderr)
         return 1
     except json.JSONDecodeError as error:
         print(f"page: --facts or the run's result.json is not JSON: {error}", file=sys.stderr)

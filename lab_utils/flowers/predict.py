@@ -15,6 +15,7 @@ import numpy as np
 from lab_utils import command, files, runtime
 from lab_utils.convert.errors import RejectError
 from lab_utils.convert.images import to_rgb_jpeg
+from lab_utils.convert.sources import check_size
 from lab_utils.flowers.records import plain
 from lab_utils.flowers.run_folder import split_labels
 
@@ -74,6 +75,7 @@ def predict(
             left_out[path] = "a pipe or a device, not a file"
             continue
         try:
+            check_size(path.stat().st_size)
             batch.append((path, to_rgb_jpeg(path.read_bytes()).data))
         except OSError as error:
             left_out[path] = error.strerror or str(error)

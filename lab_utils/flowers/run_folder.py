@@ -60,6 +60,23 @@ def keep_labels(output_dir: str, labels: list[str]) -> str:
     return path
 
 
+def as_newest(saved_model: str) -> str:
+    """Gives an export the largest number of its folder, which servers load; its path.
+
+    The number is the time, in seconds: after a clock was set back, an earlier export has a larger one.
+    """
+    from lab_utils.estimator import tf
+
+    folder, name = os.path.split(saved_model)
+    names = (each.rstrip("/") for each in tf.io.gfile.listdir(folder))
+    largest = max(int(each) for each in names if each.isdecimal())
+    if int(name) == largest:
+        return saved_model
+    newest = os.path.join(folder, str(largest + 1))
+    tf.io.gfile.rename(saved_model, newest)
+    return newest
+
+
 def read_history(path: str, classes: int) -> list[dict]:
     """The evaluations so far. A line that cannot be read is left out, and its evaluation made again."""
     from lab_utils.estimator import tf

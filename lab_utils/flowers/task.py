@@ -215,8 +215,9 @@ def _run(settings: Settings, data: Inputs) -> dict:
         serving.make_serving_input_fn(settings.image_size),
         assets_extra={"labels.txt": labels_file},
     )
+    exported = run_folder.as_newest(saved_model.decode())
     last = max(history, key=lambda record: record["step"])
-    result = last | {"labels": data.labels, "saved_model": saved_model.decode()}
+    result = last | {"labels": data.labels, "saved_model": exported}
     result_path = os.path.join(settings.output_dir, "result.json")
     files.write(result_path, json.dumps(result, indent=2) + "\n")
     return result

@@ -1,4 +1,4 @@
-"""The names of class folders: which are none, and which are easily taken for another."""
+"""The names of classes: which are none, and which are easily taken for another."""
 
 import re
 import unicodedata
@@ -33,11 +33,16 @@ def are_parts(labels: Collection[str]) -> bool:
     return any(all(own & names and own <= names | _BESIDE for own in words) for names in _PARTS)
 
 
+def visible(text: str) -> str:
+    """The text without signs that cannot be seen, such as a byte-order mark or a zero-width space."""
+    return "".join(sign for sign in text if sign in _JOINERS or unicodedata.category(sign) != "Cf")
+
+
 def notes(labels: Collection[str]) -> Iterator[str]:
     """Yields a line on each name that a reader takes for another."""
     for label in sorted(labels):
         for other in sorted(labels):
             if label < other and label.casefold() == other.casefold():
                 yield f"the classes {label!r} and {other!r} differ in upper and lower case alone"
-        if any(unicodedata.category(sign) == "Cf" and sign not in _JOINERS for sign in label):
+        if visible(label) != label:
             yield f"the class {label!r} holds signs that cannot be seen"
