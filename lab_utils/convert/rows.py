@@ -43,7 +43,7 @@ def read_lines(path: str) -> Iterator[tuple[int, bytes]]:
     """Yields (line number from 1, line without its end) for each line of a text file that is not blank.
 
     Raises:
-        ConversionError: if the file cannot be read, or is no list of lines in UTF-8.
+        ConversionError: if the file cannot be read, or has no lines in UTF-8.
     """
     try:
         with storage.open_to_read(path) as file:
