@@ -1,7 +1,14 @@
 """`python -m lab_utils.build`: makes the labs and solutions from their sources (author/build.py)."""
 
 from lab_utils import command
-from lab_utils.author.build import main
+
+
+def main() -> int:
+    """Runs the command line. The import is inside, so that `command` can tell that nbformat is missing."""
+    from lab_utils.author.build import main
+
+    return main()
+
 
 if __name__ == "__main__":
     command.run(main)

@@ -67,6 +67,19 @@ def test_a_missing_package_is_named_with_the_extra_that_brings_it(tmp_path):
     assert re.fullmatch(r"libcst is not installed\. .* pip install '\.\[dry-run\]'\n", ran.stderr)
 
 
+@pytest.mark.parametrize("module", ["build", "author.instructor", "author.site"])
+def test_what_makes_the_course_says_what_it_needs(module, tmp_path):
+    """None of them is reached where the import at its top ends in a traceback."""
+    code = (
+        "import runpy, sys; sys.modules['nbformat'] = None\n"
+        f"sys.argv[1:] = ['--source', {str(tmp_path)!r}] if {module!r}.endswith('site') else []\n"
+        f"runpy.run_module('lab_utils.{module}', run_name='__main__', alter_sys=True)"
+    )
+    ran = subprocess.run([*OWN, code], cwd=tmp_path, capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert re.fullmatch(r"nbformat is not installed\. .* pip install '\.\[author\]'\n", ran.stderr)
+
+
 def test_each_extra_that_is_named_brings_its_package():
     project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
     for extra in set(command._EXTRAS.values()):

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lab_utils import command, files
-from lab_utils.author import guide, slides
 
 ROOT = Path(__file__).parents[2]
 MADE = Path("solutions/instructor/made")
@@ -21,6 +20,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--reveal", type=files.path_argument, help="reveal.js 5, as npm unpacks it: makes slides"
     )
     options = parser.parse_args(arguments)
+    from lab_utils.author import guide, slides  # here, so that `command` can tell what is missing
+
     try:
         made = {"guide.html": guide.text(ROOT)}
         if options.reveal:

@@ -11,6 +11,12 @@ from pathlib import Path
 from lab_utils.check import todos
 from lab_utils.grade import parts
 
+# The names that every lab imports.
+_OFFERED = re.compile(
+    r"^from lab_utils\.check import \(?(\s*(check|compare|hint|predict|ready|solution|working)\b,?)+\)?"
+    r"[ \t]*(#.*)?$",
+    re.M,
+)
 LABS = Path(__file__).parents[2] / "labs"
 
 
@@ -181,9 +187,12 @@ def _defines(node: ast.stmt) -> bool:
 def _remarkable(source: str) -> list[str]:
     """What a person should look at: it has no place in an answer, though it need not be a fraud."""
     signs = {
-        r"lab_utils\.check\.|check[./]solved|solved/lab_": "reaches into the checks",
-        r"__eq__|__class__\s*=|__instancecheck__": "defines what it is equal to",
-        r"sys\.modules|_getframe|gc\.get_|builtins|ctypes|/proc/": "reaches into the running process",
+        r"lab_utils\.check|check[./]solved|solved/lab_": "reaches into the checks",
+        r"__(eq|ne|bool|instancecheck|array_\w+)__|__class__\s*=": "defines what it is equal to",
+        r"\bmock\b|MagicMock": "returns what stands in for anything",
+        r"sys\.modules|_getframe|\bf_back\b|\btb_frame\b|gc\.get_|builtins|ctypes|/proc/|\bsignal\.\w"
+        r"|__globals__|__code__|__closure__": "reaches into the running process",
+        r"(?<![\w.])(exec|eval|compile|__import__)\(": "runs code that it makes as text",
     }
-    code = re.sub(r"^from lab_utils\.check import .*$", "", source, flags=re.M)
+    code = _OFFERED.sub("", source)
     return [told for sign, told in signs.items() if re.search(sign, code)]

@@ -110,8 +110,9 @@ def grade(plan: Plan, limits: Limits) -> Graded:
         if time.monotonic() >= end:
             rest = Result(TIMED_OUT, f"The notebook took longer than {limits.total:.0f} s.")
             graded.results = {id: graded.results.get(id, rest) for id in asked}
+    lost = Result(ENDED, "Its check gave no result.")
+    graded.results = {id: graded.results.get(id, lost) for id in asked}
     _explain(graded, plan, skipped, errors)
-    graded.results = {id: graded.results[id] for id in asked}
     return graded
 
 
@@ -140,7 +141,7 @@ def _round(
         reader, writer = os.pipe()
         stack.callback(os.close, reader)
         worker = _start(home, writer, job | {"token": token})
-        stack.callback(_end, worker)
+        stack.callback(_end, worker, home)
         os.close(writer)
         selector = stack.enter_context(selectors.DefaultSelector())
         selector.register(reader, selectors.EVENT_READ)
@@ -167,6 +168,8 @@ def _round(
                     at, started = event["begin"], time.monotonic()
                 if event.get("end"):
                     return "end", None
+                if "lacking" in event:
+                    return at, Result(ENDED, event["lacking"])
                 _note(event, graded, errors)
 
 
@@ -176,9 +179,10 @@ def _note(event: dict[str, Any], graded: Graded, errors: dict[str, str]) -> None
     if "cell" in event:
         errors[event["cell"]] = event["error"]
     graded.predictions |= event.get("predictions", {})
+    told = [event["remark"]] if "remark" in event else []
     if event.get("changed"):
-        told = f"replaced {', '.join(event['changed'][:5])}; they were put back"
-        graded.remarks += [told] if told not in graded.remarks else []
+        told.append(f"replaced {', '.join(event['changed'][:5])}; they were put back")
+    graded.remarks += [each for each in told if each not in graded.remarks]
 
 
 def _event(line: bytes, token: str) -> dict[str, Any] | None:
@@ -236,8 +240,8 @@ def _memory(pid: int) -> int:
     return total
 
 
-def _end(worker: subprocess.Popen) -> None:
-    """Ends a worker and all that it has started."""
+def _end(worker: subprocess.Popen, home: str) -> None:
+    """Ends a worker and all that it has started; `home` tells those that have left its tree."""
     with contextlib.suppress(psutil.Error):
         for child in psutil.Process(worker.pid).children(recursive=True):
             with contextlib.suppress(psutil.Error):
@@ -245,6 +249,11 @@ def _end(worker: subprocess.Popen) -> None:
     with contextlib.suppress(OSError):
         os.killpg(worker.pid, signal.SIGKILL)
     worker.wait()
+    own = (home, os.path.realpath(home))
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error, OSError):
+            if process.cwd() in own or process.environ().get("HOME", "") in own:
+                process.kill()
 
 
 def _told(status: int | None) -> str:

@@ -13,81 +13,16 @@ import re
 import sys
 import types
 from collections.abc import Callable
+from functools import partial
 from typing import Any
-from unittest.mock import MagicMock
 
-# Whose functions and classes are put back before a check. Others are changed by libraries themselves.
-_KEPT = {
-    "builtins",
-    "lab_utils",
-    "tensorflow",
-    "tensorflow_estimator",
-    "keras",
-    "tf_keras",
-    "numpy",
-}
-_KEPT |= {
-    "ast",
-    "contextlib",
-    "functools",
-    "importlib",
-    "inspect",
-    "json",
-    "math",
-    "os",
-    "posix",
-    "re",
-    "types",
-}
-_COLAB = (
-    "auth",
-    "data_table",
-    "drive",
-    "files",
-    "output",
-    "patches",
-    "runtime",
-    "userdata",
-    "widgets",
-)
-_KINDS = (types.FunctionType, types.BuiltinFunctionType, type)
-_MISSING = object()
+from lab_utils.grade.foreign import Places
+from lab_utils.grade.kept import Kept
+from lab_utils.grade.watch import Watch
 
-
-class Kept:
-    """The functions and classes of the process before the learner's code ran."""
-
-    def __init__(self) -> None:
-        self._import_system = (list(sys.path), list(sys.meta_path), list(sys.path_hooks))
-        self._modules = {
-            name: module
-            for name, module in sys.modules.items()
-            if name.split(".")[0] in _KEPT
-            and not name.startswith("lab_utils.check")  # read again each time
-            and isinstance(module, types.ModuleType)
-        }
-        self._names = [
-            (module, name, value, getattr(value, "__code__", None))
-            for module in self._modules.values()
-            for name, value in list(vars(module).items())
-            if isinstance(value, _KINDS)
-        ]
-
-    def restore(self) -> set[str]:
-        """Puts back what is not as it was; returns the names."""
-        changed = {
-            name for name, module in self._modules.items() if sys.modules.get(name) is not module
-        }
-        sys.modules.update(self._modules)
-        sys.path[:], sys.meta_path[:], sys.path_hooks[:] = self._import_system
-        for module, name, value, code in self._names:
-            if vars(module).get(name, _MISSING) is not value:
-                vars(module)[name] = value
-                changed.add(f"{module.__name__}.{name}")
-            if code is not None and value.__code__ is not code:
-                value.__code__ = code
-                changed.add(f"{module.__name__}.{name}")
-        return changed
+_LONGEST_MESSAGE = 4000  # characters
+_MOST_PREDICTIONS = 100
+_MOST_ATTEMPTS = 10  # to run a cell, with something more standing in each time
 
 
 class _NoSolutions:
@@ -110,7 +45,8 @@ def _inert(predictions: dict[str, float]) -> dict[str, Callable]:
     """What stands under the names of lab_utils.check while the learner's cells run."""
 
     def predict(name: str, value: Any, unit: str = "") -> None:
-        if isinstance(value, int | float) and not isinstance(value, bool):
+        fits = len(predictions) < _MOST_PREDICTIONS
+        if fits and isinstance(value, int | float) and not isinstance(value, bool):
             predictions[str(name)[:200]] = float(value)
 
     def nothing(*arguments: Any, **named: Any) -> None:
@@ -124,15 +60,6 @@ def _inert(predictions: dict[str, float]) -> dict[str, Callable]:
 
     names = dict.fromkeys(("check", "compare", "hint", "ready", "solution"), nothing)
     return names | {"predict": predict, "working": working, "input": nobody_types}
-
-
-def _colab() -> None:
-    """Modules that Colab alone has: here they take any use, and do nothing."""
-    import google  # protobuf's
-
-    google.colab = sys.modules["google.colab"] = MagicMock()
-    for name in _COLAB:
-        sys.modules[f"google.colab.{name}"] = getattr(google.colab, name)
 
 
 def _checks() -> types.ModuleType:
@@ -153,14 +80,18 @@ def main(descriptor: int) -> None:
     def tell(**event: Any) -> None:
         os.write(descriptor, (json.dumps(event | {"token": token}) + "\n").encode())
 
-    from IPython.core.interactiveshell import InteractiveShell
-
     module = types.ModuleType("__main__")
     module.__dict__["__builtins__"] = builtins
-    shell = InteractiveShell.instance(user_module=module)
     tell(begin="lab")
-    for source in job["given"]:
-        shell.run_cell(source, store_history=False).raise_error()
+    try:
+        from IPython.core.interactiveshell import InteractiveShell
+
+        shell = InteractiveShell.instance(user_module=module)
+        for source in job["given"]:
+            shell.run_cell(source, store_history=False).raise_error()
+    except Exception as error:
+        tell(lacking=f"{type(error).__name__}: {error}"[:_LONGEST_MESSAGE])
+        return
     _checks().todos.of_lab(job["lab"])  # so that all they import is kept
     kept = Kept()
     sys.path.append(os.getcwd())  # for what a learner has, or writes, beside the notebook
@@ -170,13 +101,15 @@ def main(descriptor: int) -> None:
     predictions: dict[str, float] = {}
     inert = _inert(predictions)
     _stand_in(inert)
-    _colab()
+    places = Places(shell)
     module.__dict__.update(inert)
     finder = _NoSolutions()
     sys.meta_path.insert(0, finder)
-    again = [cell for cell in job["cells"] if _run(shell, cell, tell)]
+    watch = Watch(lambda told: tell(remark=told))
+    run = partial(_run, shell, places, watch, tell)
+    again = [cell for cell in job["cells"] if run(cell)]
     for cell in again:  # names of cells that stand further down
-        _run(shell, cell, tell)
+        run(cell)
     tell(predictions=predictions)
     for todo in job["todos"]:
         changed = kept.restore()
@@ -189,10 +122,18 @@ def main(descriptor: int) -> None:
             continue
         sys.meta_path.insert(0, finder)
         runner.progress.record = lambda id: None
-        tell(begin=f"check {todo}", changed=sorted(changed))
+        checks = Kept(checks=True)
+        watch.at = f"check {todo}"
+        tell(begin=watch.at, changed=sorted(changed))
         outcome = runner.check(todo, *(module.__dict__[name] for name in entry.names))
-        tell(todo=todo, status=str(outcome.status), why=outcome.why)
-    tell(changed=sorted(kept.restore()))
+        status, why = str(outcome.status), outcome.why
+        # What it changed just now is older than the outcome, and would be the way of telling it, too.
+        if (changed := sorted(kept.restore() | checks.restore())) and status == "correct":
+            status, why = (
+                "incorrect",
+                f"Your code replaced {', '.join(changed[:5])} during its check.",
+            )
+        tell(todo=todo, status=status, why=why[:_LONGEST_MESSAGE], changed=changed)
     tell(end=True)
     os._exit(0)  # threads that a learner's code has started are not waited for
 
@@ -202,12 +143,17 @@ def _stand_in(inert: dict[str, Callable]) -> None:
     vars(sys.modules["lab_utils.check"]).update(inert)
 
 
-def _run(shell: Any, cell: dict[str, Any], tell: Callable) -> bool:
+def _run(shell: Any, places: Places, watch: Watch, tell: Callable, cell: dict[str, Any]) -> bool:
     """Runs a cell; returns whether it asked for a name that there is not yet."""
-    tell(begin=f"cell {cell['label']}")
+    watch.at = f"cell {cell['label']}"
+    tell(begin=watch.at)
     shell.execution_count = int(re.match(r"\d+", cell["label"])[0])
-    result = shell.run_cell(cell["source"], store_history=False)
-    error = result.error_before_exec or result.error_in_exec
+    for _ in range(_MOST_ATTEMPTS):
+        result = shell.run_cell(cell["source"], store_history=False)
+        error = result.error_before_exec or result.error_in_exec
+        if not (lacked := places.stood_in(error)):
+            break
+        tell(remark=f"{watch.at} {lacked}")
     if error is not None:
         line = getattr(error, "lineno", None)
         traceback = error.__traceback__

@@ -14,7 +14,6 @@ from pathlib import Path
 import yaml
 
 from lab_utils import files
-from lab_utils.author import guide
 from lab_utils.author.setup_cell import Course
 from lab_utils.dry_run import rules
 
@@ -116,6 +115,8 @@ def _rule_list() -> Iterator[str]:
 
 
 def _tracks() -> Iterator[str]:
+    from lab_utils.author import guide  # here, so that `command` can tell what is missing
+
     yield "| track | for whom | hours | labs |\n| --- | --- | --- | --- |"
     for plan in guide.plans(ROOT)["plans"]:
         labs = [f"{lab:02d}" for session in plan["sessions"] for lab, _ in guide.parts(session)]

@@ -5,13 +5,14 @@ import sys
 from collections.abc import Sequence
 
 from lab_utils import command, files
-from lab_utils.author import site
 from lab_utils.check import overview
 from lab_utils.dry_run import rules
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns 2 where something is missing."""
+    from lab_utils.author import site  # here, so that `command` can tell what is missing
+
     parser = argparse.ArgumentParser(
         prog="python -m lab_utils.author.site", description=site.__doc__
     )

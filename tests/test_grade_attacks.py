@@ -1,0 +1,131 @@
+"""Hand-ins, really graded: attacks gain nothing and are named, habits of other places cost nothing."""
+
+import dataclasses
+import os
+
+import attacks
+import numpy
+import psutil
+import pytest
+
+from lab_utils.grade import cells, runs
+from lab_utils.grade.kept import Kept
+
+LIMITS = runs.Limits(step=5, total=30, memory=700 * 2**20)
+
+
+def graded(*code, limits=LIMITS):
+    """Lab 00 without its own cells, so without TensorFlow."""
+    return runs.grade(dataclasses.replace(cells.plan(0, code), given=[]), limits)
+
+
+def of_attack(name):
+    code, says = attacks.CHEATS[name]
+    result = graded(code, attacks.RIGHT)
+    told = "\n".join([*(each.why for each in result.results.values()), *result.remarks])
+    assert says in told, told
+    assert not result.results["0a"].points and result.results["0b"].points == 1, told
+    assert max(map(len, (told, result.status))) < 10_000
+
+
+# Each closes another way; all of them are run with -m slow.
+@pytest.mark.parametrize(
+    "name",
+    [
+        "tells by os.write",
+        "silences expect while it is checked",
+        "frames of an exception",
+        "reads the solution as a file",
+        "ends the grader",
+        "predicts a million times",
+    ],
+)
+def test_an_attack_gains_nothing_and_is_named(name):
+    of_attack(name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", attacks.CHEATS)
+def test_each_attack_gains_nothing_and_costs_its_own_todo_alone(name):
+    of_attack(name)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_what_a_submission_has_started_ends_with_it():
+    """Also what has left its session and its parent, and so the tree of processes."""
+    name = "stays_after_grading"
+    code = f"""
+import os, subprocess, sys
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.execv(sys.executable, [sys.executable, "-c", "import time; time.sleep(600)", "{name}"])
+    os._exit(0)
+import time
+time.sleep(0.5)
+"""
+    assert graded(code, attacks.RIGHT).results["0b"].points
+    assert not [each for each in psutil.process_iter(["cmdline"]) if name in str(each.info)]
+
+
+HABITS = """
+%pip install -q tensorflow==2.15.1
+!pip uninstall -y numpy && touch installed
+%tensorflow_version 2.x
+%matplotlib widget
+%load_ext tensorboard
+%tensorboard --logdir runs
+import os
+import seaborn_of_another_place.styles as styles
+from kaggle_secrets import UserSecretsClient
+styles.set_theme(UserSecretsClient().get_secret("key"))
+assert not os.path.exists("installed")
+
+
+def matmul_flop(m, k, n):
+    return 2 * m * k * n
+"""
+TIMED = """%%of_another_place --quiet
+def peak_flops(rows, columns, hertz):
+    return 2 * rows * columns * hertz
+"""
+
+
+def test_what_only_other_places_have_costs_nothing():
+    result = graded(HABITS, TIMED)
+    assert (result.results["0a"].points, result.results["0b"].points) == (1, 1), result
+    assert result.remarks == [
+        "cell 1 imports seaborn_of_another_place, which is not installed here",
+        "cell 2 uses %%of_another_place, which is not here",
+    ]
+
+
+def test_a_given_cell_that_does_not_run_says_why():
+    plan = dataclasses.replace(cells.plan(0, [attacks.RIGHT]), given=["import not_installed_here"])
+    said = runs.grade(plan, LIMITS).status
+    assert "own cells do not run here (ModuleNotFoundError: No module named 'not_inst" in said
+
+
+class Own:
+    """Of this module, which is nobody's to keep."""
+
+
+def test_functions_classes_and_their_parts_are_put_back():
+    kept, graded, plan = Kept(), runs.Graded, cells.plan
+    status, allclose = vars(graded)["status"], numpy.allclose
+    defaults = allclose.__wrapped__.__defaults__
+    numpy.allclose = cells.isinstance = Own.own = lambda *given: True
+    allclose.__wrapped__.__defaults__ = (1.0, 1.0, True)
+    plan.__code__ = (lambda *given: None).__code__
+    graded.status = graded.__bool__ = property(lambda self: "graded")
+    assert kept.restore() == {
+        "numpy.allclose",
+        "numpy._core.numeric.allclose, inside",
+        "lab_utils.grade.cells.isinstance",
+        "lab_utils.grade.cells.plan, inside",
+        "lab_utils.grade.runs.Graded.status",
+        "lab_utils.grade.runs.Graded.__bool__",
+    }
+    assert numpy.allclose is allclose and allclose.__wrapped__.__defaults__ == defaults
+    assert vars(graded)["status"] is status and not hasattr(cells, "isinstance")
+    assert cells.plan(0, []).cells == [] and Own.own and kept.restore() == set()
