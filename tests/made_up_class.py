@@ -50,14 +50,6 @@ def wrong() -> dict:
     return changed(made, "drop_remainder=True)", "drop_remainder=False)")
 
 
-def of(cell: str, start: str) -> dict:
-    """The solution, whose cell with `def cell` starts with more lines."""
-    made = notebook()
-    own = cell_with(made, f"def {cell}(")
-    own["source"] = start + "\n" + "".join(own["source"])
-    return made
-
-
 # Replaces what the notebook calls, what stands behind it, and what that is made of.
 CHEAT = """
 import sys
@@ -87,11 +79,15 @@ BORROWED = "from lab_utils.check.solved.lab_02 import make_config, make_estimato
 def learners() -> dict[str, tuple[dict, str]]:
     cheating = with_first(wrong(), CHEAT)
     cheating["cells"].append(code_cell(BORROWED))
+    endless = changed(notebook(), 'if split == "train":', "while split:\n            pass")
+    exiting = changed(
+        notebook(), 'if params["use_tpu"]:', "import os\n    os._exit(0)\n    if True:"
+    )
     return {
         "right": (notebook(), "111111"),
         "wrong": (wrong(), "011011"),
         "empty": (notebook("labs"), "000000"),
-        "endless": (of("make_input_fn", "while True:\n    pass"), "111011"),
-        "exiting": (of("make_optimizer", "import os\nos._exit(0)"), "011111"),
+        "endless": (endless, "111011"),
+        "exiting": (exiting, "011111"),
         "cheating": (cheating, "011011"),
     }

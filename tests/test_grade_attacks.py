@@ -100,6 +100,15 @@ def test_what_only_other_places_have_costs_nothing():
     ]
 
 
+@pytest.mark.parametrize("end", ["while True:\n    pass", "import os\nos._exit(0)"])
+def test_an_answer_counts_where_what_stands_below_it_has_no_end(end):
+    """As a training of the learner's own, in the same cell."""
+    result = graded(f"import math\n{attacks.RIGHT}{end}", limits=runs.Limits(step=3, total=30))
+    assert result.results["0b"].points and result.results["0a"].status == "not attempted"
+    (told,) = result.remarks
+    assert told.startswith("cell 1 was left out, but for what it defines: "), told
+
+
 def test_a_given_cell_that_does_not_run_says_why():
     plan = dataclasses.replace(cells.plan(0, [attacks.RIGHT]), given=["import not_installed_here"])
     said = runs.grade(plan, LIMITS).status

@@ -7,7 +7,9 @@ of time and memory (`runs`). What is secured:
 - a submission gains nothing by printing verdicts, by defining `check` or `working`, by replacing functions of
   the package, of Python or of TensorFlow, by importing our solutions, or by changing the check cells:
   before each check such functions are put back, and the checks are read from the package again;
-- a cell that raises, loops, ends its process or takes too much memory costs its own TODOs alone;
+- a cell that raises, loops, ends its process or takes too much memory costs its own TODOs at most: what it
+  defines is run without the rest of it;
+- packages, magics and modules that only the learner's place had stand in, and pip and its like install nothing;
 - files of the grader that it changes are noticed, and nothing is graded from there on;
 - it runs in a folder of its own, with its own home and temporary folder, which are deleted.
 

@@ -73,7 +73,7 @@ def plan(lab: int, code: Sequence[str], beside: Sequence[tuple[str, str]] = ()) 
             named = _named_todos(lab, piece)
             own = not _same(piece, ours.experiments)
             if not own or (not named and known.similar(piece)):
-                piece = _definitions(lab, piece)
+                piece = definitions(piece, lab)
             if piece.strip():
                 cells.append(Cell(label, piece, named if own else ()))
                 remarks += [f"cell {label} {told}" for told in _remarkable(piece) if own]
@@ -170,12 +170,12 @@ def _stored(node: ast.AST) -> str | None:
     return node.id if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else None
 
 
-def _definitions(lab: int, source: str) -> str:
-    """The imports, functions, classes and constants of a cell, but what bears the name of an answer."""
+def definitions(source: str, lab: int | None = None) -> str:
+    """The imports, functions, classes and constants of a cell; with `lab` without that lab's answers."""
     tree = parts.tree(source)
     kept = [node for node in tree.body if _defines(node)] if tree else []
     segments = [parts.segment(source, node) for node in kept]
-    return "\n".join(each for each in segments if not _named_todos(lab, each))
+    return "\n".join(each for each in segments if lab is None or not _named_todos(lab, each))
 
 
 def _defines(node: ast.stmt) -> bool:

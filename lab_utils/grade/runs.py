@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import psutil
@@ -17,7 +17,7 @@ import psutil
 from lab_utils import scratch
 from lab_utils.check import life, todos
 from lab_utils.dry_run import cache
-from lab_utils.grade.cells import Plan
+from lab_utils.grade.cells import Cell, Plan, definitions
 
 _LAST_WORD = 5  # seconds that a process has to end
 _TICK = 0.25  # seconds between two looks at the memory
@@ -85,7 +85,7 @@ def grade(plan: Plan, limits: Limits) -> Graded:
     end = time.monotonic() + limits.total
     while len(graded.results) < len(asked):
         open_todos = [id for id in asked if id not in graded.results]
-        cells = [cell for cell in plan.cells if cell.label not in skipped]
+        cells = [each for cell in plan.cells if (each := _left_of(cell, skipped))]
         job = {
             "lab": plan.lab,
             "given": plan.given,
@@ -102,7 +102,9 @@ def grade(plan: Plan, limits: Limits) -> Graded:
             return graded
         if kind == "cell":
             skipped[name] = broken
-            graded.remarks.append(f"cell {name} was left out: {broken.why}")
+            graded.remarks.append(
+                f"cell {name} was left out, but for what it defines: {broken.why}"
+            )
         else:  # a thread of the learner's may end the process when this check has its result
             still_open = [id for id in open_todos if id not in graded.results]
             for id in [name] if name in still_open else still_open[:1]:
@@ -114,6 +116,14 @@ def grade(plan: Plan, limits: Limits) -> Graded:
     graded.results = {id: graded.results.get(id, lost) for id in asked}
     _explain(graded, plan, skipped, errors)
     return graded
+
+
+def _left_of(cell: Cell, skipped: dict[str, Result]) -> Cell | None:
+    """The cell; what it defines, where all of it has met a limit; None where that has, too."""
+    if cell.label not in skipped:
+        return cell
+    kept = replace(cell, label=f"{cell.label}, definitions", source=definitions(cell.source))
+    return kept if kept.source and kept.label not in skipped else None
 
 
 def _explain(
