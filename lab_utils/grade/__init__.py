@@ -9,7 +9,7 @@ of time and memory (`runs`). What is secured:
   before each check such functions are put back, and the checks are read from the package again;
 - a cell that raises, loops, ends its process or takes too much memory costs its own TODOs at most: what it
   defines is run without the rest of it;
-- packages, magics and modules that only the learner's place had stand in, and pip and its like install nothing;
+- modules, packages and magics that only the learner's place has stand in; pip and its like install nothing;
 - files of the grader that it changes are noticed, and nothing is graded from there on;
 - it runs in a folder of its own, with its own home and temporary folder, which are deleted.
 
