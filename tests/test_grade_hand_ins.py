@@ -3,6 +3,7 @@
 import copy
 import io
 import json
+import textwrap
 import unicodedata
 import zipfile
 from pathlib import Path
@@ -412,7 +413,35 @@ def huge(made):
     return made
 
 
+def answers(made, change):
+    """With each code cell changed that is an answer."""
+    for cell in code_of(made):
+        if cell["id"] in ANSWERS:
+            cell["source"] = change("".join(cell["source"]))
+    return made
+
+
+def indented_below(head):
+    return lambda text: head + "\n" + textwrap.indent(text, "    ")
+
+
+STARTERS = [c for c in code_of(lab(2, "labs")) if c["metadata"].get("nbgrader", {}).get("solution")]
+ANSWERS = {c["id"] for c in STARTERS}
 FORMS = {
+    "timed": (lambda made: answers(made, "%%time\n{}".format), ".ipynb"),
+    "old attempts in comments": (
+        lambda made: answers(made, lambda text: "#" + text.replace("\n", "\n#") + "\n\n" + text),
+        ".ipynb",
+    ),
+    "ends of lines as on Windows": (
+        lambda made: answers(made, lambda text: text.replace("\n", "\r\n")),
+        ".ipynb",
+    ),
+    "only where it runs": (lambda made: answers(made, indented_below("if True:")), ".ipynb"),
+    "with the starters left below": (
+        lambda made: made | {"cells": [*made["cells"], *STARTERS]},
+        ".ipynb",
+    ),
     "as it is": (lambda made: made, ".ipynb"),
     "nbformat 3": (as_nbformat_3, ".ipynb"),
     "without ids of cells": (without_ids, ".ipynb"),
@@ -439,6 +468,7 @@ def test_the_answers_are_found_and_experiments_left_out_in_each_form(form, tmp_p
     plan = cells.plan(found.lab, found.code)
     assert {id for cell in plan.cells for id in cell.todos} == set(made_up_class.TODOS)
     code = "\n".join(cell.source for cell in plan.cells)
+    assert "NotImplementedError" not in code, "a starter"
     assert "train_input, max_steps" not in code, "an experiment"
     assert "load_digits()" not in code, "a given cell"
 

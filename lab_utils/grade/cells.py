@@ -77,9 +77,18 @@ def plan(lab: int, code: Sequence[str], beside: Sequence[tuple[str, str]] = ()) 
             if piece.strip():
                 cells.append(Cell(label, piece, named if own else ()))
                 remarks += [f"cell {label} {told}" for told in _remarkable(piece) if own]
+    cells = [cell for cell in cells if not _left_starter(cell, cells, ours.starters)]
     if _is_solution(lab, code):
         remarks.append("its answers are those of our solution, character by character")
     return Plan(lab, ours.given, cells, remarks, dict(beside))
+
+
+def _left_starter(cell: Cell, cells: Sequence[Cell], starters: list[str]) -> bool:
+    """Whether it is a starter, perhaps a copy of one, whose TODOs are answered in other cells."""
+    if not _same(cell.source, starters):
+        return False
+    answered = {t for each in cells if not _same(each.source, starters) for t in each.todos}
+    return bool(cell.todos) and answered.issuperset(cell.todos)
 
 
 def untouched(lab: int, code: Sequence[str]) -> bool:
@@ -156,14 +165,14 @@ def _named_todos(lab: int, source: str) -> tuple[str, ...]:
             if f"TODO {todo.id}" in source
             or any(re.search(rf"^(def|class) +{n}\b|^{n} *=", source, re.M) for n in todo.names)
         )
-    bound = {
-        name
-        for node in tree.body
-        for each in ast.walk(node)
-        for name in (getattr(each, "name", None) if each is node else None, _stored(each))
-        if name
-    }
+    bound = {name for node in parts.outer(tree) for name in _names(node)}
     return tuple(t.id for t in todos.of_lab(lab) if bound & set(t.names))
+
+
+def _names(node: ast.stmt) -> set[str]:
+    """The names that a statement gives: its own, or those that it stores."""
+    stored = {_stored(each) for each in ast.walk(node)}
+    return {name for name in (*stored, getattr(node, "name", None)) if name}
 
 
 def _stored(node: ast.AST) -> str | None:

@@ -3,7 +3,7 @@
 import ast
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 _SIMILAR = 0.8  # of two cells that are one cell in two versions
 _MAGIC = re.compile(r"^([ ]*)([%!].*|.*\?)$", re.M)
@@ -17,6 +17,15 @@ def tree(source: str) -> ast.Module | None:
         except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError):
             continue
     return None
+
+
+def outer(node: ast.AST) -> Iterator[ast.stmt]:
+    """The statements outside of functions and classes, also those within `if`, `try` and loops."""
+    for each in ast.iter_child_nodes(node):
+        if isinstance(each, ast.stmt):
+            yield each
+        if not isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.expr):
+            yield from outer(each)
 
 
 def segment(source: str, node: ast.stmt) -> str:
