@@ -200,6 +200,14 @@ CLASSES = {
         | two(f"Lab 2 Thu/dora/{NAME}"),
         {"ann": TWO, "bob": TWO, "cid": TWO, "dora": TWO},
     ),
+    "sections of a class": (
+        two(f"Section A/ann/{NAME}", f"Section B/bob/lab 2/{NAME}", f"Section B/cid/{NAME}"),
+        {"ann": TWO, "bob": TWO, "cid": TWO},
+    ),
+    "groups that work together": (
+        two(f"Group 1/work/{NAME}", f"Group 2/{NAME}", f"Group 3/lab 2/{NAME}"),
+        {"Group 1": TWO, "Group 2": TWO, "Group 3": TWO},
+    ),
     "names that look like words": (
         two(
             f"labibaanna_123_456_{NAME}",
@@ -346,6 +354,14 @@ def test_copied_work_and_todos_of_another_release_are_remarked(tmp_path):
     ann, bob, cid = submissions.find(tmp_path)
     assert ann.remarks == ("the same code as bob",) and bob.remarks == ("the same code as ann",)
     assert "TODO 2g" in cid.remarks[0]
+
+
+def test_a_name_with_a_number_behind_it_is_asked_about(tmp_path):
+    """An upload again, by some systems, or a second learner of that name, by others."""
+    handed_in(tmp_path, two(f"Zoë/{NAME}", f"Zoë (1)/{NAME}", f"Ann (1)/{NAME}"))
+    told = {each.learner: "; ".join(each.remarks) for each in submissions.find(tmp_path)}
+    assert told["Zoë (1)"].endswith("one learner with Zoë, or two?")
+    assert "or two" not in told["Zoë"] + told["Ann (1)"]
 
 
 def test_python_files_beside_a_notebook_come_along(tmp_path):

@@ -34,6 +34,10 @@ _GRADESCOPE = re.compile(r"submission_\d+")
 _TEAMS = {"submitted files", "working files"}  # each holds a folder a learner
 # "ann_hw1" and "ann_hw2", folders or archives of one learner.
 _LAB_AT_END = re.compile(rf"(?P<who>.*[^\W\d_].*?)[ _-]+{_LAB_WORD}[ _-]*\d{{1,2}}", re.I)
+# "Section A", "Group 2 (Tue)": a folder of learners, where it holds folders and no notebook itself.
+_SECTION = re.compile(
+    rf"(?:section|group|class|tutorial|seminar|period|cohort|gruppe|kurs|klasse)s?{_END}.*", re.I
+)
 _OF_A_CLONE = {"labs", "solutions", "datasets", "lab_utils", "notebooks", "tests"}
 _FILLING = re.compile(
     rf"{_START}(?:copy of|kopie von|copie de|copia de|cópia de|copia di|kopia|"
@@ -74,7 +78,8 @@ def owners(
         if own := _by_platform(parts, groups, names):
             found[number] = own
     places = _without_labs([parts for parts, *_ in files], [lab for _, lab, _ in files])
-    for number, parts in enumerate(_without_wrappers(places, set(found))):
+    places = _without_sections(_without_wrappers(places, set(found)))
+    for number, parts in enumerate(places):
         if number in found:
             continue
         if len(parts) > 1:
@@ -179,6 +184,18 @@ def _without_labs(places: list[tuple[str, ...]], labs: list[int | None]) -> list
         return not of_file(part) or len(inside.get(part, set()) - _OF_A_CLONE) > 1
 
     return [(*(part for part in parts[:-1] if not of_lab(part)), parts[-1]) for parts in places]
+
+
+def _without_sections(places: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Without the folders of a class's sections, if one of them holds several learners' folders."""
+    inside: dict[str, set[str]] = {}
+    for parts in places:
+        if len(parts) > 1 and _SECTION.fullmatch(parts[0]):
+            inside.setdefault(parts[0], set()).add(parts[1] if len(parts) > 2 else "")
+    sections = {name for name, below in inside.items() if "" not in below}
+    if not any(len({each for each in inside[name] if of_file(each)}) > 1 for name in sections):
+        return places
+    return [parts[1:] if parts[0] in sections else parts for parts in places]
 
 
 def _without_wrappers(places: list[tuple[str, ...]], known: set[int]) -> list[tuple[str, ...]]:

@@ -1,5 +1,6 @@
 """The notebooks of a class: which there are, and whose they are."""
 
+import re
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -146,9 +147,13 @@ def _compared(found: list[Submission]) -> list[Submission]:
     for each in found:
         if each.lab is not None and not untouched(each.lab, each.code):
             same[each.lab, each.code].append(each.learner)
+    names = {key(each.learner): each.learner for each in found}
     compared = []
     for each in found:
         others = sorted(set(same.get((each.lab, each.code), ())) - {each.learner})
         told = (f"the same code as {', '.join(others)}",) if others else ()
+        copy = re.fullmatch(r"(.+?)[ _-]*\(\d\)", each.learner)
+        if copy and key(copy[1]) in names:
+            told += (f"one learner with {names[key(copy[1])]}, or two?",)
         compared.append(replace(each, remarks=each.remarks + told))
     return compared
