@@ -79,7 +79,8 @@ BORROWED = "from lab_utils.check.solved.lab_02 import make_config, make_estimato
 def learners() -> dict[str, tuple[dict, str]]:
     cheating = with_first(wrong(), CHEAT)
     cheating["cells"].append(code_cell(BORROWED))
-    endless = changed(notebook(), 'if split == "train":', "while split:\n            pass")
+    trains = 'if split == "train":'
+    endless = changed(notebook(), trains, f"while split:\n            pass\n        {trains}")
     exiting = changed(
         notebook(), 'if params["use_tpu"]:', "import os\n    os._exit(0)\n    if True:"
     )

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import time
+import traceback
 
 import pytest
 
@@ -447,6 +448,43 @@ def test_a_cell_means_what_it_means_to_jupyter(name, tmp_path, monkeypatch):
     if name == "exported":
         (tmp_path / "one.py").write_text(text)
         assert ran(tmp_path / "one.py") == wanted
+
+
+def test_a_file_that_a_notebook_writes_is_imported_from_its_cell(tmp_path, monkeypatch):
+    """Not from the disk, where an older one may stand; and nothing is written there."""
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    (tmp_path / "written_layers.py").write_text("SIZE = 1\n")
+    path = tmp_path / "one.ipynb"
+    path.write_text(notebook(
+        ("code", "%%writefile written_layers.py\nSIZE = 3\ndef broken():\n    1 / 0\n"),
+        ("code", "%%writefile -a written_layers.py\nMORE = SIZE + 1\n"),
+        ("code", "%%writefile written_pack/task.py\nfrom written_layers import SIZE\nSTEPS = 10 * SIZE\n"),
+        ("code", "%%file script.py\nz = 7\n"), ("code", "%run script.py\n"),
+        ("code", "from written_layers import SIZE as x, MORE as y\n"
+                 "from written_pack import task\nw = task.STEPS"),
+    ))  # fmt: skip
+    assert ran(path) == {"x": 3, "y": 4, "w": 30, "z": 7}
+    assert [each.name for each in sorted(tmp_path.iterdir())] == ["one.ipynb", "written_layers.py"]
+    with pytest.raises(ZeroDivisionError) as raised:
+        sys.modules["written_layers"].broken()
+    last = traceback.extract_tb(raised.value.__traceback__)[-1]
+    assert (last.line, "one.ipynb[cell " in last.filename) == ("1 / 0", True)
+    for name in ("written_layers", "written_pack", "written_pack.task"):
+        del sys.modules[name]
+
+
+def test_data_that_a_notebook_would_write_is_told(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    cells = [("code", "%%writefile one.json\n{}\n"), ("code", "open('one.json')\n")]
+    (tmp_path / "one.ipynb").write_text(notebook(*cells))
+    with pytest.raises(target.TargetError, match="one.json") as told:
+        target.load_main("one.ipynb", [])
+    assert "%%writefile writes nothing in a dry run: run that cell in Jupyter first" in str(
+        told.value
+    )
 
 
 def test_a_notebook_is_read_as_editors_write_it(tmp_path):

@@ -5,14 +5,23 @@ import linecache
 import os
 import re
 import shlex
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import CodeType
 from typing import Any
 
+from lab_utils.dry_run.frontends.own_files import Written
+
 _RUNS_ITS_CELL = re.compile(r"\s*%%(time|capture|prun)\b.*")  # the rest is Python of the notebook
 _RUNS_ITS_LINE = re.compile(r"^([ \t]*)%(?:time|prun)[ \t]+(?=[\w(\[{'\"])", re.M)
 _EXPORTED = re.compile(r"^\s*get_ipython\(\)\.", re.M)  # by Jupyter or Colab, as Python
+
+
+_STARTED = re.compile(
+    r"\bpython[\d.]*\s+(?:-u\s+)?(?:-m\s+([\w.]+)|([\w./-]+\.py)\b)"
+)  # by a shell
+_SHELL = "get_ipython"
 
 
 class NotANotebook(Exception):
@@ -42,8 +51,27 @@ def names_of(path: Path, namespace: dict[str, Any]) -> dict[str, Callable]:
     """What Jupyter gives a program beside Python: nothing, unless it is a notebook or the export of one."""
     if path.suffix == ".ipynb" or _EXPORTED.search(path.read_text(errors="replace")):
         shell = _Shell(path.parent, namespace)
-        return {"get_ipython": lambda: shell, "display": lambda *_, **__: None}
+        return {_SHELL: lambda: shell, "display": lambda *_, **__: None}
     return {}
+
+
+def explain(error: BaseException, namespace: dict[str, Any]) -> None:
+    """Has an error say where a file is missing that the notebook's `%%writefile` would have written."""
+    if shell := _shell(namespace):
+        shell.written.explain(error)
+
+
+def started(namespace: dict[str, Any]) -> str:
+    """What a notebook starts by a shell, to be judged in its place; "" where it starts nothing."""
+    programs = getattr(_shell(namespace), "started", [])
+    if not programs:
+        return ""
+    return f". It starts {programs[-1]} by a shell, which a dry run does not: give that to --main"
+
+
+def _shell(namespace: dict[str, Any]) -> "_Shell | None":
+    shell = namespace.get(_SHELL, lambda: None)()
+    return shell if isinstance(shell, _Shell) else None
 
 
 def _cells(path: Path) -> list[tuple[str, str]]:
@@ -90,13 +118,19 @@ class _Shell:
 
     def __init__(self, folder: Path, namespace: dict[str, Any]) -> None:
         self._folder, self._namespace = folder, namespace
+        self.written = Written(folder.absolute())
+        self.started: list[str] = []  # programs, which a dry run does not start
 
     def run_line_magic(self, name: str, line: str = "", *_: Any, **__: Any) -> None:
         """%time, %prun, %run, %env, %set_env and %cd; others mean nothing here."""
         if name in ("time", "prun"):
             exec(line, self._namespace)
         elif name == "run":
-            for code in code_of(self._folder / shlex.split(line)[0]):
+            file = shlex.split(line)[0]
+            if own := self.written.text(file):
+                exec(compile(*own, "exec"), self._namespace)
+                return
+            for code in code_of(self._folder / file):
                 exec(code, self._namespace)
         elif name in ("env", "set_env") and (given := re.match(r"(\w+)[= ]\s*(.*)", line)):
             os.environ[given[1]] = given[2]
@@ -104,17 +138,26 @@ class _Shell:
             os.chdir(os.path.expanduser(line.strip("'\" ")))
 
     def run_cell_magic(self, name: str, line: str, body: str) -> None:
-        """%%time, %%capture and %%prun run their cell; the others' cells are not Python of the notebook."""
-        if _RUNS_ITS_CELL.match(f"%%{name}"):
+        """%%time, %%capture and %%prun run their cell, %%writefile holds a file; others mean nothing."""
+        if name in ("writefile", "file"):
+            self.written.write(line, body, sys._getframe(1).f_code.co_filename)
+        elif _RUNS_ITS_CELL.match(f"%%{name}"):
             exec(body, self._namespace)
+        elif name in ("bash", "sh", "script"):
+            self.system(body)
 
     def magic(self, text: str) -> None:
         """As older exports have it: "matplotlib inline"."""
         name, _, line = text.lstrip("%").partition(" ")
         self.run_line_magic(name, line)
 
-    def getoutput(self, *_: Any, **__: Any) -> list[str]:
+    def system(self, command: str) -> None:
+        """`!python task.py`: no shell is asked."""
+        self.started += [module or file for module, file in _STARTED.findall(command)]
+
+    def getoutput(self, command: str, *_: Any, **__: Any) -> list[str]:
         """`files = !ls`: no shell is asked."""
+        self.system(command)
         return []
 
     def __getattr__(self, name: str) -> Callable:

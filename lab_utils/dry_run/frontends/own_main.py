@@ -112,12 +112,14 @@ def recorded(program: Path | ModuleSpec, arguments: Sequence[str], cores: int = 
                 raise
         except Exception as error:  # results of calls that did nothing may well break what follows
             if not seen.calls:
+                own_cells.explain(error, module.__dict__)
                 raise
             seen.broke = f"{source.told(error)}\n  at {source.place(error)}"
     if not seen.calls:
         raise NothingCalled(
             f"{path.name} ended without calling train, evaluate or predict on an Estimator, or fit on "
             "a Keras model: give the flags that make it train after `--`"
+            + own_cells.started(module.__dict__)
         )
     return seen
 
