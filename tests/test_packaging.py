@@ -1,6 +1,7 @@
 """The wheel: what it brings, and that a notebook that is opened alone installs it and starts."""
 
 import importlib.metadata
+import importlib.util
 import json
 import os
 import re
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from lab_utils.author import setup_cell
 from lab_utils.runtime import places
 
 ROOT = Path(__file__).parents[1]
@@ -42,6 +44,36 @@ def test_readme_names_every_place_that_the_course_knows():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     for place in typing.get_args(places.Place):
         assert place in text or place == "this machine", place
+
+
+@pytest.mark.parametrize(
+    ("place", "says"),
+    [
+        ("emscripten", "TensorFlow does not run in a browser alone"),
+        ("linux", "The course is not installed here: install its wheel"),
+    ],
+)
+def test_where_the_course_cannot_be_had_a_sentence_says_what_to_do(
+    place, says, tmp_path, monkeypatch
+):
+    """Without the package, an index and pip."""
+    course = setup_cell.Course("tpu-porting-labs", "0.1.0", "")
+    hidden = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda n: None if n in ("lab_utils", "pip") else hidden(n)
+    )
+    monkeypatch.setattr(sys, "platform", place)
+    monkeypatch.setattr(os.path, "isdir", lambda path: False)
+    asked = []
+    monkeypatch.setattr(
+        subprocess,
+        "run",
+        lambda command: asked.append(command) or subprocess.CompletedProcess([], 1),
+    )
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ImportError, match=says):
+        exec(setup_cell.setup_cell(course), {})
+    assert bool(asked) == (place == "linux")
 
 
 @pytest.fixture(scope="module")

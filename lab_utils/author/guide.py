@@ -88,7 +88,7 @@ def sections(root: Path, lab: int) -> list[tuple[str, int]]:
 def text(root: Path) -> str:
     """The whole guide as one HTML page."""
     style = Path(__file__).parents[1].joinpath("grade/page.css").read_text(encoding="utf-8")
-    body = "\n".join([*_plans(root), *_day_before(), *_demos(root), *_todos(root)])
+    body = "\n".join([*_plans(root), *_day_before(), *_afterwards(), *_demos(root), *_todos(root)])
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Instructor\'s guide</title>'
         f'<meta name="viewport" content="width=device-width"><style>{style}'
@@ -132,6 +132,22 @@ def _day_before() -> Iterator[str]:
     yield "<li>Open lab 00 and run all cells. The last report comes from the TPU compiler.</li>"
     yield "<li>One machine for all: fill the shared cache (hub.md), and open lab 02 as a second user.</li>"
     yield "<li>Without network in the room: unplug it and do the same again.</li></ul>"
+
+
+def _afterwards() -> Iterator[str]:
+    yield "<h2>Collect, grade, give back</h2><ol>"
+    yield "<li>Download what was handed in, as your learning platform gives it: a folder or an archive. "
+    yield "Unpack and rename nothing.</li>"
+    yield "<li>In the clone that the class has worked from, as a user who may change nothing but the "
+    yield "results: "
+    yield "<pre>.venv/bin/python -m lab_utils.grade SUBMISSIONS -o grades.csv --page class.html "
+    yield "--feedback feedback</pre></li>"
+    yield "<li>In <code>grades.csv</code> read the columns <code>status</code> and <code>remarks</code>: "
+    yield "what could not be graded and what to ask for, and what to look at yourself.</li>"
+    yield "<li><code>class.html</code> is for the next lesson: which TODO stopped whom, and what the class "
+    yield "predicted. Each learner gets the page of their name from the folder <code>feedback</code>.</li>"
+    yield "</ol><p>solutions/instructor/grading.md has the names that are understood, nbgrader, and what is "
+    yield "secured.</p>"
 
 
 def _demos(root: Path) -> Iterator[str]:

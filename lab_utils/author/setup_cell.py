@@ -15,6 +15,7 @@ import tomllib
 _TEMPLATE = """\
 # Installs the course where it is missing (Colab, Kaggle, a hub), then looks at versions.
 import importlib.util
+import os
 import site
 import subprocess
 import sys
@@ -22,9 +23,14 @@ from importlib.metadata import distributions, version
 from pathlib import Path
 
 if importlib.util.find_spec("lab_utils") is None:
+    if sys.platform == "emscripten":
+        raise ImportError(
+            "TensorFlow does not run in a browser alone (JupyterLite): "
+            "open this notebook in Jupyter, Colab or Kaggle."
+        )
     near = [Path.cwd(), *Path.cwd().parents]
     near += [*Path("/content").glob("*"), *Path("/kaggle").glob("*/*")]
-    checkouts = [str(path) for path in near if (path / "lab_utils" / "check").is_dir()]
+    checkouts = [str(path) for path in near if os.path.isdir(path / "lab_utils" / "check")]
     course = checkouts[:1] or {elsewhere}
     if importlib.util.find_spec("pip") is None:
         subprocess.run([sys.executable, "-m", "ensurepip"])
