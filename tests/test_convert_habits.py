@@ -51,7 +51,7 @@ def test_a_list_that_is_clear_is_taken(data, content):
         ("a.jpg", "1 column where 2 are expected: path,label$"),
         (
             "a.jpg,roses,,",
-            "4 columns where 2 are expected: path,label; empty ones stand at its end",
+            "4 columns where 2 are expected: path,label; the last ones are empty",
         ),
         ("0,a.jpg,roses", "the first seems to count the rows: .*index=False"),
         (",path,label", "the first seems to count the rows"),
@@ -66,19 +66,19 @@ def test_a_row_of_another_dialect_is_explained(row, hint):
 @pytest.mark.parametrize(
     ("label", "known", "hint"),
     [
-        ("Roses", LABELS, "the labels file has 'roses', and upper and lower case count"),
+        ("Roses", LABELS, "the labels file has 'roses': upper and lower case differ"),
         ("label", LABELS, "if this row is a header, remove it"),
         ("0", LABELS, "has names: write the class's name in each row"),
-        ("1.0", ["0", "1"], "has '1': pandas writes whole numbers so"),
-        ("1", ["01", "02"], "has '01': Excel takes zeros at the start away"),
+        ("1.0", ["0", "1"], "has '1': pandas writes whole numbers like this"),
+        ("1", ["01", "02"], "has '01': Excel removes zeros at the start"),
         ("3", ["0", "1"], "which has '0', '1'"),
         ("²", LABELS, "which has 'roses'"),
         ("'roses'", LABELS, "has 'roses': take the quotes away"),
         ("\u201croses\u201d", LABELS, "has 'roses': take the quotes away"),
         ("ro\u00adses", LABELS, r"has 'roses': signs that cannot be seen stand in 'ro\xadses'"),
-        ("roses", ["0,roses", "1,daisy"], "has '0,roses', and should have a class alone a line"),
-        ("roses", ['"roses"', '"daisy"'], "a class alone a line"),
-        ("roses", ["1 roses", "2 daisy"], "a class alone a line"),
+        ("roses", ["0,roses", "1,daisy"], "has '0,roses': it should have one class on each line"),
+        ("roses", ['"roses"', '"daisy"'], "one class on each line"),
+        ("roses", ["1 roses", "2 daisy"], "one class on each line"),
         ("x.jpg", LABELS, "'roses', 'daisy', 'tulips'"),
         ("lily", ["a", "b", "c", "d"], "'a', 'b', 'c', ... (4 in all)"),
     ],
@@ -132,7 +132,7 @@ def test_a_label_in_the_encoding_of_windows_is_the_same_class(data):
 
 @pytest.mark.parametrize(
     ("encoding", "said"),
-    [("utf-8", ""), ("shift-jis", "a class is '‹e'"), ("cp1251", "a class is")],
+    [("utf-8", ""), ("shift-jis", "gives the class '‹e'"), ("cp1251", "gives the class")],
 )
 def test_classes_in_another_encoding_than_utf8_are_shown_as_they_were_taken(
     data, capsys, encoding, said
@@ -169,10 +169,10 @@ def test_accents_are_the_same_class_and_the_same_file_in_both_forms_of_unicode(d
     ("path", "hint"),
     [
         (r"photos\a.jpg", "not by backslashes"),
-        ("~/a.jpg", "mean something to a shell alone"),
-        ("$HOME/a.jpg", "mean something to a shell alone"),
-        ("0.JPG", "there is 0.jpg: upper and lower case count"),
-        ("sub/img_1.jpg", "there is Sub/IMG_1.JPG: upper and lower case count"),
+        ("~/a.jpg", "only a shell replaces"),
+        ("$HOME/a.jpg", "only a shell replaces"),
+        ("0.JPG", "there is 0.jpg: upper and lower case differ"),
+        ("sub/img_1.jpg", "there is Sub/IMG_1.JPG: upper and lower case differ"),
         ("\u200b0.jpg", "signs that cannot be seen"),
         ("\u201c0.jpg\u201d", "curly quotes"),
         ("absent.jpg", "absent.jpg$"),
@@ -180,7 +180,7 @@ def test_accents_are_the_same_class_and_the_same_file_in_both_forms_of_unicode(d
         ("C:/photos/a.jpg", "a path of Windows"),
         ("PosixPath('a.jpg')", "Python's notation of a path"),
         ("b'a.jpg'", "Python's notation of a path"),
-        ("%30.jpg", "where %20 and the like are written out"),
+        ("%30.jpg", "with %20 and the like decoded"),
     ],
 )
 def test_a_path_of_another_system_is_explained(data, path, hint):
@@ -249,7 +249,9 @@ def test_a_file_of_another_kind_is_named(content, hint):
 def test_an_image_longer_than_any_jpeg_is_set_aside():
     file = io.BytesIO()
     Image.new("L", (1, 65_501)).save(file, "PNG")
-    with pytest.raises(RejectError, match="too large: 1 x 65,501 pixels, and a JPEG has 65,500"):
+    with pytest.raises(
+        RejectError, match="too large: 1 x 65,501 pixels, and a JPEG holds at most 65,500"
+    ):
         to_rgb_jpeg(file.getvalue())
 
 

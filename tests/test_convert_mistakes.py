@@ -42,9 +42,9 @@ def told(data: Data, capsys, *flags: str) -> str:
         (["--workers=-1"], "--workers must be 0 or more"),
         (["--runner=DirectRunner", "--workers=2"], "--workers is for FnApiRunner only"),
         (["--runner=Nonsense"], "--runner Nonsense: no runner of Beam's has this name; there are"),
-        (["--runner=no.such.Runner"], "--runner no.such.Runner cannot be had here: No module"),
-        (["--runner=os.Runner"], "--runner os.Runner cannot be had here: module 'os' has no"),
-        (["--runner=DaskRunner"], "needs a cluster that runs: --dask_client_address"),
+        (["--runner=no.such.Runner"], "--runner no.such.Runner cannot be used here: No module"),
+        (["--runner=os.Runner"], "--runner os.Runner cannot be used here: module 'os' has no"),
+        (["--runner=DaskRunner"], "needs a running cluster: --dask_client_address"),
         ([r"--output_dir=C:\records"], r"C:\records is a path of Windows, and this is"),
         (
             ["--train_csv=gs:///train.csv"],
@@ -146,7 +146,7 @@ def test_control_characters_do_not_reach_the_terminal(data, capsys):
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"0.jpg,roses\r1.jpg,roses\r", "a carriage return stands in this line"),
+        (b"0.jpg,roses\r1.jpg,roses\r", "contains a carriage return"),
         (jpeg(0) * 300, "row 1 ("),
         (b"a" * 200_000 + b",roses\n", "not a row of a list: field larger than"),
     ],

@@ -12,7 +12,10 @@ pytest.importorskip("libtpu", reason="the TPU compiler has wheels for Linux on x
 
 @pytest.mark.parametrize("topology", ["v2:2x2", pytest.param("v5e:2x2", marks=pytest.mark.slow)])
 def test_ready_for(topology, tiny_records):
-    estimator, train, evaluate = make_port(tiny_records.folder, chips.cores(topology))
+    # Of 64 pixels: the same layers as with the 128 of the training, and the compiler takes half as long.
+    estimator, train, evaluate = make_port(
+        tiny_records.folder, chips.cores(topology), image_size=64
+    )
     stages = ("trace", "read", "compile")
     report = dry_run(
         estimator,
@@ -32,6 +35,7 @@ def test_ready_for(topology, tiny_records):
     [
         ("--stages=trace,", "--stages: there is no ; there are trace,read"),
         ("--stages=bogus", "--stages: there is no bogus; there are trace,read"),
+        ("--image_size=50", "image_size must be a multiple of 16"),
         ("--html=none/report.html", "none/report.html: there is no folder"),
         ("--topology=v2-8", "'v2-8' is not a TPU topology"),
     ],

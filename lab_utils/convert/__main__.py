@@ -78,13 +78,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--workers",
         type=int,
-        help="processes on this machine, 0 for one a core (default 1, faster below some thousands of images)",
+        help="processes on this machine; 0 means one for each core (default 1, which is faster "
+        "below some thousands of images)",
     )
     parser.add_argument(
         "--stall_minutes",
         type=float,
         default=30,
-        help="end the job after so long without another image converted (default 30)",
+        help="end the job when no image was converted for so many minutes (default 30)",
     )
     return parser
 
@@ -127,8 +128,8 @@ def main(arguments: list[str] | None = None) -> int:
     print(f"  {seconds:.1f} s (measured here)")
     for folder in abandoned(manifest.folder):
         print(
-            f"note: {printable(folder)} is of a run that did not finish, or has not yet; it is not part of "
-            "the result"
+            f"note: {printable(folder)} belongs to a run that did not finish or is still going on; "
+            "it is not part of the result"
         )
     return 0
 

@@ -143,8 +143,8 @@ def _count(split: SplitPlan, labels: list[str], summaries: list[ShardSummary]) -
     rejected = sum(len(summary.rejects) for summary in summaries)
     if examples + rejected != split.rows:
         raise ConversionError(
-            f"{split.name}: {examples} examples and {rejected} rejects do not make {split.rows} rows; "
-            f"did {split.csv_path} change meanwhile?"
+            f"{split.name}: {examples} examples and {rejected} rejects do not add up to {split.rows} rows; "
+            f"did {split.csv_path} change during the run?"
         )
     per_class = {label: sum(s.per_class.get(label, 0) for s in summaries) for label in labels}
     return Split(examples, per_class, shards, rejected)

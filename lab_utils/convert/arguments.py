@@ -19,7 +19,7 @@ def check_paths(paths: dict[str, str]) -> None:
                 f"--{flag} is empty: give a path (is a variable of the shell not set?)"
             )
         if "\0" in path:
-            raise ConversionError(f"--{flag} holds a zero byte, which no path can: {path}")
+            raise ConversionError(f"--{flag} holds a zero byte, which no path may hold: {path}")
 
 
 def check_numbers(
@@ -60,5 +60,6 @@ def check_list(path: str) -> None:
         return
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise ConversionError(
-            f"{path} is a pipe or a device, and is read more than once: save its content in a file first"
+            f"{path} is a pipe or a device, and has to be read more than once: save its content "
+            "in a file first"
         )

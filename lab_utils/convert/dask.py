@@ -20,7 +20,7 @@ def check(options: PipelineOptions) -> None:
     given = _options(options)
     if not (given.address or given.scheduler_file):
         raise ConversionError(
-            "--runner DaskRunner needs a cluster that runs: --dask_client_address tcp://HOST:8786, or "
+            "--runner DaskRunner needs a running cluster: --dask_client_address tcp://HOST:8786, or "
             "--dask_scheduler_file; on this machine alone --workers does the same with less"
         )
     import distributed

@@ -143,7 +143,7 @@ def _make_runner(name: str) -> PipelineRunner:
     except (ImportError, AttributeError, TypeError) as error:
         hint = "; install apache-beam[dask]" if path == _DASK_RUNNER else ""
         raise ConversionError(
-            f"--runner {name} cannot be had here: {_one_line(error)}{hint}"
+            f"--runner {name} cannot be used here: {_one_line(error)}{hint}"
         ) from None
 
 
@@ -213,8 +213,8 @@ def _check_dataflow(options: PipelineOptions, paths: dict[str, str]) -> None:
     there = re.search(r"python-?(3\.\d+)", image or "")
     if there and there[1] != here:
         problems.append(
-            f"the image has Python {there[1]}, this process {here}: what is pickled here is not read there; "
-            "use the same version on both sides"
+            f"the image has Python {there[1]}, this process {here}: what one pickles, the other may not "
+            "read: use the same version on both sides"
         )
     if problems:
         raise ConversionError("--runner DataflowRunner: " + "; ".join(problems))

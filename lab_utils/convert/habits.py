@@ -44,7 +44,11 @@ _SHOWN = 3  # classes of a long list
 # The first bytes of what is taken for an image and is none that can be read here.
 _KINDS = (
     (128, b"DICM", "it is DICOM: save it as PNG, with the window that you read it in"),
-    (0, b"\0\x05\x16\x07", "it is what macOS notes beside a file (AppleDouble), not the file"),
+    (
+        0,
+        b"\0\x05\x16\x07",
+        "it is a file of notes that macOS keeps beside another one (AppleDouble)",
+    ),
     (0, b"\xff\x0a", "it is JPEG XL: save it as JPEG"),
     (4, b"JXL ", "it is JPEG XL: save it as JPEG"),
     (0, b"8BPS", "it is a Photoshop file: save it as PNG"),
@@ -85,7 +89,7 @@ def of_columns(columns: list[str]) -> str:
                 return f"; {name} seem to separate them, where plain commas are expected"
         return "; a space seems to separate them" if os.path.splitext(text)[1].find(" ") > 0 else ""
     if not any(columns[2:]):
-        return "; empty ones stand at its end"
+        return "; the last ones are empty"
     if text.isdecimal() or not text:
         return (
             "; the first seems to count the rows: write the list without it (pandas: index=False)"
@@ -105,7 +109,7 @@ def of_label(label: str, path: str, known: list[str]) -> str:
         return f"{path!r} is one: the path comes first, then the label"
     within = [each for each in known[:1000] if label in _LABEL_ENDS.split(each)]
     if within:
-        return f"the labels file has {within[0]!r}, and should have a class alone a line"
+        return f"the labels file has {within[0]!r}: it should have one class on each line"
     if told := _of_number(label, known):
         return told
     if (bare := label.strip("'\"" + _CURLY)) in known:
@@ -114,7 +118,7 @@ def of_label(label: str, path: str, known: list[str]) -> str:
         return f"the labels file has {seen!r}: signs that cannot be seen stand in {label!r}"
     alike = [each for each in known if each.casefold() == label.casefold()]
     if alike:
-        return f"the labels file has {alike[0]!r}, and upper and lower case count"
+        return f"the labels file has {alike[0]!r}: upper and lower case differ"
     more = f", ... ({len(known):,} in all)" if len(known) > _SHOWN else ""
     header = (
         "; if this row is a header, remove it: the list has none"
@@ -130,11 +134,14 @@ def of_label(label: str, path: str, known: list[str]) -> str:
 def _of_number(label: str, known: list[str]) -> str:
     """Says what a program made of a class that is called like a number; "" where that is not known."""
     if label.endswith(".0") and label[:-2] in known:
-        return f"the labels file has {label[:-2]!r}: pandas writes whole numbers so where one is missing"
+        return (
+            f"the labels file has {label[:-2]!r}: pandas writes whole numbers like this in a column "
+            "where one is missing"
+        )
     if not label.isdecimal():
         return ""
     if longer := [each for each in known if each.isdecimal() and int(each) == int(label)]:
-        return f"the labels file has {longer[0]!r}: Excel takes zeros at the start away"
+        return f"the labels file has {longer[0]!r}: Excel removes zeros at the start"
     if not any(each.isdecimal() for each in known):
         return "the labels file has names: write the class's name in each row, not its number"
     return ""
@@ -145,7 +152,7 @@ def of_path(path: str) -> str:
     if "\\" in path:
         return "; folders are separated by / here, not by backslashes"
     if "/~" in path or "/$" in path:
-        return "; ~ and $ mean something to a shell alone: write the folder out"
+        return "; only a shell replaces ~ and $: write the whole path"
     if re.search(r"/[A-Za-z]:/", path):
         return "; it is a path of Windows, and this is another system (WSL has drive C: at /mnt/c)"
     if re.search(r"(^|/)((Posix|Windows)?Path\(|b')", path):
@@ -158,13 +165,13 @@ def of_path(path: str) -> str:
         rest, name = os.path.split(other)
         if rest != os.path.dirname(path):
             name = os.path.join(os.path.basename(rest), name)
-        return f"; there is {name}: upper and lower case count"
+        return f"; there is {name}: upper and lower case differ"
     extension = os.path.splitext(path)[1]
     for other in (".jpg", ".jpeg", ".png", ".JPG", ".JPEG"):
         if not extension and os.path.exists(path + other):
             return f"; there is {os.path.basename(path + other)}: the list needs the whole name"
     if "%" in path and os.path.exists(urllib.parse.unquote(path)):
-        return "; there is one where %20 and the like are written out"
+        return "; there is a file of that name with %20 and the like decoded"
     return ""
 
 

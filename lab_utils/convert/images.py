@@ -146,7 +146,7 @@ def _read_jpeg_header(data: bytes) -> _Header:
             if marker == _END_OF_IMAGE:
                 raise RejectError("damaged JPEG: it ends before any image data")
             if marker == _START:
-                raise RejectError("damaged JPEG: it begins twice")
+                raise RejectError("damaged JPEG: another one begins inside it")
             (length,) = struct.unpack_from(">H", data, position)
             if marker in _FRAMES:
                 if marker not in _READABLE_FRAMES:
@@ -200,7 +200,8 @@ def _transcode(data: bytes, shorter_side: int | None) -> RgbJpeg:
                 rgb = rgb.resize(target, Image.Resampling.LANCZOS)
         if max(rgb.size) > _JPEG_SIDE:
             raise RejectError(
-                f"too large: {rgb.width:,} x {rgb.height:,} pixels, and a JPEG has {_JPEG_SIDE:,} at most"
+                f"too large: {rgb.width:,} x {rgb.height:,} pixels, and a JPEG holds at most "
+                f"{_JPEG_SIDE:,} a side"
             )
         rgb.save(jpeg, "JPEG", quality=quality)
     except Image.UnidentifiedImageError:

@@ -90,8 +90,8 @@ def convert(
         labels = read_labels(paths["labels_file"])
         if odd := not_utf8(paths["labels_file"]):
             _note(
-                f"the labels file is not text in UTF-8; by Windows's cp1252, a class is {odd!r}: if that is "
-                "wrong, save it and the lists as UTF-8"
+                "the labels file is not text in UTF-8. It was read as Windows's cp1252, which gives the "
+                f"class {odd!r}. If that is wrong, save it and the lists as UTF-8"
             )
         for note in names.notes(labels):
             _note(note)
@@ -113,7 +113,7 @@ def convert(
             _note(note)
         if share := shared(*splits):
             _note(
-                f"{max(share, 0.001):.1%} of the images of --eval_csv are in --train_csv, too: of these the "
+                f"{max(share, 0.001):.1%} of the images of --eval_csv are in --train_csv, too: on these the "
                 "evaluation says nothing about new images"
             )
         for folder in [*scratch.remove_dead(), *publishing.remove_dead(output)]:
@@ -164,8 +164,8 @@ def _note_absent(manifest: Manifest) -> None:
         more = f" and {len(absent) - 3} more" if len(absent) > 3 else ""
         names = ", ".join(repr(name[:50]) for name in absent[:3])
         _note(
-            f"no training example of {names}{more}: is that a class, or a line of the labels file that is "
-            "none?"
+            f"no training example of {names}{more}: is that a class, or a line that does not belong in the "
+            "labels file?"
         )
 
 

@@ -22,13 +22,13 @@ def describe(result: PipelineResult, options: PipelineOptions) -> str | None:
                 f"https://console.cloud.google.com/dataflow/jobs/{cloud.region}/{job}"
                 f"?project={cloud.project}"
             )
-            return printable(f"{job}, to be watched at {link}")
+            return printable(f"{job}: watch it at {link}")
         if job:
             return printable(str(job))
         client = getattr(result, "client", None)  # Dask's
         if client is not None:
             workers = len(client.scheduler_info()["workers"])
-            return printable(f"{workers} Dask workers, to be watched at {client.dashboard_link}")
+            return printable(f"{workers} Dask workers: watch them at {client.dashboard_link}")
     return None
 
 

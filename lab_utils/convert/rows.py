@@ -130,7 +130,8 @@ def _composed(label: str) -> str:
 def _parse_columns(text: str) -> tuple[str, str]:
     if "\r" in text:
         raise RejectError(
-            "a carriage return stands in this line; where a file's lines end so, save it with line feeds"
+            "this line contains a carriage return; if the lines of the file end in one, save it "
+            "with line feeds"
         )
     if "\0" in text:
         raise RejectError("a zero byte stands in this line; save the list as text in UTF-8")
@@ -141,7 +142,7 @@ def _parse_columns(text: str) -> tuple[str, str]:
         if len(text) > csv.field_size_limit():
             raise RejectError(f"not a row of a list: {error}") from None
         raise RejectError(
-            "a quote is not closed on this line, or stands in the midst of a column"
+            "a quote is not closed on this line, or stands in the middle of a column"
         ) from None
     if len(columns) != 2:
         plural = "column" if len(columns) == 1 else "columns"

@@ -78,13 +78,13 @@ def run(
                 _kill(set(psutil.Process().children()) - others)
     if dead and job.end != PipelineState.DONE:
         raise ConversionError(
-            f"a worker process died ({_last_words(scratch) or dead[0]}), perhaps for want of memory; nothing "
-            "was published: run the same command again, with fewer --workers if it repeats"
+            f"a worker process died ({_last_words(scratch) or dead[0]}), perhaps because memory ran out; "
+            "nothing was published: run the same command again, with fewer --workers if it repeats"
         )
     if isinstance(job.end, BaseException):
         raise _explained(job.end, submitted=not engine.remote or job.result is not None)
     if job.end != PipelineState.DONE:
-        raise ConversionError(f"the pipeline ended as {job.end}")
+        raise ConversionError(f"the pipeline ended in the state {job.end}")
 
 
 class _Job:

@@ -77,8 +77,8 @@ def _baseline(photos: datasets.Photos) -> str:
     return f"{baseline.accuracy:.1%} accuracy on the held-out images{left_out} (measured here)"
 
 
-def _carry_out(arguments: argparse.Namespace, training: list[str]) -> Path:
-    """Runs all stages; returns the page."""
+def _carry_out(arguments: argparse.Namespace, training: list[str], image_size: int) -> Path:
+    """Runs all stages, `training` being the flags of the training; returns the page."""
     photos, job, credit = _prepare(arguments.data, arguments.output_dir)
     records, run, page = job / "records", job / "run", job / "page"
     seconds = {}
@@ -109,7 +109,7 @@ def _carry_out(arguments: argparse.Namespace, training: list[str]) -> Path:
         seconds["dry run for a TPU"] = _stage(
             "The same port, through the TPU compiler",
             "flowers.port",
-            *("--records", records, "--html", page / "dry_run.html"),
+            *("--records", records, "--html", page / "dry_run.html", "--image_size", image_size),
             lock=lock,
             accept=(0, 1, 2),  # what it says of the port does not stop the job
         )
@@ -166,7 +166,7 @@ def main() -> int:
     # A mistaken flag is told before the work begins.
     paths = ["--train_data_path=-", "--eval_data_path=-"]
     paths.append(f"--output_dir={arguments.output_dir}")
-    settings.parse([f"--config={arguments.config}", *paths, *training])
+    chosen = settings.parse([f"--config={arguments.config}", *paths, *training])
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores SIGHUP, and so does this
             signal.signal(number, _stop)
@@ -174,7 +174,7 @@ def main() -> int:
     scratch.of_process()  # of the stages, too
     start = time.monotonic()
     try:
-        page = _carry_out(arguments, training)
+        page = _carry_out(arguments, training, chosen.image_size)
     except (datasets.DatasetError, files.InUseError) as error:
         sys.exit(f"flowers: {error}")
     except BrokenPipeError:

@@ -1,6 +1,6 @@
 """The flowers port, handed to the dry run: is it ready for a TPU?
 
-python -m lab_utils.flowers.port --records RECORDS [--topology v5e:2x2] [--html report.html]
+python -m lab_utils.flowers.port --records RECORDS [--image_size 96] [--topology v5e:2x2] [--html report.html]
 """
 
 import argparse
@@ -13,23 +13,27 @@ STAGES = "trace,read,compile,run,feed"
 BATCH_PER_CORE = 128  # fills the 128 lanes that a TPU lays the batch along
 
 
-def make_port(records: Path, cores: int) -> tuple:
+def make_port(records: Path, cores: int, image_size: int | None = None) -> tuple:
     """The estimator as a TPU of `cores` cores would run it, over converted photographs.
 
     Args:
         records: folder that `lab_utils.convert` wrote.
         cores: of the TPU; the global batch is 128 for each.
+        image_size: side of the square that the model sees, in pixels; None for the training's own default.
 
     Returns:
         (TPUEstimator, training input_fn, evaluation input_fn).
 
     Raises:
         ManifestError: `records` holds no finished conversion.
+        ValueError: an image_size that the model cannot take.
     """
     from lab_utils.flowers.settings import Settings
     from lab_utils.flowers.task import inputs, make_estimator
 
+    size = {} if image_size is None else {"image_size": image_size}
     settings = Settings(
+        **size,
         train_data_path=f"{records}/train-*",
         eval_data_path=f"{records}/eval-*",
         output_dir=f"{records}/.dry_run",  # never made: nothing is written there
@@ -54,6 +58,9 @@ def main() -> int:
         help="folder that lab_utils.convert wrote",
     )
     parser.add_argument("--topology", default="v2:2x2", help="default: v2:2x2, eight cores")
+    parser.add_argument(
+        "--image_size", type=int, help="pixels a side, as in the training (default: the training's)"
+    )
     parser.add_argument("--stages", default=STAGES, help=f"default: {STAGES}")
     parser.add_argument("--html", type=files.output_argument, help="write the report as a page")
     parser.add_argument(
@@ -91,7 +98,7 @@ def _judged(
     with watch.tensorflow():
         try:
             estimator, train, evaluate = make_port(
-                arguments.records, chips.cores(arguments.topology)
+                arguments.records, chips.cores(arguments.topology), arguments.image_size
             )
         except (ManifestError, ValueError) as error:
             parser.error(str(error))

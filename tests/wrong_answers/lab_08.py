@@ -17,7 +17,7 @@ def inference_fast(images):
     x = tf.nn.space_to_depth(images, 4)
     x = v1.layers.conv2d(x, 32, 3, padding="same", activation=tf.nn.relu)
     x = v1.layers.max_pooling2d(x, 2, 2)
-    x = v1.layers.conv2d(x, 96, 3, padding="same", activation=tf.nn.relu)
+    x = v1.layers.conv2d(x, 128, 3, padding="same", activation=tf.nn.relu)
     x = tf.reduce_mean(x, axis=[1, 2])
     return v1.layers.dense(x, 5)
 """
@@ -375,12 +375,13 @@ def inference_pooled(images):
         ),
     ],
     "8d": [
-        Mutant("    x = tf.nn.space_to_depth(images, 4)", "    x = images", "images/s"),
+        # First, since its check asks no compiler
         Mutant(
             "v1.layers.dense(tf.reduce_mean(x, [1, 2]), 5)",
             "v1.layers.dense(v1.layers.flatten(v1.layers.dense(v1.layers.flatten(x), 300)), 5)",
             "weights",
         ),
+        Mutant("    x = tf.nn.space_to_depth(images, 4)", "    x = images", "images/s"),
         Mutant("conv2d(x, 128, 3", "conv2d(x, 8, 3", "GFLOP"),
         Mutant(
             "tf.reduce_mean(x, [1, 2]), 5)", "tf.reduce_mean(x, [1, 2]), 10)", "kinds of flower"
@@ -459,8 +460,8 @@ def inference_fast(images):
         # Bfloat16_scope: not float32
         Wrong(
             _8D.replace(
-                '    x = tf.nn.space_to_depth(images, 4)\n    x = v1.layers.conv2d(x, 32, 3, padding="same", activation=tf.nn.relu)\n    x = v1.layers.max_pooling2d(x, 2, 2)\n    x = v1.layers.conv2d(x, 96, 3, padding="same", activation=tf.nn.relu)\n',
-                '    x = tf.cast(tf.nn.space_to_depth(images, 4), tf.bfloat16)\n    with v1.tpu.bfloat16_scope():\n        x = v1.layers.conv2d(x, 32, 3, padding="same", activation=tf.nn.relu)\n        x = v1.layers.max_pooling2d(x, 2, 2)\n        x = v1.layers.conv2d(x, 96, 3, padding="same", activation=tf.nn.relu)\n    x = tf.cast(x, tf.float32)\n',
+                '    x = tf.nn.space_to_depth(images, 4)\n    x = v1.layers.conv2d(x, 32, 3, padding="same", activation=tf.nn.relu)\n    x = v1.layers.max_pooling2d(x, 2, 2)\n    x = v1.layers.conv2d(x, 128, 3, padding="same", activation=tf.nn.relu)\n',
+                '    x = tf.cast(tf.nn.space_to_depth(images, 4), tf.bfloat16)\n    with v1.tpu.bfloat16_scope():\n        x = v1.layers.conv2d(x, 32, 3, padding="same", activation=tf.nn.relu)\n        x = v1.layers.max_pooling2d(x, 2, 2)\n        x = v1.layers.conv2d(x, 128, 3, padding="same", activation=tf.nn.relu)\n    x = tf.cast(x, tf.float32)\n',
             ),
             "is the next one, and keeps variables in float",
         ),
