@@ -10,6 +10,10 @@ SUPPORTED = import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 PYTHON ?= $(shell for p in python3 python3.12 python3.11 python3.13; do \
 	$$p -c '$(SUPPORTED)' 2>/dev/null && echo $$p && break; done)
 
+# Where this checkout is. Before Python 3.13 that file is read in the locale's encoding: where LC_ALL is C, a
+# whole path with an umlaut would end every start of Python.
+RELATIVE = import os, sys; open(sys.argv[1], "w").write(os.path.relpath(".", os.path.dirname(sys.argv[1])))
+
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready-$(TF)
 TF_VERSION := 2.20.0
@@ -36,6 +40,7 @@ $(READY): requirements.lock pyproject.toml
 		"$$(sed -n 's/^\(uv==[0-9.]*\).*/\1/p' requirements.lock)"
 	@$(BIN)/uv pip sync --quiet --compile-bytecode --python $(BIN)/python requirements.lock
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
+	@$(BIN)/python -S -c '$(RELATIVE)' $(VENV)/lib/*/site-packages/_editable_impl_*.pth
 	@if [ "$(TF)" = gpu ]; then \
 		$(BIN)/uv pip uninstall --quiet --python $(BIN)/python tensorflow-cpu && \
 		$(BIN)/uv pip install --quiet --python $(BIN)/python "tensorflow[and-cuda]==$(TF_VERSION)"; fi

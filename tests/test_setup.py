@@ -219,3 +219,12 @@ def test_the_files_of_other_places_name_what_there_is():
     assert lines.index("USER learner") < lines.index("RUN make setup"), "not as root"
     container = json.loads((ROOT / ".devcontainer/devcontainer.json").read_text())
     assert container["postCreateCommand"] == "make setup" and container["remoteUser"] != "root"
+
+
+def test_the_environment_of_make_setup_finds_the_checkout_by_a_relative_path():
+    """Before Python 3.13 a whole path with an umlaut ends every start of Python where LC_ALL is C."""
+    made = list((ROOT / ".venv").glob("lib/*/site-packages/_editable_impl_tpu_porting_labs.pth"))
+    if not made:
+        pytest.skip("no .venv of `make setup` here")
+    assert Path(made[0].parent, made[0].read_text()).resolve() == ROOT.resolve()
+    assert not os.path.isabs(made[0].read_text())
