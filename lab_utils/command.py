@@ -33,7 +33,8 @@ def status_of(main: Callable[[], int], cannot: int = 1) -> int | str | None:
     """The status that a command ends with, SystemExit's own included, once its output is written.
 
     It is 141 where the output's reader has gone, as in `| head`, and 130 after Ctrl-C: as a shell has it.
-    It is `cannot` where a package is missing, or there is no room to write; a sentence says so.
+    It is `cannot` where a package is missing, or there is no room to write, no memory or no thread; a
+    sentence says so.
     """
     _open_closed_streams()
     try:
@@ -57,6 +58,14 @@ def status_of(main: Callable[[], int], cannot: int = 1) -> int | str | None:
         if (told := missing(error)) == str(error):
             raise
         print(told, file=sys.stderr)
+        return cannot
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and "can't start new thread" not in str(error):
+            raise
+        print(
+            "The system refused memory or a thread to this process: see `ulimit -a`, and what else runs here",
+            file=sys.stderr,
+        )
         return cannot
     except KeyboardInterrupt:
         print("\ninterrupted", file=sys.stderr)

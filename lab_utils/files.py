@@ -14,6 +14,7 @@ from pathlib import Path
 _BUSY = {errno.EWOULDBLOCK, errno.EACCES}
 _RETRY = 0.1  # seconds
 _NO_BUCKET = re.compile(r"(gs|s3)://(/|$)")
+_VARIABLE = re.compile(r"\$[A-Za-z_]\w*|\$\{\w+\}|%[A-Za-z_]{4,}%")
 _OF_WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\\w")
 
 
@@ -157,7 +158,8 @@ def expanded(path: str | os.PathLike[str]) -> str:
 
     Raises:
         ValueError: there is a scheme and no bucket, as in gs://$BUCKET/x with an unset variable; no such user
-            has a home; or it is a path of Windows, of which this system would make a name.
+            has a home; it is a path of Windows, of which this system would make a name; or a variable stands
+            in it, which nobody replaces in a YAML file or between single quotes.
     """
     text = os.path.expanduser(os.fspath(path))
     if _NO_BUCKET.match(text):
@@ -171,6 +173,10 @@ def expanded(path: str | os.PathLike[str]) -> str:
         raise ValueError(
             f"{text} is a path of Windows, and this is {platform.system()}: folders are separated by /, and "
             "WSL has drive C: at /mnt/c"
+        )
+    if (variable := _VARIABLE.search(text)) and not os.path.lexists(text):
+        raise ValueError(
+            f"{text}: {variable[0]} means something to a shell alone, which has not seen it: write it out"
         )
     return text
 

@@ -104,11 +104,17 @@ def test_without_room_a_sentence_names_the_place(status, capsys):
     def limited():  # by `ulimit -f`
         raise OSError(27, "File too large", "/here/file")
 
+    def crowded():  # by `ulimit -u` or `ulimit -v`
+        raise RuntimeError("can't start new thread")
+
     assert {command.status_of(each, status) for each in (full, limited, nowhere)} == {status}
-    first, large, second = capsys.readouterr().err.splitlines()
+    for each in (crowded, lambda: bytearray(2**62)):
+        assert command.status_of(each, status) == status
+    first, large, second, *refused = capsys.readouterr().err.splitlines()
     assert first.startswith("/here/file: No space left on device. Make room there")
     assert large.startswith("/here/file: File too large. ")
     assert second.endswith("found in ['/tmp']: set TMPDIR to a folder that can be written")
+    assert refused == 2 * [refused[0]] and refused[0].startswith("The system refused memory")
     with pytest.raises(FileNotFoundError):
         command.status_of(unforeseen, status)
 

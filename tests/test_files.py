@@ -170,6 +170,19 @@ def test_a_path_argument_is_on_this_machine(monkeypatch):
         files.path_argument("gs://b/x")
 
 
+@pytest.mark.parametrize("variable", ["$DATA", "${DATA}", "%USERPROFILE%"])
+def test_a_variable_that_no_shell_has_replaced_is_told(variable, tmp_path, monkeypatch):
+    """As in a YAML file, or between single quotes: a folder of that name would be made."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match="means something to a shell alone"):
+        files.expanded(f"{variable}/run")
+    with pytest.raises(ValueError, match="means something to a shell alone"):
+        files.expanded(f"gs://{variable}/run")
+    Path(variable).touch()
+    for name in (variable, "a%20b%20c", "%C3%A9%C3%A9", "5$", "train-*"):
+        assert files.expanded(name) == name
+
+
 def test_what_cannot_be_written_is_named_as_the_user_named_it(tmp_path):
     for path, says in (("/dev/full", "No space left"), (tmp_path / "no" / "page.html", "No such")):
         with pytest.raises(OSError, match=says) as raised:

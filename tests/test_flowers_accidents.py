@@ -151,3 +151,57 @@ def test_of_two_trainings_at_once_one_is_refused(run_flags, finished_run, tmp_pa
     assert "is in use by process" in refused
     result = json.loads((tmp_path / "run" / "result.json").read_text())
     assert result["confusion"] == finished_run[1]["confusion"]
+
+
+PAGE_IN_A_SMALL_DISK = """
+mount -t tmpfs -o size=40k none {disk}
+"$0" -m lab_utils.flowers.predict --saved_model {model} --output {disk}/p.png "$1"; echo "status $?"
+"$0" -m lab_utils.flowers.page --run_dir {run} --eval_csv {csv} --output_dir {disk}/page; echo "status $?"
+ls -A {disk} {disk}/page
+mount -o remount,size=20m {disk}
+"$0" -m lab_utils.flowers.page --run_dir {run} --eval_csv {csv} --output_dir {disk}/page; echo "status $?"
+ls -A {disk}/page
+"""
+
+
+@needs_mounts
+def test_a_page_and_a_figure_on_a_full_disk_are_whole_or_not_there(
+    finished_run, tiny_csv, tiny_photos, tmp_path
+):
+    (tmp_path / "disk").mkdir()
+    given = {"disk": tmp_path / "disk", "run": finished_run[0], "csv": tiny_csv.eval_csv}
+    script = PAGE_IN_A_SMALL_DISK.format(model=finished_run[1]["saved_model"], **given)
+    photograph = next(tiny_photos.glob("*/*.jpg"))
+    ran = run(["unshare", "-rm", "sh", "-c", script, sys.executable, photograph])
+    before, full, after = re.split(r"status 1\n", ran.stdout)
+    assert "status 0" in after and "index.html" in after.splitlines()
+    assert full.split()[-1] == "page" or "predictions.png" not in full, full  # none is half there
+    assert ran.stderr.count("No space left on device") == 2 and "Traceback" not in ran.stderr
+
+
+@needs_mounts
+def test_the_whole_job_on_a_full_disk_goes_on_once_there_is_room(tiny_photos, tmp_path):
+    """What is too small for the records, and what is too small for the checkpoints."""
+    (tmp_path / "disk").mkdir()
+    job = [sys.executable, "-m", "lab_utils.flowers", "--data", tiny_photos, "--image_size=32"]
+    job += ["--train_steps=4", "--eval_steps_between=2", "--train_batch_size=4"]
+    job += ["--output_dir", tmp_path / "disk" / "run"]
+    more = 'mount -t tmpfs -o size=24k none {disk}; "$0" "$@"; echo "status $?"; umount {disk}\n'
+    script = more + IN_A_SMALL_DISK
+    script = script.format(size="1m", disk=tmp_path / "disk", kept=tmp_path / "kept")
+    ran = run(["unshare", "-rm", "sh", "-c", script, *job])
+    assert re.findall(r"status (\d+)", ran.stdout) == ["1", "1", "0"], ran.stdout + ran.stderr
+    stopped = re.findall(r"flowers: stopped, (.*?) did not succeed", ran.stderr)
+    assert stopped == ["photographs to tfrecords", "train, evaluate, export"], ran.stderr
+    assert ran.stderr.count("No space left on device") == 2 and "Traceback" not in ran.stderr
+    assert "is converted already" in ran.stdout  # the third goes on where the second was
+    assert list((tmp_path / "kept").glob("*/*/page/index.html"))
+
+
+def test_a_limit_on_the_size_of_files_is_a_sentence(run_flags, tmp_path):
+    """As `ulimit -f` sets it, and clusters do."""
+    limited = ["sh", "-c", 'ulimit -f 200; exec "$0" "$@"']
+    ran = run([*limited, *TASK, *run_flags, f"--output_dir={tmp_path / 'run'}"])
+    assert ran.returncode == 1 and "File too large" in last_line(ran), ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert run([*TASK, *run_flags, f"--output_dir={tmp_path / 'run'}"]).returncode == 0

@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import math
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
@@ -141,6 +142,10 @@ def _from_yaml(path: Path) -> dict:
         if kinds[name] is int and ":" in texts.get(name, ""):
             raise ValueError(
                 f"{path}: {name} is {texts[name]}, which YAML takes for minutes: {value}"
+            )
+        if kinds[name] is int and re.fullmatch(r"[-+]?0[0-7_]+", texts.get(name, "")):
+            raise ValueError(
+                f"{path}: {name} is {texts[name]}, which YAML takes for an octal number: {value}"
             )
         if type(value) is not kinds[name]:
             raise ValueError(f"{path}: {name} must be {kinds[name].__name__}, not {value!r}")

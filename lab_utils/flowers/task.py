@@ -247,6 +247,10 @@ def main(arguments: list[str] | None = None) -> int:
         return _failed(
             f"a TFRecord file is damaged ({found[0] if found else error.message}): convert again"
         )
+    except tf.errors.UnimplementedError as error:
+        if "File system scheme" not in error.message:
+            raise
+        return _failed(f"{error.message.splitlines()[0]}: give a local path, or one in gs://")
     except tf.errors.OpError as error:
         told = next((os.strerror(code) for code in _STORAGE if os.strerror(code) in str(error)), "")
         if not told:
