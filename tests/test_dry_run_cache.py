@@ -1,6 +1,7 @@
 """What a second dry run of an unchanged port need not do again, and what a change makes it do."""
 
 import importlib.util
+import random
 
 import numpy as np
 import pytest
@@ -160,3 +161,30 @@ def test_a_shared_folder_is_read_after_the_own_one_and_never_written(tmp_path, m
     assert len(list((tmp_path / "instructor").rglob("*.gz"))) == 2
     monkeypatch.setenv(cache.SHARED, str(tmp_path / "missing"))
     assert cache.read("one") is None
+
+
+def test_a_damaged_entry_counts_as_none_and_is_replaced(tmp_path, monkeypatch):
+    """As disks damage files: single bits, sectors of zeros, an end that is missing, other files' content."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    entry = {"said": ["a sentence"] * 50, "numbers": [each / 7 for each in range(500)]}
+    cache.write("entry", entry)
+    file = cache.folder() / "entry.json.gz"
+    whole, chance, unnoticed = file.read_bytes(), random.Random(0), 0
+    for number in range(400):
+        damaged = bytearray(whole)
+        at = chance.randrange(len(whole))
+        if number % 4 == 0:
+            damaged[at] ^= 1 << chance.randrange(8)
+        elif number % 4 == 1:
+            damaged[at : at + 512] = bytes(len(damaged[at : at + 512]))
+        elif number % 4 == 2:
+            del damaged[at:]
+        else:
+            damaged[at:] = chance.randbytes(len(whole) - at)
+        file.write_bytes(damaged)
+        found = cache.read("entry")
+        assert found in (None, entry)
+        unnoticed += found is not None
+    assert unnoticed < 40  # what says nothing: a time in the header, and the like
+    cache.write("entry", entry)
+    assert cache.read("entry") == entry
