@@ -23,6 +23,7 @@ _LAST_WORD = 5  # seconds that a process has to end
 _TICK = 0.25  # seconds between two looks at the memory
 _LONGEST_LINE = 2**20  # bytes of one event
 _LARGEST_FILE = 2**30  # bytes that a learner's code may write into one file
+_DEFINITIONS = ": its definitions"  # behind a cell's label
 TIMED_OUT, ENDED, MEMORY = "timed out", "ended its process", "out of memory"
 
 
@@ -102,9 +103,9 @@ def grade(plan: Plan, limits: Limits) -> Graded:
             return graded
         if kind == "cell":
             skipped[name] = broken
-            graded.remarks.append(
-                f"cell {name} was left out, but for what it defines: {broken.why}"
-            )
+            label, defined, _ = name.partition(_DEFINITIONS)
+            kept = "" if defined else ", but for what it defines"
+            graded.remarks.append(f"cell {label} was left out{kept}: {broken.why}")
         else:  # a thread of the learner's may end the process when this check has its result
             still_open = [id for id in open_todos if id not in graded.results]
             for id in [name] if name in still_open else still_open[:1]:
@@ -122,8 +123,9 @@ def _left_of(cell: Cell, skipped: dict[str, Result]) -> Cell | None:
     """The cell; what it defines, where all of it has met a limit; None where that has, too."""
     if cell.label not in skipped:
         return cell
-    kept = replace(cell, label=f"{cell.label}, definitions", source=definitions(cell.source))
-    return kept if kept.source and kept.label not in skipped else None
+    kept = replace(cell, label=f"{cell.label}{_DEFINITIONS}", source=definitions(cell.source))
+    more = kept.source not in ("", cell.source)
+    return kept if more and kept.label not in skipped else None
 
 
 def _explain(
