@@ -221,6 +221,11 @@ CHEATS = {
         "def matmul_flop(m, k, n):\n    return 1",
         "reads our solutions",
     ),
+    "changes a file beside its folder": (
+        WRONG + "import os, pathlib\nfile = pathlib.Path(os.environ['HOME'] + '.left')\n"
+        "file.write_text('x')\nfile.unlink()\nopen('own', 'w').close()",
+        ".left",
+    ),
     "asks the network": (
         WRONG + "import urllib.request\nurllib.request.urlopen('http://127.0.0.1:9/', timeout=1)",
         "over the network",

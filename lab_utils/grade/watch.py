@@ -18,6 +18,7 @@ _LIBRARIES = tuple(
     {_PATHS[name] + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")}
 )
 _SOLVED = tuple(str(_ROOT / part) + os.sep for part in ("lab_utils/check/solved", "solutions"))
+_HOME = os.getcwd() + os.sep  # the worker's folder, which is deleted
 _FRAMES = ("tb_frame", "f_code", "gi_frame", "cr_frame", "ag_frame")
 _SAID = {
     "sys._getframe": "looks at the frames of the running process",
@@ -62,7 +63,8 @@ class Watch:
 
 _ENDING = {"os.kill": 1, "os.killpg": -1}
 # Noticed also where libraries stand between: a file that json, pathlib or runpy opens.
-_THROUGH = ("open", "socket.connect", *_ENDING)
+_FILES = ("open", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "shutil.rmtree")
+_THROUGH = (*_FILES, "socket.connect", *_ENDING)
 _EVENTS = {*_SAID, *_THROUGH, "object.__getattr__", "object.__setattr__"}
 
 
@@ -78,12 +80,23 @@ def _said(event: str, arguments: tuple[Any, ...]) -> str:
         return f"asks {address[0]}, over the network" if isinstance(address, tuple) else ""
     if event in _ENDING:
         return "sends signals to processes"
-    path = arguments[0]
-    if isinstance(path, bytes):
-        path = os.fsdecode(path)
-    if isinstance(path, str) and os.path.abspath(path).startswith(_SOLVED):
-        return "reads our solutions"
-    return ""
+    return _of_file(event, arguments)
+
+
+def _of_file(event: str, arguments: tuple[Any, ...]) -> str:
+    path = os.fsdecode(arguments[0]) if isinstance(arguments[0], str | bytes) else ""
+    place = os.path.abspath(path)
+    if not path:  # a descriptor
+        return ""
+    if event == "open":
+        if place.startswith(_SOLVED):
+            return "reads our solutions"
+        mode, flags = arguments[1:3]
+        writes = flags & (os.O_WRONLY | os.O_RDWR) if mode is None else set(mode) & set("wax+")
+        if not writes:
+            return ""
+    own = (_HOME, os.path.realpath(_HOME) + os.sep, "/dev/", "/proc/")
+    return "" if place.startswith(own) or "__pycache__" in place else f"changes {place}"
 
 
 def _by_learner(frame: Any, within: bool) -> bool:
