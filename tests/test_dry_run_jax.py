@@ -180,6 +180,10 @@ RIGHT = {
     "batches of one shape": (jax.jit(descend), (PARAMS, iter([BATCH[0]] * 3), BATCH[1])),
     "several examples": (jax.jit(descend), [(PARAMS, *BATCH)] * 2),
     "one batch as the only argument": (jax.jit(lambda batch: batch[0].sum()), BATCH),
+    "arguments by name": (
+        jax.jit(descend),
+        {"labels": BATCH[1], "params": PARAMS, "features": BATCH[0]},
+    ),
     "a list as the only argument": (
         jax.jit(lambda layers: layers[0] @ layers[1]),
         [*PARAMS.values()],
@@ -598,17 +602,32 @@ def test_memory_and_collectives_of_a_transformer(jobs):  # noqa: F811
     data = adams_state(params), tokens
     result = compiled(adam(transformer_loss), data, "v6e:2x4", 8, data=2, model=4)
     assert not [each for each in result.findings if each.severity != "note"]
-    # A quarter of all parameters with two moments on a core, in float32; half of the tokens; the count.
-    table, layers = 4096 * 512, 2 * (4 * 512 * 512 + 2 * 4 * 512 * 512)
-    held = 3 * 4 * (table + layers) / 4 + 4 * 32 / 2 * 257
+    by_hand(result, batch=32, cores=8, model=4)
+
+
+TABLE, LAYERS = 4096 * 512, 2 * (4 * 512 * 512 + 2 * 4 * 512 * 512)  # parameters
+
+
+def by_hand(result, batch, cores, model):
+    """Compares memory, collectives and FLOPs of the transformer's step with what follows from its shapes."""
+    # A part of all parameters with two moments on a core, in float32; the rows of its tokens; the count.
+    rows = batch / (cores // model)
+    held = 3 * 4 * (TABLE + LAYERS) / model + 4 * rows * 257
     assert held <= result.step.memory.arguments.value <= 1.02 * held  # the odd 257 is padded
+    total = {over: 0.0 for over in ("data", "model")}
+    for name, size in sums(result).items():
+        if name.rpartition(" ")[2] in total:
+            total[name.rpartition(" ")[2]] += size
     # Over "data" every gradient is summed once, in float32 or bfloat16.
-    total = sums(result)
-    over_data = sum(size for name, size in total.items() if name.endswith("over data"))
-    assert 2 * (table + layers) / 4 <= over_data <= 1.1 * 4 * (table + layers) / 4
+    gradients = (TABLE + LAYERS) / model
+    assert 2 * gradients <= total["data"] <= 1.1 * 4 * gradients
+    # Over "model" arrays of all tokens and the whole width are: two a layer forwards, again for the gradient,
+    # and backwards; one from the table of words and one before the logits. In float32 or bfloat16.
+    activations = rows * 256 * 512
+    assert 2 * 10 * activations <= total["model"] <= 4 * 15 * activations
     # 6 FLOP a parameter and token, 8 with the second forward pass of remat; attention comes on top.
-    least = 32 * 256 * (8 * layers + 6 * table)
-    assert least <= 8 * result.step.cost.flops.value <= 1.4 * least
+    least = batch * 256 * (8 * LAYERS + 6 * TABLE)
+    assert least <= cores * result.step.cost.flops.value <= 1.4 * least
 
 
 def conv_loss(params, images, labels):
@@ -651,7 +670,8 @@ def test_a_pod(topology, cores, model, jobs):  # noqa: F811
     result = compiled(
         adam(transformer_loss), (adams_state(params), tokens), topology, cores, **axes
     )
-    assert result.step.fits and any("over model" in name for name in sums(result))
+    assert result.step.fits
+    by_hand(result, batch=4 * cores, cores=cores, model=model)
 
 
 def test_a_whole_dry_run_says_what_it_cannot_judge(jobs):  # noqa: F811

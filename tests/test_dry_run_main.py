@@ -1,6 +1,7 @@
 """Programs that are run by their own main, as they stand; and programs that end the process."""
 
 import json
+import multiprocessing.process
 import os
 import subprocess
 import sys
@@ -515,6 +516,51 @@ class Net(tf.keras.Model):
             x = x + 1.0
         return x @ tf.zeros([7, 2])
 """
+
+
+COLAB = """
+from google.colab import auth, drive, files
+import google.colab, os
+drive.mount('/content/drive')
+google.colab.auth.authenticate_user()
+for name in files.upload(): print(name)
+assert 'COLAB_TPU_ADDR' in os.environ, 'no TPU'
+import tensorflow.compat.v1 as tf
+with tf.Session('grpc://' + os.environ['COLAB_TPU_ADDR']) as session: print(session.list_devices())
+import tensorflow as tf
+model = tf.keras.Sequential([tf.keras.layers.Dense(2)])
+model.compile('adam', 'mse')
+model.fit(tf.zeros([64, 3]), tf.zeros([64, 2]))
+files.download('model.h5')
+"""
+
+
+def test_what_colab_gives_is_there(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / "train.py").write_text(COLAB)
+    fitted, _, _ = target.load_main("train.py", [])
+    assert fitted.optimizer and "COLAB_TPU_ADDR" not in os.environ
+
+
+@pytest.mark.parametrize(
+    ("starts", "line"),
+    [
+        ("subprocess.check_call([sys.executable, 'other.py', '--steps=3'])", "`python other.py --steps=3`"),
+        ("os.system('CUDA_VISIBLE_DEVICES= python -m pkg.train')", "`python -m pkg.train`"),
+        ("multiprocessing.get_context('spawn').Process(target=print).start()", "another process"),
+        ("multiprocessing.get_context('fork').Process(target=print).start()", "another process"),
+    ],
+)  # fmt: skip
+def test_training_in_another_process_is_told(starts, line, tmp_path, monkeypatch):
+    monkeypatch.setattr(multiprocessing.process.BaseProcess, "start", lambda process: None)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    begin = "import multiprocessing, os, subprocess, sys\nsubprocess.check_output(['true'])\n"
+    (tmp_path / "train.py").write_text(begin + starts)
+    with pytest.raises(target.TargetError) as raised:
+        target.load_main("train.py", [])
+    assert f"starts {line} (train.py:3)" in str(raised.value)
 
 
 def test_an_error_in_a_traced_layer_keeps_its_line_and_its_words(tmp_path, monkeypatch):

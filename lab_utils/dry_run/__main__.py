@@ -59,6 +59,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if flags.program and not flags.main:
         parser.error("flags after -- are a program's own: name it with --main FILE.py")
     flags.target = flags.target or flags.main
+    for name in ("json", "html", "trace"):  # a program may change the folder
+        if path := getattr(flags, name):
+            setattr(flags, name, path.absolute())
     stages = [name.strip() for name in flags.stages.split(",")]
     if unknown := [name for name in stages if name not in list(Stage)]:
         parser.error(f"--stages: there is no {', '.join(unknown)}; there are {', '.join(Stage)}")
@@ -83,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _outputs(flags: argparse.Namespace) -> list[Path]:
-    return [path.absolute() for path in (flags.json, flags.html, flags.trace) if path]
+    return [path for path in (flags.json, flags.html, flags.trace) if path]
 
 
 def _dry_run(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from types import CodeType, ModuleType
 from typing import Any
 
-JAX = ("jax", "jaxlib", "flax", "equinox", "optax", "haiku")
+_JAX = ("jax", "jaxlib", "flax", "equinox", "optax", "haiku")
 _TENSORFLOW = ("tensorflow", "keras", "tf_keras")
 
 
@@ -18,10 +18,10 @@ def is_jax(subject: Any, data: Any) -> bool:
     while isinstance(subject, functools.partial):
         subject = subject.func
     kinds = [type(subject), *map(type, sys.modules["jax"].tree.leaves(data))]
-    if any(package(kind.__module__) in JAX for kind in kinds):
+    if any(package(kind.__module__) in _JAX for kind in kinds):
         return True
     packages = set(_packages(subject))
-    return bool(packages & set(JAX)) and not packages & set(_TENSORFLOW)
+    return bool(packages & set(_JAX)) and not packages & set(_TENSORFLOW)
 
 
 def package(module: str | None) -> str:

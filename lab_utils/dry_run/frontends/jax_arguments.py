@@ -14,9 +14,9 @@ FEW = 8  # examples of a stream, to see whether shapes change
 def examples(step: Callable, data: Any) -> list[tuple]:
     """The positional arguments of each example call of `step`.
 
-    A tuple is the arguments where the step takes as many, else the one argument. A list that is not the
-    one argument holds an example each. An iterator, a dataset or a loader, as `data` or as one of the
-    arguments, stands for its first elements.
+    A tuple is the arguments where the step takes as many, else the one argument. A dict that is not the one
+    argument holds them by name, a list that is not holds an example each. An iterator, a dataset or a loader,
+    as `data` or as one of the arguments, stands for its first elements.
 
     Raises:
         TypeError: the step cannot be called so.
@@ -24,6 +24,8 @@ def examples(step: Callable, data: Any) -> list[tuple]:
     """
     if is_stream(data):
         return [call for each in _first(data) for call in examples(step, each)]
+    if isinstance(data, dict) and not _takes(step, (data,)) and (call := _by_name(step, data)):
+        return examples(step, call)
     if isinstance(data, list) and data and not _takes(step, (data,)):
         return [call for each in data for call in examples(step, each)]
     alone = type(data) is not tuple or (not _takes(step, data) and _takes(step, (data,)))
@@ -73,6 +75,15 @@ def abstract(leaf: Any) -> Any:
 
 def _takes(step: Callable, call: tuple) -> bool:
     return _why_not(step, call) == ""
+
+
+def _by_name(step: Callable, named: dict[str, Any]) -> tuple:
+    """The positional arguments that have these names; () where `step` does not take them so."""
+    try:
+        bound = inspect.signature(step).bind(**named)
+    except (TypeError, ValueError):
+        return ()
+    return () if bound.kwargs else bound.args
 
 
 def _why_not(step: Callable, call: tuple) -> str:

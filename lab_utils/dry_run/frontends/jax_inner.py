@@ -15,7 +15,7 @@ import jax
 
 from lab_utils import source
 from lab_utils.dry_run.frontends import jax_steps
-from lab_utils.dry_run.frontends.is_jax import JAX, filled, names_in, package
+from lab_utils.dry_run.frontends.is_jax import filled, names_in, package
 
 _DEPTH = 3  # functions and objects between the step and the jitted function
 
@@ -101,10 +101,16 @@ def _jitted(holder: Any, depth: int, seen: set[int]) -> Iterator[tuple[Callable,
     seen.add(id(holder))
     for put, value in _held(holder):
         if jax_steps.is_jitted(value):
-            if package(getattr(value, "__module__", "")) not in JAX:  # not jnp.where
+            if not _is_of_jax(value):
                 yield put, value
         elif depth and not isinstance(value, type | ModuleType) and _is_the_learners(value):
             yield from _jitted(value, depth - 1, seen)
+
+
+def _is_of_jax(jitted: Callable) -> bool:
+    """Whether JAX itself jitted it, as jnp.where."""
+    function, _, _ = jax_steps.unbound(inspect.unwrap(jitted))
+    return package(getattr(function, "__module__", "")) in ("jax", "jaxlib")
 
 
 def _held(holder: Any) -> Iterator[tuple[Callable[[Any], None], Any]]:

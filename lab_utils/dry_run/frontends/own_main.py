@@ -20,7 +20,7 @@ from typing import Any
 from unittest import mock
 
 from lab_utils import source
-from lab_utils.dry_run.frontends import own_cells, own_fit
+from lab_utils.dry_run.frontends import own_around, own_cells, own_fit
 from lab_utils.dry_run.records import Mode
 from lab_utils.estimator import tf, tpu, v1
 
@@ -67,6 +67,15 @@ class Recording:
         if len(self.calls) >= _MOST_CALLS:
             raise _Enough
 
+    def refuse_program(self, what: str) -> None:
+        """Raises _Enough, or NothingCalled where nothing was called yet: another program begins."""
+        if self.calls:
+            raise _Enough
+        raise NothingCalled(
+            f"the program starts {what}, and what trains there cannot be seen: name that program with "
+            "--main, or train in this one's own process"
+        )
+
     def note_fit(self, subject: Any, dataset: Any, call: str) -> None:
         """Notes a call of fit or strategy.run; raises _Enough: what follows needs a trained model."""
         self.calls.append(call)
@@ -96,6 +105,7 @@ def recorded(program: Path | ModuleSpec, arguments: Sequence[str], cores: int = 
     has_keras = b"keras" in path.read_bytes()
     with recording() as seen, ExitStack() as stack:
         stack.enter_context(own_fit.standing_in(cores, seen.note_fit, has_keras))
+        forks = stack.enter_context(own_around.standing_in(path, seen.refuse_program))
         stack.enter_context(mock.patch.object(sys, "argv", [name, *arguments]))
         # Not mock.patch.dict, which would forget what the program imports: its model_fn runs later.
         stack.callback(sys.modules.__setitem__, "__main__", sys.modules["__main__"])
@@ -115,6 +125,8 @@ def recorded(program: Path | ModuleSpec, arguments: Sequence[str], cores: int = 
                 own_cells.explain(error, module.__dict__)
                 raise
             seen.broke = f"{source.told(error)}\n  at {source.place(error)}"
+    if not seen.calls and forks:
+        seen.refuse_program(f"another process ({forks[0]})")
     if not seen.calls:
         raise NothingCalled(
             f"{path.name} ended without calling train, evaluate or predict on an Estimator, or fit on "
@@ -137,6 +149,7 @@ def recording() -> Iterator[Recording]:
             both = _train_and_evaluate(seen)
             stack.enter_context(mock.patch.object(module, "train_and_evaluate", both))
         stack.enter_context(mock.patch.object(time, "sleep", _sleep(seen)))
+        stack.enter_context(mock.patch.object(v1.Session, "__init__", _local(v1.Session.__init__)))
         for module in (tf.train, v1.train):
             stack.enter_context(mock.patch.object(module, "checkpoints_iterator", _checkpoints))
         for root in (tf, tf.compat.v2, v1):
@@ -200,6 +213,14 @@ def _latest_checkpoint(seen: Recording) -> Callable:
     return latest_checkpoint
 
 
+def _local(real: Callable) -> Callable:
+    def init(self, target="", graph=None, config=None):
+        on_tpu = own_around.ADDRESS in (target or "")  # it would wait for that host for good
+        real(self, "" if on_tpu else target, graph, config)
+
+    return init
+
+
 def _sleep(seen: Recording) -> Callable:
     real, slept = time.sleep, []
 
@@ -236,7 +257,7 @@ class _Resolver(tf.distribute.cluster_resolver.SimpleClusterResolver):
     """Stands for a TPUClusterResolver: it asks no cloud, and names a TPU that nobody will contact."""
 
     def __init__(self, tpu: str | None = None, *arguments: Any, **options: Any) -> None:
-        address = "dry-run.invalid:1"
+        address = own_around.ADDRESS
         cluster = tf.train.ClusterSpec({"worker": [address]})
         super().__init__(cluster, master=f"grpc://{address}", task_type="worker", task_id=0)
 

@@ -1,0 +1,117 @@
+"""What a program finds around it where it is judged: no Colab, and no process that would train unseen."""
+
+import importlib
+import importlib.util
+import multiprocessing
+import multiprocessing.process
+import os
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from unittest import mock
+
+from lab_utils import source
+
+ADDRESS = "dry-run.invalid:1"  # of the TPU that programs are given: no such host exists
+_COLAB = ("auth", "data_table", "drive", "files", "output", "patches", "runtime", "userdata")
+
+
+class _Silent(ModuleType):
+    """A module whose functions do nothing."""
+
+    def __getattr__(self, name: str) -> Callable:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return lambda *_, **__: {} if name == "upload" else None
+
+
+@contextmanager
+def standing_in(path: Path, refuse: Callable[[str], None]) -> Iterator[list[str]]:
+    """Context manager for the run of a program; gives the lines where it forks.
+
+    Args:
+        refuse: is told of another Python program that it starts, which would train for real; raises.
+    """
+    text, forks = path.read_text(errors="replace"), []
+    if "google.colab" in text and not _has_colab():
+        _stand_in_for_colab()
+    with ExitStack() as stack:
+        if "COLAB_TPU_ADDR" in text:  # what Colab gave to notebooks of TensorFlow 1
+            stack.enter_context(mock.patch.dict(os.environ, COLAB_TPU_ADDR=ADDRESS))
+        start, popen, system = (
+            multiprocessing.process.BaseProcess.start,
+            subprocess.Popen.__init__,
+            os.system,
+        )
+
+        def start_seen(process: Any) -> None:
+            if not _forks(process):
+                refuse(f"another process ({_here()})")
+            forks.append(_here())  # it has the stand-ins, too, and trains nothing
+            start(process)
+
+        def popen_seen(self: Any, args: Any, *more: Any, **options: Any) -> None:
+            if program := _program(args):
+                refuse(f"`{program}` ({_here()})")
+            popen(self, args, *more, **options)
+
+        def system_seen(command: Any) -> int:
+            if program := _program(command):
+                refuse(f"`{program}` ({_here()})")
+            return system(command)
+
+        patch = mock.patch.object
+        stack.enter_context(patch(multiprocessing.process.BaseProcess, "start", start_seen))
+        stack.enter_context(patch(subprocess.Popen, "__init__", popen_seen))
+        stack.enter_context(patch(os, "system", system_seen))
+        yield forks
+
+
+def _has_colab() -> bool:
+    try:
+        return importlib.util.find_spec("google.colab") is not None
+    except (ModuleNotFoundError, ValueError):  # no package `google` either; or a stand-in of before
+        return False
+
+
+def _stand_in_for_colab() -> None:
+    """Stays: what the program imports later may name it."""
+    try:
+        google = importlib.import_module("google")  # protobuf has a part of it
+    except ModuleNotFoundError:
+        google = sys.modules["google"] = _Silent("google")
+    google.colab = sys.modules["google.colab"] = _Silent("google.colab")
+    for name in _COLAB:
+        part = sys.modules[f"google.colab.{name}"] = _Silent(f"google.colab.{name}")
+        setattr(google.colab, name, part)
+
+
+def _forks(process: Any) -> bool:
+    context = multiprocessing.context
+    if isinstance(process, context.SpawnProcess | context.ForkServerProcess):
+        return False
+    return isinstance(process, context.ForkProcess) or multiprocessing.get_start_method() == "fork"
+
+
+def _program(command: Any) -> str:
+    """A Python program that a command runs, as it is written; "" for other commands, and for pip."""
+    whole = isinstance(command, str | bytes | os.PathLike)
+    words = os.fsdecode(command).split() if whole else [os.fsdecode(each) for each in command]
+    python = next((n for n, word in enumerate(words) if Path(word).name.startswith("python")), None)
+    if python is None:
+        return ""
+    rest = words[python + 1 :]
+    runs = any(word.endswith(".py") for word in rest) or (
+        rest[:1] == ["-m"] and rest[1:2] not in (["pip"], ["venv"], ["ensurepip"])
+    )
+    return " ".join(["python", *rest]) if runs else ""
+
+
+def _here() -> str:
+    stack = [each for each in traceback.extract_stack() if each.filename != __file__]
+    return source.place_of_stack(stack).position
