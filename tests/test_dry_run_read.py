@@ -12,7 +12,7 @@ from dry_run_models import CLASSES, ROWS, dense, make, reader
 from lab_utils import source
 from lab_utils.dry_run import dry_run
 from lab_utils.dry_run import ops as op_table
-from lab_utils.dry_run.read import inputs, records
+from lab_utils.dry_run.read import inputs, randomness, records
 from lab_utils.dry_run.read import unsupported as read_ops
 from lab_utils.dry_run.read.flow import DATA, RANDOM, VARIABLE, CoreProgram, Flow, is_random
 from lab_utils.dry_run.records import Mode
@@ -417,6 +417,48 @@ def test_a_fixed_batch_size_is_a_note_where_no_literal_gives_it(input_fn, severi
     made = inputs.Pipeline(graph, last, shapes, asked=FLAGS.batch, batches_a_step=1, cores=8)
     [found] = inputs.batch_size(made, made, input_fn)
     assert (found.rule, found.severity) == ("TPU226", severity)
+
+
+def test_draws_that_reach_a_part_of_the_metrics_are_a_note():
+    """A gradient penalty mixes pictures at random for the loss; augmented examples reach every metric."""
+    with tf.Graph().as_default() as graph:
+        rows = v1.placeholder(tf.float32, [8, 4])
+        weights = v1.get_variable(
+            "weights", [4, 1], None, v1.zeros_initializer(), use_resource=True
+        )
+        mixed, free = (tf.random.uniform([8, 1]) * rows) @ weights, rows @ weights
+    flow = Flow(CoreProgram(graph, {weights.handle.name: "weights"}, off_device=True), [rows.name])
+    for metrics, severity in (
+        ([mixed, rows], "warning"),
+        ([mixed, free], "note"),
+        ({"free": free}, "note"),
+    ):
+        spec = SimpleNamespace(eval_metrics=(None, metrics))
+        [found] = randomness.in_model(graph.get_operations(), flow, "eval", spec)
+        assert (found.rule, found.severity) == ("TPU212", severity)
+
+
+def test_a_column_against_a_row_is_told_where_it_is_written_not_at_its_gradient():
+    with tf.Graph().as_default() as graph:
+        rows = v1.placeholder(tf.float32, [8, 4])
+        weights = v1.get_variable("weights", [4, 1], use_resource=True)
+        quotient = tf.squeeze(rows @ weights, 1) / rows[:, :1]
+        tf.gradients(quotient, weights)
+    program = CoreProgram(graph, {weights.handle.name: "weights"}, off_device=True)
+    assert Flow(program, [rows.name]).stretched == [quotient.op]
+
+
+def test_which_dataset_is_next_may_be_drawn_in_evaluation():
+    def noisy(number):
+        return tf.random.normal([4]) + tf.cast(number, tf.float32)[:, None]
+
+    for build, found in (
+        (lambda data: tf.data.Dataset.sample_from_datasets([data, data], [0.7, 0.3]), 0),
+        (lambda data: tf.data.Dataset.zip((tf.data.Dataset.random(1), data.map(noisy))), 1),
+    ):
+        with tf.Graph().as_default() as graph:
+            build(tf.data.Dataset.range(640).batch(8))
+        assert len(list(randomness.in_input(graph, "eval"))) == found
 
 
 def test_records_of_others_are_counted_or_their_number_stays_unknown(tmp_path):

@@ -7,6 +7,7 @@ import pytest
 from dry_run_models import CLASSES, MODELS, ROWS, classify, dense, make, reader, train_spec, v1
 
 from lab_utils.dry_run.frontends.estimator import EstimatorWorkload, lower_estimator
+from lab_utils.dry_run.frontends.function import FunctionWorkload
 from lab_utils.dry_run.run import budget
 from lab_utils.dry_run.run.virtual import run_program
 from lab_utils.dry_run.workload import Inputs
@@ -97,6 +98,23 @@ def test_random_numbers_are_the_same_for_an_example_on_many_cores_and_on_one():
 def test_a_sum_is_seen_and_named_at_its_line_where_the_step_draws_random_numbers():
     [found] = alike(noisy(tf.reduce_sum)).findings
     assert found.rule == "TPU403" and "# the sum" in found.place.code
+
+
+def test_a_step_of_ones_own_draws_the_same_for_an_example_but_what_it_draws_for_a_cores_share():
+    weights = tf.Variable(tf.ones([6, 3]))
+    rows = np.random.default_rng(0).normal(size=[64, 6]).astype(np.float32)
+
+    def step(rows):
+        return tf.reduce_mean(tf.square(tf.nn.dropout(rows @ weights, 0.5)))
+
+    many, one = FunctionWorkload(step, rows).lower_alike(8, 64)
+    assert many.random == one.random == []
+    result = run_program(many, steps=1, one_core=one)
+    np.testing.assert_allclose(np.mean(result.losses[0]), result.one_core_losses[0], rtol=1e-5)
+    many, _ = FunctionWorkload(
+        lambda rows: step(rows) + tf.reduce_sum(tf.random.normal([8, 4])), rows
+    ).lower_alike(8, 64)
+    assert len(many.random) == 1
 
 
 def test_a_sum_is_seen_beside_batch_statistics():

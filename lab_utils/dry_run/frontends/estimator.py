@@ -58,7 +58,7 @@ class EstimatorWorkload:
     def lower_alike(self, cores: int, global_batch: int) -> tuple[Program, Program]:
         """The train step of `cores` cores and of one, that draw the same random numbers for an example."""
         many, one = (self._build(each, Mode.TRAIN, global_batch) for each in (cores, 1))
-        draws = alike(many.step.graph, one.step.graph, cores)
+        draws = alike(many.step.graph, one.step.graph, cores, global_batch // cores)
         return many.lowered(draws), one.lowered(draws)
 
     def _build(self, cores: int, mode: Mode, global_batch: int | None) -> "_Built":

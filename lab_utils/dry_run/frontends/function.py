@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from lab_utils.dry_run.frontends import made_at
 from lab_utils.dry_run.lower.bridge import Step, leaf_names, to_program
+from lab_utils.dry_run.lower.draws import Draw, alike
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit, StepRaised
 from lab_utils.dry_run.lower.graph_def import input_of
 from lab_utils.dry_run.lower.variables import Variable
@@ -15,6 +17,7 @@ from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.program import Program, Role
 from lab_utils.dry_run.read.stage import read_step
 from lab_utils.dry_run.records import Finding, Mode
+from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.traced import Trace
 from lab_utils.estimator import tf
 from lab_utils.source import Place, place, told
@@ -43,22 +46,34 @@ class FunctionWorkload:
 
     def read(self, traces: list[Trace], cores: int) -> list[Finding]:
         """What the step of a core holds that a TPU would refuse."""
+        if self.dataset is not None and made_at.has(self.dataset, "TPU119"):
+            where = made_at.of_elements(self.dataset, "TPU119") or self.feed_place
+            return [finding("TPU119", where, source="the dataset")]
         return read_step(trace_function(self.step, self.features, self.labels, cores))
 
     def lower(
-        self, cores: int, mode: Mode = Mode.TRAIN, global_batch: int | None = None
+        self,
+        cores: int,
+        mode: Mode = Mode.TRAIN,
+        global_batch: int | None = None,
+        **traced: Any,
     ) -> Program:
-        """The step, as each of `cores` cores runs it."""
-        features, labels = self.features, self.labels
-        if global_batch is not None:
-            features, labels = tf.nest.map_structure(
-                lambda tensor: _with_batch(tensor, global_batch), (features, labels)
-            )
-        program = lower_function(self.step, features, labels, cores=cores)
+        """The step, as each of `cores` cores runs it; `traced` as lower_function takes it."""
+        features, labels = self._batch(global_batch)
+        program = lower_function(self.step, features, labels, cores=cores, **traced)
         if self.dataset is not None:
             program.read = functools.partial(self._read, program.global_batch, cores)
         program.may_add_up = getattr(self.step, "of_replica", False)
         return program
+
+    def _batch(self, size: int | None) -> tuple[Any, Any]:
+        """Features and labels (or None) of the example batch, or of `size` examples."""
+        if size is None:
+            return self.features, self.labels
+        return tuple(
+            None if each is None else tf.nest.map_structure(lambda x: _with_batch(x, size), each)
+            for each in (self.features, self.labels)
+        )
 
     def _read(self, batch: int, cores: int) -> Iterator[list[np.ndarray]]:
         examples = self.dataset.unbatch().batch(batch, drop_remainder=True)
@@ -66,9 +81,13 @@ class FunctionWorkload:
             yield [split(array, cores) for array in tf.nest.flatten(each)]
 
     def lower_alike(self, cores: int, global_batch: int) -> tuple[Program, Program]:
-        """The steps of `cores` cores and of one, as they are."""
-        return self.lower(cores, global_batch=global_batch), self.lower(
-            1, global_batch=global_batch
+        """The steps of `cores` cores and of one, that draw the same random numbers for an example."""
+        batch = self._batch(global_batch)
+        many, one = (trace_function(self.step, *batch, each) for each in (cores, 1))
+        draws = alike(many.graph, one.graph, cores, global_batch // cores)
+        return (
+            self.lower(cores, global_batch=global_batch, concrete=many, draws=draws),
+            self.lower(1, global_batch=global_batch, concrete=one, draws=draws),
         )
 
     @contextmanager
@@ -90,6 +109,8 @@ def lower_function(
     *,
     cores: int,
     variables: Sequence[tf.Variable] | None = None,
+    concrete: Any = None,
+    draws: dict[str, Draw] | None = None,
 ) -> Program:
     """Lowers one call of `step`, as each of `cores` cores runs it on its share of the batch.
 
@@ -101,6 +122,8 @@ def lower_function(
         features, labels: an example global batch: nests of arrays, or of tensors. `step` is called
             with features alone where labels is None.
         variables: those that the step trains; by default the trainable ones among all it uses.
+        concrete: the step as `trace_function` gave it; by default it is traced here.
+        draws: in place of the step's own random numbers.
 
     Raises:
         InputUnfit: the batch cannot be split over the cores.
@@ -114,13 +137,14 @@ def lower_function(
             yield [split(array, cores) for array in tf.nest.flatten(data)]
 
     program = lower_traced(
-        trace_step(step, specs, cores),
+        concrete or trace_step(step, specs, cores),
         specs,
         ["feature", "label"],
         name=getattr(python, "__name__", "step"),
         mode="train",
         cores=cores,
         trained=variables,
+        draws=draws,
     )
     program.read, program.where, program.one_batch = read, place(python), True
     if not any(each.role == Role.VARIABLE for each in program.outputs):
@@ -166,6 +190,7 @@ def lower_traced(
     mode: str,
     cores: int,
     trained: Sequence[tf.Variable] | None = None,
+    draws: dict[str, Draw] | None = None,
 ) -> Program:
     """Lowers what `trace_step` gave for `specs`, each with its role.
 
@@ -196,15 +221,17 @@ def lower_traced(
         lambda names: {name: values[name] for name in [*names, *(t.op.name for t in constants)]},
     )
     batch = next((spec.shape[0] for spec in tf.nest.flatten(specs) if spec.shape.rank), 1)
-    return to_program(whole, name=name, mode=mode, cores=cores, per_core_batch=batch)
+    return to_program(whole, name=name, mode=mode, cores=cores, per_core_batch=batch, draws=draws)
 
 
 def share(spec: tf.TensorSpec, cores: int) -> tf.TensorSpec:
     """One core's part of a global batch: the first axis divided.
 
     Raises:
-        InputUnfit: the shape is not fixed, or the batch does not divide.
+        InputUnfit: the shape is not fixed, or the batch does not divide, or it holds strings.
     """
+    if spec.dtype == tf.string:
+        raise InputUnfit("the batch holds strings")
     if not spec.shape.is_fully_defined():
         raise InputUnfit(f"a tensor of the batch has no fixed shape: {spec.shape}")
     if not spec.shape.rank or spec.shape[0] % cores:

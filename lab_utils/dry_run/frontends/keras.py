@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from lab_utils.dry_run.frontends import made_at
 from lab_utils.dry_run.frontends.function import lower_traced, share, split, trace_step
+from lab_utils.dry_run.lower.draws import Draw, alike
 from lab_utils.dry_run.lower.errors import InputUnfit
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.program import Program
@@ -45,23 +47,29 @@ class KerasWorkload:
 
     def read(self, traces: list[Trace], cores: int) -> list[Finding]:
         """What the train step of a core holds that a TPU would refuse, and a batch that does not fit it."""
-        if unfit := _unfit(self._batches, self.feed_place, cores):
+        if unfit := _unfit(self._batches, self.dataset, self.feed_place, cores):
             return [unfit]
-        return read_step(trace_keras(self.model, self._batches, cores))
+        return read_step(trace_keras(self.model, self._batches, cores), made_at.of_layer)
 
     def lower(
         self, cores: int, mode: Mode = Mode.TRAIN, global_batch: int | None = None
     ) -> Program:
         """One step of `mode`, as each of `cores` cores runs it."""
-        dataset = self._batches
-        if global_batch is not None:
-            dataset = dataset.unbatch().batch(global_batch, drop_remainder=True)
-        return lower_keras(self.model, dataset, cores=cores, mode=mode)
+        return lower_keras(self.model, self._of_size(global_batch), cores=cores, mode=mode)
+
+    def _of_size(self, batch: int | None) -> tf.data.Dataset:
+        """The dataset's batches, or others of `batch` examples."""
+        whole = self._batches
+        return whole.unbatch().batch(batch, drop_remainder=True) if batch else whole
 
     def lower_alike(self, cores: int, global_batch: int) -> tuple[Program, Program]:
-        """The steps of `cores` cores and of one, as they are."""
-        return self.lower(cores, global_batch=global_batch), self.lower(
-            1, global_batch=global_batch
+        """The steps of `cores` cores and of one, that draw the same random numbers for an example."""
+        dataset = self._of_size(global_batch)
+        many, one = (trace_keras(self.model, dataset, each) for each in (cores, 1))
+        draws = alike(many.graph, one.graph, cores, global_batch // cores)
+        return (
+            lower_keras(self.model, dataset, cores=cores, concrete=many, draws=draws),
+            lower_keras(self.model, dataset, cores=1, concrete=one, draws=draws),
         )
 
     @contextmanager
@@ -86,31 +94,44 @@ def whole_batches(dataset: tf.data.Dataset) -> tf.data.Dataset:
     return dataset.unbatch().batch(size, drop_remainder=True)
 
 
-def _unfit(dataset: tf.data.Dataset, where: Place, cores: int) -> Finding | None:
-    """The finding for batches that cannot be split over the cores."""
-    shapes = [spec.shape for spec in tf.nest.flatten(dataset.element_spec)]
-    if any(not shape.rank or not shape[1:].is_fully_defined() for shape in shapes):
-        return finding("TPU102", where)
-    batch = shapes[0][0]
+def _unfit(
+    batches: tf.data.Dataset, given: tf.data.Dataset, where: Place, cores: int
+) -> Finding | None:
+    """The finding for batches, of the dataset that was given, which no TPU takes or cores cannot share."""
+    if made_at.has(given, "TPU119"):
+        made = made_at.of_elements(given, "TPU119") or where
+        return finding("TPU119", made, source="the dataset")
+    if made_at.has(given, "TPU102"):
+        return finding("TPU102", made_at.of_elements(given, "TPU102") or where)
+    batch = tf.nest.flatten(batches.element_spec)[0].shape[0]
     if batch and batch % cores:
         suggestion = max(cores, round(batch / cores) * cores)
-        return finding("TPU106", where, cores=cores, batch=batch, suggestion=suggestion)
+        made = made_at.of_batches(given) or where
+        return finding("TPU106", made, cores=cores, batch=batch, suggestion=suggestion)
     return None
 
 
 def lower_keras(
-    model: Any, dataset: tf.data.Dataset, *, cores: int, mode: str = "train"
+    model: Any,
+    dataset: tf.data.Dataset,
+    *,
+    cores: int,
+    mode: str = "train",
+    concrete: Any = None,
+    draws: dict[str, Draw] | None = None,
 ) -> Program:
     """Lowers the model's train_step (or test_step, with mode "eval") as TPUStrategy would run it.
 
     The dataset's batch is the global one, which TPUStrategy splits over the cores; the gradients
-    are averaged over them where the optimizer applies them. The loss is the step's own.
+    are averaged over them where the optimizer applies them. The loss is the step's own; with `draws`,
+    its random numbers are those. `concrete` is what `trace_keras` gave; by default it is traced here.
 
     Raises:
         InputUnfit: the dataset's shapes are not fixed, or its batch does not divide among the cores.
         CannotLower: the step cannot be built or lowered.
     """
-    concrete, specs = _traced(model, dataset, cores, mode)
+    specs = _specs(dataset, cores)
+    concrete = concrete or trace_keras(model, dataset, cores, mode)
 
     def read() -> Iterator[list[np.ndarray]]:
         with _tensorflow.eager():
@@ -125,36 +146,41 @@ def lower_keras(
         mode=mode,
         cores=cores,
         trained=_trainable(model),
+        draws=draws,
     )
     program.read, program.where = read, place(type(model)) or Place(text=model.name)
+    known = program.place_of
+    program.place_of = lambda name: made_at.of_layer(known(name))
     return program
+
+
+def _specs(dataset: tf.data.Dataset, cores: int) -> list[Any]:
+    """One core's specs of the batch."""
+    spec = dataset.element_spec
+    parts = list(spec) if isinstance(spec, tuple) else [spec]
+    try:
+        return tf.nest.map_structure(lambda each: share(each, cores), parts)
+    except InputUnfit as error:
+        if made_at.has(dataset, "TPU119"):
+            raise
+        advice = "batch with drop_remainder=True, and a multiple of the number of cores"
+        raise InputUnfit(f"{error}: {advice}") from error
 
 
 def trace_keras(model: Any, dataset: tf.data.Dataset, cores: int, mode: str = "train") -> Any:
     """The step as `lower_keras` lowers it: a ConcreteFunction. It raises what that raises."""
-    return _traced(model, dataset, cores, mode)[0]
-
-
-def _traced(model: Any, dataset: tf.data.Dataset, cores: int, mode: str) -> tuple[Any, list[Any]]:
-    """The step as a ConcreteFunction, and one core's specs of the batch."""
-    spec = dataset.element_spec
-    parts = list(spec) if isinstance(spec, tuple) else [spec]
-    try:
-        specs = tf.nest.map_structure(lambda each: share(each, cores), parts)
-    except InputUnfit as error:
-        advice = "batch with drop_remainder=True, and a multiple of the number of cores"
-        raise InputUnfit(f"{error}: {advice}") from error
+    is_tuple = isinstance(dataset.element_spec, tuple)
 
     def step(*data: Any) -> Any:
         model.reset_metrics()  # Keras shows the mean of all steps so far; this is one step's loss
         # Keras takes the batch as fit does: a tuple, or the lone features.
         results = (model.train_step if mode == "train" else model.test_step)(
-            data if isinstance(spec, tuple) else data[0]
+            data if is_tuple else data[0]
         )
         return results.pop("loss", next(iter(results.values()), tf.constant(0.0)))
 
     with _tensorflow.averaged_gradients(model.optimizer, cores):
-        return trace_step(step, specs, cores), specs
+        return trace_step(step, _specs(dataset, cores), cores)
 
 
 def _trainable(model: Any) -> list[tf.Variable] | None:

@@ -13,6 +13,7 @@ from unittest import mock
 
 import numpy as np
 
+from lab_utils.dry_run.frontends import made_at
 from lab_utils.estimator import tf, v1
 
 
@@ -45,9 +46,16 @@ def standing_in(
             for owner in (root.distribute, root.distribute.experimental):
                 if hasattr(owner, "TPUStrategy"):
                     stack.enter_context(mock.patch.object(owner, "TPUStrategy", strategy))
-        for model in _models(is_keras):
+        models = list(_models(is_keras))
+        for model in models:
             stack.enter_context(mock.patch.object(model, "fit", _fit(fitted)))
+        stack.enter_context(made_at.noted(_layer(model) for model in models))
         yield
+
+
+def _layer(model: type) -> type:
+    """The base class of all layers of the Keras that `model` belongs to."""
+    return next(each for each in reversed(model.__mro__) if each.__name__ == "Layer")
 
 
 def _models(is_keras: bool) -> Iterator[type]:

@@ -26,10 +26,11 @@ class Draw:
     axis: int | None
 
 
-def alike(many: Any, one: Any, cores: int) -> dict[str, Draw]:
+def alike(many: Any, one: Any, cores: int, share: int) -> dict[str, Draw]:
     """The draws that a graph of one of `cores` cores and that of one core have in common, by the op's name.
 
-    The axis that is `cores` times as long in the graph of one core is that of the batch.
+    The axis that is `cores` times as long in the graph of one core is that of the batch. Left out is what is
+    drawn for `share` examples, a core's, by one core too: the program names that number itself.
     """
     whole = {op.name: op.outputs[0].shape for op in one.get_operations() if op.type in _REPLACED}
     draws = {}
@@ -42,7 +43,7 @@ def alike(many: Any, one: Any, cores: int) -> dict[str, Draw]:
             continue
         pairs = enumerate(zip(shape.as_list(), larger.as_list(), strict=True))
         grown = [(axis, a, b) for axis, (a, b) in pairs if a != b]
-        if not grown:
+        if not grown and shape.as_list()[:1] != [share]:
             draws[op.name] = Draw(tuple(larger.as_list()), None)
         elif len(grown) == 1 and grown[0][1] * cores == grown[0][2]:
             draws[op.name] = Draw(tuple(larger.as_list()), grown[0][0])

@@ -231,6 +231,17 @@ def hlo_module(serialized: bytes) -> Any:
     return module
 
 
+def inputs_of_dataset(dataset: Any) -> list[Any]:
+    """The datasets that a dataset takes its elements from."""
+    return list(dataset._inputs())
+
+
+def function_of_dataset(dataset: Any) -> Any | None:
+    """The graph of the function that a dataset maps over its elements; None where there is none."""
+    mapped = getattr(dataset, "_map_func", None)
+    return mapped.function.graph if hasattr(mapped, "function") else None
+
+
 _NAMES = (
     (monitored_session.ChiefSessionCreator, "create_session"),
     (monitored_session.WorkerSessionCreator, "create_session"),
@@ -244,6 +255,7 @@ _NAMES = (
     (distribute_lib.ReplicaContext, "all_reduce"),
     (distribute_lib.ReplicaContextBase, "num_replicas_in_sync"),
     (tf.Graph, "_get_function"),
+    (tf.data.Dataset, "_inputs"),
     (tf.Graph, "_is_function"),
 )
 

@@ -39,12 +39,18 @@ _PAIRWISE = {
     "Maximum",
     "Minimum",
 }
+_GRADIENT = re.compile(r"(^|/)(gradients|gradient_tape)(_\d+)?/")
 _LOOP = {"Exit", "NextIteration", "LoopCond", "Enter"}  # a condition that nothing uses is dropped
 
 
 def is_random(op: tf.Operation) -> bool:
     """Whether the op draws random numbers."""
     return bool(_RANDOM.fullmatch(op.type))
+
+
+def of_gradient(name: str) -> bool:
+    """Whether an op of that name was made by taking a gradient."""
+    return bool(_GRADIENT.search(name))
 
 
 def is_write(op: tf.Operation) -> bool:
@@ -115,6 +121,7 @@ class Flow:
     The features are what comes out of the infeed, and the tensors named in `data`.
 
     Attributes:
+        bits: name of a tensor of the step -> what is known of its value.
         variables: variable -> what is known of its value after some steps (bits).
         writers: variable -> the ops of the step (not of the functions they call) that write it.
         writes: variable -> the first op that writes a value which differs from core to core.
@@ -131,7 +138,8 @@ class Flow:
         self.writes: dict[str, tf.Operation] = {}
         self.augmented: list[tf.Operation] = []
         self.stretched: list[tf.Operation] = []
-        bits, handles = dict.fromkeys(data, DATA), dict(program.handles)
+        self.bits = bits = dict.fromkeys(data, DATA)
+        handles = dict(program.handles)
         before = None
         # What one step writes, the next one reads; and version 1 loops lead back to earlier ops.
         while before != (after := (dict(self.variables), dict(bits), dict(handles))):
@@ -187,7 +195,10 @@ class Flow:
             known &= ~RANDOM
         if known & DATA and known & RANDOM and not known & VARIABLE:
             self.augmented.append(op)
-        if op.type in _PAIRWISE and op.graph is self._step and _stretches(op):
+        once = op.graph is self._step and not of_gradient(
+            op.name
+        )  # a gradient pairs what its op did
+        if op.type in _PAIRWISE and once and _stretches(op):
             sides = sorted(bits.get(tensor.name, 0) & (DATA | VARIABLE) for tensor in op.inputs)
             if sides == [DATA, DATA | VARIABLE]:
                 self.stretched.append(op)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from lab_utils.dry_run.graphs import ancestors, called, everywhere
-from lab_utils.dry_run.read.flow import CoreProgram, Flow, is_random
+from lab_utils.dry_run.read.flow import DATA, RANDOM, VARIABLE, CoreProgram, Flow, is_random
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
 from lab_utils.estimator import tf
@@ -13,14 +13,16 @@ from lab_utils.source import place
 _IN_WORDS = {"eval": "evaluation", "predict": "prediction", "serving": "serving"}
 
 
-def in_model(ops: list[tf.Operation], flow: Flow, mode: str) -> Iterator[Finding]:
+def in_model(ops: list[tf.Operation], flow: Flow, mode: str, spec: Any) -> Iterator[Finding]:
     """Findings for dropout and for augmentation among the ops of a step of `mode`."""
     dropout = [op for op in ops if is_random(op) and "dropout" in op.name.lower()]
     for op in dropout:
         yield finding("TPU223", place(op), op=op.type, mode=_IN_WORDS[mode])
     if not dropout:
         used = set(ops)
-        yield from _augmentation([op for op in flow.augmented if op in used], mode, model=True)
+        augmented = [op for op in flow.augmented if op in used]
+        meant = _draws_each_value(augmented) or _answers_without(flow, spec)
+        yield from _augmentation(augmented, mode, meant)
 
 
 def in_serving(graph: tf.Graph, spec: Any) -> Iterator[Finding]:
@@ -32,7 +34,7 @@ def in_serving(graph: tf.Graph, spec: Any) -> Iterator[Finding]:
     program = CoreProgram.of(graph)
     program.off_device = True
     ops = list(everywhere(graph, lambda op: op in live))
-    yield from in_model(ops, Flow(program, sent), "serving")
+    yield from in_model(ops, Flow(program, sent), "serving", spec)
 
 
 def in_input(graph: tf.Graph, mode: str) -> Iterator[Finding]:
@@ -41,7 +43,7 @@ def in_input(graph: tf.Graph, mode: str) -> Iterator[Finding]:
     Numbers alone are no examples yet: a function of them may draw its examples at random.
     """
     for op in everywhere(graph):
-        for function in called(op) if "Dataset" in op.type else ():
+        for function in called(op) if "Dataset" in op.type and not _of_draws(op) else ():
             captured = {inner.name for _, inner in function.captures}
             data = [
                 t.name
@@ -49,6 +51,13 @@ def in_input(graph: tf.Graph, mode: str) -> Iterator[Finding]:
                 if t.name not in captured and (t.dtype == tf.string or t.shape.rank != 0)
             ]
             yield from _augmentation(Flow(CoreProgram(function), data).augmented, mode)
+
+
+def _of_draws(op: tf.Operation) -> bool:
+    """Whether a dataset op's elements are random numbers, as those that choose among several datasets."""
+    datasets = [each for each in ancestors([op]) if "Dataset" in each.type]
+    sources = [each for each in datasets if all(t.dtype != tf.variant for t in each.inputs)]
+    return bool(sources) and all("Random" in each.type for each in sources)
 
 
 def _of_tokens(ops: set[tf.Operation]) -> bool:
@@ -80,8 +89,17 @@ def _draws_each_value(augmented: list[tf.Operation]) -> bool:
     return False
 
 
+def _answers_without(flow: Flow, spec: Any) -> bool:
+    """Whether a metric of the model is free of random numbers, as with the gradient penalty of a GAN, which
+    mixes pictures at random for a term of the loss. Augmented examples reach all metrics.
+    """
+    _, tensors = getattr(spec, "eval_metrics", None) or (None, [])
+    known = [flow.bits.get(t.name, 0) for t in tf.nest.flatten(tensors) if tf.is_tensor(t)]
+    return any(bits & DATA and bits & VARIABLE and not bits & RANDOM for bits in known)
+
+
 def _augmentation(
-    augmented: list[tf.Operation], mode: str, model: bool = False
+    augmented: list[tf.Operation], mode: str, meant: bool = False
 ) -> Iterator[Finding]:
     """A finding for the first random op whose numbers change the examples of `mode`."""
     if not augmented:
@@ -91,7 +109,6 @@ def _augmentation(
     drawn = [op for op in changed.graph.get_operations() if op in needed and is_random(op)]
     op = drawn[0] if drawn else changed
     if mode == "eval":
-        meant = _of_tokens(needed) or (model and _draws_each_value(augmented))
-        yield finding("TPU212", place(op), note=meant, op=op.type)
+        yield finding("TPU212", place(op), note=meant or _of_tokens(needed), op=op.type)
     else:
         yield finding("TPU213", place(op), op=op.type, mode=_IN_WORDS[mode])

@@ -1,6 +1,7 @@
 """Stage 2: the graphs that TPUEstimator built, read for what a TPU lacks and for silent faults."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
@@ -50,10 +51,12 @@ def read(traces: list[Trace], estimator: Any, inputs: Inputs) -> list[Finding]:
     return _once(findings)
 
 
-def read_step(concrete: Any) -> list[Finding]:
+def read_step(
+    concrete: Any, nearer: Callable[[Place], Place] = lambda place: place
+) -> list[Finding]:
     """Ops and types that a TPU lacks in a Keras step or a bare one, each line and rule once.
 
-    `concrete` is the step as a ConcreteFunction of one core.
+    `concrete` is the step as a ConcreteFunction of one core; `nearer` gives a place that is known better.
     """
     program = read_graph.CoreProgram(concrete.graph, off_device=True)
     ops = program.ops()
@@ -63,15 +66,26 @@ def read_step(concrete: Any) -> list[Finding]:
         *read_ops.float64(ops),
         *read_input.constants(concrete.graph),
     ]
-    return _once(findings)
+    return _once([replace(each, place=nearer(each.place)) for each in findings])
+
+
+# What goes on from the line that begins it: the gradient of the op, and all that is computed with its result.
+_GOES_ON = ("TPU205", "TPU208")
 
 
 def _once(findings: list[Finding]) -> list[Finding]:
-    """The findings, each line and rule once."""
+    """The findings, each line and rule once, without what only goes on from another line."""
+    begun = {each.rule for each in findings if each.place.file and not _goes_on(each)}
     found: dict[tuple[str, Place], Finding] = {}
     for each in findings:
-        found.setdefault((each.rule, each.place.source_line), each)
+        if each.rule not in begun or not _goes_on(each):
+            found.setdefault((each.rule, each.place.source_line), each)
     return list(found.values())
+
+
+def _goes_on(each: Finding) -> bool:
+    gradient = read_graph.of_gradient(each.place.op)
+    return each.rule in _GOES_ON and (gradient or not each.place.file)
 
 
 def _serving(trace: Trace) -> Iterator[Finding]:
@@ -96,7 +110,7 @@ def _model(trace: Trace, settings: Any) -> Iterator[Finding]:
     yield from read_input.constants(trace.core_graph)
     yield from read_training.stretched(flow)
     if trace.mode is not Mode.TRAIN:
-        yield from read_random.in_model(ops, flow, trace.mode)
+        yield from read_random.in_model(ops, flow, trace.mode, trace.spec)
     elif getattr(trace.spec, "train_op", None) is not None:
         if trace.cores > 1:
             yield from read_training.unsummed_gradients(program, flow)

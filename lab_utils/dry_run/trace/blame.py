@@ -33,7 +33,10 @@ def culprit(graph: tf.Graph, rule: str, fact: str = "") -> tf.Operation | None:
     }
     op = next((op for op in _ends(graph) if _is_dataset(op) and faulty[rule](op)), None)
     op = _first(op, rule, faulty[rule])
-    return op if op is None else _within(op, rule, fact) or op
+    if op is None:
+        return None
+    functions = called(op)
+    return (within(functions[0], rule, fact) if len(functions) == 1 else None) or op
 
 
 def _ends(graph: tf.Graph) -> list[tf.Operation]:
@@ -72,18 +75,17 @@ def _first(
     return None
 
 
-def _within(op: tf.Operation, rule: str, dtype: str) -> tf.Operation | None:
-    """The op within the function that `op` maps over the examples that brings in the fault."""
+def within(function: Any, rule: str, dtype: str = "") -> tf.Operation | None:
+    """The op in a dataset's function (a FuncGraph) that brings in the fault; None where none does."""
     bad: dict[str, Callable[[tf.Tensor], bool]] = {
         "TPU102": lambda t: t.dtype != tf.variant and not t.shape.is_fully_defined(),
         "TPU119": lambda t: t.dtype == tf.string,
         "TPU120": lambda t: t.dtype.name == dtype,
     }
-    functions = called(op) if rule in bad else []
-    if len(functions) != 1:
+    if rule not in bad:
         return None
-    outside = {tensor.op for tensor in functions[0].inputs}
-    found = next((t.op for t in functions[0].outputs if bad[rule](t)), None)
+    outside = {tensor.op for tensor in function.inputs}
+    found = next((t.op for t in function.outputs if bad[rule](t)), None)
     while found is not None and found.type == "Identity" and found.inputs[0].op not in outside:
         found = found.inputs[0].op  # tf.data puts one around each result of the function
     while found is not None and rule != "TPU119":

@@ -221,6 +221,8 @@ def _facts(rule: str, trace: Trace, text: str) -> dict[str, object]:
     """What the texts of `rule` need to know."""
     if rule == "TPU106":
         return _divided(text)
+    if rule == "TPU119":
+        return {"source": "input_fn"}
     if rule == "TPU129":
         return _shards(text)
     if rule in ("TPU110", "TPU126"):

@@ -163,7 +163,7 @@ class InputPipeline(object):
         if self.is_training:
             dataset = dataset.apply(tf.data.experimental.shuffle_and_repeat(IMAGES))
         dataset = dataset.map(self.dataset_parser, num_parallel_calls=16).prefetch(batch_size)
-        dataset = dataset.batch(batch_size, drop_remainder=True)  # <- TPU101
+        dataset = dataset.batch(batch_size, drop_remainder=True)  # <- TPU102
         if FLAGS.transpose_enabled:
             dataset = dataset.map(lambda images, labels: (tf.transpose(images, [1, 2, 3, 0]), labels))
         dataset = dataset.map(lambda images, labels: self.set_shapes(batch_size, images, labels))
@@ -222,6 +222,6 @@ def main(data_dir):
 FAULTS = [
     ("TPU117", "        return tf.train.Scaffold(saver=tf.train.Saver(restored))\n", "        tf.train.Scaffold(saver=tf.train.Saver(restored))\n"),
     ("TPU201", "            if params[\"use_tpu\"]:\n                optimizer = tf.tpu.CrossShardOptimizer(optimizer)\n", ""),
-    ("TPU101", "        dataset = dataset.batch(batch_size, drop_remainder=True)  # <- TPU101\n        if FLAGS.transpose_enabled:", "        dataset = dataset.batch(batch_size)  # <- TPU101\n        if FLAGS.transpose_enabled:"),
-    ("TPU120", "return tf.cast(image, tf.float32), tf.cast(index", "return image, tf.cast(index"),
+    ("TPU102", "        dataset = dataset.batch(batch_size, drop_remainder=True)  # <- TPU102\n        if FLAGS.transpose_enabled:\n            dataset = dataset.map(lambda images, labels: (tf.transpose(images, [1, 2, 3, 0]), labels))\n        dataset = dataset.map(lambda images, labels: self.set_shapes(batch_size, images, labels))\n", "        dataset = dataset.batch(batch_size)  # <- TPU102\n        if FLAGS.transpose_enabled:\n            dataset = dataset.map(lambda images, labels: (tf.transpose(images, [1, 2, 3, 0]), labels))\n"),
+    ("TPU120", "return tf.cast(image, tf.float32), tf.cast(index", "return tf.cast(image, tf.float64), tf.cast(index"),
 ]
