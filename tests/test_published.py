@@ -1,5 +1,6 @@
 """The table of published speeds beside bounds: its form, and where it is shown."""
 
+import ast
 import datetime
 import pathlib
 import re
@@ -26,11 +27,22 @@ def test_a_row_says_what_was_measured_and_where_it_was_read(row):
 @pytest.mark.parametrize(
     "row",
     [row for row in ROWS if row.measured.endswith("TFLOP/s a chip")],
-    ids=lambda row: row.program,
+    ids=lambda row: f"{row.program} on {row.chip}",
 )
 def test_a_share_of_the_peak_follows_from_the_chips_table(row):
     flops = float(row.measured.split()[0]) * 1e12
     assert flops / chips.CHIPS[row.chip].flops == pytest.approx(row.of_bound, abs=0.005)
+
+
+def test_what_is_called_compiled_is_compiled_by_the_benchmark():
+    script = pathlib.Path(__file__).with_name("benchmarks") / "published.py"
+    (pairs,) = (
+        node.value
+        for node in ast.parse(script.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.Assign) and node.targets[0].id == "PAIRS"
+    )
+    names = {key.value for key in pairs.keys}
+    assert names == {f"{row.program} on {row.chip}" for row in ROWS if row.bound == "compiled"}
 
 
 def test_there_are_enough_rows_of_several_generations():
@@ -52,5 +64,6 @@ def test_the_sentence_of_every_report_gives_the_range_of_each_kind():
 def test_readme_shows_every_row():
     readme = (pathlib.Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
     for row in ROWS:
-        shown = f"| {row.program} | {row.chip}, {row.cores:,} cores | {row.measured} | {row.of_bound:.0%} |"
+        cores = "1 core" if row.cores == 1 else f"{row.cores:,} cores"
+        shown = f"| {row.program} | {row.chip}, {cores} | {row.measured} | {row.of_bound:.0%} |"
         assert shown in readme, shown
