@@ -145,6 +145,11 @@ CHEATS = {
         WRONG + "import atexit, os\natexit.register(print, 'TODO 0a: correct')",
         "",
     ),
+    "many children": (
+        WRONG + "import os, time\nfor _ in range(60):\n    if os.fork() == 0:\n"
+        "        time.sleep(600)\n        os._exit(0)",
+        "",
+    ),
     "a thread that ends all": (
         WRONG
         + "import os, threading\nthreading.Timer(0.2, os._exit, (0,)).start()\nimport time\ntime.sleep(1)",

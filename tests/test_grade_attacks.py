@@ -115,6 +115,12 @@ def test_a_given_cell_that_does_not_run_says_why():
     assert "own cells do not run here (ModuleNotFoundError: No module named 'not_inst" in said
 
 
+@pytest.mark.skipif(not os.path.exists("/proc/loadavg"), reason="needs Linux")
+def test_a_worker_is_held_to_a_number_of_processes():
+    code = "import resource\nassert resource.getrlimit(resource.RLIMIT_NPROC)[0] < 1_000_000"
+    assert graded(f"{code}\n{attacks.RIGHT}").results["0b"].points
+
+
 class Own:
     """Of this module, which is nobody's to keep."""
 

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import secrets
 import selectors
 import signal
@@ -22,6 +23,7 @@ from lab_utils.grade.cells import Cell, Plan, definitions
 _LAST_WORD = 5  # seconds that a process has to end
 _TICK = 0.25  # seconds between two looks at the memory
 _LONGEST_LINE = 2**20  # bytes of one event
+_MOST_PROCESSES = 4096  # and threads, beside those of the machine when it starts
 _LARGEST_FILE = 2**30  # bytes that a learner's code may write into one file
 _DEFINITIONS = ": its definitions"  # behind a cell's label
 TIMED_OUT, ENDED, MEMORY = "timed out", "ended its process", "out of memory"
@@ -224,19 +226,32 @@ def _start(home: str, descriptor: int, job: dict[str, Any]) -> subprocess.Popen:
         pass_fds=[descriptor],
         start_new_session=True,
     )
-    with contextlib.suppress(OSError):  # ended at once
+    with contextlib.suppress(OSError):  # ended at once, or limits that nobody may set
         _limit(worker.pid)
+    with contextlib.suppress(OSError):  # ended at once
         worker.stdin.write(json.dumps(job).encode())
         worker.stdin.close()
     return worker
 
 
 def _limit(pid: int) -> None:
-    """What the kernel holds a process to: the size of files; it goes first where memory is short."""
+    """What the kernel holds a process to: the size of files, and the number of a user's processes.
+
+    It goes first where memory is short. The number is not kept for root.
+    """
     if sys.platform == "linux":
         import resource
 
-        resource.prlimit(pid, resource.RLIMIT_FSIZE, (_LARGEST_FILE, _LARGEST_FILE))
+        with open("/proc/loadavg") as file:
+            running = int(re.search(r"/(\d+)", file.read())[1])  # threads count, too
+        limits = {
+            resource.RLIMIT_FSIZE: _LARGEST_FILE,
+            resource.RLIMIT_NPROC: running + _MOST_PROCESSES,
+        }
+        for limit, wanted in limits.items():
+            _, most = resource.getrlimit(limit)
+            most = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
+            resource.prlimit(pid, limit, (most, most))
         with open(f"/proc/{pid}/oom_score_adj", "w") as file:
             file.write("1000")
 
