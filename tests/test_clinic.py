@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+from pathlib import Path
 
 import pytest
 
@@ -129,3 +130,12 @@ def test_a_program_is_loaded_into_a_folder_that_follows_from_its_text(tmp_path):
     assert first.x == again.x == 1 and other.x == 2
     assert first.__file__ == again.__file__ != other.__file__
     assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_program_is_loaded_where_nobody_may_write_beside_the_notebook(tmp_path, monkeypatch):
+    from lab_utils.clinic import loaded
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (tmp_path / "file").touch()
+    module = loaded("films", "x = 1\n", tmp_path / "file" / "clinic")
+    assert module.x == 1 and tmp_path in Path(module.__file__).parents

@@ -73,6 +73,12 @@ def test_what_a_person_should_look_at_is_remarked():
     assert [told for told in sorted_cells(made)[1].remarks if "reaches into the checks" in told]
     (told,) = sorted_cells(made_up_class.notebook())[1].remarks
     assert "those of our solution" in told
+    for own in (
+        "from lab_utils.check import *",
+        "from lab_utils.check import (check, hint)  # again",
+    ):
+        made = made_up_class.with_first(made_up_class.notebook(), f"{own}\nown = 1")
+        assert len(sorted_cells(made)[1].remarks) == 1, own
     made = made_up_class.changed(made_up_class.notebook(), "    loop =", "    often =")
     assert not sorted_cells(made)[1].remarks
 
@@ -132,7 +138,10 @@ def test_each_learner_has_a_page_of_what_the_checks_say():
     ]
     for name, text in zip(names, pages.values(), strict=True):
         assert "<b>" not in text.replace("<b class", "") and "5 of 6" in text
-        assert "✗ TODO 2a: incorrect" in text and "same code" not in text, name
+        assert (
+            "✗ TODO 2a: incorrect</b> <code>make_optimizer</code>" in text
+            and "same code" not in text
+        ), name
 
 
 def test_a_histogram_counts_each_value_once():

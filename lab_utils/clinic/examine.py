@@ -113,15 +113,18 @@ def loaded(name: str, text: str, folder: Path | None = None) -> ModuleType:
         name: of the program.
         text: its source.
         folder: where it gets a folder of its own, whose name follows from the text; in the system's for
-            temporary files otherwise.
+            temporary files otherwise, and where that cannot be written.
     """
     number = next(_number)
-    if folder is None:
-        own = Path(tempfile.mkdtemp(prefix=f"{name}-{number}-"))
-    else:
-        own = folder / f"{name}-{zlib.crc32(text.encode()):08x}"
+    own = folder and folder / f"{name}-{zlib.crc32(text.encode()):08x}"
+    try:
+        own = own or Path(tempfile.mkdtemp(prefix=f"{name}-{number}-"))
         own.mkdir(parents=True, exist_ok=True)
-    files.write(own / f"{name}.py", text)
+        files.write(own / f"{name}.py", text)
+    except OSError:
+        if folder is None:
+            raise
+        return loaded(name, text)
     return module_of_file(own / f"{name}.py", f"clinic_{own.name}_{number}".replace("-", "_"))
 
 

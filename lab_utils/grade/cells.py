@@ -13,8 +13,8 @@ from lab_utils.grade import parts
 
 # The names that every lab imports.
 _OFFERED = re.compile(
-    r"^from lab_utils\.check import \(?(\s*(check|compare|hint|predict|ready|solution|working)\b,?)+\)?"
-    r"[ \t]*(#.*)?$",
+    r"^from lab_utils\.check import \(?"
+    r"(\s*(check|compare|hint|predict|ready|solution|working|\*)(?!\w),?)+\)?[ \t]*(#.*)?$",
     re.M,
 )
 LABS = Path(__file__).parents[2] / "labs"

@@ -59,7 +59,8 @@ def feedback(table: Sequence[Row]) -> dict[str, str]:
                 mark, kind = _MARKS.get(result.status, _LIMIT)
                 said = f'<div class="said">{escape(result.why)}</div>'
                 head = f"{mark} TODO {id}: {escape(result.status)}"
-                body.append(f'<li><b class="{kind}">{head}</b>{said}</li>')
+                names = escape(", ".join(todos.find(id).names))
+                body.append(f'<li><b class="{kind}">{head}</b> <code>{names}</code>{said}</li>')
             body.append("</ul>")
         pages[name] = _whole(row.learner, body)
     return pages
