@@ -41,7 +41,8 @@ def of_process() -> str:
     """Has all temporary files of this process and its children, from here on, in one folder; its path.
 
     It is removed when the process ends: what TensorFlow's AutoGraph, an Estimator without a model_dir or a
-    child that is killed leave behind goes with it. Called again, it changes nothing.
+    child that is killed leave behind goes with it. Called again, it makes sure that the folder is there:
+    some systems clear such places every few days.
     """
     if not _own:
         held = contextlib.ExitStack()
@@ -50,6 +51,7 @@ def of_process() -> str:
         os.environ["TMPDIR"] = tempfile.tempdir = path
         process = os.getpid()
         atexit.register(lambda: held.close() if os.getpid() == process else None)  # not of a fork
+    os.makedirs(_own[0], mode=0o700, exist_ok=True)
     return _own[0]
 
 

@@ -1,4 +1,4 @@
-"""Dry runs as real processes that share one cache: cold, of the same and of other programs, one killed."""
+"""Dry runs as real processes that share one cache: of the same and of other programs, one killed."""
 
 import gzip
 import json
@@ -70,29 +70,22 @@ def entries(folder: Path) -> list[Path]:
     return found
 
 
-def test_at_once_on_a_cold_cache_each_says_what_it_says_alone(tmp_path):
-    three = [Command(tmp_path, f, n).start() for f, n in (("small", 1), ("small", 2), ("other", 3))]
-    one, same, other = (each.compiled() for each in three)
-    assert one == same != other
-    count = len(entries(tmp_path))
-    again = Command(tmp_path, "small", "4").start()
-    assert again.compiled() == one
-    assert len(entries(tmp_path)) <= count + 1  # its own report; what was compiled is taken over
-    assert not list((tmp_path / "tmp").iterdir())
-
-
-def test_one_that_is_killed_takes_nothing_from_the_other(tmp_path):
-    """Struck once the first entry lies in the cache: while it compiles."""
-    killed, other = (Command(tmp_path, f, f).start() for f in ("small", "other"))
+def test_at_once_on_a_cold_cache_with_one_killed_each_says_what_it_says_alone(tmp_path):
+    """It is struck once the first entry lies in the cache: while they compile."""
+    killed, *three = (
+        Command(tmp_path, function, name).start()
+        for function, name in (("small", 0), ("small", 1), ("small", 2), ("other", 3))
+    )
     cache = tmp_path / "cache" / "lab_utils" / "dry_run"
     while killed.process.poll() is None and not (cache.exists() and any(cache.glob("*.json.gz"))):
         time.sleep(0.01)
     assert killed.process.poll() is None
     os.killpg(killed.process.pid, signal.SIGKILL)
     killed.process.communicate()
-    assert other.compiled()
-    (tmp_path / "fresh").mkdir()
-    expected = Command(tmp_path / "fresh", "small", "small").start().compiled()
-    assert Command(tmp_path, "small", "small").start().compiled() == expected
-    entries(tmp_path)
+    one, same, other = (each.compiled() for each in three)
+    assert one == same != other
+    count = len(entries(tmp_path))
+    again = Command(tmp_path, "small", "4").start()
+    assert again.compiled() == one
+    assert len(entries(tmp_path)) <= count + 1  # its own report; what was compiled is taken over
     assert not list((tmp_path / "tmp").iterdir())
