@@ -268,6 +268,14 @@ class TestFolder:
             with pytest.raises(DatasetError, match="stays as it is"):
                 datasets.from_folder(folder, inside)
 
+    def test_output_within_the_photographs_by_another_name_is_refused(self, tmp_path, monkeypatch):
+        """As photos/ and Photos/ on a Mac's disk; here a link stands for it."""
+        folder = fill(tmp_path / "photos", {"a": some("a", 5), "b": some("b", 5)})
+        (tmp_path / "Photos").symlink_to(folder)
+        monkeypatch.setattr(Path, "resolve", Path.absolute)
+        with pytest.raises(DatasetError, match="stays as it is"):
+            datasets.from_folder(folder, tmp_path / "Photos" / "csv")
+
     def test_other_csv_files_are_not_overwritten(self, tmp_path):
         folder = fill(tmp_path / "in", {"a": some("a", 9), "b": some("b", 9)})
         split = datasets.from_folder(folder, tmp_path / "out")

@@ -16,6 +16,8 @@ from collections import Counter
 import pytest
 from drivers import killed_job
 
+import lab_utils.flowers.__main__ as flowers
+
 pytestmark = pytest.mark.slow
 
 ENVIRONMENT = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "2", "TF_ENABLE_ONEDNN_OPTS": "1"}
@@ -42,7 +44,7 @@ def test_the_whole_job_killed_at_random_moments_goes_on_and_ends_whole(
 ):
     chance = random.Random(int(os.environ.get("SEED", "0")))
     phases = list(killed_job.PHASES)
-    kills, how, seconds, finished = Counter(), Counter(), [], 0
+    kills, how, seconds, lost, ends = Counter(), Counter(), [], [], []
     job = killed_job.Job(tmp_path, tiny_photos)
     request.addfinalizer(lambda: [process.kill() for process in job.running()])
 
@@ -51,6 +53,7 @@ def test_the_whole_job_killed_at_random_moments_goes_on_and_ends_whole(
         result = json.loads((job.place / "run" / "result.json").read_text())
         assert result["step"] == killed_job.STEPS and result["images"] == 6
         assert job.steps() == [2, 4, 6, 8]
+        ends.append(result["accuracy"])
         assert {path.suffix for path in (job.place / "page").iterdir()} == {".html", ".png"}
         assert not job.half_written() and not job.left() and not job.running()
 
@@ -59,8 +62,7 @@ def test_the_whole_job_killed_at_random_moments_goes_on_and_ends_whole(
         where = struck(job, target, chance)
         if where is None:
             judge()
-            finished += 1
-            job = killed_job.Job(tmp_path, tiny_photos, f"out-{finished}")
+            job = killed_job.Job(tmp_path, tiny_photos, f"out-{len(ends)}")
             continue
         kills[where[0]] += 1
         how[where[1:]] += 1
@@ -69,18 +71,28 @@ def test_the_whole_job_killed_at_random_moments_goes_on_and_ends_whole(
         while job.running() and time.monotonic() - struck_at < 30:
             time.sleep(0.2)
         seconds.append(time.monotonic() - struck_at)
+        lost.append(job.lost())
         left = job.left()
         print(
-            f"killed in {where}: {seconds[-1]:.1f} s to the last process; left: {left}", flush=True
+            f"killed in {where}: {lost[-1]} steps lost; {seconds[-1]:.1f} s to the last process; left: "
+            f"{left}",
+            flush=True,
         )
         assert not job.running(), job.running()
         assert "Traceback" not in job.log.read_text(), job.log.read_text()
         assert not job.half_written(), job.half_written()
+        assert lost[-1] <= killed_job.BETWEEN
     job.start()
     judge()
+    flags = [*killed_job.TRAINING, f"--config={flowers.CONFIG}", f"--output_dir={tmp_path / 'run'}"]
+    flags += [f"--{split}_data_path={job.place}/records/{split}-*" for split in ("train", "eval")]
+    assert run([*TASK, *flags]).returncode == 0
+    undisturbed = json.loads((tmp_path / "run" / "result.json").read_text())["accuracy"]
     print(
-        f"\n{sum(kills.values())} kills in {finished + 1} runs ({dict(kills)}; {dict(how)}): each "
-        f"went on and ended whole; at most {max(seconds):.1f} s to the last process; nothing left"
+        f"\n{sum(kills.values())} kills in {len(ends)} runs ({dict(kills)}; {dict(how)}): each went on and "
+        f"ended whole; steps lost: {sum(lost) / len(lost):.1f} on average, at most {max(lost)}; accuracy at "
+        f"the end {ends}, undisturbed {undisturbed}; at most {max(seconds):.1f} s to the "
+        "last process; nothing left"
     )
 
 

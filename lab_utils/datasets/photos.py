@@ -103,8 +103,10 @@ def from_folder(
 
 def check_outside(output_dir: str | os.PathLike[str], folder: str | os.PathLike[str]) -> None:
     """Raises DatasetError where `output_dir` lies in the folder of photographs."""
-    output_dir = Path(output_dir).resolve()
-    if output_dir.is_relative_to(Path(folder).resolve()):
+    output_dir, folder = Path(output_dir).resolve(), Path(folder).resolve()
+    # Two names of one folder may differ: in upper and lower case on some disks, or by a mount.
+    above = [each for each in (output_dir, *output_dir.parents) if each.exists()]
+    if folder.exists() and any(each.samefile(folder) for each in above):
         raise DatasetError(
             f"{output_dir} lies in the folder of photographs, which stays as it is: write elsewhere."
         )
