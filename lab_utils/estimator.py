@@ -16,7 +16,6 @@ This file is the only one that touches them, and tests/test_estimator.py fails w
 import importlib.util
 import os
 import sys
-import tempfile
 import types
 from importlib import metadata
 
@@ -35,10 +34,9 @@ def _keras_2_is_its_own() -> bool:
 # shell has set for other work.
 if not _keras_2_is_its_own():
     os.environ["TF_USE_LEGACY_KERAS"] = "1"
-    if (
-        os.path.expanduser("~") == "~"
-    ):  # no home: tf-keras would make a folder of that name where it runs
-        os.environ.setdefault("KERAS_HOME", os.path.join(tempfile.gettempdir(), ".keras"))
+    # Without a home tf-keras would make a folder ~ where it runs. It does without one that cannot be made.
+    if os.path.expanduser("~") == "~":
+        os.environ.setdefault("KERAS_HOME", os.path.join(os.devnull, ".keras"))
 runtime.quiet()
 
 with runtime.hide_native_notices():

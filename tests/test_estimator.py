@@ -158,7 +158,9 @@ def test_keras_3_already_in_use_is_refused_with_the_way_out():
     reason="TensorFlow 2.15 warns that its Estimator is deprecated",
 )
 def test_importing_and_training_print_nothing(tmp_path):
-    """Nor make a folder called ~ where they run, for a user without a home whose shell wants Keras 3."""
+    """Nor make a folder called ~ where they run, or a known name among temporary files, for a user without a
+    home whose shell wants Keras 3.
+    """
     code = f"""
 import os; os.chdir({str(tmp_path)!r})
 from tests.test_estimator import model_fn, input_fn, v1
@@ -169,10 +171,14 @@ made = tpu.TPUEstimator(model_fn, config=config, use_tpu=False, train_batch_size
 made.train(input_fn, steps=2)
 made.evaluate(input_fn, steps=1)
 """
-    answer = run_python(code, PYTHONPATH=str(ROOT), HOME="~", TF_USE_LEGACY_KERAS="0")
+    (tmp_path / "tmp").mkdir()
+    answer = run_python(
+        code, PYTHONPATH=str(ROOT), HOME="~", TF_USE_LEGACY_KERAS="0", TMPDIR=str(tmp_path / "tmp")
+    )
     assert answer.returncode == 0, answer.stderr
     assert answer.stdout + answer.stderr == ""
-    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "tmp"]
+    assert not list((tmp_path / "tmp").iterdir())  # a fixed name there may be anybody's
 
 
 def test_estimator_is_imported_as_in_tensorflow_2_15():
