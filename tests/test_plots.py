@@ -1,6 +1,9 @@
 """The pictures: axes with names and units, and data at the edges."""
 
 import io
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -107,3 +110,16 @@ def test_learning_curves_have_axes_and_units(points):
     assert accuracy.get_ylabel() == "accuracy"
     assert accuracy.get_ylim() == (0, 1)
     assert drawn(figure)
+
+
+def test_a_user_without_a_home_is_told_nothing_of_matplotlibs_cache(tmp_path):
+    variables = {
+        name: value for name, value in os.environ.items() if name[:3] not in ("MPL", "XDG")
+    }
+    ran = subprocess.run(
+        [sys.executable, "-c", "import lab_utils.plots, matplotlib.pyplot"],
+        env=variables | {"HOME": "/proc/none", "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
