@@ -22,7 +22,9 @@ PER_CORE = 128
 ENVIRONMENT = runtime.NO_CHIP | {
     "KERAS_BACKEND": "jax",
     "JAX_PLATFORMS": "cpu",
-    "XLA_FLAGS": f"--xla_force_host_platform_device_count={VIRTUAL}",
+    # On the CPU a step is compiled for one run: optimising it takes longer than running it.
+    "XLA_FLAGS": f"--xla_force_host_platform_device_count={VIRTUAL} "
+    "--xla_llvm_disable_expensive_passes=true --xla_backend_optimization_level=0",
     "TF_CPP_MIN_LOG_LEVEL": "2",
 }
 

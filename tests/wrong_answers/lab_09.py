@@ -846,4 +846,49 @@ def all_reduce_bytes(batch, width):
         ),
         Mutant("return 4 * weights, 4 * batch * width", "return 4 * weights", "Return two numbers"),
     ],
+    "9j": [
+        Right(
+            "all_reduce_seconds = lambda bytes_, devices, link: bytes_ * (1 - 1 / devices) / link"
+        ),
+        # Round by round
+        Right(
+            r"""
+def all_reduce_seconds(bytes_, devices, link):
+    seconds = 0.0
+    for _ in ("reduce-scatter", "all-gather"):
+        for _ in range(devices - 1):
+            seconds += bytes_ / devices / (2 * link)
+    return seconds
+"""
+        ),
+        # NumPy
+        Right(
+            r"""
+def all_reduce_seconds(bytes_, devices, link):
+    sent = np.float64(2 * bytes_) * (devices - 1) / devices
+    return sent / np.sum([link, link])
+"""
+        ),
+        Mutant("return 2 * (devices - 1)", "return (devices - 1)", "two rounds"),
+        Mutant("/ (2 * link)", "/ link", "both directions"),
+        Mutant("2 * (devices - 1) * piece", "2 * devices * piece", "keeps one piece"),
+        Mutant("piece = bytes_ / devices", "piece = bytes_", "one n-th"),
+        Mutant("2 * (devices - 1) * piece", "2 * piece", "n - 1 pieces"),
+        # All to all, without a ring
+        Wrong(
+            r"""
+def all_reduce_seconds(bytes_, devices, link):
+    return devices * (devices - 1) * bytes_ / link
+""",
+            "a device sends 2 x 3 pieces",
+        ),
+        # Milliseconds
+        Wrong(
+            r"""
+def all_reduce_seconds(bytes_, devices, link):
+    return 1000 * bytes_ * (devices - 1) / devices / link
+""",
+            "a device sends 2 x 3 pieces",
+        ),
+    ],
 }

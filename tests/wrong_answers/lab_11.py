@@ -356,7 +356,7 @@ def make_compiled(strategy, dtype, learning_rate, steps_per_execution=1):
         # Nesterov
         Wrong(
             _11C.replace("momentum=0.9", "momentum=0.9, nesterov=True"),
-            "Nesterov's momentum is another one: SGD with a momentum of",
+            "Nesterov's momentum gives other updates: SGD with a momentum of",
         ),
         # Mixed always
         Wrong(

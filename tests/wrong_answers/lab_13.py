@@ -27,7 +27,7 @@ def _diagnoses(name: str) -> list:
             "but not for the reason that you give",
         ),
         Wrong(f"{own} = {{**{own}, 1000: 'A'}}", "is not a line of the program"),
-        Wrong(f"{own} = {{**{own}, 1: 'Z'}}", "is none of the letters A to"),
+        Wrong(f"{own} = {{**{own}, 1: 'Z'}}", "is not one of the letters A to"),
         Wrong(f"{own} = list({own}.items())", "is a dict from line numbers to letters"),
         Right(f"{own} = {{line: letter.lower() for line, letter in {own}.items()}}"),
     ]

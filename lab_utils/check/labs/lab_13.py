@@ -24,7 +24,7 @@ def _diagnosed(name: str, diagnosis: Any) -> str:
         )
         expect(
             str(letter).strip().upper() in patient.choices,
-            f"Line {line}: {letter!r} is none of the letters {min(patient.choices)} to {max(patient.choices)}.",
+            f"Line {line}: {letter!r} is not one of the letters {min(patient.choices)} to {max(patient.choices)}.",
         )
     verdict = patient.judge(diagnosis)
     if verdict.misread or verdict.accused or len(verdict.found) < len(patient.faults):
@@ -51,7 +51,7 @@ def _told(patient: Ward, verdict: Verdict) -> str:
 
 
 _HINTS = {
-    "digits": "Go through the four changes of lab 02 one by one, and hold each against the program.",
+    "digits": "Go through the four changes of lab 02 one by one, and compare each with the program.",
     "photographs": "Follow one example: from the file through preprocess and batch to the core, and what comes back.",
     "reviews": "Ask of each line: is it run while the graph is built, on the host, or on a core?",
     "portraits": "Two optimizers: what does each of the four changes ask of the second one?",
@@ -64,7 +64,7 @@ _LAST = {
     "reviews": "Three of the faults are one word or one line that a TPU has no use for: a terminal, a table, a version.",
     "portraits": "NumPy's numbers have 64 bits unless they are cast. It happens twice here, at different places.",
     "boxes": "Of the two metrics one leaves the fillers out. And a name in metric_fn is not one of its parameters.",
-    "films": "A function without return, a number of the wrong machine, a number that should be a parameter, text.",
+    "films": "A function without return, a number that fits another machine, a number that should be a parameter, text.",
 }
 
 

@@ -158,7 +158,7 @@ SETTINGS = """
 use_tpu: false
 tpu: local               # on a TPU VM
 model_dir: run
-image_size: 96
+image_size: 64
 train_steps: 600
 train_batch_size: 32     # over all cores; 1024 for the eight of a v2 or v3
 eval_batch_size: 32

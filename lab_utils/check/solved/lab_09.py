@@ -136,3 +136,10 @@ def all_reduce_bytes(batch, width):
     # TODO 9i: gradients in one case, outputs in the other
     weights = 2 * width * 4 * width
     return 4 * weights, 4 * batch * width
+
+
+def all_reduce_seconds(bytes_, devices, link):
+    """Bytes of the array, devices in the ring, bytes/s of a link one way -> seconds, at least."""
+    # TODO 9j: two rounds of n - 1 pieces each, in both directions at once
+    piece = bytes_ / devices
+    return 2 * (devices - 1) * piece / (2 * link)

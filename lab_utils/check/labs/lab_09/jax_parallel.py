@@ -1,8 +1,9 @@
-"""JAX by hand: TODO 9g, a step split over examples, 9h, over weights, and 9i, the bytes that each exchanges."""
+"""JAX by hand: TODO 9g, a step split over examples, 9h, over weights, 9i, the bytes that each exchanges, and 9j, how long."""
 
 import contextlib
 import math
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -200,3 +201,43 @@ def by_hand(all_reduce_bytes: Callable) -> str:
                 f"yours says {own:,.0f}.{f' Hint: {told}.' if told else ''}"
             )
     return "Gradients in one case, activations in the other. Now ask the compiler."
+
+
+@todo(
+    "9j",
+    hints=(
+        "How large is a piece, and how many of them does a device send in one round? How many rounds are there?",
+        "All these bytes leave through two links, half of them through each.",
+    ),
+    why="Each device sends nearly twice the array, whatever the number of devices: a ring scales.",
+)
+def ring(all_reduce_seconds: Callable) -> str:
+    """Twice n - 1 pieces of an n-th, over two links."""
+    for bytes_, devices, link in ((4000, 4, 100.0), (4000, 2, 100.0), (9e6, 9, 5e5), (4000, 1, 100.0), (7e8, 256, 9e10)):
+        found = all_reduce_seconds(bytes_, devices, link)
+        expect(
+            isinstance(found, Real) and not isinstance(found, bool),
+            f"all_reduce_seconds should return seconds, a number; yours returns {a(found)}.",
+        )
+        right = (devices - 1) / devices * bytes_ / link
+        told = f"{bytes_:g} bytes, {devices} devices, {link:g} bytes/s a link"
+        if devices == 1:
+            expect(found == 0, f"{told}: one device has nobody to send to, 0 s; yours gives {found:g} s.")
+            continue
+        for ratio, why in (
+            (0.5, "there are two rounds: the sums have to travel to all devices as well"),
+            (2, "a device sends in both directions at once, half of the bytes through each link"),
+            (devices / (devices - 1), "a device keeps one piece to itself: it sends n - 1 pieces, and not n"),
+            (devices, "a piece is one n-th of the array, and not all of it"),
+            (1 / (devices - 1), "in each round a device sends n - 1 pieces"),
+        ):
+            expect(
+                not math.isclose(found, ratio * right, rel_tol=1e-6) or math.isclose(ratio, 1),
+                f"{told}: yours gives {found:.4g} s, {ratio:.3g} times the right one. Perhaps {why}.",
+            )
+        expect(
+            math.isclose(found, right, rel_tol=1e-6),
+            f"{told}: a device sends 2 x {devices - 1} pieces of {bytes_ / devices:g} bytes over two links, which takes "
+            f"{right:.4g} s; yours gives {found:.4g} s.",
+        )
+    return "Two rounds of n - 1 pieces, in both directions: nearly the whole array through each link."

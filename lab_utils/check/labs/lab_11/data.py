@@ -19,7 +19,7 @@ LABELS = np.arange(130, dtype=np.int32)  # each picture known by its label
     "11a",
     hints=(
         'What should be shuffled, examples or batches? And what should repeat, so that no example is lost?',
-        'augmented takes a batch of images; the labels pass by. What comes last?',
+        'augmented takes a batch of images, and the labels stay as they are. What comes last?',
     ),
     why='Everything random is on the host, and done again in each pass.',
 )
@@ -138,7 +138,7 @@ def _check_batches(dataset: Any, parts: int, batch: int) -> None:
 @todo(
     "11d",
     hints=(
-        "How many are missing to a multiple of global_batch? Python's % of a negative number tells.",
+        "How many examples are missing to the next multiple of global_batch? -n % m tells, in Python.",
         'Three arrays get as many more entries: which values may be anything, and which may not?',
     ),
     why='Full batches without losing a picture: what fills them up weighs nothing.',

@@ -20,7 +20,7 @@ IMAGES = np.random.default_rng(1).integers(0, 17, [130, 8, 8, 1]).astype(np.uint
         'Each layer takes a dtype, which is a policy. Which layer needs one of its own?',
         'keras.Model takes what goes in and what comes out; logits have no activation.',
     ),
-    why='The policy keeps variables in float32; the logits need its digits too.',
+    why='The policy keeps variables in float32; the logits should be float32 too.',
 )
 def model(make_model: Callable) -> str:
     """bfloat16 inside, float32 variables and logits."""
@@ -65,7 +65,7 @@ def model(make_model: Callable) -> str:
         'Which loss takes whole numbers for labels, and what must it be told of logits?',
         'metrics and weighted_metrics differ in what they do with weights.',
     ),
-    why='What weighs nothing counts nothing, and the host is asked every few steps only.',
+    why='Examples of weight 0 do not count, and the host is needed only every few steps.',
 )
 def compiled(make_compiled: Callable) -> str:
     """Made in the strategy's scope, and compiled as the TODO says."""
@@ -92,7 +92,7 @@ def compiled(make_compiled: Callable) -> str:
     )
     expect(
         not made.optimizer.nesterov,
-        "Nesterov's momentum is another one: SGD with a momentum of 0.9, and no more.",
+        "Nesterov's momentum gives other updates: SGD with a momentum of 0.9, and no more.",
     )
     expect(
         np.isclose(float(made.optimizer.learning_rate), 0.5),
@@ -152,7 +152,7 @@ def compiled(make_compiled: Callable) -> str:
         'How many steps is a tenth, and how many remain for the cosine?',
         'CosineDecay has arguments for where it begins, where the warm-up leads, and how long both take.',
     ),
-    why='The first steps from random weights stand no large rate, so it is reached slowly.',
+    why='A large rate harms weights that are still random, so the rate rises slowly.',
 )
 def schedule(make_schedule: Callable) -> str:
     """From rate up to cores * rate, then down to 0."""

@@ -17,7 +17,7 @@ from lab_utils.estimator import tf
         'Adding 1 at many places at once counts a place once; numpy has a function that counts each time.',
         'Divide each row by its sum; look up the pairs of held; which logarithm gives bits?',
     ),
-    why='1 added to each count leaves no pair impossible, which would cost endlessly many bits.',
+    why='1 added to each count leaves no pair impossible, which would cost infinitely many bits.',
 )
 def bits(bigram_bits: Callable) -> str:
     """Mean -log2 of the share, with 1 added to each count."""
@@ -32,7 +32,7 @@ def bits(bigram_bits: Callable) -> str:
     )
     expect(
         not np.isclose(found, wanted * np.log(2)),
-        "Those are nats, of the natural logarithm: bits come of log2.",
+        "Those are nats, of the natural logarithm: bits need log2.",
     )
     once = -np.mean(np.log2([2 / 4, 2 / 5, 2 / 4]))
     expect(
@@ -76,7 +76,7 @@ def bits(bigram_bits: Callable) -> str:
 @todo(
     "12b",
     hints=(
-        'How many whole batches are there, if each takes batch * length characters, and the last needs one that follows?',
+        'How many whole batches are there, if each takes batch * length characters, and the last character needs one that follows it?',
         'A reshape puts a stream into each row; which two axes change places, so that a batch takes a piece of each?',
         'What follows is the same, cut out of ids one place further on.',
     ),

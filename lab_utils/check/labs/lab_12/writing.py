@@ -16,10 +16,10 @@ DRAWS = 3000
     "12e",
     hints=(
         'In which order: divide, softmax, draw? exp of 800 overflows.',
-        'A number taken off all logits leaves their shares as they are. Which one keeps exp below 1?',
+        'Subtracting one number from all logits leaves their shares as they are. Which one keeps exp below 1?',
         'A numpy Generator can draw by given shares.',
     ),
-    why='Shares do not change when the largest logit is taken off, and nothing overflows.',
+    why='Shares do not change when the largest logit is subtracted, and nothing overflows.',
 )
 def sampling(sample: Callable) -> str:
     """Draws by softmax(logits / temperature)."""
