@@ -2,8 +2,9 @@
 .DEFAULT_GOAL := help
 .PHONY: help setup flowers check test test-all lab doctor instructor site lint lock
 
-# Override any of these: make flowers DATA=../my_photographs TF=gpu
+# Override any of these: make flowers DATA=../my_photographs OUT=../flowers TF=gpu
 DATA ?= bundled
+OUT ?= out
 TF ?= cpu
 VENV ?= .venv
 SUPPORTED = import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
@@ -47,7 +48,7 @@ $(READY): requirements.lock pyproject.toml
 	@rm -f $(VENV)/.ready-* && touch $@
 
 flowers: $(READY)
-	@$(BIN)/python -m lab_utils.flowers --data "$(DATA)"
+	@$(BIN)/python -m lab_utils.flowers --data "$(DATA)" --output_dir "$(OUT)"
 
 # Three processes on two cores: a test waits for the processes that it starts.
 test: $(READY)

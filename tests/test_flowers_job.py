@@ -1,5 +1,6 @@
 """The whole job, photographs to a page of pictures, as `make flowers` runs it."""
 
+import errno
 import json
 import os
 import re
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from lab_utils import convert, datasets, files
+from lab_utils.flowers import __main__ as flowers_main
 from lab_utils.flowers import page, settings, task
 
 PHOTOGRAPHS = Path(__file__).parents[2] / "shared" / "flower_photos"
@@ -152,3 +154,13 @@ def test_real_photographs(tmp_path):
     assert result["images"] == 180
     made = page.make(tmp_path / "run", photos.eval_csv, tmp_path / "page", {}, "")
     assert "180 held-out photographs" in made.read_text()
+
+
+def test_a_folder_that_cannot_be_written_is_told_with_what_to_do(monkeypatch, capsys):
+    def refused(*arguments):
+        raise OSError(errno.EROFS, "Read-only file system", "out")
+
+    monkeypatch.setattr(sys, "argv", ["flowers"])
+    monkeypatch.setattr(flowers_main, "_carry_out", refused)
+    with pytest.raises(SystemExit, match="Read-only file system: out; name a folder elsewhere"):
+        flowers_main.main()

@@ -7,6 +7,7 @@ on where it was: what is converted stays converted, and training continues from 
 """
 
 import argparse
+import errno
 import hashlib
 import json
 import re
@@ -180,7 +181,9 @@ def main() -> int:
     except BrokenPipeError:
         raise
     except OSError as error:
-        sys.exit(f"flowers: {error.strerror or error}: {error.filename}")
+        elsewhere = "; name a folder elsewhere by --output_dir (make flowers OUT=...)"
+        hint = elsewhere * (error.errno in (errno.EROFS, errno.EACCES, errno.EPERM))
+        sys.exit(f"flowers: {error.strerror or error}: {error.filename}{hint}")
     print(f"Done in {time.monotonic() - start:.0f} s (measured here).\nOpen {page} in a browser.")
     return 0
 
