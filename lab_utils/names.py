@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections import defaultdict
 from collections.abc import Collection, Iterator
 
 # What systems and tools put beside the folders of a person.
@@ -14,6 +15,7 @@ _PARTS = (
     {"images", "image", "masks", "mask", "labels", "annotations", "img", "segmentation"},
 )
 _BESIDE = {"set", "data", "dataset", "split", "part", "images", "image", "seg", "all"}
+_NOTES = 5  # of a list with thousands of them
 _JOINERS = "\u200c\u200d"  # of Persian, of Indic scripts and of emoji
 
 
@@ -39,10 +41,20 @@ def visible(text: str) -> str:
 
 
 def notes(labels: Collection[str]) -> Iterator[str]:
-    """Yields a line on each name that a reader takes for another."""
+    """Yields a line on each of the first names that a reader takes for another."""
+    alike = defaultdict(list)
     for label in sorted(labels):
-        for other in sorted(labels):
-            if label < other and label.casefold() == other.casefold():
-                yield f"the classes {label!r} and {other!r} differ in upper and lower case alone"
-        if visible(label) != label:
-            yield f"the class {label!r} holds signs that cannot be seen"
+        alike[label.casefold()].append(label)
+    found = [
+        f"the classes {label!r} and {other!r} differ in upper and lower case alone"
+        for label, *others in alike.values()
+        for other in others
+    ]
+    found += [
+        f"the class {label!r} holds signs that cannot be seen"
+        for label in sorted(labels)
+        if visible(label) != label
+    ]
+    yield from found[:_NOTES]
+    if len(found) > _NOTES:
+        yield f"so do {len(found) - _NOTES:,} classes more, or hold such signs"
