@@ -7,7 +7,7 @@ import pytest
 
 from lab_utils.convert import accounting, repeats
 from lab_utils.convert.errors import ConversionError, RejectError
-from lab_utils.convert.plan import SplitPlan, plan_split
+from lab_utils.convert.plan import SplitPlan, check_sample, plan_split
 from lab_utils.convert.rows import deal, parse_row, read_labels, read_lines
 
 
@@ -159,3 +159,19 @@ def test_a_failure_that_a_full_disk_left_without_words_is_told(tmp_path):
     assert accounting.failures(plans, str(tmp_path)) == [
         "shard train-00000-of-00001 failed: No space left on device"
     ]
+
+
+def test_a_long_list_that_can_give_nothing_is_told_before_the_work(tmp_path):
+    """As one with numbers for names: a million rows would be an hour's work for the same answer."""
+    path = tmp_path / "train.csv"
+    path.write_text("".join(f"{n}.jpg,{n % 3}\n" for n in range(1_200)))
+    with pytest.raises(ConversionError, match="none of 1,000 rows.*write the class's name"):
+        check_sample(plan_split("train", str(path), 1, 100), ["roses", "daisy"])
+    with path.open("a") as file:
+        file.writelines(f"{n}.jpg,daisy\n" for n in range(60))
+    check_sample(plan_split("train", str(path), 1, 100), ["roses", "daisy"])
+    path.write_text("".join(f"{n}.jpg;daisy\n" for n in range(1_200)))
+    with pytest.raises(ConversionError, match="semicolons seem to separate them"):
+        check_sample(plan_split("train", str(path), 1, 100), ["daisy"])
+    path.write_text("a.jpg;daisy\n")  # the run itself gives each row its reason
+    check_sample(plan_split("train", str(path), 1, 100), ["daisy"])

@@ -18,7 +18,7 @@ from lab_utils.convert.dealing import deal_rows
 from lab_utils.convert.errors import ConversionError
 from lab_utils.convert.logs import quiet
 from lab_utils.convert.manifest import Manifest
-from lab_utils.convert.plan import plan_split, shared
+from lab_utils.convert.plan import check_sample, plan_split, shared
 from lab_utils.convert.rows import not_utf8, read_labels
 from lab_utils.convert.text import printable
 
@@ -109,6 +109,8 @@ def convert(
             plan_split("train", paths["train_csv"], train_shards, shard_mb),
             plan_split("eval", paths["eval_csv"], eval_shards, shard_mb),
         ]
+        for split in splits:
+            check_sample(split, labels)
         for note in itertools.chain.from_iterable(map(repeats.notes, splits)):
             _note(note)
         if share := shared(*splits):

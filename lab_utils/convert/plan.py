@@ -6,8 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from lab_utils.convert import habits, storage
-from lab_utils.convert.errors import ConversionError
-from lab_utils.convert.rows import parse_row, read_lines
+from lab_utils.convert.errors import ConversionError, RejectError
+from lab_utils.convert.rows import decode, parse_row, read_lines
+from lab_utils.convert.text import shortened
 
 _SAMPLE = 1000  # images whose size is asked for; the mean of so many is good to a few per cent
 
@@ -86,6 +87,33 @@ def plan_split(name: str, csv_path: str, shards: int | None, shard_mb: float) ->
             f"--{name}_shards {shards}: must be from 1 to the number of rows, {rows}"
         )
     return SplitPlan(name, csv_path, rows, shards, sample)
+
+
+def check_sample(plan: SplitPlan, labels: list[str]) -> None:
+    """Ends a long conversion before it begins where no row of the sample can give an example.
+
+    A short list is converted, and then each row has its reason.
+
+    Raises:
+        ConversionError: that is so; it gives the reason of one row.
+    """
+    if plan.rows <= len(plan.sample):
+        return
+    known, reason = set(labels), ""
+    for line in plan.sample:
+        try:
+            row = parse_row(line, plan.csv_path)
+        except RejectError as error:
+            reason = str(error)
+            continue
+        if row.label in known:
+            return
+        hint = habits.of_label(row.label, decode(row.filename), labels)
+        reason = f"unknown label {row.label!r}: {hint}"
+    raise ConversionError(
+        f"none of {len(plan.sample):,} rows of {plan.csv_path}, taken at random, gives an example; one is "
+        f"{shortened(decode(line))}: {reason}. Nothing was begun"
+    )
 
 
 def shared(train: SplitPlan, evaluation: SplitPlan) -> float:
