@@ -253,22 +253,38 @@ def reads_a_branch(params, features, labels):
     return params, float(loss)
 
 
+helpers = types.ModuleType("helpers")
+helpers.__file__, helpers.train_step = "helpers.py", jax.jit(descend)
+
+
+def of_a_module(params, features, labels):
+    params, loss = helpers.train_step(params, features, labels)
+    return params, loss.item()
+
+
+def takes_the_step(train_step, params, features, labels):
+    params, loss = train_step(params, features, labels)
+    return params, float(loss)
+
+
 @pytest.mark.parametrize(
     ("step", "inner"),
     [
         (reads_the_loss, "descend"),
+        (of_a_module, "descend"),
+        (functools.partial(takes_the_step, jitted), "descend"),
         (under_a_mesh, "laid"),
         (Loop().attribute, "descend"),
         (Loop().method, "decorated"),
     ],
-    ids=["float", "set_mesh", "attribute", "method"],
+    ids=["float", "module", "bound", "set_mesh", "attribute", "method"],
 )
 def test_the_function_of_a_loop_is_judged_by_its_jitted_step(step, inner):
-    names = Loop.decorated, jitted, laid
+    names = Loop.decorated, jitted, laid, helpers.train_step
     program = program_of(step, (PARAMS, np.ones(BATCH[0].shape), BATCH[1]), "v5e:1x1", 1)
     assert (program.mode, program.per_core_batch) == ("train", 64)
     assert f"around {inner}, the jitted function" in program.left_out
-    assert (Loop.decorated, jitted, laid) == names, "a stand-in stayed"
+    assert (Loop.decorated, jitted, laid, helpers.train_step) == names, "a stand-in stayed"
 
 
 def test_a_fault_in_the_jitted_step_of_a_loop_is_named_at_its_line():

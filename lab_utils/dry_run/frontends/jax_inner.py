@@ -5,6 +5,7 @@ and logs it. JAX can trace the jitted step alone. The ordinary function is there
 of a jitted one, in whose place an object stands that traces it and ends the run.
 """
 
+import functools
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -61,13 +62,18 @@ def traced(step: Callable, call: tuple) -> tuple[Callable, Any]:
 
 
 def _met(step: Callable, call: tuple) -> _Met | None:
+    function, bound, keywords = jax_steps.unbound(step)
+    bound, call = ([_swapped(each) for each in given] for given in (bound, call))
+    keywords = {name: _swapped(each) for name, each in keywords.items()}
+    handed = any(isinstance(each, _StandIn) for each in (*bound, *call, *keywords.values()))
     with ExitStack() as stack:
         found = list(_jitted(step, _DEPTH, set()))
-        for put, function in found:
-            put(_StandIn(function))
-            stack.callback(put, function)
+        for put, jitted in found:
+            put(_StandIn(jitted))
+            stack.callback(put, jitted)
+        step = functools.partial(function, *bound, **keywords)
         # Traced, nothing runs. But a mesh is set, and an array read as NumPy's, outside of a trace alone.
-        for run in (jax.eval_shape, lambda function, *given: function(*given)) if found else ():
+        for run in (jax.eval_shape, lambda step, *given: step(*given)) if found or handed else ():
             try:
                 run(step, *call)
             except _Met as met:
@@ -76,6 +82,10 @@ def _met(step: Callable, call: tuple) -> _Met | None:
                 if _is_of_the_jitted(error):
                     raise
     return None
+
+
+def _swapped(value: Any) -> Any:
+    return _StandIn(value) if _is_theirs(value) else value
 
 
 def _is_of_the_jitted(error: Exception) -> bool:
@@ -100,24 +110,26 @@ def _jitted(holder: Any, depth: int, seen: set[int]) -> Iterator[tuple[Callable,
         return
     seen.add(id(holder))
     for put, value in _held(holder):
-        if jax_steps.is_jitted(value):
-            if not _is_of_jax(value):
-                yield put, value
+        if _is_theirs(value):
+            yield put, value
         elif depth and not isinstance(value, type | ModuleType) and _is_the_learners(value):
             yield from _jitted(value, depth - 1, seen)
 
 
-def _is_of_jax(jitted: Callable) -> bool:
-    """Whether JAX itself jitted it, as jnp.where."""
-    function, _, _ = jax_steps.unbound(inspect.unwrap(jitted))
-    return package(getattr(function, "__module__", "")) in ("jax", "jaxlib")
+def _is_theirs(value: Any) -> bool:
+    """Whether it is a jitted function, and none of JAX's own, as jnp.where."""
+    if not jax_steps.is_jitted(value):
+        return False
+    function, _, _ = jax_steps.unbound(inspect.unwrap(value))
+    return package(getattr(function, "__module__", "")) not in ("jax", "jaxlib")
 
 
 def _held(holder: Any) -> Iterator[tuple[Callable[[Any], None], Any]]:
     """What a function looks up, or an object and its class hold: how it is replaced, and the value."""
     function, bound, keywords = jax_steps.unbound(holder)
     for each in (*bound, *keywords.values()):
-        yield _nowhere, each
+        if not jax_steps.is_jitted(each):  # _met hands over what stands for it
+            yield _nowhere, each
     code = getattr(function, "__code__", None)
     if code is None:
         yield from _attributes(function)
