@@ -80,6 +80,7 @@ import seaborn_of_another_place.styles as styles
 from kaggle_secrets import UserSecretsClient
 styles.set_theme(UserSecretsClient().get_secret("key"))
 assert not os.path.exists("installed")
+%%time
 
 
 def matmul_flop(m, k, n):
@@ -96,6 +97,7 @@ def test_what_only_other_places_have_costs_nothing():
     assert (result.results["0a"].points, result.results["0b"].points) == (1, 1), result
     assert result.remarks == [
         "cell 1 imports seaborn_of_another_place, which is not installed here",
+        "cell 1 uses %%time, which is not here",
         "cell 2 uses %%of_another_place, which is not here",
     ]
 

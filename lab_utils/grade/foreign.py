@@ -37,7 +37,7 @@ _MAGICS = (
     ),
 )
 _INSTALLS = re.compile(r"(^|[\s;&|/])(pip[\d.]*|conda|mamba|uv|apt|apt-get|brew)\s")
-_NO_MAGIC = re.compile(r"(?:Line magic function|Cell magic) `(%%?)(\w+)")
+_NO_MAGIC = re.compile(r"(Line magic function|Cell magic) `%(%?\w+)")
 
 
 class Places:
@@ -68,12 +68,12 @@ class Places:
             sys.modules[error.name] = MagicMock()
             return f"imports {root}, which is not installed here"
         if found := _NO_MAGIC.search(str(error)) if type(error).__name__ == "UsageError" else None:
-            mark, name = found.groups()
-            if mark == "%":
+            kind, name = found.groups()
+            if kind.startswith("Line"):  # "%time": a cell's magic below the first line
                 self._shell.register_magic_function(_nothing, "line", name)
             else:
-                self._shell.register_magic_function(self._run_body, "cell", name)
-            return f"uses {mark}{name}, which is not here"
+                self._shell.register_magic_function(self._run_body, "cell", name.strip("%"))
+            return f"uses %{name}, which is not here"
         return ""
 
     def _run_body(self, line: str, body: str) -> None:
