@@ -134,14 +134,16 @@ def _day_before() -> Iterator[str]:
     yield "<li>Without network in the room: unplug it and do the same again.</li></ul>"
 
 
+_GRADE = ".venv/bin/python -m lab_utils.grade SUBMISSIONS -o grades.csv --page class.html --feedback feedback"
+
+
 def _afterwards() -> Iterator[str]:
     yield "<h2>Collect, grade, give back</h2><ol>"
     yield "<li>Download what was handed in, as your learning platform gives it: a folder or an archive. "
     yield "Unpack and rename nothing.</li>"
     yield "<li>In the clone that the class has worked from, as a user who may change nothing but the "
     yield "results: "
-    yield "<pre>.venv/bin/python -m lab_utils.grade SUBMISSIONS -o grades.csv --page class.html "
-    yield "--feedback feedback</pre></li>"
+    yield f"<pre>{_GRADE}</pre></li>"
     yield "<li>In <code>grades.csv</code> read the columns <code>status</code> and <code>remarks</code>: "
     yield "what could not be graded and what to ask for, and what to look at yourself.</li>"
     yield "<li><code>class.html</code> is for the next lesson: which TODO stopped whom, and what the class "
