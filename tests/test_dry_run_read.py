@@ -10,9 +10,10 @@ import pytest
 from dry_run_models import CLASSES, ROWS, dense, make, reader
 
 from lab_utils import source
-from lab_utils.dry_run import dry_run
+from lab_utils.dry_run import dry_run, rules
 from lab_utils.dry_run import ops as op_table
 from lab_utils.dry_run.read import inputs, randomness, records
+from lab_utils.dry_run.read import stage as read_stage
 from lab_utils.dry_run.read import unsupported as read_ops
 from lab_utils.dry_run.read.flow import DATA, RANDOM, VARIABLE, CoreProgram, Flow, is_random
 from lab_utils.dry_run.records import Mode
@@ -446,6 +447,27 @@ def test_a_column_against_a_row_is_told_where_it_is_written_not_at_its_gradient(
         tf.gradients(quotient, weights)
     program = CoreProgram(graph, {weights.handle.name: "weights"}, off_device=True)
     assert Flow(program, [rows.name]).stretched == [quotient.op]
+
+
+def test_what_goes_on_in_gradients_or_without_a_line_is_told_once():
+    def found(rule, op, line=None, **facts):
+        at = source.Place("model.py", line, op=op) if line else source.Place(op=op)
+        return rules.finding(rule, at, op=op, **facts)
+
+    ops = [
+        found("TPU202", "net/Dilation2D", 7, hint=""),
+        found("TPU202", "gradient_tape/net/Dilation2DBackpropInput", 9, hint=""),
+        found(
+            "TPU202", "gradient_tape/net/Other", 9, hint=""
+        ),  # has no kernel where its op has one
+        found("TPU202", "net/Bucketize", hint=""),
+        found("TPU208", "Adam/mul"),
+        found("TPU208", "gradients/net/Cast_grad/Cast", 9),
+        found("TPU208", "net/Cast", 5),
+    ]
+    told = [(each.rule, each.place.line) for each in read_stage._once(ops)]
+    assert told == [("TPU202", 7), ("TPU202", 9), ("TPU202", None), ("TPU208", 5)]
+    assert len(read_stage._once([found("TPU208", "Cast"), found("TPU208", "Adam/mul")])) == 1
 
 
 def test_which_dataset_is_next_may_be_drawn_in_evaluation():

@@ -48,9 +48,9 @@ def is_random(op: tf.Operation) -> bool:
     return bool(_RANDOM.fullmatch(op.type))
 
 
-def of_gradient(name: str) -> bool:
-    """Whether an op of that name was made by taking a gradient."""
-    return bool(_GRADIENT.search(name))
+def of_gradient(name: str) -> str:
+    """For an op of a gradient, how its name goes on: the name of the op that it is of. "" for others."""
+    return name[found.end() :] if (found := _GRADIENT.search(name)) else ""
 
 
 def is_write(op: tf.Operation) -> bool:

@@ -69,23 +69,32 @@ def read_step(
     return _once([replace(each, place=nearer(each.place)) for each in findings])
 
 
-# What goes on from the line that begins it: the gradient of the op, and all that is computed with its result.
+# What goes on from the line that begins it: all that is computed with the result.
 _GOES_ON = ("TPU205", "TPU208")
 
 
 def _once(findings: list[Finding]) -> list[Finding]:
     """The findings, each line and rule once, without what only goes on from another line."""
-    begun = {each.rule for each in findings if each.place.file and not _goes_on(each)}
-    found: dict[tuple[str, Place], Finding] = {}
+    begun = [each for each in findings if each.place.op and not _goes_on(each)]
+    found: dict[tuple, Finding] = {}
     for each in findings:
-        if each.rule not in begun or not _goes_on(each):
-            found.setdefault((each.rule, each.place.source_line), each)
+        if not _goes_on(each) or not any(_leads_to(first, each) for first in begun):
+            if not each.place.file and each.rule in _GOES_ON:
+                begun.append(each)  # no line is known of any
+            line = (each.place.file, each.place.line) if each.place.file else each.place
+            found.setdefault((each.rule, line), each)
     return list(found.values())
 
 
 def _goes_on(each: Finding) -> bool:
-    gradient = read_graph.of_gradient(each.place.op)
-    return each.rule in _GOES_ON and (gradient or not each.place.file)
+    return bool(read_graph.of_gradient(each.place.op)) or not each.place.file
+
+
+def _leads_to(first: Finding, each: Finding) -> bool:
+    """Whether a finding of an op only follows from another's: its gradient, or its type further on."""
+    if first.rule != each.rule:
+        return False
+    return each.rule in _GOES_ON or read_graph.of_gradient(each.place.op).startswith(first.place.op)
 
 
 def _serving(trace: Trace) -> Iterator[Finding]:
