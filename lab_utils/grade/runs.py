@@ -23,6 +23,8 @@ from lab_utils.grade.cells import Cell, Plan, definitions
 _LAST_WORD = 5  # seconds that a process has to end
 _TICK = 0.25  # seconds between two looks at the memory
 _LONGEST_LINE = 2**20  # bytes of one event
+# The worker's folder stands for each: the grader's own may be named already.
+_FOLDERS = ("HOME", "TMPDIR", "IPYTHONDIR", "XDG_STATE_HOME", "XDG_CACHE_HOME", "KERAS_HOME")
 _MOST_PROCESSES = 4096  # and threads, beside those of the machine when it starts
 _LARGEST_FILE = 2**30  # bytes that a learner's code may write into one file
 _DEFINITIONS = ": its definitions"  # behind a cell's label
@@ -211,7 +213,7 @@ def _event(line: bytes, token: str) -> dict[str, Any] | None:
 def _start(home: str, descriptor: int, job: dict[str, Any]) -> subprocess.Popen:
     """A worker in `home`, which is its folder, its home and its temporary folder."""
     kept = {name: value for name, value in os.environ.items() if name != "NBGRADER_EXECUTION"}
-    own = dict.fromkeys(("HOME", "TMPDIR", "IPYTHONDIR", "XDG_STATE_HOME", "XDG_CACHE_HOME"), home)
+    own = dict.fromkeys(_FOLDERS, home)
     # What the grader has compiled need not be compiled again.
     with contextlib.suppress(OSError):  # a user without a home has no cache
         own[cache.SHARED] = str(cache.folder().parents[1])

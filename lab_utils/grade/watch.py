@@ -48,7 +48,7 @@ class Watch:
         self._busy.now = True  # what follows looks at frames itself
         try:
             said = _said(event, arguments)
-            if said and _by_learner(sys._getframe(1), within=event in _THROUGH):
+            if said and _by_learner(sys._getframe(1), event):
                 self._say(said)
                 if event in _ENDING and _ENDING[event] * arguments[0] in self._grader:
                     raise PermissionError("the grader cannot be ended from here")
@@ -63,7 +63,7 @@ class Watch:
 
 _ENDING = {"os.kill": 1, "os.killpg": -1}
 # Noticed also where libraries stand between: a file that json, pathlib or runpy opens.
-_FILES = ("open", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "shutil.rmtree")
+_FILES = ("open", "os.remove", "os.rename", "os.rmdir", "shutil.rmtree")
 _THROUGH = (*_FILES, "socket.connect", *_ENDING)
 _EVENTS = {*_SAID, *_THROUGH, "object.__getattr__", "object.__setattr__"}
 
@@ -99,12 +99,11 @@ def _of_file(event: str, arguments: tuple[Any, ...]) -> str:
     return "" if place.startswith(own) or "__pycache__" in place else f"changes {place}"
 
 
-def _by_learner(frame: Any, within: bool) -> bool:
-    """Whether the code at `frame` is a learner's.
+def _by_learner(frame: Any, event: str) -> bool:
+    """Whether the code at `frame`, in which an event happened, is a learner's.
 
-    Args:
-        frame: the one in which the event happened.
-        within: whether libraries may stand between; else only `inspect`, which is asked for frames.
+    Python's own library may stand between in what passes `_THROUGH`. Other packages have files of their own.
+    `inspect` gives frames to whom asks it.
     """
     while frame is not None:
         file = frame.f_code.co_filename
@@ -112,7 +111,9 @@ def _by_learner(frame: Any, within: bool) -> bool:
             return False
         if not file.startswith((*_LIBRARIES, "<frozen ")):
             return True
-        if not (within or frame.f_globals.get("__name__") == "inspect"):
+        if event in _FILES and f"-packages{os.sep}" in file:
+            return False
+        if event not in _THROUGH and frame.f_globals.get("__name__") != "inspect":
             return False
         frame = frame.f_back
     return False
