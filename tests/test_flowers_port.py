@@ -12,7 +12,7 @@ pytest.importorskip("libtpu", reason="the TPU compiler has wheels for Linux on x
 
 @pytest.mark.parametrize("topology", ["v2:2x2", pytest.param("v5e:2x2", marks=pytest.mark.slow)])
 def test_ready_for(topology, tiny_records):
-    # Of 64 pixels: the same layers as with the 128 of the training, and the compiler takes half as long.
+    # Of 64 pixels: the same layers as with the 128 of the training, and less work for the compiler.
     estimator, train, evaluate = make_port(
         tiny_records.folder, chips.cores(topology), image_size=64
     )
