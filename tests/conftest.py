@@ -134,6 +134,8 @@ def own_cache(tmp_path_factory):
 
 # The longest tests, which several processes begin with: none waits for one of them at the end.
 LONGEST = (
+    "test_a_solution_gives_the_outputs_that_it_shows[08",
+    "test_a_solution_gives_the_outputs_that_it_shows[09",
     "test_a_solution_gives_the_outputs_that_it_shows[07",
     "test_photographs_become_a_page_and_a_second_run_goes_on",
     "accepted_or_told_what_is_wrong_with_them[some-08",
