@@ -18,7 +18,7 @@ from typing import Protocol
 # learner's own may have any name: people keep their programs in folders called tensorflow or keras.
 _FRAMEWORK = re.compile(
     r".*[/\\](site|dist)-packages[/\\](tensorflow|tf_keras|keras|tensorflow_estimator|absl|numpy|six"
-    r"|jax|jaxlib|flax|optax|equinox|haiku|IPython|ipykernel|traitlets|tornado|pluggy|_pytest|pytest|nbclient|jupyter_client)([/\\]|\.py$)"
+    r"|jax|jaxlib|flax|optax|equinox|haiku|optree|tree|wrapt|IPython|ipykernel|traitlets|tornado|pluggy|_pytest|pytest|nbclient|jupyter_client)([/\\]|\.py$)"
     r"|.*[/\\]lab_utils[/\\]((dry_run|contrib)[/\\]|(command|estimator|source)\.py$)"
     r"|.*[/\\]__autograph_generated_file\w*\.py$"
 )

@@ -9,6 +9,7 @@ from lab_utils.dry_run.frontends import made_at
 from lab_utils.dry_run.frontends.function import FunctionWorkload
 from lab_utils.dry_run.frontends.keras import KerasWorkload
 from lab_utils.estimator import tf
+from lab_utils.source import Place
 
 HERE = "test_dry_run_made_at.py"
 
@@ -48,6 +49,18 @@ def test_a_keras_model_of_float64_is_told_once_at_the_line_of_the_layer(model):
     [found] = KerasWorkload(model, data).read([], 8)
     assert found.rule == "TPU208"
     assert (found.place.file.endswith(HERE), found.place.line) == (True, line_of("wide"))
+
+
+def test_an_op_is_of_the_layer_whose_name_it_bears(model):
+    for op, line in (
+        ("model/wide/MatMul", line_of("wide")),
+        ("gradient_tape/model/wide_1/MatMul", line_of("wide")),
+        ("wide_of_another/MatMul", None),
+        ("Adam/mul", None),
+    ):
+        assert made_at.of_layer(Place(op=op)).line == line
+    known = Place("model.py", 3, op="model/wide/MatMul")
+    assert made_at.of_layer(known) is known
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from dry_run_models import CLASSES, MODELS, ROWS, classify, dense, make, reader,
 
 from lab_utils.dry_run.frontends.estimator import EstimatorWorkload, lower_estimator
 from lab_utils.dry_run.frontends.function import FunctionWorkload
+from lab_utils.dry_run.frontends.keras import KerasWorkload
 from lab_utils.dry_run.run import budget
 from lab_utils.dry_run.run.virtual import run_program
 from lab_utils.dry_run.workload import Inputs
@@ -115,6 +116,20 @@ def test_a_step_of_ones_own_draws_the_same_for_an_example_but_what_it_draws_for_
         lambda rows: step(rows) + tf.reduce_sum(tf.random.normal([8, 4])), rows
     ).lower_alike(8, 64)
     assert len(many.random) == 1
+
+
+def test_dropout_of_a_keras_model_is_the_same_for_an_example():
+    rows = np.random.default_rng(0).normal(size=[192, 6]).astype(np.float32)
+    data = tf.data.Dataset.from_tensor_slices((rows, rows[:, :1])).batch(64, drop_remainder=True)
+    layers = [tf.keras.layers.Dense(16, input_shape=[6]), tf.keras.layers.Dropout(0.5)]
+    model = tf.keras.Sequential([*layers, tf.keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    many, one = KerasWorkload(model, data).lower_alike(8, 64)
+    assert many.random == one.random == []
+    result = run_program(many, steps=2, one_core=one)
+    assert result.findings == result.not_compared == []
+    means = [np.mean(losses) for losses in result.losses]
+    np.testing.assert_allclose(means, result.one_core_losses, rtol=1e-4)
 
 
 def test_a_sum_is_seen_beside_batch_statistics():

@@ -1,6 +1,7 @@
 """Where a program made its Keras layers and its datasets: they do not remember it, so it is noted."""
 
 import functools
+import re
 import sys
 import traceback
 import weakref
@@ -47,10 +48,12 @@ def of_layer(known: Place) -> Place:
     """For an op without a line of the learner's: where the layer was made whose name the op bears."""
     if known.file or not known.op:
         return known
-    lines = {layer.name: made for layer, made in _layers.items() if made.file}
+    lines = {layer.name: made for layer, made in _layers.items()}
     for part in reversed(known.op.split("/")[:-1]):
-        if part in lines:
-            return replace(lines[part], op=known.op)
+        again = re.sub(r"_\d+$", "", part)  # a scope that is entered once more
+        made = lines.get(part if part in lines else again, NOWHERE)
+        if made.file:
+            return replace(made, op=known.op)
     return known
 
 
