@@ -232,7 +232,7 @@ CHEATS = {
         ".left",
     ),
     "asks the network": (
-        WRONG + "import urllib.request\nurllib.request.urlopen('http://127.0.0.1:9/', timeout=1)",
+        WRONG + "import urllib.request\nurllib.request.urlopen('http://192.0.2.1:9/', timeout=0.2)",
         "over the network",
     ),
 }

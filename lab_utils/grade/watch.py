@@ -63,6 +63,7 @@ class Watch:
 
 _ENDING = {"os.kill": 1, "os.killpg": -1}
 # Noticed also where libraries stand between: a file that json, pathlib or runpy opens.
+_HERE = ("127.", "localhost", "::1")  # a server of the learner's own
 _FILES = ("open", "os.remove", "os.rename", "os.rmdir", "shutil.rmtree")
 _THROUGH = (*_FILES, "socket.connect", *_ENDING)
 _EVENTS = {*_SAID, *_THROUGH, "object.__getattr__", "object.__setattr__"}
@@ -77,7 +78,8 @@ def _said(event: str, arguments: tuple[Any, ...]) -> str:
         return "replaces the code of a function" if arguments[1] == "__code__" else ""
     if event == "socket.connect":
         address = arguments[1]
-        return f"asks {address[0]}, over the network" if isinstance(address, tuple) else ""
+        away = isinstance(address, tuple) and not str(address[0]).startswith(_HERE)
+        return f"asks {address[0]}, over the network" if away else ""
     if event in _ENDING:
         return "sends signals to processes"
     return _of_file(event, arguments)
