@@ -50,6 +50,10 @@ _OVERFLOW = """(top => [...document.querySelectorAll(`${top}, ${top} *:not(svg *
   .map(e => `${e.tagName}.${e.className} ${e.scrollWidth} > ${e.clientWidth}`))"""
 
 
+class NotNow(AssertionError):
+    """The page could not answer: it was reloaded meanwhile, or the expression raised."""
+
+
 class Browser:
     """A context manager: a headless chromium with one tab."""
 
@@ -96,7 +100,8 @@ class Browser:
         while True:
             answer = json.loads(self._await(self._socket.read_message))
             if answer.get("id") == self._calls:
-                assert "error" not in answer, answer
+                if "error" in answer:  # as when the page is reloaded meanwhile
+                    raise NotNow(answer)
                 return answer["result"]
 
     def open(self, address: str) -> None:
@@ -112,12 +117,22 @@ class Browser:
         """The value of a JavaScript expression; promises are awaited."""
         options = {"returnByValue": True, "awaitPromise": True}
         result = self.call("Runtime.evaluate", expression=code, **options)
-        assert "exceptionDetails" not in result, result
+        if "exceptionDetails" in result:
+            raise NotNow(result)
         return result["result"].get("value")
 
     def wait(self, code: str, seconds: float = 120) -> Any:
-        """Waits until the expression is true; its value."""
-        return wait_for(lambda: self.evaluate(code), seconds, code)
+        """Waits until the expression is true, and can be evaluated at all; its value."""
+
+        def value() -> Any:
+            try:
+                return self.evaluate(code)
+            except NotNow as error:
+                told[:] = [str(error)]
+                return None
+
+        told = [""]
+        return wait_for(value, seconds, lambda: f"{code} {told[0]}")
 
     def click(self, element: str) -> None:
         """Waits for the element that the JavaScript expression gives, and clicks on it."""
@@ -183,10 +198,12 @@ def pictures(folder: Path) -> Path:
     return own
 
 
-def wait_for(condition: Callable[[], Any], seconds: float, told: str = "") -> Any:
+def wait_for(
+    condition: Callable[[], Any], seconds: float, told: str | Callable[[], str] = ""
+) -> Any:
     """Waits until `condition` gives a true value; that value."""
     end = time.monotonic() + seconds
     while not (value := condition()):
-        assert time.monotonic() < end, f"not in {seconds} s: {told}"
+        assert time.monotonic() < end, f"not in {seconds} s: {told() if callable(told) else told}"
         time.sleep(0.3)
     return value

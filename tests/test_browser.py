@@ -76,7 +76,11 @@ def jupyterlab(folder: Path, state: Path, theme: str) -> Iterator[str]:
         yield address
     finally:
         server.terminate()
-        server.wait()
+        try:
+            server.wait(30)
+        except subprocess.TimeoutExpired:  # it waits for a thread of its own now and then
+            server.kill()
+            server.wait()
 
 
 def close_side_bar(tab: browser.Browser) -> None:
