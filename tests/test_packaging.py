@@ -10,6 +10,7 @@ import sys
 import sysconfig
 import typing
 import zipfile
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,7 @@ def test_readme_names_every_place_that_the_course_knows():
         assert place in text or place == "this machine", place
 
 
+@pytest.mark.parametrize("there", [None, ModuleSpec("lab_utils", None)])  # or a mere folder
 @pytest.mark.parametrize(
     ("place", "says"),
     [
@@ -54,13 +56,14 @@ def test_readme_names_every_place_that_the_course_knows():
     ],
 )
 def test_where_the_course_cannot_be_had_a_sentence_says_what_to_do(
-    place, says, tmp_path, monkeypatch
+    place, says, there, tmp_path, monkeypatch
 ):
     """Without the package, an index and pip."""
     course = setup_cell.Course("tpu-porting-labs", "0.1.0", "")
     hidden = importlib.util.find_spec
+    found = {"lab_utils": there, "pip": None}
     monkeypatch.setattr(
-        importlib.util, "find_spec", lambda n: None if n in ("lab_utils", "pip") else hidden(n)
+        importlib.util, "find_spec", lambda n: found[n] if n in found else hidden(n)
     )
     monkeypatch.setattr(sys, "platform", place)
     monkeypatch.setattr(os.path, "isdir", lambda path: False)

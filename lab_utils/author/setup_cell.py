@@ -22,7 +22,8 @@ import sys
 from importlib.metadata import distributions, version
 from pathlib import Path
 
-if importlib.util.find_spec("lab_utils") is None:
+found = importlib.util.find_spec("lab_utils")
+if found is None or found.origin is None:  # or a mere folder of that name
     if sys.platform == "emscripten":
         raise ImportError(
             "TensorFlow does not run in a browser alone (JupyterLite): "
