@@ -45,13 +45,21 @@ class Box:
         self.storage = Storage(use_memory_fs=True)
         buckets.create_bucket(NAME, self.storage)
         self._random = random.Random(0)
+        self._owed = False  # an upload to be torn: none was there when it was its turn
 
-    def failure(self) -> str | None:
-        """Return the failure that is next, or None."""
+    def failure(self, size: int) -> str | None:
+        """Return the failure of a request with so many bytes, or None; it is counted."""
         with self.lock:
-            if self._random.random() >= self.failing:
+            if self._owed and self.failing and size > 1:
+                self._owed, kind = False, "torn"
+            elif self._random.random() >= self.failing:
                 return None
-            return FAILURES[sum(self.count[kind] for kind in FAILURES) % len(FAILURES)]
+            else:
+                kind = FAILURES[sum(self.count[each] for each in FAILURES) % len(FAILURES)]
+                if kind == "torn" and size < 2:
+                    self._owed, kind = True, "reset"
+            self.count[kind] += 1
+            return kind
 
 
 class _Handler(RequestHandler):
@@ -61,12 +69,8 @@ class _Handler(RequestHandler):
 
     def _answer(self, handle) -> None:
         time.sleep(self.box.latency)
-        failure = self.box.failure()
         size = int(self.headers.get("content-length") or 0)
-        if failure == "torn" and size < 2:
-            failure = "reset"
-        if failure is not None:
-            self.box.count[failure] += 1
+        failure = self.box.failure(size)
         if failure == "torn":
             self.rfile.read(size // 2)
         if failure in ("reset", "torn"):
