@@ -9,7 +9,7 @@ from collections import Counter
 
 import psutil
 import pytest
-from convert_data import Data, features, records, start_and_wait_for_the_first_shard
+from convert_data import COMMAND, Data, features, records, start_and_wait_for_the_first_shard
 
 from lab_utils import leases
 from lab_utils.convert import ManifestError, read_manifest, running
@@ -121,3 +121,24 @@ def test_a_worker_of_an_earlier_run_that_ends_late_does_not_end_this_one():
         earlier.join()
         own.join()
     assert len(dead) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_of_two_conversions_as_processes_at_once_no_file_is_lost(large, overwrite):
+    """Both may publish only where they are to overwrite; what stands there at the end is one's alone."""
+    large.write("train", [f"{n % 100}.jpg,roses".encode() for n in range(1_000)])
+    more = ["--overwrite"] if overwrite else []
+    command = [*COMMAND, *large.flags, *more]
+    both = [
+        subprocess.Popen([*command, f"--train_shards={n}"], stderr=subprocess.PIPE, text=True)
+        for n in (2, 3)
+    ]
+    said = [each.communicate()[1] for each in both]
+    ended = sorted(each.returncode for each in both)
+    assert ended == [0, 1] or (overwrite and ended == [0, 0]), said
+    assert "Traceback" not in "".join(said)
+    manifest = read_manifest(str(large.out))
+    listed = [path for split in manifest.splits for path in manifest.paths(split)]
+    assert sorted(map(str, large.out.glob("*.tfrecord"))) == sorted(listed)
+    assert sum(len(records(path)) for path in manifest.paths("train")) == 1_000

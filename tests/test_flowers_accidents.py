@@ -151,3 +151,12 @@ def test_of_two_trainings_at_once_one_is_refused(run_flags, finished_run, tmp_pa
     assert "is in use by process" in refused
     result = json.loads((tmp_path / "run" / "result.json").read_text())
     assert result["confusion"] == finished_run[1]["confusion"]
+
+
+def test_a_limit_on_the_size_of_files_is_a_sentence(run_flags, tmp_path):
+    """As `ulimit -f` sets it, and clusters do."""
+    limited = ["sh", "-c", 'ulimit -f 200; exec "$0" "$@"']
+    ran = run([*limited, *TASK, *run_flags, f"--output_dir={tmp_path / 'run'}"])
+    assert ran.returncode == 1 and "File too large" in last_line(ran), ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert run([*TASK, *run_flags, f"--output_dir={tmp_path / 'run'}"]).returncode == 0

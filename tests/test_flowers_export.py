@@ -210,10 +210,16 @@ def test_predict_never_writes_over_a_photograph(
     assert photograph.read_bytes() == photographs[0].read_bytes()
 
 
-def test_predict_leaves_out_a_pipe(monkeypatch, capsys, saved_model, tmp_path):
+def test_predict_leaves_out_a_pipe_and_a_file_of_gigabytes(
+    monkeypatch, capsys, saved_model, tmp_path
+):
     os.mkfifo(tmp_path / "pipe.jpg")
-    assert _predict(monkeypatch, "--saved_model", saved_model, tmp_path / "pipe.jpg") == 1
-    assert "left out, a pipe or a device, not a file" in capsys.readouterr().err
+    with (tmp_path / "video.jpg").open("wb") as file:
+        file.truncate(6 * 10**9)  # takes no room
+    given = [tmp_path / "pipe.jpg", tmp_path / "video.jpg"]
+    assert _predict(monkeypatch, "--saved_model", saved_model, *given) == 1
+    said = capsys.readouterr().err
+    assert "left out, a pipe or a device, not a file" in said and "larger than 1 GB" in said
 
 
 @pytest.mark.parametrize(

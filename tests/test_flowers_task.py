@@ -275,3 +275,10 @@ def test_a_damaged_shard_is_one_sentence(run_flags, tiny_records, tmp_path, caps
     message = capsys.readouterr().err.splitlines()[-1]
     assert message.startswith("task: ")
     assert all(word in message for word in words), message
+
+
+def test_a_file_system_that_tensorflow_does_not_know_is_one_sentence(run_flags, capsys):
+    """As a file manager shows the address of a network drive."""
+    assert task.main([*run_flags, "--output_dir=smb://nas/run"]) == 1
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert "scheme 'smb' not implemented" in said and said.endswith("local path, or one in gs://")
