@@ -21,6 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 import resnet50
 import vit
+import wmt
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from lab_utils import chips
@@ -94,9 +95,16 @@ PAIRS = {
     "ViT-S/16 training, batch 1,024 on v3": Pair(
         "v3:2x2", _of_jax(vit.step_of, 128), 6.5 * 3600 * 1024 / (90 * 0.99 * IMAGES)
     ),
+    # 100,000 steps; the hours hold 100 evaluations with beam search.
+    "Flax's translation, batch 256 on v3": Pair(
+        "v3:2x2", _of_jax(wmt.step_of, 32), (13 * 60 + 18) * 60 / 100_000
+    ),
     "a bfloat16 matmul on v2": Pair("v2:2x2", _sharded_matmul, 96e-3),
     "a bfloat16 matmul of 4,096 on v5e": Pair("v5e:1x1", _of_jax(_matmul, 4096), 0.8273e-3),
     "a bfloat16 matmul of 8,192 on v5e": Pair("v5e:1x1", _of_jax(_matmul, 8192), 6.047e-3),
+    "a bfloat16 matmul of 4,096 on tpu7x": Pair(
+        "tpu7x:2x2x1", _of_jax(_matmul, 4096), 2 * 4096**3 / 892.9e12
+    ),
 }
 
 

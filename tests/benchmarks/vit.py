@@ -11,10 +11,10 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 import jax
 import jax.numpy as jnp
 
-_HALF = jnp.bfloat16
+HALF = jnp.bfloat16
 
 
-def _adam(loss_of, params, *batch):
+def adam(loss_of, params, *batch):
     """A jitted train step with Adam's moments, and its arguments."""
 
     @functools.partial(jax.jit, donate_argnums=0)
@@ -31,7 +31,7 @@ def _adam(loss_of, params, *batch):
     return step, ((params, params, params), *batch)
 
 
-def _shape(*dims, dtype=jnp.float32):
+def shape(*dims, dtype=jnp.float32):
     return jax.ShapeDtypeStruct(dims, dtype)
 
 
@@ -40,43 +40,43 @@ def _entropy(logits, labels):
     return -jnp.mean(picked)
 
 
-def _norm(x):
+def norm(x):
     wide = x.astype(jnp.float32)
     return (wide * jax.lax.rsqrt(jnp.mean(wide * wide, -1, keepdims=True) + 1e-6)).astype(x.dtype)
 
 
 def _layer(x, weights):
     """Attention and a perceptron of two matrices."""
-    q, k, v = (jnp.einsum("bsd,dhc->bshc", _norm(x), weights[name].astype(_HALF)) for name in "qkv")
+    q, k, v = (jnp.einsum("bsd,dhc->bshc", norm(x), weights[name].astype(HALF)) for name in "qkv")
     scores = jnp.einsum("bshc,bthc->bhst", q, k).astype(jnp.float32) * q.shape[-1] ** -0.5
     shares = jax.nn.softmax(scores)
-    mixed = jnp.einsum("bhst,bthc->bshc", shares.astype(_HALF), v)
-    x = x + jnp.einsum("bshc,hcd->bsd", mixed, weights["out"].astype(_HALF))
-    return x + jax.nn.relu(_norm(x) @ weights["up"].astype(_HALF)) @ weights["down"].astype(_HALF)
+    mixed = jnp.einsum("bhst,bthc->bshc", shares.astype(HALF), v)
+    x = x + jnp.einsum("bshc,hcd->bsd", mixed, weights["out"].astype(HALF))
+    return x + jax.nn.relu(norm(x) @ weights["up"].astype(HALF)) @ weights["down"].astype(HALF)
 
 
 def _layers(count, width, heads, head, up):
-    return {name: _shape(count, width, heads, head) for name in "qkv"} | {
-        "out": _shape(count, heads, head, width),
-        "up": _shape(count, width, up),
-        "down": _shape(count, up, width),
+    return {name: shape(count, width, heads, head) for name in "qkv"} | {
+        "out": shape(count, heads, head, width),
+        "up": shape(count, width, up),
+        "down": shape(count, up, width),
     }
 
 
 def step_of(batch):
     """ViT-S/16: 12 layers of 384, 6 heads, 196 patches of 16 pixels."""
     params = {
-        "patch": _shape(16 * 16 * 3, 384),
+        "patch": shape(16 * 16 * 3, 384),
         "layers": _layers(12, 384, 6, 64, 1536),
-        "head": _shape(384, 1000),
+        "head": shape(384, 1000),
     }
 
     def loss(params, images, labels):
         patches = images.reshape(batch, 14, 16, 14, 16, 3).transpose(0, 1, 3, 2, 4, 5)
-        x = patches.reshape(batch, 196, -1) @ params["patch"].astype(_HALF)
+        x = patches.reshape(batch, 196, -1) @ params["patch"].astype(HALF)
         for n in range(12):
             x = _layer(x, jax.tree.map(lambda a, n=n: a[n], params["layers"]))
         return _entropy(x.mean(1).astype(jnp.float32) @ params["head"], labels)
 
-    images = _shape(batch, 224, 224, 3, dtype=_HALF)
-    return _adam(loss, params, images, _shape(batch, dtype=jnp.int32))
+    images = shape(batch, 224, 224, 3, dtype=HALF)
+    return adam(loss, params, images, shape(batch, dtype=jnp.int32))
