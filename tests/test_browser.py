@@ -191,7 +191,7 @@ def test_a_lab_is_run_whole_and_each_outcome_is_as_expected(tmp_path, axe):
     ):
         tab.open(f"{address}/tree/00_orientation.ipynb?reset")
         tab.wait("document.querySelectorAll('.jp-CodeCell').length > 5")
-        tab.wait("document.querySelector('.jp-Notebook-ExecutionIndicator[data-status=idle]')")
+        tab.wait("!!document.querySelector('.jp-Notebook-ExecutionIndicator[data-status=idle]')")
         tab.click(MENU % (".lm-MenuBar-itemLabel", "Run"))
         tab.click(MENU % (".lm-Menu-itemLabel", "Run All Cells"))
         prompts = (
@@ -199,7 +199,7 @@ def test_a_lab_is_run_whole_and_each_outcome_is_as_expected(tmp_path, axe):
         )
         tab.wait(f"{prompts}.every(each => /\\[\\d+\\]/.test(each))", 400)
         assert not tab.evaluate(
-            "document.querySelector('[data-mime-type*=error], [data-mime-type*=stderr]')"
+            "!!document.querySelector('[data-mime-type*=error], [data-mime-type*=stderr]')"
         )
         said = tab.evaluate(
             "[...document.querySelectorAll('.jp-OutputArea-output')].map(e => e.innerText).join('\\n')"
