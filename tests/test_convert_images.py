@@ -213,7 +213,7 @@ def test_a_cut_photograph_is_found_though_its_thumbnail_is_whole():
         (b"hello, world", "not an image"),
         (b"\xff\xd8\xff\xd9", "ends before any image data"),
         (b"\xff\xd8" + b"\0" * 50, "truncated JPEG"),
-        (b"\xff\xd8\xff\xd8" + b"\0" * 50, "begins twice"),
+        (b"\xff\xd8\xff\xd8" + b"\0" * 50, "another one begins inside it"),
         (b"\xff\xd8\xff\xda\0\2\xff\xd9", "no image size"),
         (b"\xff\xd8\xff\xc0\0\x11\x0c\0\1\0\1\3", "12 bits"),
         (b"\xff\xd8\xff\xc9\0\x11\x08\0\1\0\1\3", "frame marker 0xFFC9"),
