@@ -160,5 +160,5 @@ FAULTS = [
     ("TPU215", "zip(grads, tvars), global_step=step)", "zip(grads, tvars))"),
     ("TPU111", "model.weights, model.per_example_loss])", "model.weights, model.total_loss])"),
     ("TPU223", "keep_prob=0.9 if is_training else 1.0", "keep_prob=0.9"),
-    ("TPU120", "return {k: tf.cast(v, tf.int32) for k, v in example.items()}", "return {k: tf.cast(v, tf.int16) for k, v in example.items()}"),
+    ("TPU120", "return {k: tf.cast(v, tf.int32) for k, v in example.items()}", "return {k: tf.cast(v, tf.int32) for k, v in example.items()} | {'length': tf.constant(LENGTH, tf.int16)}"),
 ]

@@ -73,7 +73,7 @@ def input_fn_of(path, training):
         def split_input_target(chunk):
             return {"source": chunk[:-1], "target": chunk[1:]}
 
-        ds = ds.map(split_input_target)  # <- TPU119
+        ds = ds.map(split_input_target)
         if training:
             ds = ds.shuffle(buffer_size=10000).repeat()
         return ds.batch(batch_size, drop_remainder=True)  # <- TPU218
