@@ -10,32 +10,13 @@ from typing import Any
 from unittest.mock import MagicMock
 
 _COLAB = (
-    *(
-        "auth",
-        "data_table",
-        "drive",
-        "files",
-        "output",
-        "patches",
-        "runtime",
-        "userdata",
-        "widgets",
-    ),
-)
+    "auth", "data_table", "drive", "files", "output", "patches", "runtime", "userdata", "widgets",
+)  # fmt: skip
 _KAGGLE = ("kaggle_datasets", "kaggle_secrets")
 # What would change the grader's own environment, start servers, or ask for a screen.
 _MAGICS = (
-    *(
-        "pip",
-        "conda",
-        "mamba",
-        "micromamba",
-        "uv",
-        "tensorboard",
-        "tensorflow_version",
-        "matplotlib",
-    ),
-)
+    "pip", "conda", "mamba", "micromamba", "uv", "tensorboard", "tensorflow_version", "matplotlib",
+)  # fmt: skip
 _INSTALLS = re.compile(r"(^|[\s;&|/])(pip[\d.]*|conda|mamba|uv|apt|apt-get|brew)\s")
 _NO_MAGIC = re.compile(r"(Line magic function|Cell magic) `%(%?\w+)")
 

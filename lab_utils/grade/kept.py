@@ -7,33 +7,13 @@ from typing import Any
 
 # Whose functions and classes are put back before a check. Others are changed by libraries themselves.
 _ROOTS = {
-    *("builtins", "lab_utils", "numpy", "tensorflow", "tensorflow_estimator", "keras", "tf_keras"),
-    *(
-        "_frozen_importlib",
-        "_frozen_importlib_external",
-        "importlib",
-        "io",
-        "marshal",
-        "os",
-        "posix",
-    ),
-    *(
-        "abc",
-        "ast",
-        "collections",
-        "contextlib",
-        "copy",
-        "dataclasses",
-        "enum",
-        "functools",
-        "inspect",
-    ),
-    *("itertools", "json", "math", "numbers", "operator", "pathlib", "random", "re", "types"),
-}
+    "builtins", "lab_utils", "numpy", "tensorflow", "tensorflow_estimator", "keras", "tf_keras",
+    "_frozen_importlib", "_frozen_importlib_external", "importlib", "io", "marshal", "os", "posix",
+    "abc", "ast", "collections", "contextlib", "copy", "dataclasses", "enum", "functools", "inspect",
+    "itertools", "json", "math", "numbers", "operator", "pathlib", "random", "re", "types",
+}  # fmt: skip
 _PARTS = ("__code__", "__defaults__", "__kwdefaults__")  # of a function
 _MISSING = object()
-
-
 _CHECKS = "lab_utils.check"
 
 
@@ -104,10 +84,8 @@ def _own_class(value: Any) -> bool:
     """Whether it is a class of one of the modules that can be changed at all."""
     if not isinstance(value, type) or not isinstance(value.__module__, str):
         return False
-    changeable = bool(
-        value.__flags__ & 1 << 9
-    )  # Py_TPFLAGS_HEAPTYPE: made in Python, or as if it were
-    return changeable and value.__module__.split(".")[0] in _ROOTS
+    changeable = value.__flags__ & 1 << 9  # Py_TPFLAGS_HEAPTYPE: made in Python, or as if it were
+    return bool(changeable) and value.__module__.split(".")[0] in _ROOTS
 
 
 def _is_behaviour(value: Any) -> bool:
