@@ -57,7 +57,7 @@ def test_the_page_of_a_dataflow_job_is_named(data, capfd):
         "https://console.cloud.google.com/dataflow/jobs/europe-west4/2026-11-21_12_34_56-789"
         "?project=my-project" in errors
     )
-    assert "error: the pipeline ended as FAILED" in errors
+    assert "error: the pipeline ended in the state FAILED" in errors
 
 
 def test_a_job_that_cannot_be_started_is_told_in_one_line(data, capfd):

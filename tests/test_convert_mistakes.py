@@ -147,14 +147,14 @@ def test_control_characters_do_not_reach_the_terminal(data, capsys):
     ("content", "reason"),
     [
         (b"0.jpg,roses\r1.jpg,roses\r", "contains a carriage return"),
-        (jpeg(0) * 300, "row 1 ("),
+        (jpeg(0) * 300, "a zero byte stands in this line"),
         (b"a" * 200_000 + b",roses\n", "not a row of a list: field larger than"),
     ],
 )
 def test_a_list_that_is_none_is_told_briefly(data, capsys, content, reason):
     (data.folder / "eval.csv").write_bytes(content)
     line = told(data, capsys, "--max_reject_share=1")
-    assert "none of the" in line and reason in line
+    assert "none of " in line and reason in line
     assert line.isprintable() and len(line) < 1500
 
 

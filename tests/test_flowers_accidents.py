@@ -16,6 +16,8 @@ from collections import Counter
 import pytest
 from drivers import killed_job
 
+import lab_utils.flowers.__main__ as flowers
+
 pytestmark = pytest.mark.slow
 
 ENVIRONMENT = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "2", "TF_ENABLE_ONEDNN_OPTS": "1"}
@@ -42,7 +44,7 @@ def test_the_whole_job_killed_at_random_moments_goes_on_and_ends_whole(
 ):
     chance = random.Random(int(os.environ.get("SEED", "0")))
     phases = list(killed_job.PHASES)
-    kills, how, seconds, finished = Counter(), Counter(), [], 0
+    kills, how, seconds, lost, ends = Counter(), Counter(), [], [], []
     job = killed_job.Job(tmp_path, tiny_photos)
     request.addfinalizer(lambda: [process.kill() for process in job.running()])
 
@@ -51,6 +53,7 @@ def test_the_whole_job_killed_at_random_moments_goes_on_and_ends_whole(
         result = json.loads((job.place / "run" / "result.json").read_text())
         assert result["step"] == killed_job.STEPS and result["images"] == 6
         assert job.steps() == [2, 4, 6, 8]
+        ends.append(result["accuracy"])
         assert {path.suffix for path in (job.place / "page").iterdir()} == {".html", ".png"}
         assert not job.half_written() and not job.left() and not job.running()
 
@@ -59,8 +62,7 @@ def test_the_whole_job_killed_at_random_moments_goes_on_and_ends_whole(
         where = struck(job, target, chance)
         if where is None:
             judge()
-            finished += 1
-            job = killed_job.Job(tmp_path, tiny_photos, f"out-{finished}")
+            job = killed_job.Job(tmp_path, tiny_photos, f"out-{len(ends)}")
             continue
         kills[where[0]] += 1
         how[where[1:]] += 1
@@ -69,18 +71,28 @@ def test_the_whole_job_killed_at_random_moments_goes_on_and_ends_whole(
         while job.running() and time.monotonic() - struck_at < 30:
             time.sleep(0.2)
         seconds.append(time.monotonic() - struck_at)
+        lost.append(job.lost())
         left = job.left()
         print(
-            f"killed in {where}: {seconds[-1]:.1f} s to the last process; left: {left}", flush=True
+            f"killed in {where}: {lost[-1]} steps lost; {seconds[-1]:.1f} s to the last process; left: "
+            f"{left}",
+            flush=True,
         )
         assert not job.running(), job.running()
         assert "Traceback" not in job.log.read_text(), job.log.read_text()
         assert not job.half_written(), job.half_written()
+        assert lost[-1] <= killed_job.BETWEEN
     job.start()
     judge()
+    flags = [*killed_job.TRAINING, f"--config={flowers.CONFIG}", f"--output_dir={tmp_path / 'run'}"]
+    flags += [f"--{split}_data_path={job.place}/records/{split}-*" for split in ("train", "eval")]
+    assert run([*TASK, *flags]).returncode == 0
+    undisturbed = json.loads((tmp_path / "run" / "result.json").read_text())["accuracy"]
     print(
-        f"\n{sum(kills.values())} kills in {finished + 1} runs ({dict(kills)}; {dict(how)}): each "
-        f"went on and ended whole; at most {max(seconds):.1f} s to the last process; nothing left"
+        f"\n{sum(kills.values())} kills in {len(ends)} runs ({dict(kills)}; {dict(how)}): each went on and "
+        f"ended whole; steps lost: {sum(lost) / len(lost):.1f} on average, at most {max(lost)}; accuracy at "
+        f"the end {ends}, undisturbed {undisturbed}; at most {max(seconds):.1f} s to the "
+        "last process; nothing left"
     )
 
 
@@ -151,6 +163,51 @@ def test_of_two_trainings_at_once_one_is_refused(run_flags, finished_run, tmp_pa
     assert "is in use by process" in refused
     result = json.loads((tmp_path / "run" / "result.json").read_text())
     assert result["confusion"] == finished_run[1]["confusion"]
+
+
+PAGE_IN_A_SMALL_DISK = """
+mount -t tmpfs -o size=8k none {disk}
+"$0" -m lab_utils.flowers.predict --saved_model {model} --output {disk}/p.png "$1"; echo "status $?"
+"$0" -m lab_utils.flowers.page --run_dir {run} --eval_csv {csv} --output_dir {disk}/page; echo "status $?"
+ls -A {disk} {disk}/page
+mount -o remount,size=20m {disk}
+"$0" -m lab_utils.flowers.page --run_dir {run} --eval_csv {csv} --output_dir {disk}/page; echo "status $?"
+ls -A {disk}/page
+"""
+
+
+@needs_mounts
+def test_a_page_and_a_figure_on_a_full_disk_are_whole_or_not_there(
+    finished_run, tiny_csv, tiny_photos, tmp_path
+):
+    (tmp_path / "disk").mkdir()
+    given = {"disk": tmp_path / "disk", "run": finished_run[0], "csv": tiny_csv.eval_csv}
+    script = PAGE_IN_A_SMALL_DISK.format(model=finished_run[1]["saved_model"], **given)
+    photograph = next(tiny_photos.glob("*/*.jpg"))
+    ran = run(["unshare", "-rm", "sh", "-c", script, sys.executable, photograph])
+    before, full, after = re.split(r"status 1\n", ran.stdout)
+    assert "status 0" in after and "index.html" in after.splitlines()
+    assert full.split()[-1] == "page" or "predictions.png" not in full, full  # none is half there
+    assert ran.stderr.count("No space left on device") == 2 and "Traceback" not in ran.stderr
+
+
+@needs_mounts
+def test_the_whole_job_on_a_full_disk_goes_on_once_there_is_room(tiny_photos, tmp_path):
+    """What is too small for the records, and what is too small for the checkpoints."""
+    (tmp_path / "disk").mkdir()
+    job = [sys.executable, "-m", "lab_utils.flowers", "--data", tiny_photos, "--image_size=32"]
+    job += ["--train_steps=4", "--eval_steps_between=2", "--train_batch_size=4"]
+    job += ["--output_dir", tmp_path / "disk" / "run"]
+    more = 'mount -t tmpfs -o size=24k none {disk}; "$0" "$@"; echo "status $?"; umount {disk}\n'
+    script = more + IN_A_SMALL_DISK
+    script = script.format(size="1m", disk=tmp_path / "disk", kept=tmp_path / "kept")
+    ran = run(["unshare", "-rm", "sh", "-c", script, *job])
+    assert re.findall(r"status (\d+)", ran.stdout) == ["1", "1", "0"], ran.stdout + ran.stderr
+    stopped = re.findall(r"flowers: stopped, (.*?) did not succeed", ran.stderr)
+    assert stopped == ["photographs to tfrecords", "train, evaluate, export"], ran.stderr
+    assert ran.stderr.count("No space left on device") == 2 and "Traceback" not in ran.stderr
+    assert "is converted already" in ran.stdout  # the third goes on where the second was
+    assert list((tmp_path / "kept").glob("*/*/page/index.html"))
 
 
 def test_a_limit_on_the_size_of_files_is_a_sentence(run_flags, tmp_path):

@@ -26,6 +26,8 @@ PHASES = {
     "page": 0.5,
 }
 STEPS, BETWEEN = 8, 2
+TRAINING = [f"--train_steps={STEPS}", f"--eval_steps_between={BETWEEN}", "--train_batch_size=4"]
+TRAINING += ["--image_size=32"]
 _STAGES = {
     "Photographs to TFRecords": "conversion",
     "Train, evaluate, export": "training",
@@ -50,9 +52,7 @@ class Job:
             "TF_CPP_MIN_LOG_LEVEL": "2",
         }
         self._command = [sys.executable, "-m", "lab_utils.flowers", f"--data={photos}"]
-        self._command += [f"--output_dir={self.out}", f"--train_steps={STEPS}"]
-        self._command += [f"--eval_steps_between={BETWEEN}", "--train_batch_size=4"]
-        self._command += ["--image_size=32"]
+        self._command += [f"--output_dir={self.out}", *TRAINING]
 
     def start(self) -> None:
         """Starts the command, in a session of its own as a terminal would."""
@@ -96,6 +96,12 @@ class Job:
     def _checkpoint(self) -> int:
         names = (path.name for path in self.place.glob("run/model.ckpt-*.index"))
         return max(int(re.search(r"ckpt-(\d+)", name)[1]) for name in names)
+
+    def lost(self) -> int:
+        """The steps that were trained, as the bar has shown them, and are in no checkpoint."""
+        trained = re.findall(rf"(\d+)/{STEPS} \[", self.log.read_text())
+        kept = self._checkpoint() if self.place and any(self.place.glob("run/*.index")) else 0
+        return max(0, int(trained[-1]) - kept) if trained else 0
 
     def steps(self) -> list[int]:
         """The steps that were evaluated."""
