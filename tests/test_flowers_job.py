@@ -17,7 +17,8 @@ from lab_utils import convert, datasets, files
 from lab_utils.flowers import __main__ as flowers_main
 from lab_utils.flowers import page, settings, task
 
-PHOTOGRAPHS = Path(__file__).parents[2] / "shared" / "flower_photos"
+ROOT = Path(__file__).parents[1]
+PHOTOGRAPHS = ROOT.parent / "shared" / "flower_photos"
 
 
 def job(data: Path, output_dir: Path, *flags: str) -> subprocess.CompletedProcess:
@@ -164,3 +165,29 @@ def test_a_folder_that_cannot_be_written_is_told_with_what_to_do(monkeypatch, ca
     monkeypatch.setattr(flowers_main, "_carry_out", refused)
     with pytest.raises(SystemExit, match="Read-only file system: out; name a folder elsewhere"):
         flowers_main.main()
+
+
+SWALLOWS = """
+import os, signal, time
+class Collected:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+        sum(range(1000))  # Python hears the signal here, and swallows what is raised
+Collected()
+time.sleep(60)
+print("went on")
+"""
+
+
+def test_a_signal_that_comes_while_garbage_is_collected_ends_a_stage(tmp_path):
+    (tmp_path / "swallows.py").write_text(SWALLOWS)
+    stage = subprocess.Popen(
+        [sys.executable, "-m", "lab_utils.flowers.stage", "swallows"],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join((str(ROOT), str(tmp_path)))},
+        stdin=subprocess.PIPE,  # held open, as the job does
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    said = stage.stdout.read() + stage.stderr.read()
+    assert (stage.wait(timeout=60), said) == (130, "")

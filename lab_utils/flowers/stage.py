@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from typing import Any
 
 import psutil
 
@@ -60,9 +61,22 @@ def _interrupt(number: int, frame: object) -> None:
     raise KeyboardInterrupt
 
 
+def _once_more(unraisable: Any) -> None:
+    """An interrupt that came while garbage was collected, where Python swallows it, comes again."""
+    if unraisable.exc_type is not KeyboardInterrupt:
+        sys.__unraisablehook__(unraisable)
+        return
+    signal.signal(signal.SIGTERM, _interrupt)
+    to_main = threading.main_thread().ident, signal.SIGTERM
+    again = threading.Timer(0.1, signal.pthread_kill, to_main)
+    again.daemon = True
+    again.start()
+
+
 def main() -> int:
     """Runs the module that the command line names, as `python -m` would."""
     signal.signal(signal.SIGTERM, _interrupt)
+    sys.unraisablehook = _once_more
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # ignored in the background
         signal.signal(signal.SIGINT, _interrupt)
     pipe = os.dup(0)
