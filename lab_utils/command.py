@@ -47,29 +47,31 @@ def status_of(main: Callable[[], int], cannot: int = 1) -> int | str | None:
     except BrokenPipeError:
         _drop_output()
         return _READER_GONE
-    except OSError as error:
-        if not (told := _room(error)):
+    except Exception as error:
+        if not (told := _lacking(error)):
             raise
-        if error.filename is None and error.errno in _NO_ROOM:  # perhaps the output itself
-            _drop_output()
+        if getattr(error, "filename", "") is None and error.errno in _NO_ROOM:
+            _drop_output()  # perhaps it is the output that has no room
         print(told, file=sys.stderr)
-        return cannot
-    except ModuleNotFoundError as error:
-        if (told := missing(error)) == str(error):
-            raise
-        print(told, file=sys.stderr)
-        return cannot
-    except (MemoryError, RuntimeError) as error:
-        if isinstance(error, RuntimeError) and "can't start new thread" not in str(error):
-            raise
-        print(
-            "The system refused memory or a thread to this process: see `ulimit -a`, and what else runs here",
-            file=sys.stderr,
-        )
         return cannot
     except KeyboardInterrupt:
         print("\ninterrupted", file=sys.stderr)
         return _INTERRUPTED
+
+
+def _lacking(error: Exception) -> str:
+    """What this machine lacks for the command, and what to do; "" for other errors."""
+    if isinstance(error, OSError):
+        return _room(error)
+    if isinstance(error, ModuleNotFoundError):
+        return told if (told := missing(error)) != str(error) else ""
+    no_thread = isinstance(error, RuntimeError) and "can't start new thread" in str(error)
+    if no_thread or isinstance(error, MemoryError):
+        return (
+            "The system refused memory or a thread to this process: see `ulimit -a`, and what else "
+            "runs here"
+        )
+    return ""
 
 
 def _room(error: OSError) -> str:

@@ -167,6 +167,19 @@ def test_a_folder_that_cannot_be_written_is_told_with_what_to_do(monkeypatch, ca
         flowers_main.main()
 
 
+def test_a_stage_whose_job_has_ended_before_it_begins_says_nothing(tmp_path):
+    (tmp_path / "sleeps.py").write_text("import time\ntime.sleep(60)\nprint('slept')")
+    for _ in range(5):  # a new process each: where the end reaches it differs
+        stage = subprocess.run(
+            [sys.executable, "-m", "lab_utils.flowers.stage", "sleeps"],
+            env=os.environ | {"PYTHONPATH": os.pathsep.join((str(ROOT), str(tmp_path)))},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+        )
+        assert (stage.returncode, stage.stdout + stage.stderr) == (130, "")
+
+
 SWALLOWS = """
 import os, signal, time
 class Collected:

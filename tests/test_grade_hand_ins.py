@@ -205,7 +205,7 @@ CLASSES = {
         {"ann": TWO, "bob": TWO, "cid": TWO},
     ),
     "groups that work together": (
-        two(f"Group 1/work/{NAME}", f"Group 2/{NAME}", f"Group 3/lab 2/{NAME}"),
+        two(f"Group 1/ours/{NAME}", f"Group 2/{NAME}", f"Group 3/lab 2/{NAME}"),
         {"Group 1": TWO, "Group 2": TWO, "Group 3": TWO},
     ),
     "names that look like words": (

@@ -181,9 +181,11 @@ def _in_other_case(path: str) -> Iterator[str]:
     above, folder = os.path.split(rest)
     stem, extension = os.path.splitext(name)
     changes = (str, str.lower, str.upper, str.capitalize)
-    for of_folder, of_stem, of_extension in itertools.product(changes, changes, changes[:3]):
-        other = of_stem(stem) + of_extension(extension)
-        found = os.path.join(above, of_folder(folder), other)
+    forms = [
+        dict.fromkeys(change(part) for change in changes) for part in (folder, stem, extension)
+    ]
+    for of_folder, of_stem, of_extension in itertools.product(*forms):
+        found = os.path.join(above, of_folder, of_stem + of_extension)
         if found != path:
             yield found
 

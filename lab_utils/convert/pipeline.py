@@ -15,13 +15,13 @@ import time
 
 import apache_beam as beam
 
-from lab_utils.convert import habits, records, storage
+from lab_utils.convert import records, storage
 from lab_utils.convert.accounting import FAILURE, SUMMARY, TFRECORD, ShardSummary
 from lab_utils.convert.dealing import read_rows
 from lab_utils.convert.errors import RejectError, ShardError
 from lab_utils.convert.images import to_rgb_jpeg
 from lab_utils.convert.plan import SplitPlan
-from lab_utils.convert.rows import decode, parse_row
+from lab_utils.convert.rows import decode, parse_labelled
 from lab_utils.convert.sources import read_first
 from lab_utils.convert.text import shortened
 
@@ -136,10 +136,7 @@ class _WriteShard(beam.DoFn):
         return summary
 
     def _encode(self, line: bytes, csv_path: str) -> tuple[str, bytes]:
-        row = parse_row(line, csv_path)
-        if row.label not in self._ids:
-            hint = habits.of_label(row.label, decode(row.filename), list(self._ids))
-            raise RejectError(f"unknown label {row.label!r}: {hint}")
+        row = parse_labelled(line, csv_path, self._ids)
         image = to_rgb_jpeg(read_first(row.paths), self._shorter_side)
         return row.label, records.encode_example(
             image, row.filename, self._ids[row.label], row.label

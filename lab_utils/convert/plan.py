@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lab_utils.convert import habits, storage
 from lab_utils.convert.errors import ConversionError, RejectError
-from lab_utils.convert.rows import decode, parse_row, read_lines
+from lab_utils.convert.rows import decode, parse_labelled, parse_row, read_lines
 from lab_utils.convert.text import shortened
 
 _SAMPLE = 1000  # images whose size is asked for; the mean of so many is good to a few per cent
@@ -99,17 +99,13 @@ def check_sample(plan: SplitPlan, labels: list[str]) -> None:
     """
     if plan.rows <= len(plan.sample):
         return
-    known, reason = set(labels), ""
+    known, reason = dict.fromkeys(labels), ""
     for line in plan.sample:
         try:
-            row = parse_row(line, plan.csv_path)
+            parse_labelled(line, plan.csv_path, known)
+            return
         except RejectError as error:
             reason = str(error)
-            continue
-        if row.label in known:
-            return
-        hint = habits.of_label(row.label, decode(row.filename), labels)
-        reason = f"unknown label {row.label!r}: {hint}"
     raise ConversionError(
         f"none of {len(plan.sample):,} rows of {plan.csv_path}, taken at random, gives an example; one is "
         f"{shortened(decode(line))}: {reason}. Nothing was begun"

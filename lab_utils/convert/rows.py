@@ -5,7 +5,7 @@ import csv
 import itertools
 import random
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from lab_utils.convert import habits, storage
@@ -120,6 +120,19 @@ def parse_row(line: bytes, csv_path: str) -> Row:
         label=_composed(parsed[-1][1]),
         filename=parsed[0][0].encode("utf-8", "surrogateescape"),
     )
+
+
+def parse_labelled(line: bytes, csv_path: str, known: Collection[str]) -> Row:
+    """`parse_row` of a row whose label is one of the `known` classes, in the labels file's order.
+
+    Raises:
+        RejectError: as there, or the label is none of them.
+    """
+    row = parse_row(line, csv_path)
+    if row.label not in known:
+        hint = habits.of_label(row.label, decode(row.filename), list(known))
+        raise RejectError(f"unknown label {row.label!r}: {hint}")
+    return row
 
 
 def _composed(label: str) -> str:

@@ -17,6 +17,8 @@ import psutil
 # glibc keeps an arena of freed memory a thread; with two, training holds about a tenth less.
 ENVIRONMENT = {"MALLOC_ARENA_MAX": "2"}
 GRACE = 5  # seconds that a stage has to clean up
+# Held back while a process starts or ends, where an interrupt would be a traceback, or a child forgotten.
+_ENDING = (signal.SIGINT, signal.SIGTERM)
 
 
 def run(module: str, *arguments: object, lock: int = -1) -> int:
@@ -26,6 +28,7 @@ def run(module: str, *arguments: object, lock: int = -1) -> int:
     holds the lock whose descriptor is `lock`.
     """
     command = [sys.executable, "-m", "lab_utils.flowers.stage", module, *map(str, arguments)]
+    heard = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)  # the stage starts so, too
     child = subprocess.Popen(
         command,
         env=os.environ | ENVIRONMENT,
@@ -33,6 +36,7 @@ def run(module: str, *arguments: object, lock: int = -1) -> int:
         pass_fds=[lock] if lock >= 0 else [],
     )
     try:
+        signal.pthread_sigmask(signal.SIG_SETMASK, heard)
         return child.wait()
     finally:
         child.stdin.close()
@@ -56,7 +60,7 @@ def _end_with_job(pipe: int) -> None:
 
 def _interrupt(number: int, frame: object) -> None:
     """Ends the stage as Ctrl-C would. Several reasons may come together: the first one counts."""
-    for each in (signal.SIGINT, signal.SIGTERM):
+    for each in _ENDING:
         signal.signal(each, signal.SIG_IGN)
     raise KeyboardInterrupt
 
@@ -75,6 +79,7 @@ def _once_more(unraisable: Any) -> None:
 
 def main() -> int:
     """Runs the module that the command line names, as `python -m` would."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
     signal.signal(signal.SIGTERM, _interrupt)
     sys.unraisablehook = _once_more
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # ignored in the background
@@ -85,8 +90,12 @@ def main() -> int:
     threading.Thread(target=_end_with_job, args=(pipe,), daemon=True).start()
     sys.argv = sys.argv[1:]
     try:
-        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
-    except KeyboardInterrupt:  # before the module could hear it
+        try:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
+            runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+        finally:
+            signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+    except KeyboardInterrupt:  # where the module did not hear it
         return 130
     return 0
 

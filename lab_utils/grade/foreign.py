@@ -9,9 +9,8 @@ import sys
 from typing import Any
 from unittest.mock import MagicMock
 
-_COLAB = (
-    "auth", "data_table", "drive", "files", "output", "patches", "runtime", "userdata", "widgets",
-)  # fmt: skip
+from lab_utils.runtime import colab
+
 _KAGGLE = ("kaggle_datasets", "kaggle_secrets")
 # What would change the grader's own environment, start servers, or ask for a screen.
 _MAGICS = (
@@ -27,11 +26,7 @@ class Places:
     def __init__(self, shell: Any) -> None:
         self._shell = shell
         self._missing: set[str] = set()
-        import google  # protobuf's
-
-        google.colab = sys.modules["google.colab"] = MagicMock()
-        for name in _COLAB:
-            sys.modules[f"google.colab.{name}"] = getattr(google.colab, name)
+        colab.stand_in(lambda name: MagicMock())
         for name in _KAGGLE:
             sys.modules[name] = MagicMock()
         for name in _MAGICS:

@@ -1,12 +1,10 @@
 """What a program finds around it where it is judged: no Colab, and no process that would train unseen."""
 
-import importlib
 import importlib.util
 import multiprocessing
 import multiprocessing.process
 import os
 import subprocess
-import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -16,9 +14,9 @@ from typing import Any
 from unittest import mock
 
 from lab_utils import source
+from lab_utils.runtime import colab
 
 ADDRESS = "dry-run.invalid:1"  # of the TPU that programs are given: no such host exists
-_COLAB = ("auth", "data_table", "drive", "files", "output", "patches", "runtime", "userdata")
 
 
 class _Silent(ModuleType):
@@ -39,7 +37,7 @@ def standing_in(path: Path, refuse: Callable[[str], None]) -> Iterator[list[str]
     """
     text, forks = path.read_text(errors="replace"), []
     if "google.colab" in text and not _has_colab():
-        _stand_in_for_colab()
+        colab.stand_in(_Silent)
     with ExitStack() as stack:
         if "COLAB_TPU_ADDR" in text:  # what Colab gave to notebooks of TensorFlow 1
             stack.enter_context(mock.patch.dict(os.environ, COLAB_TPU_ADDR=ADDRESS))
@@ -77,18 +75,6 @@ def _has_colab() -> bool:
         return importlib.util.find_spec("google.colab") is not None
     except (ModuleNotFoundError, ValueError):  # no package `google` either; or a stand-in of before
         return False
-
-
-def _stand_in_for_colab() -> None:
-    """Stays: what the program imports later may name it."""
-    try:
-        google = importlib.import_module("google")  # protobuf has a part of it
-    except ModuleNotFoundError:
-        google = sys.modules["google"] = _Silent("google")
-    google.colab = sys.modules["google.colab"] = _Silent("google.colab")
-    for name in _COLAB:
-        part = sys.modules[f"google.colab.{name}"] = _Silent(f"google.colab.{name}")
-        setattr(google.colab, name, part)
 
 
 def _forks(process: Any) -> bool:
