@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable
 from typing import NoReturn
 
+from lab_utils import interrupts
+
 _READER_GONE, _INTERRUPTED = 141, 130  # 128 and the number of SIGPIPE, of SIGINT
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
 # What parts of the course import, and the extra of pyproject.toml that brings it.
@@ -26,6 +28,7 @@ _EXTRAS = {
 
 def run(main: Callable[[], int], cannot: int = 1) -> NoReturn:
     """Ends this process with the status of a command; see `status_of`."""
+    sys.unraisablehook = interrupts.once_more
     sys.exit(status_of(main, cannot))
 
 

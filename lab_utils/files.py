@@ -8,13 +8,16 @@ import platform
 import re
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 _BUSY = {errno.EWOULDBLOCK, errno.EACCES}
 _RETRY = 0.1  # seconds
 _NO_BUCKET = re.compile(r"(gs|s3)://(/|$)")
 _VARIABLE = re.compile(r"\$[A-Za-z_]\w*|\$\{\w+\}|%[A-Za-z_]{4,}%")
+# What files begin with, for `output`: a page; JSON, but no notebook.
+HTML = rb"\s*<(!doctype )?html"
+JSON = rb'\{(?!\s*"(cells|metadata|nbformat))'
 _OF_WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\\w")
 
 
@@ -157,11 +160,14 @@ def expanded(path: str | os.PathLike[str]) -> str:
     `~` would be made.
 
     Raises:
-        ValueError: there is a scheme and no bucket, as in gs://$BUCKET/x with an unset variable; no such user
-            has a home; it is a path of Windows, of which this system would make a name; or a variable stands
-            in it, which nobody replaces in a YAML file or between single quotes.
+        ValueError: it is "-", of which a file's name would be made; there is a scheme and no bucket, as in
+            gs://$BUCKET/x with an unset variable; no such user has a home; it is a path of Windows, of which
+            this system would make a name; or a variable stands in it, which nobody replaces in a YAML file
+            or between single quotes.
     """
     text = os.path.expanduser(os.fspath(path))
+    if text == "-":
+        raise ValueError("- stands for no file here: name one (./- if it is called so)")
     if _NO_BUCKET.match(text):
         raise ValueError(f"{text} names no bucket (is a shell variable unset?)")
     if text.startswith("~"):
@@ -197,14 +203,35 @@ def path_argument(text: str) -> Path:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def output_argument(text: str) -> Path:
-    """For argparse's `type`: a file that is written at the end; what hinders that is told before the work."""
-    path = path_argument(text)
-    folder = path.absolute().parent
-    if path.is_dir():
-        raise argparse.ArgumentTypeError(f"{path} is a folder: name a file in it")
-    if not folder.is_dir():
-        raise argparse.ArgumentTypeError(f"{path}: there is no folder {folder}")
-    if not os.access(path if path.exists() and not path.is_file() else folder, os.W_OK):
-        raise argparse.ArgumentTypeError(f"{path} cannot be written: name one elsewhere")
-    return path
+def output(kind: bytes) -> Callable[[str], Path]:
+    """For argparse's `type`: a file that is written at the end; what hinders that is told before the work.
+
+    A file that is there is replaced where it begins as `kind`, a regular expression, has it. Another one
+    was named by mistake: `--output *.png` names the first photograph.
+    """
+
+    def output_argument(text: str) -> Path:
+        path = path_argument(text)
+        folder = path.absolute().parent
+        if path.is_dir():
+            raise argparse.ArgumentTypeError(f"{path} is a folder: name a file in it")
+        if not folder.is_dir():
+            raise argparse.ArgumentTypeError(f"{path}: there is no folder {folder}")
+        if not os.access(path if path.exists() and not path.is_file() else folder, os.W_OK):
+            raise argparse.ArgumentTypeError(f"{path} cannot be written: name one elsewhere")
+        if path.is_file() and not _begins_as(path, kind):
+            raise argparse.ArgumentTypeError(
+                f"{path} is there, and no output of this command: name another file, or move that one away"
+            )
+        return path
+
+    return output_argument
+
+
+def _begins_as(path: Path, kind: bytes) -> bool:
+    try:
+        with path.open("rb") as file:
+            beginning = file.read(1024)
+    except OSError:
+        return False
+    return not beginning or re.match(kind, beginning, re.DOTALL | re.IGNORECASE) is not None

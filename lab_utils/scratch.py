@@ -55,6 +55,13 @@ def of_process() -> str:
     return _own[0]
 
 
+def is_ours(path: str) -> bool:
+    """Whether it is a folder for a process's own temporary files, which bears another name each time."""
+    return os.path.basename(path).startswith(_PREFIX) and os.path.exists(
+        os.path.join(path, leases.OWNER)
+    )
+
+
 def remove_dead(prefix: str = _PREFIX, parent: str | os.PathLike[str] | None = None) -> list[str]:
     """Removes the temporary folders of runs that were killed on this machine; return their paths."""
     place = tempfile.gettempdir() if parent is None else os.fspath(parent)

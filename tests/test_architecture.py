@@ -15,7 +15,8 @@ PACKAGE = ROOT / "lab_utils"
 
 # From the ground up. A module of dry_run without a folder is a room of its own.
 FLOORS = (
-    ("chips", "command", "enums", "look", "names", "proxies", "synthetic_flowers"),
+    ("chips", "enums", "interrupts", "look", "names", "proxies", "synthetic_flowers"),
+    ("command",),
     ("runtime",),
     ("estimator",),
     ("files", "leases"),

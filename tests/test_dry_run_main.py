@@ -3,12 +3,14 @@
 import json
 import multiprocessing.process
 import os
+import signal
 import subprocess
 import sys
 import textwrap
 import time
 import traceback
 
+import psutil
 import pytest
 
 from lab_utils import source
@@ -232,20 +234,48 @@ def test_the_process_that_judges_ends_with_the_command(tmp_path):
     started = subprocess.Popen(
         [sys.executable, "-m", "lab_utils.dry_run", "port.py:port"], cwd=tmp_path
     )
-    for _ in range(600):
-        if (tmp_path / "pid").exists() and (tmp_path / "pid").read_text():
-            break
+    while not ((tmp_path / "pid").exists() and (tmp_path / "pid").read_text()):
+        assert started.poll() is None
         time.sleep(0.1)
-    judging = int((tmp_path / "pid").read_text())
+    judging = psutil.Process(int((tmp_path / "pid").read_text()))
     started.kill()
     started.wait()
-    for _ in range(100):
-        time.sleep(0.1)
-        try:
-            os.kill(judging, 0)
-        except ProcessLookupError:
-            return
-    pytest.fail("it goes on")
+    judging.wait(timeout=120)
+
+
+def test_an_interrupt_that_the_judged_program_does_not_hear_ends_the_dry_run(tmp_path):
+    """It is sent to the command alone; a terminal sends it to both, and a program may not listen."""
+    (tmp_path / "port.py").write_text(
+        "import os, signal, time\n"
+        "def port():\n    os.kill(os.getppid(), signal.SIGINT)\n    time.sleep(600)\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-m", "lab_utils.dry_run", "port.py:port"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        # The shell may have the tests in the background, where interrupts are ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert ran.returncode == 130 and "Traceback" not in ran.stderr, ran.stderr
+
+
+def test_a_process_that_judges_and_hears_ctrl_c_while_it_starts_ends_without_a_traceback(tmp_path):
+    """It is started with the signal held back, as the command starts it, and the signal waits there."""
+    code = (
+        "import os, signal, sys; from lab_utils import interrupts; interrupts.hold()\n"
+        "os.kill(os.getpid(), signal.SIGINT)  # it waits for this process, through the exec\n"
+        "os.execv(sys.executable, [sys.executable, '-m', 'lab_utils.dry_run', '--rules'])"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"LAB_UTILS_DRY_RUN_STATUS_FILE": str(tmp_path / "status")},
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "\ninterrupted\n")
+    assert (tmp_path / "status").read_text() == "130"
 
 
 def test_a_program_of_a_package_is_named_as_a_module(tmp_path, monkeypatch):

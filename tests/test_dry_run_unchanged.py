@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from test_dry_run_cli import PORT
 
+from lab_utils import scratch
 from lab_utils.dry_run import cache, doubts, evidence, unchanged
 
 PROGRAM = """
@@ -195,6 +196,18 @@ def no_doubts(monkeypatch):
     """What pytest itself loads is no doubt."""
     monkeypatch.setattr(doubts, "unknown_packages", list)
     monkeypatch.setattr(doubts, "of_code", lambda path: [])
+
+
+def test_a_folder_for_the_jobs_own_temporary_files_gives_no_other_name(monkeypatch, tmp_path):
+    """The whole job has another one each time, and its dry run would be carried out again."""
+    names = set()
+    for _ in range(2):
+        with scratch.folder(parent=tmp_path) as folder:
+            monkeypatch.setenv("TMPDIR", folder)
+            names.add(unchanged.name())
+    (again,) = names
+    monkeypatch.setenv("TMPDIR", str(tmp_path))  # the user's own, where a program's data may lie
+    assert unchanged.name() != again
 
 
 def test_no_value_of_the_environment_is_kept(monkeypatch, own_cache, no_doubts, tmp_path):

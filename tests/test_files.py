@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from lab_utils import files
+from lab_utils.flowers import predict
+from lab_utils.grade import tables
 
 
 def test_a_file_is_replaced_whole_and_nothing_else_is_left(tmp_path):
@@ -209,7 +211,51 @@ def test_where_a_command_cannot_write_is_told_before_its_work(name, told, tmp_pa
     allowed = os.access
     monkeypatch.setattr(os, "access", lambda p, mode: "locked" not in str(p) and allowed(p, mode))
     if told is None:
-        assert files.output_argument(name) == Path(name)
+        assert files.output(files.JSON)(name) == Path(name)
     else:
         with pytest.raises(argparse.ArgumentTypeError, match=told):
-            files.output_argument(name)
+            files.output(files.JSON)(name)
+
+
+@pytest.mark.parametrize(
+    ("kind", "ours", "others"),
+    [
+        (
+            files.JSON,
+            [b'{"format": 1}', b'{\n "x": 1'],
+            [b'{\n "cells": []}', b"import os", b"[1]"],
+        ),
+        (files.HTML, [b"<!DOCTYPE html>", b"\n<html>"], [b"<svg>", b"{}"]),
+        (
+            tables.BEGINNING,
+            [b"learner,points", b'\xef\xbb\xbf"learner";'],
+            [b"name,mark", b"PK\3\4"],
+        ),
+        (
+            predict._OURS,
+            [b"\x89PNG\r\n...Software\0Matplotlib 3"],
+            [b"\x89PNG\r\n...", b"\xff\xd8\xff"],
+        ),
+    ],
+)
+def test_a_file_of_another_kind_is_not_replaced(kind, ours, others, tmp_path):
+    """`--output *.png` names the first photograph, and `-o` in front of a list the first notebook."""
+    path = tmp_path / "output"
+    for content in (b"", *ours):
+        path.write_bytes(content)
+        assert files.output(kind)(str(path)) == path
+    for content in others:
+        path.write_bytes(content)
+        with pytest.raises(argparse.ArgumentTypeError, match="no output of this command"):
+            files.output(kind)(str(path))
+
+
+def test_a_dash_is_no_name_of_a_file():
+    for argument in (files.path_argument, files.output(files.JSON)):
+        with pytest.raises(argparse.ArgumentTypeError, match="- stands for no file here"):
+            argument("-")
+        assert argument("./-") == Path("-")
+    with pytest.raises(
+        ValueError, match="- stands for no file here"
+    ):  # of the job and the converter
+        files.expanded("-")

@@ -1,14 +1,20 @@
 """Hand-ins, really graded: attacks gain nothing and are named, habits of other places cost nothing."""
 
+import _thread
 import dataclasses
+import json
 import os
+import signal
+from concurrent.futures import ThreadPoolExecutor
 
 import attacks
+import made_up_class
 import numpy
 import psutil
 import pytest
 
-from lab_utils.grade import cells, runs
+from lab_utils.grade import cells, processes, runs
+from lab_utils.grade.__main__ import main
 from lab_utils.grade.kept import Kept
 
 LIMITS = runs.Limits(step=5, total=30, memory=700 * 2**20)
@@ -66,6 +72,55 @@ time.sleep(0.5)
 """
     assert graded(code, attacks.RIGHT).results["0b"].points
     assert not [each for each in psutil.process_iter(["cmdline"]) if name in str(each.info)]
+
+
+def test_an_interrupted_grader_ends_what_it_runs():
+    """Its processes have a session of their own, and so do not hear Ctrl-C."""
+    limits = dataclasses.replace(LIMITS, step=600, total=600)
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(graded, "while True:\n    pass", limits=limits)
+        limits.stop.set()
+        with pytest.raises(runs.Stopped):
+            running.result()
+
+
+def test_of_an_interrupted_class_nothing_more_is_run_and_the_table_stays(tmp_path, monkeypatch):
+    """The second of three is interrupted."""
+    for number in range(3):
+        one = made_up_class.notebook()
+        one["cells"].append(made_up_class.code_cell(f"NUMBER = {number}"))
+        path = tmp_path / "class" / f"learner{number}" / made_up_class.NAME
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps(one), encoding="utf-8")
+    ran = []
+
+    def run(plan, limits):
+        ran.append(plan)
+        if len(ran) == 1:
+            return runs.Graded(2)
+        _thread.interrupt_main()
+        limits.stop.wait()
+        raise runs.Stopped
+
+    monkeypatch.setattr(runs, "grade", run)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            main([str(tmp_path / "class"), "-o", str(tmp_path / "grades.csv")])
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert len(ran) == 2
+
+
+def test_what_is_graded_ends_where_its_grader_was_killed(tmp_path):
+    reader, writer = os.pipe()
+    job = {"token": "x", "lab": 0, "given": [], "todos": [], "beside": {}}
+    job["cells"] = [{"label": "1", "source": "while True:\n    pass", "todos": []}]
+    worker = processes.start(str(tmp_path), writer, job)
+    os.close(writer)
+    with os.fdopen(reader) as told:
+        assert '"begin": "lab"' in told.readline()
+    assert worker.wait(timeout=120) == -signal.SIGKILL
 
 
 HABITS = """

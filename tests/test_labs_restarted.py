@@ -35,7 +35,7 @@ class Notebook:
             (index, cell) for index, cell in enumerate(notebook.cells) if cell.cell_type == "code"
         ]
         resources = {"metadata": {"path": str(folder)}}
-        self.client = NotebookClient(notebook, 600, resources=resources, allow_errors=True)
+        self.client = NotebookClient(notebook, timeout=600, resources=resources, allow_errors=True)
 
     def run(self, cells: slice) -> Counter:
         """Runs some of them; returns the errors that they raised, by kind."""

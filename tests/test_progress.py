@@ -1,5 +1,6 @@
 """`python -m lab_utils progress`: done, open, minutes left; another home, damaged and unwritable files."""
 
+import io
 import json
 import re
 import subprocess
@@ -60,6 +61,20 @@ def test_progress_moves_to_another_home(tmp_path, monkeypatch, capsys):
     assert progress.done() == {"2a", "2b"} and progress.prediction("loss") == 3.0
 
 
+def test_progress_moves_through_a_pipe(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    progress.record("2a")
+    assert overview.main(["--export", "-"]) == 0
+    said = capsys.readouterr().out
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "other"))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(said.encode())))
+    assert overview.main(["--import", "-"]) == 0
+    assert progress.done() == {"2a"} and not Path("-").exists()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"1")))
+    assert overview.main(["--import", "-"]) == 2
+    assert "the standard input is not a progress" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "damage", ["", "{", "[]", '{"format": 2}', '{"format": 1, "done": 5}', "[" * 99_999]
 )
@@ -79,7 +94,8 @@ def test_where_nothing_can_be_written_it_is_told(tmp_path, monkeypatch, capsys):
     assert overview.main([]) == 0
     assert overview.main(["--import", str(kept)]) == 2
     assert "cannot be written" in capsys.readouterr().err
-    assert overview.main(["--export", str(tmp_path / "none" / "a.json")]) == 2
+    with pytest.raises(SystemExit, match="2"):
+        overview.main(["--export", str(tmp_path / "none" / "a.json")])
 
 
 def test_the_command_imports_no_framework():

@@ -47,19 +47,26 @@ def table() -> str:
     return "\n".join([*lines, f"About {hours} left, by the minutes that each lab states."])
 
 
-def export(path: Path) -> None:
-    """Writes the progress and predictions to a file that `take` reads on another machine.
+def export(path: Path | None) -> None:
+    """Writes the progress and predictions to a file that `take` reads on another machine; None prints them.
 
     Raises:
         OSError: it cannot be written.
     """
     state = {"format": _FORMAT, "done": sorted(progress.done()), "shown": sorted(progress.shown())}
     state["predictions"] = progress.predictions()
-    files.write(path, json.dumps(state, indent=1) + "\n")
+    text = json.dumps(state, indent=1) + "\n"
+    if path is None:
+        print(text, end="")
+    else:
+        files.write(path, text)
 
 
-def take(path: Path) -> int:
+def take(path: Path | None) -> int:
     """Adds an exported progress to this user's; where both have a prediction, this user's stays.
+
+    Args:
+        path: of the file; None reads the standard input.
 
     Returns:
         How many TODOs are done now that were open before.
@@ -69,12 +76,15 @@ def take(path: Path) -> int:
         ValueError: it is not an exported progress.
     """
     try:
-        state = json.loads(path.read_bytes())
+        state = json.loads(path.read_bytes() if path else sys.stdin.buffer.read())
         if state["format"] != _FORMAT:
             raise ValueError
         given = progress.cleaned(state)
     except (KeyError, TypeError, ValueError, RecursionError):
-        raise ValueError(f"{path} is not a progress that `progress --export` has written") from None
+        given = path or "the standard input"
+        raise ValueError(
+            f"{given} is not a progress that `progress --export` has written"
+        ) from None
     before = progress.done()
     progress.add(given)
     return len(progress.done() - before)
@@ -85,22 +95,28 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m lab_utils progress", description=__doc__)
     where = parser.add_mutually_exclusive_group()
     where.add_argument(
-        "--export", type=files.path_argument, metavar="FILE", help="keep it in a file"
+        "--export",
+        type=lambda text: text if text == "-" else files.output(files.JSON)(text),
+        metavar="FILE",
+        help="keep it in a file; - prints it",
     )
     where.add_argument(
         "--import",
         dest="take",
-        type=files.path_argument,
+        type=lambda text: text if text == "-" else files.path_argument(text),
         metavar="FILE",
-        help="add an exported one",
+        help="add an exported one; - reads the standard input",
     )
     options = parser.parse_args(arguments)
     try:
-        if options.export:
+        if options.export == "-":
+            export(None)
+        elif options.export:
             export(options.export)
             print(f"progress written to {options.export}")
         elif options.take:
-            print(f"{take(options.take)} TODOs more are done")
+            taken = take(None if options.take == "-" else options.take)
+            print(f"{taken} TODOs more are done")
         else:
             print(table())
     except BrokenPipeError:

@@ -13,7 +13,7 @@ from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lab_utils import chips, command, contrib, files, scratch
+from lab_utils import chips, command, contrib, files, interrupts, scratch
 from lab_utils.dry_run import rules, unchanged
 from lab_utils.dry_run.arguments import parser as arguments_parser
 from lab_utils.dry_run.records import Stage
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 # In the environment of the child that judges: where its exit status belongs, and the name of its answer.
 _STATUS_FILE, _NAME = "LAB_UTILS_DRY_RUN_STATUS_FILE", "LAB_UTILS_DRY_RUN_NAME"
+_GRACE = 5  # seconds in which a program ends after Ctrl-C
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -175,7 +176,7 @@ def supervised() -> int:
     """
     if (told := os.environ.pop(_STATUS_FILE, None)) is not None:
         _end_with_parent()
-        status = command.status_of(main, EXIT_STATUS[COULD_NOT_RUN])
+        status = command.status_of(_judge, EXIT_STATUS[COULD_NOT_RUN])
         Path(told).write_text(str(status))
         return status
     name = unchanged.name()
@@ -184,20 +185,16 @@ def supervised() -> int:
         return answer.status
     with scratch.folder() as folder:  # its temporary files go, too, however it ends
         file = Path(folder) / "status"
-        child = subprocess.Popen(
-            [sys.executable, "-m", "lab_utils.dry_run", *sys.argv[1:]],
-            env=os.environ | {_STATUS_FILE: str(file), _NAME: name, "TMPDIR": folder},
-        )
-        signal.signal(signal.SIGTERM, lambda *_: child.terminate())
-        while True:
-            try:
-                status = child.wait()
-                break
-            except KeyboardInterrupt:  # the child has heard it too
-                continue
+        with interrupts.held_back():
+            child = subprocess.Popen(
+                [sys.executable, "-m", "lab_utils.dry_run", *sys.argv[1:]],
+                env=os.environ | {_STATUS_FILE: str(file), _NAME: name, "TMPDIR": folder},
+            )
+            signal.signal(signal.SIGTERM, lambda *_: child.terminate())
+        status, interrupted = _end_of(child)
         if file.exists():
             return status
-        if status in (130, -signal.SIGINT):
+        if interrupted:
             return 130
     how = f"signal {-status}" if status < 0 else f"status {status}"
     advice = (
@@ -211,6 +208,24 @@ def supervised() -> int:
         file=sys.stderr,
     )
     return EXIT_STATUS[COULD_NOT_RUN]
+
+
+def _judge() -> int:
+    interrupts.let_come()
+    return main()
+
+
+def _end_of(child: subprocess.Popen) -> tuple[int, bool]:
+    """Its exit status, and whether Ctrl-C ended it: it has heard that too, unless its program is deaf."""
+    interrupted = False
+    while True:
+        try:
+            status = child.wait(_GRACE if interrupted else None)
+            return status, interrupted or status in (130, -signal.SIGINT)
+        except KeyboardInterrupt:
+            interrupted = True
+        except subprocess.TimeoutExpired:
+            child.kill()
 
 
 def _end_with_parent() -> None:

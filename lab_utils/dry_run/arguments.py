@@ -74,18 +74,18 @@ def parser() -> argparse.ArgumentParser:
         "--no_cache", action="store_true", help="compute and measure everything again"
     )
     made.add_argument(
-        "--json", metavar="FILE", type=files.output_argument, help="write the report as JSON"
+        "--json", metavar="FILE", type=files.output(files.JSON), help="write the report as JSON"
     )
     made.add_argument(
         "--html",
         metavar="FILE",
-        type=files.output_argument,
+        type=files.output(files.HTML),
         help="write the report as an HTML page",
     )
     made.add_argument(
         "--trace",
         metavar="FILE",
-        type=files.output_argument,
+        type=files.output(files.JSON),
         help="write the compiled step as a trace for ui.perfetto.dev",
     )
     made.add_argument(

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import psutil
 
-from lab_utils import files
+from lab_utils import files, scratch
 from lab_utils.dry_run import cache, evidence
 
 _KEPT_SECONDS = 24 * 3600  # the input pipeline's rate is a measurement, and kept as long
@@ -35,7 +35,8 @@ class Answer:
 
 def name() -> str:
     """The name of this process's command: its arguments, environment, folder and machine."""
-    environment = {key: value for key, value in os.environ.items() if key not in _PASSING}
+    passing = (*_PASSING, "TMPDIR") if scratch.is_ours(os.environ.get("TMPDIR", "")) else _PASSING
+    environment = {key: value for key, value in os.environ.items() if key not in passing}
     secret = hashlib.sha256(repr(sorted(environment.items())).encode(errors="replace")).hexdigest()
     return cache.key(
         "unchanged",
@@ -100,7 +101,7 @@ class Watch:
     def keep(self, answer: Answer) -> list[str]:
         """Keeps the answer, unless there are doubts; returns these."""
         found = self.evidence.finished()
-        if not found.doubts:
+        if not found.doubts and all(path.is_file() for path in answer.written):  # no pipe
             parts = {
                 part: getattr(found, part) for part in ("files", "folders", "modules", "patterns")
             }

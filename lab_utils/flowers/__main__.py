@@ -165,7 +165,7 @@ def main() -> int:
     )
     arguments, training = parser.parse_known_args()
     # A mistaken flag is told before the work begins.
-    paths = ["--train_data_path=-", "--eval_data_path=-"]
+    paths = ["--train_data_path=later", "--eval_data_path=later"]
     paths.append(f"--output_dir={arguments.output_dir}")
     chosen = settings.parse([f"--config={arguments.config}", *paths, *training])
     for number in (signal.SIGTERM, signal.SIGHUP):

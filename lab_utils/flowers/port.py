@@ -4,9 +4,10 @@ python -m lab_utils.flowers.port --records RECORDS [--image_size 96] [--topology
 """
 
 import argparse
+import os
 from pathlib import Path
 
-from lab_utils import command, files, runtime
+from lab_utils import command, files, runtime, scratch
 from lab_utils.dry_run import unchanged
 
 STAGES = "trace,read,compile,run,feed"
@@ -62,7 +63,7 @@ def main() -> int:
         "--image_size", type=int, help="pixels a side, as in the training (default: the training's)"
     )
     parser.add_argument("--stages", default=STAGES, help=f"default: {STAGES}")
-    parser.add_argument("--html", type=files.output_argument, help="write the report as a page")
+    parser.add_argument("--html", type=files.output(files.HTML), help="write the report as a page")
     parser.add_argument(
         "--no_cache", action="store_true", help="compute and measure everything again"
     )
@@ -75,7 +76,8 @@ def main() -> int:
     if not arguments.no_cache and (answer := unchanged.recalled(name)):
         print(answer.text)
         return answer.status
-    with unchanged.watched(name, [arguments.html]) as watch:
+    own = os.environ.get("TMPDIR", "")  # of the job: another one each time
+    with unchanged.watched(name, [arguments.html], own if scratch.is_ours(own) else "") as watch:
         text, report = _judged(parser, arguments, stages, watch)
         print(text)
         if report.carried_out(stages) and not arguments.no_cache:

@@ -19,6 +19,7 @@ from lab_utils.convert.sources import check_size
 from lab_utils.flowers.records import plain
 from lab_utils.flowers.run_folder import split_labels
 
+_OURS = rb"\x89PNG.*Matplotlib"  # a figure, and no photograph
 _OUTPUTS = {"class_id", "class", "probabilities"}
 
 
@@ -179,7 +180,7 @@ def main() -> int:
     )
     parser.add_argument(
         "--output",
-        type=files.output_argument,
+        type=files.output(_OURS),
         help="PNG file for the photographs with their probabilities",
     )
     parser.add_argument(

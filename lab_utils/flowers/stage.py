@@ -14,11 +14,11 @@ from typing import Any
 
 import psutil
 
+from lab_utils import interrupts
+
 # glibc keeps an arena of freed memory a thread; with two, training holds about a tenth less.
 ENVIRONMENT = {"MALLOC_ARENA_MAX": "2"}
 GRACE = 5  # seconds that a stage has to clean up
-# Held back while a process starts or ends, where an interrupt would be a traceback, or a child forgotten.
-_ENDING = (signal.SIGINT, signal.SIGTERM)
 
 
 def run(module: str, *arguments: object, lock: int = -1) -> int:
@@ -28,23 +28,28 @@ def run(module: str, *arguments: object, lock: int = -1) -> int:
     holds the lock whose descriptor is `lock`.
     """
     command = [sys.executable, "-m", "lab_utils.flowers.stage", module, *map(str, arguments)]
-    heard = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)  # the stage starts so, too
-    child = subprocess.Popen(
-        command,
-        env=os.environ | ENVIRONMENT,
-        stdin=subprocess.PIPE,  # never written to: its end tells the stage to end
-        pass_fds=[lock] if lock >= 0 else [],
-    )
+    child = None
     try:
-        signal.pthread_sigmask(signal.SIG_SETMASK, heard)
+        with interrupts.held_back():
+            child = subprocess.Popen(
+                command,
+                env=os.environ | ENVIRONMENT,
+                stdin=subprocess.PIPE,  # never written to: its end tells the stage to end
+                pass_fds=[lock] if lock >= 0 else [],
+            )
         return child.wait()
     finally:
-        child.stdin.close()
-        try:
-            child.wait(2 * GRACE)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            child.wait()
+        if child:
+            _end(child)
+
+
+def _end(child: subprocess.Popen) -> None:
+    child.stdin.close()
+    try:
+        child.wait(2 * GRACE)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
 
 
 def _end_with_job(pipe: int) -> None:
@@ -60,28 +65,22 @@ def _end_with_job(pipe: int) -> None:
 
 def _interrupt(number: int, frame: object) -> None:
     """Ends the stage as Ctrl-C would. Several reasons may come together: the first one counts."""
-    for each in _ENDING:
+    for each in interrupts.ENDING:
         signal.signal(each, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
-def _once_more(unraisable: Any) -> None:
-    """An interrupt that came while garbage was collected, where Python swallows it, comes again."""
-    if unraisable.exc_type is not KeyboardInterrupt:
-        sys.__unraisablehook__(unraisable)
-        return
-    signal.signal(signal.SIGTERM, _interrupt)
-    to_main = threading.main_thread().ident, signal.SIGTERM
-    again = threading.Timer(0.1, signal.pthread_kill, to_main)
-    again.daemon = True
-    again.start()
+def _swallowed(unraisable: Any) -> None:
+    if unraisable.exc_type is KeyboardInterrupt:
+        signal.signal(signal.SIGTERM, _interrupt)  # it is heard once more
+    interrupts.once_more(unraisable)
 
 
 def main() -> int:
     """Runs the module that the command line names, as `python -m` would."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+    interrupts.hold()  # as the job has them held already
     signal.signal(signal.SIGTERM, _interrupt)
-    sys.unraisablehook = _once_more
+    sys.unraisablehook = _swallowed
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # ignored in the background
         signal.signal(signal.SIGINT, _interrupt)
     pipe = os.dup(0)
@@ -91,10 +90,10 @@ def main() -> int:
     sys.argv = sys.argv[1:]
     try:
         try:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
+            interrupts.let_come()
             runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
         finally:
-            signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+            interrupts.hold()
     except KeyboardInterrupt:  # where the module did not hear it
         return 130
     return 0

@@ -25,10 +25,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="a folder or an archive, as Moodle, Canvas, Blackboard, Gradescope or learners name things",
     )
     parser.add_argument(
-        "-o", "--output", type=files.output_argument, required=True, metavar="GRADES.csv"
+        "-o", "--output", type=files.output(tables.BEGINNING), required=True, metavar="GRADES.csv"
     )
     parser.add_argument(
-        "--page", type=files.output_argument, metavar="FILE.html", help="a page of the class"
+        "--page", type=files.output(files.HTML), metavar="FILE.html", help="a page of the class"
     )
     parser.add_argument(
         "--feedback",
@@ -89,11 +89,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     plans = [_planned(each) for each in different.values()]
     results = dict.fromkeys(different, runs.Graded(None, problem="grading was stopped before it"))
     with ThreadPoolExecutor(max(1, options.jobs)) as pool:
-        for run, graded in zip(different, pool.map(one, different.values(), plans), strict=True):
-            results[run] = graded
-            table = tables.rows([(each, results[_run_of(each)]) for each in found])
-            with contextlib.suppress(OSError):  # told at the end
-                files.write(options.output, tables.as_csv(table))  # kept if a submission ends us
+        try:
+            done = pool.map(one, different.values(), plans)
+            for run, graded in zip(different, done, strict=True):
+                results[run] = graded
+                table = tables.rows([(each, results[_run_of(each)]) for each in found])
+                with contextlib.suppress(OSError):  # told at the end
+                    files.write(options.output, tables.as_csv(table))  # kept if we are ended
+        except BaseException:  # such as Ctrl-C, which the processes that run notebooks do not hear
+            limits.stop.set()
+            pool.shutdown(cancel_futures=True)
+            raise
     try:
         files.write(options.output, tables.as_csv(table))
     except OSError as error:  # hours of work must not be lost

@@ -3,41 +3,41 @@
 import contextlib
 import json
 import os
-import re
 import secrets
 import selectors
-import signal
 import subprocess
-import sys
+import threading
 import time
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-import psutil
-
 from lab_utils import scratch
-from lab_utils.check import life, todos
-from lab_utils.dry_run import cache
+from lab_utils.check import todos
+from lab_utils.grade import processes
 from lab_utils.grade.cells import Cell, Plan, definitions
 
 _LAST_WORD = 5  # seconds that a process has to end
 _TICK = 0.25  # seconds between two looks at the memory
 _LONGEST_LINE = 2**20  # bytes of one event
-# The worker's folder stands for each: the grader's own may be named already.
-_FOLDERS = ("HOME", "TMPDIR", "IPYTHONDIR", "XDG_STATE_HOME", "XDG_CACHE_HOME", "KERAS_HOME")
-_MOST_PROCESSES = 4096  # and threads, beside those of the machine when it starts
-_LARGEST_FILE = 2**30  # bytes that a learner's code may write into one file
 _DEFINITIONS = ": its definitions"  # behind a cell's label
 TIMED_OUT, ENDED, MEMORY = "timed out", "ended its process", "out of memory"
 
 
+class Stopped(Exception):
+    """Grading was interrupted."""
+
+
 @dataclass(frozen=True)
 class Limits:
-    """Seconds for a cell or a check, seconds for a notebook, bytes of memory of its processes."""
+    """Seconds for a cell or a check, seconds for a notebook, bytes of memory of its processes.
+
+    What sets `stop` ends all that runs.
+    """
 
     step: float = 180
     total: float = 1200
     memory: int = 6 * 2**30
+    stop: threading.Event = field(default_factory=threading.Event)
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,11 @@ class Graded:
 
 
 def grade(plan: Plan, limits: Limits) -> Graded:
-    """Runs a plan's cells and checks. What ends a worker is left out in the next one."""
+    """Runs a plan's cells and checks. What ends a worker is left out in the next one.
+
+    Raises:
+        Stopped: so it was asked.
+    """
     graded = Graded(plan.lab, remarks=list(plan.remarks))
     asked = [todo.id for todo in todos.of_lab(plan.lab)]
     skipped: dict[str, Result] = {}
@@ -156,18 +160,20 @@ def _round(
         os.mkdir(home)
         reader, writer = os.pipe()
         stack.callback(os.close, reader)
-        worker = _start(home, writer, job | {"token": token})
-        stack.callback(_end, worker, home)
+        worker = processes.start(home, writer, job | {"token": token})
+        stack.callback(processes.end, worker, home)
         os.close(writer)
         selector = stack.enter_context(selectors.DefaultSelector())
         selector.register(reader, selectors.EVENT_READ)
         waiting = b""
         while True:
+            if limits.stop.is_set():
+                raise Stopped
             now = time.monotonic()
             if now > started + limits.step or now > end:
                 seconds = min(limits.step, limits.total)
                 return at, Result(TIMED_OUT, f"It took longer than {seconds:.0f} s.")
-            if _memory(worker.pid) > limits.memory:
+            if processes.memory(worker.pid) > limits.memory:
                 return at, Result(
                     MEMORY, f"It took more than {limits.memory / 2**30:.3g} GiB of memory."
                 )
@@ -208,81 +214,6 @@ def _event(line: bytes, token: str) -> dict[str, Any] | None:
         return event if secrets.compare_digest(event["token"], token) else None
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
-
-
-def _start(home: str, descriptor: int, job: dict[str, Any]) -> subprocess.Popen:
-    """A worker in `home`, which is its folder, its home and its temporary folder."""
-    kept = {name: value for name, value in os.environ.items() if name != "NBGRADER_EXECUTION"}
-    own = dict.fromkeys(_FOLDERS, home)
-    # What the grader has compiled need not be compiled again.
-    with contextlib.suppress(OSError):  # a user without a home has no cache
-        own[cache.SHARED] = str(cache.folder().parents[1])
-    quiet = {"MPLBACKEND": "Agg", life.SILENCE: "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
-    worker = subprocess.Popen(
-        [sys.executable, "-P", "-m", "lab_utils.grade.worker", str(descriptor)],
-        cwd=home,
-        env=kept | own | quiet,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        pass_fds=[descriptor],
-        start_new_session=True,
-    )
-    with contextlib.suppress(OSError):  # ended at once, or limits that nobody may set
-        _limit(worker.pid)
-    with contextlib.suppress(OSError):  # ended at once
-        worker.stdin.write(json.dumps(job).encode())
-        worker.stdin.close()
-    return worker
-
-
-def _limit(pid: int) -> None:
-    """What the kernel holds a process to: the size of files, and the number of a user's processes.
-
-    It goes first where memory is short. The number is not kept for root.
-    """
-    if sys.platform == "linux":
-        import resource
-
-        with open("/proc/loadavg") as file:
-            running = int(re.search(r"/(\d+)", file.read())[1])  # threads count, too
-        limits = {
-            resource.RLIMIT_FSIZE: _LARGEST_FILE,
-            resource.RLIMIT_NPROC: running + _MOST_PROCESSES,
-        }
-        for limit, wanted in limits.items():
-            _, most = resource.getrlimit(limit)
-            most = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
-            resource.prlimit(pid, limit, (most, most))
-        with open(f"/proc/{pid}/oom_score_adj", "w") as file:
-            file.write("1000")
-
-
-def _memory(pid: int) -> int:
-    """Bytes that a process and its children hold."""
-    total = 0
-    with contextlib.suppress(psutil.Error):
-        process = psutil.Process(pid)
-        for each in (process, *process.children(recursive=True)):
-            with contextlib.suppress(psutil.Error):
-                total += each.memory_info().rss
-    return total
-
-
-def _end(worker: subprocess.Popen, home: str) -> None:
-    """Ends a worker and all that it has started; `home` tells those that have left its tree."""
-    with contextlib.suppress(psutil.Error):
-        for child in psutil.Process(worker.pid).children(recursive=True):
-            with contextlib.suppress(psutil.Error):
-                child.kill()
-    with contextlib.suppress(OSError):
-        os.killpg(worker.pid, signal.SIGKILL)
-    worker.wait()
-    own = (home, os.path.realpath(home))
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error, OSError):
-            if process.cwd() in own or process.environ().get("HOME", "") in own:
-                process.kill()
 
 
 def _told(status: int | None) -> str:

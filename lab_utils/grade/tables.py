@@ -9,6 +9,7 @@ from lab_utils.check import todos
 from lab_utils.grade.runs import Graded
 from lab_utils.grade.submissions import Submission
 
+BEGINNING = rb'(\xef\xbb\xbf)?"?learner\W'  # of a table as CSV, also saved by a spreadsheet
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet would compute
 
 

@@ -14,7 +14,7 @@ def main() -> int:
         epilog="Exit status: 0, 1 if the step does not learn, 2 if it could not be run.",
     )
     parser.add_argument(
-        "--output", type=files.output_argument, help="JSON file to write, for a bug report"
+        "--output", type=files.output(files.JSON), help="JSON file to write, for a bug report"
     )
     parser.add_argument(
         "--batch", type=int, default=0, help="images a core (128 on a TPU, else 16)"
