@@ -4,6 +4,9 @@ Importing this package imports neither TensorFlow nor JAX.
 """
 
 import logging
+import sys
+
+from lab_utils import interrupts
 
 DISTRIBUTION = "tpu-porting-labs"  # the name under which the package is installed
 
@@ -11,3 +14,7 @@ DISTRIBUTION = "tpu-porting-labs"  # the name under which the package is install
 logging.getLogger("matplotlib").addFilter(
     lambda record: record.funcName != "_get_config_or_cache_dir"
 )
+
+# `python -m` is looking for a module of this package: Ctrl-C waits until the command can answer (command.py).
+if getattr(sys, "argv", [])[:1] == ["-m"]:
+    interrupts.hold(interrupts.CTRL_C)

@@ -42,6 +42,7 @@ def status_of(main: Callable[[], int], cannot: int = 1) -> int | str | None:
     _open_closed_streams()
     try:
         try:
+            interrupts.let_come()
             status = main()
         except SystemExit as end:
             status = end.code

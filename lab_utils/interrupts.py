@@ -1,12 +1,17 @@
-"""Ctrl-C and SIGTERM where no code could answer them: while a process starts, or garbage is collected."""
+"""Ctrl-C and SIGTERM where no code could answer them: while a process starts, or garbage is collected.
+
+What `python -m` starts has Ctrl-C held from `import lab_utils` on, and lets it come in `command.run`.
+Processes that a command starts for itself never let it come: they end with the command.
+"""
 
 import contextlib
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+CTRL_C = (signal.SIGINT,)
 ENDING = (signal.SIGINT, signal.SIGTERM)
 _AGAIN_SECONDS = 0.1
 _CAN_HOLD = hasattr(signal, "pthread_sigmask")  # not on Windows
@@ -27,10 +32,10 @@ def held_back() -> Iterator[None]:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def hold() -> None:
+def hold(numbers: Sequence[int] = ENDING) -> None:
     """From here on they wait."""
     if _CAN_HOLD:
-        signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+        signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
 
 
 def let_come() -> None:

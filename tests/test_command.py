@@ -143,3 +143,34 @@ def test_an_interrupt_where_nothing_expects_it_is_one_word():
     )  # also in the background
     ran = subprocess.run([*OWN, code], stderr=subprocess.PIPE, text=True, preexec_fn=heard)
     assert (ran.returncode, ran.stderr) == (128 + signal.SIGINT, "\ninterrupted\n")
+
+
+OWN_CHILDREN = {
+    "convert/worker.py",
+    "dry_run/private/child.py",
+    "grade/worker.py",
+    "verify/least_time.py",
+}
+
+
+def test_each_command_lets_ctrl_c_come():
+    """It is held from the import of the package on; the children of a command end with it."""
+    package = Path(command.__file__).parent
+    for path in package.rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        if '__name__ == "__main__"' in text and str(path.relative_to(package)) not in OWN_CHILDREN:
+            assert re.search(r"command\.(run|status_of)\(|interrupts\.let_come\(", text), path
+
+
+def test_ctrl_c_while_a_command_is_still_imported_is_one_word(tmp_path):
+    """It comes during the import of a package that this command needs."""
+    (tmp_path / "yaml.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    heard = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    ran = subprocess.run(
+        [sys.executable, "-m", "lab_utils.flowers.task", "--help"],
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        preexec_fn=heard,
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (128 + signal.SIGINT, "", "\ninterrupted\n")

@@ -12,6 +12,8 @@ import json
 from importlib import metadata
 from pathlib import Path
 
+from lab_utils import command
+
 DEVICE = "XLA_TPU_JIT"
 TABLE = Path(__file__).parents[1] / "dry_run" / "ops" / "xla_tpu_jit.json"
 
@@ -48,7 +50,7 @@ def registered() -> dict[str, dict[str, list[str]]]:
     return dict(sorted(table.items()))
 
 
-def main() -> None:
+def main() -> int:
     """Writes the table beside this file, one op a line; equal lists of types are written once."""
     table = registered()
     type_lists = sorted({tuple(types) for attrs in table.values() for types in attrs.values()})
@@ -68,7 +70,8 @@ def main() -> None:
     lines += ['"ops": {', ",\n".join(f"{json.dumps(op)}: {json.dumps(ops[op])}" for op in ops), "}"]
     TABLE.write_text("{\n" + "\n".join(lines) + "\n}\n", encoding="utf-8")
     print(f"{TABLE.name}: {len(ops)} ops")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    command.run(main)

@@ -12,7 +12,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from lab_utils import chips, files
+from lab_utils import chips, command, files
 
 TARGET = Path(__file__).parents[1] / "sliders.json"
 WIDTH = 1024  # of the block: weights [WIDTH, 4 * WIDTH] and back
@@ -122,7 +122,7 @@ SLIDERS = {
 }
 
 
-def main() -> None:
+def main() -> int:
     """Asks the compiler at every place and writes the answers."""
     found: dict[str, Any] = {"compiler": f"libtpu {metadata.version('libtpu')}"}
     for name, (ask, places, axis) in SLIDERS.items():
@@ -130,7 +130,8 @@ def main() -> None:
         found[name] = {"axis": axis, "rows": rows}
         print(name, rows, flush=True)
     files.write(TARGET, json.dumps(found, ensure_ascii=False, indent=1) + "\n")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    command.run(main)

@@ -176,7 +176,7 @@ def supervised() -> int:
     """
     if (told := os.environ.pop(_STATUS_FILE, None)) is not None:
         _end_with_parent()
-        status = command.status_of(_judge, EXIT_STATUS[COULD_NOT_RUN])
+        status = command.status_of(main, EXIT_STATUS[COULD_NOT_RUN])
         Path(told).write_text(str(status))
         return status
     name = unchanged.name()
@@ -208,11 +208,6 @@ def supervised() -> int:
         file=sys.stderr,
     )
     return EXIT_STATUS[COULD_NOT_RUN]
-
-
-def _judge() -> int:
-    interrupts.let_come()
-    return main()
 
 
 def _end_of(child: subprocess.Popen) -> tuple[int, bool]:

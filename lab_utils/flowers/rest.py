@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from lab_utils import proxies
+from lab_utils import command, proxies
 
 SIGNATURE = "serving_default"
 
@@ -233,8 +233,8 @@ def serve(saved_model: str, name: str, port: int = 0) -> Server:
     return Server(Model(str(saved_model)).predict, name, port)
 
 
-def main() -> None:
-    """The command."""
+def main() -> int:
+    """The command; returns its exit status."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--saved_model", required=True, help="the folder export/NUMBER")
     parser.add_argument("--name", default="flowers", help="the model's name in the address")
@@ -251,7 +251,8 @@ def main() -> None:
         threading.Event().wait()
     except KeyboardInterrupt:
         server.close()
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    command.run(main)
