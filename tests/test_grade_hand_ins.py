@@ -322,6 +322,21 @@ def test_an_archive_can_be_the_class(tmp_path):
     assert found_in(tmp_path / "class.zip") == {"ann": TWO}
 
 
+class _OldName(zipfile.ZipInfo):
+    """Its name stands in the archive in the letters of DOS, and nothing says which."""
+
+    def _encodeFilenameFlags(self):
+        return self.filename.encode("cp850"), self.flag_bits & ~0x800
+
+
+def test_names_in_an_archive_that_windows_wrote(tmp_path):
+    names = ["Groß Jürgen", "Søren Ávila", "Zoë"]
+    with zipfile.ZipFile(tmp_path / "class.zip", "w") as archive:
+        for name in names:
+            archive.writestr(_OldName(f"{name}/Übung 2.ipynb"), CONTENT[2])
+    assert found_in(tmp_path / "class.zip") == dict.fromkeys(names, TWO)
+
+
 def test_a_copy_of_the_whole_course_counts_what_was_worked_on(tmp_path):
     untouched = {f"ann/labs/{n}.ipynb": json.dumps(lab(n, "labs")).encode() for n in (0, 2, 4)}
     handed_in(
@@ -368,6 +383,32 @@ def test_python_files_beside_a_notebook_come_along(tmp_path):
     handed_in(tmp_path, {f"ann/{NAME}": 2, "ann/helpers.py": b"SIZE = 3\n", "bob/helpers.py": b"x"})
     ann, bob = submissions.find(tmp_path)
     assert ann.beside == (("helpers.py", "SIZE = 3\n"),) and "only helpers.py" in bob.problem
+
+
+def test_documents_beside_a_notebook_are_named_for_a_person_to_read(tmp_path):
+    beside = dict.fromkeys(("essay.pdf", "b.docx", "photo.HEIC", "c.md"), b"%PDF")
+    kept_back = dict.fromkeys(("README.md", "plot.png", "train.csv", "flowers/1.jpg"), b"x")
+    files = {f"ann/{name}": content for name, content in (beside | kept_back).items()}
+    moodle = "Bob_12_assignsubmission_"
+    files |= {f"{moodle}onlinetext_/onlinetext.html": b"<p>My answer: 42.</p>"}
+    handed_in(tmp_path, two(f"ann/{NAME}", f"{moodle}file_/{NAME}", f"cid/{NAME}") | files)
+    told = {each.learner: each.remarks[:-1] for each in submissions.find(tmp_path)}
+    said = "handed in beside it, for you to read: "
+    assert told == {
+        "ann": (f"{said}b.docx, c.md, essay.pdf and 1 more",),
+        "Bob": (f"{said}onlinetext.html",),
+        "cid": (),
+    }
+
+
+def test_a_todo_in_a_text_cell_is_remarked(tmp_path):
+    made = lab(2)
+    cell = made_up_class.cell_with(made, "# TODO 2c")
+    cell["cell_type"] = "markdown"
+    handed_in(tmp_path, {f"ann/{NAME}": json.dumps(made).encode(), f"bob/{NAME}": 2})
+    ann, bob = submissions.find(tmp_path)
+    assert ann.remarks == ("TODO 2c stands in a text cell, which is not run",)
+    assert not bob.remarks
 
 
 def code_of(made):

@@ -1,5 +1,6 @@
 """The files of a class, also those in archives and in archives of archives. Nothing is unpacked to a disk."""
 
+import contextlib
 import io
 import tarfile
 import unicodedata
@@ -115,13 +116,21 @@ def _zipped(data: bytes) -> Iterator[tuple[str, bytes | None]]:
             raise ValueError(f"holds more than {_MOST} files: unpack it")
         for info in archive.infolist():
             name = info.filename
-            if not info.flag_bits & 0x800:  # not said to be UTF-8; macOS does not say it
-                try:
-                    name = name.encode("cp437").decode("utf-8")
-                except UnicodeError:
-                    name = info.filename
+            if not info.flag_bits & 0x800:  # not said to be UTF-8
+                name = _as_written(name)
             if not info.is_dir():
                 yield name, _content(name, info.file_size, lambda info=info: archive.read(info))
+
+
+def _as_written(name: str) -> str:
+    """A name that zipfile read as cp437, as macOS (UTF-8) and Western Windows (cp850) write it."""
+    with contextlib.suppress(UnicodeEncodeError):  # it stood in the archive as Unicode too
+        raw = name.encode("cp437")
+        try:
+            return raw.decode("utf-8")
+        except UnicodeDecodeError:
+            return raw.decode("cp850")
+    return name
 
 
 def _tarred(data: bytes) -> Iterator[tuple[str, bytes | None]]:

@@ -4,7 +4,7 @@ import contextlib
 import json
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lab_utils.check import todos
@@ -35,6 +35,7 @@ class Read:
     problem: str = ""
     author: str = ""  # whom Colab or the notebook's metadata names
     text: str = ""
+    in_text: tuple[str, ...] = ()  # TODOs that stand in cells which are no code
 
 
 def read(name: str, data: bytes) -> Read:
@@ -102,9 +103,11 @@ def _notebook(data: bytes) -> Read:
         return problem("is not a notebook: it has no cells as notebooks have")
     code = tuple(source for kind, source in sources if kind == "code")
     found = _of_a_lab("notebook", "\n".join(source for _, source in sources), code)
-    return (
-        found if found.problem else Read("notebook", found.lab, code, author=_author(made, cells))
-    )
+    if found.problem:
+        return found
+    texts = "\n".join(source for kind, source in sources if kind != "code")
+    in_text = {id for id in _TODO.findall(texts) if int(id[:-1]) == found.lab}
+    return replace(found, author=_author(made, cells), in_text=tuple(sorted(in_text)))
 
 
 def _old_cells(made: dict[str, Any]) -> list[dict[str, Any]]:

@@ -13,6 +13,10 @@ from lab_utils.grade.reading import Read
 
 _LARGEST_MODULE = 2**20  # characters of Python beside a notebook
 _FILES_OF_PLATFORMS = (".txt", ".yml")
+_DOCUMENTS = re.compile(  # that hold answers to read; not what labs write, nor what a repository brings
+    r"(?!readme|license)(onlinetext\.html|.+\.(pdf|docx?|odt|rtf|pages|tex|md|pptx?|heic|jpe?g))",
+    re.I,
+)
 _HANDED_IN = ("notebook", "script", "link")
 _KINDS = (*_HANDED_IN, "other", "module")
 
@@ -112,16 +116,35 @@ def _of_learner(learner: str, files: list[_File]) -> list[Submission]:
     wrong = [file for file in files if file.read.kind == "notebook" and file.read.problem]
     found += [Submission(learner, f.name, None, problem=f.read.problem) for f in wrong]
     if found:
-        links = tuple(f"{f.name} {f.read.problem}" for f in files if f.read.kind == "link")
-        return [replace(found[0], remarks=found[0].remarks + links), *found[1:]]
+        told = [f"{f.name} {f.read.problem}" for f in files if f.read.kind == "link"]
+        if documents := _documents(files):
+            told.append(f"handed in beside it, for you to read: {_named(documents)}")
+        return [replace(found[0], remarks=(*found[0].remarks, *told)), *found[1:]]
     (first, *others) = files
     if first.read.kind in ("link", "script"):
         return [Submission(learner, first.name, None, problem=first.read.problem)]
     names = sorted(file.parts[-1] for file in (first, *others) if file.parts[-1])
-    told = f", only {', '.join(names[:3])}" if names else ""
+    told = f", only {_named(names)}" if names else ""
     return [
         Submission(learner, first.name.parent, None, problem=f"holds no notebook (.ipynb){told}")
     ]
+
+
+def _documents(files: list[_File]) -> list[str]:
+    """What a person has to read: documents in a notebook's folder, and a text typed into the platform."""
+    folders = {file.parts[:-1] for file in files if file.read.kind in _HANDED_IN}
+    return sorted(
+        file.parts[-1]
+        for file in files
+        if file.read.kind == "other"
+        and _DOCUMENTS.fullmatch(file.parts[-1])
+        and (file.parts[:-1] in folders or file.parts[-1] == "onlinetext.html")
+    )
+
+
+def _named(names: list[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
 
 
 def _submission(learner: str, file: _File, files: list[_File]) -> Submission:
@@ -138,6 +161,8 @@ def _submission(learner: str, file: _File, files: list[_File]) -> Submission:
         remarks += (
             f"names TODO {', '.join(unknown)}, which this release of the lab does not have",
         )
+    if file.read.in_text:  # a key turns a cell into text: M in Jupyter
+        remarks += (f"TODO {', '.join(file.read.in_text)} stands in a text cell, which is not run",)
     return Submission(learner, file.name, file.read.lab, file.read.code, "", remarks, beside)
 
 
