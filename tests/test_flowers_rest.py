@@ -2,7 +2,11 @@
 
 import base64
 import json
+import socket
+import sys
+import types
 import urllib.error
+import urllib.parse
 import urllib.request
 
 import numpy as np
@@ -89,6 +93,7 @@ def server(monkeypatch):
 
     def predict(body):
         found = rest.read_request(body, IMAGE)
+        1 / len(found.inputs["image_bytes"][0])  # a model's own error
         return rest.answer(found, {"size": np.array([len(x) for x in found.inputs["image_bytes"]])})
 
     running = rest.Server(predict, "flowers")
@@ -113,6 +118,60 @@ def test_the_server_answers_and_names_what_is_wrong(server):
     assert status == 400 and "JSON parse error" in said["error"]
     status, said = asked(server.url.replace("flowers", "roses") + ":predict", body)
     assert (status, said["error"]) == (404, "Servable not found for request: Latest(roses)")
+
+
+def raw(server, request: bytes) -> tuple[bytes, dict]:
+    """Status line and JSON of the answer to what no client of Python's would send."""
+    place = urllib.parse.urlsplit(server.url)
+    with socket.create_connection((place.hostname, place.port), timeout=60) as connection:
+        connection.sendall(request)
+        with connection.makefile("rb") as answer:
+            line, length = answer.readline(), 0
+            while (header := answer.readline()) != b"\r\n":
+                if header.startswith(b"Content-Length: "):
+                    length = int(header.split()[1])
+            return line, json.loads(answer.read(length))
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "status", "says"),
+    [
+        ("Content-Length: abc", b"", 411, "needs a Content-Length"),
+        ("Content-Length: -1", b"", 411, "needs a Content-Length"),
+        ("Transfer-Encoding: chunked", b"2\r\n{}\r\n0\r\n\r\n", 411, "needs a Content-Length"),
+        ("Content-Length: 99999999999999", b"", 413, "larger than 256 MiB"),
+        ("", b"[" * 200_000, 400, "nested too deeply"),
+        ("", b'{"instances": [' + b"[" * 3_000 + b"]" * 3_000 + b"]}", 400, "nested too deeply"),
+        ("", json.dumps({"instances": [{"b64": "ä"}]}, ensure_ascii=False).encode(), 400, "base64"),
+        ("", b'{"instances": [{"b64": ""}]}', 500, "ZeroDivisionError: "),
+    ],
+)
+def test_what_cannot_be_read_or_ends_the_model_is_answered(
+    server, headers, body, status, says, capfd
+):
+    headers = headers or f"Content-Length: {len(body)}"
+    request = f"POST /v1/models/flowers:predict HTTP/1.1\r\nHost: x\r\n{headers}\r\n\r\n".encode()
+    line, said = raw(server, request + body)
+    assert f" {status} ".encode() in line and says in said["error"]
+    assert asked(server.url)[0] == 200 and not capfd.readouterr().err  # it goes on
+
+
+def test_a_method_or_an_address_in_other_words(server):
+    line, said = raw(server, b"PUT / HTTP/1.1\r\n\r\n")
+    assert b" 501 " in line and said == {"error": "Unsupported method ('PUT')"}
+    assert asked(server.url.replace("flowers", "fl%6Fwers") + "?of=me")[0] == 200
+
+
+def test_an_output_that_is_no_text_is_told():
+    with pytest.raises(rest.RequestError, match="'class' is no text"):
+        rest.answer(rest.PredictRequest("", {}, True), {"class": np.array([b"\xff"], object)})
+
+
+def test_a_port_that_there_is_none_of_is_told(monkeypatch):
+    monkeypatch.setattr(rest, "Model", lambda path: types.SimpleNamespace(predict=None))
+    monkeypatch.setattr(sys, "argv", ["rest", "--saved_model", "x", "--port", "99999"])
+    with pytest.raises(SystemExit, match="cannot serve x on port 99999: .*0-65535"):
+        rest.main()
 
 
 def test_an_exported_flowers_model_is_served(finished_run, tiny_photos):

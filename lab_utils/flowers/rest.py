@@ -10,18 +10,21 @@ requests that arrive together, serves one version of one model, and listens on t
 
 import argparse
 import base64
-import binascii
 import json
 import re
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import unquote
 
 from lab_utils import command, proxies
 
 SIGNATURE = "serving_default"
+_LARGEST = 2**28  # bytes of a request
 
 
 class RequestError(ValueError):
@@ -96,7 +99,7 @@ def _decoded(value: Any) -> Any:
     if isinstance(value, list):
         return [_decoded(each) for each in value]
     if isinstance(value, str):
-        return value.encode()
+        return value.encode(errors="replace")  # half a pair of surrogates is no text
     if not _is_base64(value):
         raise RequestError(
             f"{json.dumps(value)[:80]} is neither a string nor an object of the one key 'b64'."
@@ -104,7 +107,7 @@ def _decoded(value: Any) -> Any:
     text = re.sub(r"\s", "", value["b64"])
     try:
         return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
-    except binascii.Error:
+    except ValueError:  # binascii.Error is one, and letters beyond ASCII give another
         raise RequestError("Unable to base64 decode") from None
 
 
@@ -125,7 +128,14 @@ def _plain(value: Any, name: str) -> Any:
         return [_plain(each, name) for each in value]
     if not isinstance(value, bytes):
         return value
-    return {"b64": base64.b64encode(value).decode()} if name.endswith("_bytes") else value.decode()
+    if name.endswith("_bytes"):
+        return {"b64": base64.b64encode(value).decode()}
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        raise RequestError(
+            f"The output {name!r} is no text: only one whose name ends in _bytes may hold other bytes."
+        ) from None
 
 
 class Model:
@@ -171,9 +181,12 @@ class Server:
     """A running server; `url` is the model's address. `close` ends it."""
 
     def __init__(self, predict: Callable[[bytes], dict[str, Any]], name: str, port: int = 0):
-        """Raises OSError where the port is taken; port 0 takes a free one."""
+        """Raises OSError where the port is taken, OverflowError where there is none of that number.
+
+        Port 0 takes a free one.
+        """
         proxies.spare_local()
-        self._http = ThreadingHTTPServer(("127.0.0.1", port), _handler(predict, name))
+        self._http = _Http(("127.0.0.1", port), _handler(predict, name))
         self.url = f"http://127.0.0.1:{self._http.server_port}/v1/models/{name}"
         threading.Thread(target=self._http.serve_forever, daemon=True).start()
 
@@ -181,6 +194,13 @@ class Server:
         """Ends the server and frees its port."""
         self._http.shutdown()
         self._http.server_close()
+
+
+class _Http(ThreadingHTTPServer):
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Says nothing where a caller has gone away."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
 
 
 def _handler(predict: Callable[[bytes], dict[str, Any]], name: str) -> type:
@@ -191,32 +211,54 @@ def _handler(predict: Callable[[bytes], dict[str, Any]], name: str) -> type:
         wbufsize = -1  # an answer leaves in one piece
 
         def do_GET(self):
-            if self.path != address:
+            if self._asked() != address:
                 return self._missing()
             status = {"error_code": "OK", "error_message": ""}
             state = {"version": "1", "state": "AVAILABLE", "status": status}
             self._send(200, {"model_version_status": [state]})
 
         def do_POST(self):
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            if self.path != f"{address}:predict":
+            length = self.headers.get("Content-Length", "")
+            if not re.fullmatch("[0-9]{1,18}", length):
+                return self.send_error(
+                    411, "The request needs a Content-Length: its bytes, as a number"
+                )
+            if int(length) > _LARGEST:
+                return self.send_error(413, f"The request is larger than {_LARGEST >> 20} MiB")
+            body = self.rfile.read(int(length))
+            if self._asked() != f"{address}:predict":
                 return self._missing()
             try:
-                self._send(200, predict(body))
+                status, content = 200, predict(body)
             except RequestError as error:
-                self._send(400, {"error": str(error)})
+                status, content = 400, {"error": str(error)}
+            except RecursionError:
+                status, content = 400, {"error": "The request is nested too deeply."}
+            except Exception as error:  # of the model: the server goes on
+                status, content = 500, {"error": f"{type(error).__name__}: {_reason(str(error))}"}
+            self._send(status, content)
+
+        def _asked(self):
+            return unquote(self.path.partition("?")[0])
 
         def _missing(self):
-            asked = self.path.removeprefix("/v1/models/").partition(":")[0]
+            asked = self._asked().removeprefix("/v1/models/").partition(":")[0]
             self._send(404, {"error": f"Servable not found for request: Latest({asked})"})
+
+        def send_error(self, code: int, message: str | None = None, explain: str | None = None):
+            """Answers what cannot be read as a request; what follows on the connection cannot be, either."""
+            self.close_connection = True
+            self._send(code, {"error": message or HTTPStatus(code).phrase})
 
         def _send(self, status: int, content: dict[str, Any]):
             body = json.dumps(content).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
+            if self.close_connection:
+                self.send_header("Connection", "close")
             self.end_headers()
-            self.wfile.write(body)
+            self.wfile.write(body * (self.command != "HEAD"))
 
         def log_message(self, *_):
             """Says nothing of single requests."""
@@ -242,7 +284,7 @@ def main() -> int:
     flags = parser.parse_args()
     try:
         server = serve(flags.saved_model, flags.name, flags.port)
-    except OSError as error:
+    except (OSError, OverflowError) as error:
         raise SystemExit(
             f"cannot serve {flags.saved_model} on port {flags.port}: {error}"
         ) from None
