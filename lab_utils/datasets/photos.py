@@ -165,7 +165,7 @@ def scan(folder: Path) -> list[Photo]:
             left_out[f"class folder without photographs directly in it ({name})"] += 1
         elif not names.fits_a_row(entry.name) or entry.name != entry.name.strip():
             raise DatasetError(
-                f"{str(entry)!r} cannot be a class: rename it, without line breaks or outer spaces."
+                f"{str(entry)!r} cannot be a class: rename it, in UTF-8, without line breaks or outer spaces."
             )
         found += [(path, names.composed(entry.name)) for path in images]
     photographs = _digested(found, left_out)
@@ -263,8 +263,9 @@ def split(photographs: list[Photo], eval_fraction: float) -> tuple[list[Photo], 
                 if any(photo.digest in own for photo in photographs if photo.label != label):
                     more += ", and some of them stand in another class, too"
                 raise DatasetError(
-                    f"Class {label!r} leaves nothing to {use}: it has {sizes[label]} photographs{more}. Add "
-                    f"different ones, change eval_fraction ({eval_fraction}), or move the class away."
+                    f"Class {label!r} leaves nothing to {use}: it has {sizes[label]} photograph"
+                    f"{'s' * (sizes[label] != 1)}{more}. Add different ones, change eval_fraction "
+                    f"({eval_fraction}), or move the class away."
                 )
     _report_copies(copies)
     return train, evaluation
