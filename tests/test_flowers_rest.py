@@ -162,8 +162,8 @@ def test_a_method_or_an_address_in_other_words(server):
     assert asked(server.url.replace("flowers", "fl%6Fwers") + "?of=me")[0] == 200
 
 
-def test_an_output_that_is_no_text_is_told():
-    with pytest.raises(rest.RequestError, match="'class' is no text"):
+def test_an_output_that_is_not_text_is_told():
+    with pytest.raises(rest.RequestError, match="'class' is not text"):
         rest.answer(rest.PredictRequest("", {}, True), {"class": np.array([b"\xff"], object)})
 
 

@@ -99,7 +99,7 @@ def _decoded(value: Any) -> Any:
     if isinstance(value, list):
         return [_decoded(each) for each in value]
     if isinstance(value, str):
-        return value.encode(errors="replace")  # half a pair of surrogates is no text
+        return value.encode(errors="replace")  # half a pair of surrogates is not text
     if not _is_base64(value):
         raise RequestError(
             f"{json.dumps(value)[:80]} is neither a string nor an object of the one key 'b64'."
@@ -134,7 +134,7 @@ def _plain(value: Any, name: str) -> Any:
         return value.decode()
     except UnicodeDecodeError:
         raise RequestError(
-            f"The output {name!r} is no text: only one whose name ends in _bytes may hold other bytes."
+            f"The output {name!r} is not text: only one whose name ends in _bytes may hold other bytes."
         ) from None
 
 
