@@ -1,6 +1,6 @@
 # Every target sets up what it needs, once: a fresh machine with git, make and Python 3.11, 3.12 or 3.13.
 .DEFAULT_GOAL := help
-.PHONY: help setup flowers check test test-all lab doctor instructor site lint lock
+.PHONY: help setup flowers check test test-all lab doctor instructor handout site lint lock
 
 # Override any of these: make flowers DATA=../my_photographs OUT=../flowers TF=gpu
 DATA ?= bundled
@@ -26,6 +26,7 @@ help:
 	@echo "make lab       open the labs in JupyterLab"
 	@echo "make doctor    is everything here that the labs need?"
 	@echo "make instructor the guide and the slides, into solutions/instructor/made"
+	@echo "make handout   what learners without a clone get: labs and wheel, into out/handout.zip"
 	@echo "make site      labs, solutions, rules and glossary as pages with search, into out/site"
 	@echo "make test-all  the tests on Python 3.11, 3.12, 3.13, the Estimator on each TensorFlow from 2.15 on"
 
@@ -74,6 +75,15 @@ instructor: $(READY)
 		$(BIN)/python -m lab_utils.author.instructor --reveal out/npm/node_modules/reveal.js; \
 	else \
 		echo "npm is missing: no slides are made"; $(BIN)/python -m lab_utils.author.instructor; fi
+
+# The labs without the solutions' notebooks, and the course's wheel, which their first cells find beside them.
+HANDOUT ?= out/handout
+handout: $(READY)
+	@rm -rf "$(HANDOUT)" && mkdir -p "$(HANDOUT)"
+	@$(BIN)/uv build --quiet --wheel --out-dir "$(HANDOUT)" && rm -f "$(HANDOUT)/.gitignore"
+	@cp labs/*.ipynb LICENSE solutions/instructor/START.md "$(HANDOUT)"
+	@$(BIN)/python -m zipfile -c "$(HANDOUT).zip" "$(HANDOUT)"
+	@echo "$(HANDOUT).zip"
 
 # Jupyter Book 1 in an environment of its own, in the version that pyproject.toml names. It runs no cell.
 SITE ?= out/site

@@ -47,36 +47,59 @@ def test_readme_names_every_place_that_the_course_knows():
         assert place in text or place == "this machine", place
 
 
+@pytest.fixture
+def asked(monkeypatch, tmp_path) -> list[list[str]]:
+    """What the first cell asks of pip, which always fails, where no package and no checkout is there."""
+    hidden, commands = importlib.util.find_spec, []
+    found = {"lab_utils": None, "pip": None}
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda n: found[n] if n in found else hidden(n)
+    )
+    monkeypatch.setattr(os.path, "isdir", lambda path: False)
+    monkeypatch.setattr(
+        subprocess,
+        "run",
+        lambda command: commands.append(command) or subprocess.CompletedProcess([], 1),
+    )
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.chdir(tmp_path)
+    return commands
+
+
 @pytest.mark.parametrize("there", [None, ModuleSpec("lab_utils", None)])  # or a mere folder
 @pytest.mark.parametrize(
     ("place", "says"),
     [
         ("emscripten", "TensorFlow does not run in a browser alone"),
-        ("linux", "The course is not installed here: install its wheel"),
+        ("linux", "The course is not installed here: put its wheel"),
     ],
 )
 def test_where_the_course_cannot_be_had_a_sentence_says_what_to_do(
-    place, says, there, tmp_path, monkeypatch
+    place, says, there, asked, monkeypatch
 ):
-    """Without the package, an index and pip."""
-    course = setup_cell.Course("tpu-porting-labs", "0.1.0", "")
-    hidden = importlib.util.find_spec
-    found = {"lab_utils": there, "pip": None}
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda n: found[n] if n in found else hidden(n)
-    )
     monkeypatch.setattr(sys, "platform", place)
-    monkeypatch.setattr(os.path, "isdir", lambda path: False)
-    asked = []
+    hidden = importlib.util.find_spec
     monkeypatch.setattr(
-        subprocess,
-        "run",
-        lambda command: asked.append(command) or subprocess.CompletedProcess([], 1),
+        importlib.util, "find_spec", lambda name: there if name == "lab_utils" else hidden(name)
     )
-    monkeypatch.chdir(tmp_path)
+    course = setup_cell.Course("tpu-porting-labs", "0.1.0", "")
     with pytest.raises(ImportError, match=says):
         exec(setup_cell.setup_cell(course), {})
     assert bool(asked) == (place == "linux")
+
+
+@pytest.mark.parametrize("address", ["", "https://github.com/some/where"])
+def test_the_wheel_at_or_above_the_notebook_is_what_is_installed(
+    address, asked, tmp_path, monkeypatch
+):
+    wheel = tmp_path / "tpu_porting_labs-0.1.0-py3-none-any.whl"
+    wheel.touch()
+    (tmp_path / "labs").mkdir()
+    monkeypatch.chdir(tmp_path / "labs")
+    course = setup_cell.Course("tpu-porting-labs", "0.1.0", address)
+    with pytest.raises(ImportError):
+        exec(setup_cell.setup_cell(course), {})
+    assert asked[-1][-2:] == ["--no-deps", str(wheel)]
 
 
 @pytest.fixture(scope="module")
@@ -168,6 +191,27 @@ def test_a_notebook_alone_installs_the_course_and_leaves_the_versions(
 
 
 @pytest.mark.slow
+def test_what_make_handout_makes_starts_and_holds_no_solution(fresh, wheels, tmp_path):
+    """Its wheel lies beside the notebooks; pip finds nothing of the course elsewhere."""
+    ready = next(Path(sys.prefix).glob(".ready-*"), Path("none")).relative_to(ROOT)
+    command = ["make", "-o", ready, "handout", f"HANDOUT={tmp_path}/class", f"VENV={sys.prefix}"]
+    subprocess.run(command, cwd=ROOT, check=True)
+    with zipfile.ZipFile(tmp_path / "class.zip") as archive:
+        archive.extractall(tmp_path / "learner")
+    (folder,) = (tmp_path / "learner").iterdir()
+    names = {path.name for path in folder.iterdir()}
+    (wheel,) = (name for name in names if name.endswith(".whl"))
+    assert names == {lab.name for lab in LABS} | {wheel, "START.md", "LICENSE"}
+    assert wheel in (folder / "START.md").read_text()
+    others = tmp_path / "others"
+    others.mkdir()
+    for path in wheels.glob(f"{SMALL}-*"):
+        (others / path.name).write_bytes(path.read_bytes())
+    _, said = first_cells(fresh, folder / LABS[2].name, 5, environment(others, tmp_path))
+    assert "Ready: Python" in said
+
+
+@pytest.mark.slow
 def test_without_wheel_checkout_and_address_one_sentence_says_what_to_do(fresh, tmp_path):
     alone = tmp_path / "alone" / LABS[2].name
     alone.parent.mkdir()
@@ -175,7 +219,7 @@ def test_without_wheel_checkout_and_address_one_sentence_says_what_to_do(fresh, 
     environ = environment(tmp_path, tmp_path)
     command = [fresh, "-c", DRIVER, alone, "2", *KEPT]
     ran = subprocess.run(command, env=environ, cwd=alone.parent, capture_output=True, text=True)
-    assert ran.returncode and "The course is not installed here: install its wheel" in ran.stderr
+    assert ran.returncode and "The course is not installed here: put its wheel" in ran.stderr
 
 
 @pytest.mark.slow

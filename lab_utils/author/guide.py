@@ -128,7 +128,7 @@ def _plans(root: Path) -> Iterator[str]:
 def _day_before() -> Iterator[str]:
     yield "<h2>The day before</h2><ul>"
     yield "<li>On a machine of the class, as a learner: <code>make doctor</code>. Each line must say OK. "
-    yield "Where all share one machine: <code>python -m lab_utils doctor --class 30</code>.</li>"
+    yield "Where all share one machine: <code>.venv/bin/python -m lab_utils doctor --class 30</code>.</li>"
     yield "<li>Open lab 00 and run all cells. The last report comes from the TPU compiler.</li>"
     yield "<li>One machine for all: fill the shared cache (hub.md), and open lab 02 as a second user.</li>"
     yield "<li>Without network in the room: unplug it and do the same again.</li></ul>"

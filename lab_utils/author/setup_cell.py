@@ -1,9 +1,9 @@
 """The first code cell of every lab, and the links that open a lab elsewhere; `build` writes both.
 
 The cell installs the course only where it cannot be imported: from the checkout that the notebook lies in or
-that Colab or Kaggle has, else from the address in pyproject.toml's URLs, else from a folder of wheels that
-pip is set up with. It never asks a package index for the course: another's package could bear its name. What
-the place has of TensorFlow, numpy and protobuf stays.
+that Colab or Kaggle has, else from its wheel beside the notebook (`make handout`), else from the address in
+pyproject.toml's URLs, else from a folder of wheels that pip is set up with. It never asks a package index for
+the course: another's package could bear its name. What the place has of TensorFlow, numpy and protobuf stays.
 """
 
 import textwrap
@@ -32,7 +32,9 @@ if found is None or found.origin is None:  # or a mere folder of that name
     near = [Path.cwd(), *Path.cwd().parents]
     near += [*Path("/content").glob("*"), *Path("/kaggle").glob("*/*")]
     checkouts = [str(path) for path in near if os.path.isdir(path / "lab_utils" / "check")]
-    course = checkouts[:1] or {elsewhere}
+    wheels = [str(path / "{wheel}") for path in near]
+    course = (checkouts + [path for path in wheels if os.path.isfile(path)])[:1]
+    course = course or {elsewhere}
     if importlib.util.find_spec("pip") is None:
         subprocess.run([sys.executable, "-m", "ensurepip"])
     pip = [sys.executable, "-m", "pip", "install", "-q"]
@@ -82,12 +84,14 @@ def setup_cell(course: Course) -> str:
         told = f"pip could not install the course (see above): clone {course.address}, and open"
     else:
         elsewhere = ["--no-index", f"{course.name}=={course.version}"]
-        told = f"The course is not installed here: install its wheel ({wheel}) with pip, or clone it and open"
+        told = f"The course is not installed here: put its wheel ({wheel}) beside this notebook,"
+        told += " or clone it and open"
     told += " this notebook in the clone's folder labs (on Colab, clone into /content)."
     lines = textwrap.wrap(told, 76, drop_whitespace=False, break_on_hyphens=False)
     return _TEMPLATE.format(
         elsewhere=str(elsewhere).replace("'", '"'),
         name=course.name,
+        wheel=wheel,
         told="\n".join(f'                "{line}"' for line in lines),
     )
 
