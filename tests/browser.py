@@ -142,16 +142,13 @@ class Browser:
         for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
-    def press_with_control(self, letter: str) -> None:
-        """Presses a letter while the control key is down."""
-        key = {"modifiers": 2, "key": letter, "code": f"Key{letter.upper()}"}
+    def press(self, key: str, control: bool = False) -> None:
+        """Presses a letter or "ArrowRight", with the control key down or not."""
+        number = {"ArrowRight": 39}.get(key) or ord(key.upper())
+        named = {"key": key, "code": key if len(key) > 1 else f"Key{key.upper()}"}
+        named |= {"windowsVirtualKeyCode": number, "modifiers": 2 if control else 0}
         for kind in ("rawKeyDown", "keyUp"):
-            self.call(
-                "Input.dispatchKeyEvent",
-                type=kind,
-                windowsVirtualKeyCode=ord(letter.upper()),
-                **key,
-            )
+            self.call("Input.dispatchKeyEvent", type=kind, **named)
 
     def theme(self, name: str) -> None:
         """The system asks pages to be "light" or "dark"."""
