@@ -829,7 +829,7 @@ def attend(query, key, value):
             "tf.where(tf.transpose(earlier), scores, -1e9)",
             "lets them look ahead",
         ),
-        Mutant(" / query.shape[-1] ** 0.5", "", "not divided by the root of the width"),
+        Mutant(" / query.shape[-1] ** 0.5", "", "not divided by the square root of the width"),
         Mutant(
             "tf.where(earlier, scores, -1e9)\n    return tf.matmul(tf.nn.softmax(scores), value)",
             "tf.nn.softmax(scores)\n    return tf.matmul(tf.where(earlier, scores, 0.0), value)",

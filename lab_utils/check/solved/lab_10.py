@@ -15,7 +15,7 @@ PJRT_CHIPS = ("v5e", "v5p", "v6e")
 
 
 def prepare(environ, chip, library):
-    """Sets in `environ`, such as os.environ, what TensorFlow has to find for this chip; None for none."""
+    """Sets in `environ`, such as os.environ, what TensorFlow has to find for this chip (None: no chip)."""
     # TODO 10a: the three variables, on PJRT_CHIPS alone, never over what is set
     wanted = {
         "PJRT_DEVICE": "TPU",

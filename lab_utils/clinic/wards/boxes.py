@@ -132,9 +132,9 @@ WARD = {
     "title": "The parcels",
     "weight": "is_real",
     "story": """Pictures hold one to six parcels, so the labels have differing lengths. The evaluation set has
-150 pictures, no multiple of anything, and Emeka fills its last batch with pictures that do not count. He is
-proud of that. All the same the box error on the TPU is lower than it should be, and nobody noticed for a month.
-One of the faults here has no rule: only counting finds it.""",
+150 pictures, which do not fill the last batch. Emeka fills it up with pictures that do not count. Still
+the evaluation on the TPU reports a box error that is too low, and nobody noticed for a month. One of the
+faults here is found by no rule of the dry run, but only by counting.""",
     "others": (
         "a mask of unknown width",
         "the padding boxes are counted in the loss",

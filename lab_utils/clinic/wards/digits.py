@@ -72,9 +72,9 @@ def port():
 
 WARD = {
     "title": "The afternoon port",
-    "story": """Ann followed a tutorial and then the list of four changes, until her afternoon was over. On her
-laptop the model trains to 98 percent. The TPU that her group rents starts tomorrow at nine. She read every
-message that she met, but a laptop shows few messages.""",
+    "story": """Ann had an afternoon. She followed a tutorial, and then the list of four changes. On her
+laptop the model trains to 98 percent. The TPU that her group rents starts tomorrow at nine. She read
+every message that she got. But on a laptop few of the faults give a message.""",
     "others": (
         "dropout stays on when the model is evaluated",
         "the learning rate has to be a constant on a TPU",

@@ -100,9 +100,9 @@ def port():
 
 WARD = {
     "title": "The stars of a film",
-    "story": """A recommender. It trains, evaluates and predicts on a CPU, and no message comes. Farida says
-that it "predicts three stars for everybody", and that adding data did not help. She blames the embeddings. The
-colleague who ported it has left, and so has the reason for each of his numbers.""",
+    "story": """This program recommends films. It trains, evaluates and predicts on a CPU without a message.
+Farida says that it "predicts three stars for everybody", and that adding data did not help. She blames
+the embeddings. The colleague who ported it has left, and nobody knows why he chose his numbers.""",
     "others": (
         "an embedding is too small for the matrix unit",
         "regularisation losses are not all-reduced",

@@ -128,10 +128,10 @@ def port():
 
 WARD = {
     "title": "The photographs",
-    "story": """A residual network, in the manner of a well-known one of 2018. Ben changed the input and the
-host_call, and cleaned up a few lines that seemed to do nothing. On the CPU everything runs. The accuracy in
-evaluation jumps by several percent from one evaluation to the next, on the same checkpoint, and is far below
-that in training; Ben blames the learning rate.""",
+    "story": """This is a residual network, written like a well-known one of 2018. Ben changed the input and
+the host_call, and cleaned up a few lines that seemed to do nothing. On the CPU everything runs. But the
+accuracy in evaluation is far below the one in training. It also jumps by several percent from one
+evaluation of a checkpoint to the next. Ben blames the learning rate.""",
     "others": (
         "the gradients are not all-reduced over the cores",
         "nearest-neighbour ops are missing on a TPU",

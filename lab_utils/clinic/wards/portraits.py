@@ -119,8 +119,9 @@ def port():
 WARD = {
     "title": "Portraits out of noise",
     "story": """Two networks play against each other. Dora found the program on the web; it had been "made
-ready for TPUs", and on her CPU it draws passable portraits. On the TPU the first run did not stop at its last
-step, and when that was put right, the eight cores drew eight different faces from the same noise.""",
+ready for TPUs", and on her CPU it draws passable portraits. On the TPU the first run did not stop at its
+last step. When somebody had fixed that, the eight cores drew eight different faces from the same
+noise.""",
     "others": (
         "the two networks share variables by mistake",
         "tf.argsort is missing on a TPU",

@@ -103,9 +103,9 @@ def port():
 
 WARD = {
     "title": "The film reviews",
-    "story": """Chidi wrote this network in 2017 and knows each line. It reads reviews word by word. He watches
-the loss in the terminal, and looked into a tensor while he was hunting a fault that he found long ago. "It is
-only a small network", he says, "what can a TPU have against it?".""",
+    "story": """Chidi wrote this network in 2017 and knows each line. It reads reviews word by word. He
+watches the loss in the terminal. Long ago he added a line that prints a tensor, to find a fault, and the
+line is still there. "It is only a small network", he says, "why should a TPU refuse it?" """,
     "others": (
         "a Python loop cannot be compiled for a TPU",
         "past the end of a review the padding changes the result",

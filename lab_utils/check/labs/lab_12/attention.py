@@ -63,7 +63,7 @@ def causal_attention(attend: Callable) -> str:
         root = np.sqrt(shape[-1])
         expect(
             not np.allclose(found, _reference(root * query, key, value), atol=1e-3),
-            f"The scores are not divided by the root of the width, here {root:g}.",
+            f"The scores are not divided by the square root of the width, here {root:g}.",
         )
         expect(
             False,
