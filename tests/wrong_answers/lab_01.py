@@ -572,7 +572,7 @@ def predicted(mode, logits):
         Mutant(
             "loss = v1.losses.sparse_softmax_cross_entropy(labels, logits)\n        metrics",
             "loss = v1.losses.sparse_softmax_cross_entropy(labels, tf.nn.softmax(logits))\n        metrics",
-            "loss of training",
+            "mean cross-entropy, as in training",
         ),
         Right(
             model(

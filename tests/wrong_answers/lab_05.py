@@ -315,7 +315,7 @@ def make_example(data, filename, label, text):
          "image/class/label": int_feature(label), "image/class/text": bytes_feature(text.encode()), "image/filename": bytes_feature(filename.encode())}
     return tf.train.Features(feature=f).SerializeToString()
 """,
-            "These bytes are no tf.train.Example: wrap the Features",
+            "These bytes are not a tf.train.Example: wrap the Features",
         ),
         # Decoded pixels
         Wrong(

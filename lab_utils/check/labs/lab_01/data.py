@@ -94,7 +94,7 @@ def input_fn_of_digits(make_input_fn: Callable) -> str:
         shown = np.rint(counts[:, 4, 4] + 17 * np.rint(counts[:, 0, 0])).astype(int)
         expect(
             np.array_equal(shown, labels),
-            "Images come with the labels of other images: shuffle pairs, not images and labels apart.",
+            "Images come with the labels of other images: shuffle pairs, rather than images and labels separately.",
         )
     order = np.concatenate([labels for _, labels in training])
     expect(

@@ -183,7 +183,7 @@ def evaluation(model_fn: Callable) -> str:
     )
     expect(
         abs(loss - (hit - 3.0 * 5 / 20)) < 1e-3,
-        f"The loss should be the loss of training, {hit - 0.75:.4f} here; yours is {loss:.4f}.",
+        f"The loss should be the mean cross-entropy, as in training: {hit - 0.75:.4f} here; yours is {loss:.4f}.",
     )
     return "Accuracy adds up over batches of 40 and 20: 35 of 60."
 
@@ -263,7 +263,7 @@ def training(model_fn: Callable) -> str:
         moved = max(np.abs(new - old).max() for new, old in zip(after, before, strict=True))
         expect(
             moved > 0,
-            "train_op leaves the variables as they are: what does minimize return?",
+            "train_op leaves the variables as they are: give the spec what minimize returns, and give minimize the loss.",
         )
         expect(
             0.03 < moved < 0.08,
@@ -282,6 +282,6 @@ def training(model_fn: Callable) -> str:
     expect(
         end < 1.0,
         f"Sixty steps on one batch only bring the loss from {start:.3f} to {end:.3f}: does train_op minimise "
-        "this very loss?",
+        "the loss that the spec holds?",
     )
     return f"The loss is a mean and starts at ln 10; 60 steps on one batch bring it to {end:.2f}."

@@ -52,8 +52,8 @@ def optimizer(make_optimizer: Callable) -> str:
         )
         expect(
             not isinstance(plain, v1.tpu.CrossShardOptimizer),
-            'Without params["use_tpu"] there is one copy of the model and nothing to sum; a CPU has no '
-            "kernel for it.",
+            'Without params["use_tpu"] there is one copy of the model and nothing to sum, and a CPU has no '
+            "kernel for that: wrap the optimizer only where it is true.",
         )
         expect(
             isinstance(plain, v1.train.AdamOptimizer),
@@ -70,7 +70,8 @@ def optimizer(make_optimizer: Callable) -> str:
         share = session.run(gradient)
     expect(
         abs(share - 3.0 / 64) > 1e-6,
-        "The optimizer is wrapped twice: each CrossShardOptimizer divides the loss by the number of cores.",
+        "The optimizer is wrapped twice, and each CrossShardOptimizer divides the loss by the number of cores: wrap it "
+        "once.",
     )
     expect(
         abs(share - 3.0 / 8) < 1e-6,
@@ -126,7 +127,7 @@ def metrics(metric_fn: Callable) -> str:
         expect(
             isinstance(pair, tuple) and len(pair) == 2,
             "A metric is a pair (value so far, update op), as v1.metrics.accuracy makes it; a Keras metric "
-            f"is none. Yours is {a(pair)}.",
+            f"is another thing. Yours is {a(pair)}.",
         )
         session.run(v1.local_variables_initializer())
         for truth, guess in batches:
@@ -181,7 +182,8 @@ def eval_spec(model_fn: Callable) -> str:
     )
     expect(
         bool(spec.eval_metrics),
-        "There are no eval_metrics: evaluation would tell the loss alone.",
+        "There are no eval_metrics, so evaluation would report the loss alone: give the spec a pair, the function of "
+        "TODO 2b and its tensors.",
     )
     function, tensors = spec.eval_metrics
     sent = tf.nest.flatten(tensors)

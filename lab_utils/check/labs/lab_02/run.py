@@ -42,7 +42,7 @@ def config(make_config: Callable) -> str:
         unknown = "tpu_config" in str(error) or "cluster" in str(error)
         if isinstance(error, ValueError) or not unknown:
             raise
-        raise Wrong("tf.estimator.RunConfig knows nothing of a TPU: take tpu.RunConfig.") from None
+        raise Wrong("tf.estimator.RunConfig takes no arguments for a TPU: use tpu.RunConfig.") from None
     _compare(without)
     expect(without.cluster is None, "Where use_tpu is false, cluster should be None.")
     with (
@@ -130,7 +130,7 @@ def estimator_of(make_estimator: Callable) -> str:
         used = True
     except Exception:  # whatever another model makes of these features
         used = False
-    expect(used, "The TPUEstimator should be one of the argument model; yours calls another function.")
+    expect(used, "Give TPUEstimator the argument model; yours calls another function.")
     expect(
         made.params.get("learning_rate") == 0.5,
         f"params should hold the learning_rate of settings; yours hold {made.params}.",

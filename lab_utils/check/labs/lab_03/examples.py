@@ -131,8 +131,8 @@ def contrast(with_contrast: Callable) -> str:
     except ValueError as error:
         if "no shape" in str(error):
             raise Wrong(
-                "A line needs the shape that result has not: tf.ensure_shape(result, ...) gives it one, and "
-                "nothing has to be resized."
+                "A line of yours needs a shape, and result has none: tf.ensure_shape(result, ...) gives it one. "
+                "Nothing has to be resized."
             ) from None
         if "shape" not in str(error).lower():
             raise

@@ -128,11 +128,11 @@ def mean_over_words(mean_of_words: Callable) -> str:
     total = np.where(is_word, random, 0.0).sum(axis=1)
     expect(
         np.abs(made[:3]).max() < 50,
-        "The padding counts: with huge vectors after the last word the mean should stay what it is.",
+        "The padding counts: huge vectors after the last word should not change the mean. Multiply by the mask before you add up.",
     )
     expect(
         bool(np.isfinite(made).all()) and not np.abs(made[3]).max() > 1e-6,
-        f"A sentence of no words should give zeros; yours gives {made[3, 0]:.3g}. (0 / 0 is not a number.)",
+        f"A sentence of no words should give zeros; yours gives {made[3, 0]:.3g}. (0 / 0 is not a number: divide by 1 at least.)",
     )
     expect(
         np.allclose(made, total / np.maximum(lengths, 1)[:, None], atol=1e-4),
@@ -147,7 +147,7 @@ def mean_over_words(mean_of_words: Callable) -> str:
         again = mean_of_words(tf.constant(wider), tf.constant(lengths)).numpy()
     expect(
         np.allclose(again, made, atol=1e-4),
-        "Three more positions of padding change the mean.",
+        "Three more positions of padding change the mean: divide by the number of words, not of positions.",
     )
     return "Only words count, and XLA knows every shape."
 

@@ -53,7 +53,7 @@ def hook(Every: type) -> str:
             raise Wrong(
                 f"{case} it acts at {acted} and misses some.{hint} It may come late, not never."
             )
-        expect(gaps.max() <= longest, f"{case} it acts at {acted}, and should every 50 steps.")
+        expect(gaps.max() <= longest, f"{case} it acts at {acted}, and should act every 50 steps.")
     return "It acts at the end of the loop in which its time comes, and is never left out."
 
 

@@ -184,7 +184,7 @@ def _run_core(eval_spec: Callable, core: dict[str, np.ndarray]) -> tuple:
         )
         expect(
             bool(spec.eval_metrics),
-            "There are no eval_metrics: evaluation would tell the loss alone.",
+            "There are no eval_metrics, so evaluation would report the loss alone: give the spec metric_fn and its tensors.",
         )
         function, tensors = spec.eval_metrics
         names = list(tensors) if isinstance(tensors, dict) else []
@@ -195,7 +195,7 @@ def _run_core(eval_spec: Callable, core: dict[str, np.ndarray]) -> tuple:
                 f"{each.name} is a scalar, and what leaves the cores is joined along axis 0. Bring one for "
                 "each row.",
             )
-        expect(spec.loss.shape.rank == 0, "The spec's loss should be a scalar.")
+        expect(spec.loss.shape.rank == 0, "The spec's loss should be a scalar: the mean over the rows of weight 1.")
         loss, values = session.run([spec.loss, tensors])
         _compare(loss, core)
         return function, names, values

@@ -46,8 +46,8 @@ def host_function(make_host_fn: Callable) -> str:
                 ),
                 translated(
                     r"int\(\)|__index__|as a Python|using a (symbolic )?`?tf.Tensor",
-                    "step is a tensor, of which Python cannot know the value: leave the question to TensorFlow, "
-                    "by tf.equal and tf.summary.record_if.",
+                    "step is a tensor, and Python cannot know its value here: test it in the graph, "
+                    "with tf.equal and tf.summary.record_if.",
                     (TypeError, tf.errors.OperatorNotAllowedInGraphError),
                 ),
             ):
@@ -90,7 +90,7 @@ def host_function(make_host_fn: Callable) -> str:
         at = sorted(number for name, number in events if name == tag)
         expect(
             at != list(range(steps)),
-            f"{tag} is written at every step: let record_if ask whether every divides the step.",
+            f"{tag} is written at every step: let record_if test whether the step is a multiple of every.",
         )
         expect(
             at == list(range(0, steps, every)),

@@ -166,7 +166,7 @@ def example(make_example: Callable) -> str:
         features = dict(tf.train.Example.FromString(made).features.feature)
     except DecodeError:
         raise Wrong(
-            "These bytes are no tf.train.Example: wrap the Features, "
+            "These bytes are not a tf.train.Example: wrap the Features, "
             "tf.train.Example(features=tf.train.Features(feature=...)), and serialise that."
         ) from None
     for name in [*_BYTES, *_INTEGERS, "image/encoded"]:

@@ -25,7 +25,7 @@ def decoding(make_input_fn: Callable) -> str:
         any(not has_images(call.before) for call in shuffles),
         "The shuffle stands after the decoding, and holds decoded images: shuffle the records."
         if shuffles
-        else "There is no shuffle: every epoch would bring the pictures in nearly the same order.",
+        else "There is no shuffle: every epoch would bring the pictures in nearly the same order. Shuffle the records.",
     )
     _mixes(shuffles, 1024)
     (image, label), side = calls[-1].after, _size(make_input_fn)
@@ -54,7 +54,7 @@ def keeping(make_cached_input_fn: Callable) -> str:
     """Decoded once, kept, and reshuffled in each epoch."""
     calls = _checked(make_cached_input_fn)
     names = [call.name for call in calls]
-    expect("cache" in names, "There is no cache: every picture is decoded again in each epoch.")
+    expect("cache" in names, "There is no cache: every picture is decoded again in each epoch. Put cache() below the decoding.")
     kept = calls[names.index("cache")]
     expect(
         has_images(kept.before),
@@ -77,7 +77,7 @@ def keeping(make_cached_input_fn: Callable) -> str:
         "shuffle" in names[names.index("cache") :],
         "The shuffle stands above the cache: every epoch would bring the same order."
         if "shuffle" in names
-        else "There is no shuffle: every epoch would bring the same order.",
+        else "There is no shuffle: every epoch would bring the same order. Shuffle below the cache.",
     )
     _mixes([call for call in calls[names.index("cache") :] if call.name == "shuffle"], 240)
     return "Decoded once, kept as uint8, and reshuffled in each epoch."
