@@ -125,7 +125,8 @@ def sharing(share: Callable) -> str:
         ) from None
     expect(alone is not None, "share returns None (is a return missing?)")
     expect(
-        list(alone) == files, "Without a "context" in params there is one host: share should return all the files, and yours does not."
+        list(alone) == files,
+        'Without a "context" in params there is one host: share should return all the files, and yours does not.',
     )
     for hosts in (1, 2, 4, 7, 10):
         shares = []
