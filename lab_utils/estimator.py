@@ -68,7 +68,11 @@ class _NoShutdownHook(tf.compat.v1.train.SessionRunHook):
         pass
 
 
-def _stand_in(name: str, **attributes: object) -> None:
+class LeftTensorFlow(NotImplementedError):
+    """A program needs what newer versions of TensorFlow no longer hold."""
+
+
+def _stand_in(name: str, **attributes: object) -> types.ModuleType:
     """Puts a module of `attributes` at `name`; any other attribute is a class that refuses to be made."""
 
     def missing(attribute: str) -> type:
@@ -76,7 +80,7 @@ def _stand_in(name: str, **attributes: object) -> None:
             raise AttributeError(attribute)
 
         def refuse(self, *args: object, **kwargs: object) -> None:
-            raise NotImplementedError(
+            raise LeftTensorFlow(
                 f"{name}.{attribute} left TensorFlow in 2.16 (this is {tf.__version__}): "
                 "code that needs it runs on TensorFlow 2.15 alone."
             )
@@ -89,6 +93,7 @@ def _stand_in(name: str, **attributes: object) -> None:
     sys.modules[name] = module
     parent, _, leaf = name.rpartition(".")
     setattr(importlib.import_module(parent), leaf, module)
+    return module
 
 
 def _first_session() -> None:
@@ -145,7 +150,10 @@ def _install() -> None:
         should_run_distribute_coordinator=lambda config: False,
     )
     _stand_in("tensorflow.python.tpu.session_support", GracefulShutdownHook=_NoShutdownHook)
-    _stand_in("tensorflow.python.tpu.tpu_embedding")
+    embedding = _stand_in("tensorflow.python.tpu.tpu_embedding")
+    for optimizer in ("Adagrad", "Adam", "Ftrl", "StochasticGradientDescent"):
+        name = f"{optimizer}Parameters"
+        setattr(tf.compat.v1.tpu.experimental, name, getattr(embedding, name))
     _stand_in("tensorflow.python.tpu.tpu_embedding_gradient")
 
     tf.compat.v1.estimator = importlib.import_module("tensorflow_estimator._api.v1.estimator")

@@ -1,5 +1,6 @@
 """Eight virtual cores: whether they agree, and whether they find the loss that one core finds."""
 
+import importlib
 import importlib.util
 
 import numpy as np
@@ -7,13 +8,15 @@ import pytest
 from dry_run_models import CLASSES, MODELS, ROWS, classify, dense, make, reader, train_spec, v1
 
 from lab_utils.dry_run.frontends.estimator import EstimatorWorkload, lower_estimator
-from lab_utils.dry_run.frontends.function import FunctionWorkload
+from lab_utils.dry_run.frontends.function import FunctionWorkload, lower_function
 from lab_utils.dry_run.frontends.keras import KerasWorkload
+from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.dry_run.run import budget
 from lab_utils.dry_run.run.virtual import run_program
 from lab_utils.dry_run.workload import Inputs
 from lab_utils.estimator import tf
 
+tpu_ops = importlib.import_module("tensorflow.python.tpu.ops.tpu_ops")
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("jax") is None, reason="jax is not installed here"
 )
@@ -60,7 +63,7 @@ def test_batch_statistics_are_compared_roughly_and_random_numbers_as_they_come_n
     model_fn, data = MODELS["batch_norm"]
     result = run(model_fn, reader(data), steps=2)
     assert result.findings == [] and "roughly" in result.not_compared[0]
-    assert len(result.one_core_losses) == 2
+    assert len(result.one_core_losses) == 1 and len(result.losses) == 2
     assert any("moving_mean" in note for note in result.notes)
     result = run(MODELS["dropout"][0], steps=2)
     assert result.findings == [] and "random" in result.not_compared[0]
@@ -116,6 +119,49 @@ def test_a_step_of_ones_own_draws_the_same_for_an_example_but_what_it_draws_for_
         lambda rows: step(rows) + tf.reduce_sum(tf.random.normal([8, 4])), rows
     ).lower_alike(8, 64)
     assert len(many.random) == 1
+
+
+def exchanged(rows):
+    """Sums over what a core of eight gets from the others, each number with a weight of its own."""
+    groups = [list(range(8))]
+    ring = [[core, (core + 1) % 8] for core in range(8)]
+    joined = [tpu_ops.all_to_all(rows, axis, 0, 8, groups) for axis in (0, 1)]
+    across = tpu_ops.all_to_all(tf.transpose(rows), 0, 1, 8, groups)
+    results = [*joined, across, tpu_ops.collective_permute(rows, ring)]
+    return tf.add_n([tf.reduce_sum(each * weights(each.shape)) for each in results])
+
+
+def weights(shape):
+    return np.cos(np.arange(np.prod(shape), dtype=np.float32)).reshape(shape)
+
+
+def test_what_cores_exchange_comes_to_the_right_place():
+    rows = np.random.default_rng(0).normal(size=[128, 3]).astype(np.float32)
+    program = lower_function(exchanged, rows, cores=8)
+    own = rows.reshape(8, 8, 2, 3)  # of each core, what goes to each
+    wanted = []
+    for core in range(8):
+        came = [own[sender, core] for sender in range(8)]
+        results = [np.concatenate(came, axis) for axis in (0, 1)]
+        results.append(np.concatenate([part.T for part in came], 0))
+        results.append(own[core - 1].reshape(16, 3))
+        wanted.append(sum((each * weights(each.shape)).sum() for each in results))
+    result = run_program(program, steps=1)
+    np.testing.assert_allclose(result.losses[0], wanted, rtol=1e-5)
+
+
+@pytest.mark.parametrize("op", ["sum", "exchange"])
+def test_groups_of_eight_cores_are_told_where_one_core_is_lowered_to_compare(op):
+    groups = [list(range(8))]
+
+    def step(rows):
+        if op == "sum":
+            return tf.reduce_sum(v1.tpu.cross_replica_sum(rows, groups))
+        return tf.reduce_sum(tpu_ops.all_to_all(rows, 0, 0, 8, groups))
+
+    with pytest.raises(CannotLower, match="names the cores 0 to 7, and this step has 1") as told:
+        lower_function(step, np.ones([32, 2], np.float32), cores=1)
+    assert told.value.only_here and "groups" in told.value.where.code
 
 
 def test_dropout_of_a_keras_model_is_the_same_for_an_example():

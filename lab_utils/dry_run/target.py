@@ -38,7 +38,7 @@ def load(target: str) -> tuple[object, object, dict]:
         said = textwrap.shorten(str(error), 1000)
         place = source.place(error)
         where = f"at {place}" if place else "while it was imported or called"
-        raise TargetError(f"{type(error).__name__}: {said}\n  {where}") from error
+        raise TargetError(f"{_kind(error)}: {said}\n  {where}") from error
     if not isinstance(returned, tuple | list) or len(returned) not in (2, 3):
         raise TargetError(
             f"{function_name} must return (estimator, input_fn) or the like, see --help; "
@@ -73,9 +73,7 @@ def load_main(name: str, arguments: Sequence[str], cores: int = 8) -> tuple[obje
         said = textwrap.shorten(str(error), 1000)
         place = source.place(error)
         where = f"at {place}" if place else f"while {name} ran"
-        raise TargetError(
-            f"{type(error).__name__}: {said}\n  {where}{_of_package(name, error)}"
-        ) from error
+        raise TargetError(f"{_kind(error)}: {said}\n  {where}{_of_package(name, error)}") from error
     print(f"{name} called {', '.join(dict.fromkeys(seen.calls))}.", file=sys.stderr)
     if seen.broke:
         print(
@@ -117,6 +115,13 @@ def _program(name: str) -> Path | ModuleSpec:
             f"there is no file {path.absolute()}, and no module {name} below {Path.cwd()}"
         )
     return found
+
+
+def _kind(error: BaseException) -> str:
+    """What an error says of the program: nothing, where this TensorFlow lacks what it needs."""
+    from lab_utils.estimator import LeftTensorFlow  # TensorFlow is here by now
+
+    return "cannot be checked here" if isinstance(error, LeftTensorFlow) else type(error).__name__
 
 
 def _of_package(name: str, error: BaseException) -> str:

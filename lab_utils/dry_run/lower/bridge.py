@@ -19,6 +19,7 @@ from lab_utils.dry_run import cache, fingerprint
 from lab_utils.dry_run.graphs import all_nodes
 from lab_utils.dry_run.lower.draws import Draw, draw_alike
 from lab_utils.dry_run.lower.errors import CannotLower, explained
+from lab_utils.dry_run.lower.exchanges import call_exchanges, restore_exchanges
 from lab_utils.dry_run.lower.graph_def import (
     cut_host_work,
     drop,
@@ -75,6 +76,7 @@ def to_program(
     results |= step.host
     graph_def = pruned(step.graph, [t.op for t in results.values()] + step.updates)
     from_host = cut_host_work(graph_def, step.graph)
+    call_exchanges(graph_def, step.graph, cores)
     all_reduces = use_xla_collectives(graph_def)
     nodes = list(all_nodes(graph_def))
     named = {node.name: node for node in nodes}
@@ -103,6 +105,7 @@ def to_program(
         for each in (variables[number] for number in order)
     ]
     module = _tensorflow.hlo_module(hlo)
+    restore_exchanges(module)
     outputs = [Output(key, Role.LOSS if key == "loss" else Role.HOST) for key in results]
     outputs += [
         Output(inputs[alias.parameter_number].name, Role.VARIABLE, alias.parameter_number)

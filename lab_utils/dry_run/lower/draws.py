@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from lab_utils.dry_run.lower.nodes import Nodes
 from lab_utils.estimator import tf
 
 _REPLACED = ("RandomUniform", "RandomUniformInt", "RandomStandardNormal", "TruncatedNormal")
@@ -54,7 +55,7 @@ def draw_alike(graph_def: Any, draws: dict[str, Draw], cores: int) -> None:
     """Replaces the random ops of a GraphDef that `draws` names, for one of `cores` cores."""
     for node in [node for node in graph_def.node if node.name in draws]:
         dtype = tf.as_dtype(node.attr["Tout" if "Tout" in node.attr else "dtype"].type)
-        new = _Nodes(graph_def, node.name)
+        new = Nodes(graph_def, node.name)
         data = [name for name in node.input if name[0] != "^"]
         control = [name for name in node.input if name[0] == "^"]
         uniform = _uniform(new, node.name, draws[node.name], cores)
@@ -65,7 +66,7 @@ def draw_alike(graph_def: Any, draws: dict[str, Draw], cores: int) -> None:
         node.input[:] = [values, *control]
 
 
-def _uniform(new: "_Nodes", name: str, draw: Draw, cores: int) -> str:
+def _uniform(new: Nodes, name: str, draw: Draw, cores: int) -> str:
     """float32 numbers in (0, 1) of the share of one core."""
     strides = np.cumprod((1, *draw.shape[:0:-1]))[::-1]
     hashed = new.constant(np.uint32(zlib.crc32(name.encode())))
@@ -92,7 +93,7 @@ def _uniform(new: "_Nodes", name: str, draw: Draw, cores: int) -> str:
     return new.binary("Mul", middle, new.constant(np.float32(2.0**-23)), tf.float32)
 
 
-def _distributed(new: "_Nodes", op: str, uniform: str, bounds: list[str], dtype: tf.DType) -> str:
+def _distributed(new: Nodes, op: str, uniform: str, bounds: list[str], dtype: tf.DType) -> str:
     """The numbers as the random op `op` would distribute them, of type `dtype`."""
     if op == "RandomUniformInt":
         low, high = (new.cast(bound, dtype, tf.float32) for bound in bounds)
@@ -107,29 +108,3 @@ def _distributed(new: "_Nodes", op: str, uniform: str, bounds: list[str], dtype:
     normal = new.add("Erfinv", [centred], T=tf.float32)
     normal = new.binary("Mul", normal, new.constant(np.float32(np.sqrt(2))), tf.float32)
     return new.cast(normal, tf.float32, dtype)
-
-
-class _Nodes:
-    """Adds nodes to a GraphDef, under the name of the one that they stand for."""
-
-    def __init__(self, graph_def: Any, prefix: str) -> None:
-        self._graph_def, self._prefix, self._count = graph_def, prefix, 0
-
-    def add(self, op: str, inputs: list[str], **types: tf.DType) -> str:
-        self._count += 1
-        name = f"{self._prefix}/alike_{self._count}"
-        node = self._graph_def.node.add(name=name, op=op, input=inputs)
-        for key, dtype in types.items():
-            node.attr[key].type = dtype.as_datatype_enum
-        return name
-
-    def binary(self, op: str, first: str, second: str, dtype: tf.DType) -> str:
-        return self.add(op, [first, second], T=dtype)
-
-    def cast(self, name: str, source: tf.DType, target: tf.DType) -> str:
-        return name if source == target else self.add("Cast", [name], SrcT=source, DstT=target)
-
-    def constant(self, value: np.ndarray) -> str:
-        name = self.add("Const", [], dtype=tf.as_dtype(value.dtype))
-        self._graph_def.node[-1].attr["value"].tensor.CopyFrom(tf.make_tensor_proto(value))
-        return name

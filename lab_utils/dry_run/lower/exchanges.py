@@ -1,0 +1,96 @@
+"""AllToAll and CollectivePermute, for which the bridge of a CPU build has no kernel.
+
+In the graph each becomes a custom call, which the bridge passes on, and in the HLO that comes of it the call
+becomes XLA's own collective.
+"""
+
+import json
+from typing import Any
+
+from lab_utils.dry_run.lower.errors import CannotLower
+from lab_utils.dry_run.lower.nodes import Nodes
+from lab_utils.estimator import tf
+from lab_utils.source import place
+
+_TARGETS = {"AllToAll": "all-to-all", "CollectivePermute": "collective-permute"}
+
+
+def call_exchanges(graph_def: Any, graph: Any, cores: int) -> None:
+    """Turns the exchanges of a pruned `graph` into custom calls.
+
+    Raises:
+        CannotLower: one names other cores than there are, or a sum does in a program of one core; or an
+            exchange's shape or cores are not fixed.
+    """
+    for node in [node for node in graph_def.node if node.op in ("CrossReplicaSum", *_TARGETS)]:
+        op = graph.get_operation_by_name(node.name)
+        value, shape = tf.get_static_value(op.inputs[1]), op.inputs[0].shape
+        named = [] if value is None else sorted(set(value.reshape(-1).tolist()))
+        other = named[-1:] >= [cores] or op.type == "AllToAll" and len(named) < cores
+        # Of a sum for many cores XLA says it; a single core is only lowered to compare.
+        if named and other and (cores == 1 or op.type in _TARGETS):
+            shown = f"{named[0]} to {named[-1]}" if named[1:] else f"{named[0]} alone"
+            raise _refused(op, f"it names the cores {shown}, and this step has {cores}")
+        if op.type not in _TARGETS:
+            continue
+        if value is None or not shape.is_fully_defined():
+            raise _refused(op, "its shape or its cores are not known before the step runs")
+        config: dict[str, Any] = {"cores": value.tolist()}
+        if op.type == "AllToAll":
+            config["dimension"] = node.attr["split_dimension"].i
+        new, dims = Nodes(graph_def, node.name), shape.as_list()
+        call = new.add("XlaCustomCall", [node.input[0]], dtype=op.inputs[0].dtype)
+        attributes = graph_def.node[-1].attr
+        attributes["T"].list.type.append(op.inputs[0].dtype.as_datatype_enum)
+        attributes["shape"].shape.CopyFrom(shape.as_proto())
+        attributes["target_name"].s = _TARGETS[op.type].encode()
+        attributes["backend_config"].s = json.dumps(config).encode()
+        if op.type == "AllToAll":
+            call = _concatenated(new, call, node, dims, op.inputs[0].dtype)
+        control = [name for name in node.input if name[0] == "^"]
+        node.op = "Identity"
+        node.attr.clear()
+        node.attr["T"].type = op.inputs[0].dtype.as_datatype_enum
+        node.input[:] = [call, *control]
+
+
+def _concatenated(new: Nodes, call: str, node: Any, dims: list[int], dtype: tf.DType) -> str:
+    """XLA leaves the blocks along the axis that it split; TensorFlow's op joins them along another one."""
+    split, joined = node.attr["split_dimension"].i, node.attr["concat_dimension"].i
+    count = node.attr["split_count"].i
+    if split == joined:
+        return call
+    blocks = [*dims[:split], count, dims[split] // count, *dims[split + 1 :]]
+    rest = [axis for axis in range(len(blocks)) if axis != split]
+    order = [*rest[:joined], split, *rest[joined:]]
+    dims = [size // count if axis == split else size for axis, size in enumerate(dims)]
+    dims[joined] *= count
+    int32 = tf.int32
+    call = new.add("Reshape", [call, new.numbers(blocks)], T=dtype, Tshape=int32)
+    call = new.add("Transpose", [call, new.numbers(order)], T=dtype, Tperm=int32)
+    return new.add("Reshape", [call, new.numbers(dims)], T=dtype, Tshape=int32)
+
+
+def restore_exchanges(module: Any) -> None:
+    """Turns the custom calls of an HLO module (a message) into the collectives that they stand for."""
+    for computation in module.computations:
+        for each in computation.instructions:
+            target = each.custom_call_target
+            if each.opcode != "custom-call" or target not in _TARGETS.values():
+                continue
+            config = json.loads(each.backend_config)
+            for field in ("custom_call_target", "backend_config", "custom_call_api_version"):
+                each.ClearField(field)
+            each.opcode = target
+            if target == "all-to-all":
+                each.dimensions[:] = [config["dimension"]]
+                for group in config["cores"]:
+                    each.replica_groups.add(replica_ids=group)
+            else:
+                for source, to in config["cores"]:
+                    each.source_target_pairs.add(source=source, target=to)
+
+
+def _refused(op: tf.Operation, why: str) -> CannotLower:
+    said = f"{op.type} is not lowered here: {why}"
+    return CannotLower(said, op_type=op.type, where=place(op), only_here=True)
