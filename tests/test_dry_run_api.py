@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lab_utils import chips
-from lab_utils.dry_run import Report, api, dry_run
+from lab_utils.dry_run import Report, api, dry_run, stages
 from lab_utils.dry_run.compile import stage as compile
 from lab_utils.dry_run.compile.record import Compiled
 from lab_utils.dry_run.private.process import CompilerMissing
@@ -122,14 +122,16 @@ def test_without_findings_a_broken_stage_means_that_it_could_not_run(subject):
 
 
 def test_without_the_compiler_the_rest_still_runs_and_the_verdict_says_so(subject, monkeypatch):
+    @contextlib.contextmanager
     def missing(*arguments, **options):
         raise CompilerMissing("install jax and libtpu: pip install jax")
+        yield
 
     subject.read = lambda traces, cores: []
     subject.lower = lambda *arguments, **options: made.program()
-    monkeypatch.setattr(compile, "compile_program", missing)
+    monkeypatch.setattr(compile, "compiling", missing)
     monkeypatch.setattr(budget, "cost", lambda hlo: (0.0, 0.0))
-    monkeypatch.setattr(run_stage, "run_program", missing)
+    monkeypatch.setattr(run_stage, "running", missing)
     report = dry_run(None, None, feed_seconds=0.1, progress=False)
     assert status(report)["compile"] == status(report)["run"] == "skipped"
     assert report.verdict == "ready" and "as far as was checked" in report.verdict_sentence
@@ -138,14 +140,15 @@ def test_without_the_compiler_the_rest_still_runs_and_the_verdict_says_so(subjec
 
 @pytest.mark.parametrize(("least", "compared"), [(0.035, True), (1e-6, False)])
 def test_the_feed_is_set_against_the_compiled_step(subject, monkeypatch, least, compared):
-    def compiled(program, topology, **options):
+    @contextlib.contextmanager
+    def compiled(program, topology):
         step = made.train_step()
         step.cost.step_seconds = Figure("least time a step", least, "s", Kind.DERIVED)
         chip, _ = chips.parse(topology)
-        return Compiled(topology, chip, program, step)
+        yield lambda progress: Compiled(topology, chip, program, step)
 
     subject.lower = lambda *arguments, **options: made.program()
-    monkeypatch.setattr(compile, "compile_program", compiled)
+    monkeypatch.setattr(compile, "compiling", compiled)
     report = dry_run(
         None, None, "v3:4x4", stages=["compile", "feed"], feed_seconds=0.1, progress=False
     )
@@ -167,13 +170,14 @@ def test_virtual_cores_run_what_this_machine_can_bear(subject, monkeypatch, topo
         made_up.cores, made_up.per_core_batch = cores, (global_batch or 1024 * cores) // cores
         return made_up
 
+    @contextlib.contextmanager
     def run(program, *, one_core, **options):
         ran.append((program.cores, program.per_core_batch, one_core.per_core_batch))
-        return VirtualRun(1, [[1.0] * program.cores])
+        yield lambda progress: VirtualRun(1, [[1.0] * program.cores])
 
     subject.lower = lower
     monkeypatch.setattr(budget, "cost", lambda hlo: (flops, 1e6))
-    monkeypatch.setattr(run_stage, "run_program", run)
+    monkeypatch.setattr(run_stage, "running", run)
     report = dry_run(None, None, topology, stages=["run"], progress=False)
     if batch is None:
         assert not ran and "more than this machine should give" in report.stages[3].detail
@@ -337,3 +341,54 @@ def test_a_step_function_from_end_to_end():
     alone = dry_run(step, next(iter(dataset)), stages=["run", "feed"], progress=False)
     assert len(alone.stages[3].figures) == 1, str(alone)  # one batch, so one step
     assert "no input pipeline" in alone.stages[4].detail
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_what_runs_beside_the_compiler(subject, monkeypatch, large):
+    """Small steps run while they are compiled, large ones later; the feed is measured alone."""
+    said = []
+
+    @contextlib.contextmanager
+    def compiled(program, topology):
+        said.append(f"compiler gets {program.name}")
+        chip, _ = chips.parse(topology)
+        done = Compiled(topology, chip, program, made.train_step())
+        yield lambda progress: said.append(f"{program.name} compiled") or done
+
+    @contextlib.contextmanager
+    def run(program, **options):
+        said.append("steps begin")
+        yield lambda progress: said.append("steps ran") or VirtualRun(1, [[1.0]])
+
+    subject.lower = lambda *arguments, **options: made.program()
+    monkeypatch.setattr(compile, "compiling", compiled)
+    monkeypatch.setattr(compile, "leaves_room", lambda program: not large)
+    monkeypatch.setattr(budget, "cost", lambda hlo: (0.0, 0.0))
+    monkeypatch.setattr(run_stage, "running", run)
+    measured = stages.STAGES[Stage.FEED]
+    monkeypatch.setitem(stages.STAGES, Stage.FEED, lambda it: said.append("feed") or measured(it))
+    report = dry_run(None, None, feed_seconds=0.1, progress=False)
+    assert [stage.stage for stage in report.stages] == list(Stage)
+    first, second = ["train step compiled", "steps begin"][:: 1 if large else -1]
+    assert said == ["compiler gets train step", first, second, "steps ran", "feed"]
+
+
+def test_an_interrupt_ends_what_runs_beside_the_stage(subject, monkeypatch):
+    ended = []
+
+    @contextlib.contextmanager
+    def compiled(program, topology):
+        try:
+            yield None
+        finally:
+            ended.append(program.name)
+
+    def interrupted(session):
+        raise KeyboardInterrupt
+
+    subject.lower = lambda *arguments, **options: made.program()
+    monkeypatch.setattr(compile, "compiling", compiled)
+    monkeypatch.setitem(stages.STAGES, Stage.RUN, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        dry_run(None, None, progress=False)
+    assert ended == ["train step"]

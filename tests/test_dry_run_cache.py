@@ -106,7 +106,7 @@ def test_a_second_dry_run_starts_no_process_and_says_what_it_took_over(monkeypat
     assert "cache" not in str([stage.detail for stage in first.stages])
     lowerings = len(compilations)
     with monkeypatch.context() as patch:
-        patch.setattr(process, "child", None)
+        patch.setattr(process, "started", None)
         again = dry_run(*port, **options)
     assert len(compilations) == lowerings
     _, _, compiled, ran, fed = (stage.detail for stage in again.stages)
@@ -116,9 +116,9 @@ def test_a_second_dry_run_starts_no_process_and_says_what_it_took_over(monkeypat
     assert [f.value for f in again.stages[3].figures] == [f.value for f in first.stages[3].figures]
 
     started = []
-    original = execute.process.child
+    original = execute.process.started
     patched = lambda job, *given, **more: started.append(job) or original(job, *given, **more)  # noqa: E731
-    monkeypatch.setattr(execute.process, "child", patched)
+    monkeypatch.setattr(execute.process, "started", patched)
     other = dry_run(port[0], reader((ROWS + 1, CLASSES)), **options)  # other data, the same program
     assert started == ["run"] and "from the cache" in other.stages[2].detail
     started.clear()

@@ -1,5 +1,6 @@
 """Compiling for a TPU that is not here: figures, findings, the cache, and the child process."""
 
+import contextlib
 import dataclasses
 import functools
 import importlib.util
@@ -63,6 +64,11 @@ ENTRY %main (a: bf16[8,16], b: bf16[16,8]) -> f32[8,8] {
 """
 
 
+def answering(answer):
+    """A compiler that says this."""
+    return lambda *arguments: contextlib.nullcontext(lambda progress: (answer, False))
+
+
 @pytest.fixture(scope="module")
 def program():
     return lower_estimator(make(dense), reader((ROWS, CLASSES)), cores=8)
@@ -94,7 +100,7 @@ def test_memory_and_cost_of_a_step(compiled, program):
 
 @needs_libtpu
 def test_the_second_time_comes_from_the_cache(compiled, program, monkeypatch):
-    monkeypatch.setattr(process, "child", None)  # no process is started
+    monkeypatch.setattr(process, "started", None)  # no process is started
     again = compile.compile_program(program, "v2:2x2")
     assert again.cached
     assert again.step == compiled.step
@@ -139,14 +145,16 @@ def test_out_of_memory(own_cache):
 def test_out_of_memory_names_the_largest_tensors_as_a_larger_chip_stores_them(program, monkeypatch):
     asked = []
 
-    def ask(program, topology, cores, progress):
+    @contextlib.contextmanager
+    def ask(program, topology, cores):
         asked.append(topology)
+        said = "memory required for HLO temporaries (19.26G) exceeds available HBM (7.48G)."
+        answer = {"summary": dataclasses.asdict(hlo.summarise(MODULE))}
         if topology == "v2:2x2":
-            said = "memory required for HLO temporaries (19.26G) exceeds available HBM (7.48G)."
-            return {"refused": "program", "message": f"RESOURCE_EXHAUSTED: the total {said}"}, False
-        return {"summary": dataclasses.asdict(hlo.summarise(MODULE))}, False
+            answer = {"refused": "program", "message": f"RESOURCE_EXHAUSTED: the total {said}"}
+        yield lambda progress: (answer, False)
 
-    monkeypatch.setattr(compile, "_ask", ask)
+    monkeypatch.setattr(compile, "asked", ask)
     found = compile.compile_program(program, "v2:2x2")
     assert asked == ["v2:2x2", "v5p:2x2x2"]
     assert found.step.memory["needed"].value == 19.26 * 2**30
@@ -155,7 +163,7 @@ def test_out_of_memory_names_the_largest_tensors_as_a_larger_chip_stores_them(pr
 
 def test_what_the_compiler_refuses_is_a_finding_in_its_own_words(program, monkeypatch):
     answer = {"refused": "program", "message": "UNIMPLEMENTED: no such custom call"}
-    monkeypatch.setattr(compile, "_ask", lambda *arguments: (answer, False))
+    monkeypatch.setattr(compile, "asked", answering(answer))
     [found] = compile.compile_program(program, "v2:2x2").findings
     assert found.rule == "TPU309" and found.message == answer["message"]
     assert "rejected the train step" in found.why
@@ -178,7 +186,7 @@ def test_topologies_that_libtpu_does_not_have(program, monkeypatch):
     with pytest.raises(compile.BadTopology, match="16 cores, and the program was lowered for 8"):
         compile.compile_program(program, "v2:2x4")
     answer = {"refused": "topology", "message": "INVALID_ARGUMENT: not divisible"}
-    monkeypatch.setattr(compile, "_ask", lambda *arguments: (answer, False))
+    monkeypatch.setattr(compile, "asked", answering(answer))
     with pytest.raises(compile.BadTopology, match="not divisible. Accepted: v2:2x2"):
         compile.compile_program(program, "v2:2x2")
 

@@ -59,7 +59,7 @@ def test_a_dry_run_leaves_nothing_of_a_port_that_ends_its_process(system, tmp_pa
 API = """
 import sys, time
 from lab_utils.dry_run.private import process
-process._run = lambda *_: (print("made", flush=True), time.sleep(60))
+process.Running = lambda *_: (print("made", flush=True), time.sleep(60))
 with process.child("job", {}, {}):
     pass
 """

@@ -85,8 +85,7 @@ def dry_run(
     session = Session(workload, topology, cores, steps, feed_seconds, largest_batch)
     bar = Progress(len(wanted), progress)
     with contextlib.nullcontext() if cache else results.disabled(), bar.running():
-        for stage in Stage:
-            carry_out(stage, session, stage in wanted, bar)
+        carry_out(session, wanted, bar)
     report = Report(
         workload.name,
         topology,

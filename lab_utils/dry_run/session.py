@@ -24,7 +24,8 @@ class Session:
         feed_seconds: how long to measure the input pipeline.
         largest_batch: whether to find the largest batch a core that fits.
         say: told what a stage is doing.
-        results: of the stages so far; the last one is under way.
+        results: of the stages so far.
+        result: that of the stage under way.
         compiled: the steps that were compiled, the train step first.
         spans: of the first step that was compiled, for a trace.
         not_checked: what was left out, and why.
@@ -38,17 +39,13 @@ class Session:
     largest_batch: bool = False
     say: Callable[[str], None] = lambda what: None
     results: list[StageResult] = field(default_factory=list)
+    result: StageResult | None = None
     compiled: list[CompiledStep] = field(default_factory=list)
     spans: list[Span] = field(default_factory=list)
     feed: Feed = field(default_factory=Feed)
     not_checked: list[str] = field(default_factory=list)
     _traces: list[Trace] | None = None
     _programs: dict[Mode, Program | Exception] = field(default_factory=dict)
-
-    @property
-    def result(self) -> StageResult:
-        """That of the stage under way."""
-        return self.results[-1]
 
     def found(self, findings: list[Finding]) -> None:
         """Adds findings of the stage under way."""
@@ -101,7 +98,8 @@ class Session:
         if isinstance(error, InputUnfit):
             return Status.FAILED, detail
         if error.only_here:
-            return Status.SKIPPED, f"cannot be checked here: {detail}"
+            where = f" (at {error.where})" if error.where else ""
+            return Status.SKIPPED, f"cannot be checked here: {detail}{where}"
         new, known = error.finding(), [each for done in self.results for each in done.findings]
         if all(new.place.source_line != each.place.source_line for each in known):
             self.found([new])

@@ -3,7 +3,11 @@
 Each uses the results of earlier stages and is reported independently.
 """
 
+import inspect
 import time
+from collections.abc import Collection, Generator
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
 
 from lab_utils import source
 from lab_utils.dry_run.compile import stage as compile
@@ -17,7 +21,8 @@ from lab_utils.dry_run.run import stage as run
 from lab_utils.dry_run.session import Session, Skip, first_line
 from lab_utils.dry_run.trace import stage as trace
 
-# A stage's function adds its findings and figures to the session, and returns its detail.
+# A stage's function adds its findings and figures to the session, and returns its detail. One that waits for
+# processes of its own is a generator: it yields once, when they are under way, and the next stage begins.
 STAGES = {
     Stage.TRACE: trace.carry_out,
     Stage.READ: read.carry_out,
@@ -27,28 +32,59 @@ STAGES = {
 }
 
 
-def carry_out(stage: Stage, session: Session, wanted: bool, bar: Progress) -> None:
-    """Carries out one stage; whatever becomes of it stands in the session's results."""
-    result = StageResult(stage, Status.SKIPPED, "not asked for")
-    session.results.append(result)
-    if not wanted:
-        return
-    bar.begin(stage)
-    session.say = bar.say
-    start = time.perf_counter()
-    try:
-        result.detail = STAGES[stage](session)
-        result.status = Status.DONE
-    except Skip as reason:
-        result.detail = str(reason)
-    except Elsewhere as error:
-        result.detail = f"cannot be checked here: {error}"
-    except (CannotLower, InputUnfit) as error:
-        result.status, result.detail = session.cannot_lower(Mode.TRAIN, error)
-    except (Exception, SystemExit) as error:  # what the earlier stages found must not be lost
-        result.status, result.detail = Status.FAILED, _in_words(error)
-    result.seconds = time.perf_counter() - start
-    bar.end()
+def carry_out(session: Session, wanted: Collection[Stage], bar: Progress) -> None:
+    """Carries out the stages that are wanted; whatever becomes of each stands in the session's results."""
+    with ExitStack() as ended:  # an interrupt ends the processes of all stages
+        under_way: list[_UnderWay] = []
+        for stage in Stage:
+            if stage is Stage.FEED:  # it measures this machine: nothing may run beside it
+                for each in under_way:
+                    each.go_on()
+            session.results.append(StageResult(stage, Status.SKIPPED, "not asked for"))
+            if stage in wanted:
+                steps = ended.enter_context(closing(_steps(stage, session)))
+                begun = _UnderWay(session.results[-1], steps, session, bar)
+                if begun.go_on():
+                    under_way.append(begun)
+
+
+def _steps(stage: Stage, session: Session) -> Generator[None, None, str]:
+    outcome = STAGES[stage](session)
+    return (yield from outcome) if inspect.isgenerator(outcome) else outcome
+
+
+@dataclass
+class _UnderWay:
+    """A stage, as far as it came."""
+
+    result: StageResult
+    steps: Generator[None, None, str]
+    session: Session
+    bar: Progress
+
+    def go_on(self) -> bool:
+        """Goes on until its processes are under way (True), or it is over."""
+        result = self.result
+        self.bar.begin(result.stage)
+        self.session.say, self.session.result = self.bar.say, result
+        start = time.perf_counter()
+        try:
+            next(self.steps)
+            return True
+        except StopIteration as over:
+            result.status, result.detail = Status.DONE, over.value
+        except Skip as reason:
+            result.detail = str(reason)
+        except Elsewhere as error:
+            result.detail = f"cannot be checked here: {error}"
+        except (CannotLower, InputUnfit) as error:
+            result.status, result.detail = self.session.cannot_lower(Mode.TRAIN, error)
+        except (Exception, SystemExit) as error:  # what the earlier stages found must not be lost
+            result.status, result.detail = Status.FAILED, _in_words(error)
+        finally:
+            result.seconds += time.perf_counter() - start
+        self.bar.end()
+        return False
 
 
 def not_checked(session: Session) -> list[str]:

@@ -12,10 +12,11 @@ What bounds each stage of the flowers port:
     trace    TPUEstimator builds the graphs of train and eval; never kept, as it tells whether anything
              changed. Part of the first time in a process are imports that TensorFlow does late.
     read     one call of input_fn a mode and a walk over the graphs; never kept.
-    compile  with an empty cache libtpu, on one core and part of another, most of it for the train step. Else
+    compile  with an empty cache libtpu, a process for each step, on one core and part of another. Else
              model_fn's graphs, built once more.
-    run      with an empty cache XLA compiling for the CPU on one core, more than the steps themselves. Else
-             model_fn's graph, and the first batches, which are read each time to see that they are the same.
+    run      beside the compiler. With an empty cache XLA compiling for the CPU on one core, more than the
+             steps themselves. Else model_fn's graph, and the first batches, which are read each time to see
+             that they are the same.
     feed     the seconds that it was asked to measure for, and a quarter of them to warm up; kept for a day.
 """
 

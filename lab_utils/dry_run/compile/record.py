@@ -28,3 +28,12 @@ class Compiled:
     findings: list[Finding] = field(default_factory=list)
     figures: list[Figure] = field(default_factory=list)
     cached: bool = False
+
+    @property
+    def outcome(self) -> str:
+        """What became of it, in a word or two."""
+        if self.step.fits:
+            outcome = "compiled"
+        else:
+            outcome = "does not fit" if self.step.memory.needed is not None else "refused"
+        return f"{outcome} (from the cache)" if self.cached else outcome

@@ -2,20 +2,21 @@
 
 import math
 import re
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
+
+import psutil
 
 from lab_utils import chips
 from lab_utils.chips import BadTopology
-from lab_utils.dry_run import cache
 from lab_utils.dry_run.compile import sharding
+from lab_utils.dry_run.compile.ask import asked
 from lab_utils.dry_run.compile.findings import findings_of, merged, out_of_memory, refused
 from lab_utils.dry_run.compile.hlo import summary as hlo
 from lab_utils.dry_run.compile.lines import by_line, spans
 from lab_utils.dry_run.compile.record import Compiled
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
-from lab_utils.dry_run.private import process
 from lab_utils.dry_run.private.process import ChildFailed, CompilerMissing, Progress
 from lab_utils.dry_run.program import Program, Role
 from lab_utils.dry_run.records import CompiledStep, Cost, Memory, Mode
@@ -31,6 +32,9 @@ __all__ = [
     "largest_batch",
 ]
 
+# Side by side go programs of at most so many bytes, where so many bytes of memory are free.
+_SMALL, _ROOM = 2**20, 3 * 2**30
+
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _SIZE = r"([\d.]+)([KMGT]?)"
 _OUT_OF_MEMORY = (
@@ -39,40 +43,57 @@ _OUT_OF_MEMORY = (
 )
 
 
-def carry_out(session: Session) -> str:
-    """Stage "compile"; returns its detail. Raises Skip where the compiler is not installed."""
-    said, train = [], None
-    for mode in session.modes_to_compile():
+def carry_out(session: Session) -> Generator[None, None, str]:
+    """Stage "compile"; returns its detail. Raises Skip where the compiler is not installed.
+
+    The steps are compiled side by side, and the next stage begins beside them: one after the other where
+    they are large, as the compiler's memory grows with the program.
+    """
+    begun: list[str | Compiled | Callable[[Progress], Compiled]] = []
+    with ExitStack() as compilers:
         try:
-            program = session.program(mode)
-            session.say(f"{program.name} for {session.topology}")
-            compiled = compile_program(program, session.topology, progress=session.say)
+            for mode in session.modes_to_compile():
+                try:
+                    program = session.program(mode)
+                except (CannotLower, InputUnfit) as error:
+                    if mode is Mode.TRAIN:
+                        raise
+                    begun.append(session.cannot_lower(mode, error)[1])
+                    continue
+                session.say(f"{program.name} for {session.topology}")
+                finish = compilers.enter_context(compiling(program, session.topology))
+                begun.append(finish if leaves_room(program) else finish(session.say))
         except CompilerMissing as error:
             raise Skip(f"cannot be checked here: {error}") from error
-        except (CannotLower, InputUnfit) as error:
-            if mode is Mode.TRAIN:
-                raise
-            said.append(session.cannot_lower(mode, error)[1])
-            continue
-        train = train or compiled
-        session.spans = session.spans or spans(compiled.summary, program)
-        session.result.findings = merged([*session.result.findings, *compiled.findings])
-        session.compiled.append(compiled.step)
-        session.result.figures += compiled.figures
-        if program.left_out:
-            session.not_checked.append(program.left_out)
-        said.append(f"{compiled.step.name} {_outcome(compiled)}{_shared(program)}")
+        yield
+        said, train = [], None
+        for each in begun:
+            if isinstance(each, str):
+                said.append(each)
+                continue
+            compiled = each if isinstance(each, Compiled) else each(session.say)
+            train = train or compiled
+            said.append(_taken(session, compiled))
     if session.largest_batch and train:
         session.result.figures.append(_largest_batch(session, train))
     return ", ".join(said)
 
 
-def _outcome(compiled: Compiled) -> str:
-    if compiled.step.fits:
-        outcome = "compiled"
-    else:
-        outcome = "does not fit" if compiled.step.memory.needed is not None else "refused"
-    return f"{outcome} (from the cache)" if compiled.cached else outcome
+def leaves_room(program: Program) -> bool:
+    """Whether other processes may work beside the compiler: its memory grows with the program."""
+    return len(program.hlo) <= _SMALL and psutil.virtual_memory().available >= _ROOM
+
+
+def _taken(session: Session, compiled: Compiled) -> str:
+    """Adds what the compiler said of a step to the session; returns it in words."""
+    program = compiled.program
+    session.spans = session.spans or spans(compiled.summary, program)
+    session.result.findings = merged([*session.result.findings, *compiled.findings])
+    session.compiled.append(compiled.step)
+    session.result.figures += compiled.figures
+    if program.left_out:
+        session.not_checked.append(program.left_out)
+    return f"{compiled.step.name} {compiled.outcome}{_shared(program)}"
 
 
 def _shared(program: Program) -> str:
@@ -107,12 +128,33 @@ def compile_program(
         BadTopology: libtpu does not know the topology, or it has not the program's number of cores.
         ChildFailed: the compiler's process ended without an answer.
     """
+    with compiling(program, topology) as finish:
+        return finish(progress)
+
+
+@contextmanager
+def compiling(program: Program, topology: str) -> Iterator[Callable[[Progress | None], Compiled]]:
+    """Context manager: the compiler works on a program; yields what waits for it.
+
+    As compile_program, with which errors are raised by the one or the other.
+    """
     chip, cores = chips.parse(topology)
     if cores != program.cores:
         raise BadTopology(
             f"{topology} has {cores} cores, and the program was lowered for {program.cores}"
         )
-    answer, cached = _ask(program, topology, cores, progress)
+    with asked(program, topology, cores) as answer:
+        yield lambda progress: _judged(program, topology, chip, *answer(progress), progress)
+
+
+def _judged(
+    program: Program,
+    topology: str,
+    chip: chips.Chip,
+    answer: dict[str, Any],
+    cached: bool,
+    progress: Progress | None,
+) -> Compiled:
     if answer.get("refused") == "topology":
         raise BadTopology(f"{topology}: {answer['message']}. Accepted: {chips.ACCEPTED}")
     compiled = Compiled(
@@ -176,29 +218,6 @@ def largest_batch(
             batch = int(low + (limit - less) / slope) if slope > 0 else 2 * fit
         batch = min(max(batch, fit + 1), too_large - 1)
         compiled = compile_program(lower(8 * batch), topology, progress=progress)
-
-
-def _ask(
-    program: Program, topology: str, cores: int, progress: Progress | None
-) -> tuple[dict[str, Any], bool]:
-    """The compiler's answer, and whether it is an earlier one."""
-    code = cache.code(hlo.__name__, process.CHILD)
-    parts = program.partition.cores if program.partition else 0
-    name = cache.key(program.hlo, parts, topology, process.versions(), code)
-    if (kept := cache.read(name)) is not None:
-        return kept, True
-    process.require("jax", "libtpu")
-    request = {"topology": topology, "cores": cores, "partitions": parts}
-    with process.child("compile", request, {"program.hlo": program.hlo}, progress=progress) as (
-        answer,
-        files,
-    ):
-        optimised = files / "optimised.txt"
-        if optimised.exists():
-            answer["summary"] = asdict(hlo.summarise(optimised.read_text(encoding="utf-8")))
-    if answer.get("refused") != "topology":
-        cache.write(name, answer)
-    return answer, False
 
 
 def _take_figures(compiled: Compiled, answer: dict[str, Any]) -> None:
@@ -275,5 +294,6 @@ def _roomy(compiled: Compiled, progress: Progress | None) -> hlo.Summary | None:
     if spare or count & (count - 1) or count < 4:
         return None
     topology = f"{chip.name}:{chips.even_shape(count, chip.axes)}"
-    answer, _ = _ask(compiled.program, topology, cores, progress)
+    with asked(compiled.program, topology, cores) as wait:
+        answer, _ = wait(progress)
     return hlo.Summary.from_dict(answer["summary"]) if "summary" in answer else None

@@ -104,73 +104,95 @@ def require(*packages: str) -> None:
     raise CompilerMissing(f"{' and '.join(missing)} not installed. {advice}")
 
 
+class Running:
+    """A job in a process of its own that was started; `result` waits for it."""
+
+    def __init__(self, folder: Path, cores: int) -> None:
+        self._folder = folder
+        self._child = subprocess.Popen(
+            [sys.executable, "-m", CHILD, str(folder)],
+            env=_environment(cores, folder),
+            stdin=subprocess.PIPE,  # never written to: its end tells the child that this process died
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+        )
+        self._last: deque[str] = deque(maxlen=30)
+        self._reader = threading.Thread(
+            target=self._last.extend, args=(self._child.stderr,), daemon=True
+        )
+        self._reader.start()
+
+    def result(self, progress: Progress | None = None) -> tuple[dict[str, Any], Path]:
+        """Waits for the job; its result, and the folder that it wrote to.
+
+        Raises:
+            ChildFailed: it ended without a result.
+            NoRoom: so it did, for want of memory or disk here.
+        """
+        for line in self._child.stdout:
+            if progress:
+                progress(line.strip())
+        code = self._child.wait()
+        self._reader.join(timeout=5)
+        answer = self._folder / "result.json"
+        if code or not answer.exists():
+            raise _failure(code, "".join(self._last).strip() or "nothing on its standard error")
+        return json.loads(answer.read_text(encoding="utf-8")), self._folder
+
+    def end(self) -> None:
+        """Ends the process where it still runs."""
+        self._child.kill()
+        self._child.wait()
+        self._reader.join(timeout=5)
+        for stream in (self._child.stdin, self._child.stdout, self._child.stderr):
+            stream.close()
+
+
 @contextmanager
-def child(
-    job: str,
-    request: dict[str, Any],
-    files: dict[str, bytes],
-    *,
-    cores: int = 1,
-    progress: Progress | None = None,
-) -> Iterator[tuple[dict[str, Any], Path]]:
-    """Runs a job of child.py; yields its result and the folder that it wrote to.
+def started(
+    job: str, request: dict[str, Any], files: dict[str, bytes], *, cores: int = 1
+) -> Iterator[Running]:
+    """Starts a job of child.py; on leaving it is ended, and its folder removed.
 
-    The folder holds `files` for the child, and is removed on leaving. The child is killed when this
-    process is interrupted. `cores` is the number of virtual devices of its CPU.
-
-    Raises:
-        ChildFailed: it ended without a result.
-        NoRoom: so it did, for want of memory or disk here.
+    The folder holds `files` for the child. `cores` is the number of virtual devices of its CPU.
     """
     with scratch.folder() as name:
         folder = Path(name)
         for file, content in files.items():
             (folder / file).write_bytes(content)
         (folder / "request.json").write_text(json.dumps({"job": job} | request), encoding="utf-8")
-        _run(folder, cores, progress or (lambda line: None))
-        yield json.loads((folder / "result.json").read_text(encoding="utf-8")), folder
+        running = Running(folder, cores)
+        try:
+            yield running
+        finally:
+            running.end()
 
 
-def _run(folder: Path, cores: int, progress: Progress) -> None:
-    command = [sys.executable, "-m", CHILD, str(folder)]
-    child = subprocess.Popen(
-        command,
-        env=_environment(cores, folder),
-        stdin=subprocess.PIPE,  # never written to: its end tells the child that this process died
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-    )
-    last: deque[str] = deque(maxlen=30)
-    reader = threading.Thread(target=last.extend, args=(child.stderr,), daemon=True)
-    reader.start()
-    try:
-        for line in child.stdout:
-            progress(line.strip())
-        code = child.wait()
-    except BaseException:
-        child.kill()
-        child.wait()
-        raise
-    finally:
-        reader.join(timeout=5)
-        child.stdin.close()
-        child.stdout.close()
-        child.stderr.close()
-    if code or not (folder / "result.json").exists():
-        said = "".join(last).strip() or "nothing on its standard error"
-        if code == -signal.SIGKILL:
-            raise NoRoom(
-                f"JAX's process was killed (signal 9), mostly for want of memory here: {_MAKE_ROOM}"
-            )
-        if no_room := _NO_ROOM.findall(said):
-            reason = textwrap.shorten(no_room[-1], 50)
-            raise NoRoom(f"no room here ({reason}): {_MAKE_ROOM}")
-        how = f"was ended by signal {-code}" if code < 0 else f"ended with status {code}"
-        untried = outside_range()[0]
-        how += f" ({untried})" if untried else ""
-        raise ChildFailed(f"the process that runs JAX {how}; it said last:\n{said}")
+@contextmanager
+def child(
+    job: str, request: dict[str, Any], files: dict[str, bytes], **options: Any
+) -> Iterator[tuple[dict[str, Any], Path]]:
+    """Runs a job of child.py to its end; yields what Running.result returns, and raises what it raises."""
+    progress = options.pop("progress", None)
+    with started(job, request, files, **options) as running:
+        yield running.result(progress)
+
+
+def _failure(code: int, said: str) -> Exception:
+    """What became of a child that ended without a result."""
+    if code == -signal.SIGKILL:
+        return NoRoom(
+            f"JAX's process was killed (signal 9), mostly for want of memory here: {_MAKE_ROOM}"
+        )
+    if no_room := _NO_ROOM.findall(said):
+        reason = textwrap.shorten(no_room[-1], 50)
+        return NoRoom(f"no room here ({reason}): {_MAKE_ROOM}")
+    how = f"was ended by signal {-code}" if code < 0 else f"ended with status {code}"
+    untried = outside_range()[0]
+    how += f" ({untried})" if untried else ""
+    return ChildFailed(f"the process that runs JAX {how}; it said last:\n{said}")
 
 
 def _environment(cores: int, folder: Path) -> dict[str, str]:

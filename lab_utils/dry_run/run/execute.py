@@ -1,6 +1,8 @@
 """Executes lowered programs on virtual cores, in the child process that imports JAX."""
 
 import io
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
@@ -12,23 +14,23 @@ from lab_utils.dry_run.private.process import Progress
 from lab_utils.dry_run.program import Program
 
 
-def execute(
+@contextmanager
+def executing(
     program: Program,
     batches: list[list[np.ndarray]],
     one_core: Program | None,
     one_core_batches: list[list[np.ndarray]],
-    progress: Progress | None,
-) -> tuple[list[dict[str, Any]], bool]:
-    """Runs a step for each batch on virtual cores, and one core's where there is one.
+) -> Iterator[Callable[[Progress | None], tuple[list[dict[str, Any]], bool]]]:
+    """Context manager: a step for each batch runs on virtual cores, and one core's where there is one.
 
-    Returns:
-        for each program {"steps": [{"losses": [...], "variables": {...}}, ...]} as child.py has it; and
-        whether that was computed by an earlier dry run, of the same programs from the same values on the
-        same batches.
+    Yields:
+        what waits for them: for each program {"steps": [{"losses": [...], "variables": {...}}, ...]} as
+        child.py has it; and whether that was computed by an earlier dry run, of the same programs from the
+        same values on the same batches.
 
     Raises:
         CompilerMissing: jax is not installed here.
-        ChildFailed: the child ended without a result.
+        ChildFailed: the child ended without a result (what waits raises it).
     """
     files = {"values.npz": _npz(program.values)}
     runs = []
@@ -53,14 +55,17 @@ def execute(
     given = [part for name in sorted(files) for part in (name, files[name])]
     entry = cache.key(runs, *given, process.versions(), cache.code(process.CHILD))
     if (kept := cache.read(entry)) is not None:
-        return kept["runs"], True
+        yield lambda progress: (kept["runs"], True)
+        return
     process.require("jax")
-    with process.child("run", {"runs": runs}, files, cores=program.cores, progress=progress) as (
-        answer,
-        _,
-    ):
+
+    def wait(progress: Progress | None) -> tuple[list[dict[str, Any]], bool]:
+        answer, _ = running.result(progress)
         cache.write(entry, answer)
         return answer["runs"], False
+
+    with process.started("run", {"runs": runs}, files, cores=program.cores) as running:
+        yield wait
 
 
 def _npz(arrays: dict[str, np.ndarray]) -> bytes:

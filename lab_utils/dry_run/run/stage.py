@@ -5,17 +5,22 @@ is what one core with the whole batch would get, whether the input feeds each co
 It says nothing of a TPU's numerics: here matmuls are done in float32.
 """
 
+from collections.abc import Generator
+
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.private.process import CompilerMissing
 from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.run.budget import Plan, affordable
-from lab_utils.dry_run.run.virtual import run_program
+from lab_utils.dry_run.run.virtual import running
 from lab_utils.dry_run.session import Session, Skip, first_line
 from lab_utils.figures import Figure, Kind
 
 
-def carry_out(session: Session) -> str:
-    """Stage "run"; returns its detail. Raises Skip where JAX is not installed, or nothing can be run."""
+def carry_out(session: Session) -> Generator[None, None, str]:
+    """Stage "run"; returns its detail. Raises Skip where JAX is not installed, or nothing can be run.
+
+    The steps run beside the compiler, which works on one core for the most part.
+    """
     workload, program = session.workload, session.program()
     if program.partition is not None:
         raise Skip(
@@ -35,7 +40,9 @@ def carry_out(session: Session) -> str:
         )
     program, one_core = _programs(session, program, plan)
     try:
-        ran = run_program(program, steps=plan.steps, one_core=one_core, progress=session.say)
+        with running(program, steps=plan.steps, one_core=one_core) as finish:
+            yield
+            ran = finish(session.say)
     except CompilerMissing as error:
         raise Skip(f"cannot be checked here: {error}") from error
     session.found(ran.findings)

@@ -4,8 +4,8 @@ import hashlib
 import itertools
 import math
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,9 @@ from lab_utils.dry_run.private.process import ChildFailed, Progress
 from lab_utils.dry_run.program import Input, Program, Role
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
-from lab_utils.dry_run.run.execute import execute
+from lab_utils.dry_run.run.execute import executing
+from lab_utils.dry_run.run.loss import loss_alone
+from lab_utils.dry_run.run.record import Disagreement, VirtualRun
 
 # Relative to the larger value. Summation in another order gives 1e-6 or so.
 SAME_VARIABLE = 1e-5
@@ -25,40 +27,6 @@ _EXCEPTION = re.compile(r"[\w.]+(Error|Exception): ")
 OWN_AVERAGE = 0.2
 # With statistics of each core's own batch, the losses may differ; a sum makes them `cores` times apart.
 ROUGHLY = 1.6
-
-
-@dataclass(frozen=True)
-class Disagreement:
-    """A variable that differs between cores after `step` (from 1), by at most `difference`."""
-
-    variable: str
-    step: int
-    difference: float
-
-
-@dataclass
-class VirtualRun:
-    """What happened.
-
-    Attributes:
-        steps: how many ran.
-        losses: of each step, one for each core; empty where the step returns none.
-        one_core_losses: of each step, of one core fed the whole global batch; empty where that was
-            not run.
-        disagreements: trained variables (and their optimizer slots) that differ, by first step.
-        notes: what was seen and is not a fault.
-        not_compared: what was not run or not compared, and why.
-        cached: an earlier dry run ran the same program from the same values on the same batches.
-    """
-
-    steps: int = 0
-    losses: list[list[float]] = field(default_factory=list)
-    one_core_losses: list[float] = field(default_factory=list)
-    disagreements: list[Disagreement] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    not_compared: list[str] = field(default_factory=list)
-    cached: bool = False
 
 
 def run_program(
@@ -81,25 +49,51 @@ def run_program(
     Raises:
         CompilerMissing: jax is not installed here.
     """
+    with running(program, steps=steps, batches=batches, one_core=one_core) as finish:
+        return finish(progress)
+
+
+@contextmanager
+def running(
+    program: Program,
+    *,
+    steps: int = 3,
+    batches: Iterable[list[np.ndarray]] | None = None,
+    one_core: Program | None = None,
+) -> Iterator[Callable[[Progress | None], VirtualRun]]:
+    """Context manager: the steps run, as run_program has it; yields what waits for them and judges them."""
     result = VirtualRun()
     if any(each.role == Role.HOST for each in program.inputs):
         result.not_compared.append(
             "Not run: the step takes values that the host computes meanwhile."
         )
-        return result
+        yield lambda progress: result
+        return
     taken = list(itertools.islice(program.read() if batches is None else batches, steps))
     if len(taken) < steps:
         result.findings.append(
             finding("TPU407", program.where, have=len(taken), need=steps)
         )  # fmt: skip
     if not taken:
-        return result
+        yield lambda progress: result
+        return
     _look_at_batches(program, taken, result)
     compared = _one_core_batches(program, one_core, taken, result)
+    if compared and program.batch_statistics:  # the loss of the first step says all that it can
+        one_core, compared = loss_alone(one_core), compared[:1]
+    with executing(program, taken, one_core if compared else None, compared) as wait:
+        yield lambda progress: _judged(program, result, bool(compared), lambda: wait(progress))
+
+
+def _judged(
+    program: Program,
+    result: VirtualRun,
+    compared: bool,
+    wait: Callable[[], tuple[list[dict[str, Any]], bool]],
+) -> VirtualRun:
+    """What the steps did, added to what the batches showed."""
     try:
-        ran, result.cached = execute(
-            program, taken, one_core if compared else None, compared, progress
-        )
+        ran, result.cached = wait()
     except ChildFailed as error:
         lines = str(error).splitlines()
         reason = next((line for line in reversed(lines) if _EXCEPTION.match(line)), lines[-1])
@@ -274,7 +268,7 @@ def _look_at_losses(program: Program, result: VirtualRun) -> None:
     total = [sum(losses) for losses in result.losses]
     if program.may_add_up and abs(total[0] - one[0]) < abs(many[0] - one[0]):
         many = total
-    for number, (a, b) in enumerate(zip(many, one, strict=True), 1):
+    for number, (a, b) in enumerate(zip(many, one, strict=False), 1):
         if abs(a - b) <= SAME_LOSS * max(abs(a), abs(b)):
             continue
         if program.batch_statistics:
