@@ -1,5 +1,7 @@
 """Programs that are run by their own main, as they stand; and programs that end the process."""
 
+import gc
+import io
 import json
 import multiprocessing.process
 import os
@@ -9,13 +11,15 @@ import sys
 import textwrap
 import time
 import traceback
+import types
+import warnings
 
 import psutil
 import pytest
 
 from lab_utils import source
 from lab_utils.dry_run import target
-from lab_utils.dry_run.frontends import own_cells
+from lab_utils.dry_run.frontends import own_around, own_cells
 from lab_utils.dry_run.frontends.recognise import workload_of
 from lab_utils.estimator import tf
 
@@ -482,6 +486,76 @@ def test_a_cell_means_what_it_means_to_jupyter(name, tmp_path, monkeypatch):
     if name == "exported":
         (tmp_path / "one.py").write_text(text)
         assert ran(tmp_path / "one.py") == wanted
+
+
+SAVED_BY_COLAB = """# -*- coding: utf-8 -*-
+\"\"\"Title.ipynb\"\"\"
+
+!pip install -q \\
+  tensorflow-addons
+%tensorflow_version 2.x
+files = !ls /content
+x = 100 \\
+ % 7
+def broken():
+    1 / 0
+"""
+
+
+def test_a_notebook_that_colab_saved_as_python_is_run_with_its_line_numbers(tmp_path):
+    path = tmp_path / "one.py"
+    path.write_text(SAVED_BY_COLAB)
+    assert ran(path) == {"files": [], "x": 2}
+    names = own_cells.names_of(path, {})
+    for code in own_cells.code_of(path):
+        exec(code, names)
+    with pytest.raises(ZeroDivisionError) as raised:
+        names["broken"]()
+    assert traceback.extract_tb(raised.value.__traceback__)[-1].line == "1 / 0"
+    path.write_text("x = 1\ny = (\n")
+    with pytest.raises(SyntaxError):
+        ran(path)
+
+
+@pytest.mark.parametrize("how", ["tee", "wrapped", "detached", "closed"])
+def test_streams_that_a_program_replaces_are_put_back(how, tmp_path, monkeypatch):
+    (tmp_path / "one.py").write_text("")
+    there = os.fdopen(os.dup(1), "w")
+    monkeypatch.setattr(sys, "stdout", there)
+    monkeypatch.setattr(warnings, "filters", list(warnings.filters))
+    with own_around.standing_in(tmp_path / "one.py", print):
+        warnings.simplefilter("error")
+        if how == "tee":
+            sys.stdout = types.SimpleNamespace(write=there.write)
+        elif how == "wrapped":
+            sys.stdout = io.TextIOWrapper(sys.stdout.buffer, "utf-8")
+        elif how == "detached":
+            sys.stdout = io.TextIOWrapper(sys.stdout.detach(), "utf-8")
+        else:
+            sys.stdout.close()
+    gc.collect()
+    assert sys.stdout.isatty() in (False, True) and (sys.stdout is there) == (
+        how in ("tee", "wrapped")
+    )
+    print("", end="", flush=True)
+    warnings.warn("an error only in the program", stacklevel=1)
+
+
+LEAVES = """
+import multiprocessing, sys, threading, time
+from lab_utils.dry_run.__main__ import _left
+threading.Thread(target=time.sleep, args=(1000,)).start()
+multiprocessing.get_context("fork").Process(target=time.sleep, args=(1000,)).start()
+print("said")
+sys.exit(_left(1))
+"""
+
+
+def test_a_thread_that_never_ends_does_not_keep_the_command():
+    ran = subprocess.run(
+        [sys.executable, "-c", LEAVES], capture_output=True, text=True, timeout=300
+    )
+    assert (ran.returncode, ran.stdout) == (1, "said\n")
 
 
 def test_a_file_that_a_notebook_writes_is_imported_from_its_cell(tmp_path, monkeypatch):

@@ -153,6 +153,93 @@ def test_forms_that_no_pass_changes_are_listed_with_their_lines():
         assert what in told.get(f"line {line}", ""), (line, told)
 
 
+MAKER = """\
+import tensorflow as tf
+from tensorflow.train import AdamOptimizer
+HP = {'lr': 1e-3, 'batch_size': 48}
+
+
+def make(batch_size):
+    def rows():
+        yield [1.0], 2.0
+
+    def input_fn():
+        data = tf.data.Dataset.from_generator(rows, (tf.float32, tf.float32)).window(3)
+        data = data.flat_map(lambda w: w.batch(3))
+        return data.batch(batch_size)
+
+    return input_fn
+
+
+def model_fn(features, labels, mode, params):
+    loss = tf.losses.mean_squared_error(labels, features)
+    mae = tf.metrics.mean_absolute_error(labels, features)
+    spec = {True: dict(mae=mae, rmse=tf.metrics.root_mean_squared_error(labels, features))}
+    if mode == "eval":
+        return tf.estimator.EstimatorSpec(mode, loss=loss, eval_metric_ops=dict(mae=mae))
+    train_op = AdamOptimizer(HP["lr"]).minimize(loss, tf.train.get_global_step())
+    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+
+def main(args):
+    estimator = tf.estimator.Estimator(model_fn, params=PARAMS)
+    estimator.train(make(SIZE), steps=10)
+"""
+
+
+@pytest.mark.parametrize(
+    ("params", "size", "batch"),
+    [
+        ("HP", "HP['batch_size']", "HP['batch_size']"),
+        ("{'lr': 1}", "args.batch_size", "args.batch_size"),
+        ("{'lr': 1}", "FLAGS.train_batch_size", "FLAGS.train_batch_size"),
+        ("{'lr': 1}", "other.batch_size", "HP['batch_size']"),  # `other` holds nowhere
+    ],
+)
+def test_the_batch_size_is_found_where_it_holds(params, size, batch):
+    new, left = port_of(MAKER.replace("PARAMS", params).replace("SIZE", size))
+    assert f"train_batch_size={batch}" in new and "no batch size" not in left
+    without = "params={k: v for k, v in HP.items() if k != 'batch_size'}"
+    assert (without in new) == (params == "HP")
+    # input_fn takes params, the generator beside it does not; the window keeps its length
+    assert "def input_fn(params):" in new and "def rows():" in new
+    assert (
+        "w.batch(3, drop" in new and 'data.batch(params["batch_size"], drop_remainder=True)' in new
+    )
+    assert "from tensorflow.compat.v1.train import AdamOptimizer" in new
+    metrics = (
+        '(lambda labels, features: {"mae": tf.metrics.mean_absolute_error(labels, features)}, '
+    )
+    assert f"eval_metrics={metrics}[labels, features])" in new
+
+
+@pytest.mark.parametrize(
+    ("body", "new"),
+    [
+        ("return d.batch(64)", 'return d.batch(params["batch_size"], drop_remainder=True)'),
+        ("bs = params['batch_size']\n    return d.batch(bs)", "return d.batch(bs, drop_remainder=True)"),
+        ("d = d.batch(9).map(f)\n    return d.batch(64)",
+         'd = d.batch(9, drop_remainder=True).map(f)\n    return d.batch(params["batch_size"], drop'),
+        ("if x:\n        d = d.batch(8)\n    else:\n        d = d.batch(9)\n    return d",
+         'd = d.batch(params["batch_size"], drop_remainder=True)\n    else:\n        d = d.batch(params["b'),
+    ],
+)  # fmt: skip
+def test_an_input_function_with_params_batches_by_them(body, new):
+    program = (
+        "import tensorflow as tf\ndef data(params):\n    BODY\n"
+        "tf.contrib.tpu.TPUEstimator().train(data)\n"
+    )
+    assert new in port_of(program.replace("BODY", body))[0]
+
+
+def test_a_batch_size_that_stays_is_listed():
+    program = "import tensorflow as tf\ndef rows(n, hp=H):\n  return d.batch(hp.batch_size)\n"
+    new, left = port_of(program + "tf.contrib.tpu.TPUEstimator().train(lambda: rows(5))\n")
+    assert (
+        "line 3: each core gets hp.batch_size examples at once" in left and "lambda params:" in new
+    )
+
+
 def test_encoding_and_line_ends_stay():
     old = "# -*- coding: latin-1 -*-\r\n# für\r\nimport tensorflow as tf\r\ntf.app.run()".encode(
         "latin-1"

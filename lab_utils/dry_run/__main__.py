@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -178,7 +179,7 @@ def supervised() -> int:
         _end_with_parent()
         status = command.status_of(main, EXIT_STATUS[COULD_NOT_RUN])
         Path(told).write_text(str(status))
-        return status
+        return _left(status)
     name = unchanged.name()
     if answer := unchanged.recalled(name):
         print(answer.text)
@@ -232,6 +233,19 @@ def _end_with_parent() -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
+
+
+def _left(status: int) -> int:
+    """Ends what the program left behind: Python would wait for its threads and processes, maybe for good."""
+    for process in multiprocessing.active_children():
+        process.kill()
+    ours = (threading.main_thread(), threading.current_thread())
+    if any(not thread.daemon and thread not in ours for thread in threading.enumerate()):
+        with contextlib.suppress(ValueError, OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(status)
+    return status
 
 
 def console() -> int:

@@ -2,8 +2,9 @@
 
 import libcst as cst
 
+from lab_utils.port.inputs import fixed_size, sized, taking_params, with_params
 from lab_utils.port.record import Job, Pass, argument, called, code, keyword
-from lab_utils.port.scan import TAKES_INPUT, Scan, is_batch_key, says_batch
+from lab_utils.port.scan import TAKES_INPUT, Scan, is_batch_key
 from lab_utils.port.told import CORES, OPTIMIZER
 
 _SPEC = (
@@ -25,6 +26,7 @@ class Forms(Pass):
         self._scan = scan
         self._wraps = wraps
         self._inside: list[str] = []
+        self._sizes: dict[cst.Call, str] = {}  # calls of batch(), and what they name
         self._told: set[str] = {"None"}  # names of metrics whose dict was dealt with
 
     def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
@@ -42,24 +44,35 @@ class Forms(Pass):
         if is_model and not given.star_kwarg and not given.params[-1].default:
             params = [*updated_node.params.params, cst.Param(cst.Name("params"))]
             return updated_node.with_changes(params=given.with_changes(params=params))
-        mine = original_node.name.value in self._scan.input_fns
-        if not mine and not (self._inside and self._inside[-1] in self._scan.makers):
+        name = original_node.name.value
+        made = self._inside and self._inside[-1] in self._scan.makers
+        if name not in self._scan.input_fns and not (made and name in self._scan.returned):
             return updated_node
-        taken = [each.name.value for each in original_node.params.params]
-        if taken not in ([], ["self"]) or code(original_node.params).strip() not in ("", "self"):
+        if code(given).strip() in ("", "self"):
+            updated_node = with_params(updated_node)
+        elif "params" not in names:
             return updated_node
-        return _with_params(updated_node)
+        updated_node, changed = sized(original_node, updated_node)
+        self._sizes = {call: what for call, what in self._sizes.items() if call not in changed}
+        return updated_node
+
+    def leave_Module(self, original_node: cst.Module, updated_node: cst.Module) -> cst.Module:
+        """Lists batch sizes that stand as they are."""
+        for call, text in self._sizes.items():
+            what = f"each core gets {text} examples at once, where params['batch_size'] must count"
+            self.leave_to_a_person(call, what, "02")
+        return updated_node
 
     def leave_Assign(self, original_node: cst.Assign, updated_node: cst.Assign) -> cst.Assign:
         """metrics = {"accuracy": tf.metrics.accuracy(...)} becomes (metric_fn, tensors)."""
         target = updated_node.targets[0].target
         named = isinstance(target, cst.Name) and target.value in self._scan.metrics
-        if named and isinstance(updated_node.value, cst.Dict):
+        if named and _pairs(updated_node.value):
             self._told.add(target.value)
             value = self._metrics(original_node.value, updated_node.value)
             return updated_node.with_changes(value=value)
         if isinstance(target, cst.Name) and target.value in self._scan.input_fns:
-            return updated_node.with_changes(value=_taking_params(updated_node.value))
+            return updated_node.with_changes(value=taking_params(updated_node.value))
         return updated_node
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
@@ -79,6 +92,9 @@ class Forms(Pass):
             return self._takes_input(updated_node)
         batches = name in ("batch", "padded_batch", "map_and_batch")
         if self._scan.is_port and batches and isinstance(original_node.func, cst.Attribute):
+            parameters = {p for each in self._inside for p in self._scan.parameters[each]}
+            if name != "map_and_batch" and (size := fixed_size(original_node, parameters)):
+                self._sizes[original_node] = size
             return self._batch(original_node, updated_node, name)
         return updated_node
 
@@ -93,7 +109,7 @@ class Forms(Pass):
                 and given.keyword.value == "params"
                 or given is argument(new, "params", 3)
             ):
-                given = given.with_changes(value=_without_batch(given.value))
+                given = given.with_changes(value=_without_batch(given.value, self._scan.dicts))
             arguments.append(given)
         if not argument(new, "config", 2):
             config = f"{self._tpu('RunConfig')}(tpu_config={self._tpu('TPUConfig')}(iterations_per_loop=100))"
@@ -129,7 +145,7 @@ class Forms(Pass):
             name = given.keyword.value if given.keyword else ""
             if name == "eval_metric_ops":
                 value = given.value
-                if isinstance(value, cst.Dict):
+                if _pairs(value):
                     value = self._metrics(argument(node, name, 4).value, value)
                 elif not isinstance(value, cst.Name) or value.value not in self._told:
                     self.leave_to_a_person(
@@ -145,20 +161,21 @@ class Forms(Pass):
             arguments.append(given)
         return called(new, self._tpu("TPUEstimatorSpec"), arguments)
 
-    def _metrics(self, node: cst.Dict, new: cst.Dict) -> cst.BaseExpression:
+    def _metrics(self, node: cst.BaseExpression, new: cst.BaseExpression) -> cst.BaseExpression:
         """(lambda labels, classes: {...}, [labels, classes]) where each value is a call of tf.metrics."""
         tensors: dict[str, str] = {}
         entries = []
-        for element, changed in zip(node.elements, new.elements, strict=True):
-            call = changed.value
-            if not isinstance(call, cst.Call) or not self.imported(element.value.func).startswith(
+        for (key, call), (_, changed) in zip(_pairs(node), _pairs(new), strict=True):
+            if isinstance(call, cst.Name):  # accuracy = tf.metrics.accuracy(...)
+                call = changed = self._scan.values.get(call.value)
+            if not isinstance(call, cst.Call) or not self.imported(call.func).startswith(
                 "metrics."
             ):
                 self.leave_to_a_person(
                     node, "build these metrics inside a metric_fn, which runs on the host", "04"
                 )
                 return new
-            for given in call.args:
+            for given in changed.args:
                 if not isinstance(given.value, cst.Integer | cst.Float | cst.SimpleString):
                     text = code(given.value)
                     if text not in ("None", "True", "False"):
@@ -170,9 +187,9 @@ class Forms(Pass):
                 given.with_changes(value=cst.Name(tensors[code(given.value)]))
                 if code(given.value) in tensors
                 else given
-                for given in call.args
+                for given in changed.args
             ]
-            entries.append(f"{code(element.key)}: {code(call.with_changes(args=parts))}")
+            entries.append(f"{key}: {code(changed.with_changes(args=parts))}")
         self.leave_to_a_person(node, "each tensor of eval_metrics needs a batch dimension", "04")
         function = f"lambda {', '.join(tensors.values())}: {{{', '.join(entries)}}}"
         return cst.parse_expression(f"({function}, [{', '.join(tensors)}])")
@@ -181,7 +198,7 @@ class Forms(Pass):
         given = argument(new, "input_fn", 0)
         if not given:
             return new
-        changed = given.with_changes(value=_taking_params(given.value))
+        changed = given.with_changes(value=taking_params(given.value))
         return new.with_changes(args=[changed if each is given else each for each in new.args])
 
     def _batch(self, node: cst.Call, new: cst.Call, name: str) -> cst.Call:
@@ -198,36 +215,17 @@ class Forms(Pass):
         return called(new, code(new.func), [*new.args, keyword("drop_remainder", "True")])
 
 
-_BATCH = cst.parse_expression('params["batch_size"]')
-
-
-def _taking_params(value: cst.BaseExpression) -> cst.BaseExpression:
-    """lambda: input_fn(files, 32) as lambda params: input_fn(files, params["batch_size"])."""
-    if not isinstance(value, cst.Lambda) or value.params.params or value.params.star_kwarg:
-        return value
-    body = value.body
-    if isinstance(body, cst.Call):
-        sizes = [a.with_changes(value=_BATCH) if says_batch(a) else a for a in body.args]
-        body = body.with_changes(args=sizes)
-    return cst.parse_expression("lambda params: 0").with_changes(body=body)
-
-
-class _Sizes(cst.CSTTransformer):
-    """Batch sizes of an input function come from params."""
-
-    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
-        if (
-            code(original_node.func).rpartition(".")[2] not in ("batch", "padded_batch")
-            or not updated_node.args
-        ):
-            return updated_node
-        first, *rest = updated_node.args
-        return updated_node.with_changes(args=[first.with_changes(value=_BATCH), *rest])
-
-
-def _with_params(function: cst.FunctionDef) -> cst.FunctionDef:
-    params = cst.Parameters(params=[*function.params.params, cst.Param(cst.Name("params"))])
-    return function.with_changes(params=params, body=function.body.visit(_Sizes()))
+def _pairs(value: cst.BaseExpression) -> list[tuple[str, cst.BaseExpression]]:
+    """Keys, as text, and values of {"a": x} or dict(a=x); [] for others."""
+    if isinstance(value, cst.Dict) and all(isinstance(e, cst.DictElement) for e in value.elements):
+        return [(code(each.key), each.value) for each in value.elements]
+    if (
+        isinstance(value, cst.Call)
+        and code(value.func) == "dict"
+        and all(a.keyword for a in value.args)
+    ):
+        return [(f'"{each.keyword.value}"', each.value) for each in value.args]
+    return []
 
 
 def _by_keyword(call: cst.Call, names: tuple[str, ...], after: int = 0) -> list[cst.Arg]:
@@ -240,7 +238,10 @@ def _by_keyword(call: cst.Call, names: tuple[str, ...], after: int = 0) -> list[
     ]
 
 
-def _without_batch(value: cst.BaseExpression) -> cst.BaseExpression:
+def _without_batch(value: cst.BaseExpression, dicts: dict[str, str]) -> cst.BaseExpression:
+    if isinstance(value, cst.Name) and value.value in dicts:
+        name, key = value.value, dicts[value.value]
+        return cst.parse_expression(f"{{k: v for k, v in {name}.items() if k != {key}}}")
     if not isinstance(value, cst.Dict):
         return value
     kept = [e for e in value.elements if not (isinstance(e, cst.DictElement) and is_batch_key(e))]

@@ -1,5 +1,7 @@
 """Puts today's names for those of tf.contrib and of TensorFlow 1."""
 
+import re
+
 import libcst as cst
 import libcst.matchers as m
 from libcst.metadata import (
@@ -14,6 +16,7 @@ from lab_utils.contrib import names
 from lab_utils.port.record import Job, Pass, code, keyword
 
 _V1 = "tensorflow.compat.v1"
+_PUBLIC = re.compile(r"tensorflow(\.(?!compat|contrib|core|keras|lite|python|tools)\w+)*")
 _ESTIMATOR = "tensorflow.python.estimator"
 _BUILTIN = {QualifiedName("builtins.xrange", QualifiedNameSource.BUILTIN)}
 
@@ -163,9 +166,11 @@ class Imports(cst.CSTTransformer):
         module = code(updated_node.module) if updated_node.module else ""
         if (module + ".").startswith(f"{_ESTIMATOR}."):
             return updated_node.with_changes(module=_of_estimator(module))
-        if not (module + ".").startswith("tensorflow.contrib.") or isinstance(
-            updated_node.names, cst.ImportStar
-        ):
+        is_star = isinstance(updated_node.names, cst.ImportStar)
+        if not (module + ".").startswith("tensorflow.contrib.") or is_star:
+            if self._version_1 and _PUBLIC.fullmatch(module) and not is_star:
+                new = cst.parse_expression(module.replace("tensorflow", _V1, 1))
+                return updated_node.with_changes(module=new)
             return updated_node
         whole = module.removeprefix("tensorflow.contrib").lstrip(".")
         kept, added = [], []

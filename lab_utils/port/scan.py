@@ -1,5 +1,7 @@
 """What is known of a file before it is changed: its input functions, metrics and batch size."""
 
+import re
+
 import libcst as cst
 import libcst.matchers as m
 
@@ -16,9 +18,12 @@ class Scan(cst.CSTVisitor):
     parameters: a function's name -> those of its parameters.
     input_fns: names of functions that are handed to train, evaluate, predict, TrainSpec or EvalSpec.
     predicts: those of them that predict alone uses: TPUEstimator fills up its last batch.
-    makers: names of functions whose result is handed over: their inner functions are input functions.
+    makers: names of functions whose result is handed over: what they return are input functions.
+    returned: names of functions that are returned as they are.
     metrics: names that are handed to EstimatorSpec as eval_metric_ops.
-    batch: the first expression of a batch size, as text.
+    values: the one call that is assigned to a name.
+    dicts: names of the dicts that hold a batch size, with its key as it is written.
+    batch: the first expression of a batch size that holds where the Estimator is made, as text.
     """
 
     def __init__(self, text: str) -> None:
@@ -29,13 +34,34 @@ class Scan(cst.CSTVisitor):
         self.makers: set[str] = set()
         self._of_predict: set[str] = set()
         self._of_others: set[str] = set()
+        self.returned: set[str] = set()
         self.metrics: set[str] = set()
+        self.values: dict[str, cst.Call | None] = {}
+        self.dicts: dict[str, str] = {}
         self._in_params = self._in_batch = ""
+        # Names that hold in the file, and in each function that is being read; expressions seen there.
+        self._bound: list[set[str]] = [set()]
+        self._seen: list[tuple[int, str]] = []
+        self._made_in: tuple[int, set[str]] = (
+            0,
+            set(),
+        )  # the Estimator: which function, and its names by then
+        self._function, self._functions = 0, [0]
+        self._lambdas: list[set[str]] = []
 
     @property
     def batch(self) -> str:
-        """As the program's params name it, else as its batch() does; "" if neither holds elsewhere."""
-        return self._in_params or self._in_batch
+        """As the program's params name it, else its batch() and input functions; "" if none holds there."""
+        function, names = self._made_in
+        here = (
+            text
+            for where, text in self._seen
+            if (root := _root(text)) in self._bound[0] or (where == function and root in names)
+        )
+        of_dict = next(
+            (f"{name}[{key}]" for name, key in self.dicts.items() if name in self._bound[0]), ""
+        )
+        return self._in_params or self._in_batch or next(here, "") or of_dict
 
     @property
     def predicts(self) -> set[str]:
@@ -46,6 +72,37 @@ class Scan(cst.CSTVisitor):
         """Notes what it takes."""
         given = (*node.params.params, *node.params.kwonly_params)
         self.parameters[node.name.value] = tuple(each.name.value for each in given)
+        self._bound.append({each.name.value for each in given})
+        self._function += 1
+        self._functions.append(self._function)
+
+    def leave_FunctionDef(self, original_node: cst.FunctionDef) -> None:
+        """Its names hold no more."""
+        self._bound.pop()
+        self._functions.pop()
+
+    def visit_ClassDef(self, node: cst.ClassDef) -> None:
+        """A class may hold settings."""
+        self._bound[-1].add(node.name.value)
+
+    def visit_Return(self, node: cst.Return) -> None:
+        """Notes which functions are returned."""
+        values = [node.value]
+        if isinstance(node.value, cst.IfExp):
+            values = [node.value.body, node.value.orelse]
+        self.returned.update(each.value for each in values if isinstance(each, cst.Name))
+
+    def visit_Assign(self, node: cst.Assign) -> None:
+        """Notes names, and what they stand for."""
+        for target in node.targets:
+            self._bound[-1].update(each.value for each in m.findall(target.target, m.Name()))
+        target = node.targets[0].target
+        if not isinstance(target, cst.Name):
+            return
+        once = isinstance(node.value, cst.Call) and target.value not in self.values
+        self.values[target.value] = node.value if once else None
+        if key := batch_key(node.value):
+            self.dicts[target.value] = key
 
     def visit_Call(self, node: cst.Call) -> None:
         """Notes what the call hands over."""
@@ -59,13 +116,25 @@ class Scan(cst.CSTVisitor):
             given = argument(node, _METRICS, 4)
             if given and isinstance(given.value, cst.Name):
                 self.metrics.add(given.value.value)
-        elif name in ("batch", "padded_batch") and node.args:
+        elif name in ("batch", "padded_batch") and node.args and not self._is_window(node.func):
             self._note_batch(node.args[0].value)
-        elif name == "Estimator" and (params := argument(node, "params", 3)):
-            given = params.value.elements if isinstance(params.value, cst.Dict) else ()
-            sizes = [e for e in given if isinstance(e, cst.DictElement) and is_batch_key(e)]
-            if sizes and not self._in_params:
-                self._in_params = code(sizes[0].value)
+        elif name == "Estimator":
+            self._made_in = self._functions[-1], set(self._bound[-1])
+            if params := argument(node, "params", 3):
+                self._note_params(params.value)
+
+    def visit_Lambda(self, node: cst.Lambda) -> None:
+        """Notes its parameters."""
+        self._lambdas.append({each.name.value for each in node.params.params})
+
+    def leave_Lambda(self, original_node: cst.Lambda) -> None:
+        """They hold no more."""
+        self._lambdas.pop()
+
+    def _is_window(self, function: cst.BaseExpression) -> bool:
+        """windows.flat_map(lambda window: window.batch(9))."""
+        data = function.value if isinstance(function, cst.Attribute) else None
+        return isinstance(data, cst.Name) and any(data.value in names for names in self._lambdas)
 
     def _input(self, given: cst.Arg | None) -> None:
         value = given.value if given else None
@@ -74,16 +143,27 @@ class Scan(cst.CSTVisitor):
         elif m.matches(value, m.Attribute(value=m.Name("self"))):
             self.input_fns.add(value.attr.value)
         elif isinstance(value, cst.Call):
-            self.makers.add(code(value.func))
-        elif isinstance(value, cst.Lambda) and isinstance(value.body, cst.Call):
-            for each in value.body.args:
+            self.makers.add(code(value.func).rpartition(".")[2])
+        call = value.body if isinstance(value, cst.Lambda) else value
+        if isinstance(call, cst.Call):
+            for each in call.args:
                 if says_batch(each):
                     self._note_batch(each.value)
+
+    def _note_params(self, value: cst.BaseExpression) -> None:
+        if isinstance(value, cst.Name) and value.value in self.dicts:
+            self._in_params = self._in_params or f"{value.value}[{self.dicts[value.value]}]"
+        given = value.elements if isinstance(value, cst.Dict) else ()
+        sizes = [e for e in given if isinstance(e, cst.DictElement) and is_batch_key(e)]
+        if sizes and not self._in_params:
+            self._in_params = code(sizes[0].value)
 
     def _note_batch(self, value: cst.BaseExpression) -> None:
         text = code(value)
         if isinstance(value, cst.Integer) or text.isupper() or text.startswith("FLAGS."):
             self._in_batch = self._in_batch or text
+        elif says_batch(cst.Arg(value)):
+            self._seen.append((self._functions[-1], text))
 
 
 def _functions(given: cst.Arg | None) -> set[str]:
@@ -93,6 +173,19 @@ def _functions(given: cst.Arg | None) -> set[str]:
     return {each.value for each in m.findall(given, m.Name())}
 
 
+def _root(text: str) -> str:
+    return re.match(r"\w*", text)[0]
+
+
+def batch_key(value: cst.BaseExpression) -> str:
+    """The key of the batch size in {"batch_size": 32} or dict(batch_size=32), as text; "" for others."""
+    if isinstance(value, cst.Dict):
+        given = [e for e in value.elements if isinstance(e, cst.DictElement) and is_batch_key(e)]
+        return code(given[0].key) if given else ""
+    is_dict = isinstance(value, cst.Call) and code(value.func) == "dict"
+    return '"batch_size"' if is_dict and argument(value, "batch_size") else ""
+
+
 def is_batch_key(element: cst.DictElement) -> bool:
     """Whether a dict's entry is "batch_size", which TPUEstimator keeps for itself."""
     return isinstance(element.key, cst.SimpleString) and element.key.evaluated_value == "batch_size"
@@ -100,5 +193,9 @@ def is_batch_key(element: cst.DictElement) -> bool:
 
 def says_batch(given: cst.Arg) -> bool:
     """Whether an argument is a batch size, by its keyword or its own name."""
-    named = given.keyword.value if given.keyword else code(given.value).rpartition(".")[2]
+    named = (
+        given.keyword.value
+        if given.keyword
+        else code(given.value).rpartition(".")[2].rstrip("\"']")
+    )
     return named.lower().replace("_", "").endswith(("batchsize", "batch"))

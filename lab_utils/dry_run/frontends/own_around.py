@@ -1,20 +1,27 @@
-"""What a program finds around it where it is judged: no Colab, and no process that would train unseen."""
+"""What a program finds around it where it is judged: no Colab, and no process that would train unseen.
+
+And what it leaves: streams and filters of warnings are put back, which it may have replaced.
+"""
 
 import importlib.util
 import multiprocessing
 import multiprocessing.process
 import os
 import subprocess
+import sys
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TextIO
 from unittest import mock
 
 from lab_utils import source
 from lab_utils.runtime import colab
+
+_replaced: list[Any] = []  # streams of programs: one that is collected would close what it wraps
 
 ADDRESS = "dry-run.invalid:1"  # of the TPU that programs are given: no such host exists
 
@@ -39,6 +46,8 @@ def standing_in(path: Path, refuse: Callable[[str], None]) -> Iterator[list[str]
     if "google.colab" in text and not _has_colab():
         colab.stand_in(_Silent)
     with ExitStack() as stack:
+        stack.enter_context(warnings.catch_warnings())
+        stack.callback(_put_back, sys.stdout, sys.stderr)
         if "COLAB_TPU_ADDR" in text:  # what Colab gave to notebooks of TensorFlow 1
             stack.enter_context(mock.patch.dict(os.environ, COLAB_TPU_ADDR=ADDRESS))
         start, popen, system = (
@@ -68,6 +77,20 @@ def standing_in(path: Path, refuse: Callable[[str], None]) -> Iterator[list[str]
         stack.enter_context(patch(subprocess.Popen, "__init__", popen_seen))
         stack.enter_context(patch(os, "system", system_seen))
         yield forks
+
+
+def _put_back(out: TextIO, error: TextIO) -> None:
+    """Streams that a program replaced by a log or a Tee; those that it closed or detached are made again."""
+    _replaced.extend((sys.stdout, sys.stderr))
+    sys.stdout, sys.stderr = _usable(out, 1), _usable(error, 2)
+
+
+def _usable(stream: TextIO, number: int) -> TextIO:
+    try:
+        stream.flush()
+        return stream
+    except (ValueError, OSError):
+        return open(number, "w", encoding="utf-8", closefd=False)
 
 
 def _has_colab() -> bool:

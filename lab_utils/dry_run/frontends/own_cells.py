@@ -1,4 +1,7 @@
-"""The code of a program: a Python file, or a notebook's cells as if run from the first to the last."""
+"""The code of a program: a Python file, or a notebook's cells as if run from the first to the last.
+
+A notebook that Colab saved as a Python file keeps lines such as `!pip install`: it is read as one cell.
+"""
 
 import json
 import linecache
@@ -16,7 +19,7 @@ from lab_utils.dry_run.frontends.own_files import Written
 _RUNS_ITS_CELL = re.compile(r"\s*%%(time|capture|prun)\b.*")  # the rest is Python of the notebook
 _RUNS_ITS_LINE = re.compile(r"^([ \t]*)%(?:time|prun)[ \t]+(?=[\w(\[{'\"])", re.M)
 _EXPORTED = re.compile(r"^\s*get_ipython\(\)\.", re.M)  # by Jupyter or Colab, as Python
-
+_MAGIC = re.compile(r"^[ \t]*(\w+[ \t]*=[ \t]*)?[!%][ \t]*\w", re.M)
 
 _STARTED = re.compile(
     r"\bpython[\d.]*\s+(?:-u\s+)?(?:-m\s+([\w.]+)|([\w./-]+\.py)\b)"
@@ -36,7 +39,13 @@ def code_of(path: Path) -> Iterator[CodeType]:
         SyntaxError: it is not Python.
     """
     if path.suffix != ".ipynb":
-        yield compile(path.read_bytes(), str(path), "exec")
+        try:
+            yield compile(path.read_bytes(), str(path), "exec")
+        except SyntaxError:
+            text = path.read_text(errors="replace")
+            if not _MAGIC.search(text):
+                raise
+            yield compile(_python(text, str(path)), str(path), "exec")
         return
     for number, (kind, source) in enumerate(_cells(path), 1):
         if kind == "code":
@@ -49,7 +58,8 @@ def code_of(path: Path) -> Iterator[CodeType]:
 
 def names_of(path: Path, namespace: dict[str, Any]) -> dict[str, Callable]:
     """What Jupyter gives a program beside Python: nothing, unless it is a notebook or the export of one."""
-    if path.suffix == ".ipynb" or _EXPORTED.search(path.read_text(errors="replace")):
+    text = path.read_text(errors="replace")
+    if path.suffix == ".ipynb" or _EXPORTED.search(text) or _MAGIC.search(text):
         shell = _Shell(path.parent, namespace)
         return {_SHELL: lambda: shell, "display": lambda *_, **__: None}
     return {}

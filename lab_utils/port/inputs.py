@@ -1,0 +1,75 @@
+"""What input functions need: params, and the batch size that it holds."""
+
+import libcst as cst
+import libcst.matchers as m
+
+from lab_utils.port.record import code
+from lab_utils.port.scan import says_batch
+
+_BATCH = cst.parse_expression('params["batch_size"]')
+_BATCHES = m.Call(
+    func=m.Attribute(attr=m.Name("batch") | m.Name("padded_batch")), args=[m.AtLeastN(n=1)]
+)
+
+
+def taking_params(value: cst.BaseExpression) -> cst.BaseExpression:
+    """lambda: input_fn(files, 32) as lambda params: input_fn(files, params["batch_size"])."""
+    if not isinstance(value, cst.Lambda) or value.params.params or value.params.star_kwarg:
+        return value
+    body = value.body
+    if isinstance(body, cst.Call):
+        sizes = [a.with_changes(value=_BATCH) if says_batch(a) else a for a in body.args]
+        body = body.with_changes(args=sizes)
+    return cst.parse_expression("lambda params: 0").with_changes(body=body)
+
+
+def with_params(function: cst.FunctionDef) -> cst.FunctionDef:
+    """The input function with params as its last parameter."""
+    params = cst.Parameters(params=[*function.params.params, cst.Param(cst.Name("params"))])
+    return function.with_changes(params=params)
+
+
+def sized(old: cst.FunctionDef, new: cst.FunctionDef) -> tuple[cst.FunctionDef, list[cst.Call]]:
+    """An input function whose batches are of params["batch_size"], and the calls of `old` that are changed.
+
+    Where it batches several times, what does not speak of a batch size may be a window of the data: then
+    the last call of each block counts.
+    """
+    if m.findall(old.body, m.Name("params")):
+        return new, []
+    calls, news = (list(m.findall(each.body, _BATCHES)) for each in (old, new))
+    if len(calls) != len(news):
+        return new, []
+    chosen = [each for each in calls if says_batch(each.args[0])] or _last(old.body)
+    changed = [there for call, there in zip(calls, news, strict=True) if call in chosen]
+    return new.with_changes(body=new.body.visit(_Sizes(changed))), chosen
+
+
+def _last(body: cst.BaseSuite) -> list[cst.Call]:
+    """The batch() of each block of statements that is applied last."""
+    found = []
+    for block in (body, *m.findall(body, m.IndentedBlock())):
+        lines = [line for line in block.body if not isinstance(line, cst.BaseCompoundStatement)]
+        calls = [call for line in lines for call in m.findall(line, _BATCHES)[:1]]
+        found += calls[-1:]
+    return found
+
+
+class _Sizes(cst.CSTTransformer):
+    def __init__(self, calls: list[cst.Call]) -> None:
+        super().__init__()
+        self._calls = calls
+
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
+        """Its first argument is the batch size."""
+        if not any(original_node is each for each in self._calls):
+            return updated_node
+        first, *rest = updated_node.args
+        return updated_node.with_changes(args=[first.with_changes(value=_BATCH), *rest])
+
+
+def fixed_size(call: cst.Call, parameters: set[str]) -> str:
+    """What a batch() names as its size, where that is no parameter around it and not of params; else ""."""
+    text = code(call.args[0].value) if call.args else ""
+    says = text and says_batch(call.args[0])
+    return text if says and text not in parameters and "params" not in text else ""
