@@ -3,6 +3,7 @@
 import gc
 import io
 import json
+import logging
 import multiprocessing.process
 import os
 import signal
@@ -21,6 +22,7 @@ from lab_utils import source
 from lab_utils.dry_run import target
 from lab_utils.dry_run.frontends import own_around, own_cells
 from lab_utils.dry_run.frontends.recognise import workload_of
+from lab_utils.dry_run.private.tensorflow import caught_log
 from lab_utils.estimator import tf
 
 CHEAP = ("--stages", "trace,read", "--no_cache")
@@ -505,7 +507,7 @@ def broken():
 def test_a_notebook_that_colab_saved_as_python_is_run_with_its_line_numbers(tmp_path):
     path = tmp_path / "one.py"
     path.write_text(SAVED_BY_COLAB)
-    assert ran(path) == {"files": [], "x": 2}
+    assert ran(path) == {"__doc__": "Title.ipynb", "files": [], "x": 2}
     names = own_cells.names_of(path, {})
     for code in own_cells.code_of(path):
         exec(code, names)
@@ -538,7 +540,49 @@ def test_streams_that_a_program_replaces_are_put_back(how, tmp_path, monkeypatch
         how in ("tee", "wrapped")
     )
     print("", end="", flush=True)
-    warnings.warn("an error only in the program", stacklevel=1)
+    assert ("error", None, Warning, None, 0) not in warnings.filters
+
+
+def test_a_program_that_ends_or_replaces_its_process_is_held(tmp_path):
+    """Not the workers that it forks: they end so."""
+    (tmp_path / "one.py").write_text("")
+    refused = []
+
+    def refuse(what):
+        refused.append(what)
+        raise NotImplementedError
+
+    handler = signal.getsignal(signal.SIGTERM)
+    with own_around.standing_in(tmp_path / "one.py", refuse):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        with pytest.raises(SystemExit):
+            os._exit(3)
+        for start in (
+            lambda: os.execv(sys.executable, [sys.executable, "train.py"]),
+            lambda: os.execl(sys.executable, "python", "-m", "pack.train"),
+            lambda: os.execvpe("python3", ["python3", "train.py"], {}),
+        ):
+            with pytest.raises(NotImplementedError):
+                start()
+        if not (child := os.fork()):
+            os._exit(7)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    assert len(refused) == 3 and "`python train.py`" in refused[0]
+    assert signal.getsignal(signal.SIGTERM) is handler
+
+
+def test_a_log_that_a_program_switched_off_is_heard():
+    logger = logging.getLogger("tensorflow")
+    logging.disable(logging.CRITICAL)
+    logger.disabled = True
+    try:
+        with caught_log() as lines:
+            logger.warning("Scaffold is ignored")
+        assert lines == ["Scaffold is ignored"] and logger.disabled
+        assert logging.root.manager.disable == logging.CRITICAL
+    finally:
+        logging.disable(logging.NOTSET)
+        logger.disabled = False
 
 
 LEAVES = """

@@ -1,14 +1,16 @@
 """What a program finds around it where it is judged: no Colab, and no process that would train unseen.
 
-And what it leaves: streams and filters of warnings are put back, which it may have replaced.
+And what it leaves: streams, handlers of signals and filters of warnings are put back.
 """
 
 import importlib.util
 import multiprocessing
 import multiprocessing.process
 import os
+import signal
 import subprocess
 import sys
+import threading
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
@@ -48,6 +50,13 @@ def standing_in(path: Path, refuse: Callable[[str], None]) -> Iterator[list[str]
     with ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
         stack.callback(_put_back, sys.stdout, sys.stderr)
+        if threading.current_thread() is threading.main_thread():
+            for each in (
+                signal.SIGINT,
+                signal.SIGTERM,
+            ):  # a handler may save a checkpoint, and go on
+                if (handler := signal.getsignal(each)) is not None:
+                    stack.callback(signal.signal, each, handler)
         if "COLAB_TPU_ADDR" in text:  # what Colab gave to notebooks of TensorFlow 1
             stack.enter_context(mock.patch.dict(os.environ, COLAB_TPU_ADDR=ADDRESS))
         start, popen, system = (
@@ -72,7 +81,27 @@ def standing_in(path: Path, refuse: Callable[[str], None]) -> Iterator[list[str]
                 refuse(f"`{program}` ({_here()})")
             return system(command)
 
+        execute, replace, leave, here = os.execv, os.execve, os._exit, os.getpid()
+
+        def execv_seen(path: Any, args: Any) -> None:
+            if program := _program(args):
+                refuse(f"`{program}` ({_here()})")
+            execute(path, args)
+
+        def execve_seen(path: Any, args: Any, env: Any) -> None:
+            if program := _program(args):
+                refuse(f"`{program}` ({_here()})")
+            replace(path, args, env)
+
+        def exit_seen(status: int) -> None:
+            if os.getpid() != here:  # a worker of its own
+                leave(status)
+            sys.exit(status)
+
         patch = mock.patch.object
+        stack.enter_context(patch(os, "execv", execv_seen))
+        stack.enter_context(patch(os, "execve", execve_seen))
+        stack.enter_context(patch(os, "_exit", exit_seen))
         stack.enter_context(patch(multiprocessing.process.BaseProcess, "start", start_seen))
         stack.enter_context(patch(subprocess.Popen, "__init__", popen_seen))
         stack.enter_context(patch(os, "system", system_seen))

@@ -19,6 +19,7 @@ from lab_utils.dry_run.frontends.own_files import Written
 _RUNS_ITS_CELL = re.compile(r"\s*%%(time|capture|prun)\b.*")  # the rest is Python of the notebook
 _RUNS_ITS_LINE = re.compile(r"^([ \t]*)%(?:time|prun)[ \t]+(?=[\w(\[{'\"])", re.M)
 _EXPORTED = re.compile(r"^\s*get_ipython\(\)\.", re.M)  # by Jupyter or Colab, as Python
+_CONTINUED = re.compile(r"^[ \t]*(?:\w+[ \t]*=[ \t]*)?[!%](?:.*\\\n)+.*", re.M)
 _MAGIC = re.compile(r"^[ \t]*(\w+[ \t]*=[ \t]*)?[!%][ \t]*\w", re.M)
 
 _STARTED = re.compile(
@@ -119,8 +120,15 @@ def _python(text: str, name: str) -> str:
         raise NotANotebook(
             f"{name} is not Python alone: to read its magics, pip install ipython"
         ) from None
-    made = TransformerManager().transform_cell(_RUNS_ITS_LINE.sub(r"\1", body))
+    body = _CONTINUED.sub(_on_one_line, _RUNS_ITS_LINE.sub(r"\1", body))
+    made = TransformerManager().transform_cell(body)
     return "\n" * lines + made
+
+
+def _on_one_line(magic: re.Match) -> str:
+    r"""!pip install a \ and the lines behind it, with as many empty ones after it: numbers stay."""
+    lines = magic.group().split("\\\n")
+    return " ".join(lines) + "\n" * (len(lines) - 1)
 
 
 class _Shell:

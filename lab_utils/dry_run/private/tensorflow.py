@@ -62,23 +62,32 @@ class _Collector(logging.Handler):
 
 @contextmanager
 def caught_log() -> Iterator[list[str]]:
-    """Context manager: TensorFlow's log goes into the list (WARNING and above) and not to the screen."""
+    """Context manager: TensorFlow's log goes into the list (WARNING and above) and not to the screen.
+
+    Also where a program switched it off: by logging.disable, or dictConfig with disable_existing_loggers.
+    """
     collector = _Collector()
     loggers = [logging.getLogger(name) for name in ("tensorflow", "absl")]
-    before = [(logger, logger.handlers[:], logger.level, logger.propagate) for logger in loggers]
+    before = [
+        (logger, logger.handlers[:], logger.level, logger.propagate, logger.disabled)
+        for logger in loggers
+    ]
+    least = logging.root.manager.disable
+    logging.disable(logging.NOTSET)
     for logger in loggers:
         logger.handlers[:] = [collector]
         logger.setLevel(logging.WARNING)
-        logger.propagate = False
+        logger.propagate = logger.disabled = False
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield collector.lines
     finally:
-        for logger, handlers, level, propagate in before:
+        for logger, handlers, level, propagate, disabled in before:
             logger.handlers[:] = handlers
             logger.setLevel(level)
-            logger.propagate = propagate
+            logger.propagate, logger.disabled = propagate, disabled
+        logging.disable(least)
 
 
 @contextmanager
