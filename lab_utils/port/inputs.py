@@ -69,7 +69,7 @@ class _Sizes(cst.CSTTransformer):
 
 
 def fixed_size(call: cst.Call, parameters: set[str]) -> str:
-    """What a batch() names as its size, where that is no parameter around it and not of params; else ""."""
+    """What a batch() names as its size; "" where that is a parameter around it, or comes from params."""
     text = code(call.args[0].value) if call.args else ""
     says = text and says_batch(call.args[0])
     return text if says and text not in parameters and "params" not in text else ""
