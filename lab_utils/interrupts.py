@@ -44,6 +44,17 @@ def let_come() -> None:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
 
 
+def as_ctrl_c() -> None:
+    """From here on SIGTERM and SIGHUP end this process as Ctrl-C does; nohup's SIGHUP stays ignored."""
+    for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _raise)
+
+
+def _raise(number: int, frame: object) -> None:
+    raise KeyboardInterrupt
+
+
 def once_more(unraisable: Any) -> None:
     """For `sys.unraisablehook`: an interrupt that Python swallows, as in a destructor, comes again."""
     handlers = {number: signal.getsignal(number) for number in ENDING}

@@ -1,6 +1,8 @@
 """python -m lab_utils.port: the diff of other people's programs, what it lists, what it leaves alone."""
 
+import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -301,3 +303,26 @@ def test_where_the_port_cannot_be_written_it_is_told(tmp_path, monkeypatch, caps
     monkeypatch.setattr("lab_utils.files.write", full)
     assert main([str(file), "--no-dry-run", "--write"]) == 2
     assert "train.py: No space left" in capsys.readouterr().err
+
+
+def test_a_signal_takes_the_port_beside_the_file_away(tmp_path, monkeypatch):
+    """It stands there while it is judged, as its neighbours are imported by it."""
+    file = tmp_path / "train.py"
+    file.write_bytes((SOURCES / "plain" / "tutorial.py").read_bytes())
+    seen = []
+
+    def judge(when, path, *_):
+        if when == "after":
+            seen.append(path.name)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr("lab_utils.port.__main__._dry_run", judge)
+    before = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGHUP)}
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            main([str(file)])
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    assert seen and seen != ["train.py"] and list(tmp_path.iterdir()) == [file]

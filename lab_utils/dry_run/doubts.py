@@ -13,10 +13,10 @@ import lab_utils
 PACKAGE = str(Path(lab_utils.__file__).parent) + os.sep
 # Packages that TensorFlow and this package load. They read files through Python alone, unless asked.
 _KNOWN = """
-    PIL absl astunparse certifi charset_normalizer cloudpickle cython_runtime defusedxml filelock
+    PIL absl astunparse certifi charset_normalizer cloudpickle cython_runtime defusedxml etils filelock
     flatbuffers fsspec gast google grpc h5py htmlparser idna jax jaxlib keras libtpu markdown
     ml_dtypes namex numpy opt_einsum optree packaging pkg_resources psutil pybind11_abseil pygments
-    requests rich scipy setuptools six tblib tensorboard tensorflow tensorflow_cpu
+    requests rich scipy setuptools simplejson six tblib tensorboard tensorflow tensorflow_cpu
     tensorflow_estimator termcolor tf_keras tqdm typing_extensions urllib3 wrapt yaml zstandard
 """
 # A program that says one of these names may depend on what is not noted.

@@ -11,13 +11,12 @@ import errno
 import hashlib
 import json
 import re
-import signal
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from lab_utils import command, datasets, files, scratch
+from lab_utils import command, datasets, files, interrupts, scratch
 from lab_utils.flowers import settings, stage
 from lab_utils.flowers.memory import PeakMemory
 
@@ -134,10 +133,6 @@ def _carry_out(arguments: argparse.Namespace, training: list[str], image_size: i
     return page / "index.html"
 
 
-def _stop(number: int, frame: object) -> None:
-    raise KeyboardInterrupt
-
-
 def main() -> int:
     """Runs the command line; returns its exit status."""
     parser = argparse.ArgumentParser(
@@ -168,10 +163,7 @@ def main() -> int:
     paths = ["--train_data_path=later", "--eval_data_path=later"]
     paths.append(f"--output_dir={arguments.output_dir}")
     chosen = settings.parse([f"--config={arguments.config}", *paths, *training])
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores SIGHUP, and so does this
-            signal.signal(number, _stop)
-
+    interrupts.as_ctrl_c()
     scratch.of_process()  # of the stages, too
     start = time.monotonic()
     try:

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from lab_utils import command, files
+from lab_utils import command, files, interrupts
 
 _EPILOG = """\
 examples:
@@ -65,6 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _say(f"  {flags.file}: {each}")
     try:
         if not flags.no_dry_run:
+            interrupts.as_ctrl_c()  # the port, which stands beside the file meanwhile, goes then, too
             _dry_run("before", flags.file, ["--contrib"], program)
             if new != old:
                 _dry_run_of_new(flags.file, new, program)
