@@ -1,15 +1,18 @@
 """What several tests share, made once in a run: a few small pictures, converted and trained on."""
 
 import contextlib
+import json
 import os
+import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
-from lab_utils import datasets, proxies, scratch
-from lab_utils.convert import Manifest, convert
+from lab_utils import datasets, files, proxies, scratch
+from lab_utils.convert import Manifest, convert, read_manifest
 
 # What a person's shell has set for other work would change what is judged and what is said.
 for name in (
@@ -68,35 +71,55 @@ def jupyter_needs_no_home(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def tiny_photos(tmp_path_factory) -> Path:
+def once(tmp_path_factory) -> Callable[[str, Callable[[Path], object]], Path]:
+    """`once(name, fill)`: a folder that the first of the tests' processes fills; the others wait for it."""
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+
+    def filled(name: str, fill: Callable[[Path], object]) -> Path:
+        folder, done = shared / name, shared / f"{name} is filled"
+        with files.locked(shared / f"{name}.lock", wait=900):
+            if not done.exists():
+                shutil.rmtree(folder, ignore_errors=True)
+                folder.mkdir()
+                fill(folder)
+                done.touch()
+        return folder
+
+    return filled
+
+
+@pytest.fixture(scope="session")
+def tiny_photos(once) -> Path:
     """A folder of 27 small pictures in class sub-folders, as somebody's own photographs would be."""
-    folder = tmp_path_factory.mktemp("tiny photos")
-    for name in CLASSES:
-        (folder / name).mkdir()
-        for index, source in enumerate(sorted((datasets.bundled().folder / name).iterdir())[:EACH]):
-            with Image.open(source) as image:
-                image.thumbnail((48, 48))
-                image.save(folder / name / f"{name} {index}.{'jpg' if index else 'png'}")
-    return folder
+
+    def draw(folder: Path) -> None:
+        for name in CLASSES:
+            (folder / name).mkdir()
+            pictures = sorted((datasets.bundled().folder / name).iterdir())[:EACH]
+            for index, source in enumerate(pictures):
+                with Image.open(source) as image:
+                    image.thumbnail((48, 48))
+                    image.save(folder / name / f"{name} {index}.{'jpg' if index else 'png'}")
+
+    return once("tiny photos", draw)
 
 
 @pytest.fixture(scope="session")
-def tiny_csv(tiny_photos, tmp_path_factory) -> datasets.Photos:
+def tiny_csv(tiny_photos, once) -> datasets.Photos:
     """The split of `tiny_photos`: 15 pictures to train on, 12 to evaluate."""
-    return datasets.from_folder(tiny_photos, tmp_path_factory.mktemp("csv"), eval_fraction=0.4)
+    folder = once("csv", lambda to: datasets.from_folder(tiny_photos, to, eval_fraction=0.4))
+    return datasets.Photos.at(tiny_photos, folder)
 
 
 @pytest.fixture(scope="session")
-def tiny_records(tiny_csv, tmp_path_factory) -> Manifest:
+def tiny_records(tiny_csv, once) -> Manifest:
     """`tiny_csv` as TFRecords, in three shards and two."""
-    return convert(
-        tiny_csv.train_csv,
-        tiny_csv.eval_csv,
-        tiny_csv.labels_file,
-        tmp_path_factory.mktemp("records"),
-        train_shards=3,
-        eval_shards=2,
-    )
+    lists = tiny_csv.train_csv, tiny_csv.eval_csv, tiny_csv.labels_file
+    shards = {"train_shards": 3, "eval_shards": 2}
+    folder = once("records", lambda to: convert(*lists, to / "made", **shards))
+    return read_manifest(str(folder / "made"))
 
 
 @pytest.fixture(scope="session")
@@ -116,12 +139,17 @@ def run_flags(tiny_records) -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def finished_run(run_flags, tmp_path_factory) -> tuple[Path, dict]:
+def finished_run(run_flags, once) -> tuple[Path, dict]:
     """A run that reached its last step: its output_dir (copy it before changing it) and its result."""
-    from lab_utils.flowers import settings, task
 
-    output_dir = tmp_path_factory.mktemp("run")
-    return output_dir, task.run(settings.parse([*run_flags, f"--output_dir={output_dir}"]))
+    def train(folder: Path) -> None:
+        from lab_utils.flowers import settings, task
+
+        result = task.run(settings.parse([*run_flags, f"--output_dir={folder / 'run'}"]))
+        (folder / "returned").write_text(json.dumps(result))
+
+    folder = once("finished", train)
+    return folder / "run", json.loads((folder / "returned").read_text())
 
 
 @pytest.fixture(scope="module")

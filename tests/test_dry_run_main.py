@@ -1,5 +1,6 @@
 """Programs that are run by their own main, as they stand; and programs that end the process."""
 
+import functools
 import gc
 import io
 import json
@@ -25,6 +26,7 @@ from lab_utils.dry_run.frontends.recognise import workload_of
 from lab_utils.dry_run.private.tensorflow import caught_log
 from lab_utils.estimator import tf
 
+slow = functools.partial(pytest.param, marks=pytest.mark.slow)
 CHEAP = ("--stages", "trace,read", "--no_cache")
 
 MODEL = """
@@ -161,7 +163,7 @@ def judged(folder, name, optimizer):
     return command(folder, "--main", "train.py", *CHEAP, "--", *flags)
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", ["absl", slow("argparse"), slow("script")])
 def test_a_program_is_judged_by_its_own_main(tmp_path, name):
     ran = judged(tmp_path, name, RIGHT)
     assert ran.returncode == 0, ran.stdout + ran.stderr
@@ -179,11 +181,11 @@ def test_a_fault_is_named_at_its_line(tmp_path):
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        ("print('nothing to do')", "without calling train, evaluate or predict"),
+        slow("print('nothing to do')", "without calling train, evaluate or predict"),
         ("import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--data', "
          "required=True)\nparser.parse_args()", "SystemExit: 2\n  at train.py:4"),
         ("import time\nwhile True:\n    time.sleep(60)", "without calling train, evaluate or predict"),
-        ("raise RuntimeError('no data')", "RuntimeError: no data\n  at train.py:1"),
+        slow("raise RuntimeError('no data')", "RuntimeError: no data\n  at train.py:1"),
     ],
 )  # fmt: skip
 def test_a_main_that_comes_to_no_estimator_is_told_with_its_place(tmp_path, source, said):
@@ -215,12 +217,12 @@ def port():
     ("where", "code", "place"),
     [
         ("AT_IMPORT", "os._exit(0)", "ended with status 0"),
-        ("AT_IMPORT", "sys.exit(0)", "port.py:4"),
+        slow("AT_IMPORT", "sys.exit(0)", "port.py:4"),
         ("IN_MODEL", "sys.exit(0)", "port.py:7, in model_fn"),
         ("IN_MODEL", "os._exit(0)", "ended with status 0"),
-        ("IN_MODEL", "argparse.ArgumentParser().parse_args(['--x'])", "port.py:7, in model_fn"),
+        slow("IN_MODEL", "argparse.ArgumentParser().parse_args(['--x'])", "port.py:7, in model_fn"),
         ("IN_INPUT", "sys.exit(0)", "port.py:12, in input_fn"),
-        ("IN_INPUT", "os.kill(os.getpid(), 9)", "ended with signal 9"),
+        slow("IN_INPUT", "os.kill(os.getpid(), 9)", "ended with signal 9"),
     ],
 )
 def test_a_port_that_ends_the_process_is_not_ready(tmp_path, where, code, place):
