@@ -16,5 +16,7 @@ logging.getLogger("matplotlib").addFilter(
 )
 
 # `python -m` is looking for a module of this package: Ctrl-C waits until the command can answer (command.py).
-if getattr(sys, "argv", [])[:1] == ["-m"]:
+# A learner's package that imports this one is started by `python -m`, too, and answers for itself.
+_own = any(argument.partition(".")[0] == __name__ for argument in getattr(sys, "orig_argv", []))
+if _own and sys.argv[:1] == ["-m"]:
     interrupts.hold(interrupts.CTRL_C)

@@ -174,3 +174,14 @@ def test_ctrl_c_while_a_command_is_still_imported_is_one_word(tmp_path):
         preexec_fn=heard,
     )
     assert (ran.returncode, ran.stdout, ran.stderr) == (128 + signal.SIGINT, "", "\ninterrupted\n")
+
+
+def test_a_package_of_others_hears_ctrl_c_though_it_imports_this_one(tmp_path):
+    (tmp_path / "trainer").mkdir()
+    (tmp_path / "trainer" / "__init__.py").write_text("import lab_utils")
+    (tmp_path / "trainer" / "task.py").write_text(
+        "import signal\nprint(signal.pthread_sigmask(signal.SIG_BLOCK, []))"
+    )
+    command = [sys.executable, "-m", "trainer.task"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert ran.stdout == "set()\n", ran.stderr
