@@ -28,7 +28,8 @@ _EXTRAS = {
 
 def run(main: Callable[[], int], cannot: int = 1) -> NoReturn:
     """Ends this process with the status of a command; see `status_of`."""
-    sys.unraisablehook = interrupts.once_more
+    if sys.unraisablehook is sys.__unraisablehook__:  # a stage of the job has its own
+        sys.unraisablehook = interrupts.once_more
     sys.exit(status_of(main, cannot))
 
 

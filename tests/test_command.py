@@ -145,6 +145,25 @@ def test_an_interrupt_where_nothing_expects_it_is_one_word():
     assert (ran.returncode, ran.stderr) == (128 + signal.SIGINT, "\ninterrupted\n")
 
 
+def test_ctrl_c_that_a_destructor_swallows_comes_again():
+    """As JAX's callback of the garbage collector does while it compiles."""
+    code = """
+import os, signal, time
+from lab_utils import command
+class Collected:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        sum(range(1000))
+def main():
+    Collected()
+    time.sleep(60)
+command.run(main)
+"""
+    heard = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    ran = subprocess.run([*OWN, code], capture_output=True, text=True, preexec_fn=heard)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (128 + signal.SIGINT, "", "\ninterrupted\n")
+
+
 OWN_CHILDREN = {
     "convert/worker.py",
     "dry_run/private/child.py",

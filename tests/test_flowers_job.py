@@ -181,19 +181,24 @@ def test_a_stage_whose_job_has_ended_before_it_begins_says_nothing(tmp_path):
 
 
 SWALLOWS = """
-import os, signal, time
+import os, signal, sys, time
+from lab_utils import command
 class Collected:
     def __del__(self):
         os.kill(os.getpid(), signal.SIGTERM)
         sum(range(1000))  # Python hears the signal here, and swallows what is raised
-Collected()
-time.sleep(60)
-print("went on")
+def main():
+    Collected()
+    time.sleep(60)
+    print("went on")
 """
 
 
-def test_a_signal_that_comes_while_garbage_is_collected_ends_a_stage(tmp_path):
-    (tmp_path / "swallows.py").write_text(SWALLOWS)
+@pytest.mark.parametrize(
+    ("end", "says"), [("main()", ""), ("command.run(main)", "\ninterrupted\n")]
+)
+def test_a_signal_that_comes_while_garbage_is_collected_ends_a_stage(end, says, tmp_path):
+    (tmp_path / "swallows.py").write_text(SWALLOWS + end)
     stage = subprocess.Popen(
         [sys.executable, "-m", "lab_utils.flowers.stage", "swallows"],
         env=os.environ | {"PYTHONPATH": os.pathsep.join((str(ROOT), str(tmp_path)))},
@@ -203,4 +208,4 @@ def test_a_signal_that_comes_while_garbage_is_collected_ends_a_stage(tmp_path):
         text=True,
     )
     said = stage.stdout.read() + stage.stderr.read()
-    assert (stage.wait(timeout=60), said) == (130, "")
+    assert (stage.wait(timeout=60), said) == (130, says)
