@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from test_dry_run_main import command
 
@@ -53,6 +54,20 @@ def test_a_name_that_is_gone_is_told_at_its_line(tmp_path):
 )
 def test_places_of_today(path, place):
     assert place in names.candidates(path)
+
+
+def test_sequence_loss_is_a_mean_over_the_weights():
+    logits = np.log([[[0.5, 0.5], [0.25, 0.75]], [[0.1, 0.9], [0.5, 0.5]]])
+    targets, weights = np.array([[0, 0], [1, 0]]), np.array([[1.0, 1.0], [2.0, 0.0]])
+    each = -np.log([[0.5, 0.25], [0.9, 0.5]]) * weights
+    for over_time, over_batch, wanted in (
+        (True, True, each.sum() / 4),
+        (True, False, each.sum(1) / weights.sum(1)),
+        (False, True, each.sum(0) / weights.sum(0)),
+        (False, False, each),
+    ):
+        loss = own.sequence_loss(logits, targets, weights, over_time, over_batch)
+        np.testing.assert_allclose(loss.numpy(), wanted, rtol=1e-6)
 
 
 @pytest.mark.parametrize("path", ["seq2seq.BasicDecoder", "tpu.keras_to_tpu_model", "kfac.x"])

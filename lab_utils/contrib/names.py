@@ -57,6 +57,7 @@ NAMES = {
     "rnn.static_rnn": "nn.static_rnn",
     "rnn.static_bidirectional_rnn": "nn.static_bidirectional_rnn",
     "rnn.transpose_batch_time": f"{_OWN}.transpose_batch_time",
+    "seq2seq.sequence_loss": f"{_OWN}.sequence_loss",
     "stateless.stateless_multinomial": "random.stateless_multinomial",
     "stateless.stateless_random_normal": "random.stateless_normal",
     "stateless.stateless_random_uniform": "random.stateless_uniform",

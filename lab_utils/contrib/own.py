@@ -50,6 +50,32 @@ def transpose_batch_time(tensor: Any) -> tf.Tensor:
     return tf.transpose(tensor, [1, 0, *range(2, tensor.shape.ndims)])
 
 
+def sequence_loss(
+    logits: Any,
+    targets: Any,
+    weights: Any,
+    average_across_timesteps: bool = True,
+    average_across_batch: bool = True,
+    softmax_loss_function: Callable | None = None,
+    name: str | None = None,
+) -> tf.Tensor:
+    """Cross entropy of `logits` [batch, time, classes] to `targets` [batch, time], as a mean over `weights`.
+
+    Averaged over neither it is [batch, time], over the batch alone [time], over time alone [batch].
+    """
+    entropy = softmax_loss_function or tf.nn.sparse_softmax_cross_entropy_with_logits
+    with v1.name_scope(name, "sequence_loss", [logits, targets, weights]):
+        losses = entropy(labels=targets, logits=logits) * weights
+        axes = [
+            axis
+            for axis, means in enumerate((average_across_batch, average_across_timesteps))
+            if means
+        ]
+        if not axes:
+            return losses
+        return tf.reduce_sum(losses, axes) / (tf.reduce_sum(weights, axes) + 1e-12)
+
+
 def transform(
     images: Any,
     transforms: Any,
