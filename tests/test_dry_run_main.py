@@ -519,6 +519,8 @@ def test_a_notebook_that_colab_saved_as_python_is_run_with_its_line_numbers(tmp_
     path.write_text("x = 1\ny = (\n")
     with pytest.raises(SyntaxError):
         ran(path)
+    path.write_text("x = ('%d'\n  % 7)\n")  # Python, and no notebook
+    assert not own_cells.names_of(path, {}) and ran(path) == {"x": "7"}
 
 
 @pytest.mark.parametrize("how", ["tee", "wrapped", "detached", "closed"])

@@ -40,13 +40,8 @@ def code_of(path: Path) -> Iterator[CodeType]:
         SyntaxError: it is not Python.
     """
     if path.suffix != ".ipynb":
-        try:
-            yield compile(path.read_bytes(), str(path), "exec")
-        except SyntaxError:
-            text = path.read_text(errors="replace")
-            if not _MAGIC.search(text):
-                raise
-            yield compile(_python(text, str(path)), str(path), "exec")
+        text = _python(path.read_text(errors="replace"), str(path)) if _is_saved(path) else None
+        yield compile(text or path.read_bytes(), str(path), "exec")
         return
     for number, (kind, source) in enumerate(_cells(path), 1):
         if kind == "code":
@@ -59,11 +54,20 @@ def code_of(path: Path) -> Iterator[CodeType]:
 
 def names_of(path: Path, namespace: dict[str, Any]) -> dict[str, Callable]:
     """What Jupyter gives a program beside Python: nothing, unless it is a notebook or the export of one."""
-    text = path.read_text(errors="replace")
-    if path.suffix == ".ipynb" or _EXPORTED.search(text) or _MAGIC.search(text):
+    exported = _EXPORTED.search(path.read_text(errors="replace"))
+    if path.suffix == ".ipynb" or exported or _is_saved(path):
         shell = _Shell(path.parent, namespace)
         return {_SHELL: lambda: shell, "display": lambda *_, **__: None}
     return {}
+
+
+def _is_saved(path: Path) -> bool:
+    """Whether magics keep a file from being Python: a notebook that Colab saved so."""
+    try:
+        compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
+        return False
+    except (SyntaxError, ValueError):
+        return bool(_MAGIC.search(path.read_text(errors="replace")))
 
 
 def explain(error: BaseException, namespace: dict[str, Any]) -> None:
