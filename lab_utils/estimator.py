@@ -19,7 +19,7 @@ import sys
 import types
 from importlib import metadata
 
-from lab_utils import runtime
+from lab_utils import interrupts, runtime
 
 
 def _keras_2_is_its_own() -> bool:
@@ -39,7 +39,10 @@ if not _keras_2_is_its_own():
         os.environ.setdefault("KERAS_HOME", os.path.join(os.devnull, ".keras"))
 runtime.quiet()
 
-with runtime.hide_native_notices():
+with (
+    runtime.hide_native_notices(),
+    interrupts.held_back(),
+):  # it would end in an abort, or be swallowed
     import tensorflow as tf
 
 # In a notebook AutoGraph prints its warnings as well as logging them: the log and its level remain.

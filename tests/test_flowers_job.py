@@ -180,6 +180,24 @@ def test_a_stage_whose_job_has_ended_before_it_begins_says_nothing(tmp_path):
         assert (stage.returncode, stage.stdout + stage.stderr) == (130, "")
 
 
+def test_two_signals_at_once_end_a_stage_without_a_word(tmp_path):
+    """As Ctrl-C, and the job that ends because of it."""
+    both = "import os, signal, time\nsignal.pthread_sigmask(signal.SIG_BLOCK, [2, 15])\n"
+    both += "for each in (2, 15):\n    os.kill(os.getpid(), each)\n"
+    (tmp_path / "both.py").write_text(
+        both + "signal.pthread_sigmask(signal.SIG_UNBLOCK, [2, 15])\ntime.sleep(60)"
+    )
+    stage = subprocess.Popen(
+        [sys.executable, "-m", "lab_utils.flowers.stage", "both"],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join((str(ROOT), str(tmp_path)))},
+        stdin=subprocess.PIPE,  # held open, as the job does
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    assert (stage.communicate()[1], stage.returncode) == ("", 130)
+
+
 SWALLOWS = """
 import os, signal, sys, time
 from lab_utils import command

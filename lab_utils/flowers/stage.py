@@ -65,14 +65,17 @@ def _end_with_job(pipe: int) -> None:
 
 def _interrupt(number: int, frame: object) -> None:
     """Ends the stage as Ctrl-C would. Several reasons may come together: the first one counts."""
-    for each in interrupts.ENDING:
-        signal.signal(each, signal.SIG_IGN)
+    for (
+        each
+    ) in interrupts.ENDING:  # not SIG_IGN: Python has a traceback for one that has come already
+        signal.signal(each, lambda *_: None)
     raise KeyboardInterrupt
 
 
 def _swallowed(unraisable: Any) -> None:
     if unraisable.exc_type is KeyboardInterrupt:
-        signal.signal(signal.SIGTERM, _interrupt)  # it is heard once more
+        for each in interrupts.ENDING:  # the first one is heard once more
+            signal.signal(each, _interrupt)
     interrupts.once_more(unraisable)
 
 
