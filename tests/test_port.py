@@ -234,6 +234,31 @@ def test_an_input_function_with_params_batches_by_them(body, new):
     assert new in port_of(program.replace("BODY", body))[0]
 
 
+@pytest.mark.parametrize(
+    ("given", "data"),
+    [
+        ("x={'x': a}, y=b, batch_size=100, num_epochs=None, shuffle=True",
+         "from_tensor_slices(({'x': a}, b)).shuffle(len(b)).repeat().batch(params"),
+        ("{'x': a}, b, shuffle=False", "from_tensor_slices(({'x': a}, b)).batch(params"),
+        ("x=a, y=None, num_epochs=3, shuffle=False", "from_tensor_slices(a).repeat(3).batch(params"),
+        ("x=a, y=b, shuffle=mode == 'train'", ""), ("a, b, shuffle=True, num_threads=4", ""),
+    ],
+)  # fmt: skip
+def test_arrays_are_fed_by_a_dataset(given, data):
+    program = (
+        f"import tensorflow as tf\nf = tf.estimator.inputs.numpy_input_fn({given})\ntf.Session\n"
+    )
+    new, left = port_of(program)
+    if data:
+        assert (
+            f"f = lambda params: tf.data.Dataset.{data}" in new and "line 2: drop_remainder" in left
+        )
+    else:
+        assert (
+            f"numpy_input_fn({given})" in new and "line 2: estimator.inputs.numpy_input_fn" in left
+        )
+
+
 def test_a_batch_size_that_stays_is_listed():
     program = "import tensorflow as tf\ndef rows(n, hp=H):\n  return d.batch(hp.batch_size)\n"
     new, left = port_of(program + "tf.contrib.tpu.TPUEstimator().train(lambda: rows(5))\n")

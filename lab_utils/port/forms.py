@@ -2,10 +2,10 @@
 
 import libcst as cst
 
-from lab_utils.port.inputs import fixed_size, sized, taking_params, with_params
+from lab_utils.port.inputs import fixed_size, of_arrays, sized, taking_params, with_params
 from lab_utils.port.record import Job, Pass, argument, called, code, keyword
 from lab_utils.port.scan import TAKES_INPUT, Scan, is_batch_key
-from lab_utils.port.told import CORES, OPTIMIZER
+from lab_utils.port.told import CORES, NO_DATASET, OPTIMIZER
 
 _SPEC = (
     "mode", "predictions", "loss", "train_op", "eval_metric_ops", "export_outputs", "training_chief_hooks",
@@ -84,6 +84,13 @@ class Forms(Pass):
             return self._config(updated_node)
         if path == "estimator.EstimatorSpec":
             return self._spec(original_node, updated_node)
+        if path == "estimator.inputs.numpy_input_fn":
+            made = of_arrays(updated_node, self.job.style.name("data.Dataset"))
+            if made:
+                self._drops(original_node)
+            else:
+                self.leave_to_a_person(original_node, f"{path}: {NO_DATASET}", "03")
+            return made or updated_node
         if self._wraps and OPTIMIZER.match(path):
             wrap = cst.parse_expression(self.job.style.name("tpu.CrossShardOptimizer"))
             return cst.Call(func=wrap, args=[cst.Arg(updated_node)])
@@ -201,17 +208,17 @@ class Forms(Pass):
         changed = given.with_changes(value=taking_params(given.value))
         return new.with_changes(args=[changed if each is given else each for each in new.args])
 
+    def _drops(self, node: cst.Call) -> None:
+        what = "drop_remainder leaves out the last examples: an evaluation must pad them, with weight 0"
+        self.leave_to_a_person(node, what, "03")
+
     def _batch(self, node: cst.Call, new: cst.Call, name: str) -> cst.Call:
         most = {"batch": 1, "padded_batch": 3, "map_and_batch": 4}[name]
         if argument(new, "drop_remainder") or len(new.args) > most or any(a.star for a in new.args):
             return new
         if self._scan.predicts.intersection(self._inside):
             return new
-        self.leave_to_a_person(
-            node,
-            "drop_remainder leaves out the last examples: an evaluation must pad them, with weight 0",
-            "03",
-        )
+        self._drops(node)
         return called(new, code(new.func), [*new.args, keyword("drop_remainder", "True")])
 
 

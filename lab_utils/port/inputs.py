@@ -1,9 +1,11 @@
 """What input functions need: params, and the batch size that it holds."""
 
+import re
+
 import libcst as cst
 import libcst.matchers as m
 
-from lab_utils.port.record import code
+from lab_utils.port.record import argument, code
 from lab_utils.port.scan import says_batch
 
 _BATCH = cst.parse_expression('params["batch_size"]')
@@ -21,6 +23,24 @@ def taking_params(value: cst.BaseExpression) -> cst.BaseExpression:
         sizes = [a.with_changes(value=_BATCH) if says_batch(a) else a for a in body.args]
         body = body.with_changes(args=sizes)
     return cst.parse_expression("lambda params: 0").with_changes(body=body)
+
+
+def of_arrays(call: cst.Call, dataset: str) -> cst.BaseExpression | None:
+    """numpy_input_fn(x, y, ...) as a function of params that makes `dataset`; None where a person must."""
+    names = ("x", "y", "batch_size", "num_epochs", "shuffle")
+    if any(each.star or (each.keyword and each.keyword.value not in names) for each in call.args):
+        return None
+    given = [argument(call, name, at) for at, name in enumerate(names)]
+    x, y, _, epochs, shuffle = (code(each.value) if each else "" for each in given)
+    if not x or shuffle not in ("True", "False"):
+        return None
+    data = f"{dataset}.from_tensor_slices({f'({x}, {y})' if y not in ('', 'None') else x})"
+    size = f"len({y})" if re.fullmatch(r"[\w.]+", y) and y != "None" else "10000"
+    data += f".shuffle({size})" if shuffle == "True" else ""
+    data += {"": "", "1": "", "None": ".repeat()"}.get(epochs, f".repeat({epochs})")
+    return cst.parse_expression(
+        f'lambda params: {data}.batch(params["batch_size"], drop_remainder=True)'
+    )
 
 
 def with_params(function: cst.FunctionDef) -> cst.FunctionDef:

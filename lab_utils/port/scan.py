@@ -118,6 +118,8 @@ class Scan(cst.CSTVisitor):
                 self.metrics.add(given.value.value)
         elif name in ("batch", "padded_batch") and node.args and not self._is_window(node.func):
             self._note_batch(node.args[0].value)
+        elif name == "numpy_input_fn" and (size := argument(node, "batch_size", 2)):
+            self._note_batch(size.value)
         elif name == "Estimator":
             self._made_in = self._functions[-1], set(self._bound[-1])
             if params := argument(node, "params", 3):

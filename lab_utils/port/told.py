@@ -13,14 +13,14 @@ OPTIMIZER = re.compile(r"train\.(?!SyncReplicas)\w*Optimizer$")
 CORES = 8  # of the topology that the port is written for
 _KERAS = re.compile(r"keras\.optimizers\.(legacy\.|experimental\.)?(?!schedules)\w+$")
 _METRICS = m.SimpleString("'eval_metric_ops'") | m.SimpleString('"eval_metric_ops"')
+NO_DATASET = "its batches are not of fixed size, and it takes no params: use tf.data"
 _CALLS = {
     r"(py_func|numpy_function|py_function)$": ("runs Python, which a TPU cannot: keep it in input_fn", "03"),
     r"summary\.(scalar|image|histogram|audio|text)$": (
         "a summary in model_fn is dropped on a TPU: write it in a host_call", "04"),
     r"train\.(Logging|Profiler|Summary|StepCounter|NanTensor)\w*Hook$": (
         "a hook sees a TPU once in iterations_per_loop steps", "04"),
-    r"estimator\.inputs\.\w+$": (
-        "its batches are not of fixed size, and it takes no params: use tf.data", "03"),
+    r"estimator\.inputs\.(?!numpy)\w+$": (NO_DATASET, "03"),
     r"estimator\.(DNN|Linear|Baseline|BoostedTrees)\w+$": (
         "this ready-made estimator has no form for a TPU: write its model_fn", "02"),
     r"where$|unique$|boolean_mask$": ("its result may have a size that depends on the data", "03"),
