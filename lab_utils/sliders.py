@@ -25,6 +25,7 @@ document.querySelectorAll(".lu-slider-NAME:not([data-on])").forEach(function (ro
   var data = DATA, table = root.querySelector("table"), shown = document.createElement("div");
   var label = document.createElement("label"), range = document.createElement("input");
   range.type = "range"; range.min = 0; range.max = data.rows.length - 1; range.value = 0;
+  range.setAttribute("data-lm-suppress-shortcuts", "");  // JupyterLab takes the arrow keys otherwise
   range.style.cssText = "width:280px;vertical-align:middle;margin:0 12px";
   var place = document.createElement("b"), rows = document.createElement("div");
   rows.setAttribute("aria-live", "polite");
