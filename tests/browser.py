@@ -50,6 +50,9 @@ _OVERFLOW = """(top => [...document.querySelectorAll(`${top}, ${top} *:not(svg *
   .map(e => `${e.tagName}.${e.className} ${e.scrollWidth} > ${e.clientWidth}`))"""
 
 
+_LONGEST = 120  # seconds that the browser may take to answer
+
+
 class NotNow(AssertionError):
     """The page could not answer: it was reloaded meanwhile, or the expression raised."""
 
@@ -88,7 +91,7 @@ class Browser:
 
     def _await(self, make: Callable[[], Any]) -> Any:
         async def inside() -> Any:  # tornado's futures belong to the loop that they are made in
-            return await make()
+            return await asyncio.wait_for(make(), _LONGEST)
 
         return self._loop.run_until_complete(inside())
 
