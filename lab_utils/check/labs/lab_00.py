@@ -74,7 +74,7 @@ def peak(peak_flops: Callable) -> str:
         )
         expect(
             found not in (2 * cells, 2 * cells / hertz),
-            f"{case} {found:.3g} are not FLOP a second: multiply what all cells do in a cycle by hertz, the cycles in a second.",
+            f"{case} {found:.3g} are not FLOP a second: multiply what all cells do in a cycle by hertz, the number of cycles a second.",
         )
         expect(
             not any(found * unit == right for unit in (1e3, 1e6, 1e9, 1e12)),
