@@ -125,6 +125,7 @@ def model_fn(features, labels, mode):
     opt = {"adam": tf.train.AdamOptimizer, "sgd": tf.train.GradientDescentOptimizer}["sgd"](0.1)
     spec = dict(mode=mode, loss=0)
     spec["eval_metric_ops"] = {"mean": tf.metrics.mean(labels)}
+    spec["eval_metric_ops"] = made_elsewhere(labels)
     spec["train_op"] = tf.keras.optimizers.Adagrad(0.05) or opt.minimize(0)
     if mode == "head":
         return head.create_estimator_spec(features, mode, 0, labels)
@@ -142,15 +143,18 @@ c.predict(input_fn=rows)
 def test_forms_that_no_pass_changes_are_listed_with_their_lines():
     new, left = port_of(ODD_FORMS)
     assert "train_input = lambda params: rows(150, training=True)" in new
+    metrics = '(lambda labels: {"mean": tf.metrics.mean(labels)}, [labels])'
+    assert f'spec["eval_metrics"] = {metrics}' in new
     told = dict(line.split(": ", 1) for line in left.splitlines())
     for line, what in {
         5: "BATCH is of all 8 cores",
         8: "rows takes no params",
         13: "an optimizer's class is chosen here",
-        15: "eval_metric_ops becomes eval_metrics",
-        16: "keras.optimizers.Adagrad",
-        18: "a head makes a plain EstimatorSpec",
-        25: "rows takes no params",
+        15: "each tensor of eval_metrics",
+        16: "eval_metric_ops becomes eval_metrics",
+        17: "keras.optimizers.Adagrad",
+        19: "a head makes a plain EstimatorSpec",
+        26: "rows takes no params",
     }.items():
         assert what in told.get(f"line {line}", ""), (line, told)
 

@@ -1,11 +1,12 @@
 """Puts the TPU's forms for the plain Estimator's: the four changes, and what input functions need."""
 
 import libcst as cst
+import libcst.matchers as m
 
 from lab_utils.port.inputs import fixed_size, of_arrays, sized, taking_params, with_params
 from lab_utils.port.record import Job, Pass, argument, called, code, keyword
 from lab_utils.port.scan import TAKES_INPUT, Scan, is_batch_key
-from lab_utils.port.told import CORES, NO_DATASET, OPTIMIZER
+from lab_utils.port.told import CORES, KEPT_METRICS, NO_DATASET, OPTIMIZER
 
 _SPEC = (
     "mode", "predictions", "loss", "train_op", "eval_metric_ops", "export_outputs", "training_chief_hooks",
@@ -73,6 +74,12 @@ class Forms(Pass):
             return updated_node.with_changes(value=value)
         if isinstance(target, cst.Name) and target.value in self._scan.input_fns:
             return updated_node.with_changes(value=taking_params(updated_node.value))
+        if m.matches(target, KEPT_METRICS) and _pairs(updated_node.value):
+            value = self._metrics(original_node.value, updated_node.value)
+            key = cst.parse_expression(code(target).replace("eval_metric_ops", "eval_metrics"))
+            changed = updated_node.targets[0].with_changes(target=key)
+            if value is not updated_node.value:
+                return updated_node.with_changes(targets=[changed], value=value)
         return updated_node
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:

@@ -13,6 +13,9 @@ OPTIMIZER = re.compile(r"train\.(?!SyncReplicas)\w*Optimizer$")
 CORES = 8  # of the topology that the port is written for
 _KERAS = re.compile(r"keras\.optimizers\.(legacy\.|experimental\.)?(?!schedules)\w+$")
 _METRICS = m.SimpleString("'eval_metric_ops'") | m.SimpleString('"eval_metric_ops"')
+KEPT_METRICS = m.Subscript(  # spec["eval_metric_ops"]
+    value=m.Name(), slice=[m.SubscriptElement(slice=m.Index(value=_METRICS))]
+)
 NO_DATASET = "its batches are not of fixed size, and it takes no params: use tf.data"
 _CALLS = {
     r"(py_func|numpy_function|py_function)$": ("runs Python, which a TPU cannot: keep it in input_fn", "03"),
@@ -65,7 +68,7 @@ class Told(Pass):
     def visit_Assign(self, node: cst.Assign) -> None:
         """spec["eval_metric_ops"] = ..., train_input = functools.partial(...), BATCH = 30."""
         target = node.targets[0].target
-        if m.matches(target, m.Subscript()) and m.findall(target, _METRICS):
+        if m.matches(target, KEPT_METRICS) and not isinstance(node.value, cst.Dict):
             self._metrics(node)
         if not isinstance(target, cst.Name):
             return
