@@ -217,6 +217,7 @@ def test_the_batch_size_is_found_where_it_holds(params, size, batch):
         '(lambda labels, features: {"mae": tf.metrics.mean_absolute_error(labels, features)}, '
     )
     assert f"eval_metrics={metrics}[labels, features])" in new
+    assert "line 20: metric_fn builds this metric" in left
 
 
 @pytest.mark.parametrize(
