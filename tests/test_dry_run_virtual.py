@@ -128,6 +128,7 @@ def exchanged(rows):
     joined = [tpu_ops.all_to_all(rows, axis, 0, 8, groups) for axis in (0, 1)]
     across = tpu_ops.all_to_all(tf.transpose(rows), 0, 1, 8, groups)
     results = [*joined, across, tpu_ops.collective_permute(rows, ring)]
+    results += tf.gradients(results[-1], rows, weights(rows.shape))
     return tf.add_n([tf.reduce_sum(each * weights(each.shape)) for each in results])
 
 
@@ -144,7 +145,7 @@ def test_what_cores_exchange_comes_to_the_right_place():
         came = [own[sender, core] for sender in range(8)]
         results = [np.concatenate(came, axis) for axis in (0, 1)]
         results.append(np.concatenate([part.T for part in came], 0))
-        results.append(own[core - 1].reshape(16, 3))
+        results += [own[core - 1].reshape(16, 3), weights([16, 3])]
         wanted.append(sum((each * weights(each.shape)).sum() for each in results))
     result = run_program(program, steps=1)
     np.testing.assert_allclose(result.losses[0], wanted, rtol=1e-5)

@@ -7,9 +7,11 @@ becomes XLA's own collective.
 import json
 from typing import Any
 
+import numpy as np
+
 from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.dry_run.lower.nodes import Nodes
-from lab_utils.estimator import tf
+from lab_utils.estimator import tf, v1
 from lab_utils.source import place
 
 _TARGETS = {"AllToAll": "all-to-all", "CollectivePermute": "collective-permute"}
@@ -24,7 +26,7 @@ def call_exchanges(graph_def: Any, graph: Any, cores: int) -> None:
     """
     for node in [node for node in graph_def.node if node.op in ("CrossReplicaSum", *_TARGETS)]:
         op = graph.get_operation_by_name(node.name)
-        value, shape = tf.get_static_value(op.inputs[1]), op.inputs[0].shape
+        value, shape = _value(op.inputs[1]), op.inputs[0].shape
         named = [] if value is None else sorted(set(value.reshape(-1).tolist()))
         other = named[-1:] >= [cores] or op.type == "AllToAll" and len(named) < cores
         # Of a sum for many cores XLA says it; a single core is only lowered to compare.
@@ -52,6 +54,28 @@ def call_exchanges(graph_def: Any, graph: Any, cores: int) -> None:
         node.attr.clear()
         node.attr["T"].type = op.inputs[0].dtype.as_datatype_enum
         node.input[:] = [call, *control]
+
+
+def _value(tensor: tf.Tensor) -> np.ndarray | None:
+    """What a tensor that depends on constants alone holds; None for any other."""
+    value = tf.get_static_value(tensor)
+    if value is not None:
+        return value
+    part, waiting = v1.GraphDef(), [tensor.op]
+    for op in waiting:
+        waiting += [each.op for each in op.inputs if each.op not in waiting]
+        node = part.node.add()
+        node.CopyFrom(op.node_def)
+        node.device = ""
+        node.attr.pop("_class", None)  # that it stands beside an op which no CPU has
+        node.input[:] = [name for name in node.input if name[0] != "^"]
+    with tf.Graph().as_default() as alone:
+        tf.graph_util.import_graph_def(part, name="")
+        try:
+            with v1.Session(config=v1.ConfigProto(device_count={"GPU": 0})) as session:
+                return session.run(alone.get_tensor_by_name(tensor.name))
+        except tf.errors.OpError:
+            return None
 
 
 def _concatenated(new: Nodes, call: str, node: Any, dims: list[int], dtype: tf.DType) -> str:
