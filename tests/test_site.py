@@ -47,7 +47,7 @@ def test_each_finding_is_a_link_to_its_rule_but_not_twice():
     linked, count = site._linked(html, "../rules/", "TPU101")
     assert count == 1 == linked.count(" href=")
     assert (
-        '<p>error <a style="color: inherit" href="../rules/TPU201.html">TPU201</a>, TPU999</p>'
+        '<p>error <a style="color: inherit !important" href="../rules/TPU201.html">TPU201</a>, TPU999</p>'
         in linked
     )
 

@@ -40,6 +40,8 @@ def write_source(folder: Path) -> None:
         (folder / "rules" / f"{id}.md").write_text(rules.page(id), encoding="utf-8")
     (folder / "rules" / "index.md").write_text("\n".join(_rule_list()), encoding="utf-8")
     shutil.copy(_OWN / "glossary.md", folder)
+    (folder / "_static").mkdir()
+    shutil.copy(_OWN / "site.css", folder / "_static")
     front = (_OWN / "index.md").read_text(encoding="utf-8")
     front = front.replace("TRACKS", "\n".join(_tracks())).replace("REPORT", _report())
     (folder / "index.md").write_text(front, encoding="utf-8")
@@ -71,7 +73,10 @@ def _linked(html: str, rules_at: str, own: str) -> tuple[str, int]:
         if found[0] == own or found[0] not in rules.catalogue():
             return found[0]
         count += 1
-        return f'<a style="color: inherit" href="{rules_at}{found[0]}.html">{found[0]}</a>'
+        # Important, since a report's own sheet is.
+        return (
+            f'<a style="color: inherit !important" href="{rules_at}{found[0]}.html">{found[0]}</a>'
+        )
 
     head, body, rest = html.partition("<article")
     for part in re.split(r"(<!--.*?-->|<[^>]*>)", body + rest, flags=re.S):
