@@ -40,7 +40,7 @@ def write_source(folder: Path) -> None:
         (folder / "rules" / f"{id}.md").write_text(rules.page(id), encoding="utf-8")
     (folder / "rules" / "index.md").write_text("\n".join(_rule_list()), encoding="utf-8")
     shutil.copy(_OWN / "glossary.md", folder)
-    (folder / "_static").mkdir()
+    (folder / "_static").mkdir()  # from there the book takes style sheets by itself
     shutil.copy(_OWN / "site.css", folder / "_static")
     front = (_OWN / "index.md").read_text(encoding="utf-8")
     front = front.replace("TRACKS", "\n".join(_tracks())).replace("REPORT", _report())
