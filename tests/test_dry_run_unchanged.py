@@ -321,27 +321,3 @@ def test_the_command_answers_again_and_judges_again(tmp_path, own_cache):
     with (tmp_path / "port.py").open("a") as file:
         file.write("\n# edited\n")
     assert "Nothing" not in run().stderr
-
-
-STAGE = """
-import sys
-from lab_utils import scratch
-from lab_utils.flowers import stage
-scratch.of_process()
-sys.exit(stage.run("lab_utils.flowers.port", *sys.argv[1:]))
-"""
-
-
-@pytest.mark.slow
-def test_the_dry_run_of_the_whole_job_answers_again(tiny_records, tmp_path, own_cache):
-    """It has another folder for temporary files each time, and loads more packages than a port alone."""
-    flags = ["--records", tiny_records.folder, "--html", "page.html", "--image_size=32"]
-
-    def run() -> subprocess.CompletedProcess:
-        command = [sys.executable, "-c", STAGE, *flags, "--stages=trace,read"]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-
-    run()  # the records are younger than it
-    first, again = run(), run()
-    assert "Nothing that this dry run read has changed" in again.stderr, first.stderr
-    assert (again.returncode, again.stdout) == (first.returncode, first.stdout)
