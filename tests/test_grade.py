@@ -119,6 +119,7 @@ def test_the_page_escapes_and_shows_who_stopped_where():
     )
     text = page.html(table)
     assert "<script" not in text and "<b>this" not in text and "<i>" not in text
+    assert "<td>bob</td><td>5 of 6</td>" in text
     assert "&lt;script&gt;ann, bob" in text and "TODO 2a: make_optimizer" in text
     assert "TODO 2b: " not in text and "prefers-color-scheme: dark" in text
 

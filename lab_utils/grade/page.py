@@ -97,7 +97,8 @@ def _marks(table: Sequence[Row]) -> str:
         told = "".join(
             f'<td class="said">{escape(chr(10).join(t))}</td>' for t in (row.statuses, row.remarks)
         )
-        lines.append(f"<tr><td>{escape(row.learner)}</td><td>{row.points}</td>{marks}{told}</tr>")
+        points = f"{row.points} of {len(_results(row))}"  # of the labs that are handed in
+        lines.append(f"<tr><td>{escape(row.learner)}</td><td>{points}</td>{marks}{told}</tr>")
     marks_table = f'<div class="wide"><table><tr>{heads}</tr>{"".join(lines)}</table></div>'
     return f'{marks_table}<p class="soft">{_LEGEND}</p>'
 
