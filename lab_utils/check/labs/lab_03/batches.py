@@ -131,7 +131,7 @@ def eval_input(make_eval_input_fn: Callable) -> str:
             kept.sum() == count and sorted(seen) == list(numbers),
             f"In {steps} batches of {batch} each of {count} examples should stand once with weight 1; yours "
             f"hold {kept.sum()} rows of weight 1, {len(set(seen) & set(numbers))} different examples. Does "
-            "an example count more than once, or has padding another weight than 0?",
+            "an example count more than once, or is there padding without weight 0?",
         )
         expect(np.array_equal(label[kept], labels[seen]), "Images come with the labels of other images: keep each image and its label in one element.")
     return "50 of 50 examples once, in full batches; the padding has weight 0."
