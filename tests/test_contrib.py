@@ -115,3 +115,4 @@ def test_hyperparameters():
         with pytest.raises(ValueError):
             hp.parse(wrong)
     assert own.HParams(**hp.values()).to_json() == hp.to_json()
+    assert hp["rate"] == hp.rate

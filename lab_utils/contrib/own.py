@@ -200,6 +200,10 @@ class HParams:
         plain = {name: value for name, value in self.values().items() if not callable(value)}
         return json.dumps(plain, indent=indent, separators=separators, sort_keys=sort_keys)
 
+    def __getitem__(self, name: str) -> Any:
+        """params["batch_size"], as input functions of a port have it."""
+        return self.values()[name]
+
     def values(self) -> dict[str, Any]:
         """The hyperparameters as a dict."""
         return {name: getattr(self, name) for name in self._names}
