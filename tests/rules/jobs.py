@@ -1,9 +1,12 @@
 """One process for all jobs of JAX in these tests: a process for each costs two seconds of imports."""
 
+import json
 import os
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from lab_utils.dry_run.private import process
 
@@ -27,12 +30,15 @@ for line in sys.stdin:
 
 
 class Jobs:
-    """Stands for process._run, until `close`."""
+    """Stands for process.Running, until `close`; its jobs are done one after the other, when asked for."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._process = folder, None
 
-    def __call__(self, folder: Path, cores: int, progress: process.Progress) -> None:
+    def __call__(self, folder: Path, cores: int) -> "_Job":
+        return _Job(self, folder)
+
+    def do(self, folder: Path, progress: process.Progress | None) -> None:
         """Raises ChildFailed where the job raised, or the process ended."""
         if self._process is None or self._process.poll() is not None:
             self._process = subprocess.Popen(
@@ -47,7 +53,8 @@ class Jobs:
         for line in self._process.stdout:
             if line.strip() == _END:
                 break
-            progress(line.strip())
+            if progress:
+                progress(line.strip())
         error = folder / "error.txt"
         if error.exists():
             raise process.ChildFailed(f"it said last:{os.linesep}{error.read_text()}")
@@ -59,3 +66,16 @@ class Jobs:
             self._process.stdin.close()
             self._process.wait()
             self._process.stdout.close()
+
+
+@dataclass(frozen=True)
+class _Job:
+    jobs: Jobs
+    folder: Path
+
+    def result(self, progress: process.Progress | None = None) -> tuple[dict[str, Any], Path]:
+        self.jobs.do(self.folder, progress)
+        return json.loads((self.folder / "result.json").read_text()), self.folder
+
+    def end(self) -> None:
+        """A job that was not asked for was not begun."""

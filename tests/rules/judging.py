@@ -112,7 +112,7 @@ def jobs(own_cache, tmp_path_factory):
     """An empty cache, and one process for all jobs of JAX."""
     made = Jobs(tmp_path_factory.mktemp("jobs"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(process, "_run", made)
+        patch.setattr(process, "Running", made)
         yield
     made.close()
 

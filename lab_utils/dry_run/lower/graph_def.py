@@ -27,10 +27,13 @@ def pruned(graph: Any, operations: Iterable[tf.Operation]) -> Any:
     graph_def.library.Clear()
     graph_def.library.function.extend(reachable.values())
     graph_def.library.gradient.extend(g for g in gradients if g.function_name in reachable)
+    before = _as_bytes(graph_def.library.function)
     for node in all_nodes(graph_def):
         node.device = ""
         for attribute in (_tensorflow.REPLICATE_ATTRIBUTE, "_class"):
             node.attr.pop(attribute, None)
+    if _as_bytes(graph_def.library.function) != before:
+        _rename_functions(graph_def)
     return graph_def
 
 
@@ -79,10 +82,7 @@ def input_of(name: str, role: Role, tensor: Any) -> Input:
 
 
 def use_xla_collectives(graph_def: Any) -> int:
-    """Turns CrossReplicaSum, which CPU builds do not have, into XlaAllReduce; returns how many.
-
-    Functions get new names where one changes: TensorFlow knows the old ones already, as they were.
-    """
+    """Turns CrossReplicaSum, which CPU builds do not have, into XlaAllReduce; returns how many."""
     sums = [node for node in all_nodes(graph_def) if node.op == "CrossReplicaSum"]
     in_functions = len(sums) - sum(node.op == "CrossReplicaSum" for node in graph_def.node)
     for node in sums:
@@ -94,7 +94,12 @@ def use_xla_collectives(graph_def: Any) -> int:
     return len(sums)
 
 
+def _as_bytes(functions: Iterable[Any]) -> list[bytes]:
+    return [each.SerializeToString(deterministic=True) for each in functions]
+
+
 def _rename_functions(graph_def: Any) -> None:
+    """Gives the functions new names, as one has changed: TensorFlow knows the old ones as they were."""
     names = {
         each.signature.name: f"{each.signature.name}_xla" for each in graph_def.library.function
     }
