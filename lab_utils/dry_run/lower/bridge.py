@@ -27,6 +27,7 @@ from lab_utils.dry_run.lower.graph_def import (
     pruned,
     use_xla_collectives,
 )
+from lab_utils.dry_run.lower.resizes import sum_resizes
 from lab_utils.dry_run.lower.variables import Variable
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.program import Input, Output, Program, Role
@@ -77,6 +78,7 @@ def to_program(
     graph_def = pruned(step.graph, [t.op for t in results.values()] + step.updates)
     from_host = cut_host_work(graph_def, step.graph)
     call_exchanges(graph_def, step.graph, cores)
+    sum_resizes(graph_def, step.graph)
     all_reduces = use_xla_collectives(graph_def)
     nodes = list(all_nodes(graph_def))
     named = {node.name: node for node in nodes}

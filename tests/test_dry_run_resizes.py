@@ -1,0 +1,37 @@
+"""The gradient of nearest-neighbour resizing, which this machine's bridge lacks, by other ops."""
+
+import numpy as np
+import pytest
+
+from lab_utils.dry_run.frontends.keras import lower_keras
+from lab_utils.dry_run.lower.graph_def import pruned
+from lab_utils.dry_run.lower.resizes import sum_resizes
+from lab_utils.estimator import tf, v1
+
+
+@pytest.mark.parametrize(
+    "how", [{}, {"align_corners": True}, {"half_pixel_centers": True}], ids=str
+)
+@pytest.mark.parametrize("large", [(8, 6), (7, 5), (4, 3), (3, 1), (9, 30)], ids=str)
+def test_it_is_what_tensorflow_computes(large, how):
+    given = np.random.default_rng(0).integers(-9, 9, [2, *large, 3]).astype(np.float32)
+    with tf.Graph().as_default() as graph, v1.Session() as session:
+        gradient = tf.raw_ops.ResizeNearestNeighborGrad(
+            grads=tf.constant(given), size=[4, 3], **how
+        )
+        expected = session.run(gradient)
+    graph_def = pruned(graph, [gradient.op])
+    sum_resizes(graph_def, graph)
+    assert "ResizeNearestNeighborGrad" not in {node.op for node in graph_def.node}
+    with tf.Graph().as_default(), v1.Session() as session:
+        (found,) = tf.graph_util.import_graph_def(graph_def, return_elements=[gradient.name])
+        np.testing.assert_array_equal(session.run(found), expected)
+
+
+def test_a_model_that_scales_its_features_up_is_lowered():
+    layers = [tf.keras.layers.Conv2D(4, 3), tf.keras.layers.UpSampling2D(2)]
+    layers += [tf.keras.layers.Flatten(), tf.keras.layers.Dense(1)]
+    model = tf.keras.Sequential([tf.keras.Input([6, 6, 3]), *layers])
+    model.compile("sgd", "mse")
+    data = tf.data.Dataset.from_tensors((tf.zeros([64, 6, 6, 3]), tf.zeros([64, 1])))
+    assert lower_keras(model, data, cores=8).per_core_batch == 8
