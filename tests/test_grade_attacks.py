@@ -76,7 +76,7 @@ time.sleep(0.5)
 
 def test_an_interrupted_grader_ends_what_it_runs():
     """Its processes have a session of their own, and so do not hear Ctrl-C."""
-    limits = dataclasses.replace(LIMITS, step=600, total=600)
+    limits = runs.Limits(step=600, total=600)
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(graded, "while True:\n    pass", limits=limits)
         limits.stop.set()

@@ -1,5 +1,6 @@
 """What the dry run finds in a port: with its first two stages, or with one of the later ones."""
 
+import contextlib
 from collections.abc import Callable
 
 import pytest
@@ -48,7 +49,9 @@ def findings(make: Callable[[], Port], rule: str, topology: str = "v2:2x2") -> l
         cores = 8 if stage == Stage.COMPILE else 2
         program = lower_estimator(port.estimator, port.input_fn, cores=cores)
         if stage == Stage.RUN:
-            whole = lower_estimator(port.estimator, port.input_fn, cores=1)
+            whole = None
+            with contextlib.suppress(CannotLower):  # groups of cores that a lone core does not have
+                whole = lower_estimator(port.estimator, port.input_fn, cores=1)
             return run_program(program, steps=3, one_core=whole).findings
     except CannotLower as error:
         return [error.finding()]
