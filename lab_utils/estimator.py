@@ -39,10 +39,8 @@ if not _keras_2_is_its_own():
         os.environ.setdefault("KERAS_HOME", os.path.join(os.devnull, ".keras"))
 runtime.quiet()
 
-with (
-    runtime.hide_native_notices(),
-    interrupts.held_back(),
-):  # it would end in an abort, or be swallowed
+# An interrupt would end this import in an abort, or be swallowed.
+with runtime.hide_native_notices(), interrupts.held_back():
     import tensorflow as tf
 
 # In a notebook AutoGraph prints its warnings as well as logging them: the log and its level remain.

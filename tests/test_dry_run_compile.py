@@ -264,9 +264,9 @@ def test_an_interrupt_kills_the_child_and_leaves_nothing(monkeypatch, tmp_path):
     monkeypatch.setattr(process.subprocess, "Popen", note)
     with (
         pytest.raises(KeyboardInterrupt),
-        process.child("compile", {}, {"program.hlo": b"x"}, progress=interrupt),
+        process.started("compile", {}, {"program.hlo": b"x"}) as running,
     ):
-        pass
+        running.result(interrupt)
     assert started[0].poll() is not None
     assert list(tmp_path.iterdir()) == []
 
@@ -276,11 +276,11 @@ def test_a_killed_parent_leaves_no_child_and_no_folder(program, tmp_path):
     (tmp_path / "program").write_bytes(program.hlo)
     code = f"""
 from pathlib import Path
-from lab_utils.dry_run.private.process import child
+from lab_utils.dry_run.private.process import started
 hlo = Path({str(tmp_path / "program")!r}).read_bytes()
 request = {{"topology": "v2:2x2", "cores": 8}}
-with child("compile", request, {{"program.hlo": hlo}}, progress=lambda line: print(line, flush=True)):
-    pass
+with started("compile", request, {{"program.hlo": hlo}}) as running:
+    running.result(lambda line: print(line, flush=True))
 """
     temporary = tmp_path / "temporary"
     temporary.mkdir()
@@ -299,9 +299,9 @@ with child("compile", request, {{"program.hlo": hlo}}, progress=lambda line: pri
 def test_a_child_that_dies_is_an_error_with_its_last_words():
     with (
         pytest.raises(process.ChildFailed, match="KeyError: 'nonsense'"),
-        process.child("nonsense", {}, {}),
+        process.started("nonsense", {}, {}) as running,
     ):
-        pass
+        running.result()
 
 
 @pytest.mark.parametrize(
@@ -316,8 +316,11 @@ def test_a_child_without_room_says_nothing_about_the_program(last, told, monkeyp
     (tmp_path / "starved.py").write_text(last)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setattr(process, "CHILD", "starved")
-    with pytest.raises(process.NoRoom, match=told), process.child("compile", {}, {}):
-        pass
+    with (
+        pytest.raises(process.NoRoom, match=told),
+        process.started("compile", {}, {}) as running,
+    ):
+        running.result()
 
 
 def test_shapes_layouts_and_padding():

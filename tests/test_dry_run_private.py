@@ -36,8 +36,8 @@ def test_a_name_that_moved_is_told_in_a_sentence(module, monkeypatch):
 
 @pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="jax is not installed here")
 def test_jax_has_every_name():
-    with process.child("check", {}, {}) as (answer, _):
-        assert answer["moved"] == []
+    with process.started("check", {}, {}) as running:
+        assert running.result()[0]["moved"] == []
 
 
 def test_a_constructors_arguments_can_be_read_back():

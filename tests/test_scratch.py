@@ -60,7 +60,7 @@ API = """
 import sys, time
 from lab_utils.dry_run.private import process
 process.Running = lambda *_: (print("made", flush=True), time.sleep(60))
-with process.child("job", {}, {}):
+with process.started("job", {}, {}):
     pass
 """
 

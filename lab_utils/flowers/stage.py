@@ -65,9 +65,8 @@ def _end_with_job(pipe: int) -> None:
 
 def _interrupt(number: int, frame: object) -> None:
     """Ends the stage as Ctrl-C would. Several reasons may come together: the first one counts."""
-    for (
-        each
-    ) in interrupts.ENDING:  # not SIG_IGN: Python has a traceback for one that has come already
+    # Not SIG_IGN: Python has a traceback for one that has come already.
+    for each in interrupts.ENDING:
         signal.signal(each, lambda *_: None)
     raise KeyboardInterrupt
 

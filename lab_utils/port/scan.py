@@ -42,10 +42,8 @@ class Scan(cst.CSTVisitor):
         # Names that hold in the file, and in each function that is being read; expressions seen there.
         self._bound: list[set[str]] = [set()]
         self._seen: list[tuple[int, str]] = []
-        self._made_in: tuple[int, set[str]] = (
-            0,
-            set(),
-        )  # the Estimator: which function, and its names by then
+        # Of the Estimator: the function that makes it, and the names that hold there by then.
+        self._made_in: tuple[int, set[str]] = (0, set())
         self._function, self._functions = 0, [0]
         self._lambdas: list[set[str]] = []
 

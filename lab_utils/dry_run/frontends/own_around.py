@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import Any, TextIO
 from unittest import mock
 
-from lab_utils import source
+from lab_utils import interrupts, source
 from lab_utils.runtime import colab
 
 _replaced: list[Any] = []  # streams of programs: one that is collected would close what it wraps
@@ -51,10 +51,7 @@ def standing_in(path: Path, refuse: Callable[[str], None]) -> Iterator[list[str]
         stack.enter_context(warnings.catch_warnings())
         stack.callback(_put_back, sys.stdout, sys.stderr)
         if threading.current_thread() is threading.main_thread():
-            for each in (
-                signal.SIGINT,
-                signal.SIGTERM,
-            ):  # a handler may save a checkpoint, and go on
+            for each in interrupts.ENDING:  # a handler may save a checkpoint, and go on
                 if (handler := signal.getsignal(each)) is not None:
                     stack.callback(signal.signal, each, handler)
         if "COLAB_TPU_ADDR" in text:  # what Colab gave to notebooks of TensorFlow 1
@@ -71,26 +68,26 @@ def standing_in(path: Path, refuse: Callable[[str], None]) -> Iterator[list[str]
             forks.append(_here())  # it has the stand-ins, too, and trains nothing
             start(process)
 
-        def popen_seen(self: Any, args: Any, *more: Any, **options: Any) -> None:
-            if program := _program(args):
+        def refuse_program(command: Any) -> None:
+            if program := _program(command):
                 refuse(f"`{program}` ({_here()})")
+
+        def popen_seen(self: Any, args: Any, *more: Any, **options: Any) -> None:
+            refuse_program(args)
             popen(self, args, *more, **options)
 
         def system_seen(command: Any) -> int:
-            if program := _program(command):
-                refuse(f"`{program}` ({_here()})")
+            refuse_program(command)
             return system(command)
 
         execute, replace, leave, here = os.execv, os.execve, os._exit, os.getpid()
 
         def execv_seen(path: Any, args: Any) -> None:
-            if program := _program(args):
-                refuse(f"`{program}` ({_here()})")
+            refuse_program(args)
             execute(path, args)
 
         def execve_seen(path: Any, args: Any, env: Any) -> None:
-            if program := _program(args):
-                refuse(f"`{program}` ({_here()})")
+            refuse_program(args)
             replace(path, args, env)
 
         def exit_seen(status: int) -> None:

@@ -57,13 +57,9 @@ def draw_alike(graph_def: Any, draws: dict[str, Draw], cores: int) -> None:
         dtype = tf.as_dtype(node.attr["Tout" if "Tout" in node.attr else "dtype"].type)
         new = Nodes(graph_def, node.name)
         data = [name for name in node.input if name[0] != "^"]
-        control = [name for name in node.input if name[0] == "^"]
         uniform = _uniform(new, node.name, draws[node.name], cores)
         values = _distributed(new, node.op, uniform, data[1:], dtype)
-        node.op = "Identity"
-        node.attr.clear()
-        node.attr["T"].type = dtype.as_datatype_enum
-        node.input[:] = [values, *control]
+        new.replace(node, values, dtype)
 
 
 def _uniform(new: Nodes, name: str, draw: Draw, cores: int) -> str:

@@ -49,11 +49,7 @@ def call_exchanges(graph_def: Any, graph: Any, cores: int) -> None:
         attributes["backend_config"].s = json.dumps(config).encode()
         if op.type == "AllToAll":
             call = _concatenated(new, call, node, dims, op.inputs[0].dtype)
-        control = [name for name in node.input if name[0] == "^"]
-        node.op = "Identity"
-        node.attr.clear()
-        node.attr["T"].type = op.inputs[0].dtype.as_datatype_enum
-        node.input[:] = [call, *control]
+        new.replace(node, call, op.inputs[0].dtype)
 
 
 def _value(tensor: tf.Tensor) -> np.ndarray | None:

@@ -27,12 +27,9 @@ def pruned(graph: Any, operations: Iterable[tf.Operation]) -> Any:
     graph_def.library.Clear()
     graph_def.library.function.extend(reachable.values())
     graph_def.library.gradient.extend(g for g in gradients if g.function_name in reachable)
-    before = _as_bytes(graph_def.library.function)
-    for node in all_nodes(graph_def):
-        node.device = ""
-        for attribute in (_tensorflow.REPLICATE_ATTRIBUTE, "_class"):
-            node.attr.pop(attribute, None)
-    if _as_bytes(graph_def.library.function) != before:
+    for node in graph_def.node:
+        _stripped(node)
+    if any([_stripped(node) for each in graph_def.library.function for node in each.node_def]):
         _rename_functions(graph_def)
     return graph_def
 
@@ -94,8 +91,13 @@ def use_xla_collectives(graph_def: Any) -> int:
     return len(sums)
 
 
-def _as_bytes(functions: Iterable[Any]) -> list[bytes]:
-    return [each.SerializeToString(deterministic=True) for each in functions]
+def _stripped(node: Any) -> bool:
+    """Takes from a node where it is to run; whether it said anything of that."""
+    said = [name for name in (_tensorflow.REPLICATE_ATTRIBUTE, "_class") if name in node.attr]
+    for name in said:
+        del node.attr[name]
+    device, node.device = node.device, ""
+    return bool(said or device)
 
 
 def _rename_functions(graph_def: Any) -> None:

@@ -30,6 +30,14 @@ class Nodes:
         """A cast, where one is needed."""
         return name if source == target else self.add("Cast", [name], SrcT=source, DstT=target)
 
+    def replace(self, node: Any, value: str, dtype: tf.DType) -> None:
+        """Has a node, of whatever op, give `value`; it still waits for what it waited for."""
+        control = [name for name in node.input if name[0] == "^"]
+        node.op = "Identity"
+        node.attr.clear()
+        node.attr["T"].type = dtype.as_datatype_enum
+        node.input[:] = [value, *control]
+
     def constant(self, value: np.ndarray) -> str:
         """A constant."""
         name = self.add("Const", [], dtype=tf.as_dtype(value.dtype))

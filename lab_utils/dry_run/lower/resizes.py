@@ -24,11 +24,7 @@ def sum_resizes(graph_def: Any, graph: Any) -> None:
             sources = _sources(op, small[axis], large[axis])
             value = _summed(new, value, dims, axis, sources, small[axis], dtype)
             dims[axis] = small[axis]
-        control = [name for name in node.input if name[0] == "^"]
-        node.op = "Identity"
-        node.attr.clear()
-        node.attr["T"].type = dtype.as_datatype_enum
-        node.input[:] = [value, *control]
+        new.replace(node, value, dtype)
 
 
 def _sources(op: tf.Operation, small: int, large: int) -> np.ndarray:

@@ -170,16 +170,6 @@ def started(
             running.end()
 
 
-@contextmanager
-def child(
-    job: str, request: dict[str, Any], files: dict[str, bytes], **options: Any
-) -> Iterator[tuple[dict[str, Any], Path]]:
-    """Runs a job of child.py to its end; yields what Running.result returns, and raises what it raises."""
-    progress = options.pop("progress", None)
-    with started(job, request, files, **options) as running:
-        yield running.result(progress)
-
-
 def _failure(code: int, said: str) -> Exception:
     """What became of a child that ended without a result."""
     if code == -signal.SIGKILL:
