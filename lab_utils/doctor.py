@@ -18,6 +18,7 @@ import psutil
 
 from lab_utils import DISTRIBUTION, command, datasets, runtime
 from lab_utils.dry_run import cache
+from lab_utils.figures import counted
 
 MEMORY = 2.0  # GiB free: the largest lab, with a browser beside it, stays below
 # GiB of a learner: a server, a kernel with TensorFlow and a dry run (hub.md says how it was measured).
@@ -202,7 +203,9 @@ CHECKS: tuple[Callable[[], Check], ...] = (
 def memory_for(learners: int) -> Check:
     """Room for so many learners on this machine at once."""
     wanted, free = learners * LEARNER, psutil.virtual_memory().available / 2**30
-    found = f"{free:.0f} GiB free; {learners} learners who compile at once take about {wanted:.0f}"
+    found = (
+        f"{free:.0f} GiB free; {counted(learners, 'learner')} at work at once may take {wanted:.0f}"
+    )
     return Check(
         free >= wanted, "memory for a class", found, "teach in groups, or take a larger machine"
     )
@@ -263,8 +266,11 @@ def main(arguments: Sequence[str] = ()) -> int:
     for check in examine(parser.parse_args(arguments).learners):
         print(check, flush=True)
         failed += not check.ok
-    plural = "check" if failed == 1 else "checks"
-    print(f"\n{failed} {plural} failed: see what to do above." if failed else "\nAll is in place.")
+    print(
+        f"\n{counted(failed, 'check')} failed: see what to do above."
+        if failed
+        else "\nAll is in place."
+    )
     return min(1, failed)
 
 

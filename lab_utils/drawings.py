@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
+from lab_utils.figures import counted
 from lab_utils.look import CORE, DATA, FAINT, HOST, IDLE, INK, NEUTRAL, NOTE, RIGHT, WRONG
 
 
@@ -48,7 +49,7 @@ def all_reduce(cores: int = 8) -> None:
     text = "all-reduce over the interconnect: every core gets the sum"
     _box(axes, 0, 1.2, cores - 0.1, 0.65, text, IDLE)
     axes.set(xlim=(-0.1, cores), ylim=(-0.1, 4.6))
-    axes.text(0, 4.25, f"{cores} cores, one step", fontsize=9, color=INK, weight="bold")
+    axes.text(0, 4.25, f"{counted(cores, 'core')}, one step", fontsize=9, color=INK, weight="bold")
 
 
 def batch_to_cores(batch: int = 1024, hosts: int = 2, cores: int = 16) -> None:
@@ -58,13 +59,14 @@ def batch_to_cores(batch: int = 1024, hosts: int = 2, cores: int = 16) -> None:
     _box(axes, 0, 3.2, cores - 0.1, 0.7, f"train_batch_size = {batch:,}: the global batch", DATA)
     for host in range(hosts):
         x = host * width
-        share = f"host {host}: input_fn reads its own files\n{batch // hosts:,} examples a step"
+        share = f"host {host}: input_fn reads its own files\n{counted(batch // hosts, 'example')} a step"
         _box(axes, x, 1.6, width - 0.1, 0.95, share, HOST)
         _arrow(axes, (x + width / 2, 3.2), (x + width / 2, 2.55))
     for core in range(cores):
         _box(axes, core, 0, 0.9, 0.7, f"{batch // cores}", CORE)
         _arrow(axes, (core + 0.45, 1.6), (core + 0.45, 0.7))
-    axes.text(0, -0.45, f"{cores} cores, {batch // cores} examples each", fontsize=9, color=INK)
+    told = f"{counted(cores, 'core')}, {counted(batch // cores, 'example')} each"
+    axes.text(0, -0.45, told, fontsize=9, color=INK)
     axes.set(xlim=(-0.1, cores), ylim=(-0.6, 4))
 
 

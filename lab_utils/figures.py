@@ -101,3 +101,10 @@ def figure_text(figure: Figure) -> str:
 def kind_text(figure: Figure) -> str:
     """What stands behind a figure: its kind, and for a quoted one the source."""
     return f"{figure.kind}: {figure.source}" if figure.source else str(figure.kind)
+
+
+def counted(number: int, noun: str) -> str:
+    """How many of something, as people write it: "1 core", "1,024 cores", "3 batches"."""
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number:,} {noun}{'es' if noun.endswith(('ch', 's', 'sh', 'x')) else 's'}"

@@ -1,8 +1,10 @@
-"""The colours and marks of every page, plot and message of a check.
+"""The colours, marks and widths of every page, plot and message.
 
 Dark enough for text on white (contrast of 4.5 to 1 or more), and the same everywhere: green for right and
 ready, red for wrong and errors, amber for warnings and what cannot be checked, blue for notes.
 """
+
+import textwrap
 
 # Areas and bars, which show on white and on JupyterLab's dark theme (3 to 1 or more on both).
 FILLED, BAR = "#2e8b4f", "#4a7fc1"
@@ -13,3 +15,17 @@ TEXT = "#1f2328"
 INK, CORE, HOST, DATA, IDLE = "#333333", "#f2b36b", "#cfe3d4", "#cfd8ea", "#ffffff"
 # The parts of a core's memory in the dry run's bars.
 MEMORY = {"arguments": "#3f72af", "temporaries": "#b3611a", "outputs": "#278277", "code": "#8d62a8"}
+WIDTH = 80  # signs in a printed line: JupyterLab breaks a longer one inside a word where the window is narrow
+
+
+def wrapped(text: str) -> str:
+    """Each line of `text` broken between words at `WIDTH` signs; what follows is indented two more.
+
+    A word that is longer stays whole: a path, an address, a name.
+    """
+    lines = []
+    for line in text.splitlines():
+        indent = line[: len(line) - len(line.lstrip())]
+        options = {"break_long_words": False, "break_on_hyphens": False}
+        lines += textwrap.wrap(line, WIDTH, subsequent_indent=f"{indent}  ", **options) or [""]
+    return "\n".join(lines)

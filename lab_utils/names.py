@@ -5,6 +5,8 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Collection, Iterator
 
+from lab_utils.figures import counted
+
 # What systems and tools put beside the folders of a person.
 OF_SYSTEMS = frozenset(
     ("__MACOSX", "@eaDir", "#recycle", "$RECYCLE.BIN", "System Volume Information", "lost+found")
@@ -57,4 +59,4 @@ def notes(labels: Collection[str]) -> Iterator[str]:
     ]
     yield from found[:_NOTES]
     if len(found) > _NOTES:
-        yield f"so do {len(found) - _NOTES:,} classes more, or hold such signs"
+        yield f"so do {counted(len(found) - _NOTES, 'class')} more, or hold such signs"

@@ -39,7 +39,7 @@ document.querySelectorAll(".lu-slider-NAME:not([data-on])").forEach(function (ro
       bar.style.cssText = "display:inline-block;height:10px;margin-right:8px;background:BAR;width:" +
         Math.max(1, WIDTH * row[1][n] / data.most[n]) + "px";
       line.style.marginTop = "6px";
-      line.append(bar, row[1][n].toLocaleString("en") + "  " + name); rows.append(line);
+      line.append(bar, name + ": " + row[1][n].toLocaleString("en")); rows.append(line);
     });
   }
   range.addEventListener("input", show); show();

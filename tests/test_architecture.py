@@ -15,13 +15,15 @@ PACKAGE = ROOT / "lab_utils"
 
 # From the ground up. A module of dry_run without a folder is a room of its own.
 FLOORS = (
-    ("chips", "enums", "interrupts", "look", "names", "proxies", "synthetic_flowers"),
+    ("chips", "enums", "interrupts", "look", "proxies", "synthetic_flowers"),
+    ("figures",),
+    ("names",),
     ("command",),
     ("runtime",),
     ("estimator",),
     ("files", "leases"),
     ("scratch",),
-    ("figures", "source", "plots", "drawings", "sliders", "profiles", "datasets", "convert"),
+    ("source", "plots", "drawings", "sliders", "profiles", "datasets", "convert"),
     ("contrib",),
     # dry_run: the ground of its own
     (
@@ -147,3 +149,20 @@ def test_the_set_up_cells_of_all_solutions_are_equal():
         first = next(cell for cell in notebook.cells if cell.cell_type == "code")
         cells.setdefault(re.sub(r"setup\(.*?\)", "setup()", first.source), []).append(path.name)
     assert len(cells) == 1, [names for names in cells.values()]
+
+
+@pytest.mark.parametrize("folder", ["benchmarks", "drivers"])
+def test_scripts_that_no_test_runs_import_what_is_there(folder):
+    lost = []
+    for path in sorted((ROOT / "tests" / folder).glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("lab_utils"):
+                source = MODULES.get(node.module)
+                text = source.read_text(encoding="utf-8") if source else ""
+                lost += [
+                    f"{path.name}: {node.module}.{alias.name}"
+                    for alias in node.names
+                    if f"{node.module}.{alias.name}" not in MODULES
+                    and not re.search(rf"\b{alias.name}\b", text)
+                ]
+    assert not lost, lost

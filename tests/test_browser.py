@@ -196,7 +196,7 @@ def move_each(tab: browser.Browser, names: list[str]) -> None:
         for wanted, row in stored:
             tab.wait(f"{place} == {wanted!r}", 10)
             said = tab.evaluate(f"{root}.querySelector('[aria-live]').innerText")
-            figures = [f"{figure:,}".removesuffix(".0") + f" {of}" for of, figure in row.items()]
+            figures = [f"{of}: {figure:,}".removesuffix(".0") for of, figure in row.items()]
             assert said.splitlines() == figures
             tab.press("ArrowRight")
         tab.evaluate(f"{root}.scrollIntoView()")
@@ -254,6 +254,9 @@ def test_a_lab_is_run_whole_and_each_outcome_is_as_expected(tmp_path, axe):
             (f"0{x}", "not attempted") for x in "abc"
         ]
         assert "lab_00.py" not in said
+        printed = "document.querySelector('.jp-OutputArea-output[data-mime-type*=stdout] pre')"
+        broken = tab.evaluate(f"getComputedStyle({printed}).wordBreak")
+        assert broken == "normal", "lines are broken between words"
         assert tab.evaluate("document.querySelectorAll('.lu-dry-run svg').length > 0")
         assert tab.evaluate(
             "[...document.querySelectorAll('.lu-dry-run img')].every(e => !e.checkVisibility())"

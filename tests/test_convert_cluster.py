@@ -169,7 +169,7 @@ def test_a_shard_that_fails_is_named_with_its_host_and_reason(data, cluster):
 def test_workers_without_the_package_are_told(data, running):
     running.have(1, preload=NO_PACKAGE)
     with pytest.raises(
-        ConversionError, match=r"1 of 1 Dask workers cannot import lab_utils \(tcp://"
+        ConversionError, match=r"1 of 1 Dask worker cannot import lab_utils \(tcp://"
     ):
         data.convert(beam_flags=running.flags)
     assert not data.out.exists()

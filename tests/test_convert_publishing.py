@@ -180,7 +180,7 @@ def test_a_run_that_fails_leaves_the_earlier_result(base):
     manifest = run(base)
     write(f"{base}/bad.csv", b"absent.jpg,roses\n")
     lists = (f"{base}/bad.csv", f"{base}/rows.csv", f"{base}/labels.txt")
-    with pytest.raises(ConversionError, match="none of the 1 rows"):
+    with pytest.raises(ConversionError, match="none of 1 row of"):
         convert(*lists, f"{base}/out", overwrite=True)
     assert read_manifest(f"{base}/out") == manifest
     assert shown(base) == RESULT | {"rejects_of_failed_run.csv"}

@@ -1,6 +1,7 @@
 """The dry run from end to end: what becomes of a stage that cannot run, and the three kinds of port."""
 
 import contextlib
+import dataclasses
 
 import dry_run_reports as made
 import numpy as np
@@ -11,10 +12,12 @@ from lab_utils.dry_run import Report, api, dry_run, stages
 from lab_utils.dry_run.compile import stage as compile
 from lab_utils.dry_run.compile.record import Compiled
 from lab_utils.dry_run.private.process import CompilerMissing
-from lab_utils.dry_run.records import Severity, Stage
+from lab_utils.dry_run.records import Mode, Severity, Stage
 from lab_utils.dry_run.run import budget
 from lab_utils.dry_run.run import stage as run_stage
 from lab_utils.dry_run.run.virtual import VirtualRun
+from lab_utils.dry_run.session import first_line
+from lab_utils.dry_run.traced import Trace
 from lab_utils.estimator import tf, v1
 from lab_utils.figures import Figure, Kind
 from lab_utils.source import Place
@@ -187,6 +190,51 @@ def test_virtual_cores_run_what_this_machine_can_bear(subject, monkeypatch, topo
     assert spared == (batch < 1024 or topology == "v2:4x4")
 
 
+@pytest.mark.parametrize(
+    ("topology", "flops", "cores"),
+    [("v2:2x2", 1.1e13, 8), ("v2:2x2", 2e13, None), ("v2:4x4", 1.0, None)],
+    ids=["fewer steps", "too much", "a pod"],
+)
+def test_cores_that_a_collective_names_are_all_run_or_none(
+    subject, monkeypatch, topology, flops, cores
+):
+    """Three steps of four cores could be run, or two of two; a group names all cores of the topology."""
+    ran, named = [], []
+
+    def lower(count, mode="train", global_batch=None):
+        made_up = made.program()
+        made_up.cores, made_up.per_core_batch = count, (global_batch or 1024 * count) // count
+        named.append(count)
+        made_up.named_cores = max(named)
+        return made_up
+
+    @contextlib.contextmanager
+    def run(program, *, steps, **options):
+        ran.append((program.cores, steps))
+        yield lambda progress: VirtualRun(steps, [[1.0] * program.cores] * steps)
+
+    subject.lower = lower
+    monkeypatch.setattr(budget, "cost", lambda hlo: (flops, 1e6))
+    monkeypatch.setattr(run_stage, "running", run)
+    report = dry_run(None, None, topology, stages=["run"], progress=False)
+    assert ran == ([(cores, 2)] if cores else [])
+    assert cores or "cannot be checked here: its groups name" in report.stages[3].detail
+
+
+@pytest.mark.parametrize(
+    "stack",
+    ["<stack traces unavailable>", "File \"a.py\", line 1, in f\n  read(it)\nNode: 'Next'"],
+    ids=["none", "with code"],
+)
+def test_the_reason_of_an_op_that_failed_is_told_and_not_that_one_failed(stack):
+    text = f"Graph execution error:\n\nDetected at node Next defined at (most recent call last):\n{stack}\n"
+    error = RuntimeError(f"{text}corrupted record at 0\n\t [[{{{{node Next}}}}]] [Op:Next]")
+    assert first_line(error) == "corrupted record at 0"
+    eager = "{{function_node __wrapped__Next_device_/CPU:0}} corrupted record at 0"
+    assert first_line(RuntimeError(eager)) == "corrupted record at 0"
+    assert first_line(ValueError("\nplain\nmore")) == "plain"
+
+
 def test_stages_that_were_not_asked_for_do_not_run(subject):
     report = dry_run(None, None, stages=["read"], progress=False)
     assert [stage for stage, became in status(report).items() if became == "done"] == ["read"]
@@ -345,32 +393,41 @@ def test_a_step_function_from_end_to_end():
 
 @pytest.mark.parametrize("large", [False, True])
 def test_what_runs_beside_the_compiler(subject, monkeypatch, large):
-    """Small steps run while they are compiled, large ones later; the feed is measured alone."""
+    """Steps are lowered while the compiler works; large ones run, and are compiled, when it is done."""
     said = []
 
     @contextlib.contextmanager
     def compiled(program, topology):
-        said.append(f"compiler gets {program.name}")
+        said.append(f"compiler gets {program.mode}")
         chip, _ = chips.parse(topology)
         done = Compiled(topology, chip, program, made.train_step())
-        yield lambda progress: said.append(f"{program.name} compiled") or done
+        yield lambda progress: said.append(f"{program.mode} compiled") or done
 
     @contextlib.contextmanager
     def run(program, **options):
         said.append("steps begin")
         yield lambda progress: said.append("steps ran") or VirtualRun(1, [[1.0]])
 
-    subject.lower = lambda *arguments, **options: made.program()
+    def lower(cores, mode="train", global_batch=None):
+        said.append(f"{mode} lowered for {cores}")
+        return dataclasses.replace(made.program(), mode=mode)
+
+    subject.lower = lower
+    subject.trace = lambda cores: [Trace(Mode.EVAL, cores, 8)]
     monkeypatch.setattr(compile, "compiling", compiled)
-    monkeypatch.setattr(compile, "leaves_room", lambda program: not large)
+    for each in (compile, run_stage):
+        monkeypatch.setattr(each, "leaves_room", lambda program: not large)
     monkeypatch.setattr(budget, "cost", lambda hlo: (0.0, 0.0))
     monkeypatch.setattr(run_stage, "running", run)
     measured = stages.STAGES[Stage.FEED]
     monkeypatch.setitem(stages.STAGES, Stage.FEED, lambda it: said.append("feed") or measured(it))
     report = dry_run(None, None, feed_seconds=0.1, progress=False)
     assert [stage.stage for stage in report.stages] == list(Stage)
-    first, second = ["train step compiled", "steps begin"][:: 1 if large else -1]
-    assert said == ["compiler gets train step", first, second, "steps ran", "feed"]
+    train = ["train lowered for 8", "compiler gets train", "eval lowered for 8"]
+    compiler, alone, done = "compiler gets eval", "train lowered for 1", "train compiled"
+    beside = [alone, done, compiler] if large else [compiler, alone, "steps begin", done]
+    last = ["steps begin", "steps ran"] if large else ["steps ran"]
+    assert said == [*train, *beside, "eval compiled", *last, "feed"]
 
 
 def test_an_interrupt_ends_what_runs_beside_the_stage(subject, monkeypatch):

@@ -423,6 +423,26 @@ def test_a_loop_moves_its_slices_and_what_stays_on_the_chip_moves_nothing():
     assert on_chip.loop_bytes == pytest.approx(63 * row, rel=0.01)  # the source alone is in HBM
 
 
+def test_bytes_that_stay_on_the_chip_are_no_hbm_traffic():
+    row = 8 * 128 * 4
+    counted = {"flops": 10.0, "bytes": 4.0 * row}  # the compiler's: one round, on the chip or not
+    in_hbm = hlo.summarise(LOOP_WITH_SLICES.replace("PLACE", "")).cost(counted)
+    assert in_hbm["bytes"] == pytest.approx(64 * 4 * row, rel=0.01)
+    on_chip = hlo.summarise(LOOP_WITH_SLICES.replace("PLACE", "S(1)")).cost(counted)
+    assert on_chip["bytes"] == pytest.approx(64 * row, rel=0.01)
+    assert in_hbm["flops"] == on_chip["flops"] == 10
+
+
+def test_hbm_traffic_holds_the_padding():
+    text = """
+ENTRY %main (x: f32[8,100]) -> f32[8,100] {
+  %x = f32[8,100]{1,0:T(8,128)} parameter(0)
+  ROOT %y = f32[8,100]{1,0:T(8,128)} negate(%x)
+}
+"""
+    assert hlo.summarise(text).moved == 2 * 8 * 128 * 4
+
+
 def test_chips_and_the_roofline():
     assert chips.cores("v2:16x16") == 512 and chips.cores("v5e:2x4") == 8
     assert chips.cores("v5:2x2x1") == 4 and chips.cores("TPU7x:2x2x1") == 8

@@ -57,7 +57,10 @@ def test_right_port_yields_nothing(make):
 @pytest.mark.parametrize("port", OF_STEPS, ids=lambda port: f"{port.rule}-{port.name}")
 def test_wrong_port_when_compiled_run_or_fed(port, wrong, jobs):  # noqa: F811
     found = findings(lambda: port.make(wrong), port.rule)
-    assert (port.rule in {f.rule for f in found}) == wrong, in_lines(found)
+    own = [f for f in found if f.rule == port.rule]
+    assert bool(own) == wrong, in_lines(found)
+    marked = port.places() if wrong else []
+    assert not marked or any(place in f.where for f in own for place in marked), in_lines(own)
     assert wrong or not [f for f in found if f.severity != "note"], in_lines(found)
 
 

@@ -12,6 +12,7 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 jax = pytest.importorskip("jax")
 
 import jax.numpy as jnp  # noqa: E402
+from jax.experimental import pallas as pl  # noqa: E402
 from jax.sharding import Mesh, NamedSharding, PartitionSpec  # noqa: E402
 from rules.judging import jobs  # noqa: E402, F401
 
@@ -433,6 +434,38 @@ SHARDED_BATCH = shape(2048, 1024, spec=("data",)), shape(2048, 1024, spec=("data
 
 def program_of(step, arguments, topology, cores, **mesh):
     return JaxWorkload(step, arguments, topology, mesh or None).lower(cores)
+
+
+@pytest.mark.parametrize(
+    ("given", "is_kernel", "uncounted"),
+    [
+        ({}, True, True),
+        ({"cost_estimate": pl.CostEstimate(flops=9, transcendentals=0, bytes_accessed=9)}, True, False),
+        ({"interpret": True}, False, False),
+    ],
+)  # fmt: skip
+def test_flops_of_a_pallas_kernel_that_no_bound_holds_are_told(given, is_kernel, uncounted):
+    def kernel(rows, columns, out):
+        out[...] = jnp.dot(rows[...], columns[...])
+
+    def step(x):
+        return pl.pallas_call(
+            kernel,
+            out_shape=jax.ShapeDtypeStruct((256, 256), jnp.float32),
+            grid=(2, 1),
+            in_specs=[
+                pl.BlockSpec((128, 256), lambda i, j: (i, 0)),
+                pl.BlockSpec((256, 256), lambda i, j: (0, j)),
+            ],
+            out_specs=pl.BlockSpec((128, 256), lambda i, j: (i, j)),
+            **given,
+        )(x, x)
+
+    program = JaxWorkload(step, jax.ShapeDtypeStruct((256, 256), jnp.float32), "v5e:1x1").lower(1)
+    assert (b"tpu_custom_call" in program.hlo) is is_kernel
+    assert ("FLOPs of Pallas kernels (" in program.left_out) is uncounted
+    assert program.partition.uncounted is uncounted
+    assert not is_kernel or program.partition.flops == 2.0 * 256**3  # two rounds of its grid
 
 
 def test_a_mesh_of_one_cpu_is_laid_on_a_topology():

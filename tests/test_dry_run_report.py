@@ -307,6 +307,23 @@ def test_github_shows_each_finding_at_its_line():
     assert "file=" not in line and "::At the dataset: 50" in line
 
 
+def test_github_is_given_files_from_the_repositorys_top(monkeypatch, tmp_path):
+    def begin(file: str) -> str:
+        found = dataclasses.replace(made.finding(), place=Place(file, 4, None, "model_fn", "x"))
+        return annotations.github(report_of(done(found))).splitlines()[0].split("50 %")[0]
+
+    (tmp_path / "src").mkdir()
+    monkeypatch.chdir(tmp_path / "src")
+    assert begin("train.py").startswith("::error file=train.py,line=4,title=")
+    assert begin("nb.ipynb[cell 3]").startswith("::error file=nb.ipynb,title=")
+    assert "::At nb.ipynb[cell 3]:4, in model_fn" in begin("nb.ipynb[cell 3]")
+    assert begin("cell In [5]").startswith("::error title=")
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path))
+    assert begin("train.py").startswith("::error file=src/train.py,line=4,")
+    assert begin(str(tmp_path / "lib" / "a.py")).startswith("::error file=lib/a.py,line=4,")
+    assert begin("/elsewhere/a.py").startswith("::error file=/elsewhere/a.py,line=4,")
+
+
 def test_a_place_in_the_courses_solution_is_not_printed_with_its_path_and_code():
     place = place_of_line("/home/me/lab_utils/check/solved/lab_00.py", 26)
     assert str(place) == "the course's solution of lab 00:26"

@@ -52,6 +52,12 @@ def test_finding_is_filled_from_facts(rule):
     assert "{" not in re.sub(r"\{'name'.*?\}", "", found.why + found.fix)
 
 
+def test_one_step_is_no_steps():
+    assert "After 1 step no" in rules.finding("TPU408", "", steps=1).why
+    assert "After 40 steps no" in rules.finding("TPU408", "", steps=40).why
+    assert "gave 1 batch per core" in rules.finding("TPU407", "", have=1, need=3).why
+
+
 def test_each_rule_has_an_emitter_and_a_wrong_port():
     package = pathlib.Path(rules.__file__).parents[2]
     code = "".join(path.read_text(encoding="utf-8") for path in package.rglob("dry_run/**/*.py"))

@@ -114,6 +114,7 @@ def the_standards_schema():
     [
         [],
         [{"file": "cell In [5]", "line": 3}],
+        [{"file": "nb.ipynb[cell 3]", "line": 3}],
         [{"line": None}],
         [{"file": "/home/größe/a b%20/port#1.py", "line": 1}, {"file": "C:\\me\\port.py"}],
         [{"file": "port.py", "line": 7, "code": "x = 1  # tpu: ignore[TPU305]"}] * 2,

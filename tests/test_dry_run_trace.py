@@ -56,6 +56,32 @@ def test_private_functions_are_put_back_when_the_users_code_raises():
     assert all(getattr(owner, name) is value for owner, name, value in owners)
 
 
+@pytest.fixture
+def version_1_loops():
+    v1.disable_control_flow_v2()
+    yield
+    v1.enable_control_flow_v2()
+
+
+def test_a_hook_that_fetches_a_tensor_of_a_version_1_loop_is_named(version_1_loops):
+    def model_fn(features, labels, mode, params):
+        loss = classify(v1.layers.dense(features, 3), labels)
+        optimizer = v1.tpu.CrossShardOptimizer(v1.train.GradientDescentOptimizer(0.1))
+        train_op = optimizer.minimize(loss, v1.train.get_global_step())
+        fetched = {"loss": loss} if mode == "train" else {"step": v1.train.get_global_step()}
+        hooks = [v1.train.LoggingTensorHook(fetched, every_n_iter=10), v1.train.SessionRunHook()]
+        if mode != "train":
+            score = (lambda labels: {"labels": v1.metrics.mean(labels)}, [labels])
+            return tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=score, evaluation_hooks=hooks)
+        return tpu.TPUEstimatorSpec(  # the spec
+            mode, loss=loss, train_op=train_op, training_hooks=hooks
+        )
+
+    [found] = findings(model_fn, eval_batch_size=64)
+    assert found.rule == "TPU115" and "# the spec" in found.place.code
+    assert "not fetchable" in found.message
+
+
 def test_nothing_is_printed(capfd):
     findings(lambda features, labels, mode, params: v1.summary.scalar("a", 1.0))
     captured = capfd.readouterr()

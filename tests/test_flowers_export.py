@@ -232,7 +232,7 @@ def test_predict_leaves_out_a_pipe_and_a_file_of_gigabytes(
         (lambda export: shutil.rmtree(export / "assets.extra"), "labels.txt cannot be read"),
         (
             lambda export: (export / "assets.extra" / "labels.txt").write_text("daisy\n"),
-            "names 1 classes and knows 3",
+            "names 1 class and knows 3",
         ),
     ],
     ids=["graph", "variables", "labels", "fewer labels"],
@@ -261,7 +261,7 @@ def test_predict_names_a_model_of_other_people(monkeypatch, capsys, photographs,
     [
         ({"run_dir": "none"}, "result.json: No such file"),
         ({"eval_csv": "none"}, "none: No such file"),
-        ({"eval_csv": "absent.csv"}, "none of the 1 photographs of"),
+        ({"eval_csv": "absent.csv"}, "none of 1 photograph of"),
         ({"output_dir": "absent.csv"}, "absent.csv: File exists"),
         ({"facts": "absent.csv"}, "is not JSON"),
     ],

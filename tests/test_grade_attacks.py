@@ -13,7 +13,7 @@ import numpy
 import psutil
 import pytest
 
-from lab_utils.grade import cells, processes, runs
+from lab_utils.grade import cells, kept, processes, runs
 from lab_utils.grade.__main__ import main
 from lab_utils.grade.kept import Kept
 
@@ -166,6 +166,25 @@ def test_an_answer_counts_where_what_stands_below_it_has_no_end(end):
     assert told.startswith("cell 1 was left out, but for what it defines: "), told
 
 
+def test_what_asks_for_input_hears_that_nobody_types():
+    asks = "if input('Go on? ') != 'y':\n    print('no')\nsteps = int(input('How many? '))\n"
+    endless = "while input() != 'y':\n    pass"
+    result = graded(endless, asks + attacks.RIGHT)
+    assert result.results["0b"].points, "what stands below the line that raised is defined"
+    told = [f"cell {n} asks for input; nobody types while this is graded" for n in (1, 2)]
+    assert [each.partition(",")[0] for each in result.remarks] == told, result.remarks
+
+
+def test_a_function_of_another_name_is_judged_where_its_check_is_called_with_it():
+    (starter,) = (each for each in cells._released(0).starters if "TODO 0b" in each)
+    mine = attacks.RIGHT.replace("peak_flops", "mine")
+    result = graded(mine + "\n# TODO 0b", 'check("0b", mine)\nhint("0b")', 'check("0a", absent)')
+    assert result.results["0b"].points and "0b is judged by mine" in result.remarks[0]
+    assert result.results["0a"].why == "No cell defines matmul_flop."
+    left = graded(starter, mine, 'check("0b", mine)')
+    assert left.results["0b"].points, "a starter that nobody worked on answers nothing"
+
+
 def test_a_given_cell_that_does_not_run_says_why():
     plan = dataclasses.replace(cells.plan(0, [attacks.RIGHT]), given=["import not_installed_here"])
     said = runs.grade(plan, LIMITS).status
@@ -180,6 +199,23 @@ def test_a_worker_is_held_to_a_number_of_processes():
 
 class Own:
     """Of this module, which is nobody's to keep."""
+
+
+def test_what_answers_to_any_name_is_not_asked():
+    class Lazy:
+        def __getattr__(self, name):
+            raise RuntimeError("the flags are not parsed yet")
+
+        def __call__(self):
+            return None
+
+    def plain():
+        return None
+
+    lazy = Lazy()
+    assert kept._functions(lazy) == []
+    lazy.__wrapped__ = plain
+    assert kept._functions(lazy) == [plain] == kept._functions(plain)
 
 
 def test_functions_classes_and_their_parts_are_put_back():

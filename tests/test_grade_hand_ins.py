@@ -317,6 +317,14 @@ def test_a_learner_who_handed_in_nothing_has_a_row(tmp_path):
         submissions.find(tmp_path / "bob")
 
 
+@pytest.mark.parametrize("above", ["", "course101/"])
+def test_of_an_nbgrader_course_what_was_submitted_counts(above, tmp_path):
+    made = two(*(f"{above}{kind}/ann/02/{NAME}" for kind in ("submitted", "autograded")))
+    made |= two(f"{above}source/02/{NAME}", f"{above}release/02/{NAME}")
+    handed_in(tmp_path, made | {f"{above}gradebook.db": b"", f"{above}submitted/bob/02/{NAME}": 2})
+    assert found_in(tmp_path) == {"ann": TWO, "bob": TWO}
+
+
 def test_an_archive_can_be_the_class(tmp_path):
     handed_in(tmp_path, {"class.zip": zipped_as({f"ann/{NAME}": CONTENT[2]})})
     assert found_in(tmp_path / "class.zip") == {"ann": TWO}

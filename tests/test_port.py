@@ -272,6 +272,208 @@ def test_a_batch_size_that_stays_is_listed():
     )
 
 
+OPTIMIZED = """\
+import tensorflow as tf
+import optimization
+from tensorflow.contrib import layers, opt
+
+
+class AdamWeightDecay(tf.train.Optimizer):
+    pass
+
+
+def model_fn(features, labels, mode, params):
+    train_op = STEP
+    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op, eval_metric_ops=METRICS)
+
+
+def metric_fn(labels, classes):
+    return {"accuracy": tf.metrics.accuracy(labels, classes)}
+"""
+CROSS = "tf.tpu.CrossShardOptimizer"
+
+
+@pytest.mark.parametrize(
+    ("step", "new", "left"),
+    [
+        ("opt.AdamWOptimizer(0.1).minimize(loss)", f"{CROSS}(lab_utils.contrib.optimizers.AdamW", ""),
+        ("tf.contrib.opt.LazyAdamOptimizer(1).minimize(loss)", f"{CROSS}(tf.train.AdamOptimizer(1))", ""),
+        ("AdamWeightDecay(lr).apply_gradients(pairs)", f"{CROSS}(AdamWeightDecay(lr))", ""),
+        # one wraps the other: the gradients are summed once
+        ("tf.contrib.opt.MovingAverageOptimizer(tf.train.AdamOptimizer(1)).minimize(loss)",
+         f"opt.MovingAverageOptimizer({CROSS}(tf.train.AdamOptimizer(1))).min", "line 11: tf.contrib.opt."),
+        ("AdamWeightDecay(tf.train.AdamOptimizer(1)).minimize(loss)",
+         f" AdamWeightDecay({CROSS}(tf.train.AdamOptimizer(1))).min", ""),
+        ("layers.optimize_loss(loss, step, 0.1, 'Momentum')",
+         f"lambda rate: {CROSS}(tf.train.MomentumOptimizer(rate, momentum=0.9)), summaries=[])",
+         "line 11: tf.contrib.layers.optimize_loss: tf-slim uses names"),
+        ("layers.optimize_loss(loss, step, 0.1, optimizer=tf.train.AdamOptimizer(1))",
+         f"optimizer={CROSS}(tf.train.AdamOptimizer(1)), summaries=[])", "line 11: its summaries would"),
+        ("layers.optimize_loss(loss, step, 0.1, optimizer=params['optimizer'])",
+         "optimizer=params['optimizer'], summaries=[])", "line 11: the optimizer may be a name"),
+        ("layers.optimize_loss(loss, step, 0.1, tf.train.AdamOptimizer, summaries=['loss'])",
+         "0.1, tf.train.AdamOptimizer, summaries=['loss'])", "line 11: an optimizer's class is chosen here"),
+        # made in another file, looked up, written by hand
+        ("optimization.make(loss, 0.1)", "optimization.make(loss", "line 12: no optimizer is seen"),
+        ("getattr(tf.train, params['name'])(1).minimize(loss)", "getattr(", "line 12: no optimizer is seen"),
+        ("tf.train.SyncReplicasOptimizer(x, 8).minimize(loss)", "SyncReplicas", "line 11: train.Sync"),
+    ],
+)  # fmt: skip
+def test_each_optimizer_is_wrapped_or_told(step, new, left):
+    ported, told = port_of(OPTIMIZED.replace("STEP", step).replace("METRICS", "None"))
+    assert new in ported and left in told
+    assert left or "CrossShard" not in told
+
+
+@pytest.mark.parametrize(
+    ("metrics", "new", "left"),
+    [
+        ("metric_fn(labels, tf.argmax(x, 1))", "eval_metrics=(metric_fn, [labels, tf.argmax(x, 1)]))", ""),
+        ("metric_fn(labels, FLAGS.k)", "=metric_fn(labels, FLAGS.k))", "line 12: eval_metrics must"),
+        ("{'a': tf.metrics.mean(x)} if mode == 'eval' else None",
+         "eval_metrics=(lambda x: {'a': tf.metrics.mean(x)}, [x]) if mode == 'eval' else None)", ""),
+        ("{'f': tf.contrib.metrics.f1_score(y, z)}",
+         "eval_metrics=(lambda y, z: {'f': tf_slim.metrics.f1_score(y, z)}, [y, z]))", ""),
+        ("{'a': own(x)}", "eval_metrics={'a': own(x)})", "line 12: build these metrics inside"),
+    ],
+)  # fmt: skip
+def test_each_form_of_metrics_is_changed_or_told(metrics, new, left):
+    ported, told = port_of(OPTIMIZED.replace("STEP", "x").replace("METRICS", metrics))
+    assert new in ported and left in told
+    assert left or "eval_metrics must" not in told
+
+
+PARAMS = """import collections
+import dataclasses
+import tensorflow as tf
+import settings
+
+
+class Hyper:
+    dim, batch_size = 8, 32
+
+
+@dataclasses.dataclass
+class Settings:
+    dim: int = 8
+    train_batch: int = 64
+
+
+class Dotted(dict):
+    pass
+
+
+Tuple = collections.namedtuple("Tuple", "dim")
+given = MADE
+
+
+def model_fn(features, labels, mode, params):
+    \"\"\"The model.\"\"\"
+    return tf.estimator.EstimatorSpec(mode, loss=params.dim)
+
+
+estimator = tf.estimator.Estimator(model_fn, params=given)
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "boxed", "batch"),
+    [
+        ("Hyper()", True, "given.batch_size"),
+        ("Settings()", True, "given.train_batch"),
+        ("Tuple(8)", True, "1024"),
+        ("parser.parse_args()", True, "1024"),
+        ("Dotted(dim=8)", False, "1024"),
+        ("tf.contrib.training.HParams(dim=8)", False, "1024"),
+        ("settings.load()", False, "1024"),
+        ("{'dim': 8, 'batch_size': 16}", False, "given['batch_size']"),
+    ],
+)
+def test_params_that_are_no_dict_are_handed_over_in_one(made, boxed, batch):
+    text = PARAMS.replace("MADE", made)
+    new, left = port_of(text)
+    assert ('params={"hparams": given}' in new) is boxed
+    assert (':\n    """The model."""\n    params = params["hparams"]\n' in new) is boxed
+    assert f"train_batch_size={batch}" in new
+    assert "line 30: give its RunConfig" in left  # of the old file, though a line was added
+    elsewhere, left = port_of(text.replace("mode, params)", "mode)"))
+    assert ('line 30: TPUEstimator puts "batch_size" into params' in left) is boxed
+    assert '{"hparams"' not in elsewhere
+
+
+@pytest.mark.parametrize("flags", ["FLAGS", "tf.flags.FLAGS", "Hyper", "args", "known"])
+def test_flags_and_classes_as_params_are_handed_over_in_a_dict(flags):
+    parsed = "args = None\nargs = parser.parse_args()\nknown, _ = parser.parse_known_args(argv)\n"
+    new, _ = port_of(
+        parsed + PARAMS.replace("params=given", f"params={flags}").replace("MADE", "0")
+    )
+    assert f'params={{"hparams": {flags}}}' in new
+
+
+@pytest.mark.parametrize(
+    ("batches", "new"),
+    [
+        ("d.apply(tf.contrib.data.batch_and_drop_remainder(FLAGS.size))",
+         'd.batch(params["batch_size"], drop_remainder=True)'),
+        ("d.apply(tf.contrib.data.map_and_batch(f, FLAGS.size, drop_remainder=True))",
+         'tf.data.experimental.map_and_batch(f, params["batch_size"], drop_remainder=True)'),
+        ("d.apply(map_and_batch(f, batch_size=FLAGS.size))",
+         'map_and_batch(f, batch_size=params["batch_size"], drop_remainder=True)'),
+    ],
+)  # fmt: skip
+def test_batches_that_are_applied_follow_params(batches, new):
+    program = (
+        "import tensorflow as tf\nfrom tensorflow.contrib.data import map_and_batch\n"
+        f"def rows():\n  return {batches}\n"
+        "e = tf.estimator.Estimator(f)\ne.train(rows)\ne.evaluate(rows, FLAGS.eval_batch_size)\n"
+    )
+    ported, left = port_of(program)
+    assert (
+        new in ported and "train_batch_size=FLAGS.size" in ported and "each core gets" not in left
+    )
+
+
+@pytest.mark.parametrize(("given", "told"), [("True", False), ("False", True), ("training", True)])
+def test_a_remainder_that_is_not_dropped_is_told(given, told):
+    program = f"import tensorflow as tf\nd.batch(size, drop_remainder={given})\ntf.estimator.Estimator(f)\n"
+    new, left = port_of(program)
+    assert (
+        f"drop_remainder={given})" in new and (f"line 2: drop_remainder={given}: " in left) is told
+    )
+
+
+def test_an_evaluation_keeps_its_own_batch_size():
+    program = (
+        "import tensorflow as tf\ne = tf.estimator.Estimator(f)\n"
+        "e.evaluate(make(FLAGS.eval_batch_size))\ne.train(make(FLAGS.batch_size))\n"
+    )
+    new, _ = port_of(program)
+    assert "train_batch_size=FLAGS.batch_size, eval_batch_size=FLAGS.eval_batch_size" in new
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("import horovod.tensorflow as hvd", "Horovod"),
+        ("x = tf.train.shuffle_batch([x], 8, 9, 9)", "a queue feeds this"),
+        ("x = tf.train.string_input_producer(x)", "a queue feeds this"),
+        (
+            "x = tf.contrib.data.bucket_by_sequence_length(f, [9], [8, 8])",
+            "its batches differ in shape",
+        ),
+        (
+            "x = tf.contrib.distribute.MirroredStrategy()",
+            "TPUEstimator's RunConfig takes no strategy",
+        ),
+        ("tf.contrib.slim.learning.train(x, y)", "a training loop of its own"),
+    ],
+)
+def test_what_a_tpu_estimator_has_no_place_for_is_told(line, says):
+    estimator = "tf.estimator.Estimator(f, params={'batch_size': 8})"
+    _, left = port_of(f"import tensorflow as tf\n{line}\n{estimator}\n")
+    assert re.search(rf"line 2: ([\w.]+: )?{says}", left)
+
+
 def test_encoding_and_line_ends_stay():
     old = "# -*- coding: latin-1 -*-\r\n# für\r\nimport tensorflow as tf\r\ntf.app.run()".encode(
         "latin-1"

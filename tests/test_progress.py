@@ -57,7 +57,7 @@ def test_progress_moves_to_another_home(tmp_path, monkeypatch, capsys):
     progress.record("2b")
     progress.record_prediction("loss", 3.0)
     assert overview.main(["--import", str(kept)]) == 0
-    assert "1 TODOs more are done" in capsys.readouterr().out
+    assert "1 TODO more done" in capsys.readouterr().out
     assert progress.done() == {"2a", "2b"} and progress.prediction("loss") == 3.0
 
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import tomllib
 import yaml
 
 from lab_utils import doctor
@@ -27,8 +28,6 @@ def test_environment_yml_names_the_locked_versions():
 
 
 def test_environment_yml_names_every_package_that_the_project_asks_for():
-    import tomllib
-
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     wanted = project["dependencies"] + [
         line
@@ -217,8 +216,22 @@ def test_the_files_of_other_places_name_what_there_is():
     assert {field["id"] for field in form["body"]} >= {"lab", "cell", "doctor"}
     lines = (ROOT / ".devcontainer/Dockerfile").read_text().splitlines()
     assert lines.index("USER learner") < lines.index("RUN make setup"), "not as root"
+    assert lines.index("RUN mkdir /home/learner/course") < lines.index(
+        "WORKDIR /home/learner/course"
+    )
     container = json.loads((ROOT / ".devcontainer/devcontainer.json").read_text())
     assert container["postCreateCommand"] == "make setup" and container["remoteUser"] != "root"
+
+
+def test_the_citation_says_what_the_package_says():
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert cited["cff-version"] == "1.2.0" and cited["message"] and cited["title"]
+    assert [author["name"] for author in cited["authors"]]
+    assert [cited[key] for key in ("version", "license")] == [
+        project["version"],
+        project["license"],
+    ]
 
 
 def test_the_environment_of_make_setup_finds_the_checkout_by_a_relative_path():

@@ -42,6 +42,14 @@ def test_links_into_the_clone_become_names(tmp_path):
     assert cell["source"] == wanted
 
 
+def test_the_set_up_cell_of_each_notebook_is_folded():
+    for path in (ROOT / "labs").glob("*.ipynb"):
+        cells = json.loads(site._notebook(path, "labs"))["cells"]
+        (first, *others) = [cell for cell in cells if cell["cell_type"] == "code"]
+        assert "hide-input" in first["metadata"]["tags"]
+        assert not [cell for cell in others if "hide-input" in cell["metadata"].get("tags", [])]
+
+
 def test_each_finding_is_a_link_to_its_rule_but_not_twice():
     html = "<nav>TPU201</nav><article><p>error TPU201, TPU999</p><a>TPU101</a><h1>TPU202</h1></article>"
     linked, count = site._linked(html, "../rules/", "TPU101")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from lab_utils import command, files
 from lab_utils.check import progress, todos
+from lab_utils.figures import counted
 
 _FORMAT = 1
 _BAR = 12  # characters
@@ -40,7 +41,7 @@ def table() -> str:
         filled = round(_BAR * right / len(own))
         seen = sum(id in shown for id in own)
         told = f"{minutes} min left" if minutes else "done"
-        told += f", {seen} solution{'s' * (seen != 1)} shown" if seen else ""
+        told += f", {counted(seen, 'solution')} shown" if seen else ""
         bar = "#" * filled + "." * (_BAR - filled)
         lines.append(f"{lab:02d} {bar} {right} of {len(own)}  {entry['title']}: {told}")
     hours = f"{left // 60} h {left % 60} min"
@@ -116,7 +117,7 @@ def main(arguments: Sequence[str]) -> int:
             print(f"progress written to {options.export}")
         elif options.take:
             taken = take(None if options.take == "-" else options.take)
-            print(f"{taken} TODOs more are done")
+            print(f"{counted(taken, 'TODO')} more done")
         else:
             print(table())
     except BrokenPipeError:

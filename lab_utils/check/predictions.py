@@ -45,15 +45,15 @@ class Comparison:
         largest = max(abs(value) for _, value, _ in rows) or 1.0
         bars = "".join(
             f'<tr style="background:none"><td style="text-align:right;{SOFT}">{escape(label)}</td>'
-            f'<td style="width:20em;text-align:left"><span style="display:inline-block;height:10px;'
+            f'<td style="width:50%;text-align:left"><span style="display:inline-block;height:10px;'
             f'border-radius:2px;background:{colour};width:{_share(value, largest):.0f}%"></span></td>'
-            f'<td style="text-align:left">{escape(_number(value, unit))}</td></tr>'
+            f'<td style="text-align:left;white-space:nowrap">{escape(_number(value, unit))}</td></tr>'
             for label, value, colour in rows
         )
         none = f'<span style="{SOFT}">no prediction</span>' if yours is None else ""
         return (
             f'<div style="{STYLE.format(colour=look.NOTE)}"><b>{escape(self.prediction.name)}</b> {none}'
-            f'<table style="margin:2px 0 0;border:none">{bars}</table></div>'
+            f'<table style="margin:2px 0 0;border:none;width:100%">{bars}</table></div>'
         )
 
 

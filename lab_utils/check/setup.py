@@ -1,9 +1,17 @@
 """The first cell of each lab: is everything here?"""
 
 import importlib.metadata
+import os
 import platform
 
 from lab_utils import doctor, runtime, scratch
+from lab_utils.check import life
+
+# JupyterLab breaks printed lines inside words where the window is narrow.
+_WHOLE_WORDS = (
+    "<style>.jp-OutputArea-output pre "
+    "{word-break: normal !important; overflow-wrap: anywhere !important}</style>"
+)
 
 
 def ready() -> None:
@@ -35,3 +43,7 @@ def ready() -> None:
         return
     if not wrong:
         print(f"Ready: {', '.join(versions)}, on {runtime.place()}.")
+        if runtime.in_notebook() and not os.environ.get(life.SILENCE):
+            from IPython.display import display
+
+            display({"text/html": _WHOLE_WORDS, "text/plain": ""}, raw=True)

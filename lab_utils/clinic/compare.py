@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from lab_utils.clinic.signs import Model, Port, Signs, model, read
+from lab_utils.figures import counted
 
 _TOLERANCE = 1e-4
 
@@ -57,12 +58,14 @@ def _same_input(port: Port, mode: str, healthy: Signs, weight: str) -> None:
         if left != right:
             more, fewer = sum((right - left).values()), sum((left - right).values())
             raise Different(
-                f"The input for {what} should give each of its {sum(left.values())} examples once, "
-                f"as it is. {fewer} of them are missing and {more} are other ones, or counted twice."
+                f"The input for {what} should give each of its {counted(sum(left.values()), 'example')} "
+                f"once, as it is. Missing: {fewer}; other ones, or counted twice: {more}."
             )
         return
     if strange := set(right) - set(left):
-        raise Different(f"{len(strange)} examples of training are not those of the data.")
+        raise Different(
+            f"{counted(len(strange), 'example')} of training: not among those of the data."
+        )
     seen = len(set(right)) / len(set(left))
     if seen < 0.6:
         raise Different(f"Training sees {100 * seen:.0f} % of the examples: the others are lost.")

@@ -31,9 +31,7 @@ def install() -> None:
     from lab_utils.estimator import v1
 
     v1.disable_v2_behavior()
-    for module, left in _LEFT.items():
-        for name in left:
-            vars(importlib.import_module(module)).setdefault(name, getattr(v1, name))
+    importlib.import_module("lab_utils.contrib.left")
     # A class needs no more than a conversion function today to be taken for a tensor.
     ops = importlib.import_module("tensorflow.python.framework.ops")
     vars(ops).setdefault("register_dense_tensor_like_type", lambda kind: None)
@@ -158,16 +156,6 @@ _MOVED = {
     "tensorflow.python.training.training_ops": "tensorflow.python.ops.gen_training_ops",
     "tensorflow.python.training.tracking": "tensorflow.python.trackable",
 }
-
-# Names that private modules had in version 1, and that stand in tf.compat.v1 today.
-_LEFT = {
-    "tensorflow.python.framework.ops": (
-        "IndexedSlices", "Tensor", "TensorShape", "convert_to_tensor_or_indexed_slices",
-        "register_tensor_conversion_function",
-    ),
-    "tensorflow.python.ops.array_ops": ("stack", "unstack"),
-    "tensorflow.python.ops.control_flow_ops": ("Assert", "case", "cond", "while_loop"),
-}  # fmt: skip
 
 
 def _stand_in_import(

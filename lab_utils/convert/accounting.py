@@ -16,6 +16,7 @@ from lab_utils.convert.errors import ConversionError
 from lab_utils.convert.manifest import MANIFEST, Manifest, Shard, Split
 from lab_utils.convert.plan import SplitPlan
 from lab_utils.convert.text import printable, shortened
+from lab_utils.figures import counted
 
 TFRECORD = ".tfrecord"
 SUMMARY = ".json"
@@ -66,30 +67,30 @@ def account(
             output folder.
     """
     summaries = {split.name: _collect(split, staging) for split in splits}
-    counted = {split.name: _count(split, labels, summaries[split.name]) for split in splits}
+    counts = {split.name: _count(split, labels, summaries[split.name]) for split in splits}
     rejects = [
         (name, *reject)
         for name, of_split in summaries.items()
         for reject in sorted(reject for summary in of_split for reject in summary.rejects)
     ]
     for split in splits:
-        rejected = counted[split.name].rejected
+        rejected = counts[split.name].rejected
         if rejected > max_reject_share * split.rows or rejected == split.rows:
             path = storage.join(output_dir, FAILED_REJECTS)
             _write_rejects(path, rejects)
             _, number, text, reason = next(reject for reject in rejects if reject[0] == split.name)
             many = (
-                f"none of the {split.rows:,} rows of {split.csv_path} gave an example"
+                f"none of {counted(split.rows, 'row')} of {split.csv_path} gave an example"
                 if rejected == split.rows
-                else f"{rejected:,} of the {split.rows:,} rows of {split.csv_path} gave no example, more "
-                f"than --max_reject_share {max_reject_share:g} allows"
+                else f"{rejected:,} of {counted(split.rows, 'row')} of {split.csv_path} gave no example, "
+                f"more than --max_reject_share {max_reject_share:g} allows"
             )
             raise ConversionError(
                 f"{many}; the first is row {number} ({shortened(text)}): {printable(reason)}. "
                 f"All of them, with reasons: {path}"
             )
     _write_rejects(storage.join(staging, REJECTS), rejects)
-    manifest = Manifest(output_dir, labels, counted, _versions(), shorter_side)
+    manifest = Manifest(output_dir, labels, counts, _versions(), shorter_side)
     with storage.open_to_write(storage.join(staging, MANIFEST)) as file:
         file.write(manifest.to_json().encode())
     return manifest
@@ -143,7 +144,8 @@ def _count(split: SplitPlan, labels: list[str], summaries: list[ShardSummary]) -
     rejected = sum(len(summary.rejects) for summary in summaries)
     if examples + rejected != split.rows:
         raise ConversionError(
-            f"{split.name}: {examples} examples and {rejected} rejects do not add up to {split.rows} rows; "
+            f"{split.name}: {counted(examples, 'example')} and {counted(rejected, 'reject')} "
+            f"do not add up to {counted(split.rows, 'row')}; "
             f"did {split.csv_path} change during the run?"
         )
     per_class = {label: sum(s.per_class.get(label, 0) for s in summaries) for label in labels}

@@ -7,6 +7,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from lab_utils.convert.errors import ConversionError
 from lab_utils.convert.logs import quiet
+from lab_utils.figures import counted
 
 _CONNECT_SECONDS = 30
 
@@ -44,8 +45,9 @@ def check(options: PipelineOptions) -> None:
     lacking = [worker for worker, spec in found.items() if spec is None or _failed(spec)]
     if lacking:
         raise ConversionError(
-            f"{len(lacking)} of {len(found)} Dask workers cannot import lab_utils ({lacking[0]}): install "
-            "the same version of this package and of apache-beam[dask] where they run"
+            f"{len(lacking)} of {counted(len(found), 'Dask worker')} cannot import lab_utils "
+            f"({lacking[0]}): install the same version of this package and of "
+            "apache-beam[dask] where they run"
         )
 
 

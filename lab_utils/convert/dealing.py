@@ -13,6 +13,7 @@ from lab_utils.convert import storage
 from lab_utils.convert.errors import ConversionError
 from lab_utils.convert.plan import SplitPlan
 from lab_utils.convert.rows import deal, read_lines
+from lab_utils.figures import counted
 
 ROWS = ".rows"
 _BUFFER = 4 << 20  # bytes of text held before they are written
@@ -58,7 +59,8 @@ def _deal_split(split: SplitPlan, folder: str) -> None:
     write()
     if rows != split.rows:
         raise ConversionError(
-            f"{split.csv_path} changed while it was read: {split.rows:,} rows, then {rows:,}; run again"
+            f"{split.csv_path} changed while it was read: {counted(split.rows, 'row')}, then {rows:,}; "
+            "run again"
         )
 
 

@@ -21,6 +21,7 @@ from lab_utils.convert.manifest import Manifest
 from lab_utils.convert.plan import check_sample, plan_split, shared
 from lab_utils.convert.rows import not_utf8, read_labels
 from lab_utils.convert.text import printable
+from lab_utils.figures import counted
 
 _LIST_SECONDS = (
     2  # between two looks for finished shards; a bucket's list is a request that is paid for
@@ -144,7 +145,9 @@ def convert(
             except ConversionError:
                 told = failures(splits, staging)
                 if told:
-                    more = f" ({len(told) - 1} more shards failed)" if len(told) > 1 else ""
+                    more = (
+                        f" ({counted(len(told) - 1, 'shard')} more failed)" if len(told) > 1 else ""
+                    )
                     problem = f"{told[0]}{more}; nothing was published"
                     raise ConversionError(problem + _room(problem, output)) from None
                 raise

@@ -7,6 +7,7 @@ from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOpt
 from apache_beam.runners.runner import PipelineResult
 
 from lab_utils.convert.text import printable
+from lab_utils.figures import counted
 
 _CANCEL_SECONDS = 30
 
@@ -28,7 +29,7 @@ def describe(result: PipelineResult, options: PipelineOptions) -> str | None:
         client = getattr(result, "client", None)  # Dask's
         if client is not None:
             workers = len(client.scheduler_info()["workers"])
-            return printable(f"{workers} Dask workers: watch them at {client.dashboard_link}")
+            return printable(f"{counted(workers, 'Dask worker')}: watch at {client.dashboard_link}")
     return None
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from lab_utils.convert import storage
 from lab_utils.convert.text import printable, shortened
+from lab_utils.figures import counted
 
 MANIFEST = "manifest.json"
 _FORMAT = 1
@@ -96,13 +97,13 @@ class Manifest:
         for name, split in self.splits.items():
             megabytes = sum(shard.bytes for shard in split.shards) / 1e6
             lines.append(
-                f"  {name}: {split.examples:,} examples in {len(split.shards)} shards, "
-                f"{megabytes:,.1f} MB; {split.rejected:,} rows set aside in rejects.csv"
+                f"  {name}: {counted(split.examples, 'example')} in {counted(len(split.shards), 'shard')}, "
+                f"{megabytes:,.1f} MB; {counted(split.rejected, 'row')} set aside in rejects.csv"
             )
             classes = list(split.per_class.items())
             lines.extend(f"    {shortened(label)}: {count:,}" for label, count in classes[:_SHOWN])
             if len(classes) > _SHOWN:
-                lines.append(f"    and {len(classes) - _SHOWN:,} classes more")
+                lines.append(f"    and {counted(len(classes) - _SHOWN, 'class')} more")
         return "\n".join(lines)
 
 

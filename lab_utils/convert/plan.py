@@ -9,6 +9,7 @@ from lab_utils.convert import habits, storage
 from lab_utils.convert.errors import ConversionError, RejectError
 from lab_utils.convert.rows import decode, parse_labelled, parse_row, read_lines
 from lab_utils.convert.text import shortened
+from lab_utils.figures import counted
 
 _SAMPLE = 1000  # images whose size is asked for; the mean of so many is good to a few per cent
 
@@ -107,8 +108,8 @@ def check_sample(plan: SplitPlan, labels: list[str]) -> None:
         except RejectError as error:
             reason = str(error)
     raise ConversionError(
-        f"none of {len(plan.sample):,} rows of {plan.csv_path}, taken at random, gives an example; one is "
-        f"{shortened(decode(line))}: {reason}. Nothing was begun"
+        f"none of {counted(len(plan.sample), 'row')} of {plan.csv_path}, taken at random, gives an example; "
+        f"one is {shortened(decode(line))}: {reason}. Nothing was begun"
     )
 
 

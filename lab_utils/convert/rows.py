@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from lab_utils.convert import habits, storage
 from lab_utils.convert.errors import ConversionError, RejectError
+from lab_utils.figures import counted
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LONGEST = 1 << 20  # bytes of the first line: what is longer may be gigabytes without an end
@@ -158,9 +159,8 @@ def _parse_columns(text: str) -> tuple[str, str]:
             "a quote is not closed on this line, or stands in the middle of a column"
         ) from None
     if len(columns) != 2:
-        plural = "column" if len(columns) == 1 else "columns"
         raise RejectError(
-            f"{len(columns)} {plural} where 2 are expected: path,label{habits.of_columns(columns)}"
+            f"{counted(len(columns), 'column')} where 2 are expected: path,label{habits.of_columns(columns)}"
         )
     for name, column in zip(("path", "label"), columns, strict=True):
         if not column:

@@ -20,6 +20,7 @@ from lab_utils.convert.engines import WORKERS_LOG, Engine
 from lab_utils.convert.errors import ConversionError
 from lab_utils.convert.plain_beam import beam
 from lab_utils.convert.text import shortened
+from lab_utils.figures import counted
 
 _POLL_SECONDS = 0.1
 _LIST_SECONDS = (
@@ -220,9 +221,9 @@ def _bar(
                 look()
             if time.monotonic() - moved > patience:
                 raise ConversionError(
-                    f"nothing was converted for {patience / 60:g} minutes, after {bar.n:,} of {rows:,} "
-                    "images; nothing was published. Look at the engine's page or its workers' logs; "
-                    "--stall_minutes sets the limit"
+                    f"nothing was converted for {patience / 60:g} minutes, after {bar.n:,} of "
+                    f"{counted(rows, 'image')}; nothing was published. Look at the engine's page or "
+                    "its workers' logs; --stall_minutes sets the limit"
                 )
 
         yield update

@@ -11,6 +11,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from lab_utils import files, leases, names
+from lab_utils.figures import counted
 
 SUFFIXES = (".jpg", ".jpeg", ".jfif", ".png", ".gif", ".bmp", ".webp")
 _DEEPER = "folder within a class folder"
@@ -135,9 +136,8 @@ def write_split(folder: Path, output_dir: Path, eval_fraction: float) -> Photos:
                 )
         for path, text in wanted.items():
             files.write(path, text)
-    print(
-        f"{len(labels)} classes, {len(train):,} photographs to train on, {len(evaluation):,} to evaluate"
-    )
+    parts = f"{counted(len(train), 'photograph')} to train on, {len(evaluation):,} to evaluate"
+    print(f"{counted(len(labels), 'class')}, {parts}")
     return photos
 
 
@@ -277,7 +277,7 @@ def _report_copies(copies: dict[str, list[Photo]]) -> None:
     if repeated:
         files = sum(map(len, repeated))
         print(
-            f"{files:,} files are copies of {len(repeated):,} photographs; copies stay on one side"
+            f"{files:,} files are copies of {counted(len(repeated), 'photograph')}; copies stay on one side"
         )
     for group in across:
         places = ", ".join(f"{photo.label}/{photo.path.name}" for photo in group)

@@ -48,6 +48,20 @@ def everywhere(
                 graphs += called(op)
 
 
+def bodies(graph: Any) -> dict[str, Any]:
+    """The functions (FuncGraphs) that a graph's ops call, and those that these call, by their names."""
+    found: dict[str, Any] = {}
+    graphs = [graph]
+    while graphs:
+        for op in graphs.pop().get_operations():
+            for name in called_names(op.node_def):
+                body = None if name in found else _tensorflow.graph_of_function(name, op.graph)
+                if body is not None:
+                    found[name] = body
+                    graphs.append(body)
+    return found
+
+
 def ancestors(ops: list[tf.Operation]) -> set[tf.Operation]:
     """The ops themselves and all of their graph that they need, by data or by control."""
     found, left = set(ops), list(ops)

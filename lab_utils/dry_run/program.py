@@ -61,6 +61,7 @@ class Partition:
         split: for each input, for each of its axes, the mesh axes that it is split over.
         batch_axes: the mesh axes that the batch is split over.
         flops: of the matmuls of the whole step, as it is written; None where they are not known.
+        uncounted: Pallas kernels hold FLOPs that the compiler does not count.
     """
 
     mesh: dict[str, int]
@@ -68,11 +69,28 @@ class Partition:
     split: list[list[tuple[str, ...]]]
     batch_axes: list[str]
     flops: float | None = None
+    uncounted: bool = False
 
     @property
     def cores(self) -> int:
         """How many cores take part."""
         return math.prod(self.mesh.values())
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The learner's lines behind what a run finds.
+
+    Attributes:
+        loss: of the loss.
+        written: of the op that gives the variable of this name a new value.
+        not_finite: of the first value that is not finite, on the way to the loss of the first step, for a
+            core's features and labels, in their order.
+    """
+
+    loss: Place
+    written: Callable[[str], Place]
+    not_finite: Callable[[list[np.ndarray]], Place]
 
 
 @dataclass
@@ -86,6 +104,7 @@ class Program:
             `inputs`, its result tuple `outputs`.
         start: gives what each variable starts with, and each constant, by the input's name: see `values`.
         all_reduces: how many sums over the cores the step holds.
+        named_cores: how many cores the groups of its collectives name; 0 where they name none.
         random: ops that draw random numbers in the step (dropout, say), those left out that draw the
             same for each example on any number of cores.
         batch_statistics: ops that compute statistics over the core's own batch (batch norm).
@@ -98,6 +117,7 @@ class Program:
         framework: whose words the findings take: "TensorFlow" or "JAX".
         partition: how the cores share it; None where each does the same with its part of the batch.
         place_of: the learner's line behind an op of the framework, where `hlo` does not name lines.
+        lines: the learner's lines behind what a run finds, where they are known.
         left_out: what of the step is not in `hlo`, or cannot be told from it, in sentences.
     """
 
@@ -110,6 +130,7 @@ class Program:
     outputs: list[Output]
     start: Callable[[], dict[str, np.ndarray]] = dict
     all_reduces: int = 0
+    named_cores: int = 0
     random: list[str] = field(default_factory=list)
     batch_statistics: list[str] = field(default_factory=list)
     read: Callable[[], Iterator[list[np.ndarray]]] | None = None
@@ -121,6 +142,7 @@ class Program:
     partition: Partition | None = None
     left_out: str = ""
     place_of: Callable[[str], Place] | None = None
+    lines: Lines | None = None
 
     @functools.cached_property
     def values(self) -> dict[str, np.ndarray]:

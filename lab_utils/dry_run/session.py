@@ -1,14 +1,22 @@
 """What one dry run knows so far: each stage takes from it what earlier ones found out, and adds its own."""
 
+import re
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, field
+
+import psutil
 
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.records import CompiledStep, Feed, Finding, Mode, Span, StageResult, Status
 from lab_utils.dry_run.traced import Trace
 from lab_utils.dry_run.workload import Workload
+
+# Side by side go programs of at most so many bytes, where so many bytes of memory are free.
+_SMALL, _ROOM = 2**20, 3 * 2**30
+# What TensorFlow puts before the reason, where an op of a running graph failed.
+_BEFORE_REASON = re.compile(r"\n *Node: .*\n|\n<stack traces unavailable>\n")
 
 
 class Skip(Exception):
@@ -106,7 +114,14 @@ class Session:
         return Status.FAILED, detail
 
 
+def leaves_room(program: Program) -> bool:
+    """Whether other processes may work beside the compiler: its memory grows with the program."""
+    return len(program.hlo) <= _SMALL and psutil.virtual_memory().available >= _ROOM
+
+
 def first_line(error: Exception) -> str:
-    """The first line of a message, at most 160 characters."""
-    lines = (line.strip() for line in str(error).splitlines())
-    return textwrap.shorten(next(filter(None, lines), ""), 160)
+    """The first line of a message that says something, at most 160 characters."""
+    text = re.sub(r"\{\{function_node [^}]*\}\} ?", "", _BEFORE_REASON.split(str(error))[-1])
+    lines = (line.strip() for line in text.splitlines())
+    said = (line for line in lines if line and line != "Graph execution error:")
+    return textwrap.shorten(next(said, ""), 160)

@@ -18,6 +18,7 @@ import psutil
 
 from lab_utils import files, scratch
 from lab_utils.dry_run import cache, evidence
+from lab_utils.figures import counted
 
 _KEPT_SECONDS = 24 * 3600  # the input pipeline's rate is a measurement, and kept as long
 # They differ between two calls from one shell, and no program means them.
@@ -66,8 +67,8 @@ def recalled(name: str) -> Answer | None:
     when = time.strftime("%Y-%m-%d at %H:%M", time.localtime(kept["time"]))
     count = sum(state != evidence.ABSENT for state in kept["evidence"]["files"].values())
     said = (
-        f"Nothing that this dry run read has changed since {when}: {count:,} files. This is its report; "
-        "--no_cache judges again."
+        f"Nothing that this dry run read has changed since {when}: {counted(count, 'file')}. This is its "
+        "report; --no_cache judges again."
     )
     print(said, file=sys.stderr)
     return Answer(kept["status"], kept["text"], [Path(path) for path in kept["written"]])

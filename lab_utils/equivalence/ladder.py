@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from lab_utils.equivalence.sides import Arrays, EstimatorSide, KerasSide
+from lab_utils.figures import counted
 
 RUNGS = ("variables", "outputs", "one step", "short run")
 
@@ -173,7 +174,9 @@ def _variables(
             )
             raise _Parts(Rung(RUNGS[0], False, says))
     weights = sum(math.prod(shape) for shape in shapes.values())
-    return matched, Rung(RUNGS[0], True, f"{len(matched)} variables, {weights:,} weights")
+    return matched, Rung(
+        RUNGS[0], True, f"{counted(len(matched), 'variable')}, {counted(weights, 'weight')}"
+    )
 
 
 def _outputs(theirs, ours, matched, pair, tolerance) -> Rung:
@@ -224,7 +227,7 @@ def _run(theirs, ours, matched, pairs, tolerance, losses) -> Rung:
     left, right = np.array(losses).T
     differences = np.abs(left - right) / np.abs(left).max()
     step = int(np.argmax(differences))
-    what = f"the loss over {len(losses)} steps, most at step {step + 1},"
+    what = f"the loss over {counted(len(losses), 'step')}, most at step {step + 1},"
     return _judged(RUNGS[3], what, float(differences[step]), tolerance)
 
 

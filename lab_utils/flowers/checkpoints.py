@@ -51,7 +51,7 @@ def resume_point(model_dir: str, report=print) -> int:
             tf.compat.v1.train.update_checkpoint_state(model_dir, found[step], whole)
             return step
         damaged.add(step)
-        report(f"Checkpoint {found[step]} is damaged ({problem}); going back to the one before.")
+        report(f"Checkpoint {found[step]} is damaged ({problem}):\ngoing back to the one before.")
     if damaged:
         raise RuntimeError(
             f"No checkpoint in {model_dir} can be read. Move the folder away to start again, or put "

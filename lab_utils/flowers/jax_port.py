@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from lab_utils import command, runtime
+from lab_utils.figures import counted
 
 VIRTUAL = 8
 PER_CORE = 128
@@ -95,7 +96,9 @@ def compiled_for(topology: str, step: Callable, state: tuple, batch: tuple) -> d
 
     chip, cores = chips.parse(topology)
     if cores > VIRTUAL:
-        raise ValueError(f"{topology} has {cores} cores; this compiles for up to {VIRTUAL}")
+        raise ValueError(
+            f"{topology} has {counted(cores, 'core')}; this compiles for up to {VIRTUAL}"
+        )
 
     def like(array, first=None):
         shape = array.shape if first is None else (first, *array.shape[1:])

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from lab_utils import command, files, look, runtime
+from lab_utils.figures import counted
 from lab_utils.flowers.predict import Prediction, draw, predict
 from lab_utils.flowers.run_folder import read_history
 
@@ -75,7 +76,7 @@ def _predictions(saved_model: str, eval_csv: Path) -> tuple[list[Prediction], di
         predictions += predict(saved_model, order[:wanted])[0]
         order = order[wanted:]
     if not predictions:
-        raise RuntimeError(f"none of the {len(truth)} photographs of {eval_csv} can be used")
+        raise RuntimeError(f"none of {counted(len(truth), 'photograph')} of {eval_csv} can be used")
     return predictions, truth
 
 
@@ -124,9 +125,9 @@ def make(
         page,
         _PAGE.format(
             title="Flowers, from photographs to predictions",
-            summary=f"After {result['step']:,} steps the model names {result['accuracy']:.1%} of "
-            f"{result['images']} held-out photographs correctly (measured here); a guess would name "
-            f"{1 / len(labels):.0%}.",
+            summary=f"After {counted(result['step'], 'step')} the model names {result['accuracy']:.1%} of "
+            f"{counted(result['images'], 'held-out photograph')} correctly (measured here); a guess would "
+            f"name {1 / len(labels):.0%}.",
             dry_run=_DRY_RUN if (output_dir / "dry_run.html").exists() else "No dry run was made.",
             table=rows,
             credit=html.escape(credit),

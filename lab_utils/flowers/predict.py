@@ -16,6 +16,7 @@ from lab_utils import command, files, runtime
 from lab_utils.convert.errors import RejectError
 from lab_utils.convert.images import to_rgb_jpeg
 from lab_utils.convert.sources import check_size
+from lab_utils.figures import counted
 from lab_utils.flowers.records import plain
 from lab_utils.flowers.run_folder import split_labels
 
@@ -200,7 +201,7 @@ def main() -> int:
         predictions, left_out = predict(arguments.saved_model, arguments.files)
         if names and predictions and len(names) != len(predictions[0].probabilities):
             raise RuntimeError(
-                f"{arguments.saved_model} names {len(names)} classes and knows "
+                f"{arguments.saved_model} names {counted(len(names), 'class')} and knows "
                 f"{len(predictions[0].probabilities)}: export again"
             )
     except RuntimeError as error:

@@ -13,6 +13,7 @@ import psutil
 import yaml
 
 from lab_utils import files
+from lab_utils.figures import counted
 
 _PATHS = ("train_data_path", "eval_data_path", "output_dir")
 _COUNTS = (
@@ -87,8 +88,9 @@ def _check_memory(settings: Settings) -> None:
     size, room = batch * settings.image_size**2 * 3, psutil.virtual_memory().total
     if size > room and not settings.use_tpu:  # a TPU's hosts share the batch
         raise ValueError(
-            f"a batch of {batch:,} images of {settings.image_size:,} pixels takes {size / 2**30:,.0f} GiB, "
-            f"and this machine has {room / 2**30:,.0f}: take a smaller batch or image_size"
+            f"a batch of {counted(batch, 'image')} of {settings.image_size:,} pixels takes "
+            f"{size / 2**30:,.0f} GiB, and this machine has {room / 2**30:,.0f}: take a smaller batch "
+            "or image_size"
         )
 
 

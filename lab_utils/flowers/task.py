@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from lab_utils import command, files, runtime, scratch
 from lab_utils.convert import ManifestError
+from lab_utils.figures import counted
 from lab_utils.flowers import run_folder
 from lab_utils.flowers.records import Records, naming_bad
 from lab_utils.flowers.run_folder import difference, keep_labels, read_history, write_history
@@ -117,8 +118,8 @@ def inputs(settings: Settings) -> Inputs:
             )
     if shared := set(train.files) & set(evaluation.files):
         print(
-            f"--train_data_path and --eval_data_path share {len(shared)} files, such as {min(shared)}: the "
-            "evaluation says less about new images."
+            f"--train_data_path and --eval_data_path share {counted(len(shared), 'file')}, such as "
+            f"{min(shared)}: the evaluation says less about new images."
         )
     if differs := difference(train.labels, evaluation.labels):
         raise ManifestError(
@@ -199,7 +200,7 @@ def _run(settings: Settings, data: Inputs) -> dict:
                 history.append(record)
                 write_history(history_path, history)
                 hook.say(
-                    f"step {step}: accuracy {record['accuracy']:.3f} on {record['images']} images"
+                    f"step {step}: accuracy {record['accuracy']:.3f} on {counted(record['images'], 'image')}"
                 )
             if step >= settings.train_steps:
                 break

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from lab_utils import command, files, grade
+from lab_utils.figures import counted
 from lab_utils.grade import cells, guard, page, runs, submissions, tables
 
 
@@ -114,7 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         pages = page.feedback(table)
         for name, text in pages.items():
             files.write(options.feedback / name, text)
-        print(f"feedback: {len(pages)} pages in {options.feedback}")
+        print(f"feedback: {counted(len(pages), 'page')} in {options.feedback}")
     return 0
 
 

@@ -3,10 +3,11 @@
 import ast
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 
 from lab_utils.check import todos
 from lab_utils.grade import parts
@@ -33,7 +34,8 @@ class Cell:
 class Plan:
     """What is run for a notebook: given cells of lab `lab`, the learner's, then the check of each TODO.
 
-    `beside` are Python files that the cells may import, by name.
+    `beside` are Python files that the cells may import, by name. `called`: the names that the learner gave
+    to the check of a TODO, where they are not the lab's.
     """
 
     lab: int
@@ -41,6 +43,7 @@ class Plan:
     cells: list[Cell]
     remarks: list[str] = field(default_factory=list)
     beside: dict[str, str] = field(default_factory=dict)
+    called: dict[str, list[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -63,14 +66,14 @@ def plan(lab: int, code: Sequence[str], beside: Sequence[tuple[str, str]] = ()) 
         FileNotFoundError: the labs are not here.
     """
     ours, cells, remarks = _released(lab), [], []
-    known = parts.Known(ours.given, ours.experiments)
+    known, called = parts.Known(ours.given, ours.experiments), _called(lab, code)
     for number, source in enumerate(map(str.strip, code), 1):
         if not source or _same(source, ours.given) or _is_set_up(source):
             continue
         pieces = [source] if _same(source, ours.experiments) else known.pieces(source)
         for place, piece in enumerate(pieces, 1):
             label = f"{number}.{place}" if len(pieces) > 1 else f"{number}"
-            named = _named_todos(lab, piece)
+            named = _named_todos(lab, piece, called)
             own = not _same(piece, ours.experiments)
             if not own or (not named and known.similar(piece)):
                 piece = definitions(piece, lab)
@@ -80,7 +83,24 @@ def plan(lab: int, code: Sequence[str], beside: Sequence[tuple[str, str]] = ()) 
     cells = [cell for cell in cells if not _left_starter(cell, cells, ours.starters)]
     if _is_solution(lab, code):
         remarks.append("its answers are those of our solution, character by character")
-    return Plan(lab, ours.given, cells, remarks, dict(beside))
+    return Plan(lab, ours.given, cells, remarks, dict(beside), called)
+
+
+def _called(lab: int, code: Sequence[str]) -> dict[str, list[str]]:
+    """`check("4a", my_metrics)` says what answers 4a, where the learner has named it otherwise."""
+    names = {todo.id: list(todo.names) for todo in todos.of_lab(lab)}
+    found = {}
+    for node in (node for source in code if (tree := parts.tree(source)) for node in tree.body):
+        if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
+            continue
+        call = node.value
+        if not isinstance(call.func, ast.Name) or call.func.id != "check" or not call.args:
+            continue
+        todo = call.args[0].value if isinstance(call.args[0], ast.Constant) else None
+        given = [each.id for each in call.args[1:] if isinstance(each, ast.Name)]
+        if len(given) == len(names.get(todo, ())) == len(call.args) - 1 and given != names[todo]:
+            found[todo] = given
+    return found
 
 
 def _left_starter(cell: Cell, cells: Sequence[Cell], starters: list[str]) -> bool:
@@ -155,8 +175,13 @@ def _same(source: str, others: list[str]) -> bool:
     return any(source.split() == other.split() for other in others)
 
 
-def _named_todos(lab: int, source: str) -> tuple[str, ...]:
-    """The TODOs whose names a cell gives at its top level; where it cannot be parsed, those it speaks of."""
+def _named_todos(
+    lab: int, source: str, called: Mapping[str, Collection[str]] = MappingProxyType({})
+) -> tuple[str, ...]:
+    """The TODOs whose names, the lab's or those `called` so, a cell gives at its top level.
+
+    Where it cannot be parsed, those it speaks of.
+    """
     tree = parts.tree(source)
     if tree is None:
         return tuple(
@@ -166,7 +191,7 @@ def _named_todos(lab: int, source: str) -> tuple[str, ...]:
             or any(re.search(rf"^(def|class) +{n}\b|^{n} *=", source, re.M) for n in todo.names)
         )
     bound = {name for node in parts.outer(tree) for name in _names(node)}
-    return tuple(t.id for t in todos.of_lab(lab) if bound & set(t.names))
+    return tuple(t.id for t in todos.of_lab(lab) if bound & {*t.names, *called.get(t.id, ())})
 
 
 def _names(node: ast.stmt) -> set[str]:

@@ -99,8 +99,16 @@ def _functions(value: Any) -> list[types.FunctionType]:
     elif isinstance(value, (classmethod, staticmethod)):
         behind = [value.__func__]
     else:  # numpy's dispatchers and decorators keep the function so
-        behind = [value, getattr(value, "__wrapped__", None)] if not isinstance(value, type) else []
+        behind = [value, _wrapped(value)] if not isinstance(value, type) else []
     return [each for each in behind if isinstance(each, types.FunctionType)]
+
+
+def _wrapped(value: Any) -> Any:
+    """Its `__wrapped__`, without asking a `__getattr__`: TensorFlow's FLAGS parses the command line there."""
+    try:
+        return object.__getattribute__(value, "__dict__").get("__wrapped__")
+    except AttributeError:
+        return None
 
 
 def _set(holder: types.ModuleType | type, name: str, value: Any) -> None:

@@ -99,8 +99,9 @@ def grade(plan: Plan, limits: Limits) -> Graded:
             "lab": plan.lab,
             "given": plan.given,
             "todos": open_todos,
-            "cells": list(map(asdict, cells)),
+            "cells": [asdict(each) | {"defines": definitions(each.source)} for each in cells],
             "beside": plan.beside,
+            "called": plan.called,
         }
         last, broken = _round(job, limits, end, graded, errors)
         if broken is None:

@@ -1,5 +1,6 @@
 """The notebooks of a class: which there are, and whose they are."""
 
+import os
 import re
 from collections import defaultdict
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ _DOCUMENTS = re.compile(  # that hold answers to read; not what labs write, nor 
     r"(?!readme|license)(onlinetext\.html|.+\.(pdf|docx?|odt|rtf|pages|tex|md|pptx?|heic|jpe?g))",
     re.I,
 )
+_OF_NBGRADER = {"source", "release", "autograded", "feedback", "gradebook.db", "nbgrader_config.py"}
 _HANDED_IN = ("notebook", "script", "link")
 _KINDS = (*_HANDED_IN, "other", "module")
 
@@ -63,6 +65,7 @@ def find(place: Path) -> list[Submission]:
         files.append(_File(entry.parts, read))
         if entry.parts[-1].endswith(_FILES_OF_PLATFORMS):
             texts[entry.parts] = entry.data.decode("utf-8", "replace")
+    files = _submitted(files)
     if not any(file.read.kind in _HANDED_IN for file in files):
         raise ValueError(f"{place} holds no notebook (.ipynb)")
     asked = [(file.parts, file.read.lab, file.read.author) for file in files]
@@ -77,6 +80,15 @@ def find(place: Path) -> list[Submission]:
     return sorted(
         _compared(found), key=lambda each: (each.learner.casefold(), each.lab or 0, str(each.path))
     )
+
+
+def _submitted(found: list[_File]) -> list[_File]:
+    """All of it; of the folder of an nbgrader course, what learners have submitted."""
+    depth = len(os.path.commonprefix([each.parts[:-1] for each in found])) if found else 0
+    tops = {each.parts[depth] for each in found}
+    if "submitted" in tops and tops & _OF_NBGRADER:
+        return [each for each in found if each.parts[depth] == "submitted"]
+    return found
 
 
 def _read(parts: tuple[str, ...], data: bytes, problem: str) -> Read:

@@ -25,6 +25,7 @@ from lab_utils.grade.watch import Watch
 
 _LONGEST_MESSAGE = 4000  # characters
 _MOST_PREDICTIONS = 100
+_MOST_QUESTIONS = 100
 _MOST_ATTEMPTS = 10  # to run a cell, with something more standing in each time
 
 
@@ -44,8 +45,9 @@ def _asked_by_the_package() -> bool:
     return frame is not None and frame.f_globals.get("__name__", "").startswith("lab_utils.")
 
 
-def _inert(predictions: dict[str, float]) -> dict[str, Callable]:
-    """What stands under the names of lab_utils.check while the learner's cells run."""
+def _inert(predictions: dict[str, float], remark: Callable[[str], None]) -> dict[str, Callable]:
+    """What stands under the names of lab_utils.check, and for input(), while the learner's cells run."""
+    asked = []
 
     def predict(name: str, value: Any, unit: str = "") -> None:
         fits = len(predictions) < _MOST_PREDICTIONS
@@ -59,6 +61,10 @@ def _inert(predictions: dict[str, float]) -> dict[str, Callable]:
         return attempt
 
     def nobody_types(prompt: Any = "") -> str:
+        asked.append(prompt)
+        remark("asks for input; nobody types while this is graded, so each answer is empty")
+        if len(asked) > _MOST_QUESTIONS:  # `while input() != "y":`
+            raise EOFError("it asks for input again and again, and nobody types")
         return ""
 
     names = dict.fromkeys(("check", "compare", "hint", "ready", "solution"), nothing)
@@ -111,13 +117,13 @@ def main(descriptor: int) -> None:
         with open(os.path.basename(name), "w", encoding="utf-8") as file:
             file.write(text)
     predictions: dict[str, float] = {}
-    inert = _inert(predictions)
+    watch = Watch(lambda told: tell(remark=told))
+    inert = _inert(predictions, lambda told: tell(remark=f"{watch.at} {told}"))
     _stand_in(inert)
     places = Places(shell)
     module.__dict__.update(inert)
     finder = _NoSolutions()
     sys.meta_path.insert(0, finder)
-    watch = Watch(lambda told: tell(remark=told))
     run = partial(_run, shell, places, watch, tell)
     again = [cell for cell in job["cells"] if run(cell)]
     for cell in again:  # names of cells that stand further down
@@ -128,7 +134,13 @@ def main(descriptor: int) -> None:
         runner = _checks()
         todos = runner.todos.of_lab(job["lab"])
         entry = next(each for each in todos if each.id == todo)
-        missing = [name for name in entry.names if name not in module.__dict__]
+        names, called = entry.names, job["called"].get(todo)
+        missing = [name for name in names if name not in module.__dict__]
+        if missing and called and all(name in module.__dict__ for name in called):
+            names, missing = called, []
+            tell(
+                remark=f"TODO {todo} is judged by {', '.join(called)}, which its check is called with"
+            )
         if missing:
             tell(todo=todo, status="not attempted", why=f"No cell defines {', '.join(missing)}.")
             continue
@@ -137,7 +149,7 @@ def main(descriptor: int) -> None:
         checks = Kept(checks=True)
         watch.at = f"check {todo}"
         tell(begin=watch.at, changed=sorted(changed))
-        outcome = runner.check(todo, *(module.__dict__[name] for name in entry.names))
+        outcome = runner.check(todo, *(module.__dict__[name] for name in names))
         status, why = str(outcome.status), outcome.why
         # What it changed just now is older than the outcome, and would be the way of telling it, too.
         if (changed := sorted(kept.restore() | checks.restore())) and status == "correct":
@@ -178,6 +190,8 @@ def _run(shell: Any, places: Places, watch: Watch, tell: Callable, cell: dict[st
         except Exception:  # a class of the learner's own
             message = "(its text cannot be made)"
         told = f"Cell {cell['label']}{where} raised {type(error).__name__}: {message}"
+        if cell["defines"]:  # what stands below the line that raised
+            shell.run_cell(cell["defines"], store_history=False)
         tell(cell=cell["label"], error=told)
     else:
         tell(cell=cell["label"], error="")

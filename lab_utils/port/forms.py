@@ -4,9 +4,11 @@ import libcst as cst
 import libcst.matchers as m
 
 from lab_utils.port.inputs import fixed_size, of_arrays, sized, taking_params, with_params
+from lab_utils.port.metrics import Metrics, pairs
+from lab_utils.port.optimizers import Optimizers
 from lab_utils.port.record import Job, Pass, argument, called, code, keyword
-from lab_utils.port.scan import TAKES_INPUT, Scan, is_batch_key
-from lab_utils.port.told import CORES, KEPT_METRICS, NO_DATASET, OPTIMIZER
+from lab_utils.port.scan import SIZE_AT, TAKES_INPUT, Scan, is_batch_key
+from lab_utils.port.told import CORES, KEPT_METRICS, NO_DATASET
 
 _SPEC = (
     "mode", "predictions", "loss", "train_op", "eval_metric_ops", "export_outputs", "training_chief_hooks",
@@ -28,6 +30,7 @@ class Forms(Pass):
         self._wraps = wraps
         self._inside: list[str] = []
         self._sizes: dict[cst.Call, str] = {}  # calls of batch(), and what they name
+        self._optimizers, self._metrics = Optimizers(self, scan), Metrics(self, scan)
         self._told: set[str] = {"None"}  # names of metrics whose dict was dealt with
 
     def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
@@ -53,29 +56,34 @@ class Forms(Pass):
             updated_node = with_params(updated_node)
         elif "params" not in names:
             return updated_node
+        elif self._scan.boxes_params:
+            what = 'params is a dict here: params["hparams"] is what it was, params["batch_size"] the batch'
+            self.leave_to_a_person(original_node, what, "02")
         updated_node, changed = sized(original_node, updated_node)
         self._sizes = {call: what for call, what in self._sizes.items() if call not in changed}
         return updated_node
 
     def leave_Module(self, original_node: cst.Module, updated_node: cst.Module) -> cst.Module:
-        """Lists batch sizes that stand as they are."""
+        """Lists batch sizes that stand as they are, and a step without an optimizer of this file."""
         for call, text in self._sizes.items():
             what = f"each core gets {text} examples at once, where params['batch_size'] must count"
             self.leave_to_a_person(call, what, "02")
+        self._optimizers.tell_of_none()
         return updated_node
 
     def leave_Assign(self, original_node: cst.Assign, updated_node: cst.Assign) -> cst.Assign:
         """metrics = {"accuracy": tf.metrics.accuracy(...)} becomes (metric_fn, tensors)."""
         target = updated_node.targets[0].target
         named = isinstance(target, cst.Name) and target.value in self._scan.metrics
-        if named and _pairs(updated_node.value):
-            self._told.add(target.value)
-            value = self._metrics(original_node.value, updated_node.value)
-            return updated_node.with_changes(value=value)
+        if named:
+            value = self._metrics.any(original_node.value, updated_node.value)
+            if value is not updated_node.value:
+                self._told.add(target.value)
+                return updated_node.with_changes(value=value)
         if isinstance(target, cst.Name) and target.value in self._scan.input_fns:
             return updated_node.with_changes(value=taking_params(updated_node.value))
-        if m.matches(target, KEPT_METRICS) and _pairs(updated_node.value):
-            value = self._metrics(original_node.value, updated_node.value)
+        if m.matches(target, KEPT_METRICS) and pairs(updated_node.value):
+            value = self._metrics.of(original_node.value, updated_node.value)
             key = cst.parse_expression(code(target).replace("eval_metric_ops", "eval_metrics"))
             changed = updated_node.targets[0].with_changes(target=key)
             if value is not updated_node.value:
@@ -98,16 +106,14 @@ class Forms(Pass):
             else:
                 self.leave_to_a_person(original_node, f"{path}: {NO_DATASET}", "03")
             return made or updated_node
-        if self._wraps and OPTIMIZER.match(path):
-            wrap = cst.parse_expression(self.job.style.name("tpu.CrossShardOptimizer"))
-            return cst.Call(func=wrap, args=[cst.Arg(updated_node)])
+        if self._wraps and (made := self._optimizers.of_call(original_node, updated_node)):
+            return made
         name = code(original_node.func).rpartition(".")[2]
         if self._scan.is_port and name in TAKES_INPUT:
             return self._takes_input(updated_node)
-        batches = name in ("batch", "padded_batch", "map_and_batch")
-        if self._scan.is_port and batches and isinstance(original_node.func, cst.Attribute):
+        if self._scan.is_port and name in SIZE_AT:
             parameters = {p for each in self._inside for p in self._scan.parameters[each]}
-            if name != "map_and_batch" and (size := fixed_size(original_node, parameters)):
+            if size := fixed_size(original_node, parameters):
                 self._sizes[original_node] = size
             return self._batch(original_node, updated_node, name)
         return updated_node
@@ -117,13 +123,10 @@ class Forms(Pass):
 
     def _estimator(self, node: cst.Call, new: cst.Call) -> cst.Call:
         arguments = []
+        params = argument(new, "params", 3)
         for given in _by_keyword(new, _ESTIMATOR, after=4):
-            if (
-                given.keyword
-                and given.keyword.value == "params"
-                or given is argument(new, "params", 3)
-            ):
-                given = given.with_changes(value=_without_batch(given.value, self._scan.dicts))
+            if params and given.value is params.value:
+                given = given.with_changes(value=self._params(node, given.value))
             arguments.append(given)
         if not argument(new, "config", 2):
             config = f"{self._tpu('RunConfig')}(tpu_config={self._tpu('TPUConfig')}(iterations_per_loop=100))"
@@ -139,12 +142,28 @@ class Forms(Pass):
             self.leave_to_a_person(
                 node, f"the batch size became {size}: it is of all {CORES} cores", "08"
             )
+        sizes = {"train": size}
+        for mode in ("eval", "predict"):
+            own = self._scan.batch_of(mode)
+            sizes[mode] = size if own == self._scan.batch or own.isdigit() else own
         self.leave_to_a_person(
             node, "give its RunConfig cluster=TPUClusterResolver(...) on a TPU", "10"
         )
         arguments.append(keyword("use_tpu", "True"))
-        arguments += [keyword(f"{mode}_batch_size", size) for mode in ("train", "eval", "predict")]
+        arguments += [keyword(f"{mode}_batch_size", each) for mode, each in sizes.items()]
         return called(new, self._tpu("TPUEstimator"), arguments)
+
+    def _params(self, node: cst.Call, value: cst.BaseExpression) -> cst.BaseExpression:
+        if not self._scan.boxes_params:
+            return _without_batch(value, self._scan.dicts)
+        if not self._scan.models:
+            what = (
+                'TPUEstimator puts "batch_size" into params: hand over a dict, as {"hparams": '
+                f'{code(value)}}}, and take params["hparams"] in model_fn'
+            )
+            self.leave_to_a_person(node, what, "02")
+            return value
+        return cst.parse_expression(f'{{"hparams": {code(value)}}}')
 
     def _config(self, new: cst.Call) -> cst.Call:
         arguments = _by_keyword(new, _CONFIG)
@@ -155,13 +174,13 @@ class Forms(Pass):
 
     def _spec(self, node: cst.Call, new: cst.Call) -> cst.Call:
         arguments = []
+        self._optimizers.note_step(node)
         for given in _by_keyword(new, _SPEC, after=4):
             name = given.keyword.value if given.keyword else ""
             if name == "eval_metric_ops":
-                value = given.value
-                if _pairs(value):
-                    value = self._metrics(argument(node, name, 4).value, value)
-                elif not isinstance(value, cst.Name) or value.value not in self._told:
+                value = self._metrics.any(argument(node, name, 4).value, given.value)
+                named = isinstance(value, cst.Name) and value.value in self._told
+                if value is given.value and not named:
                     self.leave_to_a_person(
                         node,
                         "eval_metrics must be (metric_fn, tensors): metric_fn runs on the host",
@@ -175,44 +194,6 @@ class Forms(Pass):
             arguments.append(given)
         return called(new, self._tpu("TPUEstimatorSpec"), arguments)
 
-    def _metrics(self, node: cst.BaseExpression, new: cst.BaseExpression) -> cst.BaseExpression:
-        """(lambda labels, classes: {...}, [labels, classes]) where each value is a call of tf.metrics."""
-        tensors: dict[str, str] = {}
-        entries = []
-        for (key, call), (_, changed) in zip(_pairs(node), _pairs(new), strict=True):
-            if isinstance(call, cst.Name):  # accuracy = tf.metrics.accuracy(...)
-                call = changed = self._scan.values.get(call.value)
-                if call:
-                    what = (
-                        "metric_fn builds this metric: take it, and what else uses it, out of here"
-                    )
-                    self.leave_to_a_person(call, what, "04")
-            if not isinstance(call, cst.Call) or not self.imported(call.func).startswith(
-                "metrics."
-            ):
-                self.leave_to_a_person(
-                    node, "build these metrics inside a metric_fn, which runs on the host", "04"
-                )
-                return new
-            for given in changed.args:
-                if not isinstance(given.value, cst.Integer | cst.Float | cst.SimpleString):
-                    text = code(given.value)
-                    if text not in ("None", "True", "False"):
-                        named = (
-                            text if isinstance(given.value, cst.Name) else f"tensor_{len(tensors)}"
-                        )
-                        tensors.setdefault(text, named)
-            parts = [
-                given.with_changes(value=cst.Name(tensors[code(given.value)]))
-                if code(given.value) in tensors
-                else given
-                for given in changed.args
-            ]
-            entries.append(f"{key}: {code(changed.with_changes(args=parts))}")
-        self.leave_to_a_person(node, "each tensor of eval_metrics needs a batch dimension", "04")
-        function = f"lambda {', '.join(tensors.values())}: {{{', '.join(entries)}}}"
-        return cst.parse_expression(f"({function}, [{', '.join(tensors)}])")
-
     def _takes_input(self, new: cst.Call) -> cst.Call:
         given = argument(new, "input_fn", 0)
         if not given:
@@ -225,26 +206,20 @@ class Forms(Pass):
         self.leave_to_a_person(node, what, "03")
 
     def _batch(self, node: cst.Call, new: cst.Call, name: str) -> cst.Call:
-        most = {"batch": 1, "padded_batch": 3, "map_and_batch": 4}[name]
-        if argument(new, "drop_remainder") or len(new.args) > most or any(a.star for a in new.args):
-            return new
+        at = {"batch": 1, "padded_batch": 3, "map_and_batch": 3}.get(name, 0)
         if self._scan.predicts.intersection(self._inside):
+            return new
+        if name.endswith("drop_remainder"):
+            return new
+        if given := argument(new, "drop_remainder", at):
+            if code(given.value) != "True":
+                what = f"drop_remainder={code(given.value)}: training and evaluation need True on a TPU"
+                self.leave_to_a_person(node, what, "03")
+            return new
+        if any(each.star for each in new.args):
             return new
         self._drops(node)
         return called(new, code(new.func), [*new.args, keyword("drop_remainder", "True")])
-
-
-def _pairs(value: cst.BaseExpression) -> list[tuple[str, cst.BaseExpression]]:
-    """Keys, as text, and values of {"a": x} or dict(a=x); [] for others."""
-    if isinstance(value, cst.Dict) and all(isinstance(e, cst.DictElement) for e in value.elements):
-        return [(code(each.key), each.value) for each in value.elements]
-    if (
-        isinstance(value, cst.Call)
-        and code(value.func) == "dict"
-        and all(a.keyword for a in value.args)
-    ):
-        return [(f'"{each.keyword.value}"', each.value) for each in value.args]
-    return []
 
 
 def _by_keyword(call: cst.Call, names: tuple[str, ...], after: int = 0) -> list[cst.Arg]:

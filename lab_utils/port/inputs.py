@@ -6,12 +6,12 @@ import libcst as cst
 import libcst.matchers as m
 
 from lab_utils.port.record import argument, code
-from lab_utils.port.scan import says_batch
+from lab_utils.port.scan import SIZE_AT, says_batch, size_of
 
 _BATCH = cst.parse_expression('params["batch_size"]')
-_BATCHES = m.Call(
-    func=m.Attribute(attr=m.Name("batch") | m.Name("padded_batch")), args=[m.AtLeastN(n=1)]
-)
+_METHODS = m.Attribute(attr=m.Name("batch") | m.Name("padded_batch"))
+_APPLIED = m.OneOf(*(m.Name(each) for each in SIZE_AT if each not in ("batch", "padded_batch")))
+_BATCHES = m.Call(func=_METHODS | _APPLIED | m.Attribute(attr=_APPLIED), args=[m.AtLeastN(n=1)])
 
 
 def taking_params(value: cst.BaseExpression) -> cst.BaseExpression:
@@ -49,6 +49,29 @@ def with_params(function: cst.FunctionDef) -> cst.FunctionDef:
     return function.with_changes(params=params)
 
 
+class Unbox(cst.CSTTransformer):
+    """Model functions whose first line, below the docstring, is params = params["hparams"]."""
+
+    def __init__(self, models: set[str]) -> None:
+        super().__init__()
+        self._models = models
+
+    def leave_FunctionDef(
+        self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef
+    ) -> cst.FunctionDef:
+        """One of the model functions, or another one."""
+        if updated_node.name.value not in self._models:
+            return updated_node
+        line = cst.parse_statement('params = params["hparams"]')
+        body = updated_node.body
+        if isinstance(body, cst.SimpleStatementSuite):  # def f(...): return ...
+            block = cst.IndentedBlock([line, cst.SimpleStatementLine(body.body)])
+            return updated_node.with_changes(body=block)
+        at = 1 if original_node.get_docstring() is not None else 0
+        lines = [*body.body[:at], line, *body.body[at:]]
+        return updated_node.with_changes(body=body.with_changes(body=lines))
+
+
 def sized(old: cst.FunctionDef, new: cst.FunctionDef) -> tuple[cst.FunctionDef, list[cst.Call]]:
     """An input function whose batches are of params["batch_size"], and the calls of `old` that are changed.
 
@@ -60,7 +83,7 @@ def sized(old: cst.FunctionDef, new: cst.FunctionDef) -> tuple[cst.FunctionDef, 
     calls, news = (list(m.findall(each.body, _BATCHES)) for each in (old, new))
     if len(calls) != len(news):
         return new, []
-    chosen = [each for each in calls if says_batch(each.args[0])] or _last(old.body)
+    chosen = [each for each in calls if _says(each)] or _last(old.body)
     changed = [there for call, there in zip(calls, news, strict=True) if call in chosen]
     return new.with_changes(body=new.body.visit(_Sizes(changed))), chosen
 
@@ -81,15 +104,30 @@ class _Sizes(cst.CSTTransformer):
         self._calls = calls
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
-        """Its first argument is the batch size."""
+        """One of its arguments is the batch size."""
         if not any(original_node is each for each in self._calls):
             return updated_node
-        first, *rest = updated_node.args
-        return updated_node.with_changes(args=[first.with_changes(value=_BATCH), *rest])
+        size = size_of(updated_node)
+        if not size:
+            return updated_node
+        new = size.with_changes(value=_BATCH)
+        arguments = [new if each is size else each for each in updated_node.args]
+        return updated_node.with_changes(args=arguments)
 
 
 def fixed_size(call: cst.Call, parameters: set[str]) -> str:
     """What a batch() names as its size; "" where that is a parameter around it, or comes from params."""
-    text = code(call.args[0].value) if call.args else ""
-    says = text and says_batch(call.args[0])
+    size = size_of(call)
+    text = code(size.value) if size else ""
+    says = text and (says_batch(size) or _is_applied(call))
     return text if says and text not in parameters and "params" not in text else ""
+
+
+def _says(call: cst.Call) -> bool:
+    """Whether it is a batch of examples by its name, or by that of its size: windows are batch()es, too."""
+    size = size_of(call)
+    return bool(size) and (_is_applied(call) or says_batch(size))
+
+
+def _is_applied(call: cst.Call) -> bool:
+    return not m.matches(call.func, _METHODS)

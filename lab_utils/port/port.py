@@ -7,6 +7,7 @@ import libcst as cst
 import libcst.matchers as m
 
 from lab_utils.port.forms import Forms
+from lab_utils.port.inputs import Unbox
 from lab_utils.port.names import Imports, Rename, styles
 from lab_utils.port.record import Job, Left, NotPython, Style, code
 from lab_utils.port.scan import Scan
@@ -59,6 +60,8 @@ def _passes(source: bytes, module: cst.Module) -> tuple[bytes, list[Left]]:
     rename = Rename(job)
     module = cst.MetadataWrapper(module).visit(rename)
     module = module.visit(Imports(job, version_1, rename.kept))
+    if scan.boxes_params:  # last, as it adds lines, and what is left has those of the old file
+        module = module.visit(Unbox(scan.models))
     if module.code == wrapper.module.code:
         return source, sorted(job.left)
     return _with_imports(module, job).bytes, sorted(job.left)

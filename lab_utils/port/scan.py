@@ -9,11 +9,20 @@ from lab_utils.port.record import argument, code
 
 TAKES_INPUT = ("train", "evaluate", "predict", "TrainSpec", "EvalSpec")
 _METRICS = "eval_metric_ops"
+# What makes batches -> where its size stands; those below `padded_batch` are applied to a dataset.
+SIZE_AT = {
+    "batch": 0, "padded_batch": 0,
+    "map_and_batch": 1, "batch_and_drop_remainder": 0, "padded_batch_and_drop_remainder": 0,
+}  # fmt: skip
+_NAMESPACES = ("parse_args", "parse_known_args", "Namespace", "SimpleNamespace")
+# What the name of a batch size holds where it is of one mode alone.
+_OF_MODE = {"eval": ("eval", "valid", "test", "dev"), "predict": ("predict", "infer", "test")}
 
 
 class Scan(cst.CSTVisitor):
     """Attributes: what it found.
 
+    models: names of model functions that take params.
     is_port, has_keras: the file has an Estimator, or Keras, at all.
     parameters: a function's name -> those of its parameters.
     input_fns: names of functions that are handed to train, evaluate, predict, TrainSpec or EvalSpec.
@@ -23,6 +32,9 @@ class Scan(cst.CSTVisitor):
     metrics: names that are handed to EstimatorSpec as eval_metric_ops.
     values: the one call that is assigned to a name.
     dicts: names of the dicts that hold a batch size, with its key as it is written.
+    classes: names of classes that are no dict and no HParams -> the attribute that is a batch size, or "".
+    optimizers: names of classes that are optimizers.
+    boxes_params: params are an object, where TPUEstimator puts "batch_size" into a dict.
     batch: the first expression of a batch size that holds where the Estimator is made, as text.
     """
 
@@ -38,7 +50,12 @@ class Scan(cst.CSTVisitor):
         self.metrics: set[str] = set()
         self.values: dict[str, cst.Call | None] = {}
         self.dicts: dict[str, str] = {}
-        self._in_params = self._in_batch = ""
+        self.classes: dict[str, str] = {}
+        self.optimizers: set[str] = set()
+        self.models: set[str] = set()
+        self._params: list[cst.BaseExpression] = []
+        self._in_params = ""
+        self._in_batch: list[str] = []
         # Names that hold in the file, and in each function that is being read; expressions seen there.
         self._bound: list[set[str]] = [set()]
         self._seen: list[tuple[int, str]] = []
@@ -59,7 +76,35 @@ class Scan(cst.CSTVisitor):
         of_dict = next(
             (f"{name}[{key}]" for name, key in self.dicts.items() if name in self._bound[0]), ""
         )
-        return self._in_params or self._in_batch or next(here, "") or of_dict
+        return self._in_params or self._found() or next(here, "") or of_dict
+
+    def batch_of(self, mode: str) -> str:
+        """The batch size whose name says "eval" or "predict", else `batch`."""
+        own = (each for each in self._in_batch if any(w in each.lower() for w in _OF_MODE[mode]))
+        return next(own, self.batch)
+
+    def _found(self) -> str:
+        words = {word for each in _OF_MODE.values() for word in each}
+        of_all = (each for each in self._in_batch if not any(w in each.lower() for w in words))
+        return next(of_all, self._in_batch[0] if self._in_batch else "")
+
+    @property
+    def boxes_params(self) -> bool:
+        """See the attributes."""
+        return any(self.is_object(each) for each in self._params)
+
+    def is_object(self, params: cst.BaseExpression) -> bool:
+        """Whether params, as handed to an Estimator, can be no dict: a class, what it makes, or flags."""
+        if code(params).rpartition(".")[2] == "FLAGS" or code(params) in self.classes:
+            return True
+        if isinstance(params, cst.Name):
+            params = self.values.get(params.value)
+        if not isinstance(params, cst.Call):
+            return False
+        made = code(params.func).rpartition(".")[2]
+        kind = self.values.get(made)
+        is_tuple = kind is not None and code(kind.func).endswith("namedtuple")
+        return is_tuple or made in self.classes or made in _NAMESPACES
 
     @property
     def predicts(self) -> set[str]:
@@ -69,7 +114,9 @@ class Scan(cst.CSTVisitor):
     def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
         """Notes what it takes."""
         given = (*node.params.params, *node.params.kwonly_params)
-        self.parameters[node.name.value] = tuple(each.name.value for each in given)
+        names = self.parameters[node.name.value] = tuple(each.name.value for each in given)
+        if {"features", "labels", "mode", "params"} <= set(names):
+            self.models.add(node.name.value)
         self._bound.append({each.name.value for each in given})
         self._function += 1
         self._functions.append(self._function)
@@ -80,8 +127,19 @@ class Scan(cst.CSTVisitor):
         self._functions.pop()
 
     def visit_ClassDef(self, node: cst.ClassDef) -> None:
-        """A class may hold settings."""
+        """A class may hold settings, or be an optimizer."""
         self._bound[-1].add(node.name.value)
+        bases = [code(each.value) for each in node.bases]
+        if any(each.endswith("Optimizer") for each in bases):
+            self.optimizers.add(node.name.value)
+        elif not any(each.endswith(("dict", "Dict", "HParams")) for each in bases):
+            fields = (
+                name.value
+                for each in m.findall(node.body, m.AssignTarget() | m.AnnAssign())
+                for name in m.findall(each.target, m.Name())
+            )
+            sizes = (each for each in fields if says_batch(cst.Arg(cst.Name(each))))
+            self.classes[node.name.value] = next(sizes, "")
 
     def visit_Return(self, node: cst.Return) -> None:
         """Notes which functions are returned."""
@@ -95,7 +153,10 @@ class Scan(cst.CSTVisitor):
         for target in node.targets:
             self._bound[-1].update(each.value for each in m.findall(target.target, m.Name()))
         target = node.targets[0].target
-        if not isinstance(target, cst.Name):
+        known = isinstance(node.value, cst.Call) and code(node.value.func)
+        if isinstance(target, cst.Tuple) and known and known.endswith("parse_known_args"):
+            target = target.elements[0].value
+        if not isinstance(target, cst.Name) or code(node.value) == "None":
             return
         once = isinstance(node.value, cst.Call) and target.value not in self.values
         self.values[target.value] = node.value if once else None
@@ -114,9 +175,7 @@ class Scan(cst.CSTVisitor):
             given = argument(node, _METRICS, 4)
             if given and isinstance(given.value, cst.Name):
                 self.metrics.add(given.value.value)
-        elif name in ("batch", "padded_batch") and node.args and not self._is_window(node.func):
-            self._note_batch(node.args[0].value)
-        elif name == "numpy_input_fn" and (size := argument(node, "batch_size", 2)):
+        elif (size := size_of(node)) and not self._is_window(node.func):
             self._note_batch(size.value)
         elif name == "Estimator":
             self._made_in = self._functions[-1], set(self._bound[-1])
@@ -151,6 +210,11 @@ class Scan(cst.CSTVisitor):
                     self._note_batch(each.value)
 
     def _note_params(self, value: cst.BaseExpression) -> None:
+        self._params.append(value)
+        kind = self.values.get(code(value))
+        held = self.classes.get(code(kind.func) if kind else code(value))
+        if held and not self._in_params:
+            self._in_params = f"{code(value)}.{held}"
         if isinstance(value, cst.Name) and value.value in self.dicts:
             self._in_params = self._in_params or f"{value.value}[{self.dicts[value.value]}]"
         given = value.elements if isinstance(value, cst.Dict) else ()
@@ -161,9 +225,16 @@ class Scan(cst.CSTVisitor):
     def _note_batch(self, value: cst.BaseExpression) -> None:
         text = code(value)
         if isinstance(value, cst.Integer) or text.isupper() or text.startswith("FLAGS."):
-            self._in_batch = self._in_batch or text
+            self._in_batch.append(text)
         elif says_batch(cst.Arg(value)):
             self._seen.append((self._functions[-1], text))
+
+
+def size_of(call: cst.Call) -> cst.Arg | None:
+    """The argument that says how large the batches are that a call makes."""
+    name = code(call.func).rpartition(".")[2]
+    at = 2 if name == "numpy_input_fn" else SIZE_AT.get(name)
+    return None if at is None else argument(call, "batch_size", at)
 
 
 def _functions(given: cst.Arg | None) -> set[str]:

@@ -6,10 +6,10 @@ import libcst as cst
 import libcst.matchers as m
 from libcst.metadata import ParentNodeProvider
 
+from lab_utils.port.optimizers import OPTIMIZER
 from lab_utils.port.record import Job, Pass, argument, code
 from lab_utils.port.scan import TAKES_INPUT, Scan
 
-OPTIMIZER = re.compile(r"train\.(?!SyncReplicas)\w*Optimizer$")
 CORES = 8  # of the topology that the port is written for
 _KERAS = re.compile(r"keras\.optimizers\.(legacy\.|experimental\.)?(?!schedules)\w+$")
 _METRICS = m.SimpleString("'eval_metric_ops'") | m.SimpleString('"eval_metric_ops"')
@@ -26,8 +26,22 @@ _CALLS = {
     r"estimator\.inputs\.(?!numpy)\w+$": (NO_DATASET, "03"),
     r"estimator\.(DNN|Linear|Baseline|BoostedTrees)\w+$": (
         "this ready-made estimator has no form for a TPU: write its model_fn", "02"),
+    r"train\.(shuffle_|maybe_|maybe_shuffle_)?batch(_join)?$|train\.\w+_producer$": (
+        "a queue feeds this: TPUEstimator takes a tf.data.Dataset", "06"),
+    r"train\.SyncReplicasOptimizer$": (
+        "the cores of a TPU are in step by CrossShardOptimizer: leave this one out", "02"),
+    r"(contrib\.)?data\.(experimental\.)?(bucket_by_sequence_length|group_by_window)$": (
+        "its batches differ in shape: pad them to one size", "03"),
+    r"(contrib\.)?distribute\.\w*Strategy$": (
+        "TPUEstimator's RunConfig takes no strategy: its cores are num_shards", "02"),
+    r"contrib\.(slim\.|training\.)(learning\.)?train$": (
+        "a training loop of its own: the TPUEstimator's train() takes its place", "01"),
     r"where$|unique$|boolean_mask$": ("its result may have a size that depends on the data", "03"),
 }  # fmt: skip
+_OF_OLD_SLIM = re.compile(
+    r"contrib\.(\w+\.)+(optimize_loss|create_train_op|clip_gradient_norms|multiply_gradients|"
+    r"add_gradients_summaries|streaming_concat|auc_with_confidence_intervals|local_variable)$"
+)
 _LOOPS = re.compile(r"(Interactive)?Session$|train\.(Monitored\w*Session|Supervisor)$")
 _NO_PARAMS = "takes no params, where TPUEstimator puts the batch size"
 
@@ -47,6 +61,12 @@ class Told(Pass):
         for pattern, (what, lab) in _CALLS.items():
             if re.match(pattern, path):
                 self.leave_to_a_person(node, f"{path}: {what}", lab)
+        if _OF_OLD_SLIM.match(path):
+            self.job.imports.add("lab_utils.contrib.left")
+            what = "tf-slim uses names that TensorFlow has no more; lab_utils.contrib.left gives them back"
+            self.leave_to_a_person(
+                node, f"tf.{path}: {what}: copy it to be free of this course's package"
+            )
         name = code(node.func).rpartition(".")[2]
         if name == "create_estimator_spec":
             what = "a head makes a plain EstimatorSpec: write the TPUEstimatorSpec with loss and train_op"
@@ -64,6 +84,12 @@ class Told(Pass):
             self._metrics(node)
         if self._scan.is_port and name in TAKES_INPUT:
             self._partial(argument(node, "input_fn", 0))
+
+    def visit_ImportAlias(self, node: cst.ImportAlias) -> None:
+        """import horovod.tensorflow as hvd."""
+        if code(node.name).startswith("horovod"):
+            what = "Horovod does not run on TPUs: leave it out, and CrossShardOptimizer sums the gradients"
+            self.leave_to_a_person(node, what, "02")
 
     def visit_Assign(self, node: cst.Assign) -> None:
         """spec["eval_metric_ops"] = ..., train_input = functools.partial(...), BATCH = 30."""
@@ -100,7 +126,8 @@ class Told(Pass):
         self._class_of_optimizer(node)
 
     def _class_of_optimizer(self, node: cst.CSTNode) -> None:
-        if not self._wraps or not OPTIMIZER.match(self.imported(node)):
+        path = self.imported(node)
+        if not self._wraps or not OPTIMIZER.match(path) or path == "train.Optimizer":
             return
         parent = self.get_metadata(ParentNodeProvider, node)
         whole = not isinstance(parent, cst.Attribute | cst.ImportAlias | cst.ImportFrom)

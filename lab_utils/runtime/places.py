@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from lab_utils import chips
+from lab_utils.figures import counted
 
 PCI = Path("/sys/bus/pci/devices")
 DEVICES = Path("/dev")
@@ -36,8 +37,7 @@ class Machine:
     def __str__(self) -> str:
         if not self.chips:
             return f"{self.place}, {self.accelerator}, no TPU chip"
-        plural = "chip" if self.chips == 1 else "chips"
-        return f"{self.place}, {self.chips} TPU {plural} {self.generation}".rstrip()
+        return f"{self.place}, {counted(self.chips, 'TPU chip')} {self.generation}".rstrip()
 
 
 def detect() -> Machine:
@@ -83,7 +83,7 @@ def accelerators() -> str:
     found = []
     count, generation = _tpu_chips()
     if count:
-        found.append(f"{count} TPU chips {generation}".rstrip())
+        found.append(f"{counted(count, 'TPU chip')} {generation}".rstrip())
     if shutil.which("nvidia-smi"):
         with contextlib.suppress(
             OSError, subprocess.TimeoutExpired

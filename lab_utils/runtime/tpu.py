@@ -8,6 +8,7 @@ import urllib.parse
 from typing import TYPE_CHECKING
 
 from lab_utils import chips
+from lab_utils.figures import counted
 from lab_utils.runtime.notices import quiet
 from lab_utils.runtime.places import Machine, detect
 
@@ -128,7 +129,7 @@ def strategy(tpu: str = "local") -> "tuple[tf.distribute.Strategy, str]":
         if tpu != "local":
             return tf.distribute.get_strategy(), f"{without}: {tpu} cannot be reached ({error})."
         return tf.distribute.get_strategy(), f"{without}: {_plain(str(error), machine)}"
-    return made, f"TPUStrategy over {made.num_replicas_in_sync} cores."
+    return made, f"TPUStrategy over {counted(made.num_replicas_in_sync, 'core')}."
 
 
 def answers(address: str, seconds: float = ANSWER) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lab_utils import DISTRIBUTION, chips, runtime
+from lab_utils.figures import counted
 from lab_utils.verify import least_time, training
 
 # Pixels of all images on a core: 256 times the default's on a CPU, 32 times that on a TPU. What asks for more
@@ -43,8 +44,9 @@ def verify(
         raise ValueError(f"batch must be 1 or more, or 0 for the default, not {batch}")
     if max(1, batch) * image_size**2 > _PIXELS:
         raise ValueError(
-            f"a batch of {batch:,} images of {image_size:,} pixels is more than a self-check needs: take at "
-            f"most {_PIXELS // 128**2:,} images of 128 pixels, or as many pixels in other sizes"
+            f"a batch of {counted(batch, 'image')} of {counted(image_size, 'pixel')} is more than a "
+            f"self-check needs: take at most {_PIXELS // 128**2:,} images of 128 pixels, or as many "
+            "pixels in other sizes"
         )
     say(runtime.prepare_tpu("jax"))
     os.environ["KERAS_BACKEND"] = "jax"  # of this process, whatever the user's own models take
@@ -77,7 +79,9 @@ def verify(
     try:
         say(f"a matmul on {devices[0].device_kind}")
         report["figures"].append(training.matmul(devices[0], 8192 if there else 1024))
-        say(f"a flowers step and {training.STEPS}, {batch} images a core, cores: {len(devices)}")
+        say(
+            f"a flowers step and {training.STEPS}, {counted(batch, 'image')} a core, cores: {len(devices)}"
+        )
         steps, report["losses"] = training.train(devices, batch, image_size, dtype)
         report["figures"] += steps
         say(f"the same step compiled for one core of a {kind}")
@@ -174,6 +178,8 @@ def render(report: dict[str, Any]) -> str:
     for each in report["figures"]:
         lines.append(f"  {each['name']}: {each['value']:,.4g} {each['unit']} ({each['kind']})")
     if losses := report["losses"]:
-        lines.append(f"  loss: {losses[0]:.3f}, after {len(losses) - 1} steps {losses[-1]:.3f}")
+        lines.append(
+            f"  loss: {losses[0]:.3f}, after {counted(len(losses) - 1, 'step')} {losses[-1]:.3f}"
+        )
     lines += [f"[{'OK' if held else 'NO'}] {check}" for check, held in report["checks"].items()]
     return "\n".join([*lines, report["verdict"]])

@@ -28,7 +28,7 @@ from pathlib import Path
 
 from rounds import round_ratios, spread
 
-from lab_utils.flowers.__main__ import STAGE_ENVIRONMENT
+from lab_utils.flowers.stage import ENVIRONMENT
 
 BATCH = 32
 SMALLER = "ours, from smaller"
@@ -165,7 +165,7 @@ def measure(variant: str, records: Path, train_csv: Path, flags: argparse.Namesp
     command = [sys.executable, __file__, "--role", variant, str(records), str(train_csv)]
     command += ["--image_size", str(flags.image_size), "--seconds", str(flags.seconds)]
     # As our job starts its stages; the others as they come.
-    own = STAGE_ENVIRONMENT if variant.startswith("ours") else {}
+    own = ENVIRONMENT if variant.startswith("ours") else {}
     ran = subprocess.run(command, capture_output=True, text=True, env=os.environ | own)
     if ran.returncode:
         sys.exit(f"{variant} failed:\n{ran.stderr[-3000:]}")

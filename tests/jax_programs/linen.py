@@ -114,7 +114,7 @@ def image_classifier(fault):
     return Step(step, (state, iter(batches)))
 
 
-@program("TPU245")
+@program("TPU242", "TPU245")
 def pmap_era(fault):
     """Flax's examples before 2023: pmap, replicate, shard, pmean."""
 
@@ -133,6 +133,8 @@ def pmap_era(fault):
         if fault != "TPU245":
             grads = jax.lax.pmean(grads, axis_name="batch")
         stats = jax.lax.pmean(new["batch_stats"], axis_name="batch")
+        if fault == "TPU242":
+            stats = jax.tree.map(lambda a: a.astype(jnp.bfloat16), stats)  # <- TPU242
         metrics = jax.lax.pmean({"loss": loss}, axis_name="batch")
         return state.apply_gradients(grads=grads, batch_stats=stats), metrics
 

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from jax.experimental import pallas as pl
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
@@ -303,3 +304,56 @@ def explicit_axes(fault):
 
     params = {"up": placed((512, 2048), None, "model"), "down": placed((2048, 512), "model", None)}
     return Step(step, (params, placed((256, 512), "data", None)), {"data": 4, "model": 2})
+
+
+def product_kernel(rows, columns, out):
+    out[...] = jnp.dot(rows[...], columns[...], preferred_element_type=jnp.float32).astype(
+        out.dtype
+    )
+
+
+def tiled(x, w, tile=128):
+    """x @ w by a Pallas kernel, a tile of the result a round."""
+    (m, k), n = x.shape, w.shape[1]
+    return pl.pallas_call(
+        product_kernel,
+        out_shape=jax.ShapeDtypeStruct((m, n), x.dtype),
+        grid=(m // tile, n // tile),
+        in_specs=[
+            pl.BlockSpec((tile, k), lambda i, j: (i, 0)),
+            pl.BlockSpec((k, tile), lambda i, j: (0, j)),
+        ],
+        out_specs=pl.BlockSpec((tile, tile), lambda i, j: (i, j)),
+    )(x, w)
+
+
+@jax.custom_vjp
+def product(x, w):
+    return tiled(x, w)
+
+
+product.defvjp(
+    lambda x, w: (tiled(x, w), (x, w)),
+    lambda kept, g: (tiled(g, kept[1].T), tiled(kept[0].T, g)),
+)
+
+
+@program("TPU242")
+def pallas_kernel(fault):
+    """A kernel of one's own with its gradient, and state in bfloat16."""
+
+    @functools.partial(jax.jit, donate_argnums=0)
+    def step(params, batch):
+        def loss_fn(params):
+            out = product(jax.nn.relu(product(batch["x"], params["up"])), params["down"])
+            return jnp.mean((out - batch["y"]).astype(jnp.float32) ** 2)
+
+        loss, grads = jax.value_and_grad(loss_fn)(params)
+        rate = jnp.float32(0.1) if fault else jnp.bfloat16(0.1)
+        return {name: params[name] - rate * grads[name] for name in params}, loss  # <- TPU242
+
+    def half(*shape):
+        return jax.ShapeDtypeStruct(shape, jnp.bfloat16)
+
+    params = {"up": half(256, 512), "down": half(512, 128)}
+    return Step(step, (params, {"x": half(256, 256), "y": half(256, 128)}), topology="v5e:1x1")

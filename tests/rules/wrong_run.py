@@ -53,7 +53,8 @@ def logarithm_of_zero(wrong):
     def loss_of(features, labels):
         share = tf.nn.softmax(parts.logits_of(features) * (1e4 if wrong else 1.0))
         chosen = tf.reduce_sum(share * tf.one_hot(labels, parts.CLASSES), 1)
-        return -tf.reduce_mean(tf.math.log(chosen))
+        logarithm = tf.math.log(chosen)  # <- TPU402
+        return -tf.reduce_mean(logarithm)
 
     return _port(loss_of)
 
@@ -63,7 +64,7 @@ def loss_summed_over_the_batch(wrong):
     def loss_of(features, labels):
         logits = parts.logits_of(features)
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
-        return tf.reduce_sum(losses) if wrong else tf.reduce_mean(losses)
+        return tf.reduce_sum(losses) if wrong else tf.reduce_mean(losses)  # <- TPU403
 
     return _port(loss_of, rate=1e-4)
 

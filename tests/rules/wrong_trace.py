@@ -153,6 +153,39 @@ def loss_in_eval_metrics(wrong):
     return Port(parts.estimator(model_fn), parts.train_input, parts.eval_input)
 
 
+@wrong("TPU111")
+def loss_beside_a_lambda(wrong):
+    def model_fn(features, labels, mode, params):
+        logits = parts.logits_of(features)
+        loss = parts.loss_of(labels, logits)
+        mean = lambda values: {"mean_loss": v1.metrics.mean(values)}  # noqa: E731
+        if mode == parts.EVAL:
+            metrics = (mean, [loss if wrong else tf.reshape(loss, [1])])  # <- TPU111
+            return tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=metrics)
+        return parts.spec(mode, labels, logits)
+
+    return Port(parts.estimator(model_fn), parts.train_input, parts.eval_input)
+
+
+@wrong("TPU111")
+def loss_beside_a_lambda_in_place(wrong):
+    def model_fn(features, labels, mode, params):
+        logits = parts.logits_of(features)
+        loss = parts.loss_of(labels, logits)
+        if mode == parts.EVAL:
+            return tpu.TPUEstimatorSpec(
+                mode,
+                loss=loss,
+                eval_metrics=(
+                    lambda values: {"mean_loss": v1.metrics.mean(values)},
+                    [loss if wrong else tf.reshape(loss, [1])],  # <- TPU111
+                ),
+            )
+        return parts.spec(mode, labels, logits)
+
+    return Port(parts.estimator(model_fn), parts.train_input, parts.eval_input)
+
+
 def _summaries(rate, step):
     with tf.summary.create_file_writer("never_written").as_default():
         tf.summary.scalar("rate", tf.reduce_mean(rate), step=tf.cast(step[0], tf.int64))

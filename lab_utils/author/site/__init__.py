@@ -92,10 +92,15 @@ def _linked(html: str, rules_at: str, own: str) -> tuple[str, int]:
 
 
 def _notebook(path: Path, kind: str) -> str:
-    """A notebook for the book: solutions say so in their title, and links into the clone become code."""
+    """A notebook for the book: solutions say so in their title, links into the clone become code.
+
+    The set-up cell, the same in all labs, is folded.
+    """
     made = json.loads(path.read_text(encoding="utf-8"))
     for cell in made["cells"]:
-        if cell["cell_type"] == "markdown":
+        if cell["cell_type"] == "code" and "".join(cell["source"]).endswith("\nready()"):
+            cell["metadata"]["tags"] = [*cell["metadata"].get("tags", []), "hide-input"]
+        elif cell["cell_type"] == "markdown":
             source = re.sub(
                 r"\[([^\]]+)\]\((?!https?:|#)([^)]*)\)", _inside, "".join(cell["source"])
             )

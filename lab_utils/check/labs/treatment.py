@@ -31,8 +31,8 @@ def treated(name: str, treatment: Any) -> str:
         f"The dry run finds nothing, but the program is not what it was meant to be. {found.changed}",
     )
     return (
-        f"The dry run finds nothing in {len(patient.faults)} places where it did, and on a CPU the program "
-        "feeds, trains, evaluates and predicts what the healthy one does."
+        "The dry run has no finding left, and on a CPU the program feeds, trains, evaluates and predicts what "
+        "the healthy one does."
     )
 
 

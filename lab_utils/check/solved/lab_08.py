@@ -54,7 +54,7 @@ def port_of(inference, side, per_core, cores):
 
 
 def least_seconds(flop, bytes_, peak, bandwidth):
-    """The least time of a step: arithmetic and memory traffic go on side by side."""
+    """The roofline bound of a step: FLOP and HBM traffic go on side by side."""
     # TODO 8a: FLOP, bytes and two peaks -> seconds
     return max(flop / peak, bytes_ / bandwidth)
 

@@ -35,7 +35,9 @@ def findings_of(compiled: Compiled) -> list[Finding]:
     if summary.bfloat16_operand_share < NOTEWORTHY:
         hint = "Use bfloat16 activations, a larger batch per core, and fewer passes over large tensors."
     bound = compiled.step.cost.roofline
-    if bound and bound.bound_by == "HBM traffic":
+    partition = compiled.program.partition
+    counted = not (partition and partition.uncounted)
+    if bound and bound.bound_by == "HBM traffic" and counted:
         found.append(
             finding(
                 "TPU307",

@@ -6,6 +6,7 @@ The stages of the dry run do not come this way: they compile in a child process 
 from dataclasses import dataclass
 from typing import Any
 
+from lab_utils.dry_run.compile.hlo.summary import summarise
 from lab_utils.dry_run.private import jax as _jax
 
 
@@ -14,7 +15,7 @@ class Answer:
     """What the compiler says of a program on one core.
 
     Attributes:
-        cost: "flops" and "bytes" of a step.
+        cost: "flops" and "bytes" of HBM of a step.
         memory: bytes: "arguments", "outputs", "alias", "temporaries", "code".
         hlo: the text of the optimised program.
     """
@@ -43,4 +44,5 @@ def compile_for_one_core(hlo: bytes, topology: str) -> Answer:
 
 
 def _answer(executable: Any) -> Answer:
-    return Answer(_jax.cost(executable), _jax.memory(executable), _jax.optimised_hlo(executable))
+    text = _jax.optimised_hlo(executable)
+    return Answer(summarise(text).cost(_jax.cost(executable)), _jax.memory(executable), text)

@@ -6,8 +6,6 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-import psutil
-
 from lab_utils import chips
 from lab_utils.chips import BadTopology
 from lab_utils.dry_run.compile import sharding
@@ -20,8 +18,8 @@ from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.private.process import ChildFailed, CompilerMissing, Progress
 from lab_utils.dry_run.program import Program, Role
 from lab_utils.dry_run.records import CompiledStep, Cost, Memory, Mode
-from lab_utils.dry_run.session import Session, Skip
-from lab_utils.figures import Figure, Kind
+from lab_utils.dry_run.session import Session, Skip, leaves_room
+from lab_utils.figures import Figure, Kind, counted
 
 __all__ = [
     "BadTopology",
@@ -31,9 +29,6 @@ __all__ = [
     "compile_program",
     "largest_batch",
 ]
-
-# Side by side go programs of at most so many bytes, where so many bytes of memory are free.
-_SMALL, _ROOM = 2**20, 3 * 2**30
 
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _SIZE = r"([\d.]+)([KMGT]?)"
@@ -46,11 +41,17 @@ _OUT_OF_MEMORY = (
 def carry_out(session: Session) -> Generator[None, None, str]:
     """Stage "compile"; returns its detail. Raises Skip where the compiler is not installed.
 
-    The steps are compiled side by side, and the next stage begins beside them: one after the other where
-    they are large, as the compiler's memory grows with the program.
+    Beside the compiler the next step is lowered, and the next stage begins. Steps are compiled side by side
+    where they leave room, else each when the one before it is done.
     """
-    begun: list[str | Compiled | Callable[[Progress], Compiled]] = []
+    begun: list[str | Program | Callable[[], Compiled]] = []
     with ExitStack() as compilers:
+
+        def start(program: Program) -> Callable[[], Compiled]:
+            session.say(f"{program.name} for {session.topology}")
+            finish = compilers.enter_context(compiling(program, session.topology))
+            return lambda: finish(session.say)
+
         try:
             for mode in session.modes_to_compile():
                 try:
@@ -60,9 +61,8 @@ def carry_out(session: Session) -> Generator[None, None, str]:
                         raise
                     begun.append(session.cannot_lower(mode, error)[1])
                     continue
-                session.say(f"{program.name} for {session.topology}")
-                finish = compilers.enter_context(compiling(program, session.topology))
-                begun.append(finish if leaves_room(program) else finish(session.say))
+                later = begun and not leaves_room(program)
+                begun.append(program if later else start(program))
         except CompilerMissing as error:
             raise Skip(f"cannot be checked here: {error}") from error
         yield
@@ -71,17 +71,12 @@ def carry_out(session: Session) -> Generator[None, None, str]:
             if isinstance(each, str):
                 said.append(each)
                 continue
-            compiled = each if isinstance(each, Compiled) else each(session.say)
+            compiled = (start(each) if isinstance(each, Program) else each)()
             train = train or compiled
             said.append(_taken(session, compiled))
     if session.largest_batch and train:
         session.result.figures.append(_largest_batch(session, train))
     return ", ".join(said)
-
-
-def leaves_room(program: Program) -> bool:
-    """Whether other processes may work beside the compiler: its memory grows with the program."""
-    return len(program.hlo) <= _SMALL and psutil.virtual_memory().available >= _ROOM
 
 
 def _taken(session: Session, compiled: Compiled) -> str:
@@ -141,7 +136,7 @@ def compiling(program: Program, topology: str) -> Iterator[Callable[[Progress | 
     chip, cores = chips.parse(topology)
     if cores != program.cores:
         raise BadTopology(
-            f"{topology} has {cores} cores, and the program was lowered for {program.cores}"
+            f"{topology} has {counted(cores, 'core')}, and the program was lowered for {program.cores}"
         )
     with asked(program, topology, cores) as answer:
         yield lambda progress: _judged(program, topology, chip, *answer(progress), progress)
@@ -235,9 +230,8 @@ def _take_figures(compiled: Compiled, answer: dict[str, Any]) -> None:
     total = sum(parts.values())
     if total > chip.limit:
         taken.needed = Figure("memory needed", float(total), "bytes", Kind.COMPILER)
-    # The compiler counts one round of each loop; the rounds after it are counted from the program.
-    flops = answer["cost"]["flops"] + summary.loop_flops
-    bytes_ = answer["cost"]["bytes"] + summary.loop_bytes
+    cost = summary.cost(answer["cost"])
+    flops, bytes_ = cost["flops"], cost["bytes"]
     kind = Kind.DERIVED if summary.loop_bytes else Kind.COMPILER
     bound = chip.roofline(flops, bytes_)
     rate = bound.examples_per_second(compiled.program.per_core_batch)

@@ -6,6 +6,7 @@ from lab_utils.dry_run.feed import required
 from lab_utils.dry_run.feed.measure import NoBatches, measure
 from lab_utils.dry_run.records import Cost
 from lab_utils.dry_run.session import Session, Skip
+from lab_utils.figures import counted
 from lab_utils.source import place
 
 
@@ -41,5 +42,7 @@ def carry_out(session: Session) -> str:
     except required.Unknown as why:
         session.not_checked.append(f"Whether the input pipeline is fast enough: {why}")
     batches = rate.batches_in_pass
-    said = "the data did not end" if batches is None else f"{batches} batches in the dataset"
+    said = (
+        "the data did not end" if batches is None else f"{counted(batches, 'batch')} in the dataset"
+    )
     return f"{said}; measured on {rate.earlier}, nothing changed since" if rate.earlier else said

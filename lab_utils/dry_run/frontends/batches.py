@@ -13,6 +13,7 @@ from lab_utils.dry_run.lower.errors import InputUnfit
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.estimator import tf, v1
+from lab_utils.figures import counted
 
 _SEED = 1
 CPU_ONLY = v1.ConfigProto(device_count={"GPU": 0})
@@ -117,7 +118,7 @@ class Feed:
             if not shape or shape[axis] % self._sharding.replicas:
                 raise InputUnfit(
                     f"a tensor of input_fn of shape {shape} cannot be split over "
-                    f"{self._sharding.replicas} cores along axis {axis}"
+                    f"{counted(self._sharding.replicas, 'core')} along axis {axis}"
                 )
             shape[axis] //= self._sharding.replicas
         return tf.TensorSpec(shape, tensor.dtype)

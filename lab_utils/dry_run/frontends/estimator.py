@@ -22,6 +22,7 @@ from lab_utils.dry_run.trace.stage import trace
 from lab_utils.dry_run.traced import Trace
 from lab_utils.dry_run.workload import Inputs
 from lab_utils.estimator import tf, v1
+from lab_utils.figures import counted
 from lab_utils.source import place, told
 
 
@@ -131,7 +132,7 @@ class _Built:
         self.batch = self.global_batch or given.batch_size(self.mode)
         if not self.batch or self.batch % self.cores:
             raise CannotLower(
-                f"a global batch of {self.batch} cannot be split over {self.cores} cores"
+                f"a global batch of {self.batch} cannot be split over {counted(self.cores, 'core')}"
             )
         share = given.config.tpu_config.num_cores_per_replica or 1
         if share > 1:

@@ -20,6 +20,7 @@ from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.traced import Trace
 from lab_utils.estimator import tf
+from lab_utils.figures import counted
 from lab_utils.source import Place, place, told
 
 
@@ -235,7 +236,9 @@ def share(spec: tf.TensorSpec, cores: int) -> tf.TensorSpec:
     if not spec.shape.is_fully_defined():
         raise InputUnfit(f"a tensor of the batch has no fixed shape: {spec.shape}")
     if not spec.shape.rank or spec.shape[0] % cores:
-        raise InputUnfit(f"a tensor of shape {spec.shape} cannot be split over {cores} cores")
+        raise InputUnfit(
+            f"a tensor of shape {spec.shape} cannot be split over {counted(cores, 'core')}"
+        )
     return tf.TensorSpec([spec.shape[0] // cores, *spec.shape[1:]], spec.dtype)
 
 

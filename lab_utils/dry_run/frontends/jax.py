@@ -125,6 +125,7 @@ class JaxWorkload:
                 [sharded.axes_of(each.spec) for each in arguments],
                 sorted(_batch_axes(arguments, held)),
                 jaxpr_flops.flops(traced.jaxpr.jaxpr),
+                bool(read_jaxpr.uncounted(traced.jaxpr.jaxpr, self.where)),
             ),
             left_out=self._left_out(traced),
         )
@@ -157,6 +158,12 @@ class JaxWorkload:
             )
         if read_jaxpr.callbacks(jaxpr):
             said.append("Calls of the host (TPU241) are left out of the compiled step.")
+        if kernels := read_jaxpr.uncounted(jaxpr, self.where):
+            lines = ", ".join(each.position for each in kernels)
+            said.append(
+                f"The FLOPs of Pallas kernels ({lines}): without a cost_estimate in pallas_call the compiler "
+                "counts none, so the bound may be far too low."
+            )
         if self._mapped(traced) and read_jaxpr.draws(jaxpr):
             said.append(
                 "Whether each core draws random numbers of its own: a key that all cores hold needs "

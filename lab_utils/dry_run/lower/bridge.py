@@ -27,10 +27,11 @@ from lab_utils.dry_run.lower.graph_def import (
     pruned,
     use_xla_collectives,
 )
+from lab_utils.dry_run.lower.lines import first_not_finite, written
 from lab_utils.dry_run.lower.resizes import sum_resizes
 from lab_utils.dry_run.lower.variables import Variable
 from lab_utils.dry_run.private import tensorflow as _tensorflow
-from lab_utils.dry_run.program import Input, Output, Program, Role
+from lab_utils.dry_run.program import Input, Lines, Output, Program, Role
 from lab_utils.estimator import tf, v1
 from lab_utils.source import NOWHERE, Place, place
 
@@ -77,7 +78,7 @@ def to_program(
     results |= step.host
     graph_def = pruned(step.graph, [t.op for t in results.values()] + step.updates)
     from_host = cut_host_work(graph_def, step.graph)
-    call_exchanges(graph_def, step.graph, cores)
+    named_cores = call_exchanges(graph_def, step.graph, cores)
     sum_resizes(graph_def, step.graph)
     all_reduces = use_xla_collectives(graph_def)
     nodes = list(all_nodes(graph_def))
@@ -124,9 +125,26 @@ def to_program(
         outputs=outputs,
         start=functools.partial(step.start, [each.name for each in variables]),
         all_reduces=all_reduces,
+        named_cores=named_cores,
         random=random,
         batch_statistics=statistics,
         place_of=functools.partial(_place_of, step.graph),
+        lines=_lines(step),
+    )
+
+
+def _lines(step: Step) -> Lines | None:
+    """The lines that a run of the step may name; None where it has no loss."""
+    if step.loss is None:
+        return None
+    loss = step.loss.op
+    if loss.type == "Identity":  # a frontend's own, around the program's
+        loss = loss.inputs[0].op
+    handles = {each.name: each.handle for each in step.variables}
+    return Lines(
+        loss=place(loss),
+        written=lambda name: written(handles[name]),
+        not_finite=functools.partial(first_not_finite, step),
     )
 
 

@@ -10,24 +10,29 @@ from typing import Any
 import numpy as np
 
 from lab_utils.dry_run.lower.errors import CannotLower
-from lab_utils.dry_run.lower.nodes import Nodes
+from lab_utils.dry_run.lower.graph_def import rename_functions
+from lab_utils.dry_run.lower.nodes import Nodes, nodes_of
 from lab_utils.estimator import tf, v1
 from lab_utils.source import place
 
 _TARGETS = {"AllToAll": "all-to-all", "CollectivePermute": "collective-permute"}
 
 
-def call_exchanges(graph_def: Any, graph: Any, cores: int) -> None:
+def call_exchanges(graph_def: Any, graph: Any, cores: int) -> int:
     """Turns the exchanges of a pruned `graph` into custom calls.
+
+    Returns:
+        how many cores they and the sums name; 0 where none does.
 
     Raises:
         CannotLower: one names other cores than there are, or a sum does in a program of one core; or an
             exchange's shape or cores are not fixed.
     """
-    for node in [node for node in graph_def.node if node.op in ("CrossReplicaSum", *_TARGETS)]:
-        op = graph.get_operation_by_name(node.name)
+    changed, most = False, 0
+    for node, op, new in nodes_of(graph_def, graph, {"CrossReplicaSum", *_TARGETS}):
         value, shape = _value(op.inputs[1]), op.inputs[0].shape
         named = [] if value is None else sorted(set(value.reshape(-1).tolist()))
+        most = max([most, *(core + 1 for core in named)])
         other = named[-1:] >= [cores] or op.type == "AllToAll" and len(named) < cores
         # Of a sum for many cores XLA says it; a single core is only lowered to compare.
         if named and other and (cores == 1 or op.type in _TARGETS):
@@ -40,9 +45,9 @@ def call_exchanges(graph_def: Any, graph: Any, cores: int) -> None:
         config: dict[str, Any] = {"cores": value.tolist()}
         if op.type == "AllToAll":
             config["dimension"] = node.attr["split_dimension"].i
-        new, dims = Nodes(graph_def, node.name), shape.as_list()
+        dims = shape.as_list()
         call = new.add("XlaCustomCall", [node.input[0]], dtype=op.inputs[0].dtype)
-        attributes = graph_def.node[-1].attr
+        attributes = new.last.attr
         attributes["T"].list.type.append(op.inputs[0].dtype.as_datatype_enum)
         attributes["shape"].shape.CopyFrom(shape.as_proto())
         attributes["target_name"].s = _TARGETS[op.type].encode()
@@ -50,6 +55,10 @@ def call_exchanges(graph_def: Any, graph: Any, cores: int) -> None:
         if op.type == "AllToAll":
             call = _concatenated(new, call, node, dims, op.inputs[0].dtype)
         new.replace(node, call, op.inputs[0].dtype)
+        changed |= new.inner
+    if changed:
+        rename_functions(graph_def)
+    return most
 
 
 def _value(tensor: tf.Tensor) -> np.ndarray | None:

@@ -5,6 +5,7 @@ from typing import Any
 
 from lab_utils.dry_run.graphs import all_nodes, called_names
 from lab_utils.dry_run.lower.errors import CannotLower
+from lab_utils.dry_run.lower.nodes import RENAMED
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.program import Input, Role
 from lab_utils.estimator import tf, v1
@@ -30,7 +31,7 @@ def pruned(graph: Any, operations: Iterable[tf.Operation]) -> Any:
     for node in graph_def.node:
         _stripped(node)
     if any([_stripped(node) for each in graph_def.library.function for node in each.node_def]):
-        _rename_functions(graph_def)
+        rename_functions(graph_def)
     return graph_def
 
 
@@ -87,7 +88,7 @@ def use_xla_collectives(graph_def: Any) -> int:
         node.attr["reduce_op"].s = b"Add"
         node.attr["mode"].s = b"CrossReplica"
     if in_functions:
-        _rename_functions(graph_def)
+        rename_functions(graph_def)
     return len(sums)
 
 
@@ -100,10 +101,10 @@ def _stripped(node: Any) -> bool:
     return bool(said or device)
 
 
-def _rename_functions(graph_def: Any) -> None:
+def rename_functions(graph_def: Any) -> None:
     """Gives the functions new names, as one has changed: TensorFlow knows the old ones as they were."""
     names = {
-        each.signature.name: f"{each.signature.name}_xla" for each in graph_def.library.function
+        each.signature.name: each.signature.name + RENAMED for each in graph_def.library.function
     }
     for node in all_nodes(graph_def):
         node.op = names.get(node.op, node.op)

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from lab_utils.dry_run.lower.nodes import Nodes
+from lab_utils.dry_run.lower.graph_def import rename_functions
+from lab_utils.dry_run.lower.nodes import Nodes, nodes_of
 from lab_utils.estimator import tf
 
 _OP = "ResizeNearestNeighborGrad"
@@ -13,18 +14,21 @@ _HEIGHT, _WIDTH = 1, 2
 
 def sum_resizes(graph_def: Any, graph: Any) -> None:
     """Turns each such gradient of a pruned `graph` into sums; those whose shapes are not fixed stay."""
-    for node in [node for node in graph_def.node if node.op == _OP]:
-        op = graph.get_operation_by_name(node.name)
-        large, small = op.inputs[0].shape, op.outputs[0].shape
-        if not (large.is_fully_defined() and small.is_fully_defined()):
+    changed = False
+    for node, op, new in nodes_of(graph_def, graph, {_OP}):
+        shapes = op.inputs[0].shape, op.outputs[0].shape
+        if not all(shape.is_fully_defined() for shape in shapes):
             continue
-        dtype, dims = op.inputs[0].dtype, large.as_list()
-        new, value = Nodes(graph_def, node.name), node.input[0]
+        dims, small = (shape.as_list() for shape in shapes)  # not Dimension, which version 1 has
+        dtype, value = op.inputs[0].dtype, node.input[0]
         for axis in (_HEIGHT, _WIDTH):
-            sources = _sources(op, small[axis], large[axis])
+            sources = _sources(op, small[axis], dims[axis])
             value = _summed(new, value, dims, axis, sources, small[axis], dtype)
             dims[axis] = small[axis]
         new.replace(node, value, dtype)
+        changed |= new.inner
+    if changed:
+        rename_functions(graph_def)
 
 
 def _sources(op: tf.Operation, small: int, large: int) -> np.ndarray:

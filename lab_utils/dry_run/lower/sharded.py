@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 
 from lab_utils.dry_run.lower.errors import InputUnfit
+from lab_utils.figures import counted
 
 _MESH = re.compile(r"sdy\.mesh @(\w+) = <\[([^\]]*)\][^\n]*")
 _AXIS = re.compile(r'"([^"]+)"=(\d+)')
@@ -40,7 +41,8 @@ def laid_out(
         if devices != cores and (mapped or devices != 1):
             why = f"and {mapped} has their shapes" if mapped else "without a named mesh"
             raise InputUnfit(
-                f"the step is lowered for {devices} devices {why}, and {topology} has {cores} cores: "
+                f"the step is lowered for {counted(devices, 'device')} {why}, and {topology} has "
+                f"{counted(cores, 'core')}: "
                 f"{_as_many(cores)}"
             )
         if wanted:
@@ -58,8 +60,9 @@ def laid_out(
     if math.prod(sizes.values()) != cores:
         shown = ", ".join(f"{axis}={size}" for axis, size in sizes.items())
         raise InputUnfit(
-            f"the mesh ({shown}: {math.prod(sizes.values())} devices) cannot be laid on {topology} with its "
-            f"{cores} cores: say how, as in dry_run(..., mesh_axes={_example(mesh, cores)})"
+            f"the mesh ({shown}: {counted(math.prod(sizes.values()), 'device')}) cannot be laid on "
+            f"{topology} with its {counted(cores, 'core')}: say how, as in "
+            f"dry_run(..., mesh_axes={_example(mesh, cores)})"
         )
     if sizes == mesh:
         return text, mesh
@@ -68,7 +71,8 @@ def laid_out(
             "it has more than one mesh" if len(meshes) > 1 else f"{mapped} has shapes of one device"
         )
         raise InputUnfit(
-            f"the mesh of {math.prod(mesh.values())} devices cannot be resized, as {why}: {_as_many(cores)}"
+            f"the mesh of {counted(math.prod(mesh.values()), 'device')} cannot be resized, as {why}: "
+            f"{_as_many(cores)}"
         )
     axes = ", ".join(f'"{axis}"={size}' for axis, size in sizes.items())
     text = _MESH.sub(f"sdy.mesh @{name} = <[{axes}]>", text, count=1)

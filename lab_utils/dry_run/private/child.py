@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from lab_utils.figures import counted
+
 
 def _compile(request: dict[str, Any], folder: Path) -> dict[str, Any]:
     from lab_utils.dry_run.private import jax as _jax
@@ -24,10 +26,12 @@ def _compile(request: dict[str, Any], folder: Path) -> dict[str, Any]:
     except Exception as error:
         return {"refused": "topology", "message": str(error)}
     if len(devices) != request["cores"]:
-        message = f"{request['topology']} has {len(devices)} cores, not {request['cores']}"
+        message = (
+            f"{request['topology']} has {counted(len(devices), 'core')}, not {request['cores']}"
+        )
         return {"refused": "topology", "message": message}
     kind = devices[0].device_kind
-    print(f"compiling for {len(devices)} cores of {kind}", flush=True)
+    print(f"compiling for {counted(len(devices), 'core')} of {kind}", flush=True)
     try:
         program = (folder / "program.hlo").read_bytes()
         if parts := request.get("partitions"):
@@ -56,7 +60,7 @@ def _run_one(request: dict[str, Any], folder: Path) -> dict[str, Any]:
     jax.config.update("jax_enable_x64", True)  # the global step is an int64
     devices = jax.devices("cpu")[: request["cores"]]
     inputs, outputs = request["inputs"], request["outputs"]
-    print(f"compiling for {len(devices)} virtual cores", flush=True)
+    print(f"compiling for {counted(len(devices), 'virtual core')}", flush=True)
     executable = _jax.compile_hlo((folder / request["hlo"]).read_bytes(), devices, load=True)
     held: list[Any] = [None] * len(inputs)
     with np.load(folder / "values.npz") as values:
@@ -67,7 +71,8 @@ def _run_one(request: dict[str, Any], folder: Path) -> dict[str, Any]:
     steps = []
     for step, batch in enumerate(request["batches"], 1):
         print(
-            f"step {step} of {len(request['batches'])} on {len(devices)} virtual cores", flush=True
+            f"step {step} of {len(request['batches'])} on {counted(len(devices), 'virtual core')}",
+            flush=True,
         )
         with np.load(folder / batch) as arrays:
             for key in arrays:

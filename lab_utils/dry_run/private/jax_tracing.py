@@ -172,13 +172,27 @@ def _shardings(equation: Any) -> list[Any]:
 
 
 def maker(jaxpr: Any, result: int) -> Any:
-    """The equation that makes a result, within jitted functions that the jaxpr calls; None: none does."""
-    variable = jaxpr.outvars[result]
+    """The equation that makes a result, within jitted functions, shard_map and pmap; None: none does."""
+    return _maker(jaxpr, jaxpr.outvars[result])
+
+
+def _maker(jaxpr: Any, variable: Any) -> Any:
     for each in reversed(jaxpr.eqns):
         for number, made in enumerate(each.outvars):
-            if made is variable:
-                inner = each.params.get("jaxpr") if "donated_invars" in each.params else None
-                return (inner and maker(inner.jaxpr, number)) or each
+            if made is not variable:
+                continue
+            if "donated_invars" in each.params:
+                inner = each.params["jaxpr"].jaxpr
+                return _maker(inner, inner.outvars[number]) or each
+            if each.primitive.name == "shard_map":
+                inner = each.params["jaxpr"]
+                found = _maker(inner, inner.outvars[number]) or each
+                if (
+                    found.primitive.name == "broadcast_in_dim"
+                ):  # pmap adds its axis of devices at the end
+                    found = _maker(inner, found.invars[0]) or found
+                return found
+            return each
     return None
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from lab_utils.dry_run.private import jax_tracing as _tracing
 from lab_utils.dry_run.read import apart
-from lab_utils.dry_run.read.jaxpr_flops import inner
+from lab_utils.dry_run.read.jaxpr_flops import PALLAS, inner
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
 from lab_utils.figures import memory
@@ -48,6 +48,18 @@ def draws(jaxpr: Any) -> bool:
 def is_mapped(jaxpr: Any) -> bool:
     """Whether jax.shard_map, or what is built on it, holds a part of the step."""
     return any(each.primitive.name == "shard_map" for each in equations(jaxpr))
+
+
+def uncounted(jaxpr: Any, where: Place) -> list[Place]:
+    """Where Pallas kernels are called that give no cost_estimate: the compiler counts no FLOPs of theirs."""
+    found = (
+        each
+        for each in equations(jaxpr)
+        if each.primitive.name == PALLAS
+        and not each.params.get("interpret")
+        and each.params.get("cost_estimate") is None
+    )
+    return list(dict.fromkeys(_tracing.place(each) or where for each in found))
 
 
 def has_old_pmap(jaxpr: Any) -> bool:

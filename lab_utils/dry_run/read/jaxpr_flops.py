@@ -4,6 +4,8 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+PALLAS = "pallas_call"  # the primitive of a Pallas kernel
+
 
 def flops(jaxpr: Any) -> float | None:
     """FLOPs of all matmuls and convolutions of a step; None where a loop's rounds are not known.
@@ -43,6 +45,11 @@ def _equation(equation: Any) -> float:
     if name == "shard_map":  # its body is one core's
         axes = held.get("manual_axes") or held["mesh"].axis_names
         return sum(bodies) * math.prod(held["mesh"].shape[axis] for axis in axes)
+    if name == PALLAS and sum(bodies):  # its body is one round of its grid
+        grid = getattr(held.get("grid_mapping"), "grid", (None,))
+        if not all(isinstance(each, int) for each in grid):
+            raise _Unknown
+        return sum(bodies) * math.prod(grid)
     return sum(bodies) * (held["length"] if name == "scan" else 1)
 
 

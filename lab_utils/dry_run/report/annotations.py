@@ -2,6 +2,7 @@
 
 from lab_utils.dry_run.records import Finding, Severity
 from lab_utils.dry_run.report.outcome import Outcome
+from lab_utils.dry_run.report.repository import file_and_cell
 from lab_utils.dry_run.report.words import title
 
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
@@ -15,10 +16,13 @@ def github(outcome: Outcome) -> str:
 
 def _line(found: Finding) -> str:
     place = found.place
-    at = {"file": place.file, "line": place.line, "col": place.column} if place.file else {}
+    file, cell = file_and_cell(place.file)
+    at: dict[str, object] = {"file": file}
+    if not cell:  # a cell's lines are not those of its file
+        at |= {"line": place.line, "col": place.column}
     at["title"] = f"{found.rule} {title(found)}"
     fields = ",".join(f"{key}={_property(str(value))}" for key, value in at.items() if value)
-    where = "" if place.file else f"At {found.where}: "
+    where = "" if file and not cell else f"At {found.where}: "
     said = f"{where}{found.why} Fix: {found.fix}"
     return f"::{_LEVELS[found.severity]} {fields}::{_escaped(said)}"
 

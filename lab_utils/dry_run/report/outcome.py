@@ -18,7 +18,7 @@ from lab_utils.dry_run.records import (
     StageResult,
     Status,
 )
-from lab_utils.figures import Figure, FigureTable, Kind
+from lab_utils.figures import Figure, FigureTable, Kind, counted
 from lab_utils.source import Place
 
 T = TypeVar("T", bound=FigureTable)
@@ -103,11 +103,7 @@ class Outcome:
         count = {severity: 0 for severity in Severity}
         for finding in self.findings:
             count[finding.severity] += 1
-        tally = ", ".join(
-            f"{number} {severity}{'s' if number > 1 else ''}"
-            for severity, number in count.items()
-            if number
-        )
+        tally = ", ".join(counted(number, severity) for severity, number in count.items() if number)
         if self.ignored:
             tally = ", ".join(part for part in (tally, f"{len(self.ignored)} ignored") if part)
         missing = [stage.stage for stage in self.stages if stage.status is not Status.DONE]

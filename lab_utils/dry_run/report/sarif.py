@@ -7,6 +7,7 @@ from urllib.parse import quote
 from lab_utils.dry_run import rules
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.report.outcome import COULD_NOT_RUN, Outcome
+from lab_utils.dry_run.report.repository import file_and_cell
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -65,11 +66,14 @@ def _result(found: Finding, index: int, ignored: bool) -> dict:
 def _location(found: Finding) -> dict:
     place = found.place
     location: dict = {"logicalLocations": [{"fullyQualifiedName": found.where or "the program"}]}
-    if place.line and not place.file.startswith(("cell ", "a notebook cell")):
-        path = PurePath(place.file)
+    file, cell = file_and_cell(place.file)
+    if place.line and file:
+        path = PurePath(file)
         uri = path.as_uri() if path.is_absolute() else quote(path.as_posix())
+        location["physicalLocation"] = {"artifactLocation": {"uri": uri}}
         region = {"startLine": place.line}
         if place.column:
             region["startColumn"] = place.column
-        location["physicalLocation"] = {"artifactLocation": {"uri": uri}, "region": region}
+        if not cell:  # a cell's lines are not those of its file
+            location["physicalLocation"]["region"] = region
     return location

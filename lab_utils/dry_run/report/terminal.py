@@ -14,7 +14,7 @@ from lab_utils.dry_run.report.words import (
     subject_line,
     title,
 )
-from lab_utils.figures import Figure, figure_text, memory, scaled
+from lab_utils.figures import Figure, counted, figure_text, memory, scaled
 
 WIDTH = 100
 _BAR = 60
@@ -86,7 +86,7 @@ def _wrapped(text: str, first: str = "", then: str = "") -> list[str]:
 def _stage_lines(stage: StageResult) -> list[str]:
     mark = {"done": "✓", "failed": "✗", "skipped": "–"}.get(stage.status, "?")
     count = len(stage.findings)
-    found = f"{count} finding{'s' if count > 1 else ''}" if count else ""
+    found = counted(count, "finding") if count else ""
     took = scaled(stage.seconds, "s") if stage.status != "skipped" else ""
     head = f"{mark} {stage.stage:<8}{stage.status:<8} {took:>8}  "
     said = "; ".join(part for part in (found, stage.detail) if part)

@@ -4,7 +4,7 @@ from lab_utils.dry_run import rules
 from lab_utils.dry_run.records import CompiledStep, Finding
 from lab_utils.dry_run.report import published
 from lab_utils.dry_run.report.outcome import Outcome
-from lab_utils.figures import kind_text, memory, rounded, scaled
+from lab_utils.figures import counted, kind_text, memory, rounded, scaled
 
 LINES_BASIS = (
     "The most expensive lines: estimated cycles, HBM traffic and FLOPs of matmuls, by the TPU compiler. What "
@@ -40,7 +40,7 @@ def speed_sentence(step: CompiledStep, cores: int) -> str:
         rate = cost.examples_per_second.value
         sentence += (
             f" That is at most {rounded(rate)} examples/s a core, "
-            f"{rounded(rate * cores)} examples/s on {cores} cores."
+            f"{rounded(rate * cores)} examples/s on {counted(cores, 'core')}."
         )
     return sentence
 
@@ -92,6 +92,6 @@ def feed_sentence(report: Outcome) -> str:
 def subject_line(report: Outcome) -> str:
     """What was judged, for how many cores of which topology, and by which versions."""
     versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
-    return f"{report.subject}; {report.cores} cores of {report.topology}" + (
+    return f"{report.subject}; {counted(report.cores, 'core')} of {report.topology}" + (
         f"; {versions}" if versions else ""
     )

@@ -1,7 +1,8 @@
 """The catalogue of rules: each finding's id, stage, severity and words, from one page per rule.
 
 A rule is the file TPUxxx.md of this folder: a YAML header (stage, severity, title, lab, why, fix), then
-the page that a reader opens. `why` and `fix` may hold {placeholders}, which `finding` fills from its facts.
+the page that a reader opens. `why` and `fix` may hold {placeholders}, which `finding` fills from its facts;
+{steps:step} gives "1 step" or "40 steps".
 `lab` is the number of the lab that teaches the rule; its title is in labs.json, which lab_utils.build writes.
 Ids are stable: a number is never given to another rule.
 """
@@ -16,10 +17,23 @@ from string import Formatter
 import yaml
 
 from lab_utils.dry_run.records import Finding, Severity, Stage
+from lab_utils.figures import counted
 from lab_utils.source import Place
 
 _PAGES = Path(__file__).parent
 _MARK = "---\n"
+
+
+class _Words(Formatter):
+    """Formats {number:noun} with the noun in the form that the number needs."""
+
+    def format_field(self, value: object, format_spec: str) -> str:
+        if not format_spec:
+            return str(value)
+        return f"{value} {counted(int(str(value) == '1'), format_spec).partition(' ')[2]}"
+
+
+_WORDS = _Words()
 
 
 @dataclass(frozen=True)
@@ -133,6 +147,6 @@ def finding(
             f"{id} needs the facts {sorted(found.facts)}, and was given {sorted(facts.keys())}"
         )
     fix = (found.fix_jax if framework == "JAX" else "") or found.fix
-    why, fix = found.why.format(**facts), fix.format(**facts)
+    why, fix = _WORDS.format(found.why, **facts), _WORDS.format(fix, **facts)
     severity = Severity.NOTE if note else found.severity
     return Finding(id, found.stage, severity, place, why, fix, found.lab, message)

@@ -12,14 +12,14 @@ from lab_utils.dry_run.private.process import CompilerMissing
 from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.run.budget import Plan, affordable
 from lab_utils.dry_run.run.virtual import running
-from lab_utils.dry_run.session import Session, Skip, first_line
-from lab_utils.figures import Figure, Kind
+from lab_utils.dry_run.session import Session, Skip, first_line, leaves_room
+from lab_utils.figures import Figure, Kind, counted
 
 
 def carry_out(session: Session) -> Generator[None, None, str]:
     """Stage "run"; returns its detail. Raises Skip where JAX is not installed, or nothing can be run.
 
-    The steps run beside the compiler, which works on one core for the most part.
+    They are lowered beside the compiler, and run beside it where it leaves room, else when it is done.
     """
     workload, program = session.workload, session.program()
     if program.partition is not None:
@@ -27,21 +27,31 @@ def carry_out(session: Session) -> Generator[None, None, str]:
             "a JAX step runs on virtual devices as it is: with "
             f'jax.config.update("jax_num_cpu_devices", {session.cores}) before JAX starts'
         )
-    steps = workload.most_steps or session.steps
+    beside, steps = leaves_room(program), workload.most_steps or session.steps
     plan = affordable(program, steps)
     if plan is None:
         raise Skip(
             "two virtual cores with one example each would take more than this machine should give"
         )
+    try:
+        run, one_core = _programs(session, program, plan)
+    except _OtherCores as error:
+        plan = affordable(program, steps, fewest=program.cores)
+        if plan is None:
+            raise Skip(f"cannot be checked here: {error}") from error
+        run, one_core = _programs(session, program, plan)
     if plan != Plan(program.cores, program.per_core_batch, steps):
         session.not_checked.append(
-            f"{steps} steps of {program.cores} cores with {program.per_core_batch} examples each: to spare "
-            f"this machine, {plan.cores} virtual cores ran {plan.steps} with {plan.batch} each."
+            f"{counted(steps, 'step')} of {counted(program.cores, 'core')} with "
+            f"{counted(program.per_core_batch, 'example')} each: to spare this machine, "
+            f"{counted(plan.cores, 'virtual core')} ran {plan.steps} with {plan.batch} each."
         )
-    program, one_core = _programs(session, program, plan)
+    if not beside:
+        yield
     try:
-        with running(program, steps=plan.steps, one_core=one_core) as finish:
-            yield
+        with running(run, steps=plan.steps, one_core=one_core) as finish:
+            if beside:
+                yield
             ran = finish(session.say)
     except CompilerMissing as error:
         raise Skip(f"cannot be checked here: {error}") from error
@@ -55,25 +65,42 @@ def carry_out(session: Session) -> Generator[None, None, str]:
     ]
     session.not_checked += ran.not_compared
     before = " (from the cache: the same program, values and batches)" if ran.cached else ""
-    return " ".join([f"{ran.steps} steps on {plan.cores} virtual cores{before}.", *ran.notes])
+    told = f"{counted(ran.steps, 'step')} on {counted(plan.cores, 'virtual core')}{before}."
+    return " ".join([told, *ran.notes])
+
+
+class _OtherCores(Exception):
+    """The step is not the port's own on so few cores."""
 
 
 def _programs(session: Session, program: Program, plan: Plan) -> tuple[Program, Program | None]:
-    """The step as `plan` has it, and that of one core with the whole batch; None where there is none."""
+    """The step as `plan` has it, and that of one core with the whole batch; None where there is none.
+
+    Raises:
+        _OtherCores: the plan has fewer cores than the port, and the step needs all of them.
+        Skip: the step cannot be lowered for so few examples.
+    """
     workload, batch = session.workload, plan.batch * plan.cores
     same = (plan.cores, plan.batch) == (program.cores, program.per_core_batch)
+    many, one, alone = program if same else None, None, ""
     session.say("lowering for one core with the whole batch, to compare")
     try:
         if program.random:
-            return workload.lower_alike(plan.cores, batch)
-        if not same:
-            program = workload.lower(plan.cores, global_batch=batch)
-            same = True
-        return program, workload.lower(1, global_batch=batch)
+            many, one = workload.lower_alike(plan.cores, batch)
+        else:
+            many = many or workload.lower(plan.cores, global_batch=batch)
+            one = workload.lower(1, global_batch=batch)
     except (CannotLower, InputUnfit) as error:
-        if not same:
-            raise Skip(
-                f"a step of {batch} examples cannot be lowered: {first_line(error)}"
-            ) from error
-        session.not_checked.append(f"The loss against one core's: {first_line(error)}.")
-        return program, None
+        alone = first_line(error)
+    try:
+        many = many or workload.lower(plan.cores, global_batch=batch)
+    except (CannotLower, InputUnfit) as error:
+        said = f"a step of {counted(batch, 'example')} cannot be lowered: {first_line(error)}"
+        raise (_OtherCores if plan.cores < program.cores else Skip)(said) from error
+    if plan.cores < many.named_cores <= program.cores:
+        raise _OtherCores(
+            f"its groups name {many.named_cores} cores, of which this machine can run {plan.cores}"
+        )
+    if alone:
+        session.not_checked.append(f"The loss against one core's: {alone}.")
+    return many, one

@@ -12,21 +12,17 @@ import numpy as np
 
 from lab_utils.dry_run.private.process import ChildFailed, Progress
 from lab_utils.dry_run.program import Input, Program, Role
-from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.run.execute import executing
 from lab_utils.dry_run.run.loss import loss_alone
+from lab_utils.dry_run.run.losses import look_at_losses, lost_at
 from lab_utils.dry_run.run.record import Disagreement, VirtualRun
+from lab_utils.source import Place
 
 # Relative to the larger value. Summation in another order gives 1e-6 or so.
 SAME_VARIABLE = 1e-5
-SAME_LOSS = 1e-3
 # A line of a traceback that names the exception; XLA's own messages go on after it.
 _EXCEPTION = re.compile(r"[\w.]+(Error|Exception): ")
-# Beyond SAME_LOSS, up to this: a loss averaged on each core over its own number of weighted examples.
-OWN_AVERAGE = 0.2
-# With statistics of each core's own batch, the losses may differ; a sum makes them `cores` times apart.
-ROUGHLY = 1.6
 
 
 def run_program(
@@ -82,12 +78,15 @@ def running(
     if compared and program.batch_statistics:  # the loss of the first step says all that it can
         one_core, compared = loss_alone(one_core), compared[:1]
     with executing(program, taken, one_core if compared else None, compared) as wait:
-        yield lambda progress: _judged(program, result, bool(compared), lambda: wait(progress))
+        yield lambda progress: _judged(
+            program, result, taken, bool(compared), lambda: wait(progress)
+        )
 
 
 def _judged(
     program: Program,
     result: VirtualRun,
+    batches: list[list[np.ndarray]],
     compared: bool,
     wait: Callable[[], tuple[list[dict[str, Any]], bool]],
 ) -> VirtualRun:
@@ -108,7 +107,7 @@ def _judged(
     elif compared:
         result.one_core_losses = [step["losses"][0] for step in ran[1]["steps"]]
     _look_at_values(program, ran[0]["steps"], result)
-    _look_at_losses(program, result)
+    look_at_losses(program, batches, result)
     return result
 
 
@@ -176,14 +175,14 @@ def _join(array: np.ndarray, own: Input, whole: Input) -> np.ndarray | None:
 def _look_at_values(program: Program, steps: list[dict[str, Any]], result: VirtualRun) -> None:
     """TPU401, TPU405 and TPU408, from what the child says of each variable after each step."""
     trained = {each.name for each in program.inputs if each.trainable}
+    lost = lost_at(result.losses)  # what such a loss does to the variables is not told beside it
     others = set()
     for number, step in enumerate(steps, 1):
         for name, entry in step["variables"].items():
             if not entry.get("finite", True):
-                if not any(each.rule == "TPU405" for each in result.findings):
-                    result.findings.append(
-                        finding("TPU405", program.where, variable=name, step=number)
-                    )
+                if number < lost and all(each.rule != "TPU405" for each in result.findings):
+                    where = _written(program, name)
+                    result.findings.append(finding("TPU405", where, variable=name, step=number))
                 continue
             difference = entry.get("difference", math.inf)
             if len(set(entry["digests"])) == 1 or difference <= SAME_VARIABLE * entry.get(
@@ -205,7 +204,7 @@ def _look_at_values(program: Program, steps: list[dict[str, Any]], result: Virtu
         result.findings.append(
             finding(
                 "TPU401",
-                program.where,
+                _written(program, named[0]),
                 steps=len(steps),
                 variables=", ".join(named[:3])
                 + (f" and {len(named) - 3} more" if named[3:] else ""),
@@ -242,6 +241,11 @@ def _gathering(program: Program, trained: set[str], after: dict[str, Any]) -> st
     return ""
 
 
+def _written(program: Program, variable: str) -> Place:
+    """The line that gives a variable its new value; the step's own where it is not known."""
+    return program.lines and program.lines.written(variable) or program.where
+
+
 def _is_trained(name: str, trained: set[str]) -> bool:
     return name in trained or any(name.startswith(f"{each}/") for each in trained)
 
@@ -252,42 +256,3 @@ def _changed(program: Program, trained: set[str], after: dict[str, Any]) -> bool
         if any(digest != before for digest in after[name]["digests"]):
             return True
     return False
-
-
-def _look_at_losses(program: Program, result: VirtualRun) -> None:
-    """TPU402 for a loss that is not finite; TPU403 where one core finds another loss."""
-    for number, losses in enumerate(result.losses, 1):
-        odd = [loss for loss in losses if not math.isfinite(loss)]
-        if odd:
-            result.findings.append(finding("TPU402", program.where, loss=odd[0], step=number))
-            return
-    if not result.one_core_losses:
-        return
-    one = result.one_core_losses
-    many = [sum(losses) / len(losses) for losses in result.losses]
-    total = [sum(losses) for losses in result.losses]
-    if program.may_add_up and abs(total[0] - one[0]) < abs(many[0] - one[0]):
-        many = total
-    for number, (a, b) in enumerate(zip(many, one, strict=False), 1):
-        if abs(a - b) <= SAME_LOSS * max(abs(a), abs(b)):
-            continue
-        if program.batch_statistics:
-            if number == 1 and max(abs(a), abs(b)) > program.cores / ROUGHLY * min(abs(a), abs(b)):
-                result.findings.append(_other_loss(program, number, a, b))
-            return
-        # From the second step on the trained variables count: a gradient that is `cores` times too
-        # large shows in how far the loss has moved.
-        moved = max(abs(a - many[0]), abs(b - one[0]))
-        if abs(a - b) > OWN_AVERAGE * (max(abs(a), abs(b)) if number == 1 else moved):
-            result.findings.append(_other_loss(program, number, a, b))
-            return
-        result.notes.append(
-            f"At step {number} the mean loss of the cores is {a:.6g}, and one core's {b:.6g}: "
-            "within what an average over each core's own number of examples makes."
-        )
-        return
-
-
-def _other_loss(program: Program, step: int, many: float, one: float) -> Finding:
-    where = program.summed or program.where
-    return finding("TPU403", where, step=step, many=f"{many:.6g}", one=f"{one:.6g}")

@@ -43,11 +43,14 @@ def listed(host_function: Callable, number: int, key: str | None, spec: Place) -
     if not hasattr(host_function, "__code__"):
         return NOWHERE
     file, tree = _source(host_function)
-    names = _aliases(tree, getattr(host_function, "__name__", ""))
+    line = host_function.__code__.co_firstlineno
+    names = _aliases(tree, getattr(host_function, "__name__", ""), line)
     pairs = [
         node
-        for node in ast.walk(_around(tree, host_function.__code__.co_firstlineno))
-        if isinstance(node, ast.Tuple) and len(node.elts) == 2 and _called(node.elts[0]) in names
+        for node in ast.walk(_around(tree, line))
+        if isinstance(node, ast.Tuple)
+        and len(node.elts) == 2
+        and (_called(node.elts[0]) in names or _is_lambda(node.elts[0], line))
     ]
     for pair in sorted(pairs, key=lambda node: abs(node.lineno - (spec.line or 0))):
         node = _value(tree, pair.elts[1], pair.lineno)
@@ -95,17 +98,26 @@ def _called(node: ast.AST) -> str:
     return getattr(node, "id", "") or getattr(node, "attr", "")
 
 
-def _aliases(tree: ast.AST, name: str) -> set[str]:
-    """`name`, and the names given to functools.partial of it."""
-    partials = {
+def _is_lambda(node: ast.AST, line: int) -> bool:
+    return isinstance(node, ast.Lambda) and node.lineno == line
+
+
+def _aliases(tree: ast.AST, name: str, line: int) -> set[str]:
+    """`name`, and the names given to functools.partial of it, or to the lambda of that line."""
+
+    def stands_for(value: ast.AST) -> bool:
+        if isinstance(value, ast.Call) and value.args:
+            return ast.unparse(value.args[0]).split(".")[-1] == name
+        return _is_lambda(value, line)
+
+    given = {
         target.id
         for node in ast.walk(tree)
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and node.value.args
-        if ast.unparse(node.value.args[0]).split(".")[-1] == name
+        if isinstance(node, ast.Assign) and stands_for(node.value)
         for target in node.targets
         if isinstance(target, ast.Name)
     }
-    return {name} | partials
+    return {name} | given
 
 
 def _value(tree: ast.AST, node: ast.AST, before: int) -> ast.AST:

@@ -40,7 +40,11 @@ _EXCEPTIONS = (
         "host function",
     ),
     (r"_chief_hooks returned by EstimatorSpec is not supported", "TPU114", "model_fn"),
-    (r"should have graph attribute that is equal to current graph", "TPU115", "model_fn"),
+    (
+        r"should have graph attribute that is equal to current graph|marked as not fetchable",
+        "TPU115",
+        "model_fn",
+    ),
     (r"The name '.*' refers to a Tensor which does not exist", "TPU115", "model_fn"),
     (r"MergeSummary.* in a while loop", "TPU206", "model_fn"),
     (r"scaffold_fn returns None", "TPU117", "host function"),

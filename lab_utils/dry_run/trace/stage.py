@@ -7,6 +7,7 @@ answers `cores` cores. It runs in the caller's process, so that closures, notebo
 datasets work as they are, and errors point at the user's own lines.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 from lab_utils.dry_run import elsewhere
@@ -103,7 +104,10 @@ def _build(result: Trace, estimator: Any, changes: dict[str, Any]) -> bool:
             else:
                 next(built.predict(result.input_fn))
         except _tensorflow.GraphBuilt:
-            pass
+            hooks = (
+                getattr(spy.calls[-1].spec, _HOOKS.get(result.mode, ""), ()) if spy.calls else ()
+            )
+            result.error = _refused_fetch(hooks, spy.graph)
         except Exception as error:  # whatever TPUEstimator or the user's code raises is the result
             result.error = error
         if (
@@ -125,6 +129,35 @@ def _build(result: Trace, estimator: Any, changes: dict[str, Any]) -> bool:
     if result.error is not None:
         return bool(result.parts & _RESULTS[result.mode])
     return result.mode is Mode.PREDICT or bool(getattr(result.spec, "eval_metrics", None))
+
+
+_HOOKS = {
+    Mode.TRAIN: "training_hooks",
+    Mode.EVAL: "evaluation_hooks",
+    Mode.PREDICT: "prediction_hooks",
+}
+
+
+def _refused_fetch(hooks: Iterable[Any], graph: tf.Graph) -> Exception | None:
+    """What a session says to hooks that fetch a tensor of the loop on the device; None if none does.
+
+    With version 1 control flow the loop's body is part of the session's graph, so that making the hook is
+    no error yet.
+    """
+    for hook in hooks:
+        try:
+            asked = hook.before_run(v1.train.SessionRunContext(None, None))
+            fetches = tf.nest.flatten(getattr(asked, "fetches", None))
+        except Exception:  # a hook of the user's own that wants a session, which is not there yet
+            continue
+        nodes = [each for each in fetches if isinstance(each, tf.Tensor | tf.Operation)]
+        inner = [each for each in nodes if not graph.is_fetchable(each)]
+        try:
+            if inner:
+                v1.Session(graph=graph).run(inner)
+        except (tf.errors.OpError, ValueError) as error:
+            return error
+    return None
 
 
 # What a spec holds where model_fn has a branch for the mode.

@@ -115,7 +115,7 @@ class Adafactor(tf.train.Optimizer):
             updates = [tf.assign(v, new_v)]
             x = grad * tf.rsqrt(new_v)
         x /= tf.maximum(1.0, tf.sqrt(tf.reduce_mean(tf.square(x))) / self._clip)
-        return tf.group(tf.assign_sub(var, step_rate * x), *updates)  # <- TPU201
+        return tf.group(tf.assign_sub(var, step_rate * x), *updates)
 
     def _resource_apply_sparse(self, grad, handle, indices):
         return self._resource_apply_dense(
@@ -175,7 +175,7 @@ def model_fn(features, mode, params, config):
     optimizer = Adafactor(learning_rate, decay)
     optimizer = tf.tpu.CrossShardOptimizer(optimizer)
     grads = optimizer.compute_gradients(loss)
-    train_op = optimizer.apply_gradients(grads, tf.train.get_global_step())  # <- TPU215
+    train_op = optimizer.apply_gradients(grads, tf.train.get_global_step())  # <- TPU201, TPU215
     return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
 
 

@@ -6,16 +6,17 @@ from lab_utils.dry_run.compile.hlo.parse import Instruction
 def traffic(
     each: Instruction, known: dict[str, Instruction], computations: dict[str, list[Instruction]]
 ) -> int:
-    """Bytes of HBM that an instruction reads and writes. A slice takes no more than its own size.
+    """Bytes of HBM that an instruction reads and writes, padding included, as the compiler counts.
 
-    What lies in a memory on the chip is left out, though the compiler counts it in its own figure.
+    A slice takes no more than its own size. What lies in a memory on the chip is left out, though the
+    compiler counts it in its own figure.
     """
     if each.opcode in ("parameter", "constant", "iota") or each.opcode.endswith("-done"):
         return 0  # what a -done gives, its -start has moved
     if each.opcode == "copy-start":  # its shapes: where to, where from, a context
-        return sum(shape.bytes for shape in each.shapes[:2] if not shape.memory_space)
+        return sum(shape.padded_bytes for shape in each.shapes[:2] if not shape.memory_space)
     if each.opcode == "slice-start":  # where from, where to, a context
-        return each.shapes[1].bytes * (1 if each.shapes[1].memory_space else 2)
+        return each.shapes[1].padded_bytes * (1 if each.shapes[1].memory_space else 2)
     reads = [known[name] for name in each.operands if name in known]
     if each.opcode in ("dynamic-slice", "slice", "gather"):
         return _in_hbm(each) + min(_in_hbm(each), _in_hbm(reads[0]) if reads else 0)
@@ -29,11 +30,11 @@ def traffic(
 
 
 def _in_hbm(each: Instruction) -> int:
-    return sum(shape.bytes for shape in each.shapes if not shape.memory_space)
+    return sum(shape.padded_bytes for shape in each.shapes if not shape.memory_space)
 
 
 def _size(each: Instruction) -> int:
-    return sum(shape.bytes for shape in each.shapes)
+    return sum(shape.padded_bytes for shape in each.shapes)
 
 
 def _read(operands: list[Instruction], body: list[Instruction]) -> int:
@@ -68,5 +69,5 @@ def _written(fusion: Instruction, body: list[Instruction]) -> int:
             update = inner.get(maker.operands[1])
             total += 0 if shape.memory_space or update is None else _size(update)
         else:
-            total += 0 if shape.memory_space else shape.bytes
+            total += 0 if shape.memory_space else shape.padded_bytes
     return total

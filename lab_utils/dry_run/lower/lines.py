@@ -1,0 +1,81 @@
+"""The learner's lines behind what a run of a step finds: a loss that is not finite, cores that differ."""
+
+import re
+from typing import Any
+
+import numpy as np
+
+from lab_utils.dry_run.graphs import all_nodes, ancestors
+from lab_utils.dry_run.lower.graph_def import drop, pruned
+from lab_utils.dry_run.private import tensorflow as _tensorflow
+from lab_utils.dry_run.program import Role
+from lab_utils.estimator import tf, v1
+from lab_utils.source import NOWHERE, Place, place
+
+_WRITES = re.compile(r"Assign\w*VariableOp|Resource(Scatter|Apply|SparseApply)\w*")
+
+
+def written(handle: tf.Tensor) -> Place:
+    """Where the variable of this handle gets a new value, after its initial one; NOWHERE if it does not."""
+    writes = [op for op in handle.consumers() if _WRITES.match(op.type)]
+    initial = f"{handle.op.name}/Assign"
+    return next((place(op) for op in writes if op.name != initial), NOWHERE)
+
+
+def first_not_finite(step: Any, arrays: list[np.ndarray]) -> Place:
+    """Where the first value on the way to the loss of a `Step` arises that is not finite.
+
+    TensorFlow computes it, from what the variables start with and `arrays`: a core's features and labels in
+    the order of `step.fed`. A sum over the cores counts as the core's own part. If the loss is not a number,
+    infinities that do no harm (a mask, say) are passed over. NOWHERE if this machine cannot tell.
+    """
+    if any(each.role not in (Role.FEATURE, Role.LABEL) for _, each in step.fed):
+        return NOWHERE
+    needed, graph = ancestors([step.loss.op]), step.graph
+    values = [
+        tensor
+        for op in graph.get_operations()
+        if op in needed
+        for tensor in op.outputs
+        if tensor.dtype.is_floating
+    ]
+    graph_def = pruned(graph, [tensor.op for tensor in values])
+    for node in all_nodes(graph_def):
+        if node.op == "CrossReplicaSum":
+            node.op = "Identity"
+            del node.input[1:]
+    fed = [tensor for tensor, _ in step.fed]
+    names = {tensor.op.name for tensor in fed} | {each.handle.op.name for each in step.variables}
+    drop(graph_def, names)
+    consumed = {name.split(":")[0] for node in graph_def.node for name in node.input}
+    used = [each for each in step.variables if each.handle.op.name in consumed]
+    start = step.start([each.name for each in used])
+    computed = [tensor for tensor in values if tensor.op.name not in names]
+
+    with _tensorflow.eager(), _tensorflow.caught_log(), tf.device("/device:CPU:0"):
+        held = [tf.Variable(start[each.name], trainable=False) for each in used]
+
+        def flags(*arguments: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            scope = v1.get_default_graph()
+            given = {tensor.name: it for tensor, it in zip(fed, arguments, strict=True)}
+            for each, variable in zip(used, held, strict=True):
+                given[each.handle.name] = scope.capture(variable.handle)
+            inputs = {name: it for name, it in given.items() if name.split(":")[0] in consumed}
+            names = [tensor.name for tensor in computed]
+            got = tf.graph_util.import_graph_def(graph_def, inputs, names, name="")
+            kinds = tf.math.is_nan, tf.math.is_inf
+            return tuple(tf.stack([tf.reduce_any(kind(each)) for each in got]) for kind in kinds)
+
+        try:
+            arguments = [tf.constant(array) for array in arrays]
+            specs = [tf.TensorSpec(each.shape, each.dtype) for each in fed]
+            nan, infinite = v1.wrap_function(flags, specs)(*arguments)
+        except (tf.errors.OpError, ValueError, TypeError):
+            return NOWHERE
+    kind = nan if nan.numpy()[-1] else infinite
+    bad = {each.ref() for each, flag in zip(computed, kind.numpy(), strict=True) if flag}
+    for tensor in computed:
+        op = tensor.op
+        if tensor.ref() in bad and op.type != "Const" and not bad & {t.ref() for t in op.inputs}:
+            return place(op)
+    return NOWHERE
