@@ -485,7 +485,7 @@ def test_a_mesh_of_one_cpu_is_laid_on_a_topology():
 @pytest.mark.parametrize(
     ("mesh", "says"),
     [
-        ({}, r"data=1, model=1: 1 devices\) cannot be laid on v5e:2x4.*mesh_axes="),
+        ({}, r"data=1, model=1: 1 device\) cannot be laid on v5e:2x4.*mesh_axes="),
         ({"data": 4}, "4 devices"),
         ({"rows": 8}, "names rows, and the mesh of the step has the axes data, model"),
         ({"data": 3, "model": 2}, "6 devices"),

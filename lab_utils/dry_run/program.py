@@ -52,6 +52,15 @@ class Output:
 
 
 @dataclass(frozen=True)
+class Constraint:
+    """An array that a step lays out over the mesh: its whole size in bytes, and the axes that split it."""
+
+    bytes: int
+    axes: frozenset[str]
+    where: Place
+
+
+@dataclass(frozen=True)
 class Partition:
     """How the cores share a step whose arrays have shardings.
 
@@ -62,6 +71,7 @@ class Partition:
         batch_axes: the mesh axes that the batch is split over.
         flops: of the matmuls of the whole step, as it is written; None where they are not known.
         uncounted: Pallas kernels hold FLOPs that the compiler does not count.
+        constrained: the arrays that the step itself lays out (with_sharding_constraint).
     """
 
     mesh: dict[str, int]
@@ -70,6 +80,7 @@ class Partition:
     batch_axes: list[str]
     flops: float | None = None
     uncounted: bool = False
+    constrained: list[Constraint] = field(default_factory=list)
 
     @property
     def cores(self) -> int:

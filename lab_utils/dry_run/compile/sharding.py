@@ -11,7 +11,7 @@ from lab_utils.dry_run.program import Partition, Program, Role
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
 from lab_utils.figures import Figure, Kind, memory, scaled
-from lab_utils.source import place_of_line
+from lab_utils.source import Place, place_of_line
 
 _MOST = 0.5  # of the bytes of the state: when so many are split like the batch, that is how the program works
 _SMALL = 64 * 2**10  # bytes of an array that is not worth a word
@@ -114,14 +114,33 @@ def _repeated(compiled: Compiled) -> list[Finding]:
         for each in compiled.summary.collectives
         if each.kind == "all-gather" and each.parameter is None and each.bytes >= _SMALL
     ]
-    first = max(gathers, key=lambda each: each.bytes, default=None)
-    place = place_of_line(first.file, first.line) if first else program.where
-    what = "No array is gathered on the way: something is not split at all."
-    if first:
-        size = scaled(first.bytes, "B")
-        what = f"This line gathers an activation over {_over(first, partition)}: {size} a step."
+    place, what = program.where, "No array is gathered on the way: something is not split at all."
+    asked = {line: each for each in gathers if (line := _asked_for(each, partition))}
+    if len(asked) == 1:
+        ((place, first),) = asked.items()
+        what = f"This line asks for an activation that is whole over {_over(first, partition)}."
+    elif gathers:
+        first = max(gathers, key=lambda each: each.bytes)
+        place = place_of_line(first.file, first.line)
+        size, over = scaled(first.bytes, "B"), _over(first, partition)
+        what = f"This line gathers an activation over {over}: {size} a step."
     times = f"{done / partition.flops:.1f}"
     return [finding("TPU344", place or program.where, times=times, what=what)]
+
+
+def _asked_for(gather: Collective, partition: Partition) -> Place | None:
+    """The one line that lays out an array as this gather leaves it.
+
+    The compiler itself names the line of an op beside it.
+    """
+    over = set(axes(gather.groups, partition.mesh) or ())
+    lines = {
+        each.where
+        for each in partition.constrained
+        if over.isdisjoint(each.axes)
+        and gather.bytes * math.prod(partition.mesh[axis] for axis in each.axes) == each.bytes
+    }
+    return lines.pop() if over and len(lines) == 1 else None
 
 
 def whole_moments(program: Program) -> list[Finding]:

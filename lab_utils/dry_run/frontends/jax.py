@@ -126,6 +126,7 @@ class JaxWorkload:
                 sorted(_batch_axes(arguments, held)),
                 jaxpr_flops.flops(traced.jaxpr.jaxpr),
                 bool(read_jaxpr.uncounted(traced.jaxpr.jaxpr, self.where)),
+                read_jaxpr.constrained(traced.jaxpr.jaxpr, self.where),
             ),
             left_out=self._left_out(traced),
         )

@@ -4,7 +4,9 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from lab_utils.dry_run.lower.sharded import axes_of
 from lab_utils.dry_run.private import jax_tracing as _tracing
+from lab_utils.dry_run.program import Constraint
 from lab_utils.dry_run.read import apart
 from lab_utils.dry_run.read.jaxpr_flops import PALLAS, inner
 from lab_utils.dry_run.records import Finding
@@ -60,6 +62,19 @@ def uncounted(jaxpr: Any, where: Place) -> list[Place]:
         and each.params.get("cost_estimate") is None
     )
     return list(dict.fromkeys(_tracing.place(each) or where for each in found))
+
+
+def constrained(jaxpr: Any, where: Place) -> list[Constraint]:
+    """What `with_sharding_constraint` lays out in a step, and at which of the caller's lines."""
+    return [
+        Constraint(
+            each.outvars[0].aval.size * each.outvars[0].aval.dtype.itemsize,
+            frozenset(itertools.chain(*axes_of(getattr(each.params["sharding"], "spec", None)))),
+            _tracing.place(each) or where,
+        )
+        for each in equations(jaxpr)
+        if each.primitive.name == "sharding_constraint"
+    ]
 
 
 def has_old_pmap(jaxpr: Any) -> bool:

@@ -99,7 +99,8 @@ def _programs(session: Session, program: Program, plan: Plan) -> tuple[Program, 
         raise (_OtherCores if plan.cores < program.cores else Skip)(said) from error
     if plan.cores < many.named_cores <= program.cores:
         raise _OtherCores(
-            f"its groups name {many.named_cores} cores, of which this machine can run {plan.cores}"
+            f"its groups name {counted(many.named_cores, 'core')}, of which "
+            f"this machine can run {plan.cores}"
         )
     if alone:
         session.not_checked.append(f"The loss against one core's: {alone}.")
