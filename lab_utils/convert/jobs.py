@@ -28,7 +28,7 @@ def describe(result: PipelineResult, options: PipelineOptions) -> str | None:
             return printable(str(job))
         client = getattr(result, "client", None)  # Dask's
         if client is not None:
-            workers = len(client.scheduler_info()["workers"])
+            workers = len(client.nthreads())  # scheduler_info() may lose them to a heartbeat
             return printable(f"{counted(workers, 'Dask worker')}: watch at {client.dashboard_link}")
     return None
 
