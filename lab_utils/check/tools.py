@@ -98,8 +98,14 @@ def with_names(function: Callable, **names: Any) -> Callable:
 
 @contextlib.contextmanager
 def other_names(function: Callable, **names: Any) -> Iterator[None]:
-    """Context manager: the module of the learner's function has other objects under these global names."""
+    """Context manager: the module of the learner's function has other objects under these global names.
+
+    So has a second name that the learner gave to the same function or class (`make_host_fn = HostFn`).
+    """
     scope = _scope(function)
+    own = {name: scope[name] for name in names if callable(scope.get(name))}
+    for name, each in own.items():
+        names |= {alias: names[name] for alias, value in scope.items() if value is each}
     kept = {name: scope[name] for name in names if name in scope}
     scope.update(names)
     try:

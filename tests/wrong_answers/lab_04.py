@@ -63,6 +63,16 @@ def spec(body: str, before: str = "") -> str:
 
 ANSWERS = {
     "4a": [
+        # Parameters of other names
+        Right("""
+def metric_fn(y, out, each, w):
+    hit = tf.cast(tf.math.in_top_k(y, out, 3), tf.float32)
+    return dict(
+        accuracy=v1.metrics.accuracy(y, tf.math.argmax(out, -1), w),
+        top_3=v1.metrics.mean(hit, w),
+        mean_loss=v1.metrics.mean(each, w),
+    )
+"""),
         Mutant(
             "tf.argmax(logits, axis=1), weights=weight)", "tf.argmax(logits, axis=1))", "accuracy"
         ),
@@ -595,6 +605,27 @@ metrics = (on_the_host, [labels, logits, losses, weight])
         ),
     ],
     "4d": [
+        # A class that make_host_fn is a second name of
+        Right("""
+class HostFn:
+    def __init__(self, directory, every):
+        self.directory, self.every = directory, every
+
+    def __call__(self, step, loss, rate):
+        return v1.summary.all_v2_summary_ops()
+
+make_host_fn = HostFn
+
+def train_spec(mode, loss, params, scaffold_fn=None):
+    step = v1.train.get_global_step()
+    rate = v1.train.exponential_decay(params["learning_rate"], step, 100, 0.5)
+    train_op = v1.train.AdamOptimizer(rate).minimize(loss, step)
+    tensors = {"step": step[None], "loss": loss[None], "rate": rate[None]}
+    host_call = (HostFn(params["summary_dir"], params["summary_steps"]), tensors)
+    return tpu.TPUEstimatorSpec(
+        mode, loss=loss, train_op=train_op, host_call=host_call, scaffold_fn=scaffold_fn
+    )
+"""),
         Mutant(
             "[tf.reshape(each, [1]) for each in (step, loss, rate)]", "[step, loss, rate]", "scalar"
         ),

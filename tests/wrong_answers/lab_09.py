@@ -80,6 +80,18 @@ def _connected(name):
 def make_strategy(use_tpu, tpu="local"):
     return tf.distribute.TPUStrategy(_connected(tpu)) if use_tpu else tf.distribute.get_strategy()
 """),
+        # Looks at what it found
+        Right(r"""
+def make_strategy(use_tpu, tpu="local"):
+    if use_tpu:
+        r = tf.distribute.cluster_resolver.TPUClusterResolver(tpu=tpu)
+        print("Running on TPU", r.master(), r.cluster_spec().as_dict().get("worker"))
+        tf.config.experimental_connect_to_cluster(r)
+        tf.tpu.experimental.initialize_tpu_system(r)
+    strategy = tf.distribute.TPUStrategy(r) if use_tpu else tf.distribute.get_strategy()
+    print(f"REPLICAS: {strategy.num_replicas_in_sync:d}")
+    return strategy
+"""),
         # TPUClusterResolver.connect
         Right(r"""
 def make_strategy(use_tpu, tpu="local"):

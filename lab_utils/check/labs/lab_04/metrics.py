@@ -1,5 +1,6 @@
 """What an evaluation brings to the host: TODO 4a, metric_fn, and 4b, the spec with its tensors."""
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -24,6 +25,15 @@ def _batch(seed: int, rows: int, weight: list[float]) -> dict[str, np.ndarray]:
     return dict(zip(NAMES, (labels, logits, losses, np.float32(weight)), strict=True))
 
 
+def _called(metric_fn: Callable, given: dict[str, Any]) -> Any:
+    """Calls it by the lab's names, or in their order where the learner has others: both reach the host."""
+    try:
+        inspect.signature(metric_fn).bind(**given)
+    except (TypeError, ValueError):
+        return metric_fn(*given.values())
+    return metric_fn(**given)
+
+
 @todo(
     "4a",
     hints=(
@@ -39,7 +49,7 @@ def host_metrics(metric_fn: Callable) -> str:
     with tf.Graph().as_default(), v1.Session() as session:
         fed = {name: v1.placeholder(value.dtype, value.shape) for name, value in batches[0].items()}
         with classes_compared():
-            made = metric_fn(**fed)
+            made = _called(metric_fn, fed)
         names = list(made) if isinstance(made, dict) else a(made)
         expect(
             isinstance(made, dict) and {"accuracy", "top_3", "mean_loss"} <= set(made),

@@ -15,8 +15,9 @@ class _Recorder:
     def __init__(self) -> None:
         self.calls: list[str] = []
         self.name = None
-        self.strategy = object()
-        self.resolver = object()
+        # Learners print what they have found: resolver.master(), strategy.num_replicas_in_sync.
+        self.strategy = mock.MagicMock(num_replicas_in_sync=8)
+        self.resolver = mock.MagicMock()
         self.given: list[object] = []
 
     @contextlib.contextmanager
