@@ -125,20 +125,36 @@ def parse(topology: str) -> tuple[Chip, int]:
     name = found[1].lower() if found else ""
     chip = CHIPS.get(_ALIASES.get(name, name))
     if chip is None:
-        raise BadTopology(f"{topology!r} is not a TPU topology. Accepted: {ACCEPTED}")
+        known = _of_type(topology)
+        meant = f"; as a type of slice it is {known}" if known else ""
+        raise BadTopology(f"{topology!r} is not a TPU topology{meant}. Accepted: {ACCEPTED}")
     sizes = [int(size) for size in found[2].split("x")]
     count = math.prod(sizes)
-    if len(sizes) != chip.axes or count > chip.pod:
-        why = (
-            f"the chips of a {chip.name} form {'AxB' if chip.axes == 2 else 'AxBxC'}"
-            if len(sizes) != chip.axes
-            else f"the largest slice of {chip.name} has {chip.pod:,} chips"
-        )
+    why = ""
+    if len(sizes) != chip.axes:
+        why = f"the chips of a {chip.name} form {'AxB' if chip.axes == 2 else 'AxBxC'}"
+    elif count > chip.pod:
+        why = f"the largest slice of {chip.name} has {chip.pod:,} chips"
+    elif any(size % 2 and size > 1 for size in sizes[:2]):
+        why = "the first two numbers of a slice are 1 or even"
+    if why:
         raise BadTopology(
             f"{topology} does not exist: {why}. Nearest: {', '.join(nearest(chip, count))}. "
             f"Accepted: {ACCEPTED}"
         )
     return chip, count * chip.cores
+
+
+def _of_type(name: str) -> str:
+    """The topology that clouds sell as a type, such as "v2-8" or "v5litepod-8"; "" for other names."""
+    found = re.fullmatch(r"(v5litepod|\w+)-([1-9]\d*)", name.lower())
+    chip = CHIPS.get(found[1].replace("v5litepod", "v5e")) if found else None
+    if chip is None:
+        return ""
+    # These types count cores; a v5p has two of them as well, which JAX drives as one device.
+    count = int(found[2]) // (2 if chip.name == "v5p" else chip.cores)
+    exists = count & (count - 1) == 0 and 0 < count <= chip.pod
+    return f"{chip.name}:{even_shape(count, chip.axes)}" if exists else ""
 
 
 def nearest(chip: Chip, count: int) -> list[str]:

@@ -83,11 +83,21 @@ def _room(error: OSError) -> str:
     """What to do where there is no room to write; "" for other errors."""
     if "No usable temporary directory" in str(error):
         return f"{error.strerror}: set TMPDIR to a folder that can be written"
+    if isinstance(error, FileNotFoundError) and error.filename is None and _folder_is_gone():
+        return "The folder where this was started is not there any more: go to one that is"
     if error.errno not in _NO_ROOM:
         return ""
     if error.filename is None:
         return f"{error.strerror}: the output, or a temporary file, cannot be written"
     return f"{error.filename}: {error.strerror}. Make room there, or set TMPDIR if it is a temporary file"
+
+
+def _folder_is_gone() -> bool:
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def missing(error: ImportError) -> str:

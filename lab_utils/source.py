@@ -104,6 +104,8 @@ def place(source: _Op | BaseException | Callable) -> Place:
     learner's innermost line on its way. A function: the line of its def. In a notebook "cell In [5],
     line 3" takes the file's place. With no such line it is the op's name, or NOWHERE for an exception.
     """
+    if isinstance(source, SyntaxError) and _is_own_file(source.filename):
+        return place_of_line(source.filename, source.lineno or 1)
     if isinstance(source, BaseException):
         return _of_frame(own_frame(_frames_of(source)))
     if isinstance(source, type) or inspect.isroutine(source) or not hasattr(source, "traceback"):
@@ -119,6 +121,10 @@ def place_of_line(file: str, line: int) -> Place:
 def place_of_stack(frames: Iterable[Frame]) -> Place:
     """The learner's innermost line of a stack; NOWHERE where there is none."""
     return _of_frame(own_frame(frames))
+
+
+def _is_own_file(file: str | None) -> bool:
+    return bool(file) and os.path.isfile(file) and not is_installed(file)
 
 
 def own_frame(frames: Iterable[Frame]) -> Frame | None:

@@ -450,11 +450,15 @@ def test_chips_and_the_roofline():
     for refused in ("v5litepod-8", "v7x:2x2", "v2", "v2:0x2"):
         with pytest.raises(chips.BadTopology, match="Accepted: v2:2x2"):
             chips.cores(refused)
+    for sold, meant in {"v3-32": "v3:4x4", "v5litepod-8": "v5e:2x4", "v5p-16": "v5p:2x2x2"}.items():
+        with pytest.raises(chips.BadTopology, match=f"type of slice it is {meant}"):
+            chips.cores(sold)
     for refused, nearest in (
         ("v2:2x2x2", "v2:2x4"),
         ("v2:32x32", "v2:16x16"),
         ("v4:2x2", "v4:2x2x1"),
         ("v5e:3x5x1", "v5e:2x4, v5e:4x4"),
+        ("v2:3x3", "v2:2x4, v2:4x4"),
     ):
         with pytest.raises(chips.BadTopology, match=f"does not exist.*Nearest: {nearest}"):
             chips.cores(refused)

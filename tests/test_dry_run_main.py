@@ -21,7 +21,7 @@ import pytest
 
 from lab_utils import source
 from lab_utils.dry_run import target
-from lab_utils.dry_run.frontends import own_around, own_cells
+from lab_utils.dry_run.frontends import own_around, own_cells, own_waits
 from lab_utils.dry_run.frontends.recognise import workload_of
 from lab_utils.dry_run.private.tensorflow import caught_log
 from lab_utils.estimator import tf
@@ -716,6 +716,79 @@ def test_training_in_another_process_is_told(starts, line, tmp_path, monkeypatch
     with pytest.raises(target.TargetError) as raised:
         target.load_main("train.py", [])
     assert f"starts {line} (train.py:3)" in str(raised.value)
+
+
+LOOP = """
+import tensorflow.compat.v1 as tf
+estimator = tf.estimator.Estimator(lambda features: None, "nowhere")
+def train():
+    estimator.train(lambda: None, max_steps=10)
+"""
+WAITS = {
+    "async": "import asyncio\nasync def main():\n    while not train(): await asyncio.sleep(99)\n"
+             "asyncio.run(main())",
+    "event": "import threading\ntrain()\nthreading.Event().wait(99)",
+    "worker": "import threading\nworker = threading.Thread(target=train)\nworker.start()\n"
+              "threading.Event().wait(99)",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("waits", WAITS)
+def test_a_program_that_waits_after_its_training_is_ended(waits, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(own_waits, "PATIENCE", 0.5)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / "train.py").write_text(LOOP + WAITS[waits])
+    began = time.monotonic()
+    estimator, _, _ = target.load_main("train.py", [])
+    assert estimator.model_dir == "nowhere" and time.monotonic() - began < 30
+    said = capsys.readouterr().err
+    assert ("no other call within 0.5 s" in said) == (waits != "async"), said
+    assert signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
+
+
+def test_a_program_that_forks_and_trains_there_is_told_once(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / "train.py").write_text(
+        LOOP + "import os\nif pid := os.fork(): os.waitpid(pid, 0)\nelse: train()\n"
+    )
+    with pytest.raises(target.TargetError, match=r"another process \(train.py:7\)"):
+        target.load_main("train.py", [])
+
+
+LEFT = """
+import atexit, multiprocessing, subprocess, sys
+from lab_utils.dry_run import __main__ as command
+atexit.register(command._end_children)
+work = abs
+if __name__ == "__main__":
+    pool = multiprocessing.get_context("fork").Pool(2)
+    pool.map(work, range(4))
+    process = subprocess.Popen(["sleep", "600"])
+    print(process.pid, *[each.pid for each in pool._pool])
+    sys.exit(command._left(1))
+"""
+
+
+def test_a_pool_and_a_process_that_a_program_leaves_do_not_outlive_it(tmp_path):
+    ran = subprocess.run([sys.executable, "-c", LEFT], capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 1 and not ran.stderr, ran.stderr
+    time.sleep(0.2)
+    assert not [pid for pid in ran.stdout.split() if psutil.pid_exists(int(pid))]
+
+
+@pytest.mark.parametrize(
+    ("code", "where"),
+    [("def f(:\n", "train.py:1"), ("x = 1\nimport net\n", "net.py:2"), ("x = 1\n y = 2\n", "train.py:2")],
+)  # fmt: skip
+def test_an_error_of_syntax_is_told_at_its_line(code, where, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / "net.py").write_text("x = 1\nx = = 2\n")
+    (tmp_path / "train.py").write_text(code)
+    with pytest.raises(target.TargetError, match=f"at {where}"):
+        target.load_main("train.py", [])
 
 
 def test_an_error_in_a_traced_layer_keeps_its_line_and_its_words(tmp_path, monkeypatch):

@@ -1,8 +1,8 @@
 """python -m lab_utils.dry_run MODULE:FUNCTION: the dry run as a command, for a terminal or anybody's CI."""
 
 import argparse
+import atexit
 import contextlib
-import multiprocessing
 import os
 import signal
 import subprocess
@@ -14,8 +14,11 @@ from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import psutil
+
 from lab_utils import chips, command, contrib, files, interrupts, scratch
 from lab_utils.dry_run import rules, unchanged
+from lab_utils.dry_run.arguments import parsed
 from lab_utils.dry_run.arguments import parser as arguments_parser
 from lab_utils.dry_run.records import Stage
 from lab_utils.dry_run.report.outcome import COULD_NOT_RUN, EXIT_STATUS
@@ -34,7 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = arguments_parser()
     given = list(sys.argv[1:] if arguments is None else arguments)
     end = given.index("--") if "--" in given else len(given)
-    flags, flags.program = parser.parse_args(given[:end]), given[end + 1 :]
+    flags = parsed(parser, given[:end])
+    flags.program = given[end + 1 :]
     if flags.rule:
         try:
             print(rules.page(flags.rule.upper()))
@@ -64,7 +68,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in ("json", "html", "trace"):  # a program may change the folder
         if path := getattr(flags, name):
             setattr(flags, name, path.absolute())
-    stages = [name.strip() for name in flags.stages.split(",")]
+    if len(set(_outputs(flags))) < len(_outputs(flags)):
+        parser.error("--json, --html and --trace name one file twice: give each its own")
+    stages = [name for part in flags.stages.split(",") if (name := part.strip())]
+    if not stages:
+        parser.error(f"--stages names none; there are {', '.join(Stage)}")
     if unknown := [name for name in stages if name not in list(Stage)]:
         parser.error(f"--stages: there is no {', '.join(unknown)}; there are {', '.join(Stage)}")
     try:
@@ -81,7 +89,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             report = _dry_run(flags, stages, watch)
         if not report:
             return EXIT_STATUS[COULD_NOT_RUN]
-        text = _shown(report, flags)
+        try:
+            text = _shown(report, flags)
+        except OSError as error:
+            if error.filename is None:  # of the output: command.py knows what to do
+                raise
+            print(f"{error.filename} cannot be written: {error.strerror}", file=sys.stderr)
+            return EXIT_STATUS[COULD_NOT_RUN]
         if watch and report.carried_out(stages) and (report.spans or not flags.trace):
             watch.keep(unchanged.Answer(report.exit_status, text, _outputs(flags)))
     return report.exit_status
@@ -177,6 +191,7 @@ def supervised() -> int:
     """
     if (told := os.environ.pop(_STATUS_FILE, None)) is not None:
         _end_with_parent()
+        atexit.register(_end_children)  # the first: it comes last
         status = command.status_of(main, EXIT_STATUS[COULD_NOT_RUN])
         Path(told).write_text(str(status))
         return _left(status)
@@ -237,15 +252,29 @@ def _end_with_parent() -> None:
 
 def _left(status: int) -> int:
     """Ends what the program left behind: Python would wait for its threads and processes, maybe for good."""
-    for process in multiprocessing.active_children():
-        process.kill()
     ours = (threading.main_thread(), threading.current_thread())
     if any(not thread.daemon and thread not in ours for thread in threading.enumerate()):
-        with contextlib.suppress(ValueError, OSError):
-            sys.stdout.flush()
-            sys.stderr.flush()
-        os._exit(status)
+        _end_now(status)
+    ending = threading.Timer(_GRACE, _end_now, [status])  # pools end their workers before that
+    ending.daemon = True
+    ending.start()
     return status
+
+
+def _end_now(status: int) -> None:
+    _end_children()
+    with contextlib.suppress(ValueError, OSError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(status)
+
+
+def _end_children() -> None:
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            # The resource tracker removes what a pool shared, and ends by itself after us.
+            if not any("resource_tracker" in word for word in process.cmdline()):
+                process.kill()
 
 
 def console() -> int:

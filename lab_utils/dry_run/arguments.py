@@ -1,9 +1,13 @@
 """The arguments of the command, and its help."""
 
 import argparse
+import difflib
+import math
+import re
+from collections.abc import Sequence
 from importlib import metadata
 
-from lab_utils import files
+from lab_utils import chips, files
 from lab_utils.dry_run import cache
 from lab_utils.dry_run.records import Stage
 
@@ -15,7 +19,8 @@ FUNCTION takes no arguments and returns what to judge, with its data:
 and, if it likes, a dict of options for dry_run, such as {"eval_input_fn": eval_input_fn}, as a third.
 
 With --main a program needs no such function: its own main is run with the flags after "--", what it makes and
-calls (train, evaluate, train_and_evaluate, predict, an export) is noted and judged, and nothing is trained:
+calls (train, evaluate, train_and_evaluate, predict, an export) is noted and judged, and nothing is trained.
+All else that it does on its way there, such as writing its own files, is done:
     python -m lab_utils.dry_run --main train.py --topology v3:4x4 -- --data_dir=data --use_tpu=True
 
 A program of TensorFlow 1 that imports tf.contrib runs with --contrib: its files are then given stand-ins.
@@ -60,12 +65,18 @@ def parser() -> argparse.ArgumentParser:
         help="a program, notebook or module (package.train) to run up to its training; its flags follow --",
     )
     made.add_argument(
-        "--topology", default="v2:2x2", help="such as v2:2x2, v5e:4x4 (default: v2:2x2)"
+        "--topology",
+        default="v2:2x2",
+        type=_topology,
+        help="such as v2:2x2, v5e:4x4 (default: v2:2x2)",
     )
     made.add_argument("--stages", default=stages, help=f"some of {stages} (default: all)")
-    made.add_argument("--steps", type=int, default=3, help="steps on virtual cores (default: 3)")
+    made.add_argument("--steps", type=_count, default=3, help="steps on virtual cores (default: 3)")
     made.add_argument(
-        "--feed_seconds", type=float, default=2.0, help="how long to measure the input (default: 2)"
+        "--feed_seconds",
+        type=_seconds,
+        default=2.0,
+        help="how long to measure the input (default: 2)",
     )
     made.add_argument(
         "--largest_batch", action="store_true", help="find the largest batch that fits"
@@ -113,6 +124,45 @@ def parser() -> argparse.ArgumentParser:
         "--pages", metavar="DIR", type=files.path_argument, help="write the rules' pages as HTML"
     )
     return made
+
+
+def parsed(made: argparse.ArgumentParser, given: Sequence[str]) -> argparse.Namespace:
+    """What `given` says; ends the command where a flag is unknown, with the nearest that it has."""
+    flags, unknown = made.parse_known_args(given)
+    if not unknown:
+        return flags
+    name = unknown[0].partition("=")[0]
+    known = set(re.findall(r"--\w+", made.format_usage()))
+    near = difflib.get_close_matches(name, known, 1)
+    if near:
+        made.error(f"there is not a flag {name}; the nearest is {near[0]}")
+    if flags.main and name.startswith("-"):
+        made.error(f"there is not a flag {name}; flags of {flags.main} follow after --")
+    made.error(f"unrecognized arguments: {' '.join(unknown)}")
+
+
+def _topology(text: str) -> str:
+    try:
+        chips.parse(text)
+    except chips.BadTopology as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of steps such as 3")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds such as 2")
+    return seconds
 
 
 def _version() -> str:

@@ -73,12 +73,20 @@ def load_main(name: str, arguments: Sequence[str], cores: int = 8) -> tuple[obje
         said = textwrap.shorten(str(error), 1000)
         place = source.place(error)
         where = f"at {place}" if place else f"while {name} ran"
-        raise TargetError(f"{_kind(error)}: {said}\n  {where}{_of_package(name, error)}") from error
+        advice = _of_package(name, error)
+        if isinstance(error, SystemExit):
+            advice = "\n  If it lacks flags: those of the program follow after --"
+        raise TargetError(f"{_kind(error)}: {said}\n  {where}{advice}") from error
     print(f"{name} called {', '.join(dict.fromkeys(seen.calls))}.", file=sys.stderr)
     if seen.broke:
         print(
             f"Then it failed, perhaps since those calls did nothing: {seen.broke}\n"
             "  What it would call after that is not judged.",
+            file=sys.stderr,
+        )
+    if seen.waited:
+        print(
+            f"Then it was ended: {seen.waited}. What it would call after that is not judged.",
             file=sys.stderr,
         )
     if seen.fitted:
@@ -101,6 +109,8 @@ def _program(name: str) -> Path | ModuleSpec:
     path = Path(name)
     if path.is_file():
         return path
+    if path.is_dir() and ("/" in name or not (path / "__main__.py").is_file()):
+        raise TargetError(f"{path.absolute()} is a folder: name the program in it")
     if name.endswith((".py", ".ipynb")) or "/" in name:
         raise TargetError(f"there is no file {path.absolute()}")
     sys.path.insert(0, str(Path.cwd()))

@@ -62,8 +62,11 @@ def recalled(name: str) -> Answer | None:
         return None
     if not evidence.unchanged(kept["evidence"], frozenset(kept["written"])):
         return None
-    for path, text in kept["written"].items():
-        files.write(path, text)
+    try:
+        for path, text in kept["written"].items():
+            files.write(path, text)
+    except OSError:  # carried out again, it says so
+        return None
     when = time.strftime("%Y-%m-%d at %H:%M", time.localtime(kept["time"]))
     count = sum(state != evidence.ABSENT for state in kept["evidence"]["files"].values())
     said = (

@@ -56,10 +56,11 @@ def standing_in(path: Path, refuse: Callable[[str], None]) -> Iterator[list[str]
                     stack.callback(signal.signal, each, handler)
         if "COLAB_TPU_ADDR" in text:  # what Colab gave to notebooks of TensorFlow 1
             stack.enter_context(mock.patch.dict(os.environ, COLAB_TPU_ADDR=ADDRESS))
-        start, popen, system = (
+        start, popen, system, fork = (
             multiprocessing.process.BaseProcess.start,
             subprocess.Popen.__init__,
             os.system,
+            getattr(os, "fork", None),
         )
 
         def start_seen(process: Any) -> None:
@@ -67,6 +68,10 @@ def standing_in(path: Path, refuse: Callable[[str], None]) -> Iterator[list[str]
                 refuse(f"another process ({_here()})")
             forks.append(_here())  # it has the stand-ins, too, and trains nothing
             start(process)
+
+        def fork_seen() -> int:
+            forks.append(_here())
+            return fork()
 
         def refuse_program(command: Any) -> None:
             if program := _program(command):
@@ -102,6 +107,8 @@ def standing_in(path: Path, refuse: Callable[[str], None]) -> Iterator[list[str]
         stack.enter_context(patch(multiprocessing.process.BaseProcess, "start", start_seen))
         stack.enter_context(patch(subprocess.Popen, "__init__", popen_seen))
         stack.enter_context(patch(os, "system", system_seen))
+        if fork:  # Windows has none
+            stack.enter_context(patch(os, "fork", fork_seen))
         yield forks
 
 

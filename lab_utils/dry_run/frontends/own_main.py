@@ -6,9 +6,8 @@ A Keras program is run up to its first fit (own_fit.py).
 """
 
 import logging
+import os
 import sys
-import threading
-import time
 import types
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -20,20 +19,16 @@ from typing import Any
 from unittest import mock
 
 from lab_utils import source
-from lab_utils.dry_run.frontends import own_around, own_cells, own_fit
+from lab_utils.dry_run.frontends import own_around, own_cells, own_fit, own_waits
+from lab_utils.dry_run.frontends.own_waits import Enough
 from lab_utils.dry_run.records import Mode
 from lab_utils.estimator import tf, tpu, v1
 
-_MOST_SLEEPS = 20  # of a second or more, none of which is slept: nobody makes what it waits for
 _MOST_CALLS = 20  # of one program: a loop of train and evaluate has shown all its calls by then
 
 
 class NothingCalled(Exception):
     """The program called no Estimator; the message says what to do."""
-
-
-class _Enough(BaseException):
-    """Ends the program: it repeats its calls."""
 
 
 @dataclass
@@ -46,6 +41,8 @@ class Recording:
         fitted: a Keras model and the dataset of its fit, or a step and that of strategy.run.
         calls: in words, in their order: "train(max_steps=1000)".
         broke: what it raised after its last call, with the place; "" where it went on to its end.
+        waited: why it was ended after its last call; "" where it was not.
+        called: is called at each call.
     """
 
     estimator: Any = None
@@ -53,9 +50,11 @@ class Recording:
     fitted: tuple[Any, Any] | None = None
     calls: list[str] = field(default_factory=list)
     broke: str = ""
+    waited: str = ""
+    called: Callable[[], None] = lambda: None
 
     def note(self, mode: Mode, estimator: Any, input_fn: Callable, **said: Any) -> None:
-        """Notes a call of `estimator`; raises _Enough where the program goes on and on."""
+        """Notes a call of `estimator`; raises Enough where the program goes on and on."""
         if self.estimator is None or (mode is Mode.TRAIN and Mode.TRAIN not in self.inputs):
             if self.estimator is not estimator:
                 self.inputs.clear()
@@ -64,24 +63,25 @@ class Recording:
             self.inputs.setdefault(mode, input_fn)
         words = ", ".join(f"{name}={value}" for name, value in said.items() if value is not None)
         self.calls.append(f"{mode}({words})")
+        self.called()
         if len(self.calls) >= _MOST_CALLS:
-            raise _Enough
+            raise Enough
 
     def refuse_program(self, what: str) -> None:
-        """Raises _Enough, or NothingCalled where nothing was called yet: another program begins."""
+        """Raises Enough, or NothingCalled where nothing was called yet: another program begins."""
         if self.calls:
-            raise _Enough
+            raise Enough
         raise NothingCalled(
             f"the program starts {what}, and what trains there cannot be seen: name that program with "
             "--main, or train in this one's own process"
         )
 
     def note_fit(self, subject: Any, dataset: Any, call: str) -> None:
-        """Notes a call of fit or strategy.run; raises _Enough: what follows needs a trained model."""
+        """Notes a call of fit or strategy.run; raises Enough: what follows needs a trained model."""
         self.calls.append(call)
         if self.estimator is None:
             self.fitted = subject, dataset
-        raise _Enough
+        raise Enough
 
 
 def recorded(program: Path | ModuleSpec, arguments: Sequence[str], cores: int = 8) -> Recording:
@@ -111,12 +111,13 @@ def recorded(program: Path | ModuleSpec, arguments: Sequence[str], cores: int = 
         stack.callback(sys.modules.__setitem__, "__main__", sys.modules["__main__"])
         sys.modules["__main__"] = module
         sys.path.insert(0, str(folder))
+        here = os.getpid()
         try:
             module.__dict__.update(own_cells.names_of(path, module.__dict__))
             for code in own_cells.code_of(path):
                 exec(code, module.__dict__)
-        except _Enough:
-            pass
+        except Enough as enough:
+            seen.waited = str(enough)
         except SystemExit as ended:
             if not seen.calls and ended.code not in (None, 0):
                 raise
@@ -125,6 +126,9 @@ def recorded(program: Path | ModuleSpec, arguments: Sequence[str], cores: int = 
                 own_cells.explain(error, module.__dict__)
                 raise
             seen.broke = f"{source.told(error)}\n  at {source.place(error)}"
+        finally:
+            if os.getpid() != here:  # a process that the program forked: it judges nothing
+                os._exit(0)
     if not seen.calls and forks:
         seen.refuse_program(f"another process ({forks[0]})")
     if not seen.calls:
@@ -148,7 +152,7 @@ def recording() -> Iterator[Recording]:
         for module in (tf.estimator, v1.estimator):
             both = _train_and_evaluate(seen)
             stack.enter_context(mock.patch.object(module, "train_and_evaluate", both))
-        stack.enter_context(mock.patch.object(time, "sleep", _sleep(seen)))
+        seen.called = stack.enter_context(own_waits.cut_short())
         stack.enter_context(mock.patch.object(v1.Session, "__init__", _local(v1.Session.__init__)))
         for module in (tf.train, v1.train):
             stack.enter_context(mock.patch.object(module, "checkpoints_iterator", _checkpoints))
@@ -219,19 +223,6 @@ def _local(real: Callable) -> Callable:
         real(self, "" if on_tpu else target, graph, config)
 
     return init
-
-
-def _sleep(seen: Recording) -> Callable:
-    real, slept = time.sleep, []
-
-    def sleep(seconds):
-        if seconds < 1 or threading.current_thread() is not threading.main_thread():
-            return real(seconds)
-        slept.append(seconds)
-        if len(slept) > _MOST_SLEEPS:
-            raise _Enough
-
-    return sleep
 
 
 _METHODS = {

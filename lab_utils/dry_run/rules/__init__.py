@@ -106,10 +106,9 @@ def chosen(text: str) -> tuple[str, ...]:
     for id in ids:
         if not any(known.startswith(id) for known in catalogue()):
             meant = id[:3] + id[3:].translate(str.maketrans("OIL", "011"))
-            near = difflib.get_close_matches(meant, catalogue(), 1, 0)
-            raise ValueError(
-                f"there is not a rule {id}; the nearest is {near[0]} (--rules lists them)"
-            )
+            near = difflib.get_close_matches(meant, catalogue(), 1)
+            nearest = f"; the nearest is {near[0]}" if near else ""
+            raise ValueError(f"there is not a rule {id}{nearest} (--rules lists them)")
     return ids
 
 
