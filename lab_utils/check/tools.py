@@ -116,6 +116,14 @@ def other_names(function: Callable, **names: Any) -> Iterator[None]:
         scope.update(kept)
 
 
+def all_layers(model: Any) -> list[Any]:
+    """The layers of a Keras model, those of models within it too, in order."""
+    found = []
+    for layer in model.layers:
+        found += all_layers(layer) if hasattr(layer, "layers") else [layer]
+    return found
+
+
 def _scope(function: Callable) -> dict[str, Any]:
     """The global names that a function finds, also behind a decorator, a partial or an object."""
     function = inspect.unwrap(function)

@@ -157,6 +157,23 @@ def make_train_dataset(images, labels, global_batch):
         ),
     ],
     "11b": [
+        # A model within the model
+        Right("""
+def make_model(dtype):
+    policy = keras.dtype_policies.DTypePolicy(dtype)
+    images = keras.Input(shape=(8, 8, 1), dtype="uint8")
+    body = keras.Sequential(
+        [
+            layers.Rescaling(1 / 16, dtype=policy),
+            layers.Conv2D(32, 3, padding="same", activation="relu", dtype=policy),
+            layers.MaxPooling2D(2, dtype=policy),
+            layers.Flatten(dtype=policy),
+            layers.Dense(64, activation="relu", dtype=policy),
+            layers.Dense(10, dtype="float32"),
+        ]
+    )
+    return keras.Model(images, body(images))
+"""),
         Mutant(
             'layers.Dense(10, dtype="float32")',
             "layers.Dense(10, dtype=dtype)",

@@ -139,7 +139,7 @@ the embeddings. The colleague who ported it has left, and nobody knows why he ch
             "rule": "TPU211",
             "right": "            dataset = dataset.shuffle(count).repeat()\n",
             "wrong": "            dataset = dataset.shuffle(count).repeat(3)\n",
-            "at": ("dataset = dataset.shuffle(count).repeat(3)", "return dataset.batch(64"),
+            "at": ("dataset = dataset.shuffle(count).repeat(3)", "return dataset.batch("),
             "why": "the data end before a loop of steps does",
             "told": "24 batches, and a loop takes 100. Training on a TPU ends by steps, so repeat without end.",
         },

@@ -8,7 +8,7 @@ import numpy as np
 from lab_utils.check.labs.digits import expect_digits_model
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import todo
-from lab_utils.check.tools import a, expect
+from lab_utils.check.tools import a, all_layers, expect
 from lab_utils.estimator import tf
 
 IMAGES = np.random.default_rng(1).integers(0, 17, [130, 8, 8, 1]).astype(np.uint8)
@@ -44,7 +44,7 @@ def model(make_model: Callable) -> str:
         f"The variables should be float32 under mixed_bfloat16, and some are {', '.join(sorted(kept))}: take "
         "dtype=dtype, which keeps them so.",
     )
-    dense = [layer for layer in made.layers if isinstance(layer, keras.layers.Dense)]
+    dense = [layer for layer in all_layers(made) if isinstance(layer, keras.layers.Dense)]
     hidden = [layer for layer in dense if layer.units == 64]
     expect(bool(hidden), "There should be a hidden Dense layer of 64.")
     expect(
@@ -52,7 +52,7 @@ def model(make_model: Callable) -> str:
         f"The hidden layer computes in {hidden[0].compute_dtype} under mixed_bfloat16: give it dtype=dtype.",
     )
     plain = make_model("float32")
-    wide = [layer.name for layer in plain.layers if "bfloat16" in str(layer.compute_dtype)]
+    wide = [layer.name for layer in all_layers(plain) if "bfloat16" in str(layer.compute_dtype)]
     expect(not wide, f"With float32, {', '.join(wide)} computes in bfloat16: take dtype=dtype.")
     expect_digits_model(plain, IMAGES, IMAGES.astype(np.float32) / 16)
     return "bfloat16 in between, float32 variables, float32 logits."
@@ -83,7 +83,7 @@ def compiled(make_compiled: Callable) -> str:
     other = make_compiled(strategy, "float32", 0.5)
     for each, dtype in ((made, "bfloat16"), (other, "float32")):
         expect(
-            any(layer.compute_dtype == dtype for layer in each.layers[1:-1]),
+            any(layer.compute_dtype == dtype for layer in all_layers(each)[1:-1]),
             f"The model ignores dtype, and does not compute in {dtype}: make_model(dtype).",
         )
     expect(

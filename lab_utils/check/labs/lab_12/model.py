@@ -6,7 +6,7 @@ import keras
 import numpy as np
 
 from lab_utils.check.todos import todo
-from lab_utils.check.tools import a, expect, expect_dataset
+from lab_utils.check.tools import a, all_layers, expect, expect_dataset
 from lab_utils.estimator import tf
 
 
@@ -162,7 +162,7 @@ def model(make_model: Callable) -> str:
     )
     lstm = [
         layer.cell  # of an LSTM, and of an RNN around an LSTMCell
-        for layer in keeping.layers
+        for layer in all_layers(keeping)
         if isinstance(getattr(layer, "cell", None), keras.layers.LSTMCell)
     ]
     units = make_model.__globals__.get("UNITS", 128)
@@ -175,14 +175,14 @@ def model(make_model: Callable) -> str:
         shape[2] == kinds,
         f"There are {kinds} kinds of characters, and a logit for each; yours gives {shape[2]}.",
     )
-    wide = [layer for layer in keeping.layers if isinstance(layer, keras.layers.Embedding)]
+    wide = [layer for layer in all_layers(keeping) if isinstance(layer, keras.layers.Embedding)]
     expect(
         len(wide) == 1 and wide[0].output_dim == 32 and wide[0].input_dim == kinds,
         f"There should be one embedding, of {kinds} characters in 32 numbers.",
     )
     free = make_model(None, None, False)
     expect(
-        not any(getattr(layer, "stateful", False) for layer in free.layers),
+        not any(getattr(layer, "stateful", False) for layer in all_layers(free)),
         "Without stateful the model is not stateful: hand the argument on.",
     )
     for own, others in zip(free.trainable_variables, keeping.trainable_variables, strict=True):
