@@ -24,8 +24,10 @@ def questions(root: Path) -> dict[str, list[dict[str, Any]]]:
 
 def cell(asked: list[dict[str, Any]]) -> nbformat.NotebookNode:
     """The questions of one lab as a cell of text."""
-    parts = [_HEAD, *(_shown(number, each) for number, each in enumerate(asked, 1))]
-    return nbformat.v4.new_markdown_cell("\n\n".join(parts), id="quiz")
+    shown = [_shown(number, each) for number, each in enumerate(asked, 1)]
+    # A <details> has no margin: a question would stand nearer to the answers above it than to its own.
+    text = f"{_HEAD}\n\n" + "\n<br>\n\n".join(shown)
+    return nbformat.v4.new_markdown_cell(text, id="quiz")
 
 
 def _shown(number: int, question: dict[str, Any]) -> str:
