@@ -116,6 +116,15 @@ def other_names(function: Callable, **names: Any) -> Iterator[None]:
         scope.update(kept)
 
 
+def call(function: Callable, given: dict[str, Any]) -> Any:
+    """Calls it by the lab's names, or in their order where the learner has named the parameters otherwise."""
+    try:
+        inspect.signature(function).bind(**given)
+    except (TypeError, ValueError):
+        return function(*given.values())
+    return function(**given)
+
+
 def all_layers(model: Any) -> list[Any]:
     """The layers of a Keras model, those of models within it too, in order."""
     found = []

@@ -150,6 +150,15 @@ ANSWERS = {
         ),
     ],
     "2b": [
+        # An object, whose parameters have other names
+        Right("""
+class Metrics:
+    def __call__(self, y, z):
+        best = tf.cast(tf.math.top_k(z, k=1).indices[:, 0], tf.int32)
+        return {"accuracy": v1.metrics.mean(tf.cast(tf.equal(y, best), tf.float32))}
+
+metric_fn = Metrics()
+"""),
         Mutant('{"accuracy": v1', '{"acc": v1', '"accuracy"'),
         Mutant("axis=1))}", "axis=0))}", "most likely class of each row"),
         Mutant(

@@ -297,6 +297,12 @@ ANSWERS = {
         ),
     ],
     "3c": [
+        # Rows left out, parameters of other names
+        Right("""
+def metric_fn(y, z, w):
+    hit = tf.cast(tf.equal(tf.argmax(z, 1, tf.int32), y), tf.float32)
+    return {"accuracy": v1.metrics.mean(tf.boolean_mask(hit, w > 0))}
+"""),
         Mutant(", weights=weight)}", ")}", "weight 0"),
         Mutant(
             "v1.metrics.accuracy(labels, predicted, weights=weight)",
@@ -530,6 +536,16 @@ ANSWERS = {
         ),
     ],
     "3e": [
+        # A name that is looked up when the dataset runs
+        Right("""
+def with_contrast(image):
+    out = tf.py_function(lambda t: tf.constant(stretched(t.numpy())), inp=[image], Tout=tf.float32)
+    same = tf.debugging.assert_equal(tf.shape(out), tf.shape(image))
+    with tf.control_dependencies([same]):
+        out = tf.identity(out)
+    out.set_shape(image.shape)
+    return out
+"""),
         Mutant("return tf.ensure_shape(result, image.shape)", "return result", "unknown"),
         Mutant(
             "return tf.ensure_shape(result, image.shape)",

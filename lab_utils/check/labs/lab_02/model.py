@@ -9,6 +9,7 @@ from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import todo
 from lab_utils.check.tools import (
     a,
+    call,
     classes_compared,
     expect,
     expect_dataset,
@@ -117,7 +118,7 @@ def metrics(metric_fn: Callable) -> str:
     with tf.Graph().as_default(), v1.Session() as session:
         said, labels = (v1.placeholder(tf.int32, [4]) for _ in range(2))
         with classes_compared():
-            made = metric_fn(labels=labels, logits=tf.one_hot(said, 10))
+            made = call(metric_fn, {"labels": labels, "logits": tf.one_hot(said, 10)})
         expect(
             isinstance(made, dict) and "accuracy" in made,
             f'metric_fn should return a dict with "accuracy"; yours returns '

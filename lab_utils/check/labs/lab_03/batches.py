@@ -8,7 +8,7 @@ import numpy as np
 
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import todo
-from lab_utils.check.tools import a, classes_compared, expect, expect_dataset, translated
+from lab_utils.check.tools import a, call, classes_compared, expect, expect_dataset, translated
 from lab_utils.estimator import tf, v1
 
 
@@ -229,7 +229,8 @@ def weighted_metric(metric_fn: Callable) -> str:
         said = v1.placeholder(tf.int32, [4])
         weight = v1.placeholder(tf.float32, [4])
         with classes_compared():
-            made = metric_fn(labels=labels, logits=tf.one_hot(said, 10), weight=weight)
+            given = {"labels": labels, "logits": tf.one_hot(said, 10), "weight": weight}
+            made = call(metric_fn, given)
         expect(
             isinstance(made, dict) and "accuracy" in made,
             f'metric_fn should return a dict with "accuracy"; yours returns '

@@ -1,6 +1,5 @@
 """What an evaluation brings to the host: TODO 4a, metric_fn, and 4b, the spec with its tensors."""
 
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -8,7 +7,7 @@ import numpy as np
 
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import todo
-from lab_utils.check.tools import a, classes_compared, expect, other_names, translated
+from lab_utils.check.tools import a, call, classes_compared, expect, other_names, translated
 from lab_utils.estimator import tf, tpu, v1
 
 NAMES = ("labels", "logits", "losses", "weight")
@@ -23,15 +22,6 @@ def _batch(seed: int, rows: int, weight: list[float]) -> dict[str, np.ndarray]:
     exponents = np.exp(logits)
     losses = -np.log(exponents[np.arange(rows), labels] / exponents.sum(axis=1))
     return dict(zip(NAMES, (labels, logits, losses, np.float32(weight)), strict=True))
-
-
-def _called(metric_fn: Callable, given: dict[str, Any]) -> Any:
-    """Calls it by the lab's names, or in their order where the learner has others: both reach the host."""
-    try:
-        inspect.signature(metric_fn).bind(**given)
-    except (TypeError, ValueError):
-        return metric_fn(*given.values())
-    return metric_fn(**given)
 
 
 @todo(
@@ -49,7 +39,7 @@ def host_metrics(metric_fn: Callable) -> str:
     with tf.Graph().as_default(), v1.Session() as session:
         fed = {name: v1.placeholder(value.dtype, value.shape) for name, value in batches[0].items()}
         with classes_compared():
-            made = _called(metric_fn, fed)
+            made = call(metric_fn, fed)
         names = list(made) if isinstance(made, dict) else a(made)
         expect(
             isinstance(made, dict) and {"accuracy", "top_3", "mean_loss"} <= set(made),
