@@ -239,7 +239,7 @@ class Roofline:
 
     @property
     def seconds(self) -> float:
-        """The larger of the two: no step is faster."""
+        """The larger of the two: no step that does so much is faster."""
         return max(self.compute_seconds, self.memory_seconds)
 
     @property
