@@ -558,3 +558,64 @@ def test_a_signal_takes_the_port_beside_the_file_away(tmp_path, monkeypatch):
         for number, handler in before.items():
             signal.signal(number, handler)
     assert seen and seen != ["train.py"] and list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "left"),
+    [
+        # a module of contrib that was used by what is renamed, and one that is still needed
+        ("import tensorflow as tf\nimport tensorflow.contrib as c\nc.layers.conv2d(1)\n",
+         "import tensorflow.compat.v1 as tf\nimport tf_slim\ntf_slim.conv2d(1)\n", ""),
+        ("import tensorflow as tf\nfrom tensorflow import contrib\ncontrib.layers.conv2d(1)\n",
+         "import tensorflow.compat.v1 as tf\nimport tf_slim\ntf_slim.conv2d(1)\n", ""),
+        ("from tensorflow.contrib.learn.python.learn import learn_runner\nlearn_runner.run(f)\n",
+         "from tensorflow.contrib.learn.python.learn import learn_runner\nlearn_runner.run(f)\n",
+         "line 2: tf.contrib.learn.python.learn.learn_runner.run: tf.estimator.train_and_evaluate"),
+        # the batch size that stands as a parameter's default, or is handed over by its place
+        ("import tensorflow as tf\ndef rows(mode, batch=64):\n  return d.batch(batch, True)\n"
+         "e = tf.estimator.tpu.TPUEstimator(f)\ne.train(lambda: rows(1))\ne.evaluate(lambda: rows(2, 8))\n",
+         "import tensorflow.compat.v1 as tf\ndef rows(mode, batch=64):\n  return d.batch(batch, True)\n"
+         "e = tf.estimator.tpu.TPUEstimator(f)\ne.train(lambda params: "
+         "rows(1, batch=params[\"batch_size\"]))\n"
+         "e.evaluate(lambda params: rows(2, params[\"batch_size\"]))\n", ""),
+        # a flag about batches is no batch size
+        ("import tensorflow as tf\ndef rows(mode, drop_last_batch=True):\n  return d\n"
+         "e = tf.estimator.tpu.TPUEstimator(f)\ne.train(lambda: rows(1, drop_last_batch=False))\n",
+         "import tensorflow.compat.v1 as tf\ndef rows(mode, drop_last_batch=True):\n  return d\n"
+         "e = tf.estimator.tpu.TPUEstimator(f)\n"
+         "e.train(lambda params: rows(1, drop_last_batch=False))\n", ""),
+        # what no pass changes
+        ("import tensorflow as tf\nclass Mine(tf.estimator.DNNClassifier):\n  pass\n",
+         "import tensorflow as tf\nclass Mine(tf.estimator.DNNClassifier):\n  pass\n",
+         "line 2: estimator.DNNClassifier: this ready-made estimator has no form for a TPU"),
+        ("import tensorflow as tf\nclass Mine(tf.estimator.Estimator):\n  pass\n",
+         "import tensorflow as tf\nclass Mine(tf.estimator.Estimator):\n  pass\n",
+         "line 2: its base must be TPUEstimator"),
+        ("import tensorflow as tf\nspec = make(eval_metric_ops={})\n",
+         "import tensorflow as tf\nspec = make(eval_metric_ops={})\n",
+         "line 2: eval_metric_ops becomes eval_metrics"),
+    ],
+)  # fmt: skip
+def test_what_stands_in_other_places(old, new, left):
+    test_odd_files(old, new, left)
+
+
+@pytest.mark.parametrize(
+    ("made", "size"),
+    [
+        (
+            "self.config = config\n        self.e = tf.estimator.Estimator(f)",
+            "self.config.batch_size",
+        ),
+        ("self.e = tf.estimator.Estimator(f)\n        self.config = config", "1024"),
+    ],
+)
+def test_a_batch_size_of_self_is_taken_where_it_holds_already(made, size):
+    new, left = port_of(
+        "import tensorflow as tf\nclass Job:\n    def __init__(self, config):\n        MADE\n"
+        "    def rows(self):\n        return d.batch(self.config.batch_size)\n".replace(
+            "MADE", made
+        )
+    )
+    assert f"train_batch_size={size}," in new
+    assert ("no batch size was found" in left) == (size == "1024")

@@ -81,7 +81,7 @@ class Forms(Pass):
                 self._told.add(target.value)
                 return updated_node.with_changes(value=value)
         if isinstance(target, cst.Name) and target.value in self._scan.input_fns:
-            return updated_node.with_changes(value=taking_params(updated_node.value))
+            return updated_node.with_changes(value=taking_params(updated_node.value, self._scan))
         if m.matches(target, KEPT_METRICS) and pairs(updated_node.value):
             value = self._metrics.of(original_node.value, updated_node.value)
             key = cst.parse_expression(code(target).replace("eval_metric_ops", "eval_metrics"))
@@ -198,7 +198,7 @@ class Forms(Pass):
         given = argument(new, "input_fn", 0)
         if not given:
             return new
-        changed = given.with_changes(value=taking_params(given.value))
+        changed = given.with_changes(value=taking_params(given.value, self._scan))
         return new.with_changes(args=[changed if each is given else each for each in new.args])
 
     def _drops(self, node: cst.Call) -> None:

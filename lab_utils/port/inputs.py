@@ -5,8 +5,8 @@ import re
 import libcst as cst
 import libcst.matchers as m
 
-from lab_utils.port.record import argument, code
-from lab_utils.port.scan import SIZE_AT, says_batch, size_of
+from lab_utils.port.record import argument, code, keyword
+from lab_utils.port.scan import SIZE_AT, Scan, says_batch, size_of
 
 _BATCH = cst.parse_expression('params["batch_size"]')
 _METHODS = m.Attribute(attr=m.Name("batch") | m.Name("padded_batch"))
@@ -14,13 +14,18 @@ _APPLIED = m.OneOf(*(m.Name(each) for each in SIZE_AT if each not in ("batch", "
 _BATCHES = m.Call(func=_METHODS | _APPLIED | m.Attribute(attr=_APPLIED), args=[m.AtLeastN(n=1)])
 
 
-def taking_params(value: cst.BaseExpression) -> cst.BaseExpression:
+def taking_params(value: cst.BaseExpression, scan: Scan) -> cst.BaseExpression:
     """lambda: input_fn(files, 32) as lambda params: input_fn(files, params["batch_size"])."""
     if not isinstance(value, cst.Lambda) or value.params.params or value.params.star_kwarg:
         return value
     body = value.body
     if isinstance(body, cst.Call):
-        sizes = [a.with_changes(value=_BATCH) if says_batch(a) else a for a in body.args]
+        name, size = scan.size_given(body)
+        sizes = [
+            a.with_changes(value=_BATCH) if says_batch(a) or a is size else a for a in body.args
+        ]
+        if name and not size and not any(each.star for each in body.args):
+            sizes.append(keyword(name, code(_BATCH)))
         body = body.with_changes(args=sizes)
     return cst.parse_expression("lambda params: 0").with_changes(body=body)
 

@@ -1,6 +1,7 @@
 """Puts today's names for those of tf.contrib and of TensorFlow 1."""
 
 import re
+from collections.abc import Sequence
 
 import libcst as cst
 import libcst.matchers as m
@@ -135,6 +136,8 @@ class Imports(cst.CSTTransformer):
         kept = []
         for alias in updated_node.names:
             name = code(alias.name)
+            if name == "tensorflow.contrib" and not self._kept:
+                continue
             if name == "tensorflow" and self._version_1:
                 alias = alias.with_changes(
                     name=cst.parse_expression(_V1),
@@ -151,7 +154,7 @@ class Imports(cst.CSTTransformer):
                 where = _slim(names.MODULES.get(path, ""))
                 if alias.asname and where.startswith("tf_slim"):
                     alias = alias.with_changes(name=cst.parse_expression(where))
-                elif not any(each.startswith(path) for each in self._kept):
+                elif not any(names.of_module(each).startswith(path) for each in self._kept):
                     continue
             kept.append(alias)
         if not kept:
@@ -167,12 +170,21 @@ class Imports(cst.CSTTransformer):
         if (module + ".").startswith(f"{_ESTIMATOR}."):
             return updated_node.with_changes(module=_of_estimator(module))
         is_star = isinstance(updated_node.names, cst.ImportStar)
+        if module == "tensorflow" and not is_star:
+            kept = self._without_contrib(updated_node.names)
+            if not kept:
+                return cst.RemoveFromParent()
+            updated_node = updated_node.with_changes(names=kept)
         if not (module + ".").startswith("tensorflow.contrib.") or is_star:
-            if self._version_1 and _PUBLIC.fullmatch(module) and not is_star:
+            with_contrib = not is_star and any(
+                e.name.value == "contrib" for e in updated_node.names
+            )
+            if self._version_1 and _PUBLIC.fullmatch(module) and not is_star and not with_contrib:
                 new = cst.parse_expression(module.replace("tensorflow", _V1, 1))
                 return updated_node.with_changes(module=new)
             return updated_node
         whole = module.removeprefix("tensorflow.contrib").lstrip(".")
+        left = [names.of_module(each) + "." for each in self._kept]
         kept, added = [], []
         for alias in updated_node.names:
             path = names.of_module(f"{whole}.{alias.name.value}".lstrip("."))
@@ -183,12 +195,21 @@ class Imports(cst.CSTTransformer):
                 added.append(_import(package, local))
             elif where:
                 added.append(_import(where, local))
-            elif any((each + ".").startswith(path + ".") for each in self._kept):
+            elif any(each.startswith(path + ".") for each in left):
                 kept.append(alias)
         if kept:
             kept[-1] = kept[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
             return updated_node.with_changes(names=kept)
         return cst.FlattenSentinel(added) if added else cst.RemoveFromParent()
+
+    def _without_contrib(self, given: Sequence[cst.ImportAlias]) -> Sequence[cst.ImportAlias]:
+        """from tensorflow import contrib, keras."""
+        kept = [each for each in given if each.name.value != "contrib"]
+        if self._kept or len(kept) == len(given):
+            return given
+        if kept:
+            kept[-1] = kept[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
+        return kept
 
 
 def _of_estimator(module: str) -> cst.BaseExpression:

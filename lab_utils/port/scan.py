@@ -15,6 +15,7 @@ SIZE_AT = {
     "map_and_batch": 1, "batch_and_drop_remainder": 0, "padded_batch_and_drop_remainder": 0,
 }  # fmt: skip
 _NAMESPACES = ("parse_args", "parse_known_args", "Namespace", "SimpleNamespace")
+_OTHER_BATCH = re.compile(r"(^|_)(drop|keep|use|is|has|last|first|num|n|per)_", re.IGNORECASE)
 # What the name of a batch size holds where it is of one mode alone.
 _OF_MODE = {"eval": ("eval", "valid", "test", "dev"), "predict": ("predict", "infer", "test")}
 
@@ -56,27 +57,34 @@ class Scan(cst.CSTVisitor):
         self._params: list[cst.BaseExpression] = []
         self._in_params = ""
         self._in_batch: list[str] = []
-        # Names that hold in the file, and in each function that is being read; expressions seen there.
+        # Names that hold in the file, and in each function that is being read; expressions seen there, with
+        # the function and the class.
         self._bound: list[set[str]] = [set()]
-        self._seen: list[tuple[int, str]] = []
-        # Of the Estimator: the function that makes it, and the names that hold there by then.
-        self._made_in: tuple[int, set[str]] = (0, set())
-        self._function, self._functions = 0, [0]
+        self._seen: list[tuple[int, str, str]] = []
+        # Of the Estimator: the function that makes it, its class, and the names that hold there by then.
+        self._made_in: tuple[int, str, set[str]] = (0, "", set())
+        self._function, self._functions, self._classes = 0, [0], [""]
+        self._given: list[str] = []  # numbers that functions get for a parameter like batch_size
+        self._defaults: list[str] = []
+        self._sizes: dict[str, str] = {}  # a function's name -> its parameter like batch_size
         self._lambdas: list[set[str]] = []
 
     @property
     def batch(self) -> str:
         """As the program's params name it, else its batch() and input functions; "" if none holds there."""
-        function, names = self._made_in
+        function, own, names = self._made_in
         here = (
             text
-            for where, text in self._seen
-            if (root := _root(text)) in self._bound[0] or (where == function and root in names)
+            for where, owner, text in self._seen
+            if (root := _root(text)) in self._bound[0]
+            or (where == function and root in names)
+            or (owner == own and root == "self" and ".".join(text.split(".")[:2]) in names)
         )
+        last = next(iter(self._given + self._defaults), "")
         of_dict = next(
             (f"{name}[{key}]" for name, key in self.dicts.items() if name in self._bound[0]), ""
         )
-        return self._in_params or self._found() or next(here, "") or of_dict
+        return self._in_params or self._found() or next(here, "") or of_dict or last
 
     def batch_of(self, mode: str) -> str:
         """The batch size whose name says "eval" or "predict", else `batch`."""
@@ -106,6 +114,13 @@ class Scan(cst.CSTVisitor):
         is_tuple = kind is not None and code(kind.func).endswith("namedtuple")
         return is_tuple or made in self.classes or made in _NAMESPACES
 
+    def size_given(self, call: cst.Call) -> tuple[str, cst.Arg | None]:
+        """The parameter like batch_size of a function of the file ("" without one), and what it gets."""
+        function = code(call.func).rpartition(".")[2]
+        name = self._sizes.get(function, "")
+        taken = [each for each in self.parameters.get(function, ()) if each != "self"]
+        return name, argument(call, name, taken.index(name)) if name else None
+
     @property
     def predicts(self) -> set[str]:
         """See the attributes."""
@@ -117,6 +132,12 @@ class Scan(cst.CSTVisitor):
         names = self.parameters[node.name.value] = tuple(each.name.value for each in given)
         if {"features", "labels", "mode", "params"} <= set(names):
             self.models.add(node.name.value)
+        for each in given:
+            is_flag = each.default and code(each.default) in ("True", "False")
+            if says_batch(cst.Arg(each.name)) and not is_flag:
+                self._sizes[node.name.value] = each.name.value
+                if isinstance(each.default, cst.Integer):
+                    self._defaults.append(each.default.value)
         self._bound.append({each.name.value for each in given})
         self._function += 1
         self._functions.append(self._function)
@@ -129,6 +150,7 @@ class Scan(cst.CSTVisitor):
     def visit_ClassDef(self, node: cst.ClassDef) -> None:
         """A class may hold settings, or be an optimizer."""
         self._bound[-1].add(node.name.value)
+        self._classes.append(node.name.value)
         bases = [code(each.value) for each in node.bases]
         if any(each.endswith("Optimizer") for each in bases):
             self.optimizers.add(node.name.value)
@@ -141,6 +163,10 @@ class Scan(cst.CSTVisitor):
             sizes = (each for each in fields if says_batch(cst.Arg(cst.Name(each))))
             self.classes[node.name.value] = next(sizes, "")
 
+    def leave_ClassDef(self, original_node: cst.ClassDef) -> None:
+        """We are in the one around it."""
+        self._classes.pop()
+
     def visit_Return(self, node: cst.Return) -> None:
         """Notes which functions are returned."""
         values = [node.value]
@@ -152,6 +178,8 @@ class Scan(cst.CSTVisitor):
         """Notes names, and what they stand for."""
         for target in node.targets:
             self._bound[-1].update(each.value for each in m.findall(target.target, m.Name()))
+            if m.matches(target.target, m.Attribute(value=m.Name("self"))):
+                self._bound[-1].add(code(target.target))
         target = node.targets[0].target
         known = isinstance(node.value, cst.Call) and code(node.value.func)
         if isinstance(target, cst.Tuple) and known and known.endswith("parse_known_args"):
@@ -166,6 +194,9 @@ class Scan(cst.CSTVisitor):
     def visit_Call(self, node: cst.Call) -> None:
         """Notes what the call hands over."""
         name = code(node.func).rpartition(".")[2]
+        _, given = self.size_given(node)
+        if given and isinstance(given.value, cst.Integer):
+            self._given.append(given.value.value)
         if name in TAKES_INPUT:
             given = argument(node, "input_fn", 0)
             self._input(given)
@@ -178,7 +209,7 @@ class Scan(cst.CSTVisitor):
         elif (size := size_of(node)) and not self._is_window(node.func):
             self._note_batch(size.value)
         elif name == "Estimator":
-            self._made_in = self._functions[-1], set(self._bound[-1])
+            self._made_in = self._functions[-1], self._classes[-1], set(self._bound[-1])
             if params := argument(node, "params", 3):
                 self._note_params(params.value)
 
@@ -227,7 +258,7 @@ class Scan(cst.CSTVisitor):
         if isinstance(value, cst.Integer) or text.isupper() or text.startswith("FLAGS."):
             self._in_batch.append(text)
         elif says_batch(cst.Arg(value)):
-            self._seen.append((self._functions[-1], text))
+            self._seen.append((self._functions[-1], self._classes[-1], text))
 
 
 def size_of(call: cst.Call) -> cst.Arg | None:
@@ -269,4 +300,6 @@ def says_batch(given: cst.Arg) -> bool:
         if given.keyword
         else code(given.value).rpartition(".")[2].rstrip("\"']")
     )
+    if _OTHER_BATCH.search(named) or code(given.value) in ("True", "False", "None"):
+        return False
     return named.lower().replace("_", "").endswith(("batchsize", "batch"))

@@ -17,6 +17,7 @@ KEPT_METRICS = m.Subscript(  # spec["eval_metric_ops"]
     value=m.Name(), slice=[m.SubscriptElement(slice=m.Index(value=_METRICS))]
 )
 NO_DATASET = "its batches are not of fixed size, and it takes no params: use tf.data"
+_READY_MADE = r"estimator\.(DNN|Linear|Baseline|BoostedTrees)\w+$"
 _CALLS = {
     r"(py_func|numpy_function|py_function)$": ("runs Python, which a TPU cannot: keep it in input_fn", "03"),
     r"summary\.(scalar|image|histogram|audio|text)$": (
@@ -24,8 +25,7 @@ _CALLS = {
     r"train\.(Logging|Profiler|Summary|StepCounter|NanTensor)\w*Hook$": (
         "a hook sees a TPU once in iterations_per_loop steps", "04"),
     r"estimator\.inputs\.(?!numpy)\w+$": (NO_DATASET, "03"),
-    r"estimator\.(DNN|Linear|Baseline|BoostedTrees)\w+$": (
-        "this ready-made estimator has no form for a TPU: write its model_fn", "02"),
+    _READY_MADE: ("this ready-made estimator has no form for a TPU: write its model_fn", "02"),
     r"train\.(shuffle_|maybe_|maybe_shuffle_)?batch(_join)?$|train\.\w+_producer$": (
         "a queue feeds this: TPUEstimator takes a tf.data.Dataset", "06"),
     r"train\.SyncReplicasOptimizer$": (
@@ -80,10 +80,20 @@ class Told(Pass):
         if not self._scan.is_port and name == "fit" and self._scan.has_keras:
             what = "a Keras model trains under a TPUStrategy: its dry run is `--main`"
             self.leave_to_a_person(node, what, "11")
-        if name == "dict" and argument(node, "eval_metric_ops"):
+        if path != "estimator.EstimatorSpec" and argument(node, "eval_metric_ops"):
             self._metrics(node)
         if self._scan.is_port and name in TAKES_INPUT:
             self._partial(argument(node, "input_fn", 0))
+
+    def visit_ClassDef(self, node: cst.ClassDef) -> None:
+        """class Mine(tf.estimator.Estimator)."""
+        for base in node.bases:
+            path = self.imported(base.value)
+            if path == "estimator.Estimator":
+                what = "its base must be TPUEstimator, whose __init__ takes use_tpu and batch sizes"
+                self.leave_to_a_person(node, what, "02")
+            elif re.match(_READY_MADE, path):
+                self.leave_to_a_person(node, f"{path}: {_CALLS[_READY_MADE][0]}", "02")
 
     def visit_ImportAlias(self, node: cst.ImportAlias) -> None:
         """import horovod.tensorflow as hvd."""
