@@ -118,10 +118,10 @@ class _Job:
     def tell_once(self, engine: Engine) -> None:
         """Says where to watch a job that runs elsewhere, once it has started."""
         if engine.remote and self.result is not None and not self._told:
-            self._told = True
             what = jobs.describe(self.result, engine.options)
             if what:
                 tqdm.write(f"{engine.name}: {what}", file=sys.stderr)
+            self._told = True  # not sooner: Ctrl-C may come in between, and `cancel` tells it then
 
     def cancel(self, engine: Engine) -> None:
         """Ends a job that runs elsewhere, where it would go on, and be paid for, without this process."""
