@@ -514,6 +514,10 @@ def test_a_shard_map_is_not_resized():
         JaxWorkload(jax.jit(step), shape(64, 8), "v5e:2x4").lower(8)
     assert JaxWorkload(jax.jit(step), shape(64, 8), "v5e:1x1").lower(1).partition.cores == 1
     step = jax.pmap(lambda x: jax.lax.pmean(x.sum(), "batch"), axis_name="batch")
+    more = 2 * jax.device_count()
+    with pytest.raises(CannotLower, match=f"for {more} devices.*num_cpu_devices|0.8 or") as raised:
+        JaxWorkload(step, shape(more, 64), "v5e:2x4").lower(8)
+    assert not raised.value.finding()  # this machine stands in the way
     with pytest.raises(
         (InputUnfit, CannotLower), match="jax.pmap has .*jax_num_cpu_devices|0.8 or"
     ):

@@ -22,6 +22,7 @@ from lab_utils.dry_run.read import jaxpr_flops
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.traced import Trace
+from lab_utils.figures import counted
 from lab_utils.source import Place, place
 
 
@@ -64,6 +65,13 @@ class JaxWorkload:
             self.judged, traced = jax_inner.traced(self.step, call)
             return traced
         except Exception as error:  # whatever the learner's function raises is the step's fault
+            if count := jax_steps.devices_wanted(self.step, call):
+                raise CannotLower(
+                    f"the batch is for {counted(count, 'device')}, and jax.pmap has fewer here: "
+                    f"{sharded.as_many(count)}",
+                    where=self.where,
+                    only_here=True,
+                ) from error
             raise NotJax(
                 f"{type(error).__name__}: {error}", where=place(error) or self.where
             ) from error

@@ -65,6 +65,15 @@ def is_pmap(step: Callable) -> bool:
     return hasattr(inner, "lower") and not hasattr(inner, "trace") and inspect.isfunction(inner)
 
 
+def devices_wanted(step: Callable, call: tuple) -> int:
+    """The devices for which a call of jax.pmap's step is made, where this machine has fewer; else 0."""
+    if not is_pmap(step):
+        return 0
+    sizes = [leaf.shape[0] for leaf in jax.tree.leaves(call) if getattr(leaf, "shape", ())]
+    wanted = max(sizes, default=0)
+    return wanted if sizes.count(wanted) > len(sizes) / 2 and wanted > jax.device_count() else 0
+
+
 def source(step: Callable) -> Callable:
     """The function whose line stands for `step` in a report."""
     return unbound(step)[0]

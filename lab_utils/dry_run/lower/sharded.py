@@ -43,7 +43,7 @@ def laid_out(
             raise InputUnfit(
                 f"the step is lowered for {counted(devices, 'device')} {why}, and {topology} has "
                 f"{counted(cores, 'core')}: "
-                f"{_as_many(cores)}"
+                f"{as_many(cores)}"
             )
         if wanted:
             raise InputUnfit(f"mesh_axes names {', '.join(wanted)}, and the step has no mesh")
@@ -72,7 +72,7 @@ def laid_out(
         )
         raise InputUnfit(
             f"the mesh of {counted(math.prod(mesh.values()), 'device')} cannot be resized, as {why}: "
-            f"{_as_many(cores)}"
+            f"{as_many(cores)}"
         )
     axes = ", ".join(f'"{axis}"={size}' for axis, size in sizes.items())
     text = _MESH.sub(f"sdy.mesh @{name} = <[{axes}]>", text, count=1)
@@ -122,7 +122,8 @@ def _example(mesh: Mapping[str, int], cores: int) -> dict[str, int]:
     return {first: cores // rest} | {axis: mesh[axis] for axis in others}
 
 
-def _as_many(cores: int) -> str:
+def as_many(cores: int) -> str:
+    """What to do for a step that needs so many devices here."""
     return (
         f'make it with as many devices; before JAX starts, jax.config.update("jax_num_cpu_devices", {cores}) '
         "gives a CPU so many"
