@@ -187,6 +187,7 @@ def test_answers_of_learners_are_accepted_or_told_what_is_wrong_with_them(
         assert len(mistakes) >= 3, f"TODO {todo.id} has fewer than three wrong answers"
         mistakes += wrong_answers.forgotten(solution, own.get(todo.id, ""))
         rights = [each for each in kept[todo.id] if type(each) is Right]
+        rights.append(wrong_answers.as_object(todo.id, todo.names))
         for answer in (*rights, *mistakes[:most]):
             right = type(answer) is Right
             tried[right] += 1

@@ -102,7 +102,7 @@ def other_names(function: Callable, **names: Any) -> Iterator[None]:
 
     So has a second name that the learner gave to the same function or class (`make_host_fn = HostFn`).
     """
-    scope = _scope(function)
+    scope = scope_of(function)
     own = {name: scope[name] for name in names if callable(scope.get(name))}
     for name, each in own.items():
         names |= {alias: names[name] for alias, value in scope.items() if value is each}
@@ -133,7 +133,7 @@ def all_layers(model: Any) -> list[Any]:
     return found
 
 
-def _scope(function: Callable) -> dict[str, Any]:
+def scope_of(function: Callable) -> dict[str, Any]:
     """The global names that a function finds, also behind a decorator, a partial or an object."""
     function = inspect.unwrap(function)
     while isinstance(function, functools.partial):
@@ -148,7 +148,7 @@ def _scope(function: Callable) -> dict[str, Any]:
 
 def _mentions(function: Callable, name: str) -> bool:
     """Whether a function, or one of the same module that it names, uses that global name."""
-    scope, seen = _scope(function), set()
+    scope, seen = scope_of(function), set()
     waiting = [getattr(inspect.unwrap(function), "__code__", None)]
     while waiting:
         code = waiting.pop()

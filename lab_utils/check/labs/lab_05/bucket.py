@@ -18,7 +18,7 @@ from lab_utils.check.tools import a, expect
 )
 def bucket(bucket_seconds: Callable) -> str:
     """Requests times latency plus bytes, times the files of the busiest stream."""
-    one = bucket_seconds(1, 1000, 1000, 1, latency=2.0, bandwidth=100.0)
+    one = bucket_seconds(1, 1000, 1000, 1, 2.0, 100.0)
     expect(isinstance(one, Real), f"bucket_seconds should return a number; yours returns {a(one)}.")
     expect(
         not math.isclose(one, 10), "The latency is missing: each request waits before its first byte."
@@ -28,7 +28,7 @@ def bucket(bucket_seconds: Callable) -> str:
         math.isclose(one, 12),
         f"A request of 2 s and 1,000 bytes at 100 bytes/s take 12 s; yours gives {one:g}.",
     )
-    pieces = bucket_seconds(1, 1000, 400, 1, latency=2.0, bandwidth=100.0)
+    pieces = bucket_seconds(1, 1000, 400, 1, 2.0, 100.0)
     expect(
         not math.isclose(pieces, 15) and not math.isclose(pieces, 14),
         "1,000 bytes in pieces of 400 are three requests, the last one smaller: round up.",
@@ -42,7 +42,7 @@ def bucket(bucket_seconds: Callable) -> str:
         "1,000 bytes in pieces of 400 are three requests of 2 s, and 10 s of bytes: 16 s; yours gives "
         f"{pieces:g}.",
     )
-    shared = bucket_seconds(5, 1000, 1000, 2, latency=2.0, bandwidth=100.0)
+    shared = bucket_seconds(5, 1000, 1000, 2, 2.0, 100.0)
     expect(not math.isclose(shared, 60), "Two streams read at the same time; yours reads one after another.")
     expect(
         not math.isclose(shared, 30),
@@ -52,12 +52,12 @@ def bucket(bucket_seconds: Callable) -> str:
         math.isclose(shared, 36),
         f"Of five files in two streams, one stream reads three: 36 s; yours gives {shared:g}.",
     )
-    many = bucket_seconds(2, 1000, 1000, 8, latency=2.0, bandwidth=100.0)
+    many = bucket_seconds(2, 1000, 1000, 8, 2.0, 100.0)
     expect(
         math.isclose(many, 12),
         f"With more streams than files each file still takes its 12 s; yours gives {many:g}.",
     )
-    apart = bucket_seconds(5, 1000, 400, 2, latency=2.0, bandwidth=100.0)
+    apart = bucket_seconds(5, 1000, 400, 2, 2.0, 100.0)
     expect(
         math.isclose(apart, 48),
         "Five files of 1,000 bytes in pieces of 400, in two streams: three requests for each file, since no request "

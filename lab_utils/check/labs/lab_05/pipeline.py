@@ -32,7 +32,7 @@ def runner(make_pipeline: Callable) -> str:
     """FnApiRunner by name, and as many processes as are asked for."""
     of_this_process = ["notebook", "--direct_num_workers=7"]
     with quiet(), mock.patch.object(sys, "argv", of_this_process):
-        alone, *several = (make_pipeline(workers=workers) for workers in (1, 2, 3))
+        alone, *several = (make_pipeline(workers) for workers in (1, 2, 3))
     for made in (alone, *several):
         expect(
             isinstance(made, beam.Pipeline),

@@ -10,7 +10,7 @@ from PIL import Image, ImageFile
 
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import todo
-from lab_utils.check.tools import a, expect, with_names
+from lab_utils.check.tools import a, expect, scope_of, with_names
 from lab_utils.estimator import tf
 
 HEIGHT, WIDTH = 40, 60
@@ -223,7 +223,7 @@ def reading(parse: Callable) -> str:
         spec[0].shape.rank != 0 or spec[1].shape.rank != 3,
         "The class comes first; parse should return the picture and its class.",
     )
-    side, shape = getattr(parse, "__globals__", {}).get("SIZE", 96), spec[0].shape
+    side, shape = scope_of(parse).get("SIZE", 96), spec[0].shape
     expect(
         shape.is_fully_defined() and shape == (side, side, 3),
         f"The picture should have the static shape [SIZE, SIZE, 3], here {[side, side, 3]}; it is {shape}.",

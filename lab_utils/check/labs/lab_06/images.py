@@ -7,7 +7,7 @@ import numpy as np
 from PIL import Image
 
 from lab_utils.check.todos import todo
-from lab_utils.check.tools import a, expect, other_names
+from lab_utils.check.tools import a, expect, other_names, scope_of
 from lab_utils.estimator import tf
 from lab_utils.flowers.augment import random_views
 
@@ -45,7 +45,7 @@ def cropping(view: Callable) -> str:
     with other_names(view, random_window=window):
         traced = tf.function(view).get_concrete_function(tf.TensorSpec([], tf.string))
     expect(bool(asked), "Take the part from random_window, which draws another one each time.")
-    side, image = getattr(view, "__globals__", {}).get("SIZE", 128), traced.outputs[0]
+    side, image = scope_of(view).get("SIZE", 128), traced.outputs[0]
     expect(
         image.dtype == tf.uint8,
         f"The view should be uint8, a quarter of the bytes to carry; it is {image.dtype.name}.",

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from lab_utils.check.labs.calls import Call, has_images, recorded
 from lab_utils.check.labs.lab_06.files import Context, files_of_records
 from lab_utils.check.todos import todo
-from lab_utils.check.tools import a, expect, expect_dataset
+from lab_utils.check.tools import a, expect, expect_dataset, scope_of
 from lab_utils.estimator import tf
 
 @todo(
@@ -85,7 +85,7 @@ def keeping(make_cached_input_fn: Callable) -> str:
 
 def _size(make_input_fn: Callable) -> int:
     """The notebook's SIZE."""
-    return getattr(make_input_fn, "__globals__", {}).get("SIZE", 128)
+    return scope_of(make_input_fn).get("SIZE", 128)
 
 
 def _mixes(shuffles: list[Call], least: int) -> None:

@@ -10,7 +10,7 @@ from PIL import Image
 
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import todo
-from lab_utils.check.tools import a, expect
+from lab_utils.check.tools import a, expect, scope_of
 from lab_utils.estimator import tf
 
 SIZE = 32
@@ -196,7 +196,7 @@ def input_fn(make_input_fn: Callable) -> str:
         weight[:6].tolist() == [1.0] * 6,
         f"Real images have weight 1; with yours, {weight[:6].tolist()}, they count for nothing or too much.",
     )
-    preprocess = make_input_fn.__globals__["preprocess"]
+    preprocess = scope_of(make_input_fn)["preprocess"]
     for n, encoded in enumerate(images):
         expect(
             all(

@@ -7,7 +7,7 @@ import numpy as np
 from lab_utils.check.labs.lab_07.data import SIZE, banded, image_of
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import todo
-from lab_utils.check.tools import a, expect
+from lab_utils.check.tools import a, expect, scope_of
 from lab_utils.estimator import tf, v1
 
 
@@ -80,7 +80,7 @@ def serving(make_serving_input_fn: Callable) -> str:
         all(np.array_equal(found, each) for each in tries),
         "The same bytes give another picture each time: nothing random in serving.",
     )
-    preprocess = make_serving_input_fn.__globals__["preprocess"]
+    preprocess = scope_of(make_serving_input_fn)["preprocess"]
     for n, each in enumerate(images):
         expect(
             np.array_equal(found[n], image_of(preprocess, each)),

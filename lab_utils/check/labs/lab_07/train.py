@@ -7,7 +7,7 @@ from unittest import mock
 import numpy as np
 
 from lab_utils.check.todos import todo
-from lab_utils.check.tools import a, expect, with_names
+from lab_utils.check.tools import a, expect, scope_of, with_names
 from lab_utils.estimator import tf, tpu, v1
 
 PARAMS = {
@@ -40,7 +40,7 @@ def spec_of(model_fn: Callable, use_tpu: bool, rate: float) -> tuple:
     pixels[np.arange(12), truths] = 255
     features = {"image": tf.constant(pixels), "weight": tf.ones([12])}
     wrapped, told = [], []
-    host_call = inspect.unwrap(model_fn).__globals__["host_call"]
+    host_call = scope_of(model_fn)["host_call"]
 
     def recorded(loss, rate, params):
         told.append((loss, rate))

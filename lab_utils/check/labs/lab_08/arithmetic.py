@@ -184,7 +184,7 @@ def memory(largest_batch: Callable) -> str:
 )
 def pod(pod_settings: Callable) -> str:
     """The batch of all cores, a rate in proportion, whole steps."""
-    found = pod_settings(16, 64, 5000, batch=320, rate=0.25)
+    found = pod_settings(16, 64, 5000, 320, 0.25)
     expect(
         isinstance(found, tuple | list) and len(found) == 3,
         f"pod_settings should return three numbers; yours returns {a(found)}.",

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 
 from lab_utils.check.todos import todo
-from lab_utils.check.tools import a, all_layers, expect, expect_dataset
+from lab_utils.check.tools import a, all_layers, expect, expect_dataset, scope_of
 from lab_utils.estimator import tf
 
 
@@ -165,12 +165,12 @@ def model(make_model: Callable) -> str:
         for layer in all_layers(keeping)
         if isinstance(getattr(layer, "cell", None), keras.layers.LSTMCell)
     ]
-    units = make_model.__globals__.get("UNITS", 128)
+    units = scope_of(make_model).get("UNITS", 128)
     expect(
         len(lstm) == 1 and lstm[0].units == units,
         f"There should be one LSTM, of UNITS = {units}.",
     )
-    kinds = len(make_model.__globals__.get("characters", range(shape[2])))
+    kinds = len(scope_of(make_model).get("characters", range(shape[2])))
     expect(
         shape[2] == kinds,
         f"There are {kinds} kinds of characters, and a logit for each; yours gives {shape[2]}.",
