@@ -15,7 +15,12 @@ _BATCHES = m.Call(func=_METHODS | _APPLIED | m.Attribute(attr=_APPLIED), args=[m
 
 
 def taking_params(value: cst.BaseExpression, scan: Scan) -> cst.BaseExpression:
-    """lambda: input_fn(files, 32) as lambda params: input_fn(files, params["batch_size"])."""
+    """lambda: input_fn(files, 32) as lambda params: input_fn(files, params["batch_size"]).
+
+    And functools.partial(input_fn, files, 32), which would not hand params over.
+    """
+    if call := bound_by_partial(value, scan):
+        value = cst.Lambda(cst.Parameters(), call)
     if not isinstance(value, cst.Lambda) or value.params.params or value.params.star_kwarg:
         return value
     body = value.body
@@ -28,6 +33,17 @@ def taking_params(value: cst.BaseExpression, scan: Scan) -> cst.BaseExpression:
             sizes.append(keyword(name, code(_BATCH)))
         body = body.with_changes(args=sizes)
     return cst.parse_expression("lambda params: 0").with_changes(body=body)
+
+
+def bound_by_partial(value: cst.BaseExpression, scan: Scan) -> cst.Call | None:
+    """The call that functools.partial(...) makes of a function of the file without params, else None."""
+    if not isinstance(value, cst.Call) or not re.fullmatch(r"(\w+\.)?partial", code(value.func)):
+        return None
+    if len(value.args) < 2 or any(each.star for each in value.args):
+        return None
+    function, *given = value.args
+    known = scan.parameters.get(code(function.value).removeprefix("self."), ("params",))
+    return None if "params" in known else cst.Call(function.value, given)
 
 
 def of_arrays(call: cst.Call, dataset: str) -> cst.BaseExpression | None:

@@ -6,6 +6,7 @@ import libcst as cst
 import libcst.matchers as m
 from libcst.metadata import ParentNodeProvider
 
+from lab_utils.port.inputs import bound_by_partial
 from lab_utils.port.optimizers import OPTIMIZER
 from lab_utils.port.record import Job, Pass, argument, code
 from lab_utils.port.scan import TAKES_INPUT, Scan
@@ -160,6 +161,8 @@ class Told(Pass):
             or not call.args
         ):
             return
+        if bound_by_partial(call, self._scan):
+            return  # it becomes a lambda that takes params
         function = code(call.args[0].value)
         if "params" not in self._scan.parameters.get(function, ("params",)):
             self.leave_to_a_person(call, f"{function} {_NO_PARAMS}", "02")
