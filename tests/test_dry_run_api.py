@@ -191,34 +191,52 @@ def test_virtual_cores_run_what_this_machine_can_bear(subject, monkeypatch, topo
 
 
 @pytest.mark.parametrize(
-    ("topology", "flops", "cores"),
-    [("v2:2x2", 1.1e13, 8), ("v2:2x2", 2e13, None), ("v2:4x4", 1.0, None)],
-    ids=["fewer steps", "too much", "a pod"],
+    ("topology", "flops", "named", "ran"),
+    [
+        ("v2:2x2", 1.1e13, max, (8, 2)),
+        ("v2:2x2", 2e13, max, None),
+        ("v2:4x4", 1.0, max, None),
+        ("v2:2x2", 1.1e13, lambda counts: 2, (8, 2)),  # a run of two would hide it
+        ("v2:2x2", 2e13, lambda counts: 2, None),
+        ("v2:2x2", 2e13, lambda counts: 16, (2, 3)),  # wrong on any number of cores
+        ("v2:2x2", 2e13, lambda counts: counts[-1], (2, 3)),
+        ("v2:4x4", 1.0, lambda counts: counts[-1], (8, 3)),
+    ],
+    ids=[
+        "fewer steps",
+        "too much",
+        "a pod",
+        "a pair",
+        "a pair, too much",
+        "more",
+        "own",
+        "own, pod",
+    ],
 )
 def test_cores_that_a_collective_names_are_all_run_or_none(
-    subject, monkeypatch, topology, flops, cores
+    subject, monkeypatch, topology, flops, named, ran
 ):
-    """Three steps of four cores could be run, or two of two; a group names all cores of the topology."""
-    ran, named = [], []
+    """At 1.1e13 FLOP three steps of four cores could be run, or two of eight; at 2e13 two of two."""
+    tried, counts = [], []
 
     def lower(count, mode="train", global_batch=None):
         made_up = made.program()
         made_up.cores, made_up.per_core_batch = count, (global_batch or 1024 * count) // count
-        named.append(count)
-        made_up.named_cores = max(named)
+        counts.append(count)
+        made_up.named_cores = named([each for each in counts if each > 1])
         return made_up
 
     @contextlib.contextmanager
     def run(program, *, steps, **options):
-        ran.append((program.cores, steps))
+        tried.append((program.cores, steps))
         yield lambda progress: VirtualRun(steps, [[1.0] * program.cores] * steps)
 
     subject.lower = lower
     monkeypatch.setattr(budget, "cost", lambda hlo: (flops, 1e6))
     monkeypatch.setattr(run_stage, "running", run)
     report = dry_run(None, None, topology, stages=["run"], progress=False)
-    assert ran == ([(cores, 2)] if cores else [])
-    assert cores or "cannot be checked here: its groups name" in report.stages[3].detail
+    assert tried == ([ran] if ran else [])
+    assert ran or "cannot be checked here: its groups name" in report.stages[3].detail
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,11 @@ class _OtherCores(Exception):
     """The step is not the port's own on so few cores."""
 
 
+def _names_all(program: Program) -> bool:
+    """Whether its groups name all its cores, or it has none: then fewer cores may stand for more."""
+    return program.named_cores in (0, program.cores)
+
+
 def _programs(session: Session, program: Program, plan: Plan) -> tuple[Program, Program | None]:
     """The step as `plan` has it, and that of one core with the whole batch; None where there is none.
 
@@ -97,10 +102,12 @@ def _programs(session: Session, program: Program, plan: Plan) -> tuple[Program, 
     except (CannotLower, InputUnfit) as error:
         said = f"a step of {counted(batch, 'example')} cannot be lowered: {first_line(error)}"
         raise (_OtherCores if plan.cores < program.cores else Skip)(said) from error
-    if plan.cores < many.named_cores <= program.cores:
+    named = max(many.named_cores, program.named_cores)
+    alike = _names_all(many) and _names_all(program)
+    if plan.cores < program.cores and not alike and named <= program.cores:
         raise _OtherCores(
-            f"its groups name {counted(many.named_cores, 'core')}, of which "
-            f"this machine can run {plan.cores}"
+            f"its groups name {counted(named, 'core')} of {program.cores}, and this machine can run "
+            f"{plan.cores}"
         )
     if alone:
         session.not_checked.append(f"The loss against one core's: {alone}.")
