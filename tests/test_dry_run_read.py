@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import math
 import re
 from types import SimpleNamespace
 
@@ -504,4 +505,40 @@ def test_records_of_others_are_counted_or_their_number_stays_unknown(tmp_path):
     for name, count in wanted.items():
         with tf.Graph().as_default():
             made = tf.data.TFRecordDataset(str(tmp_path / name)).shuffle(10)
-            assert records.examples(tf.data.experimental.to_variant(made).op) == count, name
+            variant = tf.data.experimental.to_variant(made).op
+            assert records.elements(variant, read_files=True) == count, name
+
+
+@pytest.mark.parametrize("data", [tf.data.Dataset, v1.data.Dataset], ids=["version 2", "version 1"])
+def test_elements_are_known_behind_maps_and_files(data, tmp_path):
+    for name in "ab":
+        with tf.io.TFRecordWriter(str(tmp_path / name)) as file:
+            for _ in range(50):
+                file.write(b"x")
+
+    def files(given):
+        names = given.list_files(str(tmp_path / "*"), shuffle=False)
+        return names.interleave(tf.data.TFRecordDataset, cycle_length=2)
+
+    def mapped(given):
+        return given.range(100).map(lambda n: n + 1)
+
+    def twice(given):
+        return given.list_files(str(tmp_path / "*")).repeat(2).flat_map(tf.data.TFRecordDataset)
+
+    wanted = [
+        (mapped, 100),
+        (lambda given: mapped(given).batch(8, drop_remainder=True).map(tf.identity), 12),
+        (lambda given: mapped(given).padded_batch(8, []).prefetch(1), 13),
+        (lambda given: mapped(given).repeat(3), 300),
+        (lambda given: mapped(given).repeat(), math.inf),
+        (lambda given: given.zip((mapped(given), mapped(given).repeat(2))), 100),
+        (lambda given: mapped(given).filter(lambda n: n > 7), None),
+        (files, 100),
+        (lambda given: files(given).repeat(1).batch(7).map(tf.identity), 15),
+        (twice, None),
+    ]
+    for build, count in wanted:
+        with tf.Graph().as_default():
+            made = tf.data.experimental.to_variant(build(data)).op
+            assert records.elements(made, read_files=True) == count

@@ -9,6 +9,7 @@ from lab_utils.dry_run import cache as results
 from lab_utils.dry_run import rules
 from lab_utils.dry_run.frontends.recognise import PlainEstimator, workload_of
 from lab_utils.dry_run.private import process
+from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.records import Finding, Stage, StageResult, Status
 from lab_utils.dry_run.report.ignoring import set_aside
 from lab_utils.dry_run.report.outcome import NEVER_CHECKED
@@ -69,6 +70,7 @@ def dry_run(
     """
     wanted = {Stage(stage) for stage in stages}
     cores = chips.cores(topology)
+    _tensorflow.forget_conversions()
     try:
         workload = workload_of(
             subject,

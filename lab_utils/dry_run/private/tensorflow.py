@@ -14,6 +14,8 @@ from unittest import mock
 
 from tensorflow.compiler.tf2xla.ops import gen_xla_ops
 from tensorflow.compiler.xla.service import hlo_pb2
+from tensorflow.python.autograph.impl import api as autograph_api
+from tensorflow.python.autograph.pyct import cache as autograph_cache
 from tensorflow.python.distribute import distribute_lib
 from tensorflow.python.eager import context as eager_context
 from tensorflow.python.tpu import tpu_function, tpu_replication
@@ -240,6 +242,15 @@ def hlo_module(serialized: bytes) -> Any:
     return module
 
 
+def forget_conversions() -> None:
+    """Has AutoGraph convert each function once more.
+
+    It knows a function by its code, and code is equal where only the file or the cell differs: a finding
+    would name the file that the function stood in before.
+    """
+    autograph_api._TRANSPILER._cache = autograph_cache.CodeObjectCache()
+
+
 def inputs_of_dataset(dataset: Any) -> list[Any]:
     """The datasets that a dataset takes its elements from."""
     return list(dataset._inputs())
@@ -266,6 +277,8 @@ _NAMES = (
     (tf.Graph, "_get_function"),
     (tf.data.Dataset, "_inputs"),
     (tf.Graph, "_is_function"),
+    (autograph_api._TRANSPILER, "_cache"),
+    (autograph_cache, "CodeObjectCache"),
 )
 
 

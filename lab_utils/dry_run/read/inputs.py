@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from lab_utils.dry_run import elsewhere
 from lab_utils.dry_run.graphs import attribute, everywhere
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.read import records
@@ -17,12 +16,11 @@ from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rehearsal import rehearsing
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.trace.blame import BATCHES
-from lab_utils.estimator import tf, v1
+from lab_utils.estimator import tf
 from lab_utils.figures import memory
 from lab_utils.source import Place, place
 
 _LARGE = 256 * 2**20  # bytes of one constant; the whole graph may have 2 GiB
-_ENDLESS = 2**48  # elements: a counter's whole range
 
 
 class Unknown(Exception):
@@ -80,9 +78,11 @@ class Pipeline:
                 sharding.replicas,
             )
             if not batch_size:
-                pipeline.elements = _elements(pipeline.last)
+                pipeline.elements = records.elements(pipeline.last)
                 batch = pipeline.last_batch()
-                pipeline.examples = _elements(batch.inputs[0].op) if batch is not None else None
+                pipeline.examples = (
+                    records.elements(batch.inputs[0].op) if batch is not None else None
+                )
         return pipeline
 
     def chain(self) -> list[tf.Operation]:
@@ -99,20 +99,6 @@ class Pipeline:
         """The op that makes the batches which the TPU gets."""
         batches = (op for op in self.chain() if op.type in BATCHES)
         return next(batches, None)
-
-
-def _elements(op: tf.Operation | None) -> float | None:
-    """The number of elements of the dataset that `op` makes, as Pipeline.elements."""
-    if op is None or elsewhere.address(op.graph):
-        return None
-    try:
-        with v1.Session(graph=op.graph) as session:
-            number = int(session.run(tf.raw_ops.DatasetCardinality(input_dataset=op.outputs[0])))
-    except (tf.errors.OpError, ValueError, RuntimeError):
-        return None
-    if number == tf.data.INFINITE_CARDINALITY or number > _ENDLESS:
-        return float("inf")
-    return None if number == tf.data.UNKNOWN_CARDINALITY else number
 
 
 def _sizes(shape: Any) -> list[int | None]:
@@ -252,7 +238,7 @@ def remainder(pipeline: Pipeline) -> Iterator[Finding]:
     if not size or not tf.get_static_value(_input(batch, "drop_remainder")):
         return
     if number is None:
-        number = records.examples(batch.inputs[0].op)
+        number = records.elements(batch.inputs[0].op, read_files=True)
     if number is None:
         raise Unknown(
             "tf.data does not know how many examples there are, and they were not counted"
