@@ -182,6 +182,47 @@ def test_dropout_of_a_keras_model_is_the_same_for_an_example():
     np.testing.assert_allclose(means, result.one_core_losses, rtol=1e-4)
 
 
+class TwoOptimizers(tf.keras.Model):
+    """The second is of another class than the one that compile is given."""
+
+    def __init__(self, share):
+        super().__init__()
+        self.share, self.slow = share, tf.keras.optimizers.SGD(0.5)
+        self.first, self.second = (tf.keras.layers.Dense(n) for n in (8, 1))
+        self.norm = tf.keras.layers.LayerNormalization()
+
+    def call(self, rows):
+        return self.second(self.norm(self.first(rows)))[:, 0]
+
+    def train_step(self, data):
+        rows, wanted = data
+        with tf.GradientTape() as tape:
+            loss = self.share(tf.square(self(rows) - wanted))
+        parts = self.first.trainable_variables, self.second.trainable_variables
+        for part, gradients, optimizer in zip(
+            parts, tape.gradient(loss, parts), (self.optimizer, self.slow), strict=True
+        ):
+            optimizer.apply_gradients(zip(gradients, part, strict=True))
+        return {"mse": loss}
+
+
+@pytest.mark.parametrize(
+    ("share", "rules"),
+    [(tf.nn.compute_average_loss, []), (tf.reduce_mean, ["TPU403"]), (lambda x: tf.reduce_sum(x) / 64, [])],
+    ids=["of all", "own mean", "by the batch"],
+)  # fmt: skip
+def test_gradients_of_an_own_train_step_are_summed_as_under_a_strategy(share, rules):
+    rows = np.random.default_rng(0).normal(size=[192, 6]).astype(np.float32)
+    data = tf.data.Dataset.from_tensor_slices((rows, rows[:, 0])).batch(64, drop_remainder=True)
+    model = TwoOptimizers(share)
+    model.compile(tf.keras.optimizers.RMSprop(1e-3))
+    workload = KerasWorkload(model, data)
+    many, one = workload.lower(8), workload.lower(1)
+    assert many.batch_statistics == []  # layer normalisation takes none
+    result = run_program(many, steps=2, one_core=one)
+    assert [found.rule for found in result.findings] == rules
+
+
 def test_a_sum_is_seen_beside_batch_statistics():
     def model_fn(features, labels, mode, params):
         net = v1.layers.batch_normalization(v1.layers.dense(features, 8), training=True)

@@ -122,9 +122,10 @@ def lower_keras(
 ) -> Program:
     """Lowers the model's train_step (or test_step, with mode "eval") as TPUStrategy would run it.
 
-    The dataset's batch is the global one, which TPUStrategy splits over the cores; the gradients
-    are averaged over them where the optimizer applies them. The loss is the step's own; with `draws`,
-    its random numbers are those. `concrete` is what `trace_keras` gave; by default it is traced here.
+    The dataset's batch is the global one, which TPUStrategy splits over the cores; the optimizer sums the
+    gradients over them, of losses that Keras divides by their number. The loss is the step's own; with
+    `draws`, its random numbers are those. `concrete` is what `trace_keras` gave; by default it is traced
+    here.
 
     Raises:
         InputUnfit: the dataset's shapes are not fixed, or its batch does not divide among the cores.
@@ -149,6 +150,8 @@ def lower_keras(
         draws=draws,
     )
     program.read, program.where = read, place(type(model)) or Place(text=model.name)
+    # A train_step of one's own may divide its loss by the global batch, and return it so.
+    program.may_add_up = not type(model).train_step.__module__.startswith(("keras.", "tf_keras."))
     known = program.place_of
     program.place_of = lambda name: made_at.of_layer(known(name))
     return program
@@ -179,7 +182,7 @@ def trace_keras(model: Any, dataset: tf.data.Dataset, cores: int, mode: str = "t
         )
         return results.pop("loss", next(iter(results.values()), tf.constant(0.0)))
 
-    with _tensorflow.averaged_gradients(model.optimizer, cores):
+    with _tensorflow.strategy(cores):
         return trace_step(step, _specs(dataset, cores), cores)
 
 

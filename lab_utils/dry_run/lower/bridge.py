@@ -178,10 +178,22 @@ def leaf_names(prefix: str, structure: Any) -> list[str]:
 
 def _is_batch_statistic(node: Any, nodes: Mapping[str, Any]) -> bool:
     if node.op.startswith("FusedBatchNorm") and "Grad" not in node.op:
-        return node.attr["is_training"].b
+        return node.attr["is_training"].b and not _each_example_alone(node, nodes)
     return (
         node.op == "Mean" and node.name.endswith("moments/variance") and _over_examples(node, nodes)
     )
+
+
+def _each_example_alone(node: Any, nodes: Mapping[str, Any]) -> bool:
+    """Whether a FusedBatchNorm has examples as channels: so Keras computes layer normalisation."""
+    given = nodes.get(node.input[0].split(":")[0])
+    if node.attr["data_format"].s != b"NCHW" or given is None or given.op != "Reshape":
+        return False
+    shape = nodes.get(given.input[1].split(":")[0])
+    first = nodes.get(shape.input[0].split(":")[0]) if shape and shape.op == "Pack" else shape
+    if first is None or first.op != "Const":
+        return False
+    return int(np.ravel(tf.make_ndarray(first.attr["value"].tensor))[0]) == 1
 
 
 def _over_examples(node: Any, nodes: Mapping[str, Any]) -> bool:

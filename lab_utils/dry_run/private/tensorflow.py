@@ -150,33 +150,13 @@ def sum_over_cores(tensor: Any, divisor: int = 1) -> tf.Tensor:
 
 
 @contextmanager
-def averaged_gradients(optimizer: Any, cores: int) -> Iterator[None]:
-    """Context manager: a Keras optimizer (of Keras 2 or 3) applies gradients averaged over the cores.
+def strategy(cores: int) -> Iterator[None]:
+    """Context manager: tf.distribute's strategy says that it has `cores` replicas, as a TPUStrategy would.
 
-    So they come out under TPUStrategy, where Keras divides the loss by the number of replicas and
-    the optimizer sums the gradients. The optimizer's own sum is left out here.
+    Keras divides its own losses by that number, and tf.nn.compute_average_loss does; optimizers sum.
     """
-    kind = type(optimizer)
-    name = "apply" if hasattr(kind, "apply") else "apply_gradients"
-    original = getattr(kind, name)
-
-    def averaged(gradient: Any) -> Any:
-        return None if gradient is None else sum_over_cores(gradient, cores)
-
-    def no_sum(self, reduce_op, value, options=None):
-        return value
-
-    def apply(self, grads, *args, **kwargs):
-        grads = [averaged(each) for each in grads]
-        with mock.patch.object(distribute_lib.ReplicaContext, "all_reduce", no_sum):
-            return original(self, grads, *args, **kwargs)
-
-    def apply_gradients(self, grads_and_vars, *args, **kwargs):
-        pairs = [(averaged(gradient), variable) for gradient, variable in grads_and_vars]
-        with mock.patch.object(distribute_lib.ReplicaContext, "all_reduce", no_sum):
-            return original(self, pairs, *args, **kwargs)
-
-    with mock.patch.object(kind, name, apply if name == "apply" else apply_gradients):
+    number = property(lambda self: cores)
+    with mock.patch.object(distribute_lib.StrategyBase, "num_replicas_in_sync", number):
         yield
 
 
@@ -274,6 +254,7 @@ _NAMES = (
     (eager_context, "eager_mode"),
     (distribute_lib.ReplicaContext, "all_reduce"),
     (distribute_lib.ReplicaContextBase, "num_replicas_in_sync"),
+    (distribute_lib.StrategyBase, "num_replicas_in_sync"),
     (tf.Graph, "_get_function"),
     (tf.data.Dataset, "_inputs"),
     (tf.Graph, "_is_function"),
