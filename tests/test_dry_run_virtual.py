@@ -273,6 +273,7 @@ def test_a_loss_or_a_variable_that_is_not_finite():
     gradient = linear(lambda logits, labels: tf.reduce_mean(tf.sqrt(0 * logits)))
     [found] = run(gradient, compare=False, steps=1).findings
     assert found.rule == "TPU405" and "dense/" in found.why and "step 1" in found.why
+    assert "tf.reduce_mean(tf.sqrt(0 * logits))" in found.place.code
 
 
 def test_the_same_batch_for_all_cores_and_input_that_ends():

@@ -97,11 +97,13 @@ class Lines:
         written: of the op that gives the variable of this name a new value.
         not_finite: of the first value that is not finite, on the way to the loss of the first step, for a
             core's features and labels, in their order.
+        gradient_not_finite: the same of the first gradient, at the op whose gradient it is.
     """
 
     loss: Place
     written: Callable[[str], Place]
     not_finite: Callable[[list[np.ndarray]], Place]
+    gradient_not_finite: Callable[[list[np.ndarray]], Place]
 
 
 @dataclass

@@ -69,6 +69,22 @@ def loss_summed_over_the_batch(wrong):
     return _port(loss_of, rate=1e-4)
 
 
+@wrong("TPU403")
+def gradients_that_nobody_divides(wrong):
+    def model_fn(features, labels, mode, params):
+        loss = _plain(features, labels)
+        optimizer = v1.tpu.CrossShardOptimizer(v1.train.GradientDescentOptimizer(2.0))
+        variables = v1.trainable_variables()
+        gradients = tf.gradients(loss, variables)
+        if not wrong:
+            gradients = [each for each, _ in optimizer.compute_gradients(loss)]
+        pairs = list(zip(gradients, variables, strict=True))
+        train_op = optimizer.apply_gradients(pairs, v1.train.get_global_step())  # <- TPU403
+        return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    return Port(parts.estimator(model_fn, eval_batch_size=None), parts.train_input)
+
+
 @wrong("TPU404")
 def one_batch_for_ever(wrong):
     def input_fn(params):
@@ -82,8 +98,25 @@ def one_batch_for_ever(wrong):
 def square_root_at_zero(wrong):
     def loss_of(features, labels):
         weights = v1.get_variable("weights", [parts.SIZE], initializer=v1.zeros_initializer())
-        length = tf.sqrt(tf.reduce_sum(tf.square(weights)) + (0.0 if wrong else 1e-6))
+        squared = tf.reduce_sum(tf.square(weights)) + (0.0 if wrong else 1e-6)
+        length = tf.sqrt(squared)  # <- TPU405
         return _plain(features, labels) + length
+
+    return _port(loss_of)
+
+
+@wrong("TPU405")
+def logarithm_in_the_branch_that_is_not_taken(wrong):
+    """Its values are thrown away, and its gradient is zero times infinity."""
+
+    def loss_of(features, labels):
+        weights = v1.get_variable("weights", [parts.SIZE, 1], initializer=v1.zeros_initializer())
+        product = features @ weights
+        there = product > 0
+        safe = product if wrong else tf.where(there, product, tf.ones_like(product))
+        logarithm = tf.math.log(safe)  # <- TPU405
+        chosen = tf.where(there, logarithm, tf.zeros_like(product))
+        return _plain(features, labels) + tf.reduce_mean(chosen)
 
     return _port(loss_of)
 

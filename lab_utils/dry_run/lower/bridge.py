@@ -145,6 +145,7 @@ def _lines(step: Step) -> Lines | None:
         loss=place(loss),
         written=lambda name: written(handles[name]),
         not_finite=functools.partial(first_not_finite, step),
+        gradient_not_finite=functools.partial(first_not_finite, step, gradients=True),
     )
 
 

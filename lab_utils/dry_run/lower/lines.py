@@ -22,8 +22,11 @@ def written(handle: tf.Tensor) -> Place:
     return next((place(op) for op in writes if op.name != initial), NOWHERE)
 
 
-def first_not_finite(step: Any, arrays: list[np.ndarray]) -> Place:
+def first_not_finite(step: Any, arrays: list[np.ndarray], gradients: bool = False) -> Place:
     """Where the first value on the way to the loss of a `Step` arises that is not finite.
+
+    With `gradients` it is the first gradient on the way to the variables, and the place is that of the op
+    whose gradient it is.
 
     TensorFlow computes it, from what the variables start with and `arrays`: a core's features and labels in
     the order of `step.fed`. A sum over the cores counts as the core's own part. If the loss is not a number,
@@ -31,7 +34,7 @@ def first_not_finite(step: Any, arrays: list[np.ndarray]) -> Place:
     """
     if any(each.role not in (Role.FEATURE, Role.LABEL) for _, each in step.fed):
         return NOWHERE
-    needed, graph = ancestors([step.loss.op]), step.graph
+    needed, graph = ancestors(step.updates if gradients else [step.loss.op]), step.graph
     values = [
         tensor
         for op in graph.get_operations()
@@ -72,10 +75,19 @@ def first_not_finite(step: Any, arrays: list[np.ndarray]) -> Place:
             nan, infinite = v1.wrap_function(flags, specs)(*arguments)
         except (tf.errors.OpError, ValueError, TypeError):
             return NOWHERE
-    kind = nan if nan.numpy()[-1] else infinite
-    bad = {each.ref() for each, flag in zip(computed, kind.numpy(), strict=True) if flag}
+    nan, infinite = nan.numpy(), infinite.numpy()
+    kind = nan | infinite if gradients else nan if nan[-1] else infinite
+    bad = {each.ref() for each, flag in zip(computed, kind, strict=True) if flag}
     for tensor in computed:
         op = tensor.op
-        if tensor.ref() in bad and op.type != "Const" and not bad & {t.ref() for t in op.inputs}:
-            return place(op)
+        source = _tensorflow.differentiated(op) if gradients else op
+        if tensor.ref() not in bad or op.type == "Const" or source is None:
+            continue
+        came = {t.ref() for t in op.inputs} & bad
+        if (
+            not came
+            or gradients
+            and not any(_tensorflow.differentiated(each.deref().op) for each in came)
+        ):
+            return place(source)
     return NOWHERE

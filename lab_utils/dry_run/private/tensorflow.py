@@ -199,6 +199,11 @@ def find_operation(graph: Any, name: str) -> tf.Operation | None:
     return None
 
 
+def differentiated(op: tf.Operation) -> tf.Operation | None:
+    """The op whose gradient `op` is part of; None where it is part of none that tf.gradients made."""
+    return getattr(op, "_original_op", None)
+
+
 def _function_graphs(graph: Any) -> Iterator[Any]:
     """The bodies of the functions that a graph holds, of those whose Python side is still alive."""
     for function in graph._functions.values():

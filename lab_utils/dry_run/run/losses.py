@@ -72,6 +72,12 @@ def _not_finite(
 
 
 def _other_loss(program: Program, step: int, many: float, one: float) -> Finding:
-    loss = program.lines.loss if program.lines and step == 1 else NOWHERE
-    where = program.summed or loss or program.where
+    where = program.summed
+    if (
+        program.lines and not where
+    ):  # a loss that differs later alone shows how variables are changed
+        trained = next((each.name for each in program.inputs if each.trainable), "")
+        first = step == 1 or not trained
+        where = program.lines.loss if first else program.lines.written(trained)
+    where = where or program.where
     return finding("TPU403", where, step=step, many=f"{many:.6g}", one=f"{one:.6g}")

@@ -106,7 +106,7 @@ def _judged(
         result.not_compared.append("Losses: the step returns none.")
     elif compared:
         result.one_core_losses = [step["losses"][0] for step in ran[1]["steps"]]
-    _look_at_values(program, ran[0]["steps"], result)
+    _look_at_values(program, ran[0]["steps"], batches, result)
     look_at_losses(program, batches, result)
     return result
 
@@ -172,7 +172,12 @@ def _join(array: np.ndarray, own: Input, whole: Input) -> np.ndarray | None:
     return np.concatenate(list(array), axis=grown[0])[None]
 
 
-def _look_at_values(program: Program, steps: list[dict[str, Any]], result: VirtualRun) -> None:
+def _look_at_values(
+    program: Program,
+    steps: list[dict[str, Any]],
+    batches: list[list[np.ndarray]],
+    result: VirtualRun,
+) -> None:
     """TPU401, TPU405 and TPU408, from what the child says of each variable after each step."""
     trained = {each.name for each in program.inputs if each.trainable}
     lost = lost_at(result.losses)  # what such a loss does to the variables is not told beside it
@@ -181,7 +186,7 @@ def _look_at_values(program: Program, steps: list[dict[str, Any]], result: Virtu
         for name, entry in step["variables"].items():
             if not entry.get("finite", True):
                 if number < lost and all(each.rule != "TPU405" for each in result.findings):
-                    where = _written(program, name)
+                    where = _lost(program, name, batches[0] if number == 1 else None)
                     result.findings.append(finding("TPU405", where, variable=name, step=number))
                 continue
             difference = entry.get("difference", math.inf)
@@ -239,6 +244,15 @@ def _gathering(program: Program, trained: set[str], after: dict[str, Any]) -> st
         ):
             return each.name
     return ""
+
+
+def _lost(program: Program, variable: str, batch: list[np.ndarray] | None) -> Place:
+    """The line whose gradient is not finite with the first batch, else the one that writes the variable."""
+    for core in range(program.cores if batch and program.lines else 0):
+        where = program.lines.gradient_not_finite([array[core] for array in batch])
+        if where:
+            return where
+    return _written(program, variable)
 
 
 def _written(program: Program, variable: str) -> Place:
