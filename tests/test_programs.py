@@ -19,14 +19,14 @@ from programs.judge import judged
 from lab_utils.dry_run import dry_run
 
 HERE = Path(__file__).parent
-SHOWN = [each for each in PROGRAMS if not each.apart][::4]
+SHOWN = [each for each in PROGRAMS if not each.apart][::5]
 FAULTS = [  # the first of some programs; `pytest -m slow` plants all the others
     pytest.param(program, fault, marks=[] if program in SHOWN and not order else pytest.mark.slow)
     for program in PROGRAMS
     for order, fault in enumerate(program.faults())
 ]
-READY = [  # every other program always; `pytest -m slow` gives the rest
-    pytest.param(program, marks=pytest.mark.slow if order % 2 else [], id=program.name)
+READY = [  # every third program always; `pytest -m slow` gives the rest
+    pytest.param(program, marks=pytest.mark.slow if order % 3 else [], id=program.name)
     for order, program in enumerate(PROGRAMS)
 ]
 WHOLE_WAY = [  # all stages, with the compiler
