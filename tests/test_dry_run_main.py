@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 import traceback
@@ -21,7 +22,7 @@ import pytest
 
 from lab_utils import source
 from lab_utils.dry_run import target
-from lab_utils.dry_run.frontends import own_around, own_cells, own_waits
+from lab_utils.dry_run.frontends import own_around, own_cells, own_waits, own_writes
 from lab_utils.dry_run.frontends.recognise import workload_of
 from lab_utils.dry_run.private.tensorflow import caught_log
 from lab_utils.estimator import tf
@@ -745,6 +746,22 @@ def test_a_program_that_waits_after_its_training_is_ended(waits, tmp_path, monke
     said = capsys.readouterr().err
     assert ("no other call within 0.5 s" in said) == (waits != "async"), said
     assert signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
+
+
+def test_files_that_a_program_writes_are_told(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    writes = (
+        "import os, tempfile\nos.makedirs('runs')\nopen('runs/a.json', 'w').close()\n"
+        "open('b', 'x').close()\nos.remove('b')\nopen('train.py').close()\n"
+        "tempfile.NamedTemporaryFile(delete=False).close()\ntrain()\n"
+    )
+    (tmp_path / "train.py").write_text(LOOP + writes)
+    target.load_main("train.py", [])
+    assert "It wrote files of its own, which stay: runs/a.json.\n" in capsys.readouterr().err
+    assert own_writes.told(dict.fromkeys("abcde")).endswith("a, b, c and 2 more.")
 
 
 def test_a_program_that_forks_and_trains_there_is_told_once(tmp_path, monkeypatch):

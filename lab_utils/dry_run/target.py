@@ -60,11 +60,12 @@ def load_main(name: str, arguments: Sequence[str], cores: int = 8) -> tuple[obje
     Raises:
         TargetError: there is no such program, or it raises or ends before it calls an Estimator.
     """
-    from lab_utils.dry_run.frontends import own_cells, own_fit, own_main
+    from lab_utils.dry_run.frontends import own_cells, own_fit, own_main, own_writes
     from lab_utils.dry_run.records import Mode
 
     try:
-        seen = own_main.recorded(_program(name), arguments, cores)
+        with own_writes.noted() as written:
+            seen = own_main.recorded(_program(name), arguments, cores)
     except TargetError:
         raise
     except (own_main.NothingCalled, own_fit.CannotTake, own_cells.NotANotebook) as error:
@@ -78,6 +79,8 @@ def load_main(name: str, arguments: Sequence[str], cores: int = 8) -> tuple[obje
             advice = "\n  If it lacks flags: those of the program follow after --"
         raise TargetError(f"{_kind(error)}: {said}\n  {where}{advice}") from error
     print(f"{name} called {', '.join(dict.fromkeys(seen.calls))}.", file=sys.stderr)
+    if said := own_writes.told(written):
+        print(said, file=sys.stderr)
     if seen.broke:
         print(
             f"Then it failed, perhaps since those calls did nothing: {seen.broke}\n"
