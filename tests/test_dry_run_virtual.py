@@ -168,6 +168,15 @@ def test_groups_of_eight_cores_are_told_where_one_core_is_lowered_to_compare(op)
     assert told.value.only_here and "groups" in told.value.where.code
 
 
+@pytest.mark.parametrize("groups", [[[0, 1]], [[0, 1], [2, 3], [4, 5], [6, 7]]])
+def test_cores_that_groups_name_are_told_beside_the_sums_over_all(groups):
+    def step(rows):
+        return tf.reduce_sum(v1.tpu.cross_replica_sum(v1.tpu.cross_replica_sum(rows, groups)))
+
+    program = lower_function(step, np.ones([32, 2], np.float32), cores=8)
+    assert program.named_cores == 2 * len(groups)
+
+
 def test_dropout_of_a_keras_model_is_the_same_for_an_example():
     rows = np.random.default_rng(0).normal(size=[192, 6]).astype(np.float32)
     data = tf.data.Dataset.from_tensor_slices((rows, rows[:, :1])).batch(64, drop_remainder=True)

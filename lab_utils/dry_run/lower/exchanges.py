@@ -22,17 +22,18 @@ def call_exchanges(graph_def: Any, graph: Any, cores: int) -> int:
     """Turns the exchanges of a pruned `graph` into custom calls.
 
     Returns:
-        how many cores they and the sums name; 0 where none does.
+        how many cores they and the sums name, 0 where none does. An optimizer's sums name all there are:
+        where others name more or fewer, it is their number.
 
     Raises:
         CannotLower: one names other cores than there are, or a sum does in a program of one core; or an
             exchange's shape or cores are not fixed.
     """
-    changed, most = False, 0
+    changed, counts = False, set()
     for node, op, new in nodes_of(graph_def, graph, {"CrossReplicaSum", *_TARGETS}):
         value, shape = _value(op.inputs[1]), op.inputs[0].shape
         named = [] if value is None else sorted(set(value.reshape(-1).tolist()))
-        most = max([most, *(core + 1 for core in named)])
+        counts.update(core + 1 for core in named[-1:])
         other = named[-1:] >= [cores] or op.type == "AllToAll" and len(named) < cores
         # Of a sum for many cores XLA says it; a single core is only lowered to compare.
         if named and other and (cores == 1 or op.type in _TARGETS):
@@ -58,7 +59,7 @@ def call_exchanges(graph_def: Any, graph: Any, cores: int) -> int:
         changed |= new.inner
     if changed:
         rename_functions(graph_def)
-    return most
+    return max(counts - {cores} or counts, default=0)
 
 
 def _value(tensor: tf.Tensor) -> np.ndarray | None:
