@@ -10,7 +10,7 @@ from collections.abc import Generator
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.private.process import CompilerMissing
 from lab_utils.dry_run.program import Program
-from lab_utils.dry_run.run.budget import Plan, affordable
+from lab_utils.dry_run.run.budget import Plan, affordable, give_back
 from lab_utils.dry_run.run.virtual import running
 from lab_utils.dry_run.session import Session, Skip, first_line, leaves_room
 from lab_utils.figures import Figure, Kind, counted
@@ -47,6 +47,7 @@ def carry_out(session: Session) -> Generator[None, None, str]:
             f"{counted(plan.cores, 'virtual core')} ran {plan.steps} with {plan.batch} each."
         )
     if not beside:
+        give_back()  # the compiler takes most at its end
         yield
     try:
         with running(run, steps=plan.steps, one_core=one_core) as finish:
