@@ -135,9 +135,9 @@ def parsed(made: argparse.ArgumentParser, given: Sequence[str]) -> argparse.Name
     known = set(re.findall(r"--\w+", made.format_usage()))
     near = difflib.get_close_matches(name, known, 1)
     if near:
-        made.error(f"there is not a flag {name}; the nearest is {near[0]}")
+        made.error(f"there is no flag {name}; the nearest is {near[0]}")
     if flags.main and name.startswith("-"):
-        made.error(f"there is not a flag {name}; flags of {flags.main} follow after --")
+        made.error(f"there is no flag {name}; flags of {flags.main} follow after --")
     made.error(f"unrecognized arguments: {' '.join(unknown)}")
 
 
