@@ -7,7 +7,8 @@ from lab_utils.port.inputs import fixed_size, of_arrays, sized, taking_params, w
 from lab_utils.port.metrics import Metrics, pairs
 from lab_utils.port.optimizers import Optimizers
 from lab_utils.port.record import Job, Pass, argument, called, code, keyword
-from lab_utils.port.scan import SIZE_AT, TAKES_INPUT, Scan, is_batch_key
+from lab_utils.port.scan import TAKES_INPUT, Scan
+from lab_utils.port.sizes import SIZE_AT, is_batch_key
 from lab_utils.port.told import CORES, KEPT_METRICS, NO_DATASET
 
 _SPEC = (

@@ -6,7 +6,8 @@ import libcst as cst
 import libcst.matchers as m
 
 from lab_utils.port.record import argument, code, keyword
-from lab_utils.port.scan import SIZE_AT, Scan, says_batch, size_of
+from lab_utils.port.scan import Scan
+from lab_utils.port.sizes import SIZE_AT, says_batch, size_of
 
 _BATCH = cst.parse_expression('params["batch_size"]')
 _METHODS = m.Attribute(attr=m.Name("batch") | m.Name("padded_batch"))

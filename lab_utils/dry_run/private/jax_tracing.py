@@ -181,18 +181,16 @@ def _maker(jaxpr: Any, variable: Any) -> Any:
         for number, made in enumerate(each.outvars):
             if made is not variable:
                 continue
-            if "donated_invars" in each.params:
-                inner = each.params["jaxpr"].jaxpr
-                return _maker(inner, inner.outvars[number]) or each
-            if each.primitive.name == "shard_map":
-                inner = each.params["jaxpr"]
-                found = _maker(inner, inner.outvars[number]) or each
-                if (
-                    found.primitive.name == "broadcast_in_dim"
-                ):  # pmap adds its axis of devices at the end
-                    found = _maker(inner, found.invars[0]) or found
-                return found
-            return each
+            mapped = each.primitive.name == "shard_map"
+            inner = each.params.get("jaxpr") if mapped or "donated_invars" in each.params else None
+            if inner is None:  # old forms of pmap name their body otherwise
+                return each
+            inner = getattr(inner, "jaxpr", inner)
+            found = _maker(inner, inner.outvars[number]) or each
+            if mapped and found.primitive.name == "broadcast_in_dim":
+                # pmap adds its axis of devices at the end
+                found = _maker(inner, found.invars[0]) or found
+            return found
     return None
 
 
