@@ -740,3 +740,15 @@ def test_a_whole_dry_run_says_what_it_cannot_judge(jobs):  # noqa: F811
     skipped = {each.stage: each.detail for each in report.stages if each.status == "skipped"}
     assert set(skipped) == {"trace", "run", "feed"} and all(skipped.values())
     assert "test_dry_run_jax.py" in report.subject
+
+
+def test_an_old_pmap_makes_its_results_itself():
+    """JAX before 0.8 names its body call_jaxpr, and says what is donated as jit does."""
+    result = object()
+    old = types.SimpleNamespace(
+        primitive=types.SimpleNamespace(name="xla_pmap"),
+        params={"donated_invars": (), "call_jaxpr": None},
+        outvars=[result],
+    )
+    step = types.SimpleNamespace(eqns=[old], outvars=[result])
+    assert jax_tracing.maker(step, 0) is old

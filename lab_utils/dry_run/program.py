@@ -95,15 +95,15 @@ class Lines:
     Attributes:
         loss: of the loss.
         written: of the op that gives the variable of this name a new value.
-        not_finite: of the first value that is not finite, on the way to the loss of the first step, for a
-            core's features and labels, in their order.
+        not_finite: of the first value that is not finite, on the way to the loss of the first step, for
+            features and labels, in their order, of each core that is asked.
         gradient_not_finite: the same of the first gradient, at the op whose gradient it is.
     """
 
     loss: Place
     written: Callable[[str], Place]
-    not_finite: Callable[[list[np.ndarray]], Place]
-    gradient_not_finite: Callable[[list[np.ndarray]], Place]
+    not_finite: Callable[[list[list[np.ndarray]]], Place]
+    gradient_not_finite: Callable[[list[list[np.ndarray]]], Place]
 
 
 @dataclass

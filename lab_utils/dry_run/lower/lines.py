@@ -22,15 +22,16 @@ def written(handle: tf.Tensor) -> Place:
     return next((place(op) for op in writes if op.name != initial), NOWHERE)
 
 
-def first_not_finite(step: Any, arrays: list[np.ndarray], gradients: bool = False) -> Place:
+def first_not_finite(step: Any, batches: list[list[np.ndarray]], gradients: bool = False) -> Place:
     """Where the first value on the way to the loss of a `Step` arises that is not finite.
 
     With `gradients` it is the first gradient on the way to the variables, and the place is that of the op
     whose gradient it is.
 
-    TensorFlow computes it, from what the variables start with and `arrays`: a core's features and labels in
-    the order of `step.fed`. A sum over the cores counts as the core's own part. If the loss is not a number,
-    infinities that do no harm (a mask, say) are passed over. NOWHERE if this machine cannot tell.
+    TensorFlow computes it, from what the variables start with and `batches`: for each core that is asked, its
+    features and labels in the order of `step.fed`. A sum over the cores counts as the core's own part. If the
+    loss is not a number, infinities that do no harm (a mask, say) are passed over. NOWHERE if this machine
+    cannot tell.
     """
     if any(each.role not in (Role.FEATURE, Role.LABEL) for _, each in step.fed):
         return NOWHERE
@@ -71,12 +72,23 @@ def first_not_finite(step: Any, arrays: list[np.ndarray], gradients: bool = Fals
             return tuple(tf.stack([tf.reduce_any(kind(each)) for each in got]) for kind in kinds)
 
         try:
-            arguments = [tf.constant(array) for array in arrays]
             specs = [tf.TensorSpec(each.shape, each.dtype) for each in fed]
-            nan, infinite = v1.wrap_function(flags, specs)(*arguments)
+            look = v1.wrap_function(flags, specs)
+            for arrays in batches:
+                for each, variable in zip(used, held, strict=True):
+                    variable.assign(start[each.name])
+                found = look(*map(tf.constant, arrays))
+                if where := _first(computed, *(each.numpy() for each in found), gradients):
+                    return where
         except (tf.errors.OpError, ValueError, TypeError):
-            return NOWHERE
-    nan, infinite = nan.numpy(), infinite.numpy()
+            pass
+    return NOWHERE
+
+
+def _first(
+    computed: list[tf.Tensor], nan: np.ndarray, infinite: np.ndarray, gradients: bool
+) -> Place:
+    """Where the first of the tensors arises that holds such values, as `first_not_finite`."""
     kind = nan | infinite if gradients else nan if nan[-1] else infinite
     bad = {each.ref() for each, flag in zip(computed, kind, strict=True) if flag}
     for tensor in computed:

@@ -67,7 +67,7 @@ def _not_finite(
     where = NOWHERE
     if program.lines:
         own = [array[core] for array in batches[0]]
-        where = step == 1 and program.lines.not_finite(own) or program.lines.loss
+        where = step == 1 and program.lines.not_finite([own]) or program.lines.loss
     return finding("TPU402", where or program.where, loss=loss, step=step)
 
 

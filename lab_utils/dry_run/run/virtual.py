@@ -17,7 +17,7 @@ from lab_utils.dry_run.run.execute import executing
 from lab_utils.dry_run.run.loss import loss_alone
 from lab_utils.dry_run.run.losses import look_at_losses, lost_at
 from lab_utils.dry_run.run.record import Disagreement, VirtualRun
-from lab_utils.source import Place
+from lab_utils.source import NOWHERE, Place
 
 # Relative to the larger value. Summation in another order gives 1e-6 or so.
 SAME_VARIABLE = 1e-5
@@ -248,11 +248,11 @@ def _gathering(program: Program, trained: set[str], after: dict[str, Any]) -> st
 
 def _lost(program: Program, variable: str, batch: list[np.ndarray] | None) -> Place:
     """The line whose gradient is not finite with the first batch, else the one that writes the variable."""
-    for core in range(program.cores if batch and program.lines else 0):
-        where = program.lines.gradient_not_finite([array[core] for array in batch])
-        if where:
-            return where
-    return _written(program, variable)
+    where = NOWHERE
+    if batch and program.lines:
+        own = [[array[core] for array in batch] for core in range(program.cores)]
+        where = program.lines.gradient_not_finite(own)
+    return where or _written(program, variable)
 
 
 def _written(program: Program, variable: str) -> Place:
