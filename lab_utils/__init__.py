@@ -6,7 +6,7 @@ Importing this package imports neither TensorFlow nor JAX.
 import logging
 import sys
 
-from lab_utils import interrupts
+from lab_utils.common import interrupts
 
 DISTRIBUTION = "tpu-porting-labs"  # the name under which the package is installed
 

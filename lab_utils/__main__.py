@@ -2,7 +2,7 @@
 
 import sys
 
-from lab_utils import command
+from lab_utils.common import command
 
 _HELP = """usage: python -m lab_utils COMMAND
 
@@ -24,7 +24,7 @@ def main() -> int:
     """Runs the command line; returns its exit status."""
     arguments = sys.argv[1:]
     if arguments[:1] == ["doctor"]:
-        from lab_utils import doctor
+        from lab_utils.runtime import doctor
 
         return doctor.main(arguments[1:])
     if arguments[:1] == ["progress"]:

@@ -1,11 +1,11 @@
 """`python -m lab_utils.build`: makes the labs and solutions from their sources (author/build.py)."""
 
-from lab_utils import command
+from lab_utils.common import command
 
 
 def main() -> int:
     """Runs the command line. The import is inside, so that `command` can tell that nbformat is missing."""
-    from lab_utils.author.build import main
+    from lab_utils.teach.build import main
 
     return main()
 

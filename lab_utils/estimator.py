@@ -19,7 +19,7 @@ import sys
 import types
 from importlib import metadata
 
-from lab_utils import interrupts, runtime
+from lab_utils.common import interrupts, notices
 
 
 def _keras_2_is_its_own() -> bool:
@@ -37,10 +37,10 @@ if not _keras_2_is_its_own():
     # Without a home tf-keras would make a folder ~ where it runs. It does without one that cannot be made.
     if os.path.expanduser("~") == "~":
         os.environ.setdefault("KERAS_HOME", os.path.join(os.devnull, ".keras"))
-runtime.quiet()
+notices.quiet()
 
 # An interrupt would end this import in an abort, or be swallowed.
-with runtime.hide_native_notices(), interrupts.held_back():
+with notices.hide_native_notices(), interrupts.held_back():
     import tensorflow as tf
 
 # In a notebook AutoGraph prints its warnings as well as logging them: the log and its level remain.
@@ -117,7 +117,7 @@ def _install() -> None:
             f"{'.'.join(map(str, NEWEST))}; this is {tf.__version__}. "
             "Install one of those, for example: pip install tensorflow==2.20.0 tf-keras==2.20.1"
         )
-    with runtime.hide_native_notices():
+    with notices.hide_native_notices():
         _first_session()
     if version == OLDEST:
         return

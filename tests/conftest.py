@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from lab_utils import datasets, files, proxies, scratch
+from lab_utils import datasets
+from lab_utils.common import files, proxies, scratch
 from lab_utils.convert import Manifest, convert, read_manifest
 
 # What a person's shell has set for other work would change what is judged and what is said.

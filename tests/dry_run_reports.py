@@ -2,6 +2,8 @@
 
 import dataclasses
 
+from lab_utils.common.figures import Figure, Kind
+from lab_utils.common.source import Place
 from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.records import (
     CompiledStep,
@@ -16,8 +18,6 @@ from lab_utils.dry_run.records import (
 )
 from lab_utils.dry_run.report.outcome import NEVER_CHECKED
 from lab_utils.dry_run.report.report import Report
-from lab_utils.figures import Figure, Kind
-from lab_utils.source import Place
 
 MIB = 2**20
 V2 = "jax 0.10.2, jax/_src/pallas/mosaic/tpu_info.py, read 2026-11-21"

@@ -55,7 +55,7 @@ CHEAT = """
 import sys
 import numpy
 import lab_utils.check
-from lab_utils import source
+from lab_utils.common import source
 from lab_utils.check import runner, todos, tools
 from lab_utils.check.outcome import Outcome, Status
 

@@ -18,7 +18,7 @@ import browser
 import nbformat
 import pytest
 
-from lab_utils import sliders
+from lab_utils.notebook import sliders
 
 ROOT = Path(__file__).parents[1]
 SHOWN = ("00_orientation", "02_four_changes", "08_performance")

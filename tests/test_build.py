@@ -7,7 +7,7 @@ import re
 import nbformat
 import pytest
 
-from lab_utils.author import build, marks, notebook_format
+from lab_utils.teach import build, marks, notebook_format
 
 CELL = """\
 def twice(x):

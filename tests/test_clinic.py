@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lab_utils.clinic.ward import NAMES, ward
+from lab_utils.check.clinic.ward import NAMES, ward
 from lab_utils.dry_run import rules
 
 ALL = (*NAMES, "questions")
@@ -81,9 +81,9 @@ def test_a_patient_is_written_once(tmp_path):
 
 
 def test_the_page_shows_markup_and_does_not_follow_it(tmp_path):
-    from lab_utils.clinic.handin import Section, write_page
+    from lab_utils.check.clinic.handin import Section, write_page
+    from lab_utils.common.figures import Figure, Kind
     from lab_utils.dry_run.report.report import Report
-    from lab_utils.figures import Figure, Kind
 
     bad = "<script>alert(1)</script>"
     figure = Figure(bad, 0.5, "share", Kind.QUOTED, bad)
@@ -104,7 +104,7 @@ def test_the_page_shows_markup_and_does_not_follow_it(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 def test_each_fault_alone_is_found_at_its_line(name):
-    from lab_utils.clinic import examine
+    from lab_utils.check.clinic import examine
 
     patient = ward(name)
     well = examine(patient, patient.healthy)
@@ -122,7 +122,7 @@ def test_each_fault_alone_is_found_at_its_line(name):
 
 
 def test_a_program_is_loaded_into_a_folder_that_follows_from_its_text(tmp_path):
-    from lab_utils.clinic import loaded
+    from lab_utils.check.clinic import loaded
 
     first, again, other = (
         loaded("films", text, tmp_path) for text in ("x = 1\n", "x = 1\n", "x = 2\n")
@@ -133,7 +133,7 @@ def test_a_program_is_loaded_into_a_folder_that_follows_from_its_text(tmp_path):
 
 
 def test_a_program_is_loaded_where_nobody_may_write_beside_the_notebook(tmp_path, monkeypatch):
-    from lab_utils.clinic import loaded
+    from lab_utils.check.clinic import loaded
 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     (tmp_path / "file").touch()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import tomllib
 
-from lab_utils import command
+from lab_utils.common import command
 from lab_utils.dry_run import arguments
 
 HELP = [sys.executable, "-m", "lab_utils", "progress"]
@@ -59,7 +59,7 @@ def test_a_missing_package_is_named_with_the_extra_that_brings_it(tmp_path):
     (tmp_path / "train.py").write_text("x = 1")
     code = (
         "import sys; sys.modules['libcst'] = None  # as if it were not installed\n"
-        "from lab_utils import command\nfrom lab_utils.port.__main__ import main\n"
+        "from lab_utils.common import command\nfrom lab_utils.port.__main__ import main\n"
         "command.run(lambda: main(['train.py']))"
     )
     ran = subprocess.run([*OWN, code], cwd=tmp_path, capture_output=True, text=True)
@@ -123,7 +123,7 @@ def test_without_room_a_sentence_names_the_place(status, capsys):
 def test_what_native_code_prints_does_not_reach_a_file_where_a_stream_is_closed(stream, tmp_path):
     """The file would get the closed stream's number."""
     code = (
-        "import os; from lab_utils import command\n"
+        "import os; from lab_utils.common import command\n"
         "def main():\n"
         "    with open('checkpoint', 'w') as file:\n"
         "        for number in (1, 2): os.write(number, b'a warning')\n"
@@ -137,7 +137,7 @@ def test_what_native_code_prints_does_not_reach_a_file_where_a_stream_is_closed(
 
 
 def test_an_interrupt_where_nothing_expects_it_is_one_word():
-    code = "import os; from lab_utils import command; command.run(lambda: os.kill(os.getpid(), 2))"
+    code = "import os; from lab_utils.common import command; command.run(lambda: os.kill(os.getpid(), 2))"
     heard = functools.partial(
         signal.signal, signal.SIGINT, signal.SIG_DFL
     )  # also in the background
@@ -149,7 +149,7 @@ def test_ctrl_c_that_a_destructor_swallows_comes_again():
     """As JAX's callback of the garbage collector does while it compiles."""
     code = """
 import os, signal, time
-from lab_utils import command
+from lab_utils.common import command
 class Collected:
     def __del__(self):
         os.kill(os.getpid(), signal.SIGINT)

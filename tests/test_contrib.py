@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from test_dry_run_main import command
 
-from lab_utils.contrib import names, own
+from lab_utils.port.contrib import names, own
 
 FOLDER = Path(__file__).parent / "programs" / "sources" / "contrib"
 ALWAYS = ("slim_images", "private_paths")
@@ -43,7 +43,7 @@ def test_a_name_that_is_gone_is_told_at_its_line(tmp_path):
         ("tpu.TPUEstimator", "estimator.tpu.TPUEstimator"),
         ("tpu.python.tpu.tpu_config.TPUConfig", "estimator.tpu.TPUConfig"),
         ("tpu.python.tpu.bfloat16.bfloat16_scope", "tpu.bfloat16_scope"),
-        ("training.python.training.hparam.HParams", "lab_utils.contrib.own.HParams"),
+        ("training.python.training.hparam.HParams", "lab_utils.port.contrib.own.HParams"),
         ("slim", "tf_slim"),
         ("slim.python.slim", "tf_slim"),
         ("framework.nest", "nest"),

@@ -11,7 +11,7 @@ import psutil
 import pytest
 from convert_data import COMMAND, Data, features, records, start_and_wait_for_the_first_shard
 
-from lab_utils import leases
+from lab_utils.common import leases
 from lab_utils.convert import ManifestError, read_manifest, running
 
 

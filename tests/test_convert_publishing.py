@@ -8,7 +8,7 @@ import pytest
 from apache_beam.io.filesystem import BeamIOError, FileMetadata, FileSystem
 from PIL import Image
 
-from lab_utils import leases
+from lab_utils.common import leases
 from lab_utils.convert import (
     ConversionError,
     ManifestError,
@@ -264,7 +264,7 @@ def hide_locks(monkeypatch):
     def refuse(*_):
         raise OSError(37, "No locks available")
 
-    monkeypatch.setattr("lab_utils.leases.fcntl.flock", refuse)
+    monkeypatch.setattr("lab_utils.common.leases.fcntl.flock", refuse)
 
 
 @pytest.mark.parametrize("overwrite", [False, True])

@@ -20,7 +20,8 @@ from pathlib import Path
 
 import pytest
 
-from lab_utils import datasets, leases
+from lab_utils import datasets
+from lab_utils.common import leases
 from lab_utils.datasets import DatasetError, download, photos
 from lab_utils.datasets.__main__ import main
 
@@ -354,16 +355,8 @@ class TestBundled:
     def test_absent(self, monkeypatch, tmp_path):
         monkeypatch.setattr(photos, "IN_CHECKOUT", tmp_path)
         for find in (datasets.bundled, datasets.play):
-            with pytest.raises(DatasetError, match="install the package again.*datasets synthetic"):
+            with pytest.raises(DatasetError, match="install the package again"):
                 find()
-
-    def test_the_wheel_does_not_draw(self, monkeypatch, tmp_path):
-        monkeypatch.setitem(sys.modules, "lab_utils.synthetic_flowers", None)
-        monkeypatch.delattr(
-            "lab_utils.synthetic_flowers", raising=False
-        )  # imported by an earlier test
-        with pytest.raises(DatasetError, match="run this in a checkout"):
-            datasets.synthetic(tmp_path / "drawn", per_class=2, seed=0)
 
 
 class Server(http.server.ThreadingHTTPServer):
@@ -645,16 +638,6 @@ class TestCommandLine:
         assert main(["folder", str(folder), "--output_dir", str(tmp_path / "out")]) == 0
         assert str(tmp_path / "out" / "train.csv") in capsys.readouterr().out
         assert len(rows(tmp_path / "out" / "eval.csv")) == 2
-
-    def test_synthetic(self, tmp_path, capsys):
-        out = tmp_path / "out"
-        out.mkdir()
-        assert main(["synthetic", "--output_dir", str(out), "--per_class", "2", "--seed", "3"]) == 0
-        assert sorted(os.listdir(tmp_path)) == ["out"]
-        assert len(rows(out / "train.csv")) == len(rows(out / "eval.csv")) == 5
-        assert all((out / path).is_file() for path, _ in rows(out / "train.csv"))
-        assert main(["synthetic", "--output_dir", str(out)]) == 1
-        assert "not an empty folder" in capsys.readouterr().err
 
     @pytest.mark.parametrize(
         ("flags", "message"),

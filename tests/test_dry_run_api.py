@@ -7,7 +7,8 @@ import dry_run_reports as made
 import numpy as np
 import pytest
 
-from lab_utils import chips
+from lab_utils.common.figures import Figure, Kind
+from lab_utils.common.source import Place
 from lab_utils.dry_run import Report, api, dry_run, stages
 from lab_utils.dry_run.compile import stage as compile
 from lab_utils.dry_run.compile.record import Compiled
@@ -19,8 +20,7 @@ from lab_utils.dry_run.run.virtual import VirtualRun
 from lab_utils.dry_run.session import first_line
 from lab_utils.dry_run.traced import Trace
 from lab_utils.estimator import tf, v1
-from lab_utils.figures import Figure, Kind
-from lab_utils.source import Place
+from lab_utils.runtime import chips
 
 
 def model_fn(features, labels, mode, params):

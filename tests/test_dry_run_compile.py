@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 from dry_run_models import CLASSES, MODELS, ROWS, dense, make, reader
 
-from lab_utils import chips
+from lab_utils.common.figures import Figure, Kind
+from lab_utils.common.source import Place
 from lab_utils.dry_run import cache, rules
 from lab_utils.dry_run.compile import stage as compile
 from lab_utils.dry_run.compile.findings import merged
@@ -29,8 +30,7 @@ from lab_utils.dry_run.private import process
 from lab_utils.dry_run.program import Input, Program, Role
 from lab_utils.dry_run.records import CompiledStep, Cost, Memory
 from lab_utils.estimator import tf
-from lab_utils.figures import Figure, Kind
-from lab_utils.source import Place
+from lab_utils.runtime import chips
 
 needs_libtpu = pytest.mark.skipif(
     importlib.util.find_spec("libtpu") is None, reason="libtpu is not installed here"

@@ -8,13 +8,13 @@ import time
 import numpy as np
 import pytest
 
+from lab_utils.common.figures import Kind
+from lab_utils.common.source import Place
 from lab_utils.dry_run import cache
 from lab_utils.dry_run.feed import measure as feed
 from lab_utils.dry_run.feed import required
 from lab_utils.dry_run.records import Feed, Severity
 from lab_utils.estimator import tf
-from lab_utils.figures import Kind
-from lab_utils.source import Place
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 SHORT = 0.2  # seconds to measure: the tests look at counts, not at speed

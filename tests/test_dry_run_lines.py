@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from lab_utils.common.source import Place
 from lab_utils.dry_run.compile.hlo import frames
 from lab_utils.dry_run.compile.hlo.summary import summarise
 from lab_utils.dry_run.compile.lines import by_line, spans
@@ -13,7 +14,6 @@ from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.records import CompiledStep, Span
 from lab_utils.dry_run.report.report import Report
 from lab_utils.dry_run.report.trace import perfetto
-from lab_utils.source import Place
 
 # As libtpu writes it, shortened: a prefetch, a fused product, a loop of four rounds, a sum over cores.
 HLO = """HloModule jit_step, is_scheduled=true, input_output_alias={ {0}: (1, {}, may-alias) }

@@ -5,11 +5,11 @@ import inspect
 import numpy as np
 import pytest
 
+from lab_utils.common.source import Place
 from lab_utils.dry_run.frontends import made_at
 from lab_utils.dry_run.frontends.function import FunctionWorkload
 from lab_utils.dry_run.frontends.keras import KerasWorkload
 from lab_utils.estimator import tf
-from lab_utils.source import Place
 
 HERE = "test_dry_run_made_at.py"
 

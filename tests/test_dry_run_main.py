@@ -20,7 +20,7 @@ import warnings
 import psutil
 import pytest
 
-from lab_utils import source
+from lab_utils.common import source
 from lab_utils.dry_run import target
 from lab_utils.dry_run.frontends import own_around, own_cells, own_waits, own_writes
 from lab_utils.dry_run.frontends.recognise import workload_of
@@ -272,7 +272,7 @@ def test_an_interrupt_that_the_judged_program_does_not_hear_ends_the_dry_run(tmp
 def test_a_process_that_judges_and_hears_ctrl_c_while_it_starts_ends_without_a_traceback(tmp_path):
     """It is started with the signal held back, as the command starts it, and the signal waits there."""
     code = (
-        "import os, signal, sys; from lab_utils import interrupts; interrupts.hold()\n"
+        "import os, signal, sys; from lab_utils.common import interrupts; interrupts.hold()\n"
         "os.kill(os.getpid(), signal.SIGINT)  # it waits for this process, through the exec\n"
         "os.execv(sys.executable, [sys.executable, '-m', 'lab_utils.dry_run', '--rules'])"
     )

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from dry_run_models import CLASSES, ROWS, dense, make, reader
 
-from lab_utils import source
+from lab_utils.common import source
 from lab_utils.dry_run import dry_run, rules
 from lab_utils.dry_run import ops as op_table
 from lab_utils.dry_run.read import inputs, randomness, records
@@ -249,7 +249,7 @@ def test_place_of_a_function():
 
 
 NOTEBOOK = [
-    "import tensorflow as tf\nfrom lab_utils import source",
+    "import tensorflow as tf\nfrom lab_utils.common import source",
     "def model(x):\n    y = x + 1\n    return tf.matmul(y, y)",
     "with tf.Graph().as_default():\n    op = model(tf.zeros([2, 2])).op\n"
     "    print(source.place(op))\n"

@@ -13,14 +13,14 @@ from html.parser import HTMLParser
 import dry_run_reports as made
 import pytest
 
+from lab_utils.common.figures import Figure, Kind, figure_text
+from lab_utils.common.source import Place, place_of_line
 from lab_utils.dry_run import rules
 from lab_utils.dry_run.records import Severity, Stage, StageResult, Status
 from lab_utils.dry_run.report import annotations, html, svg, words
 from lab_utils.dry_run.report import site as pages_html
 from lab_utils.dry_run.report import terminal as text
 from lab_utils.dry_run.report.report import Report
-from lab_utils.figures import Figure, Kind, figure_text
-from lab_utils.source import Place, place_of_line
 
 ALL = [made.ready, made.with_findings, made.out_of_memory]
 

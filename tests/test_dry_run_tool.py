@@ -14,13 +14,13 @@ import jsonschema
 import pytest
 import test_dry_run_cli
 
+from lab_utils.common.source import Place
 from lab_utils.dry_run import __main__ as command
 from lab_utils.dry_run import rules
 from lab_utils.dry_run.records import Severity, Stage, StageResult, Status
 from lab_utils.dry_run.report import html, sarif, terminal
 from lab_utils.dry_run.report.ignoring import set_aside
 from lab_utils.dry_run.report.report import Report
-from lab_utils.source import Place
 
 pytest_plugins = ["pytester"]
 

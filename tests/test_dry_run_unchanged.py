@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from test_dry_run_cli import PORT
 
-from lab_utils import scratch
+from lab_utils.common import scratch
 from lab_utils.dry_run import cache, doubts, evidence, unchanged
 
 PROGRAM = """

@@ -8,9 +8,9 @@ from string import Formatter
 
 import pytest
 
+from lab_utils.common.figures import counted
 from lab_utils.dry_run import rules
-from lab_utils.figures import counted
-from lab_utils.look import WIDTH, wrapped
+from lab_utils.notebook.look import WIDTH, wrapped
 
 ROOT = Path(__file__).parents[1]
 COUNTED = re.compile(

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from lab_utils import files
+from lab_utils.common import files
 from lab_utils.flowers import predict
-from lab_utils.grade import tables
+from lab_utils.teach.grade import tables
 
 
 def test_a_file_is_replaced_whole_and_nothing_else_is_left(tmp_path):
@@ -64,7 +64,7 @@ def test_a_path_with_a_scheme_goes_through_tensorflow():
 
 HOLD = """
 import sys
-from lab_utils import files
+from lab_utils.common import files
 with files.locked(sys.argv[1]):
     print("held", flush=True)
     sys.stdin.read()
@@ -142,7 +142,6 @@ def test_a_user_without_a_home_is_an_os_error(monkeypatch):
         "flowers.predict --saved_model= a.jpg",
         "flowers.page --run_dir= --eval_csv=a --output_dir=b",
         "flowers.port --records=",
-        "datasets synthetic --output_dir=",
         "datasets folder --output_dir=out |",
         "runtime --verify --output=",
         "dry_run --json= module:port",

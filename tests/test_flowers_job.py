@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from lab_utils import convert, datasets, files
+from lab_utils import convert, datasets
+from lab_utils.common import files
 from lab_utils.flowers import __main__ as flowers_main
 from lab_utils.flowers import page, settings, task
 
@@ -83,7 +84,7 @@ def test_a_mistaken_training_flag_is_told_before_the_work(tmp_path, flag):
 
 STAGE = """
 import os, signal, subprocess, sys, time
-from lab_utils import files
+from lab_utils.common import files
 from lab_utils.flowers import stage
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # tests that nohup started inherit that it is ignored
 with files.locked(sys.argv[1] + "/.lock") as lock:
@@ -200,7 +201,7 @@ def test_two_signals_at_once_end_a_stage_without_a_word(tmp_path):
 
 SWALLOWS = """
 import os, signal, sys, time
-from lab_utils import command
+from lab_utils.common import command
 class Collected:
     def __del__(self):
         os.kill(os.getpid(), signal.SIGTERM)

@@ -2,10 +2,10 @@
 
 import pytest
 
-from lab_utils import chips
 from lab_utils.dry_run import dry_run
 from lab_utils.flowers import port
 from lab_utils.flowers.port import make_port
+from lab_utils.runtime import chips
 
 pytest.importorskip("libtpu", reason="the TPU compiler has wheels for Linux on x86-64 alone")
 

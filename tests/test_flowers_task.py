@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lab_utils import files
+from lab_utils.common import files
 from lab_utils.estimator import tf
 from lab_utils.flowers import settings, task
 

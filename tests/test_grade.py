@@ -9,9 +9,9 @@ import re
 import made_up_class
 import pytest
 
-from lab_utils import files
-from lab_utils.grade import cells, guard, page, runs, submissions, tables
-from lab_utils.grade.__main__ import main
+from lab_utils.common import files
+from lab_utils.teach.grade import cells, guard, page, runs, submissions, tables
+from lab_utils.teach.grade.__main__ import main
 
 NAME = made_up_class.NAME
 

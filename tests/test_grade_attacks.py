@@ -13,9 +13,9 @@ import numpy
 import psutil
 import pytest
 
-from lab_utils.grade import cells, kept, processes, runs
-from lab_utils.grade.__main__ import main
-from lab_utils.grade.kept import Kept
+from lab_utils.teach.grade import cells, kept, processes, runs
+from lab_utils.teach.grade.__main__ import main
+from lab_utils.teach.grade.kept import Kept
 
 LIMITS = runs.Limits(step=5, total=30, memory=2**30)  # TensorFlow alone takes 600 MiB
 
@@ -229,10 +229,10 @@ def test_functions_classes_and_their_parts_are_put_back():
     assert kept.restore() == {
         "numpy.allclose",
         "numpy._core.numeric.allclose, inside",
-        "lab_utils.grade.cells.isinstance",
-        "lab_utils.grade.cells.plan, inside",
-        "lab_utils.grade.runs.Graded.status",
-        "lab_utils.grade.runs.Graded.__bool__",
+        "lab_utils.teach.grade.cells.isinstance",
+        "lab_utils.teach.grade.cells.plan, inside",
+        "lab_utils.teach.grade.runs.Graded.status",
+        "lab_utils.teach.grade.runs.Graded.__bool__",
     }
     assert numpy.allclose is allclose and allclose.__wrapped__.__defaults__ == defaults
     assert vars(graded)["status"] is status and not hasattr(cells, "isinstance")

@@ -11,7 +11,7 @@ from pathlib import Path
 import made_up_class
 import pytest
 
-from lab_utils.grade import cells, submissions
+from lab_utils.teach.grade import cells, submissions
 
 NAME = made_up_class.NAME
 TWO, THREE = "lab 2", "lab 3"

@@ -6,8 +6,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from lab_utils.author import guide, minutes, slides, stored
 from lab_utils.check import overview
+from lab_utils.teach import guide, minutes, slides, stored
 
 ROOT = Path(__file__).parents[1]
 PLANS = guide.plans(ROOT)["plans"]

@@ -16,9 +16,9 @@ import wrong_answers
 from nbclient import NotebookClient
 from wrong_answers import Right, heard
 
-from lab_utils.author import build, marks
 from lab_utils.check import check, life, solutions, todos
 from lab_utils.check.outcome import Status
+from lab_utils.teach import build, marks
 
 ROOT = Path(__file__).parents[1]
 SOLUTIONS = sorted((ROOT / "solutions").glob("*.ipynb"))

@@ -1,6 +1,6 @@
 """The names of classes."""
 
-from lab_utils import names
+from lab_utils.common import names
 
 
 def test_of_many_names_that_look_alike_some_are_told_and_the_others_counted():

@@ -7,11 +7,11 @@ import dry_run_reports
 import made_up_class
 import pytest
 
-from lab_utils.author import guide, slides
+from lab_utils.common.source import Place
 from lab_utils.dry_run.records import LineCost
 from lab_utils.dry_run.report import html, site
-from lab_utils.grade import page, runs, submissions, tables
-from lab_utils.source import Place
+from lab_utils.teach import guide, slides
+from lab_utils.teach.grade import page, runs, submissions, tables
 
 ROOT = made_up_class.ROOT
 pytestmark = pytest.mark.skipif(not browser.CHROMIUM, reason=browser.MISSING)

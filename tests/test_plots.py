@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from lab_utils import plots
+from lab_utils.notebook import plots
 
 DOLLARS = ["$_$", "a $5 and $6 rose", r"$\unknown$"]
 LONG = ["Taraxacum officinale subsp. vulgare", "rose", "Tulipa gesneriana var. schrenkii"]
@@ -117,7 +117,7 @@ def test_a_user_without_a_home_is_told_nothing_of_matplotlibs_cache(tmp_path):
         name: value for name, value in os.environ.items() if name[:3] not in ("MPL", "XDG")
     }
     ran = subprocess.run(
-        [sys.executable, "-c", "import lab_utils.plots, matplotlib.pyplot"],
+        [sys.executable, "-c", "import lab_utils.notebook.plots, matplotlib.pyplot"],
         env=variables | {"HOME": "/proc/none", "TMPDIR": str(tmp_path)},
         capture_output=True,
         text=True,

@@ -296,7 +296,7 @@ CROSS = "tf.tpu.CrossShardOptimizer"
 @pytest.mark.parametrize(
     ("step", "new", "left"),
     [
-        ("opt.AdamWOptimizer(0.1).minimize(loss)", f"{CROSS}(lab_utils.contrib.optimizers.AdamW", ""),
+        ("opt.AdamWOptimizer(0.1).minimize(loss)", f"{CROSS}(lab_utils.port.contrib.optimizers.AdamW", ""),
         ("tf.contrib.opt.LazyAdamOptimizer(1).minimize(loss)", f"{CROSS}(tf.train.AdamOptimizer(1))", ""),
         ("AdamWeightDecay(lr).apply_gradients(pairs)", f"{CROSS}(AdamWeightDecay(lr))", ""),
         # one wraps the other: the gradients are summed once
@@ -532,7 +532,7 @@ def test_where_the_port_cannot_be_written_it_is_told(tmp_path, monkeypatch, caps
     def full(path, _):
         raise OSError(28, "No space left on device", str(path))
 
-    monkeypatch.setattr("lab_utils.files.write", full)
+    monkeypatch.setattr("lab_utils.common.files.write", full)
     assert main([str(file), "--no-dry-run", "--write"]) == 2
     assert "train.py: No space left" in capsys.readouterr().err
 

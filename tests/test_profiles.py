@@ -2,7 +2,7 @@
 
 import pytest
 
-from lab_utils.profiles import recorded
+from lab_utils.notebook.profiles import recorded
 
 
 def test_no_profile_is_said(tmp_path):

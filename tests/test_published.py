@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from lab_utils import chips
 from lab_utils.dry_run.report import published
+from lab_utils.runtime import chips
 
 ROWS = published.table()
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from lab_utils import chips
-from lab_utils.author import quiz
 from lab_utils.check import overview
+from lab_utils.runtime import chips
+from lab_utils.teach import quiz
 
 ROOT = Path(__file__).parents[1]
 ASKED = quiz.questions(ROOT)

@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from lab_utils import verify
-from lab_utils.verify import least_time
-from lab_utils.verify import report as report_
+from lab_utils.runtime import verify
+from lab_utils.runtime.verify import least_time
+from lab_utils.runtime.verify import report as report_
 
 SMALL = ["--batch", "4", "--image_size", "32"]
 TWO_CORES = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
@@ -92,12 +92,13 @@ def test_in_bfloat16_and_for_every_kind_of_chip():
     """A TPU's own settings; and each topology's core bears the name under which it is looked up."""
     code = """
 import os
-from lab_utils import chips, runtime
+from lab_utils import runtime
+from lab_utils.runtime import chips
 runtime.prepare_tpu("jax")
 os.environ["KERAS_BACKEND"] = "jax"
 import jax
 from lab_utils.dry_run.private import jax as _jax
-from lab_utils.verify import least_time, training
+from lab_utils.runtime.verify import least_time, training
 figures, losses = training.train(jax.devices()[:1], 4, 32, "mixed_bfloat16")
 assert losses[-1] < losses[0], losses
 for chip in chips.CHIPS.values():

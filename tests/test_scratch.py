@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from lab_utils import leases, scratch
+from lab_utils.common import leases, scratch
 
 READY = """
 from lab_utils.check import ready
@@ -105,7 +105,7 @@ def test_what_a_killed_run_had_begun_beside_its_result_goes_with_the_next(tmp_pa
 
 def test_the_first_cell_again_makes_what_the_system_has_cleared_away(system):
     """As macOS clears temporary files of some days, under a notebook that stayed open."""
-    code = "import shutil, tempfile; from lab_utils import scratch\n"
+    code = "import shutil, tempfile; from lab_utils.common import scratch\n"
     code += "shutil.rmtree(scratch.of_process()); scratch.of_process(); tempfile.mkdtemp()"
     subprocess.run([sys.executable, "-c", code], check=True, env=system)
     assert not os.listdir(system["TMPDIR"])

@@ -11,8 +11,8 @@ import pytest
 import tomllib
 import yaml
 
-from lab_utils import doctor
-from lab_utils.author import notebook_format
+from lab_utils.runtime import doctor
+from lab_utils.teach import notebook_format
 
 ROOT = Path(__file__).parents[1]
 LOCK = dict(

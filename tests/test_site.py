@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lab_utils.author import site
-from lab_utils.author.site.__main__ import main
 from lab_utils.dry_run import rules
+from lab_utils.teach import site
+from lab_utils.teach.site.__main__ import main
 
 ROOT = Path(__file__).parents[1]
 

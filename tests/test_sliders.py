@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from lab_utils import sliders
-from lab_utils.author import make_sliders
+from lab_utils.notebook import sliders
+from lab_utils.teach import make_sliders
 
 NAMES = ("batch", "topology", "layout")
 

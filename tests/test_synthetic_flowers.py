@@ -4,17 +4,22 @@ import io
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from lab_utils import datasets, synthetic_flowers
-from lab_utils.synthetic_flowers.anatomy import Pose, pick
-from lab_utils.synthetic_flowers.brush import Finish, Layer, outline, petal, ramp
-from lab_utils.synthetic_flowers.heads import HEADS
-from lab_utils.synthetic_flowers.palettes import PALETTES
-from lab_utils.synthetic_flowers.scenes import SIZES
+from lab_utils import datasets
+
+sys.path.append(str(Path(__file__).parents[1] / "datasets" / "flowers" / "make"))
+
+import draw
+from anatomy import Pose, pick
+from brush import Finish, Layer, outline, petal, ramp
+from heads import HEADS
+from palettes import PALETTES
+from scenes import SIZES
 
 LIGHT = np.array([0.0, 0.0, 1.0])
 
@@ -25,12 +30,12 @@ def pixels(file) -> np.ndarray:
         return np.asarray(image, np.int16)
 
 
-@pytest.mark.parametrize("label", synthetic_flowers.CLASSES)
+@pytest.mark.parametrize("label", draw.CLASSES)
 def test_bundled_pictures_can_be_drawn_again(label):
     """Within what another release of the JPEG encoder may change, and far from another picture."""
     for index in (0, 59):
         kept = pixels(datasets.bundled().folder / label / f"{label}_{index:05d}.jpg")
-        drawn = pixels(io.BytesIO(synthetic_flowers.render(label, index, 2026)))
+        drawn = pixels(io.BytesIO(draw.render(label, index, 2026)))
         assert drawn.shape == kept.shape
         assert np.abs(drawn - kept).mean() < 2
 
@@ -38,23 +43,24 @@ def test_bundled_pictures_can_be_drawn_again(label):
 def test_depends_on_seed_class_and_index_alone(tmp_path):
     environment = os.environ | {"PYTHONHASHSEED": "1"}
     code = (
-        "import pathlib, numpy; from lab_utils import synthetic_flowers\n"
+        "import pathlib, sys, numpy\n"
+        f"sys.path.append({sys.path[-1]!r})\nimport draw\n"
         "if __name__ == '__main__':\n"
         "    numpy.random.seed(5)\n"
-        f"    synthetic_flowers.write(pathlib.Path({str(tmp_path)!r}), 2, seed=4, num_workers=2)\n"
+        f"    draw.write(pathlib.Path({str(tmp_path)!r}), 2, seed=4, num_workers=2)\n"
     )
     script = tmp_path / "draw.py"
     script.write_text(code)
     subprocess.run([sys.executable, script], env=environment, check=True, capture_output=True)
     drawn = {}
-    for label in synthetic_flowers.CLASSES:
+    for label in draw.CLASSES:
         for index in (0, 1):
-            drawn[label, index] = synthetic_flowers.render(label, index, seed=4)
+            drawn[label, index] = draw.render(label, index, seed=4)
             assert (tmp_path / label / f"{label}_{index:05d}.jpg").read_bytes() == drawn[
                 label, index
             ]
     assert len(set(drawn.values())) == 10
-    assert synthetic_flowers.render("roses", 0, seed=5) != drawn["roses", 0]
+    assert draw.render("roses", 0, seed=5) != drawn["roses", 0]
 
 
 def test_sizes_are_those_of_the_photographs():
@@ -75,14 +81,14 @@ def test_sizes_are_those_of_the_photographs():
 
 
 def test_classes_share_their_colours():
-    for label in synthetic_flowers.CLASSES:
+    for label in draw.CLASSES:
         others = set().union(*(PALETTES[other] for other in PALETTES if other != label))
         assert sum(
             weight for colour, weight in PALETTES[label].items() if colour in others
         ) >= 0.85 * sum(PALETTES[label].values())
 
 
-@pytest.mark.parametrize("label", synthetic_flowers.CLASSES)
+@pytest.mark.parametrize("label", draw.CLASSES)
 @pytest.mark.parametrize("tilt", [0.0, 1.0])
 def test_heads_keep_to_their_radius(label, tilt):
     rng = np.random.RandomState(0)

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from html import escape
 
-from lab_utils import look
 from lab_utils.check import shown, todos
 from lab_utils.check.outcome import STYLE
+from lab_utils.notebook import look
 
 _shown: dict[str, int] = {}
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from html import escape
 
-from lab_utils import look
-from lab_utils.enums import StrEnum
+from lab_utils.common.enums import StrEnum
+from lab_utils.notebook import look
 
 STYLE = (
     "font:14px/1.5 var(--jp-ui-font-family,system-ui,sans-serif);max-width:46em;padding:8px 14px;"

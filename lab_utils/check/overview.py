@@ -9,9 +9,9 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 
-from lab_utils import command, files
 from lab_utils.check import progress, todos
-from lab_utils.figures import counted
+from lab_utils.common import command, files
+from lab_utils.common.figures import counted
 
 _FORMAT = 1
 _BAR = 12  # characters

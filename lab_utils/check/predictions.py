@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from html import escape
 from numbers import Real
 
-from lab_utils import look
 from lab_utils.check import progress, shown
 from lab_utils.check.outcome import SOFT, STYLE
+from lab_utils.notebook import look
 
 
 @dataclass(frozen=True)

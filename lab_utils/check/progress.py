@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from lab_utils import files
+from lab_utils.common import files
 
 _WAIT = 5  # seconds for another notebook that records at this moment
 _UNREADABLE = (ValueError, KeyError, TypeError, RecursionError)

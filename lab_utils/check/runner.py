@@ -5,9 +5,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-from lab_utils import source
 from lab_utils.check import life, progress, returns, shown, todos
 from lab_utils.check.outcome import CannotCheck, Outcome, Status, Wrong
+from lab_utils.common import source
 
 _CHECKS = str(Path(__file__).parent)
 _LONGEST = 400  # characters of an exception's message

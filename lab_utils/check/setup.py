@@ -4,8 +4,10 @@ import importlib.metadata
 import os
 import platform
 
-from lab_utils import doctor, runtime, scratch
+from lab_utils import runtime
 from lab_utils.check import life
+from lab_utils.common import scratch
+from lab_utils.runtime import doctor
 
 # JupyterLab breaks printed lines inside words where the window is narrow.
 _WHOLE_WORDS = (

@@ -6,9 +6,9 @@ import textwrap
 from dataclasses import dataclass
 from html import escape
 
-from lab_utils import look
 from lab_utils.check import progress, shown, todos
 from lab_utils.check.outcome import STYLE
+from lab_utils.notebook import look
 
 
 @dataclass(frozen=True)

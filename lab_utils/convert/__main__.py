@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 
-from lab_utils import command
+from lab_utils.common import command
 from lab_utils.convert import ConversionError, convert
 from lab_utils.convert.publishing import abandoned
 from lab_utils.convert.text import printable

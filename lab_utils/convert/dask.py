@@ -5,9 +5,9 @@ from typing import Any
 
 from apache_beam.options.pipeline_options import PipelineOptions
 
+from lab_utils.common.figures import counted
 from lab_utils.convert.errors import ConversionError
 from lab_utils.convert.logs import quiet
-from lab_utils.figures import counted
 
 _CONNECT_SECONDS = 30
 

@@ -9,11 +9,11 @@ from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
+from lab_utils.common.figures import counted
 from lab_utils.convert import storage
 from lab_utils.convert.errors import ConversionError
 from lab_utils.convert.plan import SplitPlan
 from lab_utils.convert.rows import deal, read_lines
-from lab_utils.figures import counted
 
 ROWS = ".rows"
 _BUFFER = 4 << 20  # bytes of text held before they are written

@@ -6,7 +6,7 @@ import re
 import urllib.parse
 from collections.abc import Iterator
 
-from lab_utils import names
+from lab_utils.common import names
 
 _SEPARATORS = {
     ";": "semicolons",

@@ -10,7 +10,8 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 
-from lab_utils import files, names, scratch
+from lab_utils.common import files, names, scratch
+from lab_utils.common.figures import counted
 from lab_utils.convert import publishing, repeats, storage
 from lab_utils.convert.accounting import SUMMARY, account, failures
 from lab_utils.convert.arguments import check_list, check_numbers, check_paths
@@ -21,7 +22,6 @@ from lab_utils.convert.manifest import Manifest
 from lab_utils.convert.plan import check_sample, plan_split, shared
 from lab_utils.convert.rows import not_utf8, read_labels
 from lab_utils.convert.text import printable
-from lab_utils.figures import counted
 
 _LIST_SECONDS = (
     2  # between two looks for finished shards; a bucket's list is a request that is paid for

@@ -6,8 +6,8 @@ import threading
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
 from apache_beam.runners.runner import PipelineResult
 
+from lab_utils.common.figures import counted
 from lab_utils.convert.text import printable
-from lab_utils.figures import counted
 
 _CANCEL_SECONDS = 30
 

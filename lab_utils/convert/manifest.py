@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from lab_utils.common.figures import counted
 from lab_utils.convert import storage
 from lab_utils.convert.text import printable, shortened
-from lab_utils.figures import counted
 
 MANIFEST = "manifest.json"
 _FORMAT = 1

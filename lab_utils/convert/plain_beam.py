@@ -1,6 +1,6 @@
 """Apache Beam, the same in a notebook as in a script: `from lab_utils.convert.plain_beam import beam`."""
 
-from lab_utils import interrupts
+from lab_utils.common import interrupts
 from lab_utils.convert.logs import quiet
 
 with quiet(), interrupts.held_back():  # which parts of it swallow

@@ -5,11 +5,11 @@ import random
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from lab_utils.common.figures import counted
 from lab_utils.convert import habits, storage
 from lab_utils.convert.errors import ConversionError, RejectError
 from lab_utils.convert.rows import decode, parse_labelled, parse_row, read_lines
 from lab_utils.convert.text import shortened
-from lab_utils.figures import counted
 
 _SAMPLE = 1000  # images whose size is asked for; the mean of so many is good to a few per cent
 

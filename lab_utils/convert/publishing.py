@@ -6,7 +6,7 @@ import re
 import secrets
 from collections.abc import Iterator
 
-from lab_utils import leases
+from lab_utils.common import leases
 from lab_utils.convert import storage
 from lab_utils.convert.accounting import FAILED_REJECTS, REJECTS
 from lab_utils.convert.errors import ConversionError

@@ -8,9 +8,9 @@ import unicodedata
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
+from lab_utils.common.figures import counted
 from lab_utils.convert import habits, storage
 from lab_utils.convert.errors import ConversionError, RejectError
-from lab_utils.figures import counted
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LONGEST = 1 << 20  # bytes of the first line: what is longer may be gigabytes without an end

@@ -14,13 +14,13 @@ import psutil
 from apache_beam.runners.runner import PipelineResult, PipelineState
 from tqdm import tqdm
 
-from lab_utils import proxies
+from lab_utils.common import proxies
+from lab_utils.common.figures import counted
 from lab_utils.convert import jobs
 from lab_utils.convert.engines import WORKERS_LOG, Engine
 from lab_utils.convert.errors import ConversionError
 from lab_utils.convert.plain_beam import beam
 from lab_utils.convert.text import shortened
-from lab_utils.figures import counted
 
 _POLL_SECONDS = 0.1
 _LIST_SECONDS = (

@@ -4,9 +4,9 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from lab_utils import command
-from lab_utils.datasets import DatasetError, download_flower_photos, from_folder, synthetic
-from lab_utils.files import path_argument
+from lab_utils.common import command
+from lab_utils.common.files import path_argument
+from lab_utils.datasets import DatasetError, download_flower_photos, from_folder
 
 DESCRIPTION = """\
 Finds photographs to train on, splits them into training and evaluation, and writes train.csv, eval.csv
@@ -56,16 +56,6 @@ def _parser() -> argparse.ArgumentParser:
         type=path_argument,
         help="a folder with one sub-folder of photographs for each class",
     )
-    drawn = command("synthetic", "draw flowers of five classes; needs no network")
-    drawn.add_argument(
-        "--per_class", type=int, default=60, help="pictures of each class (%(default)s)"
-    )
-    drawn.add_argument(
-        "--seed", type=int, default=0, help="another seed, other pictures (%(default)s)"
-    )
-    drawn.add_argument(
-        "--num_workers", type=int, default=1, help="processes; 0: one on each core (%(default)s)"
-    )
     return parser
 
 
@@ -75,12 +65,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if args.command == "flower_photos":
             photos = download_flower_photos(args.output_dir, eval_fraction=args.eval_fraction)
-        elif args.command == "folder":
-            photos = from_folder(args.path, args.output_dir, args.eval_fraction)
         else:
-            photos = synthetic(
-                args.output_dir, args.per_class, args.seed, args.eval_fraction, args.num_workers
-            )
+            photos = from_folder(args.path, args.output_dir, args.eval_fraction)
     except DatasetError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from lab_utils import scratch
+from lab_utils.common import scratch
 from lab_utils.datasets.photos import DatasetError, Photos, file_sha256, write_split
 
 # As tensorflow-datasets 4.9.10 publishes them, in datasets/tf_flowers/checksums.tsv.

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from lab_utils import files, leases, names
-from lab_utils.figures import counted
+from lab_utils.common import files, leases, names
+from lab_utils.common.figures import counted
 
 SUFFIXES = (".jpg", ".jpeg", ".jfif", ".png", ".gif", ".bmp", ".webp")
 _DEEPER = "folder within a class folder"
@@ -65,8 +65,7 @@ def files_folder() -> Path:
             return folder
     raise DatasetError(
         f"The bundled data is neither in {IN_WHEEL} nor in {IN_CHECKOUT}: install the package again, from "
-        "its wheel or from a whole checkout. Flowers can also be drawn in a checkout: "
-        "python -m lab_utils.datasets synthetic --output_dir flowers"
+        "its wheel or from a whole checkout."
     )
 
 

@@ -16,13 +16,15 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from lab_utils import chips, command, contrib, files, interrupts, scratch
+from lab_utils.common import command, files, interrupts, scratch
 from lab_utils.dry_run import rules, unchanged
 from lab_utils.dry_run.arguments import parsed
 from lab_utils.dry_run.arguments import parser as arguments_parser
 from lab_utils.dry_run.records import Stage
 from lab_utils.dry_run.report.outcome import COULD_NOT_RUN, EXIT_STATUS
 from lab_utils.dry_run.target import TargetError, load, load_main
+from lab_utils.port import contrib
+from lab_utils.runtime import chips
 
 if TYPE_CHECKING:
     from lab_utils.dry_run.report.report import Report

@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from lab_utils import chips
+from lab_utils.common.source import Place
 from lab_utils.dry_run import cache as results
 from lab_utils.dry_run import rules
 from lab_utils.dry_run.frontends.recognise import PlainEstimator, workload_of
@@ -18,7 +18,7 @@ from lab_utils.dry_run.report.report import Report
 from lab_utils.dry_run.session import Session
 from lab_utils.dry_run.stages import carry_out, not_checked
 from lab_utils.estimator import tf
-from lab_utils.source import Place
+from lab_utils.runtime import chips
 
 
 def dry_run(

@@ -7,9 +7,10 @@ import re
 from collections.abc import Sequence
 from importlib import metadata
 
-from lab_utils import chips, files
+from lab_utils.common import files
 from lab_utils.dry_run import cache
 from lab_utils.dry_run.records import Stage
+from lab_utils.runtime import chips
 
 _EPILOG = """\
 FUNCTION takes no arguments and returns what to judge, with its data:

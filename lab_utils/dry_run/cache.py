@@ -35,7 +35,7 @@ from pathlib import Path
 from typing import Any
 
 import lab_utils
-from lab_utils import files
+from lab_utils.common import files
 
 _FORMAT = "3"
 _DIGEST = hashlib.sha256().digest_size  # bytes before an entry: a damaged one counts as none

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from lab_utils.enums import StrEnum
-from lab_utils.source import NOWHERE, Place
+from lab_utils.common.enums import StrEnum
+from lab_utils.common.source import NOWHERE, Place
 
 
 class Role(StrEnum):

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, field
 
-from lab_utils.chips import Roofline
-from lab_utils.enums import StrEnum
-from lab_utils.figures import Figure, FigureTable
-from lab_utils.source import Place
+from lab_utils.common.enums import StrEnum
+from lab_utils.common.figures import Figure, FigureTable
+from lab_utils.common.source import Place
+from lab_utils.runtime.chips import Roofline
 
 
 class Stage(StrEnum):

@@ -9,7 +9,7 @@ from collections.abc import Collection, Generator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 
-from lab_utils import source
+from lab_utils.common import source
 from lab_utils.dry_run.compile import stage as compile
 from lab_utils.dry_run.elsewhere import Elsewhere
 from lab_utils.dry_run.feed import stage as feed

@@ -9,7 +9,7 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 
-from lab_utils import source
+from lab_utils.common import source
 
 
 class TargetError(Exception):

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from lab_utils.common.source import NOWHERE, Place
 from lab_utils.dry_run.records import Mode
 from lab_utils.estimator import tf
-from lab_utils.source import NOWHERE, Place
 
 
 @dataclass

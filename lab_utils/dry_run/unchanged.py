@@ -16,9 +16,9 @@ from pathlib import Path
 
 import psutil
 
-from lab_utils import files, scratch
+from lab_utils.common import files, scratch
+from lab_utils.common.figures import counted
 from lab_utils.dry_run import cache, evidence
-from lab_utils.figures import counted
 
 _KEPT_SECONDS = 24 * 3600  # the input pipeline's rate is a measurement, and kept as long
 # They differ between two calls from one shell, and no program means them.

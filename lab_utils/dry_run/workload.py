@@ -5,10 +5,10 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from lab_utils.common.source import Place
 from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.traced import Trace
-from lab_utils.source import Place
 
 
 @dataclass(frozen=True)

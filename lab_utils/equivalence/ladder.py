@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from lab_utils.common.figures import counted
 from lab_utils.equivalence.sides import Arrays, EstimatorSide, KerasSide
-from lab_utils.figures import counted
 
 RUNGS = ("variables", "outputs", "one step", "short run")
 

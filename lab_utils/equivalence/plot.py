@@ -5,7 +5,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from lab_utils.look import FAINT, NEUTRAL, NOTE, RIGHT, SECOND, WRONG
+from lab_utils.notebook.look import FAINT, NEUTRAL, NOTE, RIGHT, SECOND, WRONG
 
 
 def draw(rungs: Sequence[Any], losses: Sequence[tuple[float, float]]) -> Figure:

@@ -16,13 +16,14 @@ import tempfile
 import time
 from pathlib import Path
 
-from lab_utils import command, datasets, files, interrupts, scratch
+from lab_utils import datasets
+from lab_utils.common import command, files, interrupts, scratch
 from lab_utils.flowers import settings, stage
 from lab_utils.flowers.memory import PeakMemory
 
 CONFIG = Path(__file__).parent / "flowers.yaml"
 PATIENCE = 3 * stage.GRACE  # seconds that the stage of a killed run may still need to end
-DRAWN = "The pictures are drawn by lab_utils.synthetic_flowers: no photographs, nobody to credit."
+DRAWN = "The pictures are drawn by datasets/flowers/make: no photographs, nobody to credit."
 
 
 def _prepare(folder: Path, output_dir: Path) -> tuple[datasets.Photos, Path, str]:

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from lab_utils import command, runtime
-from lab_utils.figures import counted
+from lab_utils import runtime
+from lab_utils.common import command
+from lab_utils.common.figures import counted
 
 VIRTUAL = 8
 PER_CORE = 128
@@ -91,8 +92,8 @@ def compiled_for(topology: str, step: Callable, state: tuple, batch: tuple) -> d
     """
     import jax
 
-    from lab_utils import chips
     from lab_utils.dry_run.compile import libtpu
+    from lab_utils.runtime import chips
 
     chip, cores = chips.parse(topology)
     if cores > VIRTUAL:

@@ -9,10 +9,12 @@ import random
 import sys
 from pathlib import Path
 
-from lab_utils import command, files, look, runtime
-from lab_utils.figures import counted
+from lab_utils import runtime
+from lab_utils.common import command, files
+from lab_utils.common.figures import counted
 from lab_utils.flowers.predict import Prediction, draw, predict
 from lab_utils.flowers.run_folder import read_history
+from lab_utils.notebook import look
 
 SAMPLE = 12  # photographs on the page
 
@@ -99,7 +101,7 @@ def make(
         OSError: the run's files, the CSV or the page's folder cannot be used.
         RuntimeError: no photograph of the evaluation can be shown, or the export cannot be loaded.
     """
-    from lab_utils import plots
+    from lab_utils.notebook import plots
 
     result = json.loads((run_dir / "result.json").read_text())
     labels = result["labels"]

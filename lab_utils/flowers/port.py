@@ -7,7 +7,8 @@ import argparse
 import os
 from pathlib import Path
 
-from lab_utils import command, files, runtime, scratch
+from lab_utils import runtime
+from lab_utils.common import command, files, scratch
 from lab_utils.dry_run import unchanged
 
 STAGES = "trace,read,compile,run,feed"
@@ -93,9 +94,9 @@ def _judged(
     watch: unchanged.Watch,
 ) -> tuple:
     """What to print, and the report."""
-    from lab_utils import chips
     from lab_utils.convert import ManifestError
     from lab_utils.dry_run import dry_run
+    from lab_utils.runtime import chips
 
     with watch.tensorflow():
         try:

@@ -12,11 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
-from lab_utils import command, files, runtime
+from lab_utils import runtime
+from lab_utils.common import command, files
+from lab_utils.common.figures import counted
 from lab_utils.convert.errors import RejectError
 from lab_utils.convert.images import to_rgb_jpeg
 from lab_utils.convert.sources import check_size
-from lab_utils.figures import counted
 from lab_utils.flowers.records import plain
 from lab_utils.flowers.run_folder import split_labels
 
@@ -134,7 +135,7 @@ def draw(
     Returns:
         matplotlib Figure.
     """
-    from lab_utils import plots
+    from lab_utils.notebook import plots
 
     truth = truth or {}
     return plots.predictions(
@@ -194,7 +195,7 @@ def main() -> int:
         )
     _check_output(parser, arguments.output, arguments.files)
     runtime.quiet()
-    from lab_utils import plots
+    from lab_utils.notebook import plots
 
     try:
         names = labels(arguments.saved_model) if arguments.output else []

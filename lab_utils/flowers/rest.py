@@ -21,7 +21,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import unquote
 
-from lab_utils import command, proxies
+from lab_utils.common import command, proxies
 
 SIGNATURE = "serving_default"
 _LARGEST = 2**28  # bytes of a request

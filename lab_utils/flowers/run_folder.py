@@ -7,7 +7,7 @@ import os
 import shutil
 from pathlib import Path
 
-from lab_utils import files
+from lab_utils.common import files
 
 # What TensorFlow leaves where it was killed: an export that it did not rename, tensors without an index.
 _UNFINISHED = ("export/temp-*", "model.ckpt-*_temp", "*.tempstate*")

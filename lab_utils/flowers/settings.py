@@ -12,8 +12,8 @@ from pathlib import Path
 import psutil
 import yaml
 
-from lab_utils import files
-from lab_utils.figures import counted
+from lab_utils.common import files
+from lab_utils.common.figures import counted
 
 _PATHS = ("train_data_path", "eval_data_path", "output_dir")
 _COUNTS = (

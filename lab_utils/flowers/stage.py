@@ -14,7 +14,7 @@ from typing import Any
 
 import psutil
 
-from lab_utils import interrupts
+from lab_utils.common import interrupts
 
 # glibc keeps an arena of freed memory a thread; with two, training holds about a tenth less.
 ENVIRONMENT = {"MALLOC_ARENA_MAX": "2"}

@@ -9,9 +9,10 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lab_utils import command, files, runtime, scratch
+from lab_utils import runtime
+from lab_utils.common import command, files, scratch
+from lab_utils.common.figures import counted
 from lab_utils.convert import ManifestError
-from lab_utils.figures import counted
 from lab_utils.flowers import run_folder
 from lab_utils.flowers.records import Records, naming_bad
 from lab_utils.flowers.run_folder import difference, keep_labels, read_history, write_history

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from lab_utils import command, files, interrupts
+from lab_utils.common import command, files, interrupts
 
 _EPILOG = """\
 examples:

@@ -12,8 +12,8 @@ from libcst.metadata import (
     QualifiedNameSource,
 )
 
-from lab_utils import contrib
-from lab_utils.contrib import names
+from lab_utils.port import contrib
+from lab_utils.port.contrib import names
 from lab_utils.port.record import Job, Pass, code, keyword
 
 _V1 = "tensorflow.compat.v1"

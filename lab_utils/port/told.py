@@ -63,8 +63,8 @@ class Told(Pass):
             if re.match(pattern, path):
                 self.leave_to_a_person(node, f"{path}: {what}", lab)
         if _OF_OLD_SLIM.match(path):
-            self.job.imports.add("lab_utils.contrib.left")
-            what = "tf-slim uses names that TensorFlow has no more; lab_utils.contrib.left gives them back"
+            self.job.imports.add("lab_utils.port.contrib.left")
+            what = "tf-slim uses names TensorFlow has no more; lab_utils.port.contrib.left gives them back"
             self.leave_to_a_person(
                 node, f"tf.{path}: {what}: copy it to be free of this course's package"
             )

@@ -7,7 +7,7 @@
 until one is needed.
 """
 
-from lab_utils.runtime.notices import CellLine, hide_native_notices, in_notebook, quiet
+from lab_utils.common.notices import CellLine, hide_native_notices, in_notebook, quiet
 from lab_utils.runtime.places import Machine, accelerators, detect, place
 from lab_utils.runtime.tpu import NO_CHIP, answers, environment, prepare_tpu, strategy
 

@@ -4,7 +4,8 @@ import argparse
 import runpy
 import sys
 
-from lab_utils import command, runtime
+from lab_utils import runtime
+from lab_utils.common import command
 
 
 def main() -> int:
@@ -21,7 +22,9 @@ def main() -> int:
     arguments, rest = parser.parse_known_args()
     if arguments.verify:
         sys.argv[1:] = rest
-        runpy.run_module("lab_utils.verify", run_name="__main__")  # ends with its own status
+        runpy.run_module(
+            "lab_utils.runtime.verify", run_name="__main__"
+        )  # ends with its own status
     if rest:
         parser.error(f"{rest[0]} goes with --verify")
     print(f"{runtime.detect()}. Accelerators: {runtime.accelerators() or 'none'}.")

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from lab_utils import chips
-from lab_utils.figures import counted
+from lab_utils.common.figures import counted
+from lab_utils.runtime import chips
 
 PCI = Path("/sys/bus/pci/devices")
 DEVICES = Path("/dev")

@@ -7,9 +7,9 @@ import sys
 import urllib.parse
 from typing import TYPE_CHECKING
 
-from lab_utils import chips
-from lab_utils.figures import counted
-from lab_utils.runtime.notices import quiet
+from lab_utils.common.figures import counted
+from lab_utils.common.notices import quiet
+from lab_utils.runtime import chips
 from lab_utils.runtime.places import Machine, detect
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from nbgrader import preprocessors
 
-from lab_utils.grade.nbgrader import Grade
+from lab_utils.teach.grade.nbgrader import Grade
 
 c = get_config()  # noqa: F821  (nbgrader gives it)
 

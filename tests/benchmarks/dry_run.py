@@ -33,8 +33,8 @@ from pathlib import Path
 
 from rounds import round_ratios, spread
 
-from lab_utils import chips
 from lab_utils.dry_run.records import Stage
+from lab_utils.runtime import chips
 
 FLOWERS = f"{Path(__file__).resolve()}:flowers"
 RECORDS, CORES = "DRY_RUN_BENCHMARK_RECORDS", "DRY_RUN_BENCHMARK_CORES"

@@ -22,7 +22,6 @@ from lab_utils import estimator  # noqa: E402, F401
 # isort: split
 import tensorflow as tf  # noqa: E402
 
-from lab_utils import chips  # noqa: E402
 from lab_utils.dry_run.compile.record import Compiled  # noqa: E402
 from lab_utils.dry_run.compile.stage import compile_program  # noqa: E402
 from lab_utils.dry_run.frontends.estimator import lower_estimator  # noqa: E402
@@ -31,6 +30,7 @@ from lab_utils.flowers.input_pipeline import train_size  # noqa: E402
 from lab_utils.flowers.port import BATCH_PER_CORE  # noqa: E402
 from lab_utils.flowers.settings import Settings  # noqa: E402
 from lab_utils.flowers.task import make_estimator  # noqa: E402
+from lab_utils.runtime import chips  # noqa: E402
 
 LABELS = ["daisy", "dandelion", "roses", "sunflowers", "tulips"]
 TILE = 128  # edge of the matrix unit
@@ -139,7 +139,7 @@ def main() -> None:
                 for name, lower in (("old", old), ("ours", ours))
             }
     print(table(results))
-    kind = "computed by the TPU compiler; peaks quoted (lab_utils/chips.py)"
+    kind = "computed by the TPU compiler; peaks quoted (lab_utils/runtime/chips.py)"
     print(kind)
     flags.output_dir.mkdir(parents=True, exist_ok=True)
     written = flags.output_dir / "flowers_tpu.json"

@@ -25,13 +25,13 @@ import vit
 import wmt
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from lab_utils import chips
 from lab_utils.dry_run.compile.stage import compile_program
 from lab_utils.dry_run.frontends.estimator import lower_estimator
 from lab_utils.dry_run.frontends.jax import JaxWorkload
 from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.report.published import table
 from lab_utils.estimator import tf
+from lab_utils.runtime import chips
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--topology", default="v2:2x2")
     topology = parser.parse_args().topology
-    from lab_utils import chips
+    from lab_utils.runtime import chips
 
     cores = chips.cores(topology)
     tpu = tf.compat.v1.estimator.tpu

@@ -36,8 +36,8 @@ def bert() -> tuple:
 
 
 def _estimator(model_fn, batch: int):
-    from lab_utils import chips
     from lab_utils.estimator import tpu
+    from lab_utils.runtime import chips
 
     batch *= chips.cores(os.environ["SIZE_TOPOLOGY"])
     config = tpu.RunConfig(model_dir=tempfile.mkdtemp(), tpu_config=tpu.TPUConfig(100))

@@ -2,7 +2,7 @@
 
 import re
 
-from lab_utils.clinic.ward import NAMES, ward
+from lab_utils.check.clinic.ward import NAMES, ward
 from wrong_answers import Right, Wrong
 
 

@@ -2,7 +2,7 @@
 
 import re
 
-from lab_utils.clinic.ward import ward
+from lab_utils.check.clinic.ward import ward
 from wrong_answers import Mutant, Right, Wrong
 
 

@@ -7,7 +7,7 @@ from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import todo
 from lab_utils.check.tools import a, expect
 from lab_utils.check.labs.treatment import treated
-from lab_utils.clinic.ward import Verdict, Ward, ward
+from lab_utils.check.clinic.ward import Verdict, Ward, ward
 
 
 def _diagnosed(name: str, diagnosis: Any) -> str:

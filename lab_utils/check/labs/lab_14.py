@@ -8,7 +8,7 @@ import numpy as np
 
 from lab_utils.check.todos import todo
 from lab_utils.check.tools import a, expect
-from lab_utils.figures import Figure, Kind
+from lab_utils.common.figures import Figure, Kind
 
 
 @todo(
@@ -78,7 +78,7 @@ def bottleneck(bottleneck: Callable) -> str:
 )
 def twin(keras_twin: Callable) -> str:
     """A Keras model that climbs the whole ladder beside the Estimator without dropout."""
-    from lab_utils.clinic import loaded, ward
+    from lab_utils.check.clinic import loaded, ward
     from lab_utils.equivalence import ladder
 
     model = keras_twin()

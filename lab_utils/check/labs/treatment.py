@@ -6,7 +6,7 @@ from typing import Any
 
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.tools import a, expect
-from lab_utils.clinic import Unfit, examine, ward
+from lab_utils.check.clinic import Unfit, examine, ward
 
 _MOST = 4  # findings in one message
 

@@ -8,7 +8,7 @@ import tempfile
 
 import tensorflow as tf
 
-from lab_utils import chips
+from lab_utils.runtime import chips
 from lab_utils.dry_run import dry_run
 
 v1 = tf.compat.v1

@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
+from lab_utils.common.figures import memory, scaled
 from lab_utils.dry_run.compile.hlo.summary import Buffer, Summary
 from lab_utils.dry_run.compile.record import Compiled
 from lab_utils.dry_run.program import Input, Program, Role
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
-from lab_utils.figures import memory, scaled
 
 # A tensor's padding is worth a warning from this part of the program's memory on, and this size.
 PADDING_SHARE, PADDING_BYTES = 0.25, 32 * 2**20

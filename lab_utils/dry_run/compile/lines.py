@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
+from lab_utils.common.source import NOWHERE, Place, place_of_line
 from lab_utils.dry_run.compile.hlo.summary import Summary
 from lab_utils.dry_run.compile.hlo.work import Work
 from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.records import LineCost, Span
-from lab_utils.source import NOWHERE, Place, place_of_line
 
 
 def by_line(

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, field
 
-from lab_utils.chips import Chip
+from lab_utils.common.figures import Figure
 from lab_utils.dry_run.compile.hlo.summary import Summary
 from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.records import CompiledStep, Finding
-from lab_utils.figures import Figure
+from lab_utils.runtime.chips import Chip
 
 
 @dataclass

@@ -5,13 +5,13 @@ import math
 import re
 from collections import defaultdict
 
+from lab_utils.common.figures import Figure, Kind, memory, scaled
+from lab_utils.common.source import Place, place_of_line
 from lab_utils.dry_run.compile.hlo.collectives import Collective, axes
 from lab_utils.dry_run.compile.record import Compiled
 from lab_utils.dry_run.program import Partition, Program, Role
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
-from lab_utils.figures import Figure, Kind, memory, scaled
-from lab_utils.source import Place, place_of_line
 
 _MOST = 0.5  # of the bytes of the state: when so many are split like the batch, that is how the program works
 _SMALL = 64 * 2**10  # bytes of an array that is not worth a word

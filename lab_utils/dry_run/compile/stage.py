@@ -6,8 +6,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from lab_utils import chips
-from lab_utils.chips import BadTopology
+from lab_utils.common.figures import Figure, Kind, counted
 from lab_utils.dry_run.compile import sharding
 from lab_utils.dry_run.compile.ask import asked
 from lab_utils.dry_run.compile.findings import findings_of, merged, out_of_memory, refused
@@ -19,7 +18,8 @@ from lab_utils.dry_run.private.process import ChildFailed, CompilerMissing, Prog
 from lab_utils.dry_run.program import Program, Role
 from lab_utils.dry_run.records import CompiledStep, Cost, Memory, Mode
 from lab_utils.dry_run.session import Session, Skip, leaves_room
-from lab_utils.figures import Figure, Kind, counted
+from lab_utils.runtime import chips
+from lab_utils.runtime.chips import BadTopology
 
 __all__ = [
     "BadTopology",

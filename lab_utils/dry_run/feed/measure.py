@@ -18,10 +18,10 @@ from typing import Any
 
 import psutil
 
+from lab_utils.common.figures import Figure, Kind, rounded
 from lab_utils.dry_run import cache, elsewhere, fingerprint
 from lab_utils.dry_run.records import Feed
 from lab_utils.estimator import tf, v1
-from lab_utils.figures import Figure, Kind, rounded
 
 _WINDOWS = 3  # the rate is the median of this many equal parts of the time given
 _KEPT_SECONDS = 24 * 3600  # a measurement of this machine is repeated after a day

@@ -3,12 +3,12 @@
 What it delivers is measured (measure.py); what the TPU takes is an upper limit, from the roofline bound.
 """
 
-from lab_utils import chips
+from lab_utils.common.figures import Figure, Kind, rounded, scaled
+from lab_utils.common.source import Place
 from lab_utils.dry_run import rules
 from lab_utils.dry_run.feed.measure import FeedRate
 from lab_utils.dry_run.records import Cost, Feed, Finding
-from lab_utils.figures import Figure, Kind, rounded, scaled
-from lab_utils.source import Place
+from lab_utils.runtime import chips
 
 # Below this step time the roofline says nothing about the required rate: what a step costs beside its
 # FLOPs and HBM traffic (dispatch, infeed) is longer.

@@ -1,13 +1,13 @@
 """Stage 5: how fast the real input pipeline is on this machine, and whether that is fast enough."""
 
+from lab_utils.common.figures import counted
+from lab_utils.common.source import place
 from lab_utils.dry_run import rules
 from lab_utils.dry_run.elsewhere import Elsewhere
 from lab_utils.dry_run.feed import required
 from lab_utils.dry_run.feed.measure import NoBatches, measure
 from lab_utils.dry_run.records import Cost
 from lab_utils.dry_run.session import Session, Skip
-from lab_utils.figures import counted
-from lab_utils.source import place
 
 
 def carry_out(session: Session) -> str:

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from lab_utils.common.figures import counted
 from lab_utils.dry_run import elsewhere
 from lab_utils.dry_run.lower.errors import InputUnfit
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.estimator import tf, v1
-from lab_utils.figures import counted
 
 _SEED = 1
 CPU_ONLY = v1.ConfigProto(device_count={"GPU": 0})

@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from lab_utils.common.figures import counted
+from lab_utils.common.source import place, told
 from lab_utils.dry_run.frontends.batches import Feed, fixed_seeds
 from lab_utils.dry_run.lower.bridge import Step, placeholders, to_program
 from lab_utils.dry_run.lower.draws import Draw, alike
@@ -22,8 +24,6 @@ from lab_utils.dry_run.trace.stage import trace
 from lab_utils.dry_run.traced import Trace
 from lab_utils.dry_run.workload import Inputs
 from lab_utils.estimator import tf, v1
-from lab_utils.figures import counted
-from lab_utils.source import place, told
 
 
 class EstimatorWorkload:

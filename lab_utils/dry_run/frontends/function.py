@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from lab_utils.common.figures import counted
+from lab_utils.common.source import Place, place, told
 from lab_utils.dry_run.frontends import made_at
 from lab_utils.dry_run.lower.bridge import Step, leaf_names, to_program
 from lab_utils.dry_run.lower.draws import Draw, alike
@@ -20,8 +22,6 @@ from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.traced import Trace
 from lab_utils.estimator import tf
-from lab_utils.figures import counted
-from lab_utils.source import Place, place, told
 
 
 class FunctionWorkload:

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
+from lab_utils.common.figures import counted
+from lab_utils.common.source import Place, place
 from lab_utils.dry_run.frontends import jax_arguments, jax_inner, jax_steps
 from lab_utils.dry_run.lower import sharded
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
@@ -22,8 +24,6 @@ from lab_utils.dry_run.read import jaxpr_flops
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.traced import Trace
-from lab_utils.figures import counted
-from lab_utils.source import Place, place
 
 
 class NotJax(CannotLower):

@@ -14,7 +14,7 @@ from typing import Any
 
 import jax
 
-from lab_utils import source
+from lab_utils.common import source
 from lab_utils.dry_run.frontends import jax_steps
 from lab_utils.dry_run.frontends.is_jax import filled, names_in, package
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from lab_utils.common.source import Place, place
 from lab_utils.dry_run.frontends import made_at
 from lab_utils.dry_run.frontends.function import lower_traced, share, split, trace_step
 from lab_utils.dry_run.lower.draws import Draw, alike
@@ -17,7 +18,6 @@ from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.traced import Trace
 from lab_utils.estimator import tf
-from lab_utils.source import Place, place
 
 
 class KerasWorkload:

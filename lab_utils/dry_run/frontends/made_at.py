@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import Any
 from unittest import mock
 
+from lab_utils.common.source import NOWHERE, Place, place, place_of_stack
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.trace.blame import within
 from lab_utils.estimator import tf
-from lab_utils.source import NOWHERE, Place, place, place_of_stack
 
 _layers: weakref.WeakKeyDictionary[Any, Place] = weakref.WeakKeyDictionary()
 _datasets: weakref.WeakKeyDictionary[Any, Place] = weakref.WeakKeyDictionary()

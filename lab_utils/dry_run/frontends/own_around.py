@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import Any, TextIO
 from unittest import mock
 
-from lab_utils import interrupts, source
+from lab_utils.common import interrupts, source
 from lab_utils.runtime import colab
 
 _replaced: list[Any] = []  # streams of programs: one that is collected would close what it wraps

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from lab_utils import source
+from lab_utils.common import source
 from lab_utils.dry_run.frontends import own_around, own_cells, own_fit, own_waits
 from lab_utils.dry_run.frontends.own_waits import Enough
 from lab_utils.dry_run.records import Mode

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from lab_utils.common.source import NOWHERE, Place, place
 from lab_utils.dry_run import cache, fingerprint
 from lab_utils.dry_run.graphs import all_nodes
 from lab_utils.dry_run.lower.draws import Draw, draw_alike
@@ -33,7 +34,6 @@ from lab_utils.dry_run.lower.variables import Variable
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.program import Input, Lines, Output, Program, Role
 from lab_utils.estimator import tf, v1
-from lab_utils.source import NOWHERE, Place, place
 
 _RANDOM = re.compile(
     r"(Random|Multinomial|TruncatedNormal|ParameterizedTruncatedNormal|StatefulUniform"

@@ -3,11 +3,11 @@
 import re
 from typing import Any
 
+from lab_utils.common.source import NOWHERE, Place, place
 from lab_utils.dry_run import ops as op_table
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
-from lab_utils.source import NOWHERE, Place, place
 
 _NEEDS_CONSTANT = re.compile(
     r"compile-time constant|evaluated to concrete values at compile time|fixed tensor list size"

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from lab_utils.common.source import place
 from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.dry_run.lower.graph_def import rename_functions
 from lab_utils.dry_run.lower.nodes import Nodes, nodes_of
 from lab_utils.estimator import tf, v1
-from lab_utils.source import place
 
 _TARGETS = {"AllToAll": "all-to-all", "CollectivePermute": "collective-permute"}
 

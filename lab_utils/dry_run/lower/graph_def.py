@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 from typing import Any
 
+from lab_utils.common.source import place
 from lab_utils.dry_run.graphs import all_nodes, called_names
 from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.dry_run.lower.nodes import RENAMED
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.program import Input, Role
 from lab_utils.estimator import tf, v1
-from lab_utils.source import place
 
 
 def pruned(graph: Any, operations: Iterable[tf.Operation]) -> Any:

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from lab_utils.common.source import NOWHERE, Place, place
 from lab_utils.dry_run.graphs import all_nodes, ancestors
 from lab_utils.dry_run.lower.graph_def import drop, pruned
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.program import Role
 from lab_utils.estimator import tf, v1
-from lab_utils.source import NOWHERE, Place, place
 
 _WRITES = re.compile(r"Assign\w*VariableOp|Resource(Scatter|Apply|SparseApply)\w*")
 

@@ -10,8 +10,8 @@ import math
 import re
 from collections.abc import Mapping
 
+from lab_utils.common.figures import counted
 from lab_utils.dry_run.lower.errors import InputUnfit
-from lab_utils.figures import counted
 
 _MESH = re.compile(r"sdy\.mesh @(\w+) = <\[([^\]]*)\][^\n]*")
 _AXIS = re.compile(r'"([^"]+)"=(\d+)')

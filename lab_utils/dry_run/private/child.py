@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from lab_utils.figures import counted
+from lab_utils.common.figures import counted
 
 
 def _compile(request: dict[str, Any], folder: Path) -> dict[str, Any]:

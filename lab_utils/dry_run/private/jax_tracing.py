@@ -13,8 +13,8 @@ from typing import Any
 import jax
 from jax._src.interpreters import mlir
 
+from lab_utils.common.source import Place, place_of_stack
 from lab_utils.dry_run.private import process
-from lab_utils.source import Place, place_of_stack
 
 _CALLBACKS = ("callback", "debug_print")
 OLD_PMAP = "xla_pmap"  # jax.pmap before it was built on jax.shard_map

@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import lab_utils
-from lab_utils import runtime, scratch
+from lab_utils import runtime
+from lab_utils.common import scratch
 
 # In a sum the virtual cores wait for each other: on a slow machine longer than XLA's 40 seconds.
 _PATIENCE = ("warn_stuck", "terminate")

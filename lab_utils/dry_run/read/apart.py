@@ -7,11 +7,11 @@ own until a collective joins it. Each value of the jaxpr is followed with the me
 from collections.abc import Sequence
 from typing import Any
 
+from lab_utils.common.source import Place
 from lab_utils.dry_run.private import jax_tracing as _tracing
 from lab_utils.dry_run.read.jaxpr_flops import inner
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
-from lab_utils.source import Place
 
 _Axes = frozenset[str]
 _ALIKE: _Axes = frozenset()

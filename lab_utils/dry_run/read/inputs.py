@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from lab_utils.common.figures import memory
+from lab_utils.common.source import Place, place
 from lab_utils.dry_run.graphs import attribute, everywhere
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.read import records
@@ -17,8 +19,6 @@ from lab_utils.dry_run.rehearsal import rehearsing
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.trace.blame import BATCHES
 from lab_utils.estimator import tf
-from lab_utils.figures import memory
-from lab_utils.source import Place, place
 
 _LARGE = 256 * 2**20  # bytes of one constant; the whole graph may have 2 GiB
 

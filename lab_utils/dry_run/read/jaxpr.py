@@ -4,6 +4,8 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from lab_utils.common.figures import memory
+from lab_utils.common.source import Place
 from lab_utils.dry_run.lower.sharded import axes_of
 from lab_utils.dry_run.private import jax_tracing as _tracing
 from lab_utils.dry_run.program import Constraint
@@ -11,8 +13,6 @@ from lab_utils.dry_run.read import apart
 from lab_utils.dry_run.read.jaxpr_flops import PALLAS, inner
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
-from lab_utils.figures import memory
-from lab_utils.source import Place
 
 _DRAWING = ("random_bits", "threefry2x32", "rng_bit_generator")
 _WIDE = ("float64", "complex128")

@@ -4,7 +4,7 @@ import ast
 import linecache
 from typing import Any
 
-from lab_utils.source import called_frames, is_installed
+from lab_utils.common.source import called_frames, is_installed
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 

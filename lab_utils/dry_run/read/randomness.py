@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from typing import Any
 
+from lab_utils.common.source import place
 from lab_utils.dry_run.graphs import ancestors, called, everywhere
 from lab_utils.dry_run.read.flow import DATA, RANDOM, VARIABLE, CoreProgram, Flow, is_random
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
 from lab_utils.estimator import tf
-from lab_utils.source import place
 
 _IN_WORDS = {"eval": "evaluation", "predict": "prediction", "serving": "serving"}
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
+from lab_utils.common.source import place
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
-from lab_utils.source import place
 
 _TILE = 8  # rows of a tile in a core's memory
 

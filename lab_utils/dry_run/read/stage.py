@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from lab_utils.common.source import Place
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.read import flow as read_graph
 from lab_utils.dry_run.read import inputs as read_input
@@ -15,7 +16,6 @@ from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.session import Session
 from lab_utils.dry_run.traced import Trace
 from lab_utils.dry_run.workload import Inputs
-from lab_utils.source import Place
 
 
 def carry_out(session: Session) -> str:

@@ -4,12 +4,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from lab_utils.common.source import Place, place, place_of_stack
 from lab_utils.dry_run.graphs import ancestors
 from lab_utils.dry_run.read.flow import CoreProgram, Flow
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
 from lab_utils.estimator import tf, v1
-from lab_utils.source import Place, place, place_of_stack
 
 _NAMES_SHOWN = 4
 _AVERAGES = ("moving_mean:0", "moving_variance:0")

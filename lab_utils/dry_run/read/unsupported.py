@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from typing import Any
 
+from lab_utils.common.source import place
 from lab_utils.dry_run import ops as op_table
 from lab_utils.dry_run.graphs import attribute
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
 from lab_utils.estimator import tf
-from lab_utils.source import place
 
 _REFUSED = (
     "Detected unsupported operations when trying to compile graph on XLA_TPU_JIT: {op.type} "

@@ -3,7 +3,7 @@
 from html import escape
 from pathlib import Path
 
-from lab_utils import look
+from lab_utils.notebook import look
 
 _COLOURS = {
     "error": look.WRONG,

@@ -9,11 +9,11 @@ from html import escape
 from itertools import groupby
 from textwrap import shorten
 
+from lab_utils.common.figures import Figure, figure_text, kind_text, scaled
 from lab_utils.dry_run.records import CompiledStep, Finding, Severity, StageResult
 from lab_utils.dry_run.report import plain, site, svg, words
 from lab_utils.dry_run.report.document import document
 from lab_utils.dry_run.report.outcome import COULD_NOT_RUN, FINDINGS, READY, Outcome
-from lab_utils.figures import Figure, figure_text, kind_text, scaled
 
 _ICONS = {READY: "✓", FINDINGS: "✗", COULD_NOT_RUN: "?"}
 _STATUS = {"done": "✓", "failed": "✗", "skipped": "–"}

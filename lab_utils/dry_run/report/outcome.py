@@ -6,6 +6,8 @@ from collections.abc import Collection
 from dataclasses import asdict, dataclass, field
 from typing import TypeVar
 
+from lab_utils.common.figures import Figure, FigureTable, Kind, counted
+from lab_utils.common.source import Place
 from lab_utils.dry_run.records import (
     CompiledStep,
     Cost,
@@ -18,8 +20,6 @@ from lab_utils.dry_run.records import (
     StageResult,
     Status,
 )
-from lab_utils.figures import Figure, FigureTable, Kind, counted
-from lab_utils.source import Place
 
 T = TypeVar("T", bound=FigureTable)
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab_utils import files
+from lab_utils.common import files
 from lab_utils.dry_run.records import Span
 from lab_utils.dry_run.report import html, terminal, trace
 from lab_utils.dry_run.report.outcome import Outcome

@@ -7,8 +7,8 @@ one drawing serves light and dark themes. Every picture has a title and a descri
 import math
 from html import escape
 
+from lab_utils.common.figures import memory, rounded, scaled
 from lab_utils.dry_run.records import CompiledStep
-from lab_utils.figures import memory, rounded, scaled
 
 WIDTH = 440
 LEAST = 3  # the width of a part that is too small to be seen

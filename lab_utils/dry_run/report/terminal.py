@@ -3,6 +3,7 @@
 import textwrap
 from itertools import groupby
 
+from lab_utils.common.figures import Figure, counted, figure_text, memory, scaled
 from lab_utils.dry_run.records import CompiledStep, Finding, Severity, StageResult
 from lab_utils.dry_run.report.outcome import FINDINGS, READY, Outcome
 from lab_utils.dry_run.report.words import (
@@ -14,7 +15,6 @@ from lab_utils.dry_run.report.words import (
     subject_line,
     title,
 )
-from lab_utils.figures import Figure, counted, figure_text, memory, scaled
 
 WIDTH = 100
 _BAR = 60

@@ -1,10 +1,10 @@
 """The sentences of a report, which every view of it shows."""
 
+from lab_utils.common.figures import counted, kind_text, memory, rounded, scaled
 from lab_utils.dry_run import rules
 from lab_utils.dry_run.records import CompiledStep, Finding
 from lab_utils.dry_run.report import published
 from lab_utils.dry_run.report.outcome import Outcome
-from lab_utils.figures import counted, kind_text, memory, rounded, scaled
 
 LINES_BASIS = (
     "The most expensive lines: estimated cycles, HBM traffic and FLOPs of matmuls, by the TPU compiler. What "

@@ -16,9 +16,9 @@ from string import Formatter
 
 import yaml
 
+from lab_utils.common.figures import counted
+from lab_utils.common.source import Place
 from lab_utils.dry_run.records import Finding, Severity, Stage
-from lab_utils.figures import counted
-from lab_utils.source import Place
 
 _PAGES = Path(__file__).parent
 _MARK = "---\n"

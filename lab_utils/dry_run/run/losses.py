@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 
+from lab_utils.common.source import NOWHERE
 from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.run.record import VirtualRun
-from lab_utils.source import NOWHERE
 
 # Relative to the larger value. Summation in another order gives 1e-6 or so.
 SAME_LOSS = 1e-3

@@ -7,13 +7,13 @@ It says nothing of a TPU's numerics: here matmuls are done in float32.
 
 from collections.abc import Generator
 
+from lab_utils.common.figures import Figure, Kind, counted
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.private.process import CompilerMissing
 from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.run.budget import Plan, affordable, give_back
 from lab_utils.dry_run.run.virtual import running
 from lab_utils.dry_run.session import Session, Skip, first_line, leaves_room
-from lab_utils.figures import Figure, Kind, counted
 
 
 def carry_out(session: Session) -> Generator[None, None, str]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from lab_utils.common.source import NOWHERE, Place
 from lab_utils.dry_run.private.process import ChildFailed, Progress
 from lab_utils.dry_run.program import Input, Program, Role
 from lab_utils.dry_run.rules import finding
@@ -17,7 +18,6 @@ from lab_utils.dry_run.run.execute import executing
 from lab_utils.dry_run.run.loss import loss_alone
 from lab_utils.dry_run.run.losses import look_at_losses, lost_at
 from lab_utils.dry_run.run.record import Disagreement, VirtualRun
-from lab_utils.source import NOWHERE, Place
 
 # Relative to the larger value. Summation in another order gives 1e-6 or so.
 SAME_VARIABLE = 1e-5

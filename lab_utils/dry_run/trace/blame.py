@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from lab_utils.common.source import own_frame
 from lab_utils.dry_run.graphs import attribute, called
 from lab_utils.estimator import tf
-from lab_utils.source import own_frame
 
 # Ops that give their batches a first dimension; one that pads settles the others as well.
 BATCHES = (

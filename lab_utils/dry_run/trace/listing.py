@@ -7,7 +7,7 @@ import linecache
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from lab_utils.source import NOWHERE, Place, place_of_line
+from lab_utils.common.source import NOWHERE, Place, place_of_line
 
 
 def argument(function: Callable, constructor: str, keyword: str) -> Place:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from lab_utils.common.source import NOWHERE, Place, own_frame, own_frames, place
 from lab_utils.dry_run import elsewhere
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
@@ -13,7 +14,6 @@ from lab_utils.dry_run.trace import listing
 from lab_utils.dry_run.trace.blame import culprit, unknown_sizes
 from lab_utils.dry_run.traced import Trace
 from lab_utils.estimator import tf
-from lab_utils.source import NOWHERE, Place, own_frame, own_frames, place
 
 CONSTRUCTOR = "the constructor of TPUEstimator"
 

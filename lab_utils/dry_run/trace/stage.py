@@ -10,6 +10,7 @@ datasets work as they are, and errors point at the user's own lines.
 from collections.abc import Iterable
 from typing import Any
 
+from lab_utils.common.source import place_of_stack
 from lab_utils.dry_run import elsewhere
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
@@ -21,7 +22,6 @@ from lab_utils.dry_run.trace.messages import trace_findings
 from lab_utils.dry_run.traced import Trace
 from lab_utils.dry_run.workload import Inputs
 from lab_utils.estimator import tf, v1
-from lab_utils.source import place_of_stack
 
 
 def carry_out(session: Session) -> str:

@@ -6,7 +6,7 @@ from numbers import Real
 
 from lab_utils.check.todos import todo
 from lab_utils.check.tools import a, expect
-from lab_utils.profiles import Event
+from lab_utils.notebook.profiles import Event
 
 GET_NEXT, DATA = "tf_data_iterator_get_next", "tf_data_private_threadpool"
 STEP, WAIT = "SessionRun", "IteratorGetNextOp::DoCompute"

@@ -7,7 +7,7 @@ from numbers import Real
 from lab_utils.check.todos import todo
 from lab_utils.check.tools import a, expect
 from lab_utils.dry_run.records import LineCost
-from lab_utils.source import Place
+from lab_utils.common.source import Place
 
 
 def _line(code: str, cycles: float, bytes_: float = 0, number: int = 1) -> LineCost:

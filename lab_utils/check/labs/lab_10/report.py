@@ -6,7 +6,7 @@ from typing import Any
 
 from lab_utils.check.todos import todo
 from lab_utils.check.tools import expect
-from lab_utils.verify.report import checks
+from lab_utils.runtime.verify.report import checks
 
 ANSWERS = ("broken", "no chip", "clock", "reached")
 

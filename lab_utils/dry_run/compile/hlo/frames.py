@@ -3,7 +3,7 @@
 import re
 from traceback import FrameSummary
 
-from lab_utils import source
+from lab_utils.common import source
 
 _ROW = re.compile(r"^(\d+) (?:\"(.*)\"|\{(.*)\})$")
 _METADATA = re.compile(r'source_file="([^"]*)".*?source_line=(\d+)')

@@ -1,0 +1,134 @@
+"""Examines a program: a quick dry run, then whether it still computes what the healthy one does."""
+
+import functools
+import itertools
+import tempfile
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from lab_utils.check.clinic import compare, signs
+from lab_utils.check.clinic.ward import Ward, ward
+from lab_utils.common import files, source
+from lab_utils.dry_run import dry_run
+from lab_utils.dry_run.api import refusal
+from lab_utils.dry_run.records import Finding, Severity
+from lab_utils.dry_run.report.report import Report
+from lab_utils.dry_run.target import module_of_file
+from lab_utils.dry_run.trace.messages import settings_finding
+
+QUICK = ("trace", "read")
+_number = itertools.count()
+
+
+class Unfit(Exception):
+    """A program that cannot be examined; the message says where it breaks, in the learner's terms."""
+
+
+@dataclass(frozen=True)
+class Examination:
+    """What was found.
+
+    Attributes:
+        findings: of the dry run, without notes, but those that name one of the planted faults.
+        changed: a sentence on what the program no longer computes as the healthy one does; "" for none.
+        report: the dry run's whole report.
+    """
+
+    findings: list[Finding]
+    changed: str
+    report: Report
+
+    @property
+    def well(self) -> bool:
+        """Whether nothing is left to fix."""
+        return not self.findings and not self.changed
+
+
+def examine(patient: Ward, text: str) -> Examination:
+    """A dry run of the program `text` in its quick stages; where that finds nothing, its signs on a CPU.
+
+    Raises:
+        Unfit: the program cannot be loaded, or has no port().
+    """
+    report, port = _report(patient, text)
+    own = {fault.rule for fault in patient.faults}
+    found = [f for f in report.findings if f.severity is not Severity.NOTE or f.rule in own]
+    changed = "" if found else compare.difference(port, _healthy(patient.name), patient.weight)
+    return Examination(found, changed, report)
+
+
+def dry_run_of(patient: Ward, text: str, stages: tuple[str, ...] = QUICK) -> Report:
+    """The dry run of a program of this ward.
+
+    Raises:
+        Unfit: the program cannot be loaded, or has no port().
+    """
+    return _report(patient, text, stages)[0]
+
+
+def _report(patient: Ward, text: str, stages: tuple[str, ...] = QUICK) -> tuple[Report, Any]:
+    try:
+        port = signs.Port.of(_made(patient.name, text))
+    except ValueError as error:  # settings that the constructor refuses
+        refused = settings_finding(error)
+        if refused is None:
+            raise _unfit(error) from error
+        return refusal(patient.name, "v2:2x2", refused), None
+    except Unfit:
+        raise
+    except Exception as error:  # whatever the learner's lines raise
+        raise _unfit(error) from error
+    report = dry_run(
+        port.estimator, port.train, "v2:2x2", stages=stages, progress=False, **port.others
+    )
+    return report, port
+
+
+@functools.cache
+def _healthy(name: str) -> signs.Signs:
+    return signs.measured(signs.Port.of(_made(name, ward(name).healthy)))
+
+
+def _made(name: str, text: str) -> tuple:
+    """What port() of the program returns."""
+    try:
+        compile(text, f"{name}.py", "exec")
+    except SyntaxError as error:
+        line = (error.text or "").strip()
+        raise Unfit(f"{name}.py, line {error.lineno}: {error.msg}: `{line}`") from None
+    port: Callable | None = getattr(loaded(name, text), "port", None)
+    if port is None:
+        raise Unfit(f"{name}.py has no function port() any more: the clinic calls it.")
+    return port()
+
+
+def loaded(name: str, text: str, folder: Path | None = None) -> ModuleType:
+    """The program as a module with a file of its own, which AutoGraph reads.
+
+    Args:
+        name: of the program.
+        text: its source.
+        folder: where it gets a folder of its own, whose name follows from the text; in the system's for
+            temporary files otherwise, and where that cannot be written.
+    """
+    number = next(_number)
+    own = folder and folder / f"{name}-{zlib.crc32(text.encode()):08x}"
+    try:
+        own = own or Path(tempfile.mkdtemp(prefix=f"{name}-{number}-"))
+        own.mkdir(parents=True, exist_ok=True)
+        files.write(own / f"{name}.py", text)
+    except OSError:
+        if folder is None:
+            raise
+        return loaded(name, text)
+    return module_of_file(own / f"{name}.py", f"clinic_{own.name}_{number}".replace("-", "_"))
+
+
+def _unfit(error: Exception) -> Unfit:
+    where = source.place(error)
+    at = f" At line {where.line}: `{where.code}`." if where.line else ""
+    return Unfit(f"{type(error).__name__}: {str(error).strip().splitlines()[0]}{at}")

@@ -1,0 +1,224 @@
+"""A patient of the clinic: a program with planted faults, and what is to be known of them."""
+
+import ast
+import difflib
+import functools
+import re
+import string
+from collections.abc import Mapping
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from lab_utils import datasets
+from lab_utils.common import files
+
+_PARTS = re.compile(r"(?s)(.*?\n)\n*(WARD = \{\n.*)")
+_SHORT = 3  # lines of a statement that is one place
+NAMES = ("digits", "photographs", "reviews", "portraits", "boxes", "films")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One planted fault: `right`, found once in the healthy program, became `wrong`.
+
+    Attributes:
+        rule: the dry run's id for it; "" where no rule sees it, and only what the program computes tells.
+        at: beginnings of further lines of the sick program at which the fault may be seen.
+        why: the sentence among the choices.
+        told: what a learner hears who has found it.
+        silent: whether a TPU gives no message either.
+    """
+
+    rule: str
+    right: str
+    wrong: str
+    why: str
+    told: str
+    at: tuple[str, ...] = ()
+    silent: bool = False
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a diagnosis.
+
+    Attributes:
+        found: faults with the right reason.
+        misread: lines that have a fault, but of another kind than was said.
+        accused: healthy lines, each with a word on why it is fine ("" where none is kept).
+        missed: faults of which no line was named.
+    """
+
+    found: list[Fault]
+    misread: list[int]
+    accused: dict[int, str]
+    missed: list[Fault]
+
+
+@dataclass(frozen=True)
+class Ward:
+    """A patient: `healthy` is the program as it should be."""
+
+    name: str
+    title: str
+    story: str
+    healthy: str
+    faults: tuple[Fault, ...]
+    others: tuple[str, ...]
+    fine: dict[str, str]
+    weight: str = ""
+
+    @functools.cached_property
+    def sick(self) -> str:
+        """The program with all its faults."""
+        text = self.healthy
+        for fault in self.faults:
+            if text.count(fault.right) != 1:
+                raise ValueError(f"{self.name}: {text.count(fault.right)} times {fault.right!r}")
+            text = text.replace(fault.right, fault.wrong)
+        return text
+
+    @property
+    def choices(self) -> dict[str, str]:
+        """What may be wrong with a line, by letter; more than there are faults."""
+        sentences = sorted({fault.why for fault in self.faults} | set(self.others))
+        return dict(zip(string.ascii_uppercase, sentences, strict=False))
+
+    def lines(self, fault: Fault) -> set[int]:
+        """The lines of the sick program, from 1, at which the fault may be seen."""
+        text, found = self.sick, set()
+        if fault.wrong:
+            if text.count(fault.wrong) != 1:
+                raise ValueError(
+                    f"{self.name}: {text.count(fault.wrong)} times {fault.wrong!r} in the sick one"
+                )
+            first = text[: text.index(fault.wrong)].count("\n") + 1
+            before, after = fault.right.splitlines(), fault.wrong.splitlines()
+            found = {first + n for n, line in enumerate(after) if line not in before}
+            for tag, _, _, gap, _ in difflib.SequenceMatcher(None, before, after).get_opcodes():
+                if tag == "delete":  # a line is missing: those beside the gap show it
+                    found |= {first + gap - 1, first + gap}
+        for start in fault.at:
+            found |= {
+                number
+                for number, line in enumerate(text.splitlines(), 1)
+                if line.strip().startswith(start) or start in line
+            }
+        return _whole_statements(text, found)
+
+    def judge(self, diagnosis: Mapping[int, str]) -> Verdict:
+        """What is right about a diagnosis: letters of `choices` by line of the sick program."""
+        reasons = {
+            int(line): self.choices.get(str(why).strip().upper()) for line, why in diagnosis.items()
+        }
+        at = {fault: self.lines(fault) for fault in self.faults}
+        found = [f for f in self.faults if any(reasons.get(line) == f.why for line in at[f])]
+        sick = {line for lines in at.values() for line in lines}
+        misread = [
+            line
+            for line, why in reasons.items()
+            if line in sick and not any(line in at[f] and f.why == why for f in self.faults)
+        ]
+        named = {line for line in reasons}
+        missed = [f for f in self.faults if f not in found and not at[f] & named]
+        accused = {line: self._word_on(line) for line in reasons if line not in sick}
+        return Verdict(found, misread, accused, missed)
+
+    def _word_on(self, number: int) -> str:
+        lines = self.sick.splitlines()
+        line = lines[number - 1] if 0 < number <= len(lines) else ""
+        return next((word for part, word in self.fine.items() if part in line), "")
+
+    def treated(self, treatment: Mapping[int, str] | str | Path) -> str:
+        """The sick program after a treatment: new lines by line number, a whole program, or its file.
+
+        A new line may be several, or "" to take the old one out. One without indentation gets that of
+        the line which it replaces.
+
+        Raises:
+            ValueError: the program has no such line.
+        """
+        if isinstance(treatment, Path):
+            return treatment.read_text(encoding="utf-8")
+        if isinstance(treatment, str):
+            return treatment
+        lines = self.sick.splitlines()
+        for number, new in treatment.items():
+            if not 0 < int(number) <= len(lines):
+                raise ValueError(f"the program has lines 1 to {len(lines)}, not {number}")
+            old = lines[int(number) - 1]
+            indent = old[: len(old) - len(old.lstrip())]
+            if new and not new[0].isspace():
+                new = "\n".join(indent + line if line else line for line in new.splitlines())
+            lines[int(number) - 1] = new if new.strip() else None
+        return "\n".join(line for line in lines if line is not None) + "\n"
+
+    def admit(self, folder: str | Path = "clinic") -> Path:
+        """Writes the sick program into `folder`, unless it is there already; returns its path."""
+        path = Path(folder) / f"{self.name}.py"
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            files.write(path, self.sick)
+        return path
+
+    def listing(self, first: int = 1, last: int | None = None) -> "Listing":
+        """The sick program with numbered lines, for a notebook or a terminal."""
+        return Listing(tuple(self.sick.splitlines()), first, last)
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Numbered lines of a program."""
+
+    lines: tuple[str, ...]
+    first: int
+    last: int | None
+
+    def __repr__(self) -> str:
+        chosen = list(enumerate(self.lines, 1))[self.first - 1 : self.last]
+        return "\n".join(f"{number:4d}  {line}".rstrip() for number, line in chosen)
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        return (
+            '<pre style="line-height:1.35;font-size:12px;white-space:pre;overflow-x:auto">'
+            f"{escape(str(self))}</pre>"
+        )
+
+
+@functools.cache
+def ward(name: str) -> Ward:
+    """The patient of that name.
+
+    Raises:
+        ValueError: there is none.
+    """
+    path = datasets.files_folder() / "clinic" / f"{name}.py"
+    if name not in NAMES:
+        raise ValueError(f"no patient is called {name!r}; there are {', '.join(NAMES)}")
+    healthy, chart = _PARTS.fullmatch(path.read_text(encoding="utf-8")).groups()
+    known: dict[str, Any] = ast.literal_eval(chart.partition("=")[2].strip())
+    return Ward(
+        name,
+        known["title"],
+        " ".join(known["story"].split()),
+        healthy.rstrip("\n") + "\n",
+        tuple(Fault(**each) for each in known["faults"]),
+        known["others"],
+        known["healthy"],
+        known.get("weight", ""),
+    )
+
+
+def _whole_statements(text: str, lines: set[int]) -> set[int]:
+    """`lines`, and the others of the short simple statements that they stand in."""
+    whole = set(lines)
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.stmt) and not hasattr(node, "body"):
+            own = set(range(node.lineno, node.end_lineno + 1))
+            if own & lines and len(own) <= _SHORT:
+                whole |= own
+    return whole

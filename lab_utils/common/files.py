@@ -1,0 +1,237 @@
+"""A file that is whole or not there, a folder that one process at a time works in, paths that users give."""
+
+import argparse
+import contextlib
+import errno
+import os
+import platform
+import re
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+_BUSY = {errno.EWOULDBLOCK, errno.EACCES}
+_RETRY = 0.1  # seconds
+_NO_BUCKET = re.compile(r"(gs|s3)://(/|$)")
+_VARIABLE = re.compile(r"\$[A-Za-z_]\w*|\$\{\w+\}|%[A-Za-z_]{4,}%")
+# What files begin with, for `output`: a page; JSON, but no notebook.
+HTML = rb"\s*<(!doctype )?html"
+JSON = rb'\{(?!\s*"(cells|metadata|nbformat))'
+_OF_WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\\w")
+
+
+class InUseError(RuntimeError):
+    """Another process works there; the message says which."""
+
+
+def is_remote(path: str | os.PathLike[str]) -> bool:
+    """Whether the path has a scheme, such as gs://bucket/photos."""
+    return "://" in os.fspath(path)
+
+
+def write(path: str | os.PathLike[str], content: str | bytes) -> None:
+    """Writes a file: a reader finds the old content or the new, whatever ends this process.
+
+    Text is UTF-8 and its line ends stay as they are. What a link points to is replaced, not the link.
+    A path with a scheme is written through TensorFlow. Something that is not a regular file, such as
+    /dev/stdout, is written to directly.
+
+    Raises:
+        OSError: it cannot be written (tf.errors.OpError for a path with a scheme).
+    """
+    data = content.encode() if isinstance(content, str) else content
+    if is_remote(path):
+        _write_remote(os.fspath(path), data)
+        return
+    try:
+        _write_here(path, data)
+    except OSError as error:  # names what the user named, not the file beside it
+        raise type(error)(error.errno, error.strerror, os.fspath(path)) from None
+
+
+def _write_here(path: str | os.PathLike[str], data: bytes) -> None:
+    if os.path.exists(path) and not os.path.isfile(path):
+        Path(path).write_bytes(data)
+        return
+    target = os.path.realpath(path)
+    partial = os.path.join(os.path.dirname(target), f".{secrets.token_hex(8)}.partial")
+    try:
+        # "x" takes the umask, as a plain write does; tempfile would make it the owner's alone.
+        with open(partial, "xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(partial)
+        raise
+
+
+def remove_unfinished(folder: str | os.PathLike[str]) -> None:
+    """Removes the files that killed processes were just writing; call it where nobody else writes."""
+    for path in Path(folder).glob(".*.partial"):
+        path.unlink(missing_ok=True)
+
+
+def _write_remote(path: str, data: bytes) -> None:
+    import tensorflow as tf
+
+    partial = path + ".partial"
+    with tf.io.gfile.GFile(partial, "wb") as file:
+        file.write(data)
+    tf.io.gfile.rename(partial, path, overwrite=True)
+
+
+@contextlib.contextmanager
+def locked(path: str | os.PathLike[str], wait: float = 0) -> Iterator[int]:
+    """Context manager: holds the lock file `path`, until the block or the process ends, however it ends.
+
+    The file stays, and says who held it last. On a file system without locks, and in a bucket, nothing
+    is locked.
+
+    Args:
+        path: made where it is missing; its folder must exist.
+        wait: seconds to wait for another process.
+
+    Yields:
+        The file's descriptor, which a child process may inherit to hold the lock too; -1 where nothing is
+        locked.
+
+    Raises:
+        InUseError: another process holds it.
+        OSError: the file cannot be made.
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        fcntl = None
+    if fcntl is None or is_remote(path):
+        yield -1
+        return
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        end = time.monotonic() + wait
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                if error.errno not in _BUSY:
+                    break  # no locks on this file system
+                if time.monotonic() >= end:
+                    holder = os.pread(descriptor, 200, 0).decode(errors="replace").strip()
+                    folder = os.path.dirname(os.path.abspath(path))
+                    raise InUseError(
+                        f"{folder} is in use by {holder or 'another process'}: wait for it, or end it"
+                    ) from None
+                time.sleep(_RETRY)
+            else:
+                with contextlib.suppress(OSError):  # a full disk does not hinder the lock
+                    os.ftruncate(descriptor, 0)
+                    os.pwrite(descriptor, f"process {os.getpid()} on {platform.node()}".encode(), 0)
+                break
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def user_folder(variable: str, fallback: str) -> Path:
+    """The user's own folder for a purpose: what the environment names, else `fallback` below the home.
+
+    Raises:
+        OSError: this user has no home: neither HOME nor an entry in the password database, as in
+            containers that run with any user id.
+    """
+    if named := os.environ.get(variable):
+        return Path(named)
+    try:
+        return Path.home() / fallback
+    except RuntimeError:
+        raise FileNotFoundError(
+            errno.ENOENT, f"this user has no home folder; set HOME or {variable}"
+        ) from None
+
+
+def expanded(path: str | os.PathLike[str]) -> str:
+    """The path with `~` at its start replaced by the home folder.
+
+    Shells do that themselves, but not in `--output_dir=~/records`, nor does Python: a folder of the name
+    `~` would be made.
+
+    Raises:
+        ValueError: it is "-", of which a file's name would be made; there is a scheme and no bucket, as in
+            gs://$BUCKET/x with an unset variable; no such user has a home; it is a path of Windows, of which
+            this system would make a name; or a variable stands in it, which nobody replaces in a YAML file
+            or between single quotes.
+    """
+    text = os.path.expanduser(os.fspath(path))
+    if text == "-":
+        raise ValueError("- stands for no file here: name one (./- if it is called so)")
+    if _NO_BUCKET.match(text):
+        raise ValueError(f"{text} names no bucket (is a shell variable unset?)")
+    if text.startswith("~"):
+        user = text.split("/")[0]
+        raise ValueError(
+            f"{text}: there is no home folder {user} here; ./{text} is a name as it stands"
+        )
+    if os.name != "nt" and _OF_WINDOWS.match(text):
+        raise ValueError(
+            f"{text} is a path of Windows, and this is {platform.system()}: folders are separated by /, and "
+            "WSL has drive C: at /mnt/c"
+        )
+    if (variable := _VARIABLE.search(text)) and not os.path.lexists(text):
+        raise ValueError(
+            f"{text}: {variable[0]} means something to a shell alone, which has not seen it: write it out"
+        )
+    return text
+
+
+def path_argument(text: str) -> Path:
+    """For argparse's `type`: a path on this machine.
+
+    Refused are an empty one, as an unset shell variable gives, and one with a scheme: as a Path, gs://b
+    would be a folder of the name `gs:` here.
+    """
+    if not text.strip():
+        raise argparse.ArgumentTypeError("the path is empty (is a shell variable unset?)")
+    if is_remote(text):
+        raise argparse.ArgumentTypeError(f"{text} is elsewhere: give a path on this machine")
+    try:
+        return Path(expanded(text))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def output(kind: bytes) -> Callable[[str], Path]:
+    """For argparse's `type`: a file that is written at the end; what hinders that is told before the work.
+
+    A file that is there is replaced where it begins as `kind`, a regular expression, has it. Another one
+    was named by mistake: `--output *.png` names the first photograph.
+    """
+
+    def output_argument(text: str) -> Path:
+        path = path_argument(text)
+        folder = path.absolute().parent
+        if path.is_dir():
+            raise argparse.ArgumentTypeError(f"{path} is a folder: name a file in it")
+        if not folder.is_dir():
+            raise argparse.ArgumentTypeError(f"{path}: there is no folder {folder}")
+        if not os.access(path if path.exists() and not path.is_file() else folder, os.W_OK):
+            raise argparse.ArgumentTypeError(f"{path} cannot be written: name one elsewhere")
+        if path.is_file() and not _begins_as(path, kind):
+            raise argparse.ArgumentTypeError(
+                f"{path} is there, and no output of this command: name another file, or move that one away"
+            )
+        return path
+
+    return output_argument
+
+
+def _begins_as(path: Path, kind: bytes) -> bool:
+    try:
+        with path.open("rb") as file:
+            beginning = file.read(1024)
+    except OSError:
+        return False
+    return not beginning or re.match(kind, beginning, re.DOTALL | re.IGNORECASE) is not None

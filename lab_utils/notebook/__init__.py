@@ -1,0 +1,1 @@
+"""What the cells of a notebook show: figures with their kind, plots, drawings, sliders, colours."""

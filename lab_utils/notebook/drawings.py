@@ -1,0 +1,173 @@
+"""The labs' explanatory drawings: each function draws one figure, which a notebook shows below its cell.
+
+They stand on a white card, so that they read the same in a light and in a dark notebook.
+"""
+
+import struct
+from collections.abc import Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyArrowPatch, Rectangle
+
+from lab_utils.common.figures import counted
+from lab_utils.notebook.look import CORE, DATA, FAINT, HOST, IDLE, INK, NEUTRAL, NOTE, RIGHT, WRONG
+
+
+def _card(width: float, height: float, panels: int = 1) -> tuple[Figure, Sequence[Axes]]:
+    """A figure on white with axes that show nothing of their own."""
+    figure, grid = plt.subplots(
+        1, panels, figsize=(width, height), squeeze=False, layout="constrained", facecolor="white"
+    )
+    for axes in grid[0]:
+        axes.set_axis_off()
+    return figure, grid[0]
+
+
+def _box(axes: Axes, x: float, y: float, width: float, height: float, text: str, fill: str, **more):
+    axes.add_patch(Rectangle((x, y), width, height, facecolor=fill, edgecolor=NEUTRAL, **more))
+    axes.text(x + width / 2, y + height / 2, text, ha="center", va="center", fontsize=8, color=INK)
+
+
+def _arrow(axes: Axes, start: tuple[float, float], end: tuple[float, float], colour: str = NEUTRAL):
+    arrow = FancyArrowPatch(start, end, arrowstyle="->", color=colour, mutation_scale=10, lw=1.2)
+    axes.add_patch(arrow)
+
+
+def all_reduce(cores: int = 8) -> None:
+    """Gradients of each core, their sum, and the same update on all of them."""
+    _, (axes,) = _card(7.4, 2.9)
+    for core in range(cores):
+        _box(axes, core, 3.4, 0.9, 0.7, f"share {core}", DATA)
+        _box(axes, core, 2.3, 0.9, 0.7, f"gradient {core}", CORE)
+        _box(axes, core, 0, 0.9, 0.7, "update", CORE)
+        _arrow(axes, (core + 0.45, 3.4), (core + 0.45, 3.0))
+        _arrow(axes, (core + 0.45, 2.3), (core + 0.45, 1.85), WRONG)
+        _arrow(axes, (core + 0.45, 1.2), (core + 0.45, 0.7), WRONG)
+    text = "all-reduce over the interconnect: every core gets the sum"
+    _box(axes, 0, 1.2, cores - 0.1, 0.65, text, IDLE)
+    axes.set(xlim=(-0.1, cores), ylim=(-0.1, 4.6))
+    axes.text(0, 4.25, f"{counted(cores, 'core')}, one step", fontsize=9, color=INK, weight="bold")
+
+
+def batch_to_cores(batch: int = 1024, hosts: int = 2, cores: int = 16) -> None:
+    """How a global batch reaches the cores, with one input_fn a host."""
+    _, (axes,) = _card(7.4, 2.7)
+    width = cores / hosts
+    _box(axes, 0, 3.2, cores - 0.1, 0.7, f"train_batch_size = {batch:,}: the global batch", DATA)
+    for host in range(hosts):
+        x = host * width
+        share = f"host {host}: input_fn reads its own files\n{counted(batch // hosts, 'example')} a step"
+        _box(axes, x, 1.6, width - 0.1, 0.95, share, HOST)
+        _arrow(axes, (x + width / 2, 3.2), (x + width / 2, 2.55))
+    for core in range(cores):
+        _box(axes, core, 0, 0.9, 0.7, f"{batch // cores}", CORE)
+        _arrow(axes, (core + 0.45, 1.6), (core + 0.45, 0.7))
+    told = f"{counted(cores, 'core')}, {counted(batch // cores, 'example')} each"
+    axes.text(0, -0.45, told, fontsize=9, color=INK)
+    axes.set(xlim=(-0.1, cores), ylim=(-0.6, 4))
+
+
+def loops(step: float = 1.0, host: float = 5.0, loop_lengths: Sequence[int] = (1, 2, 10)) -> None:
+    """Timelines of core and host for several `iterations_per_loop`; times in milliseconds.
+
+    Args:
+        step: what a step takes on the core.
+        host: what the host takes between two loops.
+        loop_lengths: one timeline each.
+    """
+    _, (axes,) = _card(7.4, 0.75 * len(loop_lengths) + 0.9)
+    end = 3 * host + 30 * step
+    for row, length in enumerate(loop_lengths):
+        y, time = -1.5 * row, 0.0
+        while time < end:
+            for _ in range(length):
+                if time < end:
+                    size = min(step, end - time)
+                    axes.add_patch(Rectangle((time, y), size, 0.5, facecolor=CORE, edgecolor=IDLE))
+                time += step
+            if time < end:
+                size = min(host, end - time)
+                axes.add_patch(Rectangle((time, y + 0.5), size, 0.5, facecolor=HOST, ec=NEUTRAL))
+            time += host
+        share = length * step / (length * step + host)
+        text = f"loop of {length}\ncore busy {share:.0%}"
+        axes.text(-0.6, y + 0.5, text, ha="right", va="center", fontsize=8, color=INK)
+    axes.add_patch(Rectangle((0, 1.5), 1, 0.4, facecolor=CORE))
+    axes.text(1.3, 1.7, "a step on the core", va="center", fontsize=8, color=INK)
+    axes.add_patch(Rectangle((14, 1.5), 1, 0.4, facecolor=HOST, edgecolor=NEUTRAL))
+    axes.text(15.3, 1.7, "the host: session, hooks, log", va="center", fontsize=8, color=INK)
+    axes.set(xlim=(-8, end), ylim=(-1.5 * len(loop_lengths) + 1.2, 2.1))
+
+
+def tile(rows: int = 100, columns: int = 300, height: int = 8, width: int = 128) -> None:
+    """An array of two axes in tiles of `height` by `width`: what is data, what is padding."""
+    figure, (axes,) = _card(6.4, 2.6)
+    full_rows, full_columns = -(-rows // height) * height, -(-columns // width) * width
+    axes.add_patch(
+        Rectangle((0, 0), full_columns, full_rows, fc="#fbe3e1", ec="none", hatch="///", lw=0)
+    )
+    axes.add_patch(Rectangle((0, 0), columns, rows, facecolor=DATA, edgecolor="none"))
+    for x in range(0, full_columns + 1, width):
+        axes.plot([x, x], [0, full_rows], color=NEUTRAL, lw=1)
+    for y in range(0, full_rows + 1, height):
+        axes.plot([0, full_columns], [y, y], color=NEUTRAL, lw=0.4)
+    used = rows * columns / (full_rows * full_columns)
+    text = f"[{rows}, {columns}]: data"
+    axes.text(columns / 2, rows / 2, text, ha="center", va="center", fontsize=9, color=INK)
+    axes.set(xlim=(-2, full_columns + 2), ylim=(full_rows + 2, -2))
+    figure.suptitle(
+        f"Stored as [{full_rows}, {full_columns}] in tiles of {height} by {width}; hatched: padding. "
+        f"{used:.0%} is data.",
+        fontsize=9,
+        color=INK,
+    )
+
+
+def bits(value: float = 1 + 1 / 300) -> None:
+    """The bits of a number as float32, bfloat16 and float16, and what each makes of it."""
+    _, (axes,) = _card(7.4, 2.0)
+    (word,) = struct.unpack(">I", struct.pack(">f", value))
+    kept = (word + 0x7FFF + ((word >> 16) & 1)) >> 16  # round to the nearest, ties to even
+    (narrow,) = struct.unpack(">f", struct.pack(">I", kept << 16))
+    (half,) = struct.unpack(">H", struct.pack(">e", value))
+    rows = (
+        ("float32", f"{word:032b}", 8, value),
+        ("bfloat16", f"{kept:016b}", 8, narrow),
+        ("float16", f"{half:016b}", 5, float(np.float16(value))),
+    )
+    for row, (name, digits, exponent, meant) in enumerate(rows):
+        y = -1.2 * row
+        for place, digit in enumerate(digits):
+            fill = FAINT if place == 0 else HOST if place <= exponent else DATA
+            _box(axes, place, y, 1, 0.8, digit, fill, lw=0.5)
+        axes.text(-0.4, y + 0.4, name, ha="right", va="center", fontsize=9, color=INK)
+        axes.text(len(digits) + 0.4, y + 0.4, f"{meant:.8g}", va="center", fontsize=9, color=INK)
+    for x, fill, text in (
+        (0, FAINT, "sign"),
+        (4, HOST, "exponent: the range"),
+        (14, DATA, "digits"),
+    ):
+        axes.add_patch(Rectangle((x, 1.2), 0.9, 0.5, facecolor=fill, edgecolor=NEUTRAL))
+        axes.text(x + 1.2, 1.45, text, va="center", fontsize=8, color=INK)
+    axes.set(xlim=(-4.5, 39), ylim=(-2.6, 1.9))
+
+
+def ladder(fails_at: int | None = None) -> None:
+    """The four rungs on which a port is compared; `fails_at` marks the first that differs, from 0."""
+    _, (axes,) = _card(7.4, 2.3)
+    rungs = (
+        ("variables", "the same names, shapes and types"),
+        ("outputs", "with the same weights, on the same batch"),
+        ("one step", "the same loss and the same new weights"),
+        ("a short run", "the same losses, step after step"),
+    )
+    for number, (name, meaning) in enumerate(rungs):
+        colour = HOST if fails_at is None or number < fails_at else "#fbe3e1"
+        _box(axes, 0.6 * number, number, 2.4, 0.8, name, colour)
+        text = meaning if number != fails_at else f"{meaning}: differs"
+        ink = WRONG if number == fails_at else RIGHT if colour == HOST else NOTE
+        axes.text(0.6 * number + 2.6, number + 0.4, text, va="center", fontsize=9, color=ink)
+    axes.set(xlim=(-0.1, 9.5), ylim=(-0.2, 4.1))

@@ -1,0 +1,146 @@
+"""The figures of the flowers job, each as a matplotlib Figure."""
+
+import io
+import os
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
+from PIL import Image
+
+from lab_utils.common import files
+from lab_utils.notebook.look import FAINT, NEUTRAL, NOTE, RIGHT, WRONG
+
+BARS = 6  # classes shown under a photograph
+
+
+def _short(label: str, width: int) -> str:
+    """The label, cut where it is long; its dollar signs escaped, which matplotlib takes for formulas."""
+    text = label if len(label) <= width else label[: width - 1] + "…"
+    return text.replace("$", r"\$")
+
+
+def save(figure: Figure, path: str | os.PathLike[str]) -> None:
+    """Writes a figure as PNG; raises OSError where it cannot."""
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", dpi=110)
+    files.write(path, picture.getvalue())
+
+
+def predictions(
+    images: Sequence[Image.Image],
+    probabilities: np.ndarray,
+    labels: Sequence[str],
+    truths: Sequence[int | None],
+    columns: int = 4,
+) -> Figure:
+    """Photographs, each over bars of its class probabilities: the six highest, in the order of `labels`.
+
+    Args:
+        images: PIL images of any size.
+        probabilities: float [images, classes], rows summing to 1.
+        labels: the class names.
+        truths: the true class of each image where known; the predicted bar is green when it is right,
+            red when it is wrong, blue when the truth is not known.
+    """
+    columns = min(columns, len(images))
+    rows = -(-len(images) // columns)
+    figure = Figure(figsize=(2.7 * columns, 3.6 * rows), layout="constrained")
+    grid = figure.add_gridspec(2 * rows, columns, height_ratios=[2.1, 1] * rows)
+    for index, (image, shares, truth) in enumerate(zip(images, probabilities, truths, strict=True)):
+        row, column = divmod(index, columns)
+        best = int(np.argmax(shares))
+        colour = NOTE if truth is None else RIGHT if truth == best else WRONG
+
+        photograph = figure.add_subplot(grid[2 * row, column])
+        thumbnail = image.convert("RGB")
+        thumbnail.thumbnail((320, 320))
+        photograph.imshow(thumbnail)
+        photograph.set_axis_off()
+        said = f"{_short(labels[best], 20)}, {shares[best]:.0%}"
+        if truth is not None and truth != best:
+            said += f"\nbut is {_short(labels[truth], 18)}"
+        photograph.set_title(said, fontsize=10, color=colour, loc="left")
+
+        bars = figure.add_subplot(grid[2 * row + 1, column])
+        shown = np.sort(np.argsort(shares)[-BARS:])
+        places = range(len(shown))
+        colours = [colour if i == best else FAINT for i in shown]
+        bars.barh(places, shares[shown], color=colours)
+        bars.set_yticks(places, [_short(labels[i], 14) for i in shown], fontsize=8)
+        bars.tick_params(axis="y", length=0)
+        bars.invert_yaxis()
+        bars.set_xlim(0, 1)
+        bars.set_xticks([0, 0.5, 1], ["0%", "50%", "100%"], fontsize=7)
+        bars.set_xlabel("probability", fontsize=7, labelpad=1)
+        bars.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def confusion(matrix: ArrayLike, labels: Sequence[str]) -> Figure:
+    """A confusion matrix, int [classes, classes], rows the true classes; cells show counts."""
+    matrix = np.asarray(matrix)
+    shares = matrix / np.maximum(1, matrix.sum(axis=1, keepdims=True))
+    names = [_short(label, 16) for label in labels]
+    figure = Figure(figsize=(0.9 * len(labels) + 3, 0.8 * len(labels) + 1.8), layout="constrained")
+    axes = figure.add_subplot()
+    shown = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
+    axes.set_xticks(range(len(labels)), names, rotation=30, ha="right")
+    axes.set_yticks(range(len(labels)), names)
+    axes.set_xlabel("predicted")
+    axes.set_ylabel("true")
+    for (row, column), count in np.ndenumerate(matrix):
+        dark = shares[row, column] > 0.55
+        axes.text(column, row, count, ha="center", va="center", color="white" if dark else "black")
+    figure.colorbar(shown, label="share of the true class", shrink=0.8)
+    accuracy = np.trace(matrix) / max(1, matrix.sum())
+    axes.set_title(
+        f"{matrix.sum()} held-out images\naccuracy {accuracy:.1%} (measured here)", fontsize=10
+    )
+    return figure
+
+
+def learning_curves(
+    training: Sequence[tuple[int, float]], history: Sequence[dict], chance: float
+) -> Figure:
+    """Loss and accuracy over steps.
+
+    Args:
+        training: (step, training loss) pairs, loss in nats with its regularisation.
+        history: evaluations, each with "step", "accuracy" and "cross_entropy" (nats).
+        chance: the accuracy of a guess.
+    """
+    figure = Figure(figsize=(9, 3.4), layout="constrained")
+    loss, accuracy = figure.subplots(1, 2)
+    steps = [record["step"] for record in history]
+    if training:
+        loss.plot(
+            *zip(*training, strict=True),
+            color=FAINT,
+            linewidth=1,
+            label="training, with weight decay",
+        )
+    loss.plot(
+        steps,
+        [record["cross_entropy"] for record in history],
+        "o-",
+        color=NEUTRAL,
+        label="held out",
+    )
+    loss.set_xlabel("global step")
+    loss.set_ylabel("cross-entropy (nats)")
+    loss.set_ylim(bottom=0)
+    loss.legend(frameon=False)
+    accuracy.plot(
+        steps, [record["accuracy"] for record in history], "o-", color=NEUTRAL, label="held out"
+    )
+    accuracy.axhline(chance, color=NEUTRAL, linestyle=":", label="a guess")
+    accuracy.set_xlabel("global step")
+    accuracy.set_ylabel("accuracy")
+    accuracy.set_ylim(0, 1)
+    accuracy.legend(frameon=False, loc="lower right")
+    for axes in (loss, accuracy):
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.set_xlim(left=0)
+    return figure

@@ -1,0 +1,192 @@
+"""A stand-in for TensorFlow 1, for programs of 2017 to 2019: `import tensorflow` gives version 1.
+
+`install()` gives it, with tf.contrib, to the user's own files alone: TensorFlow, Keras and other installed
+packages go on with the TensorFlow that is here. names.py says what became of each name; what stands nowhere
+today raises Gone, with what took its place, when it is used.
+"""
+
+import builtins
+import importlib
+import importlib.util
+import sys
+import types
+from typing import Any
+
+from lab_utils.common import source
+from lab_utils.port.contrib import names
+
+_import = builtins.__import__
+_used: dict[str, str] = {}
+
+
+class Gone(AttributeError):
+    """A name of TensorFlow 1 that stands nowhere today; the message says what took its place."""
+
+
+def install() -> None:
+    """Gives the user's files TensorFlow 1 with its behaviour, tf.contrib and Python 2's harmless names.
+
+    It holds for the rest of the process: a model_fn imports when it is called.
+    """
+    from lab_utils.estimator import v1
+
+    v1.disable_v2_behavior()
+    importlib.import_module("lab_utils.port.contrib.left")
+    # A class needs no more than a conversion function today to be taken for a tensor.
+    ops = importlib.import_module("tensorflow.python.framework.ops")
+    vars(ops).setdefault("register_dense_tensor_like_type", lambda kind: None)
+    builtins.__import__ = _stand_in_import
+    for name, value in {"xrange": range, "unicode": str, "basestring": str, "long": int}.items():
+        builtins.__dict__.setdefault(name, value)
+
+
+def used() -> dict[str, str]:
+    """The names of tf.contrib that were taken so far, and where each stands today."""
+    return dict(_used)
+
+
+def today(path: str) -> tuple[str, Any] | None:
+    """Where the name `path` below tf.contrib stands today, and what it is; None if nowhere."""
+    for place in names.candidates(path):
+        try:
+            found = _found(place)
+        except (AttributeError, ImportError):
+            continue
+        if names.of_module(path) in names.MODULES or not isinstance(found, types.ModuleType):
+            return place, found  # else it is a module that another one imports
+    return None
+
+
+def _found(place: str) -> Any:
+    """What stands at a place, which is below tf.compat.v1 or begins with a package's name."""
+    from lab_utils.estimator import v1
+
+    head, *rest = place.split(".")
+    if head not in names.PACKAGES:
+        value: Any = v1
+        for part in place.split("."):
+            value = getattr(value, part)
+        return value
+    value = _import_whole(head)
+    path = head
+    for part in rest:
+        path += f".{part}"
+        # A package's attribute may be another module than its folder: tf_slim.layers is both.
+        whole = importlib.util.find_spec(path) if hasattr(value, "__path__") else None
+        value = importlib.import_module(path) if whole else getattr(value, part)
+    return value
+
+
+def _import_whole(name: str) -> types.ModuleType:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if name != "tf_slim" or error.name != "tf_slim":
+            raise
+        raise Gone(
+            "tf.contrib.layers, slim and metrics are the package tf-slim now: pip install tf-slim"
+        ) from None
+
+
+class _Contrib(types.ModuleType):
+    """tf.contrib, or something below it. Names are looked up when they are used."""
+
+    def __init__(self, path: str = "") -> None:
+        super().__init__(f"tensorflow.contrib.{path}".rstrip("."))
+        self.__dict__["_path"] = path
+        self.__path__ = []
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        path = f"{self._path}.{name}".lstrip(".")
+        found = today(path)
+        if found is None:
+            return _Contrib(path)
+        if not isinstance(found[1], types.ModuleType) or names.of_module(path) in names.MODULES:
+            _used[f"tf.contrib.{path}"] = found[0]
+        return found[1]
+
+    def _refuse(self, *arguments: Any, **options: Any) -> None:
+        raise Gone(f"tf.contrib.{self._path} left TensorFlow with 2.0: {names.advice(self._path)}")
+
+    __call__ = __mro_entries__ = __iter__ = __getitem__ = __enter__ = _refuse
+
+
+class _Compat(types.ModuleType):
+    """`tensorflow.compat`: its v1 is the whole of version 1, which v1's own compat.v1 is not."""
+
+    __path__: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        from lab_utils.estimator import tf, v1
+
+        if name == "v1":
+            return _VERSION_1
+        return getattr(tf.compat if name == "v2" else v1.compat, name)
+
+
+class _Version1(types.ModuleType):
+    """`tensorflow` as a program of version 1 imports it, or `tensorflow.compat.v1`."""
+
+    contrib = _Contrib()
+    compat = _Compat("tensorflow.compat")
+
+    def __getattr__(self, name: str) -> Any:
+        from lab_utils.estimator import v1
+
+        try:
+            return getattr(v1, name)
+        except AttributeError:
+            pass
+        try:
+            return importlib.import_module(f"tensorflow.{name}")  # tf.python, tf.core
+        except ImportError:
+            raise Gone(f"tf.{name} left TensorFlow with 2.0") from None
+
+
+_VERSION_1 = _Version1("tensorflow")
+_VERSION_1.__path__ = []
+
+# Modules of version 1 that are elsewhere today.
+_MOVED = {
+    "tensorflow.python.estimator": "tensorflow_estimator.python.estimator",
+    "tensorflow.python.tpu.tpu_config": "tensorflow_estimator.python.estimator.tpu.tpu_config",
+    "tensorflow.python.tpu.tpu_estimator": "tensorflow_estimator.python.estimator.tpu.tpu_estimator",
+    "tensorflow.python.training.training_ops": "tensorflow.python.ops.gen_training_ops",
+    "tensorflow.python.training.tracking": "tensorflow.python.trackable",
+}
+
+
+def _stand_in_import(
+    name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
+) -> Any:
+    """As builtins.__import__; of `tensorflow`, the user's files are given version 1."""
+    file = (globals or {}).get("__file__")
+    if level or name.partition(".")[0] != "tensorflow" or not file or source.is_installed(file):
+        return _import(name, globals, locals, fromlist, level)
+    whole = _whole(name)
+    for each in fromlist or ():
+        if each != "*" and not hasattr(whole, each):
+            _whole(f"{name}.{each}")
+    return whole if fromlist else _VERSION_1
+
+
+def _whole(name: str) -> Any:
+    """The module of version 1 with the dotted name `name`."""
+    for old, new in _MOVED.items():
+        if name == old or name.startswith(f"{old}."):
+            return sys.modules.setdefault(name, importlib.import_module(new + name[len(old) :]))
+    if name.startswith(("tensorflow.python", "tensorflow.core")):
+        return importlib.import_module(name)
+    if name.startswith("tensorflow.examples"):
+        raise Gone(f"{name} left TensorFlow with 2.0: tf.keras.datasets has its data")
+    if name.startswith("tensorflow.contrib."):
+        name = f"tensorflow.contrib.{names.of_module(name.removeprefix('tensorflow.contrib.'))}"
+    found: Any = _VERSION_1
+    for part in name.split(".")[1:]:
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            found = importlib.import_module(f"{found.__name__}.{part}")
+    return found

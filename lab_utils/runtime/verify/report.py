@@ -1,0 +1,186 @@
+"""The report: what was run where, its figures and their kinds, and what they come to."""
+
+import contextlib
+import datetime
+import getpass
+import importlib.metadata
+import math
+import os
+import platform
+import re
+from collections.abc import Callable
+from typing import Any
+
+from lab_utils import DISTRIBUTION, runtime
+from lab_utils.common.figures import counted
+from lab_utils.runtime import chips
+from lab_utils.runtime.verify import least_time, training
+
+# Pixels of all images on a core: 256 times the default's on a CPU, 32 times that on a TPU. What asks for more
+# would not fail, but fill the memory and not end.
+_PIXELS = 2**26
+STAND_IN = "TPU v5 lite"  # whose bound is computed where there is no TPU: Colab's
+
+
+def verify(
+    batch: int = 0, image_size: int = 128, say: Callable[[str], None] = print
+) -> dict[str, Any]:
+    """Trains for a moment on all devices that JAX finds here, and compares with the compiler's bound.
+
+    Args:
+        batch: images a core; by default 128 on a TPU, 16 elsewhere.
+        image_size: side in pixels, a multiple of 32.
+        say: gets a line before each part.
+
+    Returns:
+        The report, as it is written to JSON: see `render` for its parts.
+
+    Raises:
+        ImportError: JAX or Keras is missing.
+        ValueError: `image_size` is not a multiple of 32, or `batch` is below 0, or both are too large.
+    """
+    if image_size < 32 or image_size % 32:
+        raise ValueError(f"image_size must be a multiple of 32, not {image_size}")
+    if batch < 0:
+        raise ValueError(f"batch must be 1 or more, or 0 for the default, not {batch}")
+    if max(1, batch) * image_size**2 > _PIXELS:
+        raise ValueError(
+            f"a batch of {counted(batch, 'image')} of {counted(image_size, 'pixel')} is more than a "
+            f"self-check needs: take at most {_PIXELS // 128**2:,} images of 128 pixels, or as many "
+            "pixels in other sizes"
+        )
+    say(runtime.prepare_tpu("jax"))
+    os.environ["KERAS_BACKEND"] = "jax"  # of this process, whatever the user's own models take
+    machine = runtime.detect()
+    # Beside a chip all is shown: where native code ends the process, that is all there is.
+    with contextlib.nullcontext() if machine.chips else runtime.hide_native_notices():
+        import jax
+
+        devices = jax.local_devices()
+    there = devices[0].platform == "tpu"
+    batch = batch or (128 if there else 16)
+    dtype = "mixed_bfloat16" if there else "float32"
+    kind = devices[0].device_kind if there else STAND_IN
+
+    report = {
+        "report": "flowers on a real chip, 1",
+        "date": datetime.date.today().isoformat(),
+        "place": machine.place,
+        "tpu_chips": machine.chips,
+        "platform": devices[0].platform,
+        "chip": devices[0].device_kind,
+        "cores": len(devices),
+        "batch_per_core": batch,
+        "image_size": image_size,
+        "dtype": dtype,
+        "versions": _versions(),
+        "losses": [],
+        "figures": [],
+    }
+    try:
+        say(f"a matmul on {devices[0].device_kind}")
+        report["figures"].append(training.matmul(devices[0], 8192 if there else 1024))
+        say(
+            f"a flowers step and {training.STEPS}, {counted(batch, 'image')} a core, cores: {len(devices)}"
+        )
+        steps, report["losses"] = training.train(devices, batch, image_size, dtype)
+        report["figures"] += steps
+        say(f"the same step compiled for one core of a {kind}")
+        least = least_time.least_time(kind, batch, image_size, dtype)
+        if least is not None:
+            name = f"least time of the step, {chips.of_jax_kind(kind).name}"
+            report["figures"].append(training.figure(name, least * 1e3, "ms", least_time.COMPUTED))
+    except RuntimeError as error:  # all that XLA and the TPU's runtime raise
+        report["error"] = anonymous(f"{type(error).__name__}: {error}")
+    report["checks"] = checks(report)
+    return report | {"verdict": verdict(report)}
+
+
+def anonymous(message: str) -> str:
+    """An error's message, at most 600 characters, without folders and the names of user and machine."""
+    message = re.sub(r"(?:/[^\s/:'\"]+)+/", "", message)
+    for name in (_user(), platform.node()):
+        if name:
+            message = re.sub(rf"\b{re.escape(name)}\b", "...", message)
+    return message[:600]
+
+
+def _user() -> str:
+    """The user's name; "" for a user id without one, as in containers that run with any."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # OSError from Python 3.13 on
+        return ""
+
+
+def value(report: dict[str, Any], name: str) -> float | None:
+    """The first figure of the report whose name begins so; None without one."""
+    found = (each["value"] for each in report["figures"] if each["name"].startswith(name))
+    return next(found, None)
+
+
+def checks(report: dict[str, Any]) -> dict[str, bool]:
+    """What holds of a report with "platform" and "losses"."""
+    losses = report["losses"]
+    return {
+        "a TPU was used": report["platform"] == "tpu",
+        "the loss is finite": bool(losses) and all(map(math.isfinite, losses)),
+        "the loss falls": bool(losses) and losses[-1] < losses[0],
+    }
+
+
+def verdict(report: dict[str, Any]) -> str:
+    """What the report comes to, in a sentence or two."""
+    if "error" in report:
+        return f"It could not be run to its end ({report['error']}). Attach this report to a bug report."
+    held = checks(report)
+    if not held["the loss is finite"] or not held["the loss falls"]:
+        return "The training step does not learn here: attach this report to a bug report."
+    step, least = value(report, "step"), value(report, "least time")
+    if not held["a TPU was used"] and report["tpu_chips"]:
+        return (
+            "This machine has TPU chips, and JAX did not use them: does another process hold them, and is "
+            'there a libtpu beside JAX (pip install "jax[tpu]")?'
+        )
+    if not held["a TPU was used"]:
+        said = f"No TPU: this ran on {report['platform'].upper()}, and the step learns."
+        if least is None:
+            return said
+        return (
+            f"{said} The least time is that of another machine, a {chips.of_jax_kind(STAND_IN).name} core: "
+            f"{step / least:,.0f} times as fast at best, which says nothing against either."
+        )
+    if least is None:
+        return (
+            "The chip is reached. No bound: the compiler (libtpu) could not be asked for this chip."
+        )
+    if step < least:
+        return (
+            f"The step took {step:g} ms, less than the {least:g} ms that it must take: the clock, the chip's "
+            "published peaks or the count of bytes is wrong. Attach this report to a bug report."
+        )
+    return f"The chip is reached: a step takes {step / least:.1f} times the least time."
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for name in ("jax", "jaxlib", "libtpu", "keras", "numpy", DISTRIBUTION):
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def render(report: dict[str, Any]) -> str:
+    """The report as text: a line for each figure and check, and the verdict."""
+    head = f"{report['date']}, {report['place']}: {report['cores']} x {report['chip']}"
+    lines = [head, ", ".join(f"{name} {version}" for name, version in report["versions"].items())]
+    for each in report["figures"]:
+        lines.append(f"  {each['name']}: {each['value']:,.4g} {each['unit']} ({each['kind']})")
+    if losses := report["losses"]:
+        lines.append(
+            f"  loss: {losses[0]:.3f}, after {counted(len(losses) - 1, 'step')} {losses[-1]:.3f}"
+        )
+    lines += [f"[{'OK' if held else 'NO'}] {check}" for check, held in report["checks"].items()]
+    return "\n".join([*lines, report["verdict"]])

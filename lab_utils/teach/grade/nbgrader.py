@@ -1,0 +1,51 @@
+"""nbgrader with this course: it grades as `python -m lab_utils.grade` does.
+
+solutions/instructor/nbgrader_config.py names the preprocessor. Only this module needs nbgrader.
+"""
+
+from typing import Any
+
+import nbformat.v4
+from nbgrader.preprocessors import NbGraderPreprocessor
+from traitlets import Float
+
+from lab_utils.teach.grade import cells, reading, runs
+
+_GRADE_ID = "check-"
+
+
+class Grade(NbGraderPreprocessor):
+    """In the place of Execute: each check cell gets its check's outcome, an error for all but correct."""
+
+    step_seconds = Float(runs.Limits.step, help="for a cell or a check").tag(config=True)
+    total_seconds = Float(runs.Limits.total, help="for a notebook").tag(config=True)
+    memory_gib = Float(runs.Limits.memory / 2**30, help="for a notebook").tag(config=True)
+
+    def preprocess(self, nb: nbformat.NotebookNode, resources: dict[str, Any]) -> tuple:
+        """Grades a notebook, and writes what its checks say into their cells."""
+        graded = self._graded(nb)
+        for told in graded.remarks:
+            self.log.info("to be looked at: %s", told)
+        for cell in nb.cells:
+            grade_id = cell.metadata.get("nbgrader", {}).get("grade_id", "")
+            if cell.cell_type != "code" or not grade_id.startswith(_GRADE_ID):
+                continue
+            todo = grade_id.removeprefix(_GRADE_ID)
+            result = graded.results.get(todo) or runs.Result("not graded", graded.problem)
+            told = f"TODO {todo}: {result.status}. {result.why}"
+            if result.points:
+                output = nbformat.v4.new_output("display_data", {"text/plain": told})
+            else:
+                output = nbformat.v4.new_output(
+                    "error", ename=result.status, evalue=told, traceback=[told]
+                )
+            cell.outputs = [output]
+        return nb, resources
+
+    def _graded(self, nb: nbformat.NotebookNode) -> runs.Graded:
+        lab = reading.lab_of("\n".join(cell.source for cell in nb.cells))
+        if lab is None:
+            return runs.Graded(None, problem="This is not one of our labs: it names no TODO.")
+        code = [cell.source for cell in nb.cells if cell.cell_type == "code"]
+        limits = runs.Limits(self.step_seconds, self.total_seconds, int(self.memory_gib * 2**30))
+        return runs.grade(cells.plan(lab, code), limits)

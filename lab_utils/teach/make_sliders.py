@@ -1,0 +1,138 @@
+"""What the TPU compiler says at each place of the labs' sliders -> lab_utils/notebook/sliders.json.
+
+python -m lab_utils.teach.make_sliders
+
+Takes some minutes. Needs libtpu and JAX, and no TPU.
+"""
+
+import contextlib
+import json
+import os
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from lab_utils.common import command, files
+from lab_utils.runtime import chips
+
+TARGET = Path(__file__).parents[1] / "notebook" / "sliders.json"
+WIDTH = 1024  # of the block: weights [WIDTH, 4 * WIDTH] and back
+BATCHES = (1, 2, 4, 8, 16, 32, 64, 100, 128, 192, 256, 512, 1024, 2048)
+TOPOLOGIES = ("v5e:1x1", "v5e:2x2", "v5e:2x4", "v5e:4x4", "v2:2x2", "v3:2x2", "v6e:2x2")
+GLOBAL_BATCH = 1024
+COLUMNS = (8, 16, 32, 64, 100, 128, 130, 192, 256, 300)
+ROWS = 1000
+
+
+def _jax() -> Any:
+    """JAX on as many virtual CPU devices as the largest topology has cores."""
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")
+    import jax
+
+    with contextlib.suppress(RuntimeError):  # JAX has started
+        jax.config.update("jax_num_cpu_devices", max(map(chips.cores, TOPOLOGIES)))
+    return jax
+
+
+def _step(weights: dict, x: Any, target: Any) -> tuple[dict, Any]:
+    """A step of gradient descent of the block of lab 09."""
+    import jax
+    import jax.numpy as jnp
+
+    def loss_of(weights: dict) -> Any:
+        return jnp.mean((jax.nn.relu(x @ weights["inner"]) @ weights["outer"] - target) ** 2)
+
+    loss, gradients = jax.value_and_grad(loss_of)(weights)
+    return jax.tree.map(lambda w, g: w - 0.1 * g, weights, gradients), loss
+
+
+def _shapes(jax: Any, batch: int) -> tuple:
+    def shape(*sizes: int) -> Any:
+        return jax.ShapeDtypeStruct(sizes, "float32")
+
+    weights = {"inner": shape(WIDTH, 4 * WIDTH), "outer": shape(4 * WIDTH, WIDTH)}
+    return weights, shape(batch, WIDTH), shape(batch, WIDTH)
+
+
+def _compiled(jax: Any, topology: str, function: Any, shapes: tuple, cores: int = 1) -> Any:
+    """libtpu's answer for `function`, its first argument on each core and the others split over them."""
+    import numpy as np
+    from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+    from lab_utils.dry_run.compile import libtpu
+
+    if cores == 1:
+        lowered = jax.jit(function).trace(*shapes).lower(lowering_platforms=("tpu",))
+        hlo = lowered.compiler_ir("hlo").as_serialized_hlo_module_proto()
+        return libtpu.compile_for_one_core(hlo, topology)
+    mesh = Mesh(np.array(jax.devices()[:cores]), ("cores",))
+    whole, split = (NamedSharding(mesh, PartitionSpec(*axes)) for axes in ((), ("cores",)))
+    jitted = jax.jit(
+        function, in_shardings=(whole, *[split] * (len(shapes) - 1)), out_shardings=whole
+    )
+    lowered = jitted.trace(*shapes).lower(lowering_platforms=("tpu",))
+    return libtpu.compile_sharded(lowered.as_text(), topology)
+
+
+def batch(size: int) -> dict[str, float]:
+    """One core of a v5e: the bound on a step of `size` examples, and examples/s at it."""
+    jax = _jax()
+    answer = _compiled(jax, "v5e:1x1", _step, _shapes(jax, size))
+    bound = chips.CHIPS["v5e"].roofline(answer.cost["flops"], answer.cost["bytes"])
+    return {
+        "bound on a step, µs": round(1e6 * bound.seconds, 1),
+        "examples/s, at most": round(size / bound.seconds),
+        "busy with FLOP, % of the bound": round(100 * bound.compute_seconds / bound.seconds),
+    }
+
+
+def topology(name: str) -> dict[str, float]:
+    """GLOBAL_BATCH examples split over the cores of a topology: each one's share, and the bound."""
+    jax = _jax()
+    chip, cores = chips.parse(name)
+    answer = _compiled(jax, name, _step, _shapes(jax, GLOBAL_BATCH), cores)
+    bound = chip.roofline(answer.cost["flops"], answer.cost["bytes"])
+    return {
+        "cores": cores,
+        "examples a core": GLOBAL_BATCH // cores,
+        "bound on a step, µs": round(1e6 * bound.seconds, 1),
+        "examples/s of all cores, at most": round(GLOBAL_BATCH / bound.seconds),
+    }
+
+
+def layout(columns: int) -> dict[str, float]:
+    """Bytes that a [ROWS, columns] array takes in the memory of a v5e, in float32 and bfloat16."""
+    jax = _jax()
+
+    def held(dtype: str) -> int:
+        shape = (jax.ShapeDtypeStruct((ROWS, columns), dtype),)
+        return _compiled(jax, "v5e:1x1", lambda x: x.sum(), shape).memory["arguments"]
+
+    wide, half = held("float32"), held("bfloat16")
+    return {
+        "float32, kB": round(wide / 1e3),
+        "bfloat16, kB": round(half / 1e3),
+        "padding in float32, %": round(100 * (1 - 4 * ROWS * columns / wide), 1),
+    }
+
+
+SLIDERS = {
+    "batch": (batch, BATCHES, "examples a core"),
+    "topology": (topology, TOPOLOGIES, "topology"),
+    "layout": (layout, COLUMNS, "columns"),
+}
+
+
+def main() -> int:
+    """Asks the compiler at every place and writes the answers."""
+    found: dict[str, Any] = {"compiler": f"libtpu {metadata.version('libtpu')}"}
+    for name, (ask, places, axis) in SLIDERS.items():
+        rows = {str(place): ask(place) for place in places}
+        found[name] = {"axis": axis, "rows": rows}
+        print(name, rows, flush=True)
+    files.write(TARGET, json.dumps(found, ensure_ascii=False, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    command.run(main)

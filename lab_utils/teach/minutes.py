@@ -1,0 +1,86 @@
+"""How long a lab takes: the one formula behind the labs' title cells, README's table and the plans.
+
+Minutes are those of reading, of the exercises, and of waiting for the cells, rounded up to a multiple of 5:
+
+- words of the text at 150 a minute, an assumption: 238 is the mean for English non-fiction (Brysbaert, "How
+  many words do we read per minute?", Journal of Memory and Language 109, 2019), and one works along here;
+- lines of given code at 20 a minute, an assumption;
+- each exercise by its level, which stands behind its name (`**TODO 9a.** *Easy.*`), or by minutes of its
+  own (`*Hard, 40 minutes.*`), all assumptions;
+- a minute for each prediction, and a minute for each question at the end, assumptions;
+- the running time of the solution, measured on a machine at rest (`solutions/instructor/seconds.yaml`); a lab
+  that is not listed there counts without it.
+
+Nobody has timed learners of these labs. Where minutes of other lessons were estimates, instructors took
+longer: 6.5 hours in the place of 4.25 (datacarpentry/r-socialsci issue 75, 2018), "almost double"
+(swcarpentry/make-novice issue 142, 2019; both read 2026-11-22). The guide passes this on.
+"""
+
+import math
+import re
+from pathlib import Path
+
+import nbformat
+import yaml
+
+from lab_utils.teach import marks
+
+WORDS, CODE_LINES = 150, 20  # a minute
+LEVELS = {"Easy": 4, "Medium": 8, "Hard": 15}  # minutes of an exercise
+PREDICTION = QUESTION = 1  # minutes
+UNMARKED = "Medium"
+SECONDS = Path("solutions/instructor/seconds.yaml")
+_EXERCISE = re.compile(
+    r"\*\*TODO (\d+[a-z])\b[^*]*\*\*(?: \*(Easy|Medium|Hard)(?:, (\d+) minutes)?\.\*)?"
+)
+_STATED = re.compile(r"^\*\*\d+ minutes\.\*\*", re.M)
+
+
+def of_lab(source: nbformat.NotebookNode, seconds: float, questions: int) -> int:
+    """Minutes that a lab takes.
+
+    Args:
+        source: its marked notebook.
+        seconds: how long its solution runs.
+        questions: at its end.
+    """
+    return _rounded(sum(map(of_cell, source.cells)) + seconds / 60 + QUESTION * questions)
+
+
+def of_cell(cell: nbformat.NotebookNode) -> float:
+    """Minutes for one cell of a marked notebook, without its running time."""
+    if cell.cell_type == "markdown":
+        return of_text(cell.source)
+    given = marks.REGION.sub("", cell.source)
+    lines = sum(bool(line.strip()) for line in given.splitlines())
+    return lines / CODE_LINES + PREDICTION * len(re.findall(r"# STARTER: predict\(", cell.source))
+
+
+def of_text(text: str) -> float:
+    """Minutes for a text in Markdown and the exercises that it sets."""
+    text = re.sub(r"\]\([^)]*\)", "]", text)  # addresses are not read
+    return len(text.split()) / WORDS + sum(_exercises(text).values())
+
+
+def _exercises(text: str) -> dict[str, int]:
+    """Minutes of each exercise that a text sets; the first mention of a TODO sets it."""
+    found: dict[str, int] = {}
+    for id, level, own in _EXERCISE.findall(text):
+        found.setdefault(id, int(own) if own else LEVELS[level or UNMARKED])
+    return found
+
+
+def _rounded(minutes: float) -> int:
+    return 5 * math.ceil(minutes / 5)
+
+
+def seconds(root: Path) -> dict[str, int]:
+    """How long each solution runs, by the lab's number ("09"), as measured; none where nothing is noted."""
+    path = root / SECONDS
+    return (yaml.safe_load(path.read_text(encoding="utf-8")) or {}) if path.exists() else {}
+
+
+def stamp(source: nbformat.NotebookNode, minutes: int) -> None:
+    """Writes the minutes into the title cell, in the place of those that it states."""
+    title = source.cells[0]
+    title.source = _STATED.sub(f"**{minutes} minutes.**", title.source, count=1)
