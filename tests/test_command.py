@@ -67,7 +67,7 @@ def test_a_missing_package_is_named_with_the_extra_that_brings_it(tmp_path):
     assert re.fullmatch(r"libcst is not installed\. .* pip install '\.\[dry-run\]'\n", ran.stderr)
 
 
-@pytest.mark.parametrize("module", ["build", "author.instructor", "author.site"])
+@pytest.mark.parametrize("module", ["build", "teach.instructor", "teach.site"])
 def test_what_makes_the_course_says_what_it_needs(module, tmp_path):
     """None of them is reached where the import at its top ends in a traceback."""
     code = (

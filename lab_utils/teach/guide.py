@@ -61,7 +61,7 @@ def minutes(root: Path, plan: dict) -> int:
 
 
 def sections(root: Path, lab: int) -> list[tuple[str, int]]:
-    """The sections of a lab with minutes, which add up to the lab's (author/minutes.py has the formula).
+    """The sections of a lab with minutes, which add up to the lab's (teach/minutes.py has the formula).
 
     What stands above the first heading, the questions and the running time are shared out among them.
     """
