@@ -70,7 +70,7 @@ UNTOUCHED = [
 
 @pytest.mark.parametrize("path", UNTOUCHED)
 def test_an_untouched_lab_runs_and_every_todo_is_open(path):
-    """To the last TODO; with WHOLE_LABS=1 (`make test-all`) to the end, as the solutions always run."""
+    """To the last TODO; with WHOLE_LABS=1 (`make test-versions`) to the end, as the solutions always run."""
     notebook = nbformat.read(path, as_version=4)
     if not os.environ.get("WHOLE_LABS"):
         checks = [n for n, cell in enumerate(notebook.cells) if cell.source.startswith("check(")]
