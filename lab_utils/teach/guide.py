@@ -87,7 +87,7 @@ def sections(root: Path, lab: int) -> list[tuple[str, int]]:
 
 def text(root: Path) -> str:
     """The whole guide as one HTML page."""
-    style = Path(__file__).parents[1].joinpath("grade/page.css").read_text(encoding="utf-8")
+    style = Path(__file__).with_name("templates").joinpath("page.css").read_text(encoding="utf-8")
     body = "\n".join([*_plans(root), *_day_before(), *_afterwards(), *_demos(root), *_todos(root)])
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Instructor\'s guide</title>'
@@ -134,7 +134,10 @@ def _day_before() -> Iterator[str]:
     yield "<li>Without network in the room: unplug it and do the same again.</li></ul>"
 
 
-_GRADE = ".venv/bin/python -m lab_utils.grade SUBMISSIONS -o grades.csv --page class.html --feedback feedback"
+_GRADE = (
+    ".venv/bin/python -m lab_utils.grade SUBMISSIONS -o grades.csv --page class.html "
+    "--teacher_page teacher.html --feedback feedback"
+)
 
 
 def _afterwards() -> Iterator[str]:
