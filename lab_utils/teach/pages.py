@@ -10,7 +10,6 @@ _TEMPLATES = jinja2.Environment(
     autoescape=True,
     trim_blocks=True,
     lstrip_blocks=True,
-    undefined=jinja2.StrictUndefined,
 )
 
 
