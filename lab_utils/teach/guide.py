@@ -1,4 +1,4 @@
-"""The guide for instructors: plans with minutes a section, demos, a page a lab with wrong answers to expect."""
+"""The instructor's guide: plans with minutes a section, demos, a page a lab with wrong answers to expect."""
 
 import importlib
 import inspect
