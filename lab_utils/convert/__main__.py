@@ -9,19 +9,13 @@ from collections.abc import Iterator
 
 from lab_utils.common import command
 from lab_utils.convert import ConversionError, convert
-from lab_utils.convert.publishing import abandoned
 from lab_utils.convert.text import printable
 
 _ENGINES = """\
-engines (--runner; every flag that is not listed above goes to Beam and to the engine):
-  none given         this machine; --workers 0 uses all its cores
-  DaskRunner         a dask.distributed cluster: --dask_client_address tcp://HOST:8786 (apache-beam[dask])
-  DataflowRunner     Google Cloud: --project P --region R --temp_location gs://B/tmp, all paths in gs://, and
-                     --extra_package dist/tpu_porting_labs-VERSION-py3-none-any.whl (apache-beam[gcp])
-  PortableRunner     Beam's job service, in front of Flink for example: --job_endpoint HOST:PORT
-  package.Class      any other runner of Beam's, by its full name
-README says which of them were seen working. Workers on other machines need all files in a bucket, or in
-folders that all machines share under the same paths.
+Every flag that is not listed above goes to Beam and to its engine, such as --runner DaskRunner
+--dask_client_address tcp://HOST:8786, or --runner DataflowRunner --project P --region R. Workers on other
+machines need all files in a bucket, or in folders that all machines share under the same paths; README and
+lab_utils/convert/engines.md have whole commands.
 """
 
 
@@ -116,21 +110,13 @@ def main(arguments: list[str] | None = None) -> int:
         with _told_to_end():
             manifest = convert(**vars(flags), beam_flags=beam_flags)
     except ConversionError as error:
-        if error.__cause__ is not None:  # not foreseen: show where it came from
-            raise
         print(f"error: {printable(str(error))}", file=sys.stderr)
         return 1
     except KeyboardInterrupt as interrupt:
         print("interrupted; no new result was published", file=sys.stderr)
         return 128 + getattr(interrupt, "number", signal.SIGINT)
-    seconds = time.perf_counter() - start
     print(manifest)
-    print(f"  {seconds:.1f} s (measured here)")
-    for folder in abandoned(manifest.folder):
-        print(
-            f"note: {printable(folder)} belongs to a run that did not finish or is still going on; "
-            "it is not part of the result"
-        )
+    print(f"  {time.perf_counter() - start:.1f} s (measured here)")
     return 0
 
 
