@@ -1,11 +1,9 @@
 """Every row accounted for: shard summaries, the list of rejects, the manifest."""
 
 import csv
-import errno
 import importlib.metadata
 import io
 import json
-import os
 import platform
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
@@ -20,7 +18,6 @@ from lab_utils.convert.text import printable, shortened
 
 TFRECORD = ".tfrecord"
 SUMMARY = ".json"
-FAILURE = ".failure"  # what a worker says of a shard that it gave up
 REJECTS = "rejects.csv"
 # A run with too many rejects leaves only this; the name tells it from an earlier result's list.
 FAILED_REJECTS = "rejects_of_failed_run.csv"
@@ -112,19 +109,6 @@ def _collect_shard(name: str, staging: str) -> ShardSummary:
         )
     storage.move(attempt, staging, [name + TFRECORD])
     return summary
-
-
-def failures(splits: list[SplitPlan], staging: str) -> list[str]:
-    """Returns what workers said of shards that they gave up, and that no other attempt has written."""
-    messages = []
-    names = storage.list_names(staging)
-    for name in (name for split in splits for name in split.shard_names):
-        if name + FAILURE in names and name + SUMMARY not in names:
-            with storage.open_to_read(storage.join(staging, name + FAILURE)) as file:
-                message = file.read().decode(errors="replace")
-            # A full disk leaves an empty file.
-            messages.append(message or f"shard {name} failed: {os.strerror(errno.ENOSPC)}")
-    return messages
 
 
 def _count(split: SplitPlan, labels: list[str], summaries: list[ShardSummary]) -> Split:

@@ -9,7 +9,6 @@ from argparse import ArgumentParser
 from dataclasses import dataclass
 
 from apache_beam.options.pipeline_options import (
-    DirectOptions,
     PipelineOptions,
     SetupOptions,
     StandardOptions,
@@ -24,31 +23,24 @@ from lab_utils.convert.plain_beam import beam
 
 # DirectRunner would look for another runner to download, and pick differently in a notebook than in a script.
 LOCAL_RUNNER = "FnApiRunner"
-WORKERS_LOG = "workers.log"
+_WORKER = "apache_beam.runners.worker.sdk_worker_main"
 _FULL_NAMES = {"DaskRunner": "apache_beam.runners.dask.dask_runner.DaskRunner"}
 
 
 @dataclass(frozen=True)
 class Engine:
-    """A runner of Beam's, with its options."""
+    """A runner of Beam's, with its name and flags.
 
+    Attributes:
+        local: whether it is Beam's runner on this machine, in processes of ours.
+        remote: whether workers may be on other machines, or in other folders.
+    """
+
+    name: str
     runner: PipelineRunner
-    options: PipelineOptions
-
-    @property
-    def name(self) -> str:
-        """The runner's class."""
-        return type(self.runner).__name__
-
-    @property
-    def local(self) -> bool:
-        """Whether it is Beam's runner on this machine, in processes of ours."""
-        return self.name == LOCAL_RUNNER
-
-    @property
-    def remote(self) -> bool:
-        """Whether workers may be on other machines, or in other folders."""
-        return self.name not in StandardOptions.LOCAL_RUNNERS
+    flags: list[str]
+    local: bool
+    remote: bool
 
     def pipeline(self, shards: int, workers: int | None, scratch: str) -> beam.Pipeline:
         """Returns an empty pipeline.
@@ -56,25 +48,20 @@ class Engine:
         Args:
             shards: how many elements it will have, each of which one worker writes.
             workers: processes to use on this machine, 0 for one a core, None for what Beam's flags say.
-            scratch: a local folder for what Beam leaves, and the workers' log.
+            scratch: a local folder for what Beam leaves.
         """
-        runner = self.runner
-        if self.name == "DaskRunner":
-            options = self.options.view_as(_dask_options())
-            if not (options.npartitions or options.partition_size):
-                options.npartitions = shards  # a task each; its default leaves most workers idle
+        runner, flags = self.runner, self.flags
+        if self.name == "DaskRunner":  # a task for each shard; its default would be one for all
+            flags = [f"--dask_npartitions={shards}", *flags]
         if self.local and workers not in (None, 1):
             # Without a shard a worker would have nothing to do.
-            count = min(workers or os.cpu_count() or 1, shards)
-            self.options.view_as(DirectOptions).direct_num_workers = count
+            flags = [*flags, f"--direct_num_workers={min(workers or os.cpu_count() or 1, shards)}"]
             # As direct_running_mode=multi_processing does, but what the workers say stays off the terminal.
-            environment = SubprocessSDKEnvironment.from_command_string(
-                f"exec {shlex.quote(sys.executable)} -m apache_beam.runners.worker.sdk_worker_main "
-                f"2>> {shlex.quote(os.path.join(scratch, WORKERS_LOG))}"
-            )
+            command = f"exec {shlex.quote(sys.executable)} -m {_WORKER} 2> /dev/null"
+            environment = SubprocessSDKEnvironment.from_command_string(command)
             runner = FnApiRunner(default_environment=environment)
         try:
-            pipeline = beam.Pipeline(runner=runner, options=self.options)
+            pipeline = beam.Pipeline(runner=runner, options=PipelineOptions(flags))
         except ValueError as error:  # Beam's own checks of its flags
             raise ConversionError(" ".join(str(error).split())) from None
         # Beam removes this folder in the end, unless it is killed or runs in a notebook.
@@ -96,24 +83,24 @@ def find_engine(flags: list[str], workers: int | None, paths: dict[str, str]) ->
     Raises:
         ConversionError: for a runner that is not there, and a flag that nobody obeys.
     """
-    name = PipelineOptions(flags).view_as(StandardOptions).runner or LOCAL_RUNNER
+    asked = PipelineOptions(flags).view_as(StandardOptions).runner or LOCAL_RUNNER
     try:
         # A runner's own flags are known once its module is imported.
-        runner = (
-            FnApiRunner() if name == LOCAL_RUNNER else create_runner(_FULL_NAMES.get(name, name))
-        )
+        local = asked == LOCAL_RUNNER
+        runner = FnApiRunner() if local else create_runner(_FULL_NAMES.get(asked, asked))
     except (ValueError, ImportError, AttributeError, TypeError) as error:
         raise ConversionError(
-            f"--runner {name} cannot be used here: {' '.join(str(error).split())}"
+            f"--runner {asked} cannot be used here: {' '.join(str(error).split())}"
         ) from None
-    engine = Engine(runner, _parsed(flags))
-    if not engine.local and workers is not None:
-        raise ConversionError(f"--workers is for this machine's {LOCAL_RUNNER}, not {engine.name}")
-    if engine.name == "DataflowRunner":
-        _check_dataflow(engine.options, paths)
-    elif engine.options.view_as(WorkerOptions).num_workers is not None:
+    name, options = type(runner).__name__, _parsed(flags)
+    if name != LOCAL_RUNNER and workers is not None:
+        raise ConversionError(f"--workers is for {LOCAL_RUNNER} on this machine, not {name}")
+    if name == "DataflowRunner":
+        _check_dataflow(options, paths)
+    elif options.view_as(WorkerOptions).num_workers is not None:
         raise ConversionError("--num_workers is Dataflow's; on this machine it is --workers")
-    return engine
+    remote = name not in StandardOptions.LOCAL_RUNNERS
+    return Engine(name, runner, flags, name == LOCAL_RUNNER, remote)
 
 
 def _parsed(flags: list[str]) -> PipelineOptions:
@@ -149,9 +136,3 @@ def _check_dataflow(options: PipelineOptions, paths: dict[str, str]) -> None:
         )
     if problems:
         raise ConversionError("--runner DataflowRunner: " + "; ".join(problems))
-
-
-def _dask_options() -> type[PipelineOptions]:
-    from apache_beam.runners.dask.dask_runner import DaskOptions
-
-    return DaskOptions

@@ -18,12 +18,9 @@ _ORIENTATION = 0x0112  # the tag of EXIF
 _QUALITY = 95
 _QUALITY_SCALED = 90  # whoever scales down wants records that are small and quick to decode
 _BLACK = 1 << 12  # of 16 bits; what stays below is less than a sixteenth as bright as white
-# Frame markers (ITU-T T.81, table B.1), and those that TensorFlow reads: baseline, extended, progressive.
-_FRAMES = set(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
-_READABLE_FRAMES = {0xC0, 0xC1, 0xC2}
-_ALONE = {0x00, 0x01, *range(0xD0, 0xD8), 0xFF}  # markers without a segment, and no markers
-_START_OF_SCAN = 0xDA
-# Some cameras fill up the compressed data or the header; restart markers (0xd0 to 0xd7) stand within the data.
+# What stands between segments: restart markers, fill bytes, and bytes that decoders skip.
+_ALONE = {0x00, 0x01, *range(0xD0, 0xD8), 0xFF}
+# Some cameras fill up the header or the data's end; restart markers (0xd0 to 0xd7) stand in between.
 _STRAY = re.compile(r"Corrupt JPEG data: \d extraneous bytes before marker 0x(?!d[0-7])..")
 
 
@@ -63,9 +60,9 @@ def to_rgb_jpeg(data: bytes, shorter_side: int | None = None) -> RgbJpeg:
 def check_jpeg(data: bytes) -> None:
     """Refuses a JPEG that is not whole.
 
-    TensorFlow and Pillow decode a JPEG with a hole (a piece that is missing, a block of zeros, an end that was
-    cut off and closed), and fill the rest with grey or noise. libjpeg warns of them, and its warnings count
-    here. That takes one decode at an eighth of the size.
+    TensorFlow and Pillow decode a JPEG with a hole (a piece is missing, a block is zero, the end was cut off
+    and closed), and fill the rest with grey or noise. libjpeg warns of it, and its warnings count here. That
+    takes one decode at an eighth of the size.
 
     Args:
         data: the file's content, which begins as a JPEG does.
@@ -94,19 +91,17 @@ def _whole_jpeg(data: bytes) -> Iterator[Image.Image]:
 
 
 def _check_frame(data: bytes) -> None:
-    """Walks the segments up to the compressed data; decoders skip stray bytes between them."""
+    """Refuses the kinds of JPEG that TensorFlow does not read, by the frame's marker (ITU-T T.81, B.1)."""
     place = 2
     while place + 4 < len(data):
         marker = data[place + 1]
         if data[place] != 0xFF or marker in _ALONE:
             place += 1
             continue
-        if marker in _FRAMES and marker not in _READABLE_FRAMES:
-            raise RejectError(f"unsupported kind of JPEG (frame marker 0xFF{marker:02X})")
-        if marker in _FRAMES and data[place + 4] != 8:
-            raise RejectError(f"unsupported JPEG: {data[place + 4]} bits a channel, not 8")
-        if marker == _START_OF_SCAN:
+        if marker in (0xC0, 0xC1, 0xC2, 0xDA):  # baseline, extended, progressive; or the scan
             return
+        if 0xC3 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
+            raise RejectError(f"unsupported kind of JPEG (frame marker 0xFF{marker:02X})")
         place += 2 + int.from_bytes(data[place + 2 : place + 4], "big")
 
 

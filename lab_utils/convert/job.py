@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from lab_utils.common import files
-from lab_utils.common.figures import counted
 from lab_utils.convert import plan, publishing, rows, storage
-from lab_utils.convert.accounting import SUMMARY, account, failures
+from lab_utils.convert.accounting import SUMMARY, account
 from lab_utils.convert.errors import ConversionError
 from lab_utils.convert.logs import quiet
 from lab_utils.convert.manifest import Manifest
@@ -85,10 +84,8 @@ def convert(
             plan.plan_split("train", paths["train_csv"], train_shards, shard_mb),
             plan.plan_split("eval", paths["eval_csv"], eval_shards, shard_mb),
         ]
-        for split in splits:
-            plan.check_sample(split, labels)
-        for note in (*rows.notes_on_labels(labels), *plan.notes(*splits)):
-            _note(note)
+        for note in plan.notes(*splits):
+            print(f"note: {printable(note)}", file=sys.stderr)
         with publishing.staging(output) as staging:
             try:
                 for split in splits:
@@ -98,7 +95,6 @@ def convert(
             except BaseException:
                 storage.remove_folder(staging)
                 raise
-            _note_absent_classes(manifest)
             # If this is struck the staging folder stays: the next run learns from it what was moved.
             publishing.publish(staging, output, overwrite=overwrite)
         return manifest
@@ -127,20 +123,13 @@ def _run(
         shards = sum(split.shards for split in splits)
         beam_pipeline = engine.pipeline(shards, workers, scratch)
         pipeline.add_steps(beam_pipeline, splits, labels, staging, progress_file, shorter_side)
-        try:
-            running.run(
-                beam_pipeline,
-                engine,
-                rows=sum(split.rows for split in splits),
-                done=done,
-                stall_minutes=stall_minutes,
-                scratch=scratch,
-            )
-        except ConversionError:
-            if messages := failures(splits, staging):
-                more = f" ({counted(len(messages) - 1, 'shard')} more failed)" * (len(messages) > 1)
-                raise ConversionError(f"{messages[0]}{more}; nothing was published") from None
-            raise
+        running.run(
+            beam_pipeline,
+            engine,
+            rows=sum(split.rows for split in splits),
+            done=done,
+            stall_minutes=stall_minutes,
+        )
 
 
 def _bytes_of(progress_file: str) -> Callable[[], int]:
@@ -188,16 +177,6 @@ def _check_numbers(
             raise ConversionError(f"--{flag} must be {limits}")
 
 
-def _note_absent_classes(manifest: Manifest) -> None:
-    absent = [name for name, count in manifest.splits["train"].per_class.items() if not count]
-    if absent:
-        more = f" and {len(absent) - 3:,} more" if len(absent) > 3 else ""
-        _note(
-            f"no training example of {', '.join(repr(name[:50]) for name in absent[:3])}{more}: is that a "
-            "class, or a line that does not belong in the labels file?"
-        )
-
-
 @contextlib.contextmanager
 def _system_errors() -> Iterator[None]:
     """Tells what the operating system or a bucket refuses, such as a full disk, as a conversion's error."""
@@ -216,7 +195,3 @@ def _system_errors() -> Iterator[None]:
             "right, is this account allowed to use it (gcloud auth application-default login), is there a "
             "network?"
         ) from None
-
-
-def _note(text: str) -> None:
-    print(f"note: {printable(text)}", file=sys.stderr)

@@ -16,7 +16,7 @@ from typing import BinaryIO
 import apache_beam as beam
 
 from lab_utils.convert import records, storage
-from lab_utils.convert.accounting import FAILURE, SUMMARY, TFRECORD, ShardSummary
+from lab_utils.convert.accounting import SUMMARY, TFRECORD, ShardSummary
 from lab_utils.convert.errors import RejectError, ShardError
 from lab_utils.convert.images import to_rgb_jpeg
 from lab_utils.convert.plan import SplitPlan, read_rows
@@ -37,13 +37,8 @@ def add_steps(
 ) -> None:
     """Makes the pipeline write every shard of the splits, and its summary, into the staging folder.
 
-    Args:
-        pipeline: an empty one.
-        splits: what to convert; `plan.write_rows` has written their rows.
-        labels: the classes, in the order of their ids.
-        staging: the folder to write into.
-        progress_file: a local file that grows by one byte for each row done, or None.
-        shorter_side: see `images.to_rgb_jpeg`.
+    `plan.write_rows` has written their rows there. The local `progress_file`, if there is one, grows by one
+    byte for each row done.
     """
     csv_paths = {split.name: split.csv_path for split in splits}
     write = _WriteShard(csv_paths, labels, staging, progress_file, shorter_side)
@@ -72,21 +67,11 @@ class _WriteShard(beam.DoFn):
                 return self._attempt(shard)
             except Exception as error:
                 if wait is None:
-                    self._give_up(shard, error)
+                    raise ShardError(
+                        f"shard {shard} failed {len(_WAITS) + 1} times on {socket.gethostname()}, the last "
+                        f"time for this: {type(error).__name__}: {error}"
+                    ) from None
                 time.sleep(wait)
-
-    def _give_up(self, shard: str, error: Exception) -> None:
-        message = (
-            f"shard {shard} failed {len(_WAITS) + 1} times on {socket.gethostname()}, "
-            f"the last time for this: {shortened(f'{type(error).__name__}: {error}')}"
-        )
-        # Engines tell errors in many ways, some of them without the message: this file brings it back.
-        with (
-            contextlib.suppress(Exception),
-            storage.open_to_write(storage.join(self._staging, shard + FAILURE)) as file,
-        ):
-            file.write(message.encode())
-        raise ShardError(message) from error
 
     def _attempt(self, shard: str) -> None:
         rows = read_rows(self._staging, shard)

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 from lab_utils.common.figures import counted
 from lab_utils.convert import storage
-from lab_utils.convert.errors import ConversionError, RejectError
-from lab_utils.convert.rows import deal, is_header, parse_labelled, parse_row, read_lines, shown
-from lab_utils.convert.text import shortened
+from lab_utils.convert.errors import ConversionError
+from lab_utils.convert.rows import deal, is_header, parse_row, read_lines
 
 ROWS = ".rows"
 _SAMPLE = 1000  # rows; the mean size of so many images is good to a few per cent
@@ -59,7 +58,7 @@ def plan_split(name: str, csv_path: str, shards: int | None, shard_mb: float) ->
     if not lines:
         raise ConversionError(f"{csv_path} is empty; it must hold rows path,label")
     if shards is None:
-        sample = _sample(lines)
+        sample = random.Random(0).sample(lines, min(len(lines), _SAMPLE))
         with ThreadPoolExecutor(16) as pool:  # a bucket takes tens of milliseconds to tell one size
             sizes = list(pool.map(lambda row: _image_bytes(row[1], csv_path), sample))
         split_bytes = sum(sizes) / len(sizes) * len(lines)
@@ -69,28 +68,6 @@ def plan_split(name: str, csv_path: str, shards: int | None, shard_mb: float) ->
             f"--{name}_shards {shards}: must be from 1 to the number of rows, {len(lines)}"
         )
     return SplitPlan(name, csv_path, lines, shards)
-
-
-def check_sample(plan: SplitPlan, labels: list[str]) -> None:
-    """Ends a long conversion before it begins where no row of a sample can give an example.
-
-    A short list is converted, and then each row has its reason.
-
-    Raises:
-        ConversionError: that is so; it gives the reason of one row.
-    """
-    if plan.rows <= _SAMPLE:
-        return
-    known, reason = dict.fromkeys(labels), ""
-    for number, line in _sample(plan.lines):
-        try:
-            parse_labelled(line, plan.csv_path, known)
-            return
-        except RejectError as error:
-            reason = f"row {number} ({shortened(shown(line))}): {error}"
-    raise ConversionError(
-        f"none of {_SAMPLE:,} rows of {plan.csv_path}, taken at random, gives an example; one is {reason}"
-    )
 
 
 def write_rows(plan: SplitPlan, staging: str) -> None:
@@ -155,10 +132,6 @@ def _images(plan: SplitPlan) -> Iterator[tuple[int, bytes, bytes]]:
         if not (path.startswith(b"/") or b"://" in path):
             path = folder + b"/" + path
         yield number, os.path.normpath(path) if b"/." in path else path, label.strip(b' "')
-
-
-def _sample(lines: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
-    return random.Random(0).sample(lines, min(len(lines), _SAMPLE))
 
 
 def _image_bytes(line: bytes, csv_path: str) -> int:

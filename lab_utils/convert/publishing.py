@@ -16,7 +16,6 @@ from lab_utils.convert.manifest import MANIFEST, ManifestError, read_manifest
 _STAGING = ".in-progress-"
 _REPLACED = ".replaced-"
 _LOCK = ".converting"
-_MARKER = ".publishing"
 _OURS = re.compile(
     r"(train|eval)-\d{5,}-of-\d{5,}\.tfrecord|manifest\.json|rejects\.csv|rejects_of_failed_run\.csv"
 )
@@ -58,7 +57,7 @@ def staging(folder: str) -> Iterator[str]:
     """Makes a hidden folder in the output folder, where the result is made.
 
     On a disk this process is the only one that converts into the output folder until the context ends; what
-    killed runs left there goes. In a bucket only the publishing itself is done by one at a time.
+    killed runs left there goes.
 
     Raises:
         ConversionError: if another conversion is going on, or the folder cannot be written.
@@ -110,17 +109,15 @@ def publish(staging: str, folder: str, *, overwrite: bool) -> None:
 
     Whatever happens in between, no manifest stands beside files that it does not list, and of the earlier
     result nothing is removed before the new one is whole. Files that are not a conversion's are left alone.
-    Of two runs that end together in a bucket, one publishes and the other loses before it moves anything.
 
     Raises:
-        ConversionError: if another run has published meanwhile, or does so now.
+        ConversionError: if another run has published meanwhile, as it can in a bucket.
     """
     try:
-        with _alone(folder, staging):
-            check_output(folder, overwrite=overwrite)  # again: another run may have finished
-            _move_into_place(staging, folder)
+        check_output(folder, overwrite=overwrite)
     except ConversionError as error:
         raise ConversionError(f"{error}. The result of this run is in {staging}") from None
+    _move_into_place(staging, folder)
 
 
 def _move_into_place(staging: str, folder: str) -> None:
@@ -133,26 +130,6 @@ def _move_into_place(staging: str, folder: str) -> None:
     new = {name for name in storage.list_names(staging) if _OURS.fullmatch(name)}
     storage.move(staging, folder, new - {MANIFEST})
     storage.move(staging, folder, [MANIFEST])
-    # Nobody else publishes now, so these were left by this run or by dead ones.
     for path in unfinished(folder):
         if path == staging or os.path.basename(path).startswith(_REPLACED):
             storage.remove_folder(path)
-
-
-@contextlib.contextmanager
-def _alone(folder: str, staging: str) -> Iterator[None]:
-    """Be the only run that publishes into a folder of gs://, by a marker that only one run can create."""
-    if not folder.startswith("gs://"):
-        yield
-        return
-    marker = storage.join(folder, _MARKER)
-    holder = storage.create_object_once(marker, staging.encode())
-    if holder is not None:
-        raise ConversionError(
-            f"another conversion is publishing into {folder} (from {holder.decode()}); if that one "
-            f"is dead, remove {marker}"
-        )
-    try:
-        yield
-    finally:
-        storage.remove_object(marker)

@@ -76,23 +76,6 @@ def read_labels(path: str) -> list[str]:
     return list(lines)
 
 
-def notes_on_labels(labels: list[str]) -> Iterator[str]:
-    """Yields what a person should know of classes that a reader takes for one another."""
-    alike: dict[str, str] = {}
-    pairs = []
-    for label in labels:
-        other = alike.setdefault(label.casefold(), label)
-        if other != label:
-            pairs.append((other, label))
-    if pairs:
-        more = f", and {len(pairs) - 1:,} more pairs" * (len(pairs) > 1)
-        yield (
-            "the classes {!r} and {!r} differ in upper and lower case only".format(*pairs[0]) + more
-        )
-    if len(labels) == 1:
-        yield "the labels file has one class: a model cannot learn to tell it from others"
-
-
 def parse_row(line: bytes, csv_path: str) -> Row:
     """Returns what one line of a CSV says; relative paths are taken from the CSV's folder.
 
@@ -143,7 +126,7 @@ def shown(line: bytes) -> str:
 
 
 def composed(label: str) -> str:
-    """Returns the same class, however it was typed: a letter and its accent as one sign (Unicode's form C)."""
+    """Returns the same class, however it was typed: letter and accent as one sign (Unicode's form C)."""
     return unicodedata.normalize("NFC", label)
 
 

@@ -1,7 +1,6 @@
 """Run a Beam pipeline to its end: with a progress bar, and without hanging on what died or does not move."""
 
 import contextlib
-import os
 import sys
 import threading
 import time
@@ -14,14 +13,13 @@ from tqdm import tqdm
 
 from lab_utils.common import proxies
 from lab_utils.common.figures import counted
-from lab_utils.convert.engines import WORKERS_LOG, Engine
+from lab_utils.convert.engines import Engine
 from lab_utils.convert.errors import ConversionError
 from lab_utils.convert.plain_beam import beam
-from lab_utils.convert.text import shortened
+from lab_utils.convert.text import printable
 
 _POLL_SECONDS = 0.1
 _LIST_SECONDS = 2  # between two lists of a bucket, which are paid for
-_CANCEL_SECONDS = 30
 _SUBMIT_SECONDS = 60
 _WORKER_THREAD = "run_worker"  # Beam's name for a thread that starts a worker and waits for its end
 
@@ -33,7 +31,6 @@ def run(
     rows: int,
     done: Callable[[], int],
     stall_minutes: float,
-    scratch: str,
 ) -> None:
     """Runs the pipeline, showing a bar of `rows` images.
 
@@ -46,7 +43,6 @@ def run(
         rows: how many there are.
         done: returns how many of them are done.
         stall_minutes: after so long without another row done the job is cancelled.
-        scratch: where the workers' log is.
 
     Raises:
         ConversionError: if it failed.
@@ -57,7 +53,7 @@ def run(
     interval = _POLL_SECONDS if engine.local else _LIST_SECONDS
     with _dead_workers() as dead, _bar(rows, done, interval, stall_minutes * 60) as update:
         try:
-            job.start()
+            threading.Thread(target=job.work, daemon=True).start()
             while not (job.ended.wait(_POLL_SECONDS) or dead):
                 update()
         except BaseException:
@@ -65,19 +61,20 @@ def run(
                 job.cancel(engine.name)
             raise
         finally:
-            job.close()
+            with contextlib.suppress(Exception):
+                job.result.client.close()  # Dask's connection
             if not engine.remote:  # none is left unless this ends early
                 _kill(set(psutil.Process().children()) - others)
     if dead and job.end != PipelineState.DONE:
         raise ConversionError(
-            f"a worker process died ({_last_line(scratch) or dead[0]}), perhaps because memory ran out; "
-            "nothing was published: run the same command again, with fewer --workers if it repeats"
+            f"a worker process died ({dead[0]}), perhaps because memory ran out; nothing was published: run "
+            "the same command again, with fewer --workers if it repeats"
         )
     if isinstance(job.end, BaseException):
-        text = str(job.end).strip() or type(job.end).__name__
-        if engine.remote and job.result is None:
-            raise ConversionError(f"the job could not be started: {text.splitlines()[-1]}")
-        raise ConversionError(f"the pipeline failed: {shortened(text.splitlines()[-1])}")
+        last = (str(job.end).strip() or type(job.end).__name__).splitlines()[-1]
+        started = job.result is not None or not engine.remote
+        problem = "the pipeline failed" if started else "the job could not be started"
+        raise ConversionError(f"{problem}: {printable(last[:1000])}")
     if job.end != PipelineState.DONE:
         raise ConversionError(f"the pipeline ended in the state {job.end}")
 
@@ -94,10 +91,7 @@ class _Job:
         self.started, self.ended = threading.Event(), threading.Event()
         self._pipeline = pipeline
 
-    def start(self) -> None:
-        threading.Thread(target=self._work, daemon=True).start()
-
-    def _work(self) -> None:
+    def work(self) -> None:
         try:
             self.result = self._pipeline.run()
             self.started.set()
@@ -112,18 +106,12 @@ class _Job:
         """Ends a job that runs elsewhere, where it would go on, and be paid for, without this process."""
         tqdm.write("cancelling the job ...", file=sys.stderr)
         self.started.wait(_SUBMIT_SECONDS)
-        canceller = threading.Thread(
-            target=lambda: self.result and self.result.cancel(), daemon=True
-        )
-        canceller.start()
-        canceller.join(_CANCEL_SECONDS)
-        if self.result is None or canceller.is_alive():
-            tqdm.write(f"it may still run: look for it on {engine}'s page", file=sys.stderr)
-
-    def close(self) -> None:
-        """Closes the connection that Dask's client has."""
-        with contextlib.suppress(Exception):
-            self.result.client.close()
+        try:
+            self.result.cancel()
+        except Exception as error:
+            tqdm.write(
+                f"it may still run ({error}): look for it on {engine}'s page", file=sys.stderr
+            )
 
 
 @contextlib.contextmanager
@@ -158,21 +146,17 @@ def _bar(
     with tqdm(total=rows, unit=" images", desc="converting") as bar:
         looked = moved = time.monotonic()
 
-        def look() -> None:
+        def update(interval: float = interval) -> None:
             nonlocal looked, moved
-            looked = time.monotonic()
-            try:
-                now = min(done(), rows)  # a shard that is tried again counts again
-            except OSError:  # the job goes on though its bucket does not answer now
+            if time.monotonic() - looked < interval:
                 return
-            if now > bar.n:
-                bar.update(now - bar.n)
-                moved = looked
-
-        def update() -> None:
-            if time.monotonic() - looked >= interval:
-                look()
-            if time.monotonic() - moved > patience:
+            looked = time.monotonic()
+            with contextlib.suppress(OSError):  # a bucket that does not answer now ends no job
+                now = min(done(), rows)  # a shard that is tried again counts again
+                if now > bar.n:
+                    bar.update(now - bar.n)
+                    moved = looked
+            if looked - moved > patience:
                 raise ConversionError(
                     f"nothing was converted for {patience / 60:g} minutes, after {bar.n:,} of "
                     f"{counted(rows, 'image')}; nothing was published. Look at the engine's page or "
@@ -180,7 +164,8 @@ def _bar(
                 )
 
         yield update
-        look()
+        moved = time.monotonic()
+        update(0)
 
 
 def _kill(processes: set[psutil.Process]) -> None:
@@ -192,13 +177,3 @@ def _kill(processes: set[psutil.Process]) -> None:
     for thread in threading.enumerate():
         if thread.name in names:
             thread.join(timeout=5)
-
-
-def _last_line(scratch: str) -> str:
-    """Returns the last line of the workers' log that is more than a remark; "" where there is none."""
-    try:
-        with open(os.path.join(scratch, WORKERS_LOG), errors="replace") as file:
-            lines = [line.strip() for line in file if not line.startswith(("INFO:", "WARNING:"))]
-    except FileNotFoundError:
-        return ""
-    return shortened(lines[-1]) if lines else ""

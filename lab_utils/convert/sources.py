@@ -2,7 +2,6 @@
 
 import os
 import stat
-from typing import BinaryIO
 
 from lab_utils.convert import storage
 from lab_utils.convert.errors import RejectError, StorageError
@@ -29,16 +28,10 @@ def check_size(size: int) -> None:
         raise RejectError(f"larger than {_LARGEST / 1e9:g} GB: photographs are not")
 
 
-def _whole(file: BinaryIO) -> bytes:
-    content = file.read(_LARGEST + 1)
-    check_size(len(content))
-    return content
-
-
 def _read_remote(path: str) -> bytes:
     try:
         with storage.open_to_read(path) as file:
-            return _whole(file)
+            return file.read()
     except StorageError as error:
         raise RejectError(str(error)) from None
     except Exception:  # each file system has its own errors
@@ -50,10 +43,12 @@ def _read_remote(path: str) -> bytes:
 def _read_local(path: str) -> bytes:
     try:
         # A pipe or a device would block the reader for ever.
-        if not stat.S_ISREG(os.stat(path).st_mode):
+        status = os.stat(path)
+        if not stat.S_ISREG(status.st_mode):
             raise RejectError(f"not a file: {path}")
+        check_size(status.st_size)
         with open(path, "rb") as file:
-            return _whole(file)
+            return file.read()
     except (FileNotFoundError, NotADirectoryError):
         raise
     except OSError as error:

@@ -79,22 +79,6 @@ def size(path: str) -> int:
     return _remote(path).size(path) if is_remote(path) else os.path.getsize(path)
 
 
-def create_object_once(path: str, content: bytes) -> bytes | None:
-    """Creates an object of gs:// that is not there yet; if it is, returns its content, which may be another's."""
-    with quiet():
-        from apache_beam.io.gcp import gcsio
-        from google.api_core.exceptions import PreconditionFailed
-
-    bucket, name = gcsio.parse_gcs_path(path)
-    blob = gcsio.GcsIO().client.bucket(bucket).blob(name)
-    try:
-        blob.upload_from_string(content, if_generation_match=0)
-    except PreconditionFailed:
-        there = blob.download_as_bytes()
-        return None if there == content else there  # ours: the first answer was lost on its way
-    return None
-
-
 def make_folder(path: str, *, parents: bool = True) -> None:
     """Makes a folder, and those above it unless told not to; buckets have none, and need none."""
     if is_remote(path):
@@ -123,12 +107,6 @@ def move(source: str, target: str, names: Iterable[str]) -> None:
             os.replace(old_path, new_path)
     elif old:
         _remote(source).rename(old, new)
-
-
-def remove_object(path: str) -> None:
-    """Removes an object of a bucket, if it is there."""
-    if exists(path):
-        _remote(path).delete([path])
 
 
 def remove_folder(folder: str) -> None:
