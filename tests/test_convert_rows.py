@@ -1,4 +1,4 @@
-"""The input lists, in the forms that people's editors leave them in, and what is said of those that cannot serve."""
+"""The input lists, in the forms that editors leave them in, and what is said of those that cannot serve."""
 
 import os
 from collections import Counter
@@ -165,8 +165,8 @@ def test_the_number_of_shards_follows_from_the_size_of_the_images(tmp_path):
         plan_split("train", write(tmp_path, "empty.csv", b""), None, shard_mb=100)
 
 
-TORN = "1 image of /l/train.csv are listed under more than one class: see lines "
-AGAIN = "1 image of /l/train.csv are listed more than once, and count as often: see lines "
+TORN = "1 of the images of /l/train.csv are listed under more than one class: see lines "
+AGAIN = "1 of the images of /l/train.csv are listed more than once, and count as often: see lines "
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ class _WriteShard(beam.DoFn):
                 if wait is None:
                     raise ShardError(
                         f"shard {shard} failed {len(_WAITS) + 1} times on {socket.gethostname()}, the last "
-                        f"time for this: {type(error).__name__}: {error}"
+                        f"time for this: {str(error) or type(error).__name__}"
                     ) from None
                 time.sleep(wait)
 

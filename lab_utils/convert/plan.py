@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from lab_utils.common.figures import counted
 from lab_utils.convert import storage
 from lab_utils.convert.errors import ConversionError
 from lab_utils.convert.rows import deal, is_header, parse_row, read_lines
@@ -111,8 +110,10 @@ def notes(train: SplitPlan, evaluation: SplitPlan) -> Iterator[str]:
         ):
             if rows:
                 _, line, other = rows[0]
-                images = counted(len({image for image, *_ in rows}), "image")
-                yield f"{images} of {plan.csv_path} {problem}: see lines {line} and {other}"
+                images = len({image for image, *_ in rows})
+                yield (
+                    f"{images:,} of the images of {plan.csv_path} {problem}: see lines {line} and {other}"
+                )
         listed[plan.name] = first.keys()
     if both := listed["train"] & listed["eval"]:
         yield (
