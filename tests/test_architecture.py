@@ -27,9 +27,9 @@ LAYERS = (
 LAYER = {room: number for number, (_, rooms) in enumerate(LAYERS) for room in rooms}
 
 DRY_RUN = (
-    ("private", "records", "ops", "cache", "elsewhere", "doubts"),
-    ("evidence", "rules", "program", "traced", "graphs", "rehearsal"),
-    ("unchanged", "fingerprint", "workload", "report"),
+    ("private", "records", "ops", "cache", "elsewhere"),
+    ("rules", "program", "traced", "graphs", "rehearsal"),
+    ("fingerprint", "workload", "report"),
     ("lower",),
     ("session",),
     ("trace",),

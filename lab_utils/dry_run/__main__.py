@@ -10,14 +10,14 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psutil
 
 from lab_utils.common import command, files, interrupts, scratch
-from lab_utils.dry_run import rules, unchanged
+from lab_utils.dry_run import rules
 from lab_utils.dry_run.arguments import parsed
 from lab_utils.dry_run.arguments import parser as arguments_parser
 from lab_utils.dry_run.records import Stage
@@ -29,8 +29,8 @@ from lab_utils.runtime import chips
 if TYPE_CHECKING:
     from lab_utils.dry_run.report.report import Report
 
-# In the environment of the child that judges: where its exit status belongs, and the name of its answer.
-_STATUS_FILE, _NAME = "LAB_UTILS_DRY_RUN_STATUS_FILE", "LAB_UTILS_DRY_RUN_NAME"
+# In the environment of the child that judges: where its exit status belongs.
+_STATUS_FILE = "LAB_UTILS_DRY_RUN_STATUS_FILE"
 _GRACE = 5  # seconds in which a program ends after Ctrl-C
 
 
@@ -81,25 +81,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         flags.select, flags.ignore = rules.chosen(flags.select), rules.chosen(flags.ignore)
     except ValueError as error:
         parser.error(str(error))
-    with ExitStack() as stack:
-        watch = None
-        if (name := os.environ.pop(_NAME, None)) and not flags.no_cache:
-            watch = stack.enter_context(
-                unchanged.watched(name, _outputs(flags), os.environ["TMPDIR"])
-            )
-        with contextlib.redirect_stdout(sys.stderr) if flags.format == "sarif" else nullcontext():
-            report = _dry_run(flags, stages, watch)
-        if not report:
-            return EXIT_STATUS[COULD_NOT_RUN]
-        try:
-            text = _shown(report, flags)
-        except OSError as error:
-            if error.filename is None:  # of the output: command.py knows what to do
-                raise
-            print(f"{error.filename} cannot be written: {error.strerror}", file=sys.stderr)
-            return EXIT_STATUS[COULD_NOT_RUN]
-        if watch and report.carried_out(stages) and (report.spans or not flags.trace):
-            watch.keep(unchanged.Answer(report.exit_status, text, _outputs(flags)))
+    with contextlib.redirect_stdout(sys.stderr) if flags.format == "sarif" else nullcontext():
+        report = _dry_run(flags, stages)
+    if not report:
+        return EXIT_STATUS[COULD_NOT_RUN]
+    try:
+        _show(report, flags)
+    except OSError as error:
+        if error.filename is None:  # of the output: command.py knows what to do
+            raise
+        print(f"{error.filename} cannot be written: {error.strerror}", file=sys.stderr)
+        return EXIT_STATUS[COULD_NOT_RUN]
     return report.exit_status
 
 
@@ -107,20 +99,13 @@ def _outputs(flags: argparse.Namespace) -> list[Path]:
     return [path for path in (flags.json, flags.html, flags.trace) if path]
 
 
-def _dry_run(
-    flags: argparse.Namespace, stages: list[str], watch: unchanged.Watch | None
-) -> "Report | None":
+def _dry_run(flags: argparse.Namespace, stages: list[str]) -> "Report | None":
     """The report; None where there is none, which is told."""
     try:
         from lab_utils import estimator  # noqa: F401  (the target's module may use tf.estimator)
     except ImportError as error:  # no TensorFlow, or one that this was not made for
         print(f"{flags.target}: {command.missing(error)}", file=sys.stderr)
         return None
-    with watch.tensorflow() if watch else nullcontext():
-        return _judged(flags, stages)
-
-
-def _judged(flags: argparse.Namespace, stages: list[str]) -> "Report | None":
     from lab_utils.dry_run.api import dry_run, refusal
     from lab_utils.dry_run.trace.messages import settings_finding
 
@@ -163,8 +148,8 @@ def _judged(flags: argparse.Namespace, stages: list[str]) -> "Report | None":
     return report
 
 
-def _shown(report: "Report", flags: argparse.Namespace) -> str:
-    """Prints and writes the report as asked; returns what it printed."""
+def _show(report: "Report", flags: argparse.Namespace) -> None:
+    """Prints and writes the report as asked."""
     from lab_utils.dry_run.report import annotations, sarif, terminal
 
     if flags.format == "sarif":
@@ -183,7 +168,6 @@ def _shown(report: "Report", flags: argparse.Namespace) -> str:
         report.write_trace(flags.trace)
     elif flags.trace:
         print(f"{flags.trace} is not written: no step was compiled", file=sys.stderr)
-    return text
 
 
 def supervised() -> int:
@@ -197,16 +181,12 @@ def supervised() -> int:
         status = command.status_of(main, EXIT_STATUS[COULD_NOT_RUN])
         Path(told).write_text(str(status))
         return _left(status)
-    name = unchanged.name()
-    if answer := unchanged.recalled(name):
-        print(answer.text)
-        return answer.status
     with scratch.folder() as folder:  # its temporary files go, too, however it ends
         file = Path(folder) / "status"
         with interrupts.held_back():
             child = subprocess.Popen(
                 [sys.executable, "-m", "lab_utils.dry_run", *sys.argv[1:]],
-                env=os.environ | {_STATUS_FILE: str(file), _NAME: name, "TMPDIR": folder},
+                env=os.environ | {_STATUS_FILE: str(file), "TMPDIR": folder},
             )
             signal.signal(signal.SIGTERM, lambda *_: child.terminate())
         status, interrupted = _end_of(child)

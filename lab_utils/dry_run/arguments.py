@@ -35,8 +35,7 @@ examples:
 A line that ends in `# tpu: ignore[TPU305] why` has its findings of that rule ignored.
 
 What was compiled is kept in {cache}
-(XDG_CACHE_HOME moves it, --no_cache leaves it alone), and for a day the report itself: the same command
-prints it again where nothing that it read has changed, and all that it read is known.
+(XDG_CACHE_HOME moves it, --no_cache leaves it alone). Each dry run traces and judges anew.
 
 exit status: 0 ready, 1 findings (errors or warnings), 2 could not run
 """

@@ -2,7 +2,6 @@
 
 import json
 import math
-from collections.abc import Collection
 from dataclasses import asdict, dataclass, field
 from typing import TypeVar
 
@@ -59,10 +58,6 @@ class Outcome:
     def ready(self) -> bool:
         """Whether the verdict is "ready": for `assert dry_run(...).ready`."""
         return self.verdict == READY
-
-    def carried_out(self, stages: Collection[str]) -> bool:
-        """Whether each of these stages was done: none was skipped, and none failed."""
-        return all(each.status is Status.DONE for each in self.stages if each.stage in stages)
 
     @property
     def findings(self) -> list[Finding]:
