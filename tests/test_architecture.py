@@ -27,7 +27,7 @@ LAYERS = (
 LAYER = {room: number for number, (_, rooms) in enumerate(LAYERS) for room in rooms}
 
 DRY_RUN = (
-    ("private", "records", "ops", "cache", "elsewhere"),
+    ("private", "records", "ops", "cache", "elsewhere", "waiting"),
     ("rules", "program", "traced", "graphs", "rehearsal"),
     ("fingerprint", "workload", "report"),
     ("lower",),
@@ -36,7 +36,7 @@ DRY_RUN = (
     ("compile", "run", "feed", "read"),
     ("frontends", "stages"),
     ("api",),
-    ("", "target", "arguments"),
+    ("", "target", "arguments", "supervisor"),
     ("__main__",),
 )
 DRY_RUN_LAYER = {room: number for number, rooms in enumerate(DRY_RUN) for room in rooms}
