@@ -35,7 +35,7 @@ examples:
 A line that ends in `# tpu: ignore[TPU305] why` has its findings of that rule ignored.
 
 What was compiled is kept in {cache}
-(XDG_CACHE_HOME moves it, --no_cache leaves it alone). Each dry run traces and judges anew.
+(XDG_CACHE_HOME moves it, --no_cache leaves it alone). Each dry run traces and judges again.
 
 exit status: 0 ready, 1 findings (errors or warnings), 2 could not run
 """

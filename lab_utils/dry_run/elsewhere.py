@@ -39,7 +39,7 @@ def lacking(error: BaseException) -> str:
         return ""
     return (
         f"{text} (it stops here, under Python {platform.python_version()} and TensorFlow {tf.__version__}; "
-        "that is no fault of the port)"
+        "this says nothing of the port)"
     )
 
 

@@ -253,7 +253,7 @@ class _Silent(types.ModuleType):
 
 
 def _restore_streams(*before: Any) -> None:
-    """Streams that a program wrapped or closed, as a log or a Tee does, are opened anew."""
+    """Streams that a program wrapped or closed, as a log or a Tee does, are opened again."""
     for number, (name, stream) in enumerate(zip(("stdout", "stderr"), before, strict=True), 1):
         changed = getattr(sys, name)
         if changed is not stream or stream.closed:
