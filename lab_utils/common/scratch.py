@@ -27,14 +27,11 @@ def folder(prefix: str = _PREFIX, parent: str | os.PathLike[str] | None = None) 
     """
     remove_dead(prefix, parent)
     path = tempfile.mkdtemp(prefix=prefix, dir=parent)
-    try:
-        with leases.owned(path):
-            try:
-                yield path
-            finally:  # while it is held: a run that looks now must not take it for a dead one's
-                shutil.rmtree(path, ignore_errors=True)
-    finally:
-        shutil.rmtree(path, ignore_errors=True)
+    with leases.owned(path):
+        try:
+            yield path
+        finally:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def of_process() -> str:

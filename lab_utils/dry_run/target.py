@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from lab_utils.common import source
 from lab_utils.dry_run.records import Mode
@@ -86,14 +86,14 @@ def load_main(name: str, arguments: Sequence[str], cores: int = 8) -> Target:
     except (Exception, SystemExit) as error:
         raise _explained(error, f"{name} ran", _advice(name, error)) from error
     print(f"{name} called {', '.join(dict.fromkeys(calls.calls))}.", file=sys.stderr)
-    not_checked = []
+    not_checked = calls.not_checked
     if calls.after:
-        not_checked = [f"What {name} does after that: {calls.after}."]
+        not_checked = [*not_checked, f"What {name} does after that: {calls.after}."]
         print(f"What it does after that is not judged: {calls.after}", file=sys.stderr)
     if calls.fit:
         return Target(*calls.fit, {}, not_checked)
     judged = calls.judged
-    others = [_other(model) for model in calls.models if model is not judged]
+    others = [str(model) for model in calls.models if model is not judged]
     inputs = judged.inputs
     options = {
         "eval_input_fn": inputs.get(Mode.EVAL),
@@ -102,14 +102,6 @@ def load_main(name: str, arguments: Sequence[str], cores: int = 8) -> Target:
     }
     data = inputs.get(Mode.TRAIN) or next(iter(inputs.values()))
     return Target(judged.estimator, data, options, not_checked, others)
-
-
-def _other(model: Any) -> str:
-    """A model that the program calls besides the one that is judged."""
-    from lab_utils.dry_run.frontends.recorder import model_fn
-
-    where = source.place(model_fn(model.estimator)).position
-    return f"the Estimator with the model_fn of {where}: {', '.join(dict.fromkeys(model.calls))}"
 
 
 def _explained(error: BaseException, what: str, advice: str = "") -> TargetError:

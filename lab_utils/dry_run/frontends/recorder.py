@@ -14,13 +14,11 @@ import subprocess
 import sys
 import threading
 import time
-import traceback
 import types
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
@@ -29,143 +27,14 @@ from unittest import mock
 from lab_utils.common import source
 from lab_utils.dry_run import waiting
 from lab_utils.dry_run.frontends import cells, fits
-from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
+from lab_utils.dry_run.frontends.calls import Enough, NothingCalled, Recording
 from lab_utils.dry_run.records import Mode
 from lab_utils.estimator import tf, tpu, v1
 from lab_utils.runtime import colab
 
 PATIENCE = 60  # seconds from a call of the Estimator to the next
-_MOST_CALLS = 20  # of one program: a loop of train and evaluate has shown all its calls by then
 _MOST_SLEEPS = 20  # of a second or more, none of which is slept
 _ADDRESS = "dry-run.invalid:1"  # of the TPU that programs are given: no such host exists
-
-
-class NothingCalled(Exception):
-    """The program called no Estimator; the message says what to do."""
-
-
-class Enough(BaseException):
-    """Ends the program: it repeats its calls, or waits for what they would have made."""
-
-
-@dataclass
-class Recorded:
-    """An Estimator that a program called, with the first input function of each mode."""
-
-    estimator: Any
-    inputs: dict[Mode, Callable] = field(default_factory=dict)
-    calls: list[str] = field(default_factory=list)
-
-    @property
-    def trained(self) -> bool:
-        """Whether the program trained it."""
-        return Mode.TRAIN in self.inputs
-
-
-@dataclass
-class Recording:
-    """What a program made and called.
-
-    Attributes:
-        models: the Estimators that it called, as far as their models differ.
-        fit: a Keras model and the dataset of its fit, or a step and that of strategy.run.
-        calls: in words, in their order: "train(max_steps=1000)".
-        after: why what follows the last call is not known; "" where the program went on to its end.
-        called: is called at each call.
-    """
-
-    models: list[Recorded] = field(default_factory=list)
-    fit: tuple[Any, Any] | None = None
-    calls: list[str] = field(default_factory=list)
-    after: str = ""
-    called: Callable[[], None] = lambda: None
-
-    @property
-    def judged(self) -> Recorded | None:
-        """The Estimator that the program trained first, else the first that it called at all."""
-        return next(
-            (model for model in self.models if model.trained), next(iter(self.models), None)
-        )
-
-    def note(self, mode: Mode, estimator: Any, input_fn: Callable, **options: Any) -> None:
-        """Notes a call of `estimator`; raises Enough where the program goes on and on."""
-        call = f"{mode}({_in_words(options)})"
-        model = self._model_of(estimator, mode)
-        model.inputs.setdefault(mode, input_fn)
-        model.calls.append(call)
-        self.calls.append(call)
-        self.called()
-        if len(self.calls) >= _MOST_CALLS:
-            raise Enough
-
-    def _model_of(self, estimator: Any, mode: Mode) -> Recorded:
-        """The entry of an Estimator: that of another one with the same model, if there is one.
-
-        Programs make a second one to evaluate, whose params may differ, or a new one in each round.
-        """
-        alike = _alike_to_train if mode is Mode.TRAIN else _alike
-        for model in self.models:
-            if model.estimator is estimator or alike(model.estimator, estimator):
-                if mode is Mode.TRAIN and not model.trained:
-                    model.estimator = estimator
-                return model
-        self.models.append(Recorded(estimator))
-        return self.models[-1]
-
-    def note_fit(self, subject: Any, dataset: Any, call: str) -> None:
-        """Notes a call of fit or strategy.run; raises Enough: what follows needs a trained model."""
-        self.calls.append(call)
-        if not self.models:
-            self.fit = subject, dataset
-        raise Enough("it needs a trained model")
-
-    def refuse_program(self, command: Any) -> None:
-        """Raises where a command runs a program of Python, which would train for real.
-
-        Raises:
-            Enough: something was called already.
-            NothingCalled: nothing was.
-        """
-        whole = isinstance(command, str | bytes | os.PathLike)
-        words = [command] if whole else command
-        if not (program := cells.python_program(" ".join(map(os.fsdecode, words)))):
-            return
-        stack = [frame for frame in traceback.extract_stack() if frame.filename != __file__]
-        what = f"{program} ({source.place_of_stack(stack).position})"
-        if self.calls:
-            raise Enough(f"it starts {what}")
-        raise NothingCalled(
-            f"the program starts {what}, and what trains there cannot be seen: name that program with "
-            "--main, or train in this one's own process"
-        )
-
-
-def _in_words(options: dict[str, Any]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in options.items() if value is not None)
-
-
-def model_fn(estimator: Any) -> Callable:
-    """The program's function for a model."""
-    if isinstance(estimator, tpu.TPUEstimator):
-        return _tpu_estimator.settings(estimator).model_fn
-    return estimator._model_fn
-
-
-def _alike(one: Any, other: Any) -> bool:
-    """Whether two Estimators have the same model_fn, as far as its code says."""
-    codes = [getattr(fn, "__code__", fn) for fn in (model_fn(one), model_fn(other))]
-    return codes[0] == codes[1]
-
-
-def _alike_to_train(one: Any, other: Any) -> bool:
-    """Whether they have the same params, and model_fns of the same code over the same values, besides."""
-    values = [
-        repr((estimator.params, [cell.cell_contents for cell in function.__closure__ or ()]))
-        for estimator in (one, other)
-        for function in [model_fn(estimator)]
-        if hasattr(function, "__closure__")
-    ]
-    return _alike(one, other) and len(values) == 2 and values[0] == values[1]
 
 
 def recorded(program: Path | ModuleSpec, arguments: Sequence[str], cores: int = 8) -> Recording:
