@@ -2,7 +2,6 @@
 
 import json
 import math
-from collections.abc import Collection
 from dataclasses import asdict, dataclass, field
 from typing import TypeVar
 
@@ -42,6 +41,7 @@ class Outcome:
     """The outcome of a dry run.
 
     `ignored` holds the findings that a person set aside (ignoring.py): they count for nothing.
+    `not_judged` names models that the program trains or evaluates besides: the verdict is never ready then.
     `subject` says what was judged; `versions` holds the versions that took part.
     """
 
@@ -54,15 +54,12 @@ class Outcome:
     not_checked: list[str] = field(default_factory=list)
     versions: dict[str, str] = field(default_factory=dict)
     ignored: list[Finding] = field(default_factory=list)
+    not_judged: list[str] = field(default_factory=list)
 
     @property
     def ready(self) -> bool:
         """Whether the verdict is "ready": for `assert dry_run(...).ready`."""
         return self.verdict == READY
-
-    def carried_out(self, stages: Collection[str]) -> bool:
-        """Whether each of these stages was done: none was skipped, and none failed."""
-        return all(each.status is Status.DONE for each in self.stages if each.stage in stages)
 
     @property
     def findings(self) -> list[Finding]:
@@ -84,12 +81,12 @@ class Outcome:
 
     @property
     def verdict(self) -> str:
-        """ "findings" where any error or warning stands; else "could not run" where a stage failed
-        or none ran; else "ready". Notes never change it."""
+        """ "findings" where any error or warning stands; else "could not run" where a stage failed,
+        none ran or a model was not judged; else "ready". Notes never change it."""
         if any(finding.severity is not Severity.NOTE for finding in self.findings):
             return FINDINGS
         statuses = {stage.status for stage in self.stages}
-        ready = Status.DONE in statuses and Status.FAILED not in statuses
+        ready = Status.DONE in statuses and Status.FAILED not in statuses and not self.not_judged
         return READY if ready else COULD_NOT_RUN
 
     @property
@@ -108,17 +105,19 @@ class Outcome:
             tally = ", ".join(part for part in (tally, f"{len(self.ignored)} ignored") if part)
         missing = [stage.stage for stage in self.stages if stage.status is not Status.DONE]
         limits = f" Not checked: {', '.join(missing)}." if missing else ""
+        if self.not_judged:
+            limits += f" Not judged: {'; '.join(self.not_judged)} (give it as MODULE:FUNCTION)."
         if self.verdict == FINDINGS:
             return f"Not ready for {self.topology}: {tally}.{limits}"
         if self.verdict == COULD_NOT_RUN:
             failed = ", ".join(
                 stage.stage for stage in self.stages if stage.status is Status.FAILED
             )
-            return (
-                f"No verdict: {failed} failed.{limits}"
-                if failed
-                else "No verdict: no stage was carried out."
-            )
+            if failed:
+                return f"No verdict: {failed} failed.{limits}"
+            if self.not_judged:
+                return f"No verdict: nothing was found in what was judged.{limits}"
+            return "No verdict: no stage was carried out."
         notes = f" ({tally})" if tally else ""
         if missing:
             return f"Ready for {self.topology}, as far as was checked{notes}.{limits}"
@@ -195,6 +194,7 @@ class Outcome:
                 not_checked=content["not_checked"],
                 versions=content["versions"],
                 ignored=[_finding(found) for found in content.get("ignored", [])],
+                not_judged=content.get("not_judged", []),
             )
         except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
             raise ValueError(f"not a dry-run report: {type(error).__name__} {error}") from error

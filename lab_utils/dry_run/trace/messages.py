@@ -135,8 +135,8 @@ def _findings(trace: Trace) -> list[Finding]:
         where = trace.made_at or place(trace.model_fn)
         found.append(finding("TPU116", where, message=ignored[0]))
     told = str(trace.error)
-    passed_on = _CROSS_SHARD in told or _PADDING in told or elsewhere.named(told)
-    if trace.error is not None and not passed_on:
+    passed_on = _CROSS_SHARD in told or _PADDING in told
+    if trace.error is not None and not passed_on and not elsewhere.reason(trace.error):
         found.append(_of_exception(trace))
     return found
 
