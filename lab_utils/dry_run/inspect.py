@@ -6,10 +6,11 @@ Everything else inside of the dry run may move. Importing this module imports ne
 first name taken from it imports what that name needs.
 """
 
+# ruff: noqa: F401
 import importlib
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # ruff: noqa: F401
+if TYPE_CHECKING:
     from lab_utils.dry_run.api import refusal
     from lab_utils.dry_run.compile.libtpu import compile_for_one_core, compile_sharded
     from lab_utils.dry_run.compile.stage import compile_program
