@@ -151,7 +151,8 @@ def test_lines_are_in_every_view_and_come_back_from_json(summary):
     report = Report("step.py", "v5e:1x1", 1, compiled=[step])
     for view in (str(report), report._repr_html_()):
         assert "step.py:7" in view and "1,000" in view
-    assert Report.from_json(report.to_json()).compiled[0].lines == step.lines
+    written = json.loads(report.to_json())["compiled"][0]["lines"]
+    assert [line["cycles"] for line in written] == [line.cycles for line in step.lines]
 
 
 def test_a_line_of_the_framework_is_not_the_learners():

@@ -21,6 +21,8 @@ from lab_utils.dry_run import rules, unchanged
 from lab_utils.dry_run.arguments import parsed
 from lab_utils.dry_run.arguments import parser as arguments_parser
 from lab_utils.dry_run.records import Stage
+from lab_utils.dry_run.report import terminal
+from lab_utils.dry_run.report.formats import FORMATS
 from lab_utils.dry_run.report.outcome import COULD_NOT_RUN, EXIT_STATUS
 from lab_utils.dry_run.target import TargetError, load, load_main
 from lab_utils.port import contrib
@@ -51,15 +53,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for rule in rules.catalogue().values():
             print(f"{rule.id}  {rule.stage:<8}{rule.severity:<8}  {rule.title}")
         return 0
-    if flags.pages:
-        from lab_utils.dry_run.report import site as pages_html
-
-        try:
-            written = pages_html.write_pages(flags.pages)
-        except OSError as error:
-            parser.error(f"--pages {flags.pages}: {error.strerror}")
-        print(f"{len(written)} pages: open {flags.pages / 'index.html'}")
-        return 0
     if not flags.target and not flags.main:
         parser.error("name what to judge: MODULE:FUNCTION, or --main FILE.py")
     if flags.target and flags.main:
@@ -87,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             watch = stack.enter_context(
                 unchanged.watched(name, _outputs(flags), os.environ["TMPDIR"])
             )
-        with contextlib.redirect_stdout(sys.stderr) if flags.format == "sarif" else nullcontext():
+        with nullcontext() if flags.format == "text" else contextlib.redirect_stdout(sys.stderr):
             report = _dry_run(flags, stages, watch)
         if not report:
             return EXIT_STATUS[COULD_NOT_RUN]
@@ -165,16 +158,9 @@ def _judged(flags: argparse.Namespace, stages: list[str]) -> "Report | None":
 
 def _shown(report: "Report", flags: argparse.Namespace) -> str:
     """Prints and writes the report as asked; returns what it printed."""
-    from lab_utils.dry_run.report import annotations, sarif, terminal
-
-    if flags.format == "sarif":
-        text = sarif.log(report)
-    elif flags.format == "github":
-        text = annotations.github(report)
-    else:
-        colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-        text = terminal.render(report, colour=colour)
-    print(text)
+    text = FORMATS[flags.format](report)
+    coloured = flags.format == "text" and sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    print(terminal.render(report, colour=True) if coloured else text)
     if flags.json:
         files.write(flags.json, report.to_json() + "\n")
     if flags.html:

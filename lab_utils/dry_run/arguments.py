@@ -10,6 +10,7 @@ from importlib import metadata
 from lab_utils.common import files
 from lab_utils.dry_run import cache
 from lab_utils.dry_run.records import Stage
+from lab_utils.dry_run.report.formats import FORMATS
 from lab_utils.runtime import chips
 
 _EPILOG = """\
@@ -102,9 +103,10 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument(
         "--format",
-        choices=("text", "github", "sarif"),
+        choices=tuple(FORMATS),
         default="text",
-        help="what to print: a report, GitHub's annotations, or SARIF 2.1.0 (default: text)",
+        help="what to print: the report as text, page or JSON, SARIF 2.1.0, or GitHub's annotations "
+        "(default: text)",
     )
     made.add_argument(
         "--contrib",
@@ -121,9 +123,6 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--version", action="version", version=_version())
     made.add_argument("--rule", metavar="ID", help="print the page of a rule, such as TPU101")
     made.add_argument("--rules", action="store_true", help="list the rules")
-    made.add_argument(
-        "--pages", metavar="DIR", type=files.path_argument, help="write the rules' pages as HTML"
-    )
     return made
 
 
