@@ -75,11 +75,11 @@ def _input():
 class MadeSubject:
     """A port whose stages do what the test says; by default all goes well and nothing is lowered."""
 
-    traceable, most_steps = True, None
+    most_steps = None
     name, feed_place = "a made-up port", Place("made.py", 1, function="input_fn")
 
     def trace(self, cores):
-        return []
+        return [Trace(Mode.TRAIN, cores, 64)]
 
     def read(self, traces, cores):
         return [made.finding("TPU202", Stage.READ)]

@@ -28,9 +28,7 @@ def findings_of(compiled: Compiled) -> list[Finding]:
         found.append(finding("TPU305", where, step=step, share=share))
     if summary.products and summary.bfloat16_operand_share < NOTEWORTHY:
         share = f"{summary.bfloat16_operand_share:.0%}"
-        found.append(
-            finding("TPU306", where, framework=compiled.program.framework, step=step, share=share)
-        )
+        found.append(finding("TPU306", where, step=step, share=share))
     hint = "Take a larger batch per core, and fewer passes over large tensors."
     if summary.bfloat16_operand_share < NOTEWORTHY:
         hint = "Use bfloat16 activations, a larger batch per core, and fewer passes over large tensors."
@@ -74,7 +72,7 @@ def out_of_memory(compiled: Compiled, summary: Summary | None, message: str) -> 
         largest = list(names)[:4]
     batch = program.per_core_batch
     hint = "Build the model under tf.compat.v1.tpu.bfloat16_scope(), or make the largest tensors smaller."
-    if program.framework == "JAX":
+    if program.partition is not None:
         hint = (
             "Split the largest arrays over more of the mesh, wrap layers in jax.checkpoint, or lower the "
             "batch."
@@ -104,7 +102,6 @@ def refused(compiled: Compiled, message: str) -> Finding:
         "TPU309",
         program.where,
         message=message,
-        framework=program.framework,
         step=program.mode,
         topology=compiled.topology,
     )
@@ -159,7 +156,6 @@ def _tables(compiled: Compiled) -> list[Finding]:
                 finding(
                     "TPU308",
                     compiled.program.where,
-                    framework=compiled.program.framework,
                     step=compiled.program.mode,
                     variable=table.name,
                     size=memory(size),

@@ -29,7 +29,6 @@ from lab_utils.estimator import tf, v1
 class EstimatorWorkload:
     """A TPUEstimator with its input functions."""
 
-    traceable = True
     most_steps = None
 
     def __init__(self, estimator: Any, inputs: Inputs) -> None:
@@ -165,7 +164,7 @@ class _Built:
                 per_core_batch=self.batch // self.cores,
                 draws=draws,
             )
-        program.read, program.where = self.feed.read, self.where
+        program.origin.read, program.where = self.feed.read, self.where
         if (op := sum_over_batch(self.step.loss, program.per_core_batch)) is not None:
             program.summed = place(op)
         return program

@@ -27,8 +27,6 @@ from lab_utils.estimator import tf
 class FunctionWorkload:
     """A function of one batch, with an example batch or a dataset of batches."""
 
-    traceable = False
-
     def __init__(self, step: Callable, data: Any) -> None:
         self.step = step
         self.dataset = data if isinstance(data, tf.data.Dataset) else None
@@ -63,7 +61,7 @@ class FunctionWorkload:
         features, labels = self._batch(global_batch)
         program = lower_function(self.step, features, labels, cores=cores, **traced)
         if self.dataset is not None:
-            program.read = functools.partial(self._read, program.global_batch, cores)
+            program.origin.read = functools.partial(self._read, program.global_batch, cores)
         program.may_add_up = getattr(self.step, "of_replica", False)
         return program
 
@@ -147,7 +145,7 @@ def lower_function(
         trained=variables,
         draws=draws,
     )
-    program.read, program.where, program.one_batch = read, place(python), True
+    program.origin.read, program.where, program.one_batch = read, place(python), True
     if not any(each.role == Role.VARIABLE for each in program.outputs):
         program.mode = Mode.FORWARD  # it changes nothing: no step of training
     return program

@@ -23,7 +23,6 @@ from lab_utils.estimator import tf
 class KerasWorkload:
     """A compiled Keras model with the dataset that fit is given."""
 
-    traceable = False
     most_steps = None
 
     def __init__(self, model: Any, dataset: Any) -> None:
@@ -149,11 +148,11 @@ def lower_keras(
         trained=_trainable(model),
         draws=draws,
     )
-    program.read, program.where = read, place(type(model)) or Place(text=model.name)
+    program.origin.read, program.where = read, place(type(model)) or Place(text=model.name)
     # A train_step of one's own may divide its loss by the global batch, and return it so.
     program.may_add_up = not type(model).train_step.__module__.startswith(("keras.", "tf_keras."))
-    known = program.place_of
-    program.place_of = lambda name: made_at.of_layer(known(name))
+    place_of = program.origin.place_of
+    program.origin.place_of = lambda op: made_at.of_layer(place_of(op))
     return program
 
 

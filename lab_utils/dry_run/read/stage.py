@@ -20,10 +20,10 @@ from lab_utils.dry_run.workload import Inputs
 
 def carry_out(session: Session) -> str:
     """Stage "read"; returns its detail."""
-    traces = session.traces() if session.workload.traceable else []
+    traces = session.traces()
     session.found(session.workload.read(traces, session.cores))
     session.not_checked += [said for trace in traces for said in trace.not_checked]
-    if not session.workload.traceable:
+    if not traces:
         session.not_checked.append(
             "Gradients, settings and the input pipeline, which are read for a TPUEstimator only."
         )
