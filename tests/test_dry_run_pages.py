@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from frozen import rows, same
 from rules import frames, jax_frames, parts
 from rules.frames import arguments, compiled, in_input, in_model, input_function, mapped
 from rules.judging import findings, in_lines, jobs, small_tensors_count_as_large  # noqa: F401
@@ -229,6 +230,7 @@ def test_code_of_a_page(snippet, jobs, monkeypatch):  # noqa: F811
     monkeypatch.setattr(compile_findings, "TABLE_SHARE", 0.25 / 1000)
     topology = "v2:4x4" if snippet.rule == "TPU129" else "v2:2x2"
     found = findings(lambda: _framed(snippet)(_smaller(snippet)), snippet.rule, topology)
+    same("pages", f"{snippet.rule} {snippet.side} {snippet.number}", rows(found))
     rules_found = {each.rule for each in found}
     assert (snippet.rule in rules_found) == wrong, in_lines(found)
     if wrong and rules.rule(snippet.rule).stage == Stage.RUN:

@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from frozen import row, same
 from programs import PROGRAMS, Fault, Whole, load
 from programs.judge import judged
 
@@ -69,6 +70,17 @@ def verdicts_apart(program: Whole, planted: bool) -> dict:
     return dict(zip(wanted, found, strict=True))
 
 
+def answer(program: Whole, said: dict) -> dict:
+    """What is frozen of a verdict: places in the program itself, and the names of failed stages."""
+    return {
+        "findings": sorted(
+            row(rule, severity, where.replace(said["file"], f"{program.name}.py"))
+            for rule, severity, where, *_ in said["findings"]
+        ),
+        "failed": [stage.partition(":")[0] for stage in said["failed"]],
+    }
+
+
 def in_lines(said: dict) -> str:
     return "\n".join(" ".join(part) for part in said["findings"]) or "no finding"
 
@@ -79,6 +91,7 @@ def test_program_is_ready(program, record_property):
     record_property(
         "score", f"program {program.name}: {said['seconds']:.1f} s, {said['peak'] / 2**20:,.0f} MiB"
     )
+    same("programs", program.name, answer(program, said))
     serious = [found for found in said["findings"] if found[1] != "note"]
     assert not serious, in_lines(said)
     assert not said["failed"], said["failed"]
@@ -89,6 +102,8 @@ def test_program_is_ready(program, record_property):
 )
 def test_planted_fault_is_named_at_its_line(program, fault):
     said = verdict(program, fault)
+    planted = f"{program.name} {fault.rule} line {min(program.lines(fault))}"
+    same("programs", planted, answer(program, said))
     own = [where for rule, _, where, *_ in said["findings"] if rule == fault.rule]
     assert own, in_lines(said)
     wanted = program.lines(fault)
@@ -102,7 +117,12 @@ def test_planted_fault_is_named_at_its_line(program, fault):
 def test_program_goes_through_all_stages(name, own_cache):
     pytest.importorskip("libtpu")
     program = next(each for each in PROGRAMS if each.name == name)
-    subject, data, *options = load(program.written(folder())).main(str(folder()))
+    path = program.written(folder())
+    subject, data, *options = load(path).main(str(folder()))
     report = dry_run(subject, data, feed_seconds=0.3, progress=False, **(options or [{}])[0])
+    found = [[each.rule, each.severity, each.where] for each in report.findings]
+    failed = [stage.stage for stage in report.stages if stage.status == "failed"]
+    whole = answer(program, {"file": path.name, "findings": found, "failed": failed})
+    same("programs", f"{name} all stages", whole | {"verdict": report.verdict})
     assert report.verdict == "ready", str(report)
     assert [stage.status for stage in report.stages[2:]] == ["done"] * 3, str(report)
