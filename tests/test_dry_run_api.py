@@ -332,6 +332,7 @@ def test_a_plain_estimator_is_a_finding():
     report = dry_run(plain, input_fn)
     [found] = report.findings
     assert found.rule == "TPU109" and "class of this estimator is Estimator," in found.why
+    assert "v1.estimator.Estimator(" in found.place.code
     assert report.verdict == "findings"
 
 
@@ -340,8 +341,7 @@ def test_a_tpu_estimator_from_end_to_end(port, tmp_path, own_cache):
     assert report.verdict == "ready", str(report)
     assert set(status(report).values()) == {"done"}, str(report)
     assert [step.name for step in report.compiled] == ["train step", "eval step"]
-    [small] = [each for each in report.findings if each.rule == "TPU305"]
-    assert "the train step" in small.why and "the eval step" in small.why
+    assert not report.findings, "no advice on speed for a toy"
     used = report.compiled[0].memory.used
     assert 0 < used < report.memory["available"].value
     assert report.compiled[0].cost.roofline

@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
+from lab_utils.common.source import Place, is_installed, place
 from lab_utils.dry_run.frontends.estimator import EstimatorWorkload
 from lab_utils.dry_run.frontends.function import FunctionWorkload
 from lab_utils.dry_run.frontends.is_jax import is_jax
 from lab_utils.dry_run.frontends.keras import KerasWorkload
+from lab_utils.dry_run.trace import listing
 from lab_utils.dry_run.workload import Inputs, Workload
 from lab_utils.estimator import tf, v1
 
@@ -17,10 +19,14 @@ HOW = (
 
 
 class PlainEstimator(TypeError):
-    """The estimator is not a TPUEstimator; `kind` is its class."""
+    """The estimator is not a TPUEstimator; `kind` is its class, `where` the learner's line that tells it."""
 
     def __init__(self, estimator: Any) -> None:
         self.kind = type(estimator).__name__.removesuffix("V2")
+        model_fn = getattr(estimator, "_model_fn", None)
+        self.where = model_fn and (listing.argument(model_fn, self.kind, "") or place(model_fn))
+        if not self.where or is_installed(self.where.file):  # one that TensorFlow brings
+            self.where = Place(text=f"the {self.kind} handed to the dry run")
         super().__init__(f"{HOW}; this is of class {self.kind}")
 
 

@@ -213,8 +213,19 @@ def _facts(rule: str, trace: Trace, strayed: Any | None, text: str) -> dict[str,
         return {"op": "tf.summary"}
     if rule == "TPU199":
         error = f"{type(trace.error).__name__}: {text[:300]}".rstrip(".")
-        return {"mode": trace.mode, "error": error}
+        return {"mode": trace.mode, "error": error + _global_batch(trace, text)}
     return {}
+
+
+def _global_batch(trace: Trace, text: str) -> str:
+    """What to say beside a shape that does not fit, where it holds the global batch; else ""."""
+    share, sizes = trace.per_core_batch, re.findall(r"\d+", text)
+    if not share or share == trace.global_batch or str(trace.global_batch) not in sizes:
+        return ""
+    return (
+        f". {trace.global_batch} is the global batch: model_fn gets a core's share of it, {share} examples; "
+        'take the size from the features\' shape, or from params["batch_size"]'
+    )
 
 
 def _strayed_metric(trace: Trace, text: str) -> Any | None:
