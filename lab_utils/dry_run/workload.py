@@ -39,11 +39,12 @@ class Workload(Protocol):
     """
 
     name: str
-    most_steps: int | None
     feed_place: Place
+    most_steps: int | None = None
 
     def trace(self, cores: int) -> list[Trace]:
         """The graphs that TPUEstimator builds, of each mode; none where the program is another."""
+        return []
 
     def read(self, traces: list[Trace], cores: int) -> list[Finding]:
         """What the program of a core holds that a TPU would refuse, ignore or get wrong."""

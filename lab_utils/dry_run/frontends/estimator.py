@@ -22,14 +22,12 @@ from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rehearsal import rehearsing
 from lab_utils.dry_run.trace.stage import trace
 from lab_utils.dry_run.traced import Trace
-from lab_utils.dry_run.workload import Inputs
+from lab_utils.dry_run.workload import Inputs, Workload
 from lab_utils.estimator import tf, v1
 
 
-class EstimatorWorkload:
+class EstimatorWorkload(Workload):
     """A TPUEstimator with its input functions."""
-
-    most_steps = None
 
     def __init__(self, estimator: Any, inputs: Inputs) -> None:
         if not callable(inputs.train):

@@ -11,7 +11,7 @@ from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.trace import listing
-from lab_utils.dry_run.trace.blame import culprit, unknown_sizes
+from lab_utils.dry_run.trace.blame import culprit, last_shapes, unknown_sizes
 from lab_utils.dry_run.traced import Trace
 from lab_utils.estimator import tf
 
@@ -167,14 +167,10 @@ def _unknown_sizes(trace: Trace) -> str:
     """TPU101 or TPU102 where model_fn was given tensors of unknown sizes, else "". Serving may give them."""
     if trace.mode is Mode.SERVING:
         return ""
-    given = [t for t in tf.nest.flatten((trace.features, trace.labels)) if tf.is_tensor(t)]
-    shapes = [t.shape for t in given if not t.shape.is_fully_defined()]
     if trace.core_graph is None and trace.graph is not None and not place(trace.error):
-        return unknown_sizes(trace.graph)  # TPUEstimator's own code stumbled, before model_fn
-    if not shapes:
-        return ""
-    inner = any(shape.rank is None or not shape[1:].is_fully_defined() for shape in shapes)
-    return "TPU102" if inner else "TPU101"
+        return unknown_sizes(last_shapes(trace.graph))  # TPUEstimator's own code stumbled
+    tensors = tf.nest.flatten((trace.features, trace.labels))
+    return unknown_sizes(tensor.shape for tensor in tensors if tf.is_tensor(tensor))
 
 
 def _scalar(trace: Trace) -> Place:
