@@ -18,6 +18,7 @@ from lab_utils.dry_run import rules
 from lab_utils.dry_run.records import Severity, Stage, StageResult, Status
 from lab_utils.dry_run.report import code_hosts, html, svg, words
 from lab_utils.dry_run.report import terminal as text
+from lab_utils.dry_run.report.formats import FORMATS
 from lab_utils.dry_run.report.report import Report
 
 ALL = [made.ready, made.with_findings, made.out_of_memory]
@@ -167,6 +168,15 @@ def test_html_holds_the_page_of_each_rule_found():
     for rule in ("TPU101", "TPU201"):
         assert f"Rule page {rule}" in content
         assert f"<h1>{rule}: {rules.rule(rule).title}</h1>" in content
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_names_each_rule_and_the_verdict(name):
+    report = made.with_findings()
+    shown = FORMATS[name](report)
+    for finding in report.findings:
+        assert finding.rule in shown
+    assert report.verdict in shown or report.verdict_sentence in shown
 
 
 def test_a_report_with_a_rule_of_another_version_still_shows():
