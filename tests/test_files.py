@@ -122,7 +122,6 @@ def test_a_user_without_a_home_is_an_os_error(monkeypatch):
         "runtime --verify --output=",
         "dry_run --json= module:port",
         "dry_run --html= module:port",
-        "dry_run --pages=",
     ],
 )
 def test_no_command_takes_an_empty_path(command, tmp_path, monkeypatch, capfd):
