@@ -157,7 +157,7 @@ FRAMES = {
         "Wrong": compiled(1, (64, 64, 3), "images"),
         "Right": compiled(128, (8, 8, 3), "images"),
     },
-    "TPU305": compiled(),
+    "TPU305": compiled(dtype=tf.bfloat16),
     "TPU306": compiled(name="images"),
     "TPU307": arguments(frames.wide(1024), input_fn=frames.zeros((1024,))),
     "TPU308": compiled(),
@@ -217,7 +217,10 @@ def _smaller(snippet):
 def _costs(snippet):
     """The compiler and the virtual cores take seconds a block."""
     slow = rules.rule(snippet.rule).stage in (Stage.COMPILE, Stage.RUN)
-    return pytest.param(snippet, marks=[pytest.mark.slow] if slow else [])
+    marks = [pytest.mark.slow] if slow else []
+    if snippet.side == "Right":
+        marks.append(pytest.mark.rotating(4))
+    return pytest.param(snippet, marks=marks)
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,6 @@ class JaxWorkload:
         TypeError, ValueError: as jax_calls.examples.
     """
 
-    traceable = False
     most_steps = None
 
     def __init__(
@@ -141,7 +140,6 @@ class JaxWorkload:
             inputs=inputs,
             outputs=[Output(each.name, Role.VARIABLE) for each in inputs if each.name in state],
             where=self.where,
-            framework="JAX",
             partition=self._partition(jaxpr, arguments, mesh, state),
             left_out=self._left_out(jaxpr),
         )
