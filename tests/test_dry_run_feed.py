@@ -10,13 +10,11 @@ import pytest
 
 from lab_utils.common.figures import Kind
 from lab_utils.common.source import Place
-from lab_utils.dry_run import cache
 from lab_utils.dry_run.feed import measure as feed
 from lab_utils.dry_run.feed import required
 from lab_utils.dry_run.records import Feed, Severity
 from lab_utils.estimator import tf
 
-pytestmark = pytest.mark.usefixtures("own_cache")
 SHORT = 0.2  # seconds to measure: the tests look at counts, not at speed
 
 
@@ -146,27 +144,6 @@ def test_figures_are_measured_ones():
     figures = rate(1.0, 0.0).figures()
     assert figures["examples_per_second"].value == 100
     assert {figure.kind for figure in figures.values()} == {Kind.MEASURED}
-
-
-@pytest.mark.parametrize("source", [batches, batches()], ids=["function", "dataset"])
-def test_a_measurement_is_kept_for_a_day_and_says_when_it_was_taken(source, monkeypatch):
-    first = feed.measure(source, seconds=SHORT + 0.01)
-    again = feed.measure(source, seconds=SHORT + 0.01)
-    assert not first.earlier and again.earlier
-    assert again.windows == first.windows
-    assert again.earlier in again.figures()["examples_per_second"].source
-    with cache.disabled():
-        assert not feed.measure(source, seconds=SHORT + 0.01).earlier
-    now = feed.time.time()
-    monkeypatch.setattr(feed.time, "time", lambda: now + 25 * 3600)
-    assert not feed.measure(source, seconds=SHORT + 0.01).earlier
-
-
-def test_a_pipeline_that_runs_python_code_is_measured_each_time():
-    def made():
-        return tf.data.Dataset.from_generator(lambda: iter(range(99)), tf.int32, []).batch(9)
-
-    assert [feed.measure(made, seconds=SHORT).earlier for _ in range(2)] == ["", ""]
 
 
 def test_usable_cores_are_those_of_this_process():

@@ -9,8 +9,7 @@ Kinds of entry, each named by all that its answer depends on:
 Each name also holds a digest of the dry run's code (`code`).
 
 These follow from what they are named by, so an entry is as good as doing the work again. The rate of an
-input pipeline is none of them: it is a measurement, kept with its time, and the report says when it was
-taken (feed/). The graphs of a trace and the report are never kept: each dry run judges again.
+input pipeline, the graphs of a trace and the report are never kept: each dry run measures and judges again.
 
 On a machine of many users, LAB_UTILS_SHARED_CACHE names a second place, which has the form of XDG_CACHE_HOME
 and is only read: what the instructor has compiled there nobody compiles again. Only trusted people may write

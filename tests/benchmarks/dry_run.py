@@ -17,7 +17,7 @@ What bounds each stage of the flowers port:
     run      beside the compiler. With an empty cache XLA compiling for the CPU on one core, more than the
              steps themselves. Else model_fn's graph, and the first batches, which are read each time to see
              that they are the same.
-    feed     the seconds that it was asked to measure for, and a quarter of them to warm up; kept for a day.
+    feed     the seconds that it was asked to measure for, and a quarter of them to warm up.
 """
 
 import argparse

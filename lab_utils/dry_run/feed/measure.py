@@ -1,30 +1,26 @@
 """How fast the input pipeline is on this machine (required.py: what the step could take).
 
 The pipeline runs as it would on a TPU's host, except that nothing consumes its batches: they are counted
-and dropped. The rate is a measurement of one moment. It is kept for a day, for this machine and for a
-pipeline whose graph, and files that it names, have not changed; the report says when it was taken. A
-pipeline that runs Python code is measured each time.
+and dropped. The rate is a measurement of one moment.
 """
 
 import os
-import platform
 import statistics
 import time
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import psutil
 
 from lab_utils.common.figures import Figure, Kind, rounded
-from lab_utils.dry_run import cache, elsewhere, fingerprint
+from lab_utils.dry_run import elsewhere
 from lab_utils.dry_run.records import Feed
 from lab_utils.estimator import tf, v1
 
 _WINDOWS = 3  # the rate is the median of this many equal parts of the time given
-_KEPT_SECONDS = 24 * 3600  # a measurement of this machine is repeated after a day
 
 
 class NoBatches(Exception):
@@ -38,7 +34,7 @@ class FeedRate:
     `examples_per_second` is the median of the rates of `windows`. `host_cores` is the processor time of
     this process over the time that passed; `idle_cores` what this machine had left beside it.
     `batches_in_pass` is None for a dataset that did not end while it was measured. `memory_rise` is in
-    bytes. `earlier` is the date and time of the measurement where an earlier dry run took it, else "".
+    bytes.
     """
 
     windows: list[float]
@@ -49,7 +45,6 @@ class FeedRate:
     machine_cores: int
     memory_rise: int
     batches_in_pass: int | None
-    earlier: str = ""
 
     @property
     def examples_per_second(self) -> float:
@@ -58,32 +53,24 @@ class FeedRate:
 
     def figures(self) -> Feed:
         """The figures of the report."""
-        rows = {
-            "examples_per_second": (
-                "examples from the input pipeline",
-                self.examples_per_second,
-                "examples/s",
-            ),
-            "slowest_window": (
-                "the same, slowest third of the time",
-                min(self.windows),
-                "examples/s",
-            ),
-            "fastest_window": (
-                "the same, fastest third of the time",
-                max(self.windows),
-                "examples/s",
-            ),
-            "bytes_per_second": ("data from the input pipeline", self.bytes_per_second, "B/s"),
-            "first_batch_seconds": ("time to the first batch", self.first_batch_seconds, "s"),
-            "host_cores": ("cores of this machine in use", self.host_cores, "cores"),
-            "machine_cores": ("cores of this machine", float(self.machine_cores), "cores"),
-            "memory_rise": ("rise of this process's memory", float(self.memory_rise), "bytes"),
-        }
+
+        def measured(name: str, value: float, unit: str) -> Figure:
+            return Figure(name, float(value), unit, Kind.MEASURED)
+
+        rate, slow, fast = self.examples_per_second, min(self.windows), max(self.windows)
+        feed = Feed(
+            examples_per_second=measured("examples from the input pipeline", rate, "examples/s"),
+            slowest_window=measured("the same, slowest third of the time", slow, "examples/s"),
+            fastest_window=measured("the same, fastest third of the time", fast, "examples/s"),
+            bytes_per_second=measured("data from the input pipeline", self.bytes_per_second, "B/s"),
+            first_batch_seconds=measured("time to the first batch", self.first_batch_seconds, "s"),
+            host_cores=measured("cores of this machine in use", self.host_cores, "cores"),
+            machine_cores=measured("cores of this machine", self.machine_cores, "cores"),
+            memory_rise=measured("rise of this process's memory", self.memory_rise, "bytes"),
+        )
         if self.batches_in_pass is not None:
-            rows["batches"] = ("batches in the dataset", float(self.batches_in_pass), "batches")
-        source = f"on {self.earlier}, the same input pipeline" if self.earlier else ""
-        return Feed(**{key: Figure(*row, Kind.MEASURED, source) for key, row in rows.items()})
+            feed.batches = measured("batches in the dataset", self.batches_in_pass, "batches")
+        return feed
 
 
 def measure(
@@ -97,8 +84,6 @@ def measure(
 
     Where the data end it starts again.
 
-    Or gives what was measured within a day of the same pipeline, as the module's docstring says.
-
     Args:
         source: a dataset; or a function without arguments that returns one, or the tensors of a batch,
             called in a graph of its own as TPUEstimator calls input_fn.
@@ -110,23 +95,9 @@ def measure(
         NoBatches: the dataset is empty.
         Exception: whatever `source` or the reading of its batches raises.
     """
-    # A dataset made under eager execution can only be read there; all else is read in a graph.
-    if isinstance(source, tf.data.Dataset) and tf.executing_eagerly():
-        reader = _EagerReader(source)
-    elif isinstance(source, tf.data.Dataset):
-        reader = _GraphReader(lambda: source, v1.get_default_graph())
-    else:
-        reader = _GraphReader(source, tf.Graph())
-    cores = usable_cores()
-    content = reader.fingerprint()
-    code = cache.code()
-    name = cache.key(content, seconds, batch_size, cores, platform.node(), tf.__version__, code)
     process = psutil.Process()
     memory_before = memory_peak = process.memory_info().rss
-    with closing(reader):
-        kept = cache.read(name) if content else None
-        if kept and 0 <= time.time() - kept["time"] < _KEPT_SECONDS:
-            return FeedRate(**kept["rate"])
+    with closing(_reader(source)) as reader:
         count = _Counter(reader, batch_size)
         began = time.perf_counter()
         count.next()
@@ -147,7 +118,8 @@ def measure(
                 progress(f"{rounded(windows[-1])} examples/s ({window + 1} of {_WINDOWS})")
         passed = time.perf_counter() - start
         used = (_processor_seconds(process) - processor) / passed
-        rate = FeedRate(
+        cores = usable_cores()
+        return FeedRate(
             windows=windows,
             bytes_per_second=bytes_read / passed,
             first_batch_seconds=first,
@@ -157,10 +129,6 @@ def measure(
             memory_rise=memory_peak - memory_before,
             batches_in_pass=count.batches_in_pass,
         )
-        if content:
-            earlier = {"earlier": time.strftime("%Y-%m-%d at %H:%M")}
-            cache.write(name, {"time": time.time(), "rate": asdict(rate) | earlier})
-        return rate
 
 
 class _GraphReader:
@@ -185,18 +153,9 @@ class _GraphReader:
             self._fetches = (tf.group(*leaves), first, tf.add_n(sizes))
             setup = [v1.local_variables_initializer(), v1.tables_initializer()]
         elsewhere.check(graph)
-        self._graph = graph
         self._session = v1.Session(graph=graph)
         self._session.run(setup)
         self.restart()
-
-    def fingerprint(self) -> str | None:
-        """As fingerprint.of_pipeline has it."""
-        try:
-            graph_def = self._graph.as_graph_def()
-        except ValueError:  # a graph of 2 GiB or more cannot be written down
-            return None
-        return fingerprint.of_pipeline(graph_def)
 
     def restart(self) -> None:
         self._session.run(self._initialize)
@@ -216,15 +175,6 @@ class _EagerReader:
         self._dataset = dataset
         self.restart()
 
-    def fingerprint(self) -> str | None:
-        """As fingerprint.of_pipeline has it."""
-        variant = tf.data.experimental.to_variant(self._dataset)
-        try:  # state outside the graph, such as a lookup table, cannot be written down
-            graph = tf.raw_ops.DatasetToGraphV2(input_dataset=variant, external_state_policy=2)
-        except tf.errors.OpError:
-            return None
-        return fingerprint.of_pipeline(v1.GraphDef.FromString(graph.numpy()))
-
     def restart(self) -> None:
         self._batches = iter(self._dataset)
 
@@ -236,6 +186,15 @@ class _EagerReader:
 
     def close(self) -> None:
         del self._batches
+
+
+def _reader(source: Callable[[], Any] | tf.data.Dataset) -> _GraphReader | _EagerReader:
+    """A dataset made under eager execution can only be read there; all else is read in a graph."""
+    if not isinstance(source, tf.data.Dataset):
+        return _GraphReader(source, tf.Graph())
+    if tf.executing_eagerly():
+        return _EagerReader(source)
+    return _GraphReader(lambda: source, v1.get_default_graph())
 
 
 class _Counter:

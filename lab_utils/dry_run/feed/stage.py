@@ -42,7 +42,6 @@ def carry_out(session: Session) -> str:
     except required.Unknown as why:
         session.not_checked.append(f"Whether the input pipeline is fast enough: {why}")
     batches = rate.batches_in_pass
-    said = (
+    return (
         "the data did not end" if batches is None else f"{counted(batches, 'batch')} in the dataset"
     )
-    return f"{said}; measured on {rate.earlier}, nothing changed since" if rate.earlier else said
