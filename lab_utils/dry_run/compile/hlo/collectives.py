@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lab_utils.dry_run.compile.hlo.parse import Instruction, rounds
+from lab_utils.dry_run.compile.hlo.parse import Instruction
 
 KINDS = ("all-reduce", "reduce-scatter", "all-gather", "all-to-all", "collective-permute")
 # What changes neither the values that an array holds nor whose they are.
@@ -80,10 +80,6 @@ class Sources:
             for key, called in each.called()
             if key in ("body", "calls") or (key == "to_apply" and each.opcode == "call")
         }
-
-    def rounds(self, loop: Instruction) -> int | None:
-        """How often a while loop goes round, if that can be seen."""
-        return rounds(loop, self._computations, self.known)
 
     def parameter(self, each: Instruction | None, depth: int = 200) -> int | None:
         """The number of the argument; None where the array is computed."""

@@ -65,6 +65,41 @@ def parse(text: str) -> tuple[dict[str, list[Instruction]], str]:
     return computations, entry
 
 
+@dataclass(frozen=True)
+class Visit:
+    """An instruction where the program does it.
+
+    Attributes:
+        times: how often, as far as the rounds of loops around it can be seen.
+        body: the computation that it stands in.
+        fused: it is part of a fusion, whose parts never reach HBM.
+        aside: so, or part of a loop's condition or of what runs asynchronously.
+    """
+
+    instruction: Instruction
+    times: int
+    body: str
+    fused: bool
+    aside: bool
+
+
+def visits(computations: dict[str, list[Instruction]], entry: str) -> Iterator[Visit]:
+    """The instructions of a module in the order of the program, those of loops and branches once."""
+    known = {each.name: each for body in computations.values() for each in body}
+
+    def walk(name: str, times: int, fused: bool, aside: bool) -> Iterator[Visit]:
+        for each in computations.get(name, ()):
+            yield Visit(each, times, name, fused, aside)
+            loop = each.opcode == "while"
+            inner = times * ((loop and rounds(each, computations, known)) or 1)
+            for key, called in each.called():
+                if key != "to_apply" or each.opcode == "call":
+                    within = fused or each.opcode == "fusion"
+                    yield from walk(called, inner, within, aside or key in ("calls", "condition"))
+
+    return walk(entry, 1, False, False)
+
+
 def rounds(
     loop: Instruction,
     computations: dict[str, list[Instruction]],

@@ -8,7 +8,7 @@ from typing import Any
 from lab_utils.dry_run.compile.hlo import frames
 from lab_utils.dry_run.compile.hlo.collectives import Collective, Sources, collective
 from lab_utils.dry_run.compile.hlo.layout import Shape, numbers
-from lab_utils.dry_run.compile.hlo.parse import Instruction, parse, rounds
+from lab_utils.dry_run.compile.hlo.parse import Instruction, Visit, parse, rounds, visits
 from lab_utils.dry_run.compile.hlo.traffic import traffic
 from lab_utils.dry_run.compile.hlo.work import Work
 from lab_utils.dry_run.compile.hlo.work import work as work_of
@@ -137,7 +137,8 @@ def summarise(text: str, *, largest: int = 50) -> Summary:
     computations, entry = parse(text)
     summary = Summary(entry, aliased=[int(n) for n in _ALIAS.findall(text.split("\n", 1)[0])])
     known = {each.name: each for body in computations.values() for each in body}
-    _walk(entry, computations, known, summary, 1, on_chip=False)
+    for visit in visits(computations, entry):
+        _add(summary, visit, computations, known)
     products = (each for each in known.values() if each.opcode in ("convolution", "dot"))
     flops = {each.name: _product(each, known, 1).flops for each in products}
     summary.work = work_of(text, computations, entry, flops)
@@ -149,42 +150,29 @@ def summarise(text: str, *, largest: int = 50) -> Summary:
     return summary
 
 
-def _walk(
-    name: str,
+def _add(
+    summary: Summary,
+    visit: Visit,
     computations: dict[str, list[Instruction]],
     known: dict[str, Instruction],
-    summary: Summary,
-    times: int,
-    *,
-    on_chip: bool,
 ) -> None:
-    """Adds what one computation holds; `on_chip` inside a fusion, whose parts never reach HBM."""
-    for each in computations.get(name, ()):
-        if each.opcode in ("convolution", "dot"):
-            product = _product(each, known, times)
-            summary.products.append(product)
-            summary.loop_flops += product.flops * (times - 1) / times
-        if not on_chip and each.opcode not in _NO_BUFFER:
-            bytes_ = traffic(each, known, computations)
-            summary.moved += times * bytes_
-            summary.loop_bytes += (times - 1) * bytes_
-            summary.on_chip |= any(shape.memory_space in _ON_CHIP for shape in each.shapes)
-            parameter = re.search(r" parameter\((\d+)\)", each.text)
-            number = int(parameter[1]) if parameter else None
-            summary.buffers += [
-                Buffer(each.op_name, shape, number)
-                for shape in each.shapes
-                if not shape.memory_space
-            ]
-        repeated = times
-        if each.opcode == "while":
-            known_rounds = rounds(each, computations, known)
-            repeated *= known_rounds or 1
-            summary.loops += known_rounds is None
-        for key, called in each.called():
-            if key != "to_apply" or each.opcode == "call":
-                inside = on_chip or each.opcode == "fusion"
-                _walk(called, computations, known, summary, repeated, on_chip=inside)
+    """Adds what one instruction holds and does."""
+    each, times = visit.instruction, visit.times
+    if each.opcode in ("convolution", "dot"):
+        product = _product(each, known, times)
+        summary.products.append(product)
+        summary.loop_flops += product.flops * (times - 1) / times
+    if not visit.fused and each.opcode not in _NO_BUFFER:
+        bytes_ = traffic(each, known, computations)
+        summary.moved += times * bytes_
+        summary.loop_bytes += (times - 1) * bytes_
+        summary.on_chip |= any(shape.memory_space in _ON_CHIP for shape in each.shapes)
+        parameter = re.search(r" parameter\((\d+)\)", each.text)
+        number = int(parameter[1]) if parameter else None
+        summary.buffers += [
+            Buffer(each.op_name, shape, number) for shape in each.shapes if not shape.memory_space
+        ]
+    summary.loops += each.opcode == "while" and rounds(each, computations, known) is None
 
 
 def _collectives(
@@ -193,19 +181,12 @@ def _collectives(
     """Each collective once: one that is spread over several instructions bears the same channel in all."""
     sources, stacks = Sources(computations, entry), frames.stacks(text)
     found: dict[str, Collective] = {}
-
-    def walk(name: str, times: int) -> None:
-        for each in computations.get(name, ()):
-            line = frames.line_of(each.text, stacks)
-            if made := collective(each, times, name, sources, line):
-                channel = re.search(r"channel_id=(\d+)", each.text)
-                found.setdefault(channel[0] if channel else each.name, made)
-            inner = times * ((each.opcode == "while" and sources.rounds(each)) or 1)
-            for key, called in each.called():
-                if key != "to_apply" or each.opcode == "call":
-                    walk(called, inner)
-
-    walk(entry, 1)
+    for visit in visits(computations, entry):
+        each = visit.instruction
+        line = frames.line_of(each.text, stacks)
+        if made := collective(each, visit.times, visit.body, sources, line):
+            channel = re.search(r"channel_id=(\d+)", each.text)
+            found.setdefault(channel[0] if channel else each.name, made)
     return list(found.values())
 
 

@@ -4,12 +4,12 @@ import re
 from dataclasses import dataclass
 
 from lab_utils.dry_run.compile.hlo import frames
-from lab_utils.dry_run.compile.hlo.parse import Instruction, rounds
+from lab_utils.dry_run.compile.hlo.parse import Instruction, visits
 from lab_utils.dry_run.compile.hlo.traffic import traffic
 
 _CYCLES = re.compile(r'"estimated_cycles":"(\d+)"')
 _ABSURD = 10**15  # the compiler's word for "not known"
-_INSIDE = {"while": ("body",), "call": ("to_apply",), "conditional": ("branch_computations",)}
+_CALLERS = ("while", "call", "conditional")
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,6 @@ def work(
     """
     known = {each.name: each for body in computations.values() for each in body}
     stacks, found = frames.stacks(text), []
-
     users: dict[str, list[Instruction]] = {}
     for each in known.values():
         for name in each.operands:
@@ -70,23 +69,17 @@ def work(
         inner = (own(part) for name in called for part in computations.get(name, ()))
         return flops.get(each.name, 0.0) + sum(inner)
 
-    def walk(name: str, times: int) -> None:
-        for each in computations.get(name, ()):
-            if each.opcode in _INSIDE:
-                several = each.opcode == "while" and rounds(each, computations, known)
-                for key, called in each.called():
-                    if key in (*_INSIDE[each.opcode], "true_computation", "false_computation"):
-                        walk(called, times * (several or 1))
-                continue
-            said = _CYCLES.search(each.text)
-            cycles = int(said[1]) if said and int(said[1]) < _ABSURD else 0
-            free = each.opcode in ("tuple", "get-tuple-element", "bitcast")
-            moved = 0 if free else traffic(each, known, computations)
-            arithmetic = own(each)
-            if cycles or moved or arithmetic:
-                file, line, op = origin(each)
-                costs = (cycles * times, moved * times, arithmetic * times)
-                found.append(Work(each.name, each.opcode, op, file, line, *costs, times))
-
-    walk(entry, 1)
+    for visit in visits(computations, entry):
+        each, times = visit.instruction, visit.times
+        if visit.aside or each.opcode in _CALLERS:
+            continue
+        said = _CYCLES.search(each.text)
+        cycles = int(said[1]) if said and int(said[1]) < _ABSURD else 0
+        free = each.opcode in ("tuple", "get-tuple-element", "bitcast")
+        moved = 0 if free else traffic(each, known, computations)
+        arithmetic = own(each)
+        if cycles or moved or arithmetic:
+            file, line, op = origin(each)
+            costs = (cycles * times, moved * times, arithmetic * times)
+            found.append(Work(each.name, each.opcode, op, file, line, *costs, times))
     return found
