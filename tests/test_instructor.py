@@ -91,6 +91,6 @@ def test_the_guide_names_each_todo_and_its_wrong_answers():
 
 def test_the_command_that_grades_a_class_is_the_same_in_each_place():
     (command,) = re.findall(r"<pre>(.* lab_utils\.grade .*)</pre>", "\n".join(guide._afterwards()))
-    for name in ("README.md", "solutions/instructor/grading.md"):
+    for name in ("solutions/instructor/README.md", "solutions/instructor/grading.md"):
         text = (ROOT / name).read_text(encoding="utf-8")
         assert command in map(str.strip, text.splitlines()), name
