@@ -81,7 +81,7 @@ def test_pages_can_be_read(tmp_path):
     site.write_pages(tmp_path / "rules")
     reports = (dry_run_reports.ready, dry_run_reports.out_of_memory)
     made = {f"report_{make.__name__}": html.page(make()) for make in reports}
-    made |= class_pages() | {"guide": guide.text(ROOT)}
+    made |= class_pages() | {n: guide.made(ROOT)[f"{n}.html"] for n in ("guide", "guide_02")}
     made |= {n: (tmp_path / f"rules/{n}.html").read_text("utf-8") for n in ("TPU201", "index")}
     with browser.Browser(tmp_path / "profile") as tab:
         for name, text in made.items():
