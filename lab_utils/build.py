@@ -1,4 +1,4 @@
-"""`python -m lab_utils.build`: makes the labs and solutions from their sources (author/build.py)."""
+"""`python -m lab_utils.build`: makes the labs and solutions from their sources (teach/build.py)."""
 
 from lab_utils.common import command
 

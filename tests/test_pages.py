@@ -9,7 +9,7 @@ import pytest
 
 from lab_utils.common.source import Place
 from lab_utils.dry_run.records import LineCost
-from lab_utils.dry_run.report import html, site
+from lab_utils.dry_run.report import html
 from lab_utils.teach import guide, slides
 from lab_utils.teach.grade import page, runs, submissions
 
@@ -78,11 +78,9 @@ def test_a_report_can_be_read_in_both_themes_and_on_a_narrow_screen(tmp_path):
 
 @pytest.mark.slow
 def test_pages_can_be_read(tmp_path):
-    site.write_pages(tmp_path / "rules")
     reports = (dry_run_reports.ready, dry_run_reports.out_of_memory)
     made = {f"report_{make.__name__}": html.page(make()) for make in reports}
     made |= class_pages() | {n: guide.made(ROOT)[f"{n}.html"] for n in ("guide", "guide_02")}
-    made |= {n: (tmp_path / f"rules/{n}.html").read_text("utf-8") for n in ("TPU201", "index")}
     with browser.Browser(tmp_path / "profile") as tab:
         for name, text in made.items():
             shown(tab, tmp_path / f"{name}.html", text)

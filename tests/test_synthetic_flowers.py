@@ -49,7 +49,7 @@ def test_depends_on_seed_class_and_index_alone(tmp_path):
         "    numpy.random.seed(5)\n"
         f"    draw.write(pathlib.Path({str(tmp_path)!r}), 2, seed=4, num_workers=2)\n"
     )
-    script = tmp_path / "draw.py"
+    script = tmp_path / "twice.py"
     script.write_text(code)
     subprocess.run([sys.executable, script], env=environment, check=True, capture_output=True)
     drawn = {}

@@ -3,7 +3,7 @@
 python -m lab_utils.build            writes labs/NN_name.ipynb and solutions/NN_name.ipynb, the solutions as
                                      modules for the checks, the labs' titles for the dry run's rules, and
                                      links that open labs elsewhere (pyproject.toml gives the address).
-                                     Minutes and questions come in on the way (author/minutes.py, quiz.py)
+                                     Minutes and questions come in on the way (teach/minutes.py, quiz.py)
 python -m lab_utils.build --execute  runs the solutions too and keeps their outputs; names may follow
 python -m lab_utils.build --check    writes nothing; exit status 1 where a file is not what it would be
 

@@ -52,7 +52,7 @@ def _compiled(name: str, batch: int) -> Any:
     import numpy as np
     from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-    from lab_utils.dry_run.compile import libtpu
+    from lab_utils.dry_run.inspect import compile_for_one_core, compile_sharded
 
     def shape(*sizes: int) -> Any:
         return jax.ShapeDtypeStruct(sizes, "float32")
@@ -60,12 +60,12 @@ def _compiled(name: str, batch: int) -> Any:
     weights = {"inner": shape(WIDTH, 4 * WIDTH), "outer": shape(4 * WIDTH, WIDTH)}
     shapes, cores = (weights, shape(batch, WIDTH), shape(batch, WIDTH)), chips.cores(name)
     if cores == 1:
-        return libtpu.compile_for_one_core(_hlo(jax.jit(_step), shapes), name)
+        return compile_for_one_core(_hlo(jax.jit(_step), shapes), name)
     mesh = Mesh(np.array(jax.devices()[:cores]), ("cores",))
     whole, split = (NamedSharding(mesh, PartitionSpec(*axes)) for axes in ((), ("cores",)))
     jitted = jax.jit(_step, in_shardings=(whole, split, split), out_shardings=whole)
     lowered = jitted.trace(*shapes).lower(lowering_platforms=("tpu",))
-    return libtpu.compile_sharded(lowered.as_text(), name)
+    return compile_sharded(lowered.as_text(), name)
 
 
 def _hlo(jitted: Any, shapes: tuple) -> bytes:
@@ -99,13 +99,13 @@ def topology(name: str) -> dict[str, float]:
 
 def layout(columns: int) -> dict[str, float]:
     """Bytes that a [ROWS, columns] array takes in the memory of a v5e, in float32 and bfloat16."""
-    from lab_utils.dry_run.compile import libtpu
+    from lab_utils.dry_run.inspect import compile_for_one_core
 
     jax, sizes = _jax(), {}
     for dtype in ("float32", "bfloat16"):
         shapes = (jax.ShapeDtypeStruct((ROWS, columns), dtype),)
         hlo = _hlo(jax.jit(lambda x: x.sum()), shapes)
-        sizes[dtype] = libtpu.compile_for_one_core(hlo, "v5e:1x1").memory["arguments"]
+        sizes[dtype] = compile_for_one_core(hlo, "v5e:1x1").memory["arguments"]
     kilobytes = {f"{dtype}, kB": round(size / 1e3) for dtype, size in sizes.items()}
     padding = 100 * (1 - 4 * ROWS * columns / sizes["float32"])
     return kilobytes | {"padding in float32, %": round(padding, 1)}
