@@ -163,7 +163,7 @@ def test_without_the_wheel_pip_says_that_it_is_not_there(fresh, tmp_path):
     environ = environment(tmp_path, tmp_path)
     command = [fresh, "-c", DRIVER, alone, "2", *KEPT]
     ran = subprocess.run(command, env=environ, cwd=alone.parent, capture_output=True, text=True)
-    assert ran.returncode and "No module named 'lab_utils'" in ran.stderr
+    assert ran.returncode and "No module named 'lab_utils" in ran.stderr
 
 
 @pytest.mark.slow
