@@ -21,13 +21,7 @@ _SHOWN = 3  # classes of a long list
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What a CSV row says.
-
-    Attributes:
-        path: where the image is.
-        label: the class.
-        filename: the path as it stands in the CSV, byte for byte.
-    """
+    """What a CSV row says: where the image is, its class, and the path as it stands in the CSV."""
 
     path: str
     label: str
