@@ -77,15 +77,6 @@ def test_a_result_is_published_whole(base):
             assert storage.size(path) == shard.bytes
 
 
-def test_missing_images_are_set_aside(base):
-    run(base)
-    write(f"{base}/more.csv", b"0.jpg,roses\nabsent.jpg,roses\n")
-    lists = (f"{base}/more.csv", f"{base}/rows.csv", f"{base}/labels.txt")
-    manifest = convert(*lists, f"{base}/out2", max_reject_share=0.5)
-    assert manifest.splits["train"].rejected == 1
-    assert b"file not found" in read(f"{base}/out2/rejects.csv")
-
-
 def test_a_folder_in_use_is_refused_and_left_as_it_was(base):
     storage.make_folder(f"{base}/out")
     write(f"{base}/out/thesis.txt", b"precious")
@@ -204,23 +195,6 @@ def test_more_than_99999_shards_are_published_too(base):
     publish_result(base, 1, False, names)
     assert shown(base) == names
     publish_result(base, 2, True, RESULT)
-    assert shown(base) == RESULT
-
-
-def test_an_interrupt_while_publishing_does_not_stand_in_the_way_of_the_next_run(base, monkeypatch):
-    move = storage.move
-
-    def interrupted(source, target, names):
-        move(source, target, names)
-        if target.endswith("/out"):
-            raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(storage, "move", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            run(base)
-    assert shown(base) == RESULT - {"manifest.json"}
-    assert run(base).splits["train"].examples == 8
     assert shown(base) == RESULT
 
 

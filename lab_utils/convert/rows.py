@@ -32,7 +32,7 @@ def read_lines(path: str) -> Iterator[tuple[int, bytes]]:
     """Yields (line number from 1, line without its end) for each line of a text file that is not blank.
 
     Raises:
-        ConversionError: if the file cannot be read, or is no text.
+        ConversionError: if the file cannot be read, or is not text.
     """
     try:
         with storage.open_to_read(path) as file:
