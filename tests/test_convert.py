@@ -1,6 +1,7 @@
 """The converter as a whole: what goes in, what comes out, and what a person is told."""
 
 import csv
+import hashlib
 import os
 import subprocess
 import sys
@@ -9,8 +10,10 @@ from pathlib import Path
 
 import pytest
 from convert_data import LABELS, Data, contents, features, jpeg, records, rejects
+from frozen import same
 
-from lab_utils.convert import ConversionError, ManifestError, read_manifest
+from lab_utils import datasets
+from lab_utils.convert import ConversionError, ManifestError, convert, read_manifest
 from lab_utils.convert.__main__ import main
 
 
@@ -103,6 +106,23 @@ def test_the_same_bytes_whatever_the_number_of_workers(data, tmp_path, monkeypat
     assert result.returncode == 0, result.stderr
     assert contents(data.out) == one
     assert len(one) == 6
+
+
+def test_the_bundled_pictures_give_the_same_bytes_as_ever(tmp_path):
+    photos = datasets.bundled()
+    lists = photos.train_csv, photos.eval_csv, photos.labels_file
+    manifest = convert(*lists, tmp_path / "one")
+    for split in ("train", "eval"):
+        found = sorted(record for path in manifest.paths(split) for record in records(path))
+        same("records", f"records of {split}, sorted", sha256(b"".join(found)))
+    convert(*lists, tmp_path / "several", train_shards=4, eval_shards=2)
+    for folder in ("one", "several"):
+        for name, content in contents(tmp_path / folder).items():
+            same("records", name, sha256(content))
+
+
+def sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def test_every_kind_of_bad_row_is_set_aside_with_its_number_and_reason(data):

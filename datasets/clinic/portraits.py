@@ -142,7 +142,7 @@ noise.""",
             "wrong": "    noise = tf.data.Dataset.from_tensor_slices(noise)\n",
             "at": ("noise = np.random.RandomState(4)", 'return tf.data.Dataset.zip({"noise"'),
             "why": "a feature is of a type that the infeed does not take",
-            "told": "NumPy draws float64. Features are float32, int32 or bfloat16, or another type of at most 32 bits that the infeed has.",
+            "told": "NumPy draws float64. Features are float32, int32 or bfloat16, or another type that the infeed has; TPU120 lists them.",
         },
         {
             "rule": "TPU208",

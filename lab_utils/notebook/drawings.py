@@ -70,7 +70,7 @@ def batch_to_cores(batch: int = 1024, hosts: int = 2, cores: int = 16) -> None:
     axes.set(xlim=(-0.1, cores), ylim=(-0.6, 4))
 
 
-def loops(step: float = 1.0, host: float = 5.0, loop_lengths: Sequence[int] = (1, 2, 10)) -> None:
+def loops(step: float = 1.0, host: float = 0.4, loop_lengths: Sequence[int] = (1, 2, 10)) -> None:
     """Timelines of core and host for several `iterations_per_loop`; times in milliseconds.
 
     Args:
