@@ -27,16 +27,16 @@ LAYERS = (
 LAYER = {room: number for number, (_, rooms) in enumerate(LAYERS) for room in rooms}
 
 DRY_RUN = (
-    ("private", "records", "ops", "cache", "elsewhere", "doubts"),
-    ("evidence", "rules", "program", "traced", "graphs", "rehearsal"),
-    ("unchanged", "fingerprint", "workload", "report"),
+    ("private", "records", "ops", "cache", "elsewhere", "waiting"),
+    ("rules", "program", "traced", "graphs", "rehearsal"),
+    ("fingerprint", "workload", "report"),
     ("lower",),
     ("session",),
     ("trace",),
     ("compile", "run", "feed", "read"),
     ("frontends", "stages"),
     ("api",),
-    ("", "target", "arguments"),
+    ("", "target", "arguments", "supervisor"),
     ("inspect", "__main__"),
 )
 DRY_RUN_LAYER = {room: number for number, rooms in enumerate(DRY_RUN) for room in rooms}

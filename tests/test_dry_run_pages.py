@@ -217,7 +217,10 @@ def _smaller(snippet):
 def _costs(snippet):
     """The compiler and the virtual cores take seconds a block."""
     slow = rules.rule(snippet.rule).stage in (Stage.COMPILE, Stage.RUN)
-    return pytest.param(snippet, marks=[pytest.mark.slow] if slow else [])
+    marks = [pytest.mark.slow] if slow else []
+    if snippet.side == "Right":
+        marks.append(pytest.mark.rotating(4))
+    return pytest.param(snippet, marks=marks)
 
 
 @pytest.mark.parametrize(

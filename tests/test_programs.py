@@ -12,6 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import lanes
 import pytest
 from frozen import row, same
 from programs import PROGRAMS, Fault, Whole, load
@@ -20,15 +21,13 @@ from programs.judge import judged
 from lab_utils.dry_run import dry_run
 
 HERE = Path(__file__).parent
-SHOWN = [each for each in PROGRAMS if not each.apart][::5]
-FAULTS = [  # the first of some programs; `pytest -m slow` plants all the others
-    pytest.param(program, fault, marks=[] if program in SHOWN and not order else pytest.mark.slow)
+FAULTS = [
+    pytest.param(program, fault, marks=pytest.mark.rotating(20))
     for program in PROGRAMS
-    for order, fault in enumerate(program.faults())
+    for fault in program.faults()
 ]
-READY = [  # every third program always; `pytest -m slow` gives the rest
-    pytest.param(program, marks=pytest.mark.slow if order % 3 else [], id=program.name)
-    for order, program in enumerate(PROGRAMS)
+READY = [
+    pytest.param(program, marks=pytest.mark.rotating(4), id=program.name) for program in PROGRAMS
 ]
 WHOLE_WAY = [  # all stages, with the compiler
     "ncf_recommender",
@@ -46,16 +45,16 @@ def folder() -> Path:
 def verdict(program: Whole, fault: Fault | None = None) -> dict:
     """What the cheap stages say; with the name of the program's file."""
     if program.apart:
-        return verdicts_apart(program, fault is not None)[fault]
+        faults = tuple(program.faults()) if lanes.rotation() == "all" else (fault,)
+        return verdicts_apart(program, faults if fault else (None,))[fault]
     path = program.written(folder(), fault)
     lower = fault is None or fault.rule.startswith("TPU3")
     return {"file": path.name} | judged(path, folder(), lower)
 
 
 @functools.cache
-def verdicts_apart(program: Whole, planted: bool) -> dict:
-    """The same of a program that needs a process of its own: of its faults, or of itself."""
-    wanted = program.faults() if planted else [None]
+def verdicts_apart(program: Whole, wanted: tuple[Fault | None, ...]) -> dict:
+    """The same of a program that needs a process of its own: with each of these faults, or as it is."""
     files = [program.written(folder(), fault) for fault in wanted]
     result = subprocess.run(
         [sys.executable, "-m", "programs.judge", folder(), *files],

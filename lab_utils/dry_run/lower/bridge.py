@@ -219,7 +219,7 @@ def _entry(
     given = [(tensor.name, each.shape, each.dtype) for tensor, each in fed]
     held = [(each.handle.name, each.shape, each.dtype.name) for each in variables]
     interface = {"fed": given, "variables": held, "fetches": fetches, "returned": returned}
-    code = cache.code(__name__)
+    code = cache.code()
     return cache.key(fingerprint.of_graph(graph_def), interface, tf.__version__, code)
 
 

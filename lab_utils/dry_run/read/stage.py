@@ -13,7 +13,7 @@ from lab_utils.dry_run.read import training as read_training
 from lab_utils.dry_run.read import unsupported as read_ops
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
-from lab_utils.dry_run.session import Session
+from lab_utils.dry_run.session import Session, Skip
 from lab_utils.dry_run.traced import Trace
 from lab_utils.dry_run.workload import Inputs
 
@@ -21,7 +21,7 @@ _TILE = 8  # rows of a tile in a core's memory
 
 
 def carry_out(session: Session) -> str:
-    """Stage "read"; returns its detail."""
+    """Stage "read"; returns its detail. Raises Skip where no graph was built."""
     traces = session.traces()
     session.found(session.workload.read(traces, session.cores))
     session.not_checked += [said for trace in traces for said in trace.not_checked]
@@ -31,7 +31,9 @@ def carry_out(session: Session) -> str:
         )
         return "program of train, its ops and types"
     built = [trace.mode for trace in traces if trace.error is None]
-    return f"programs of {', '.join(built)}" if built else "no program to read"
+    if not built:
+        raise Skip("no program to read")
+    return f"programs of {', '.join(built)}"
 
 
 def read(traces: list[Trace], estimator: Any, inputs: Inputs) -> list[Finding]:

@@ -36,6 +36,7 @@ class Outcome:
     """The outcome of a dry run.
 
     `ignored` holds the findings that a person set aside (ignoring.py): they count for nothing.
+    `not_judged` names models that the program trains or evaluates besides: the verdict is never ready then.
     `subject` says what was judged; `versions` holds the versions that took part.
     """
 
@@ -48,6 +49,7 @@ class Outcome:
     not_checked: list[str] = field(default_factory=list)
     versions: dict[str, str] = field(default_factory=dict)
     ignored: list[Finding] = field(default_factory=list)
+    not_judged: list[str] = field(default_factory=list)
 
     @property
     def ready(self) -> bool:
@@ -74,12 +76,12 @@ class Outcome:
 
     @property
     def verdict(self) -> str:
-        """ "findings" where any error or warning stands; else "could not run" where a stage failed
-        or none ran; else "ready". Notes never change it."""
+        """ "findings" where any error or warning stands; else "could not run" where a stage failed,
+        none ran or a model was not judged; else "ready". Notes never change it."""
         if any(finding.severity is not Severity.NOTE for finding in self.findings):
             return FINDINGS
         statuses = {stage.status for stage in self.stages}
-        ready = Status.DONE in statuses and Status.FAILED not in statuses
+        ready = Status.DONE in statuses and Status.FAILED not in statuses and not self.not_judged
         return READY if ready else COULD_NOT_RUN
 
     @property
@@ -96,13 +98,17 @@ class Outcome:
             parts.append(f"{len(self.ignored)} ignored")
         missing = [stage.stage for stage in self.stages if stage.status is not Status.DONE]
         limits = f" Not checked: {', '.join(missing)}." if missing else ""
+        if self.not_judged:
+            limits += f" Not judged: {'; '.join(self.not_judged)} (give it as MODULE:FUNCTION)."
         if self.verdict == FINDINGS:
             return f"Not ready for {self.topology}: {', '.join(parts)}.{limits}"
         if self.verdict == COULD_NOT_RUN:
             failed = [each.stage for each in self.stages if each.status is Status.FAILED]
-            if not failed:
-                return "No verdict: no stage was carried out."
-            return f"No verdict: {', '.join(failed)} failed.{limits}"
+            if failed:
+                return f"No verdict: {', '.join(failed)} failed.{limits}"
+            if self.not_judged:
+                return f"No verdict: nothing was found in what was judged.{limits}"
+            return "No verdict: no stage was carried out."
         limited = ", as far as was checked" if missing else ""
         notes = f" ({', '.join(parts)})" if parts else ""
         return f"Ready for {self.topology}{limited}{notes}.{limits}"

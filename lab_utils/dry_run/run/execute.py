@@ -53,7 +53,7 @@ def executing(
             }
         )
     given = [part for name in sorted(files) for part in (name, files[name])]
-    entry = cache.key(runs, *given, process.versions(), cache.code(process.CHILD))
+    entry = cache.key(runs, *given, process.versions(), cache.code())
     if (kept := cache.read(entry)) is not None:
         yield lambda progress: (kept["runs"], True)
         return

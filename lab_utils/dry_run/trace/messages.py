@@ -125,7 +125,7 @@ def _findings(trace: Trace) -> list[Finding]:
         where = trace.made_at or place(trace.model_fn)
         found.append(finding("TPU116", where, message=ignored[0]))
     text = str(trace.error)
-    left = _CROSS_SHARD in text or _PADDING in text or elsewhere.named(text)
+    left = _CROSS_SHARD in text or _PADDING in text or elsewhere.reason(trace.error)
     if trace.error is not None and not left:
         found.append(_of_exception(trace))
     return found
