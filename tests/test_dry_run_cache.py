@@ -36,7 +36,7 @@ def test_a_step_that_was_lowered_before_is_not_lowered_again(name, compilations)
     first, again = lowered(model_fn, data), lowered(model_fn, data)
     assert len(compilations) == 1
     assert (first.hlo, first.inputs, first.outputs) == (again.hlo, again.inputs, again.outputs)
-    assert first.values.keys() == again.values.keys()
+    assert first.origin.values.keys() == again.origin.values.keys()
 
 
 def test_another_step_is_lowered_anew(compilations):

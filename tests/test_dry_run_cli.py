@@ -170,14 +170,12 @@ def test_arguments_that_make_no_sense_end_with_2(capsys, arguments, said):
     assert said in capsys.readouterr().err
 
 
-def test_rules_are_listed_and_shown(capsys, tmp_path):
+def test_rules_are_listed_and_shown(capsys):
     assert command.main(["--rules"]) == 0
     listed = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in listed] == list(rules.catalogue())
     assert command.main(["--rule", "tpu501"]) == 0
     assert rules.page("TPU501") in capsys.readouterr().out
-    assert command.main(["--pages", str(tmp_path / "pages")]) == 0
-    assert (tmp_path / "pages" / "index.html").is_file()
 
 
 def test_an_output_that_turns_out_unwritable_is_a_sentence(folder, capsys, monkeypatch):
@@ -195,12 +193,6 @@ def test_a_folder_in_place_of_a_program_is_told(folder):
     for name in ("jobs", "./jobs"):
         with pytest.raises(command.TargetError, match="jobs is a folder: name the program in it"):
             command.load_main(name, [])
-
-
-def test_pages_into_a_file_are_a_sentence(tmp_path, capsys):
-    (tmp_path / "file").write_text("")
-    assert command.main(["--pages", str(tmp_path / "file")]) == 2
-    assert "file: File exists" in capsys.readouterr().err
 
 
 def test_help_imports_no_framework(folder):

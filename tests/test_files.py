@@ -11,7 +11,7 @@ import pytest
 
 from lab_utils.common import files
 from lab_utils.flowers import predict
-from lab_utils.teach.grade import tables
+from lab_utils.teach.grade import page
 
 
 def test_a_file_is_replaced_whole_and_nothing_else_is_left(tmp_path):
@@ -122,7 +122,6 @@ def test_a_user_without_a_home_is_an_os_error(monkeypatch):
         "runtime --verify --output=",
         "dry_run --json= module:port",
         "dry_run --html= module:port",
-        "dry_run --pages=",
     ],
 )
 def test_no_command_takes_an_empty_path(command, tmp_path, monkeypatch, capfd):
@@ -202,7 +201,7 @@ def test_where_a_command_cannot_write_is_told_before_its_work(name, told, tmp_pa
         ),
         (files.HTML, [b"<!DOCTYPE html>", b"\n<html>"], [b"<svg>", b"{}"]),
         (
-            tables.BEGINNING,
+            page.CSV,
             [b"learner,points", b'\xef\xbb\xbf"learner";'],
             [b"name,mark", b"PK\3\4"],
         ),

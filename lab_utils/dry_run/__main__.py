@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from lab_utils.common import command, files
 from lab_utils.dry_run import rules
 from lab_utils.dry_run.arguments import parsed
+from lab_utils.dry_run.report import terminal
+from lab_utils.dry_run.report.formats import FORMATS
 from lab_utils.dry_run.report.outcome import COULD_NOT_RUN, EXIT_STATUS
 from lab_utils.dry_run.supervisor import supervised
 from lab_utils.dry_run.target import Target, TargetError, load, load_main
@@ -23,10 +25,10 @@ if TYPE_CHECKING:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status."""
     flags = parsed(sys.argv[1:] if arguments is None else arguments)
-    if flags.rule or flags.rules or flags.pages:
+    if flags.rule or flags.rules:
         return _document(flags)
     with contextlib.ExitStack() as stack:
-        if flags.format == "sarif":  # what the program prints is none of it
+        if flags.format != "text":  # what the program prints is none of it
             stack.enter_context(contextlib.redirect_stdout(sys.stderr))
         report = _report(flags)
     if report is None:
@@ -42,21 +44,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _document(flags: argparse.Namespace) -> int:
-    """Prints a rule's page or the list of rules, or writes all pages."""
+    """Prints a rule's page or the list of rules."""
     if flags.rule:
         print(rules.page(flags.rule))
-    elif flags.rules:
+    else:
         for rule in rules.catalogue().values():
             print(f"{rule.id}  {rule.stage:<8}{rule.severity:<8}  {rule.title}")
-    else:
-        from lab_utils.dry_run.report import site
-
-        try:
-            written = site.write_pages(flags.pages)
-        except OSError as error:
-            print(f"--pages {flags.pages}: {error.strerror}", file=sys.stderr)
-            return EXIT_STATUS[COULD_NOT_RUN]
-        print(f"{len(written)} pages: open {flags.pages / 'index.html'}")
     return 0
 
 
@@ -118,15 +111,8 @@ def _is_keras_2(target: Target) -> bool:
 
 def _show(report: "Report", flags: argparse.Namespace) -> None:
     """Prints and writes the report as asked."""
-    from lab_utils.dry_run.report import annotations, sarif, terminal
-
-    if flags.format == "sarif":
-        print(sarif.log(report))
-    elif flags.format == "github":
-        print(annotations.github(report))
-    else:
-        colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-        print(terminal.render(report, colour=colour))
+    coloured = flags.format == "text" and sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    print(terminal.render(report, colour=True) if coloured else FORMATS[flags.format](report))
     if flags.json:
         files.write(flags.json, report.to_json() + "\n")
     if flags.html:

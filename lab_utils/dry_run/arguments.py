@@ -10,6 +10,7 @@ from importlib import metadata
 from lab_utils.common import files
 from lab_utils.dry_run import cache, rules
 from lab_utils.dry_run.records import Stage
+from lab_utils.dry_run.report.formats import FORMATS
 from lab_utils.runtime import chips
 
 _EPILOG = """\
@@ -72,8 +73,9 @@ def parser() -> argparse.ArgumentParser:
     flag("--html", metavar="FILE", type=html_file, help="write the report as an HTML page")
     flag("--trace", metavar="FILE", type=json_file,
          help="write the compiled step as a trace for ui.perfetto.dev")  # fmt: skip
-    flag("--format", choices=("text", "github", "sarif"), default="text",
-         help="what to print: a report, GitHub's annotations, or SARIF 2.1.0 (default: text)")  # fmt: skip
+    flag("--format", choices=tuple(FORMATS), default="text",
+         help="what to print: the report as text, page or JSON, SARIF 2.1.0, or GitHub's annotations "
+         "(default: text)")  # fmt: skip
     flag(
         "--contrib",
         action="store_true",
@@ -85,7 +87,6 @@ def parser() -> argparse.ArgumentParser:
     flag("--version", action="version", version=_version())
     flag("--rule", metavar="ID", type=_rule, help="print the page of a rule, such as TPU101")
     flag("--rules", action="store_true", help="list the rules")
-    flag("--pages", metavar="DIR", type=files.path_argument, help="write the rules' pages as HTML")
     return parser
 
 
@@ -101,7 +102,7 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     flags.program = words[end + 1 :]
     if unknown:
         _refuse_unknown(made, flags, unknown)
-    if flags.rule or flags.rules or flags.pages:
+    if flags.rule or flags.rules:
         return flags
     if not flags.target and not flags.main:
         made.error("name what to judge: MODULE:FUNCTION, or --main FILE.py")

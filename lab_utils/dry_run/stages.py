@@ -31,6 +31,7 @@ STAGES = {
     Stage.RUN: run.carry_out,
     Stage.FEED: feed.carry_out,
 }
+ALONE = (Stage.FEED,)  # it measures this machine: nothing may run beside it
 
 
 def carry_out(session: Session, wanted: Collection[Stage], bar: Progress) -> None:
@@ -38,7 +39,7 @@ def carry_out(session: Session, wanted: Collection[Stage], bar: Progress) -> Non
     with ExitStack() as ended:  # an interrupt ends the processes of all stages
         under_way: list[_UnderWay] = []
         for stage in Stage:
-            if stage is Stage.FEED:  # it measures this machine: nothing may run beside it
+            if stage in ALONE:
                 for each in under_way:
                     each.go_on()
             session.results.append(StageResult(stage, Status.SKIPPED, "not asked for"))

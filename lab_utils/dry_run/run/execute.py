@@ -32,7 +32,7 @@ def executing(
         CompilerMissing: jax is not installed here.
         ChildFailed: the child ended without a result (what waits raises it).
     """
-    files = {"values.npz": _npz(program.values)}
+    files = {"values.npz": _npz(program.origin.values)}
     runs = []
     for each, fed in ((program, batches), (one_core, one_core_batches)):
         if each is None:
