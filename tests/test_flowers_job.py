@@ -235,34 +235,3 @@ def test_two_signals_at_once_end_a_stage_without_a_word(tmp_path):
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert (stage.communicate()[1], stage.returncode) == ("", 130)
-
-
-SWALLOWS = """
-import os, signal, sys, time
-from lab_utils.common import command
-class Collected:
-    def __del__(self):
-        os.kill(os.getpid(), signal.SIGTERM)
-        sum(range(1000))  # Python hears the signal here, and swallows what is raised
-def main():
-    Collected()
-    time.sleep(60)
-    print("went on")
-"""
-
-
-@pytest.mark.parametrize(
-    ("end", "says"), [("main()", ""), ("command.run(main)", "\ninterrupted\n")]
-)
-def test_a_signal_that_comes_while_garbage_is_collected_ends_a_stage(end, says, tmp_path):
-    (tmp_path / "swallows.py").write_text(SWALLOWS + end)
-    stage = subprocess.Popen(
-        [sys.executable, "-m", "lab_utils.flowers.stage", "swallows"],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join((str(ROOT), str(tmp_path)))},
-        stdin=subprocess.PIPE,  # held open, as the job does
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    said = stage.stdout.read() + stage.stderr.read()
-    assert (stage.wait(timeout=60), said) == (130, says)
