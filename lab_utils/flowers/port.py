@@ -4,12 +4,11 @@ python -m lab_utils.flowers.port --records RECORDS [--image_size 96] [--topology
 """
 
 import argparse
-import os
 from pathlib import Path
+from typing import Any
 
 from lab_utils import runtime
-from lab_utils.common import command, files, scratch
-from lab_utils.dry_run import unchanged
+from lab_utils.common import command, files
 
 STAGES = "trace,read,compile,run,feed"
 BATCH_PER_CORE = 128  # fills the 128 lanes that a TPU lays the batch along
@@ -47,6 +46,23 @@ def make_port(records: Path, cores: int, image_size: int | None = None) -> tuple
     return make_estimator(settings, data.labels), data.train_from(0), data.evaluate
 
 
+def judged(
+    records: Path,
+    image_size: int | None = None,
+    topology: str = "v2:2x2",
+    stages: str = STAGES,
+    cache: bool = True,
+) -> Any:
+    """The dry run's Report on the flowers port; raises what `make_port` raises."""
+    from lab_utils.dry_run import dry_run
+    from lab_utils.runtime import chips
+
+    estimator, train, evaluate = make_port(records, chips.cores(topology), image_size)
+    return dry_run(
+        estimator, train, topology, eval_input_fn=evaluate, stages=stages.split(","), cache=cache
+    )
+
+
 def main() -> int:
     """Runs the command line; returns the report's exit status: 0 ready, 1 findings, 2 could not run."""
     parser = argparse.ArgumentParser(
@@ -65,58 +81,26 @@ def main() -> int:
     )
     parser.add_argument("--stages", default=STAGES, help=f"default: {STAGES}")
     parser.add_argument("--html", type=files.output(files.HTML), help="write the report as a page")
-    parser.add_argument(
-        "--no_cache", action="store_true", help="compute and measure everything again"
-    )
+    parser.add_argument("--no_cache", action="store_true", help="compile and measure again")
     arguments = parser.parse_args()
-    stages = arguments.stages.split(",")
-    if unknown := set(stages) - set(STAGES.split(",")):
-        parser.error(f"--stages: there is no {', '.join(sorted(unknown))}; there are {STAGES}")
     runtime.quiet()
-    name = unchanged.name()
-    if not arguments.no_cache and (answer := unchanged.recalled(name)):
-        print(answer.text)
-        return answer.status
-    own = os.environ.get("TMPDIR", "")  # of the job: another one each time
-    with unchanged.watched(name, [arguments.html], own if scratch.is_ours(own) else "") as watch:
-        text, report = _judged(parser, arguments, stages, watch)
-        print(text)
-        if report.carried_out(stages) and not arguments.no_cache:
-            outputs = [arguments.html] if arguments.html else []
-            watch.keep(unchanged.Answer(report.exit_status, text, outputs))
-    return report.exit_status
-
-
-def _judged(
-    parser: argparse.ArgumentParser,
-    arguments: argparse.Namespace,
-    stages: list[str],
-    watch: unchanged.Watch,
-) -> tuple:
-    """What to print, and the report."""
     from lab_utils.convert import ManifestError
-    from lab_utils.dry_run import dry_run
-    from lab_utils.runtime import chips
 
-    with watch.tensorflow():
-        try:
-            estimator, train, evaluate = make_port(
-                arguments.records, chips.cores(arguments.topology), arguments.image_size
-            )
-        except (ManifestError, ValueError) as error:
-            parser.error(str(error))
-        report = dry_run(
-            estimator,
-            train,
+    try:
+        report = judged(
+            arguments.records,
+            arguments.image_size,
             arguments.topology,
-            eval_input_fn=evaluate,
-            stages=stages,
+            arguments.stages,
             cache=not arguments.no_cache,
         )
-    if not arguments.html:
-        return str(report), report
-    report.write_html(arguments.html)
-    return f"{report.verdict_sentence}\nReport: {arguments.html}", report
+    except (ManifestError, ValueError) as error:
+        parser.error(str(error))
+    print(report)
+    if arguments.html:
+        report.write_html(arguments.html)
+        print(f"Report: {arguments.html}")
+    return report.exit_status
 
 
 if __name__ == "__main__":
