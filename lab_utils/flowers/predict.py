@@ -49,24 +49,18 @@ class Model:
             raise RuntimeError(
                 f"{saved_model} cannot be loaded ({plain(str(error))}): {what} Export again"
             ) from error
-        serve = self._loaded.signatures.get("serving_default")
-        inputs = serve and set(serve.structured_input_signature[1])
-        if (
-            not serve
-            or inputs != {"image_bytes"}
-            or not set(_OUTPUTS) <= set(serve.structured_outputs)
-        ):
+        self._serve = self._loaded.signatures.get("serving_default")
+        if not self._serve or not set(_OUTPUTS) <= set(self._serve.structured_outputs):
             raise RuntimeError(
-                f"{saved_model} is not an export of the flowers model: it should take image_bytes and give "
-                f"{', '.join(_OUTPUTS)}; saved_model_cli show --all --dir {saved_model} lists what it has"
+                f"{saved_model} is not an export of the flowers model, which gives {', '.join(_OUTPUTS)}: "
+                f"saved_model_cli show --all --dir {saved_model} lists what it has"
             )
-        self._serve = serve
 
-    def answers(self, images: Sequence[bytes]) -> dict[str, np.ndarray]:
+    def answers(self, images: Sequence[bytes]) -> dict[str, Any]:
         """What the model says of images [B] that `to_rgb_jpeg` prepared.
 
         Returns:
-            "class_id" int32 [B], "class" str [B], "probabilities" float32 [B, classes].
+            "class_id", int32 [B]; "class", a list of B names; "probabilities", float32 [B, classes].
 
         Raises:
             RuntimeError: one of them cannot be decoded.
@@ -78,7 +72,7 @@ class Model:
         except tf.errors.InvalidArgumentError as error:
             raise RuntimeError(f"cannot be decoded: {plain(error.message)}") from error
         answers = {name: outputs[name].numpy() for name in _OUTPUTS}
-        return answers | {"class": np.char.decode(answers["class"].astype(bytes), "utf-8")}
+        return answers | {"class": [name.decode() for name in answers["class"]]}
 
 
 def predict(
@@ -111,8 +105,8 @@ def predict(
                 left_out[path] = str(error)
         if images:
             columns = model.answers([jpeg for _, jpeg in images]).values()
-            rows = zip([path for path, _ in images], *columns, strict=True)
-            predictions += [Prediction(*row) for row in rows]
+            for (path, _), class_id, name, shares in zip(images, *columns, strict=True):
+                predictions.append(Prediction(path, int(class_id), name, shares))
     return predictions, left_out
 
 
@@ -162,10 +156,7 @@ def main() -> int:
         description="Predict from image files with an exported model.",
     )
     parser.add_argument(
-        "--saved_model",
-        type=files.path_argument,
-        required=True,
-        help="folder with saved_model.pb",
+        "--saved_model", type=files.path_argument, required=True, help="an export's own folder"
     )
     parser.add_argument(
         "--output",
@@ -177,9 +168,7 @@ def main() -> int:
     )
     arguments = parser.parse_args()
     if not (arguments.saved_model / "saved_model.pb").is_file():
-        parser.error(
-            f"{arguments.saved_model} holds no saved_model.pb: name an export's own folder"
-        )
+        parser.error(f"{arguments.saved_model} holds no saved_model.pb")
     if arguments.output and arguments.output.suffix.lower() != ".png":
         parser.error(f"--output {arguments.output}: the name of a PNG file ends in .png")
     runtime.quiet()

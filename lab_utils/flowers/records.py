@@ -61,34 +61,6 @@ class Records:
         paths = [storage.join(manifest.folder, name) for name in matching]
         return cls(paths, examples, manifest.labels)
 
-    def undecodable(self) -> str:
-        """The first record that cannot be used: its image/filename, its file, what is wrong; "" for none.
-
-        Reads every record: call it when reading has failed, to name the culprit.
-        """
-        from lab_utils.estimator import tf
-
-        features = {
-            "image/encoded": tf.io.FixedLenFeature([], tf.string),
-            "image/class/label": tf.io.FixedLenFeature([], tf.int64),
-            "image/filename": tf.io.FixedLenFeature([], tf.string, b"no image/filename"),
-        }
-        for file in self.files:
-            for number, record in enumerate(tf.data.TFRecordDataset(file)):
-                name, problem = b"a record", ""
-                try:
-                    example = tf.io.parse_single_example(record, features)
-                    name = example["image/filename"].numpy()
-                    tf.io.decode_jpeg(example["image/encoded"], channels=3)
-                    label = int(example["image/class/label"])
-                    if not 1 <= label <= len(self.labels):
-                        problem = f"its class is {label}, of {len(self.labels)}"
-                except tf.errors.InvalidArgumentError as error:
-                    problem = plain(error.message)
-                if problem:
-                    return f"{name.decode(errors='replace')} (record {number} of {file}): {problem}"
-        return ""
-
 
 def plain(message: str) -> str:
     """TensorFlow's message without the names of graph nodes around it."""

@@ -17,6 +17,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from lab_utils.common import command, proxies
 from lab_utils.convert.errors import RejectError
 from lab_utils.convert.images import to_rgb_jpeg
@@ -97,7 +99,7 @@ def answer(body: str | bytes, model: Any) -> dict[str, Any]:
         jpegs = [to_rgb_jpeg(picture).data for picture in pictures]
     except RejectError as error:
         raise RequestError(f"A picture cannot be used: {error}") from None
-    columns = {name: values.tolist() for name, values in model.answers(jpegs).items()}
+    columns = {name: np.asarray(values).tolist() for name, values in model.answers(jpegs).items()}
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     return {key: rows if key == "predictions" else columns}
 

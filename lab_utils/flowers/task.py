@@ -1,6 +1,5 @@
 """Train, evaluate and export the flowers model: `python -m lab_utils.flowers.task --help`."""
 
-import errno
 import json
 import math
 import os
@@ -16,12 +15,20 @@ from lab_utils.convert import ManifestError
 from lab_utils.flowers.records import Records, plain
 from lab_utils.flowers.settings import Settings, parse
 
-_STORAGE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EFBIG, errno.ENOENT)
+# What to do, and the words of TensorFlow's errors.
+_REMEDIES = {
+    "convert again": ("corrupted record", "truncated record", "JPEG", "Example", "Feature:"),
+    "the output folder must be writable, with room": (
+        *("No space", "quota exceeded", "Read-only", "Permission denied", "File too large"),
+        "No such file",
+    ),
+    "give a local path, or one in gs://": ("File system scheme",),
+}
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a run reads: both splits, and an input_fn of each.
+    """What a run reads: the class names, and an input_fn of each split.
 
     Attributes:
         train_from: the training input_fn from a global step on. Each call of TPUEstimator.train starts the
@@ -30,16 +37,10 @@ class Inputs:
         evaluate: the evaluation input_fn, for `eval_steps` steps.
     """
 
-    train: Records
-    evaluation: Records
+    labels: list[str]
     train_from: Callable[[int], Callable]
     evaluate: Callable
     eval_steps: int
-
-    @property
-    def labels(self) -> list[str]:
-        """The class names."""
-        return self.train.labels
 
 
 def make_estimator(settings: Settings, labels: list[str]) -> Any:
@@ -122,7 +123,7 @@ def inputs(settings: Settings) -> Inputs:
 
     evaluate = make_input_fn(evaluation, training=False, image_size=settings.image_size)
     eval_steps = -(-evaluation.examples // settings.eval_batch_size)
-    return Inputs(train, evaluation, train_from, evaluate, eval_steps)
+    return Inputs(train.labels, train_from, evaluate, eval_steps)
 
 
 def run(settings: Settings) -> dict[str, Any]:
@@ -137,12 +138,12 @@ def run(settings: Settings) -> dict[str, Any]:
 
     Raises:
         ManifestError: the data is not a finished conversion.
-        RuntimeError: no checkpoint in `output_dir` can be read, the folder is of other classes, a record
-            cannot be decoded, or the loss is not a number any more.
+        RuntimeError: no checkpoint in `output_dir` can be read, the folder is of other classes, or the loss
+            is not a number any more.
         files.InUseError: another process trains in `output_dir`.
         OSError: `output_dir` cannot be written.
     """
-    from lab_utils.estimator import tf, v1
+    from lab_utils.estimator import v1
     from lab_utils.flowers import checkpoints
 
     data = inputs(settings)
@@ -156,13 +157,6 @@ def run(settings: Settings) -> dict[str, Any]:
             return _run(settings, data)
         except v1.train.NanLossDuringTrainingError:
             raise RuntimeError(_diverged(settings)) from None
-        except tf.errors.InvalidArgumentError as error:
-            if culprit := data.train.undecodable() or data.evaluation.undecodable():
-                raise RuntimeError(
-                    f"cannot be decoded: {culprit}. Take it out of the photographs or the CSV file, and "
-                    "convert again"
-                ) from error
-            raise
 
 
 def _run(settings: Settings, data: Inputs) -> dict[str, Any]:
@@ -237,21 +231,14 @@ def problem(error: Exception, output_dir: str) -> str:
     """What ended a run, in a sentence; "" for an error that should show where it was raised."""
     from lab_utils.estimator import tf
 
-    again = f"{output_dir} must be writable, with room; the same command then goes on"
-    if isinstance(error, tf.errors.DataLossError):
-        return f"a TFRecord file is damaged ({plain(error.message)}): convert again"
     if isinstance(error, tf.errors.OpError):
-        text = str(error)
-        if "File system scheme" in text:
-            return f"{text.splitlines()[0]}: give a local path, or one in gs://"
-        reason = next((os.strerror(code) for code in _STORAGE if os.strerror(code) in text), "")
-        return f"{reason}. {again}" if reason else ""
-    if isinstance(error, BrokenPipeError):
-        return ""
-    if isinstance(error, FileExistsError | NotADirectoryError):
-        return f"{output_dir} is a file, or below one: give a new folder"
-    if isinstance(error, OSError):
-        return f"{error.strerror or error}: {error.filename}. {again}"
+        for line in str(error).splitlines():
+            for remedy, words in _REMEDIES.items():
+                if any(word in line for word in words):
+                    return f"{plain(line)}: {remedy}"
+    if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
+        reason = f"{error.strerror or error}: {error.filename}"
+        return f"{reason}. {output_dir} must be a folder that can be written, with room"
     return str(error) if isinstance(error, RuntimeError) else ""
 
 

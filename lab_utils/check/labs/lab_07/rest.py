@@ -43,12 +43,11 @@ def _read(found: Any) -> list:
         isinstance(found, str | bytes | bytearray),
         f"The body of a request is text, a str, or its bytes; yours is {a(found)}.",
     )
-    signatures = {rest.SIGNATURE: {"image_bytes": True}}
     try:
-        request = rest.read_request(bytes(found) if isinstance(found, bytearray) else found, signatures)
+        pictures, _ = rest.read_request(found)
     except rest.RequestError as error:
         raise Wrong(_rejected(found, str(error))) from None
-    return request.inputs["image_bytes"]
+    return pictures
 
 
 def _rejected(found: str | bytes, said: str) -> str:
