@@ -244,11 +244,11 @@ def main(arguments: Sequence[str] = ()) -> int:
     """Runs the command line: one line where all is well, else one for each check; returns 1 if any failed."""
     parser = argparse.ArgumentParser(prog="python -m lab_utils doctor", description=__doc__)
     text = "also: does this machine hold a class of N learners at once?"
-    parser.add_argument("--class", dest="learners", type=int, default=0, metavar="N", help=text)
+    parser.add_argument("--class", dest="learners", type=int, metavar="N", help=text)
     learners = parser.parse_args(arguments).learners
-    if "--class" in " ".join(arguments) and learners < 1:
-        parser.error(f"--class {learners}: a number of learners, such as 30")
-    checks = list(examine(learners))
+    if learners is not None and learners < 1:
+        parser.error(f"--class {learners} is not a number of learners, such as 30")
+    checks = list(examine(learners or 0))
     failed = sum(not check.ok for check in checks)
     if failed:
         print(*checks, f"\n{counted(failed, 'check')} failed: see what to do above.", sep="\n")
