@@ -37,11 +37,10 @@ def _prepare(folder: Path, output_dir: Path) -> tuple[datasets.Photos, Path, str
     datasets.check_outside(output_dir, folder)
     name = re.sub(r"[^\w.-]+", "_", folder.resolve().name)  # part of globs later on
     with tempfile.TemporaryDirectory() as temporary:
-        photos = datasets.from_folder(folder, temporary)
-        job = output_dir / name / _digest(photos)
+        job = output_dir / name / _digest(datasets.from_folder(folder, temporary))
         csv = job / "csv"
         csv.mkdir(parents=True, exist_ok=True)
-        for file in (photos.train_csv, photos.eval_csv, photos.labels_file):
+        for file in Path(temporary).iterdir():
             files.write(csv / file.name, file.read_bytes())
     licence = folder / "LICENSE.txt"
     credit = f"Photographs: see {licence} for their authors and licence."

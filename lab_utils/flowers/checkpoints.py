@@ -1,6 +1,5 @@
 """What a run finds in its folder: the newest whole checkpoint, its classes, its evaluations so far."""
 
-import contextlib
 import json
 import os
 import re
@@ -100,9 +99,6 @@ def keep_labels(folder: str, labels: list[str]) -> str:
 
 
 def read_history(folder: str) -> list[dict[str, Any]]:
-    """The evaluations of a run. A line that cannot be read is left out, and its evaluation made again."""
-    records = []
-    for line in text(os.path.join(folder, "history.jsonl")).splitlines():
-        with contextlib.suppress(ValueError):
-            records.append(json.loads(line))
-    return [record for record in records if isinstance(record, dict) and "step" in record]
+    """The evaluations of a run so far."""
+    lines = text(os.path.join(folder, "history.jsonl")).splitlines()
+    return [json.loads(line) for line in lines]

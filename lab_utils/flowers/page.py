@@ -20,11 +20,9 @@ _PAGE = """<!doctype html>
 <head><meta charset="utf-8"><title>{title}</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <style>
-  body {{ font: 16px/1.5 system-ui, sans-serif; color: {text}; }}
-  body {{ max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }}
-  h1 {{ font-size: 1.6rem; }} h2 {{ font-size: 1.15rem; margin-top: 2rem; }}
+  body {{ font: 16px/1.5 system-ui, sans-serif; color: {text}; max-width: 60rem; margin: 2rem auto; }}
   img {{ max-width: 100%; height: auto; }}
-  td, th {{ text-align: left; padding: .15rem 1.2rem .15rem 0; vertical-align: top; }}
+  td {{ padding: .15rem 1.2rem .15rem 0; vertical-align: top; }}
   p.credit {{ color: {soft}; font-size: .85rem; }}
 </style></head>
 <body>
@@ -37,15 +35,13 @@ _PAGE = """<!doctype html>
 <h2>How it learnt</h2>
 <img src="learning_curves.png" alt="Loss and accuracy over training steps">
 <h2>On a TPU</h2>
-<p>{dry_run}</p>
+<p><a href="dry_run.html">The dry run's report</a> on the same model, compiled for eight TPU cores
+by the real TPU compiler, without a TPU.</p>
 <h2>What it took</h2>
 <table>{table}</table>
 <p class="credit">{credit}</p>
 </body></html>
 """
-
-_DRY_RUN = """<a href="dry_run.html">The dry run's report</a> on the same model, compiled for eight TPU cores
-by the real TPU compiler, without a TPU."""
 
 
 def training_losses(run_dir: Path) -> list[tuple[int, float]]:
@@ -120,7 +116,6 @@ def make(
         summary=f"After {counted(result['step'], 'step')} the model names {result['accuracy']:.1%} of "
         f"{counted(result['images'], 'held-out photograph')} correctly (measured here); a guess would "
         f"name {1 / len(labels):.0%}.",
-        dry_run=_DRY_RUN if (output_dir / "dry_run.html").exists() else "No dry run was made.",
         table=rows,
         credit=html.escape(credit),
         text=look.TEXT,

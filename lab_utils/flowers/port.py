@@ -69,16 +69,10 @@ def main() -> int:
         prog="python -m lab_utils.flowers.port",
         description="Dry-run the flowers port, without a TPU.",
     )
-    parser.add_argument(
-        "--records",
-        type=files.path_argument,
-        required=True,
-        help="folder that lab_utils.convert wrote",
-    )
+    wrote = "folder that lab_utils.convert wrote"
+    parser.add_argument("--records", type=files.path_argument, required=True, help=wrote)
     parser.add_argument("--topology", default="v2:2x2", help="default: v2:2x2, eight cores")
-    parser.add_argument(
-        "--image_size", type=int, help="pixels a side, as in the training (default: the training's)"
-    )
+    parser.add_argument("--image_size", type=int, help="pixels a side (default: the training's)")
     parser.add_argument("--stages", default=STAGES, help=f"default: {STAGES}")
     parser.add_argument("--html", type=files.output(files.HTML), help="write the report as a page")
     parser.add_argument("--no_cache", action="store_true", help="compile and measure again")
@@ -87,13 +81,8 @@ def main() -> int:
     from lab_utils.convert import ManifestError
 
     try:
-        report = judged(
-            arguments.records,
-            arguments.image_size,
-            arguments.topology,
-            arguments.stages,
-            cache=not arguments.no_cache,
-        )
+        chosen = arguments.image_size, arguments.topology, arguments.stages
+        report = judged(arguments.records, *chosen, cache=not arguments.no_cache)
     except (ManifestError, ValueError) as error:
         parser.error(str(error))
     print(report)

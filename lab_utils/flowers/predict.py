@@ -111,16 +111,12 @@ def predict(
 
 
 def labels(saved_model: Path) -> list[str]:
-    """The class names, in the order of the probabilities, as the export keeps them.
-
-    Raises:
-        RuntimeError: the export does not hold them.
-    """
+    """The class names, in the order of the probabilities. Raises RuntimeError where there are none."""
     path = saved_model / "assets.extra" / "labels.txt"
     try:
         return path.read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise RuntimeError(f"{path} cannot be read ({error}): export again") from error
+    except OSError as error:
+        raise RuntimeError(f"{path}: {error.strerror}. Export again") from error
 
 
 def draw(

@@ -81,9 +81,8 @@ def _bytes(value: Any) -> Any:
     except ValueError:  # binascii.Error is one
         raise RequestError("Unable to base64 decode") from None
     except (TypeError, KeyError, AttributeError):
-        raise RequestError(
-            f"{json.dumps(value)[:80]} is neither a string nor {{'b64': ...}}."
-        ) from None
+        text = json.dumps(value)[:80]
+        raise RequestError(f"{text} is neither a string nor {{'b64': ...}}.") from None
 
 
 def answer(body: str | bytes, model: Any) -> dict[str, Any]:

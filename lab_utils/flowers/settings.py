@@ -28,7 +28,7 @@ class Settings:
     train_data_path: str = _setting("", "glob of the training TFRecords, local or gs://")
     eval_data_path: str = _setting("", "glob of the evaluation TFRecords")
     output_dir: str = _setting(
-        "", "checkpoints, history and export; a run there goes on where it stopped"
+        "", "checkpoints, history, export; a run there goes on where it stopped"
     )
     train_steps: int = _setting(1000, "global steps in all, those of earlier runs counted in")
     train_batch_size: int = _setting(32, "global batch, over all cores")
@@ -36,18 +36,14 @@ class Settings:
     eval_steps_between: int = _setting(200, "steps from one checkpoint and evaluation to the next")
     learning_rate: float = _setting(0.05, "at its highest, for the given batch")
     image_size: int = _setting(
-        128, "side of the square that the model sees, in pixels; a multiple of 16, at least 32"
+        128, "side of the model's square, in pixels: a multiple of 16 from 32 on"
     )
-    iterations_per_loop: int = _setting(
-        100, "steps that a TPU takes before it comes back to the host"
-    )
+    iterations_per_loop: int = _setting(100, "steps of a TPU before it comes back to the host")
     use_tpu: bool = _setting(False, "train on a TPU")
     tpu: str = _setting("local", "name or address of the TPU; 'local' on a TPU VM")
     project: str = _setting("", "Google Cloud project of the TPU")
     tpu_zone: str = _setting("", "zone of the TPU")
-    use_bfloat16: bool = _setting(
-        False, "compute in bfloat16; variables and the export stay float32"
-    )
+    use_bfloat16: bool = _setting(False, "compute in bfloat16; variables and export stay float32")
     seed: int = _setting(0, "of initial weights, shuffling and augmentation")
 
     def __post_init__(self) -> None:
@@ -67,9 +63,8 @@ class Settings:
         if not 0 <= self.seed < 2**31:  # an int32 in the model
             raise ValueError(f"seed must be from 0 to 2**31 - 1, not {self.seed}")
         if self.image_size % 16 or self.image_size < 32:  # it is halved five times
-            raise ValueError(
-                f"image_size must be a multiple of 16, at least 32, not {self.image_size}"
-            )
+            size = self.image_size
+            raise ValueError(f"image_size must be a multiple of 16, at least 32, not {size}")
 
 
 def _from_yaml(path: Path) -> dict[str, Any]:
@@ -117,12 +112,8 @@ def parse(arguments: Sequence[str] | None = None) -> Settings:
         if setting.type is bool:
             options = {"type": _switch, "nargs": "?", "const": True, "metavar": "True|False"}
         shown = f" (default: {setting.default})" if setting.default != "" else ""
-        parser.add_argument(
-            f"--{setting.name}",
-            help=setting.metadata["help"] + shown,
-            default=argparse.SUPPRESS,
-            **options,
-        )
+        options |= {"help": setting.metadata["help"] + shown, "default": argparse.SUPPRESS}
+        parser.add_argument(f"--{setting.name}", **options)
     flags = vars(parser.parse_args(arguments))
     config = flags.pop("config")
     try:

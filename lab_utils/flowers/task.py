@@ -67,28 +67,22 @@ def make_estimator(settings: Settings, labels: list[str]) -> Any:
                 f"--tpu {settings.tpu} cannot be reached ({error}): give its name with --tpu_zone and "
                 "--project, or 'local' on a TPU VM"
             ) from error
+    every = settings.eval_steps_between
     config = tpu.RunConfig(
         cluster=cluster,
         model_dir=settings.output_dir,
         tf_random_seed=settings.seed,
-        save_checkpoints_steps=settings.eval_steps_between,
-        save_summary_steps=settings.eval_steps_between,
-        log_step_count_steps=settings.eval_steps_between,
+        save_checkpoints_steps=every,
+        save_summary_steps=every,
+        log_step_count_steps=every,
         tpu_config=tpu.TPUConfig(
-            iterations_per_loop=min(settings.iterations_per_loop, settings.eval_steps_between),
+            iterations_per_loop=min(settings.iterations_per_loop, every),
             # One input_fn a host, which gives each core whole batches: none is split on the way.
             per_host_input_for_training=tpu.InputPipelineConfig.PER_HOST_V2,
         ),
     )
-    params = {
-        "labels": labels,
-        "image_size": settings.image_size,
-        "train_steps": settings.train_steps,
-        "learning_rate": settings.learning_rate,
-        "model_dir": settings.output_dir,
-        "use_bfloat16": settings.use_bfloat16,
-        "seed": settings.seed,
-    }
+    names = ("image_size", "train_steps", "learning_rate", "use_bfloat16", "seed")
+    params = {name: getattr(settings, name) for name in names}
     return tpu.TPUEstimator(
         model_fn,
         config=config,
@@ -96,7 +90,7 @@ def make_estimator(settings: Settings, labels: list[str]) -> Any:
         train_batch_size=settings.train_batch_size,
         eval_batch_size=settings.eval_batch_size,
         predict_batch_size=settings.eval_batch_size,
-        params=params,
+        params=params | {"labels": labels, "model_dir": settings.output_dir},
         export_to_tpu=False,  # serving one image at a time is work for a CPU
     )
 
