@@ -44,9 +44,10 @@ def test_a_string_is_its_own_bytes_and_not_base64():
         ('{"instances": []}', "an entry for each picture"),
         ('{"instances": [{"picture": "a"}]}', "['image_bytes']; the request has ['picture']"),
         ('{"instances": [{"b64": "-_!"}]}', "Unable to base64 decode"),
-        ('{"instances": [3]}', "neither a string nor"),
+        ('{"instances": [3]}', "neither a scalar string nor"),
         ('{"instances": ["a"], "signature_name": 1}', "no signature 1; the model has"),
         ("[" * 200_000, "JSON parse error"),
+        (json.dumps({"instances": [[B64]]}), "neither a scalar string nor"),
     ],
 )
 def test_a_request_that_is_rejected(body, says):
@@ -90,7 +91,7 @@ def test_an_exported_flowers_model_is_served(finished_run, tiny_photos, monkeypa
         for wrong, says in (
             (sent["b64"], "not an image that can be read"),
             ({"b64": ""}, "empty file"),
-            ([sent], "one picture"),
+            ([sent], "a scalar string"),
         ):
             status, said = asked(f"{server.url}:predict", {"instances": [wrong]})
             assert status == 400 and says in said["error"], said

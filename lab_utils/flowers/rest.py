@@ -12,7 +12,6 @@ import base64
 import json
 import sys
 import threading
-from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -55,7 +54,7 @@ def read_request(body: str | bytes) -> tuple[list[Any], str]:
     values = request["instances"] if by_rows else _unnamed(request["inputs"])
     if not isinstance(values, list) or not values:
         raise RequestError("The request needs a list with an entry for each picture.")
-    return [_bytes(_unnamed(value)) for value in values], "predictions" if by_rows else "outputs"
+    return [_picture(value) for value in values], "predictions" if by_rows else "outputs"
 
 
 def _unnamed(value: Any) -> Any:
@@ -63,37 +62,32 @@ def _unnamed(value: Any) -> Any:
     if not isinstance(value, dict) or "b64" in value:
         return value
     if value.keys() != {INPUT}:
-        raise RequestError(
-            f"The signature's inputs are ['{INPUT}']; the request has {sorted(value)}."
-        )
+        names = sorted(value)
+        raise RequestError(f"The signature's inputs are ['{INPUT}']; the request has {names}.")
     return value[INPUT]
 
 
-def _bytes(value: Any) -> Any:
-    """Strings and {"b64": ...} as bytes, in lists too."""
-    if isinstance(value, list):
-        return [_bytes(entry) for entry in value]
+def _picture(value: Any) -> bytes:
+    value = _unnamed(value)
     if isinstance(value, str):
         return value.encode(errors="replace")
+    if not isinstance(value, dict) or not isinstance(value["b64"], str):
+        text = json.dumps(value)[:80]
+        raise RequestError(f"{text} is neither a scalar string nor {{'b64': ...}}.")
+    text = "".join(value["b64"].split())
     try:
-        text = "".join(value["b64"].split())
         return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
     except ValueError:  # binascii.Error is one
         raise RequestError("Unable to base64 decode") from None
-    except (TypeError, KeyError, AttributeError):
-        text = json.dumps(value)[:80]
-        raise RequestError(f"{text} is neither a string nor {{'b64': ...}}.") from None
 
 
-def answer(body: str | bytes, model: Any) -> dict[str, Any]:
-    """The answer to a predict request, by a `predict.Model`.
+def answer(body: str | bytes, model: Model) -> dict[str, Any]:
+    """The answer to a predict request.
 
     Raises:
         RequestError: it is not a predict request, or a picture cannot be used.
     """
     pictures, key = read_request(body)
-    if any(isinstance(picture, list) for picture in pictures):
-        raise RequestError("An entry is one picture, and not a list.")
     try:
         jpegs = [to_rgb_jpeg(picture).data for picture in pictures]
     except RejectError as error:
@@ -128,13 +122,13 @@ class _Handler(BaseHTTPRequestHandler):
 class Server(ThreadingHTTPServer):
     """A running server; `url` is the model's address. `close` ends it."""
 
-    def __init__(self, load: Callable[[], Any], name: str, port: int = 0) -> None:
+    def __init__(self, saved_model: str | Path, name: str, port: int = 0) -> None:
         """Takes the port (0: a free one), then loads the model. Raises OSError where the port is taken."""
         proxies.spare_local()
         super().__init__(("127.0.0.1", port), _Handler)
         self.address = f"/v1/models/{name}"
         self.url = f"http://127.0.0.1:{self.server_port}{self.address}"
-        self.model = load()
+        self.model = Model(saved_model)
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def close(self) -> None:
@@ -145,7 +139,7 @@ class Server(ThreadingHTTPServer):
 
 def serve(saved_model: str | Path, name: str, port: int = 0) -> Server:
     """Serves a SavedModel until it is closed or the process ends. Raises as `Server` and `Model` do."""
-    return Server(lambda: Model(saved_model), name, port)
+    return Server(saved_model, name, port)
 
 
 def main() -> int:
