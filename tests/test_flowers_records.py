@@ -90,7 +90,10 @@ def test_a_run_does_not_train_on_strangers_and_says_so(copy, run_flags, tmp_path
         ),
         (lambda content: content["splits"]["train"]["shards"].pop(), "do not add up"),
         (lambda content: content["labels"].append("x"), "classes of train are not those of labels"),
-        (lambda content: content["splits"]["train"].update(per_class=None), "is not a manifest of format 1"),
+        (
+            lambda content: content["splits"]["train"].update(per_class=None),
+            "is not a manifest of format 1",
+        ),
         (lambda content: content["splits"]["train"].update(examples=-1), "not below 0"),
         (lambda content: content["splits"]["train"].update(rejected="0"), "should be whole"),
         (
