@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     end = given.index("--") if "--" in given else len(given)
     flags, program = parser.parse_args(given[:end]), given[end + 1 :]
     from lab_utils.port.port import ported
-    from lab_utils.port.record import NotPython
+    from lab_utils.port.program import NotPython
 
     if flags.file.exists() and not flags.file.is_file():
         parser.error(f"{flags.file} is not a file")

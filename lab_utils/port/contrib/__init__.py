@@ -19,6 +19,17 @@ _import = builtins.__import__
 _used: dict[str, str] = {}
 
 
+# Private modules, and what they had in version 1, as tf-slim uses it; it stands in tf.compat.v1 today.
+_LEFT = {
+    "tensorflow.python.framework.ops": (
+        "IndexedSlices", "Tensor", "TensorShape", "convert_to_tensor_or_indexed_slices",
+        "register_tensor_conversion_function",
+    ),
+    "tensorflow.python.ops.array_ops": ("stack", "unstack"),
+    "tensorflow.python.ops.control_flow_ops": ("Assert", "case", "cond", "while_loop"),
+}  # fmt: skip
+
+
 class Gone(AttributeError):
     """A name of TensorFlow 1 that stands nowhere today; the message says what took its place."""
 
@@ -31,7 +42,9 @@ def install() -> None:
     from lab_utils.estimator import v1
 
     v1.disable_v2_behavior()
-    importlib.import_module("lab_utils.port.contrib.left")
+    for module, left in _LEFT.items():
+        for name in left:
+            vars(importlib.import_module(module)).setdefault(name, getattr(v1, name))
     # A class needs no more than a conversion function today to be taken for a tensor.
     ops = importlib.import_module("tensorflow.python.framework.ops")
     vars(ops).setdefault("register_dense_tensor_like_type", lambda kind: None)
