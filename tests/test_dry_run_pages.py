@@ -157,7 +157,7 @@ FRAMES = {
         "Wrong": compiled(1, (64, 64, 3), "images"),
         "Right": compiled(128, (8, 8, 3), "images"),
     },
-    "TPU305": compiled(),
+    "TPU305": compiled(dtype=tf.bfloat16),
     "TPU306": compiled(name="images"),
     "TPU307": arguments(frames.wide(1024), input_fn=frames.zeros((1024,))),
     "TPU308": compiled(),

@@ -23,7 +23,8 @@ _FRAMEWORK = re.compile(
     r"|.*[/\\]__autograph_generated_file\w*\.py$"
 )
 # Where a learner's part is still open, a lab goes on with the course's solution: that is not to be printed.
-_SOLUTION = re.compile(r".*[/\\]lab_utils[/\\]check[/\\]solved[/\\]lab_(\d\d)\.py$")
+# Its code has such a name.
+_SOLUTION = re.compile(r"(?:<solution of lab |.*[/\\]check[/\\]solved[/\\]lab_)(\d\d)(?:>|\.py)$")
 _OWN = re.compile(r"[/\\]lab_utils[/\\]dry_run[/\\]")
 _STANDARD_LIBRARY = tuple(
     os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "platstdlib")
@@ -178,7 +179,7 @@ def is_installed(filename: str) -> bool:
 @functools.cache
 def _is_framework(filename: str) -> bool:
     if filename.startswith("<"):
-        return _OLD_CELL.match(filename) is None
+        return not (_OLD_CELL.match(filename) or _SOLUTION.match(filename))
     if _KERNEL_CELL.search(filename):
         return False
     if _FRAMEWORK.match(filename):

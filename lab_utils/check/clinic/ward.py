@@ -196,8 +196,8 @@ def ward(name: str) -> Ward:
     Raises:
         ValueError: there is none.
     """
-    path = datasets.files_folder() / "clinic" / f"{name}.py"
-    if name not in NAMES:
+    path = datasets.photos.files_folder() / "clinic" / f"{name}.py"
+    if not path.is_file():
         raise ValueError(f"no patient is called {name!r}; there are {', '.join(NAMES)}")
     healthy, chart = _PARTS.fullmatch(path.read_text(encoding="utf-8")).groups()
     known: dict[str, Any] = ast.literal_eval(chart.partition("=")[2].strip())

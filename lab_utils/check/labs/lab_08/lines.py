@@ -6,7 +6,7 @@ from numbers import Real
 
 from lab_utils.check.todos import todo
 from lab_utils.check.tools import a, expect
-from lab_utils.dry_run.records import LineCost
+from lab_utils.dry_run.inspect import LineCost
 from lab_utils.common.source import Place
 
 

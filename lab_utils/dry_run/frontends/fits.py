@@ -37,12 +37,6 @@ def standing_in(
         stack.callback(tf.config.run_functions_eagerly, tf.config.functions_run_eagerly())
         strategy = _strategy(cores, fitted)
         for root in (tf, tf.compat.v2, v1):
-            for owner, names in (
-                (root.config, ("experimental_connect_to_cluster", "experimental_connect_to_host")),
-                (root.tpu.experimental, ("initialize_tpu_system", "shutdown_tpu_system")),
-            ):
-                for name in names:
-                    stack.enter_context(mock.patch.object(owner, name, lambda *a, **k: None))
             for owner in (root.distribute, root.distribute.experimental):
                 if hasattr(owner, "TPUStrategy"):
                     stack.enter_context(mock.patch.object(owner, "TPUStrategy", strategy))
