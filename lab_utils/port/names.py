@@ -163,6 +163,8 @@ class Rename:
 
     def _with_imports(self, text: str) -> str:
         """The text with imports of what the new names need, where they are not there yet."""
+        if text == self._program.text:
+            return text
         program = Program(text)
         imports = [n for n in program.nodes if isinstance(n, ast.Import | ast.ImportFrom)]
         bound = {alias.asname or alias.name for node in imports for alias in node.names}

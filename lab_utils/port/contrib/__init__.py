@@ -80,7 +80,7 @@ def _found(place: str) -> Any:
         for part in place.split("."):
             value = getattr(value, part)
         return value
-    value = _import_whole(head)
+    value = importlib.import_module(head)
     path = head
     for part in rest:
         path += f".{part}"
@@ -88,17 +88,6 @@ def _found(place: str) -> Any:
         whole = importlib.util.find_spec(path) if hasattr(value, "__path__") else None
         value = importlib.import_module(path) if whole else getattr(value, part)
     return value
-
-
-def _import_whole(name: str) -> types.ModuleType:
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if name != "tf_slim" or error.name != "tf_slim":
-            raise
-        raise Gone(
-            "tf.contrib.layers, slim and metrics are the package tf-slim now: pip install tf-slim"
-        ) from None
 
 
 class _Contrib(types.ModuleType):

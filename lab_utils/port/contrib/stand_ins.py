@@ -1,6 +1,5 @@
 """Names of tf.contrib that TensorFlow has no more, in a few lines each: data, image and training."""
 
-import ast
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -12,15 +11,6 @@ from lab_utils.estimator import tf, v1
 def batch_and_drop_remainder(batch_size: int) -> Callable:
     """For Dataset.apply: whole batches only. Today `batch(batch_size, drop_remainder=True)`."""
     return lambda dataset: dataset.batch(batch_size, drop_remainder=True)
-
-
-def padded_batch_and_drop_remainder(
-    batch_size: int, padded_shapes: Any, padding_values: Any = None
-) -> Callable:
-    """For Dataset.apply: whole padded batches only. Today `padded_batch(..., drop_remainder=True)`."""
-    return lambda dataset: dataset.padded_batch(
-        batch_size, padded_shapes, padding_values, drop_remainder=True
-    )
 
 
 def sloppy_interleave(map_func: Callable, cycle_length: int, block_length: int = 1) -> Callable:
@@ -83,38 +73,23 @@ class HParams:
             self.add_hparam(name, value)
 
     def add_hparam(self, name: str, value: Any) -> None:
-        """Adds a hyperparameter.
-
-        Raises:
-            ValueError: `name` is there already, or is a method's.
-        """
-        if getattr(self, name, None) is not None:
+        """Adds a hyperparameter; ValueError if its name is there already, or is a method's."""
+        if hasattr(self, name):
             raise ValueError(f"Hyperparameter name is reserved: {name}")
         self._names.append(name)
         setattr(self, name, list(value) if isinstance(value, tuple) else value)
 
     def set_hparam(self, name: str, value: Any) -> None:
-        """Gives a hyperparameter a value of the type that it has.
-
-        Raises:
-            KeyError: there is none of that name.
-            ValueError: the value is of another type.
-        """
+        """Gives a hyperparameter another value, as the type that it has; ValueError if it is of none."""
         if name not in self._names:
-            raise KeyError(name)
-        setattr(self, name, _as_type_of(getattr(self, name), value, name))
+            raise ValueError(f"Unknown hyperparameter: {name}")
+        setattr(self, name, _as_type_of(getattr(self, name), value))
 
     def parse(self, values: str) -> "HParams":
-        """Takes values from a text such as "learning_rate=0.1,layers=[3,4],name=big".
-
-        Raises:
-            ValueError: for another form, an unknown name, or a value of another type.
-        """
+        """Takes values from a text such as "learning_rate=0.1,layers=[3,4],name=big"; else ValueError."""
         for part in re.findall(r"[^,\[]+(?:\[[^\]]*\])?", values):
-            name, mark, text = part.partition("=")
-            if not mark or name.strip() not in self._names:
-                raise ValueError(f"Unknown or malformed hyperparameter: {part.strip()!r}")
-            self.set_hparam(name.strip(), _literal(text.strip()))
+            name, text = part.split("=")
+            self.set_hparam(name.strip(), text.strip())
         return self
 
     def override_from_dict(self, values: Mapping[str, Any]) -> "HParams":
@@ -143,29 +118,13 @@ class HParams:
         return key in self._names
 
 
-def _literal(text: str) -> Any:
-    if text.startswith("["):
-        return [_literal(item.strip()) for item in text.strip("[]").split(",") if item.strip()]
-    if text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return text
-
-
-def _as_type_of(old: Any, new: Any, name: str) -> Any:
-    """`new` with the type of `old`; ints become floats, 1 and 0 booleans."""
+def _as_type_of(old: Any, new: Any) -> Any:
+    """`new`, perhaps a text, with the type of `old`."""
     if old is None or new is None:
         return new
     if isinstance(old, list):
-        items = new if isinstance(new, list | tuple) else [new]
-        return [_as_type_of(old[0], item, name) if old else item for item in items]
-    if isinstance(old, str) or (isinstance(old, bool) and new in (0, 1)):
-        return type(old)(new)
-    is_number = isinstance(new, int | float) and isinstance(old, int | float)
-    if is_number and not isinstance(new, bool) and type(old)(new) == new:
-        return type(old)(new)
-    if type(new) is type(old):
-        return new
-    raise ValueError(f"Could not cast hyperparameter {name!r} of type {type(old)} from {new!r}")
+        items = new.strip("[]").split(",") if isinstance(new, str) else new
+        return [_as_type_of(old[0], item) if old else item for item in items]
+    if isinstance(old, bool):
+        return str(new).lower() in ("true", "1")
+    return type(old)(new)
