@@ -14,7 +14,6 @@ _EXTRAS = {
     "dask": "cluster",
     "distributed": "cluster",
     "jax": "dry-run",
-    "libcst": "dry-run",
     "matplotlib": "course",
     "nbclient": "author",
     "nbformat": "author",

@@ -18,7 +18,6 @@ from lab_utils.port.contrib import names
 _import = builtins.__import__
 _used: dict[str, str] = {}
 
-
 # Private modules, and what they had in version 1, as tf-slim uses it; it stands in tf.compat.v1 today.
 _LEFT = {
     "tensorflow.python.framework.ops": (
@@ -137,10 +136,8 @@ class _Version1(types.ModuleType):
     def __getattr__(self, name: str) -> Any:
         from lab_utils.estimator import v1
 
-        try:
+        if hasattr(v1, name):
             return getattr(v1, name)
-        except AttributeError:
-            pass
         try:
             return importlib.import_module(f"tensorflow.{name}")  # tf.python, tf.core
         except ImportError:

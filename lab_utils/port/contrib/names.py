@@ -87,13 +87,10 @@ for _name in ("error_handling", "tpu_context", "util"):
 
 # What has no counterpart, and what took its place; the longest path counts.
 GONE = {
-    "bigtable": "the package tensorflow-io reads Bigtable",
     "boosted_trees": "the package tensorflow-decision-forests took its place; no TPU runs it",
     "crf": "the package tensorflow-addons 0.23 has it as tfa.text.crf_log_likelihood",
     "cudnn_rnn": "it needs a GPU: tf.keras.layers.LSTM or GRU, or tf.compat.v1.nn.rnn_cell, takes its place",
     "distributions": "the package tensorflow-probability took its place",
-    "eager.Iterator": "iterate over the dataset itself",
-    "ffmpeg": "the package tensorflow-io reads audio and video",
     "gan": "the package tensorflow-gan took its place",
     "learn": "tf.estimator took its place: Estimator, train_and_evaluate, TrainSpec and EvalSpec",
     "learn.Experiment": "tf.estimator.train_and_evaluate(estimator, TrainSpec, EvalSpec) took its place",
@@ -108,7 +105,6 @@ GONE = {
     "rnn.LSTMBlockFusedCell": "it has no kernel for a TPU: tf.compat.v1.nn.rnn_cell.LSTMCell takes its place",
     "seq2seq": "the package tensorflow-addons 0.23 has it as tfa.seq2seq",
     "tensorrt": "it is for GPUs; on a TPU, leave it out",
-    "tfprof": "tf.compat.v1.profiler took its place",
     "tpu.TPUDistributionStrategy": "tf.distribute.TPUStrategy took its place; lab 09 shows it",
     "tpu.keras_to_tpu_model": "tf.distribute.TPUStrategy took its place: make the model within its scope; "
     "lab 09 shows it",

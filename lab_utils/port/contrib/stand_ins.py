@@ -1,4 +1,4 @@
-"""Names of tf.contrib that TensorFlow has no more, in a few lines each: data, image and training."""
+"""Names of tf.contrib.data, image and training that TensorFlow has no more, in a few lines each."""
 
 import json
 import re

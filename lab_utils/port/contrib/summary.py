@@ -15,11 +15,6 @@ def always_record_summaries() -> AbstractContextManager:
     return tf.summary.record_if(True)
 
 
-def never_record_summaries() -> AbstractContextManager:
-    """Within it, no summary is written."""
-    return tf.summary.record_if(False)
-
-
 def record_summaries_every_n_global_steps(
     n: int, global_step: Any = None
 ) -> AbstractContextManager:
