@@ -18,31 +18,21 @@ def style(program: Program) -> tuple[str, bool]:
 
     It must where a name is used that TensorFlow 2 lacks and version 1 has.
     """
+    imported = {origin: name for name, origin in program.origins.items()}
+    if _V1 in imported:
+        return imported[_V1], False
+    is_old = any(_only_in_version_1(program.qualified(node)) for node in program.chains())
+    name = imported.get("tensorflow", "tf")
+    return (f"{name}.compat.v1" if "tensorflow" in imported and not is_old else name), is_old
+
+
+def _only_in_version_1(name: str) -> bool:
     from lab_utils.estimator import tf, v1
 
-    is_old, alias, explicit = False, "", ""
-    for node in program.chains():
-        path = program.qualified(node).split(".")
-        if path[0] != "tensorflow":
-            continue
-        root = _root(node)
-        origin = program.qualified(root)
-        if origin in ("tensorflow", _V1):
-            alias = root.id
-            explicit = explicit or (alias if origin == _V1 else "")
-        if "compat" not in path:
-            is_old |= path[1:2] == ["contrib"] or (_has(v1, path[1:]) and not _has(tf, path[1:]))
-        elif origin.startswith(f"{_V1}."):
-            alias = alias or "tf"
-    if explicit or is_old or not alias:
-        return explicit or alias or "tf", is_old and not explicit
-    return f"{alias}.compat.v1", False
-
-
-def _root(node: ast.AST) -> ast.AST:
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node
+    head, *path = name.split(".")
+    if head != "tensorflow" or "compat" in path:
+        return False
+    return path[:1] == ["contrib"] or (_has(v1, path) and not _has(tf, path))
 
 
 def _has(root: object, path: list[str]) -> bool:
@@ -76,18 +66,16 @@ class Rename:
         return self._with_imports(program.result())
 
     def _contrib_name(self, node: ast.Attribute | ast.Name) -> None:
-        chain: ast.AST = node
-        links = []  # from a.b.c to a
-        while isinstance(chain, ast.Attribute):
-            links.append(chain)
-            chain = chain.value
-        for link in reversed([*links, chain]):
+        links: list[ast.AST] = [node]  # from a.b.c to a
+        while isinstance(links[-1], ast.Attribute):
+            links.append(links[-1].value)
+        for link in reversed(links):
             path = self._path(link)
             if path and (found := contrib.today(path)):
                 return self._rename(link, path, *found)
-        self._gone.add(self._path(node))
-        message = f"tf.contrib.{self._path(node)}: {names.advice(self._path(node))}"
-        return self._program.leave(node, message)
+        path = self._path(node)
+        self._gone.add(path)
+        return self._program.leave(node, f"tf.contrib.{path}: {names.advice(path)}")
 
     def _path(self, node: ast.AST) -> str:
         head, _, path = self._program.qualified(node).partition("tensorflow.contrib.")

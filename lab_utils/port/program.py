@@ -32,6 +32,7 @@ class Program:
     Attributes:
         nodes: the syntax tree, from the outside in, without what stands inside of f-strings.
         parents: each node's parent.
+        origins: what the names stand for that imports bind, in dots.
         todo: what is left to a person.
     """
 
@@ -64,7 +65,7 @@ class Program:
                 children = list(ast.iter_child_nodes(node))
                 self.parents |= dict.fromkeys(children, node)
                 self.nodes += children
-        self._origins = {
+        self.origins = {
             alias.asname or alias.name.partition(".")[0]: _origin(node, alias)
             for node in self.nodes
             if isinstance(node, ast.Import | ast.ImportFrom)
@@ -101,11 +102,11 @@ class Program:
         while isinstance(node, ast.Attribute):
             attributes.insert(0, node.attr)
             node = node.value
-        if not isinstance(node, ast.Name) or node.id not in self._origins:
+        if not isinstance(node, ast.Name) or node.id not in self.origins:
             return ""
         if any(node.id in self._local[function] for function in self.functions_around(node)):
             return ""
-        return ".".join([self._origins[node.id], *attributes])
+        return ".".join([self.origins[node.id], *attributes])
 
     def tf_path(self, node: ast.AST) -> str:
         """As `qualified`, below tensorflow or its compat.v1: "estimator.Estimator"; "" for others."""
