@@ -89,9 +89,9 @@ def port_of(text: str) -> tuple[str, str]:
          "import tensorflow.compat.v1 as tf  # noqa\nimport os\ntf.estimator.tpu.RunConfig()\n", ""),
         # predict's last batch is filled up by TPUEstimator: to drop it would lose predictions
         ("import tensorflow as tf\ndef asked(params):\n  return d.batch(8)\n"
-         "tf.contrib.tpu.TPUEstimator().predict(asked)\n",
-         "import tensorflow.compat.v1 as tf\ndef asked(params):\n  return d.batch(params[\"batch_size\"])\n"
-         "tf.estimator.tpu.TPUEstimator().predict(asked)\n", ""),
+         "tf.contrib.tpu.TPUEstimator().predict(lambda params: asked(params))\n",
+         "import tensorflow.compat.v1 as tf\ndef asked(params):\n  return d.batch(8)\n"
+         "tf.estimator.tpu.TPUEstimator().predict(lambda params: asked(params))\n", ""),
         # no Estimator at all
         ("import tensorflow as tf\nwith tf.Session() as s:\n  s.run(0)\n",
          "import tensorflow.compat.v1 as tf\nwith tf.Session() as s:\n  s.run(0)\n",

@@ -27,6 +27,7 @@ class Inputs:
         self._calls = [node for node in program.nodes if isinstance(node, ast.Call)]
         self._functions: dict[str, list[ast.AST]] = defaultdict(list)
         self._modes: dict[ast.AST, set[str]] = defaultdict(set)  # of the input functions
+        self._names: dict[bool, set[str]] = defaultdict(set)  # used by predict, by others
         self.sizes: dict[str, list[str]] = defaultdict(list)
         for node in program.nodes:
             if isinstance(node, ast.FunctionDef):
@@ -39,6 +40,8 @@ class Inputs:
         for call in self._calls:
             mode = _MODES.get(last_name(call.func))
             if mode and (input_fn := argument(call, "input_fn", 0)):
+                names = {last_name(node) for node in ast.walk(input_fn)}
+                self._names[mode == "predict"] |= names
                 for function in self._used(input_fn, mode):
                     self._modes[function].add(mode)
         for function in list(self._modes):
@@ -123,8 +126,9 @@ class Inputs:
         return []
 
     def _drop_remainder(self, call: ast.Call, size_at: int, drop_at: int) -> None:
-        modes = [self._modes.get(each, set()) for each in self._program.functions_around(call)]
-        if drop_at < 0 or {"predict"} in modes or not argument(call, "batch_size", size_at):
+        around = {getattr(each, "name", "") for each in self._program.functions_around(call)}
+        of_predict = around & (self._names[True] - self._names[False])
+        if drop_at < 0 or of_predict or not argument(call, "batch_size", size_at):
             return  # TPUEstimator fills up the last batch of predict
         message = (
             "drop_remainder leaves out the last examples: an evaluation must pad them, of weight 0"
