@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from lab_utils.common import files, leases, names
+from lab_utils.common import files, names
 from lab_utils.common.figures import counted
 
 SUFFIXES = (".jpg", ".jpeg", ".jfif", ".png", ".gif", ".bmp", ".webp")
@@ -124,16 +124,14 @@ def write_split(folder: Path, output_dir: Path, eval_fraction: float) -> Photos:
         photos.train_csv: _rows(train, output_dir),
     }
     output_dir.mkdir(parents=True, exist_ok=True)
-    # Of two at once one comes first, and the other compares.
-    with leases.locked(output_dir, wait=float("inf")):
-        for path, text in wanted.items():
-            if path.exists() and path.read_bytes() != text.encode():
-                raise DatasetError(
-                    f"{path} is there already and says something else (other photographs, or another "
-                    "eval_fraction). Nothing was overwritten: choose another output_dir, or move it away."
-                )
-        for path, text in wanted.items():
-            files.write(path, text)
+    for path, text in wanted.items():
+        if path.exists() and path.read_bytes() != text.encode():
+            raise DatasetError(
+                f"{path} is there already and says something else (other photographs, or another "
+                "eval_fraction). Nothing was overwritten: choose another output_dir, or move it away."
+            )
+    for path, text in wanted.items():
+        files.write(path, text)
     parts = f"{counted(len(train), 'photograph')} to train on, {len(evaluation):,} to evaluate"
     print(f"{counted(len(labels), 'class')}, {parts}")
     return photos
