@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import errno
 import os
+import platform
 import re
 import secrets
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ import filelock
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP)
 _NO_BUCKET = re.compile(r"(gs|s3)://(/|$)")
 _VARIABLE = re.compile(r"\$[A-Za-z_]\w*|\$\{\w+\}|%[A-Za-z_]{4,}%")
+_OF_WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\\w")
 # What files begin with, for `output`: a page; JSON, but no notebook.
 HTML = rb"\s*<(!doctype )?html"
 JSON = rb'\{(?!\s*"(cells|metadata|nbformat))'
@@ -133,8 +135,9 @@ def expanded(path: str | os.PathLike[str]) -> str:
 
     Raises:
         ValueError: it is "-", of which a file's name would be made; it has a scheme and no bucket, as in
-            gs://$BUCKET/x with an unset variable; no such user has a home; or a variable stands in it, which
-            nobody replaces in a YAML file or between single quotes.
+            gs://$BUCKET/x with an unset variable; no such user has a home; it is a path of Windows, of which
+            this system would make a name; or a variable stands in it, which nobody replaces in a YAML file or
+            between single quotes.
     """
     text = os.path.expanduser(os.fspath(path))
     if text == "-":
@@ -145,6 +148,11 @@ def expanded(path: str | os.PathLike[str]) -> str:
         user = text.split("/")[0]
         raise ValueError(
             f"{text}: there is no home folder {user} here; ./{text} is a name as it stands"
+        )
+    if os.name != "nt" and _OF_WINDOWS.match(text):
+        raise ValueError(
+            f"{text} is a path of Windows, and this is {platform.system()}: folders are separated by /, and "
+            "WSL has drive C: at /mnt/c"
         )
     if (variable := _VARIABLE.search(text)) and not os.path.lexists(text):
         raise ValueError(
