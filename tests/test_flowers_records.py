@@ -90,7 +90,7 @@ def test_a_run_does_not_train_on_strangers_and_says_so(copy, run_flags, tmp_path
         ),
         (lambda content: content["splits"]["train"]["shards"].pop(), "do not add up"),
         (lambda content: content["labels"].append("x"), "classes of train are not those of labels"),
-        (lambda content: content["splits"]["train"].update(per_class=None), "per_class of train"),
+        (lambda content: content["splits"]["train"].update(per_class=None), "is not a manifest of format 1"),
         (lambda content: content["splits"]["train"].update(examples=-1), "not below 0"),
         (lambda content: content["splits"]["train"].update(rejected="0"), "should be whole"),
         (
@@ -107,7 +107,7 @@ def test_a_manifest_that_cannot_be_used_is_one_sentence(copy, changed, words):
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [("{", "[" * 100_000), ('"labels"', '"labels": [], "labels"'), ("}", "")],
+    [("{", "[" * 100_000), ("}", "")],
 )
 def test_a_manifest_that_is_damaged_is_one_sentence(copy, old, new):
     text = (copy / "manifest.json").read_text()

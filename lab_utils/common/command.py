@@ -14,6 +14,7 @@ _EXTRAS = {
     "dask": "cluster",
     "distributed": "cluster",
     "jax": "dry-run",
+    "jinja2": "author",
     "libcst": "dry-run",
     "matplotlib": "course",
     "nbclient": "author",
