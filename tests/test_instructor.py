@@ -23,7 +23,13 @@ def test_each_lab_stands_in_one_place_of_a_plan_and_the_minutes_fit(plan):
     assert 45 * plan["hours"] <= guide.minutes(ROOT, plan) <= 60 * plan["hours"]
 
 
-def test_a_section_that_a_lab_does_not_have_is_named():
+def test_lectures_count_and_each_session_fits_into_its_hours():
+    session = {"labs": [0, {3: ["Recap"]}], "break": 15}
+    lectures = slides.minutes(ROOT, 0) + slides.minutes(ROOT, 3)
+    recap = dict(guide.sections(ROOT, 3))["Recap"]
+    assert guide.of_session(ROOT, session) == lectures + overview.labs()[0]["minutes"] + recap + 15
+    timed = [session for plan in PLANS for session in plan["sessions"] if "minutes" in session]
+    assert timed and all(guide.of_session(ROOT, each) <= each["minutes"] for each in timed)
     with pytest.raises(ValueError, match="lab 03 has no section {'None'}; there are 1. What XLA"):
         guide.taught(ROOT, 3, ["None"])
 
@@ -77,20 +83,21 @@ def test_demos_take_ten_minutes_and_their_outputs_are_there():
         assert sum(step["minutes"] for step in demo["steps"]) == 10
         for step in demo["steps"]:
             assert stored.output(ROOT, step["lab"], step["cell"])
-    with pytest.raises(ValueError, match="has no cell 'none'"):
+    with pytest.raises(ValueError, match="shows nothing in a cell 'none'"):
         stored.output(ROOT, 2, "none")
 
 
-def test_the_guide_names_each_todo_and_its_wrong_answers():
-    text = guide.text(ROOT)
+def test_the_guide_has_a_page_a_lab_that_names_each_todo_and_its_wrong_answers():
+    pages = guide.made(ROOT)
     for lab in overview.labs():
+        name = f"guide_{lab:02d}.html"
+        assert f'href="{name}"' in pages["guide.html"]
         for id in overview.ids(lab):
-            part = re.search(rf"<h4>TODO {id}: .*?</ul>", text, re.S)
+            part = re.search(rf'<h2 id="{id}">TODO {id}: .*?</ul>', pages[name], re.S)
             assert part and part[0].count("the check says") >= 3, id
-
-
-def test_the_command_that_grades_a_class_is_the_same_in_each_place():
-    (command,) = re.findall(r"<pre>(.* lab_utils\.grade .*)</pre>", "\n".join(guide._afterwards()))
-    for name in ("README.md", "solutions/instructor/grading.md"):
+    for anchor in re.findall(r'href="#(\w+)"', pages["guide.html"]):
+        assert f'id="{anchor}"' in pages["guide.html"]
+    (command,) = re.findall(r"<pre>(.* lab_utils\.grade .*)</pre>", pages["guide.html"])
+    for name in ("solutions/instructor/README.md", "solutions/instructor/grading.md"):
         text = (ROOT / name).read_text(encoding="utf-8")
         assert command in map(str.strip, text.splitlines()), name

@@ -1,7 +1,6 @@
 """The wheel: what it brings, and that a notebook that is opened alone installs it and starts."""
 
 import importlib.metadata
-import importlib.util
 import json
 import os
 import re
@@ -10,13 +9,11 @@ import sys
 import sysconfig
 import typing
 import zipfile
-from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 import pytest
 
 from lab_utils.runtime import places
-from lab_utils.teach import setup_cell
 
 ROOT = Path(__file__).parents[1]
 LABS = sorted((ROOT / "labs").glob("*.ipynb"))
@@ -42,64 +39,9 @@ print(json.dumps([{name: importlib.metadata.version(name) for name in kept}, "".
 
 
 def test_readme_names_every_place_that_the_course_knows():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = (ROOT / "solutions/instructor/README.md").read_text(encoding="utf-8")
     for place in typing.get_args(places.Place):
         assert place in text or place == "this machine", place
-
-
-@pytest.fixture
-def asked(monkeypatch, tmp_path) -> list[list[str]]:
-    """What the first cell asks of pip, which always fails, where no package and no checkout is there."""
-    hidden, commands = importlib.util.find_spec, []
-    found = {"lab_utils": None, "pip": None}
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda n: found[n] if n in found else hidden(n)
-    )
-    monkeypatch.setattr(os.path, "isdir", lambda path: False)
-    monkeypatch.setattr(
-        subprocess,
-        "run",
-        lambda command: commands.append(command) or subprocess.CompletedProcess([], 1),
-    )
-    monkeypatch.setattr(sys, "platform", "linux")
-    monkeypatch.chdir(tmp_path)
-    return commands
-
-
-@pytest.mark.parametrize("there", [None, ModuleSpec("lab_utils", None)])  # or a mere folder
-@pytest.mark.parametrize(
-    ("place", "says"),
-    [
-        ("emscripten", "TensorFlow does not run in a browser alone"),
-        ("linux", "The course is not installed here: put its wheel"),
-    ],
-)
-def test_where_the_course_cannot_be_had_a_sentence_says_what_to_do(
-    place, says, there, asked, monkeypatch
-):
-    monkeypatch.setattr(sys, "platform", place)
-    hidden = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name: there if name == "lab_utils" else hidden(name)
-    )
-    course = setup_cell.Course("tpu-porting-labs", "0.1.0", "")
-    with pytest.raises(ImportError, match=says):
-        exec(setup_cell.setup_cell(course), {})
-    assert bool(asked) == (place == "linux")
-
-
-@pytest.mark.parametrize("address", ["", "https://github.com/some/where"])
-def test_the_wheel_at_or_above_the_notebook_is_what_is_installed(
-    address, asked, tmp_path, monkeypatch
-):
-    wheel = tmp_path / "tpu_porting_labs-0.1.0-py3-none-any.whl"
-    wheel.touch()
-    (tmp_path / "labs").mkdir()
-    monkeypatch.chdir(tmp_path / "labs")
-    course = setup_cell.Course("tpu-porting-labs", "0.1.0", address)
-    with pytest.raises(ImportError):
-        exec(setup_cell.setup_cell(course), {})
-    assert asked[-1][-2:] == ["--no-deps", str(wheel)]
 
 
 @pytest.fixture(scope="module")
@@ -181,6 +123,8 @@ def test_a_notebook_alone_installs_the_course_and_leaves_the_versions(
     alone = tmp_path / "alone" / lab.name
     alone.parent.mkdir()
     alone.write_bytes(lab.read_bytes())
+    (wheel,) = wheels.glob("tpu_porting_labs-*")
+    (alone.parent / wheel.name).write_bytes(wheel.read_bytes())
     before = {name: importlib.metadata.version(name) for name in KEPT}
     after, said = first_cells(fresh, alone, 5, environment(wheels, tmp_path, **place))
     assert after == before
@@ -212,19 +156,19 @@ def test_what_make_handout_makes_starts_and_holds_no_solution(fresh, wheels, tmp
 
 
 @pytest.mark.slow
-def test_without_wheel_checkout_and_address_one_sentence_says_what_to_do(fresh, tmp_path):
+def test_without_the_wheel_pip_says_that_it_is_not_there(fresh, tmp_path):
     alone = tmp_path / "alone" / LABS[2].name
     alone.parent.mkdir()
     alone.write_bytes(LABS[2].read_bytes())
     environ = environment(tmp_path, tmp_path)
     command = [fresh, "-c", DRIVER, alone, "2", *KEPT]
     ran = subprocess.run(command, env=environ, cwd=alone.parent, capture_output=True, text=True)
-    assert ran.returncode and "The course is not installed here: put its wheel" in ran.stderr
+    assert ran.returncode and "No module named 'lab_utils" in ran.stderr
 
 
 @pytest.mark.slow
 def test_every_lab_finds_its_data_where_only_the_package_is_installed(fresh, wheels, tmp_path):
-    pip = [fresh, "-m", "pip", "install", "-q", NAME]
+    pip = [fresh, "-m", "pip", "install", "-q", f"{NAME}[course]"]
     environ = environment(wheels, tmp_path)
     subprocess.run(pip, env=environ, cwd=tmp_path, check=True)
     read = set()

@@ -14,7 +14,7 @@ _EXTRAS = {
     "dask": "cluster",
     "distributed": "cluster",
     "jax": "dry-run",
-    "libcst": "dry-run",
+    "jinja2": "author",
     "matplotlib": "course",
     "nbclient": "author",
     "nbformat": "author",

@@ -36,7 +36,7 @@ def complete() -> list[str]:
     problems = []
     for arguments in lacking():
         print(f"Installing {arguments[-1]} ...", flush=True)
-        command = [sys.executable, "-m", "pip", "install", "-q", *arguments]
+        command = [sys.executable, "-m", "pip", "install", "-q", "--no-color", *arguments]
         ran = subprocess.run(command, capture_output=True, text=True, errors="replace")
         if ran.returncode:
             lines = [line for line in ran.stderr.splitlines() if line.startswith("ERROR")]

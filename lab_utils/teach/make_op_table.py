@@ -51,25 +51,23 @@ def registered() -> dict[str, dict[str, list[str]]]:
 
 
 def main() -> int:
-    """Writes the table beside this file, one op a line; equal lists of types are written once."""
+    """Writes the table, one op a line; equal lists of types are written once."""
     table = registered()
     type_lists = sorted({tuple(types) for attrs in table.values() for types in attrs.values()})
-    number = {types: index for index, types in enumerate(type_lists)}
-    ops = {
-        op: {attr: number[tuple(types)] for attr, types in attrs.items()}
-        for op, attrs in table.items()
-    }
     header = {
         "device": DEVICE,
         "wheel": f"tensorflow-tpu {metadata.version('tensorflow-tpu')}",
         "libtpu": metadata.version("libtpu"),
         "made": datetime.date.today().isoformat(),
     }
+    ops = []
+    for op, attrs in table.items():
+        numbers = {attr: type_lists.index(tuple(types)) for attr, types in attrs.items()}
+        ops.append(f"{json.dumps(op)}: {json.dumps(numbers)}")
     lines = [f"{json.dumps(key)}: {json.dumps(value)}," for key, value in header.items()]
-    lines += ['"types": [', ",\n".join(json.dumps(types) for types in type_lists), "],"]
-    lines += ['"ops": {', ",\n".join(f"{json.dumps(op)}: {json.dumps(ops[op])}" for op in ops), "}"]
+    lines += ['"types": [', ",\n".join(map(json.dumps, type_lists)), "],"]
+    lines += ['"ops": {', ",\n".join(ops), "}"]
     TABLE.write_text("{\n" + "\n".join(lines) + "\n}\n", encoding="utf-8")
-    print(f"{TABLE.name}: {len(ops)} ops")
     return 0
 
 

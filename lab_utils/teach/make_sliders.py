@@ -46,39 +46,37 @@ def _step(weights: dict, x: Any, target: Any) -> tuple[dict, Any]:
     return jax.tree.map(lambda w, g: w - 0.1 * g, weights, gradients), loss
 
 
-def _shapes(jax: Any, batch: int) -> tuple:
-    def shape(*sizes: int) -> Any:
-        return jax.ShapeDtypeStruct(sizes, "float32")
-
-    weights = {"inner": shape(WIDTH, 4 * WIDTH), "outer": shape(4 * WIDTH, WIDTH)}
-    return weights, shape(batch, WIDTH), shape(batch, WIDTH)
-
-
-def _compiled(jax: Any, topology: str, function: Any, shapes: tuple, cores: int = 1) -> Any:
-    """libtpu's answer for `function`, its first argument on each core and the others split over them."""
+def _compiled(name: str, batch: int) -> Any:
+    """libtpu's answer for the step: weights on each core, examples split over the cores."""
+    jax = _jax()
     import numpy as np
     from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
     from lab_utils.dry_run.inspect import compile_for_one_core, compile_sharded
 
+    def shape(*sizes: int) -> Any:
+        return jax.ShapeDtypeStruct(sizes, "float32")
+
+    weights = {"inner": shape(WIDTH, 4 * WIDTH), "outer": shape(4 * WIDTH, WIDTH)}
+    shapes, cores = (weights, shape(batch, WIDTH), shape(batch, WIDTH)), chips.cores(name)
     if cores == 1:
-        lowered = jax.jit(function).trace(*shapes).lower(lowering_platforms=("tpu",))
-        hlo = lowered.compiler_ir("hlo").as_serialized_hlo_module_proto()
-        return compile_for_one_core(hlo, topology)
+        return compile_for_one_core(_hlo(jax.jit(_step), shapes), name)
     mesh = Mesh(np.array(jax.devices()[:cores]), ("cores",))
     whole, split = (NamedSharding(mesh, PartitionSpec(*axes)) for axes in ((), ("cores",)))
-    jitted = jax.jit(
-        function, in_shardings=(whole, *[split] * (len(shapes) - 1)), out_shardings=whole
-    )
+    jitted = jax.jit(_step, in_shardings=(whole, split, split), out_shardings=whole)
     lowered = jitted.trace(*shapes).lower(lowering_platforms=("tpu",))
-    return compile_sharded(lowered.as_text(), topology)
+    return compile_sharded(lowered.as_text(), name)
+
+
+def _hlo(jitted: Any, shapes: tuple) -> bytes:
+    lowered = jitted.trace(*shapes).lower(lowering_platforms=("tpu",))
+    return lowered.compiler_ir("hlo").as_serialized_hlo_module_proto()
 
 
 def batch(size: int) -> dict[str, float]:
     """One core of a v5e: the bound on a step of `size` examples, and examples/s at it."""
-    jax = _jax()
-    answer = _compiled(jax, "v5e:1x1", _step, _shapes(jax, size))
-    bound = chips.CHIPS["v5e"].roofline(answer.cost["flops"], answer.cost["bytes"])
+    cost = _compiled("v5e:1x1", size).cost
+    bound = chips.CHIPS["v5e"].roofline(cost["flops"], cost["bytes"])
     return {
         "bound on a step, µs": round(1e6 * bound.seconds, 1),
         "examples/s, at most": round(size / bound.seconds),
@@ -88,10 +86,9 @@ def batch(size: int) -> dict[str, float]:
 
 def topology(name: str) -> dict[str, float]:
     """GLOBAL_BATCH examples split over the cores of a topology: each one's share, and the bound."""
-    jax = _jax()
     chip, cores = chips.parse(name)
-    answer = _compiled(jax, name, _step, _shapes(jax, GLOBAL_BATCH), cores)
-    bound = chip.roofline(answer.cost["flops"], answer.cost["bytes"])
+    cost = _compiled(name, GLOBAL_BATCH).cost
+    bound = chip.roofline(cost["flops"], cost["bytes"])
     return {
         "cores": cores,
         "examples a core": GLOBAL_BATCH // cores,
@@ -102,18 +99,16 @@ def topology(name: str) -> dict[str, float]:
 
 def layout(columns: int) -> dict[str, float]:
     """Bytes that a [ROWS, columns] array takes in the memory of a v5e, in float32 and bfloat16."""
-    jax = _jax()
+    from lab_utils.dry_run.inspect import compile_for_one_core
 
-    def held(dtype: str) -> int:
-        shape = (jax.ShapeDtypeStruct((ROWS, columns), dtype),)
-        return _compiled(jax, "v5e:1x1", lambda x: x.sum(), shape).memory["arguments"]
-
-    wide, half = held("float32"), held("bfloat16")
-    return {
-        "float32, kB": round(wide / 1e3),
-        "bfloat16, kB": round(half / 1e3),
-        "padding in float32, %": round(100 * (1 - 4 * ROWS * columns / wide), 1),
-    }
+    jax, sizes = _jax(), {}
+    for dtype in ("float32", "bfloat16"):
+        shapes = (jax.ShapeDtypeStruct((ROWS, columns), dtype),)
+        hlo = _hlo(jax.jit(lambda x: x.sum()), shapes)
+        sizes[dtype] = compile_for_one_core(hlo, "v5e:1x1").memory["arguments"]
+    kilobytes = {f"{dtype}, kB": round(size / 1e3) for dtype, size in sizes.items()}
+    padding = 100 * (1 - 4 * ROWS * columns / sizes["float32"])
+    return kilobytes | {"padding in float32, %": round(padding, 1)}
 
 
 SLIDERS = {
@@ -125,12 +120,10 @@ SLIDERS = {
 
 def main() -> int:
     """Asks the compiler at every place and writes the answers."""
-    found: dict[str, Any] = {"compiler": f"libtpu {metadata.version('libtpu')}"}
+    answers: dict[str, Any] = {"compiler": f"libtpu {metadata.version('libtpu')}"}
     for name, (ask, places, axis) in SLIDERS.items():
-        rows = {str(place): ask(place) for place in places}
-        found[name] = {"axis": axis, "rows": rows}
-        print(name, rows, flush=True)
-    files.write(TARGET, json.dumps(found, ensure_ascii=False, indent=1) + "\n")
+        answers[name] = {"axis": axis, "rows": {str(place): ask(place) for place in places}}
+    files.write(TARGET, json.dumps(answers, ensure_ascii=False, indent=1) + "\n")
     return 0
 
 

@@ -1,39 +1,16 @@
-"""The canonical form of a notebook on disk, so that a diff shows what a person changed and nothing else.
+"""The canonical form of a notebook on disk, so that a diff shows what a person changed and nothing else."""
 
-python -m lab_utils.teach.notebook_format [--fix] NOTEBOOK.ipynb ...
-"""
-
-import argparse
 import itertools
 import json
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import nbformat
 
-from lab_utils.common import command, files
-
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-UNRUN = ("labs", "source")  # folders whose notebooks hold no outputs
-
-
-def canonical(path: Path) -> str:
-    """The text that the file should hold; see `canonical_text`.
-
-    Raises:
-        ValueError: the file cannot be read, or is not a valid notebook.
-    """
-    try:
-        return canonical_text(_text(path), outputs=path.resolve().parent.name not in UNRUN)
-    except OSError as error:
-        raise ValueError(f"{path}: {error.strerror}") from None
-    except ValueError as error:
-        raise ValueError(f"{path} is not a valid notebook: {error}") from None
 
 
 def canonical_text(text: str, *, outputs: bool) -> str:
-    """A notebook in its canonical form: one kernel, cell ids, sorted keys, outputs as told.
+    """A notebook in its canonical form: one kernel, cell ids, sorted keys, outputs only if wanted.
 
     The execution times that JupyterLab may have written go in any case.
 
@@ -64,11 +41,8 @@ def read(path: Path, *, outputs: bool) -> nbformat.NotebookNode:
     Raises:
         OSError, ValueError: it cannot be read, or is not a valid notebook.
     """
-    return nbformat.reads(canonical_text(_text(path), outputs=outputs), as_version=4)
-
-
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8-sig")
+    text = path.read_text(encoding="utf-8-sig")
+    return nbformat.reads(canonical_text(text, outputs=outputs), as_version=4)
 
 
 def _give_ids(cells: list[nbformat.NotebookNode]) -> None:
@@ -80,32 +54,3 @@ def _give_ids(cells: list[nbformat.NotebookNode]) -> None:
         if cell.get("id") is None or cell["id"] in seen:
             cell["id"] = next(free)
         seen.add(cell["id"])
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line; returns 1 where a notebook was not in canonical form."""
-    parser = argparse.ArgumentParser(
-        prog="python -m lab_utils.teach.notebook_format",
-        description="Check the form of notebooks.",
-    )
-    parser.add_argument("--fix", action="store_true", help="write the canonical form")
-    parser.add_argument("notebooks", nargs="+", type=Path)
-    options = parser.parse_args(arguments)
-    wrong = 0
-    for path in options.notebooks:
-        try:
-            text = canonical(path)
-        except ValueError as error:
-            print(error, file=sys.stderr)
-            wrong += 1
-            continue
-        if text != path.read_text(encoding="utf-8"):
-            wrong += 1
-            print(f"{path}: {'put into' if options.fix else 'not in'} canonical form")
-            if options.fix:
-                files.write(path, text)
-    return min(1, wrong)
-
-
-if __name__ == "__main__":
-    command.run(main)

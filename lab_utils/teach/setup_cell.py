@@ -12,7 +12,7 @@ import tomllib
 
 _CELL = """\
 from importlib.util import find_spec
-if not find_spec("lab_utils"):
+if not getattr(find_spec("lab_utils"), "origin", None):  # nor a mere folder of that name
     %pip install -q "{source}"
 from lab_utils.check import check, compare, hint, predict, ready, solution, working  # noqa: F401
 ready()"""

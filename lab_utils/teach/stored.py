@@ -10,16 +10,10 @@ _LINES = 14  # of printed text, which a slide has room for
 
 @cache
 def cells(root: Path, lab: int) -> dict[str, dict]:
-    """The code cells of a solution by id.
-
-    Raises:
-        FileNotFoundError: there is no such solution.
-    """
-    paths = sorted((root / "solutions").glob(f"{lab:02d}_*.ipynb"))
-    if not paths:
-        raise FileNotFoundError(f"solutions/ holds no lab {lab:02d}")
-    kept = json.loads(paths[0].read_text(encoding="utf-8"))["cells"]
-    return {cell["id"]: cell for cell in kept if cell["cell_type"] == "code"}
+    """The code cells of a solution by id."""
+    (path,) = (root / "solutions").glob(f"{lab:02d}_*.ipynb")
+    found = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return {cell["id"]: cell for cell in found if cell["cell_type"] == "code"}
 
 
 def output(root: Path, lab: int, cell: str, about: str = "") -> str:
@@ -28,20 +22,17 @@ def output(root: Path, lab: int, cell: str, about: str = "") -> str:
     Raises:
         ValueError: there is no such cell, or it has no output.
     """
-    if cell not in cells(root, lab):
-        raise ValueError(f"the solution of lab {lab:02d} has no cell {cell!r}")
     texts = []
-    for each in cells(root, lab)[cell]["outputs"]:
-        data = each.get("data", {})
+    for shown in cells(root, lab).get(cell, {}).get("outputs", ()):
+        data = shown.get("data", {})
         if "image/png" in data:
             image = "".join(data["image/png"]).replace("\n", "")
-            told = escape(about or f"output of cell {cell}")
-            return f'<img alt="{told}" src="data:image/png;base64,{image}">'
-        texts.append("".join(each.get("text", data.get("text/plain", ""))).rstrip().strip("\n"))
+            alt = escape(about or f"output of cell {cell}")
+            return f'<img alt="{alt}" src="data:image/png;base64,{image}">'
+        texts.append("".join(shown.get("text", data.get("text/plain", ""))).strip("\n"))
     lines = "\n".join(filter(None, texts)).splitlines()
     if not lines:
-        raise ValueError(
-            f"cell {cell!r} of lab {lab:02d} shows nothing: run `lab_utils.build --execute {lab:02d}`"
-        )
+        run = f"run `lab_utils.build --execute {lab:02d}`"
+        raise ValueError(f"the solution of lab {lab:02d} shows nothing in a cell {cell!r}: {run}")
     more = ["..."] if len(lines) > _LINES else []
     return f"<pre>{escape(chr(10).join(lines[:_LINES] + more))}</pre>"
