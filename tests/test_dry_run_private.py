@@ -7,7 +7,7 @@ from dry_run_models import CLASSES, MODELS, ROWS, dense, make, reader, v1
 
 from lab_utils.dry_run.compile.stage import compile_program
 from lab_utils.dry_run.frontends.estimator import lower_estimator
-from lab_utils.dry_run.private import process, reading
+from lab_utils.dry_run.private import process
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.run.virtual import run_program
@@ -21,12 +21,12 @@ DATA = reader((ROWS, CLASSES))
 NAMES = (*_tensorflow._NAMES, *_tpu_estimator._NAMES)
 
 
-@pytest.mark.parametrize("module", [_tensorflow, _tpu_estimator, reading], ids=lambda m: m.__name__)
+@pytest.mark.parametrize("module", [_tensorflow, _tpu_estimator], ids=lambda m: m.__name__)
 def test_every_name_is_there(module):
     assert module.check() == []
 
 
-@pytest.mark.parametrize("module", [_tensorflow, _tpu_estimator, reading], ids=lambda m: m.__name__)
+@pytest.mark.parametrize("module", [_tensorflow, _tpu_estimator], ids=lambda m: m.__name__)
 def test_a_name_that_moved_is_told_in_a_sentence(module, monkeypatch):
     monkeypatch.setattr(module, "_NAMES", ((tf.Graph, "_moved"),))
     [said] = module.check()
