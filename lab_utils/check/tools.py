@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from lab_utils.check.outcome import Wrong
+from lab_utils.check.same import a, difference
 
 
 def expect(condition: bool, message: str) -> None:
@@ -37,22 +38,30 @@ def translated(
         raise Wrong(message) from None
 
 
-def a(value: Any) -> str:
-    """What a function returned, with its article, for a message."""
-    if value is None:
-        return "None (is a return missing?)"
-    name = type(value).__name__
-    return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
+def same(found: Any, expected: Any, what: str, tolerance: float = 1e-6) -> None:
+    """Raises `Wrong` unless a value is the expected one, in kind, shape, type and numbers.
+
+    Args:
+        found: the learner's.
+        expected: ours: a number, a text, a list of a shape, a type, an array, or a list or dict of such.
+        what: what it is, in words, at the beginning of the message: "The shape of the logits".
+        tolerance: of numbers, relative and absolute.
+    """
+    if apart := difference(expected, found, tolerance):
+        raise Wrong(f"{what}: {apart}.")
+
+
+def returns(value: Any, kind: type | tuple[type, ...] | Callable, function: str, noun: str) -> None:
+    """Raises `Wrong` unless what the learner's `function` returned is of that kind, in words `noun`."""
+    fits = isinstance(value, kind) if isinstance(kind, type | tuple) else kind(value)
+    expect(fits, f"{function} should return {noun}; yours returns {a(value)}.")
 
 
 def expect_dataset(value: Any, function: str) -> None:
     """Raises `Wrong` unless `value`, which the learner's `function` returned, is a tf.data dataset."""
     import tensorflow as tf
 
-    expect(
-        isinstance(value, tf.data.Dataset),
-        f"{function} should return a dataset; yours returns {a(value)}.",
-    )
+    returns(value, tf.data.Dataset, function, "a dataset")
 
 
 def model_with(model_fn: Callable, inference: Callable) -> Callable:

@@ -168,11 +168,10 @@ def _todos(root: Path) -> Iterator[str]:
     yield "<h2>The TODOs, and the wrong answers to expect</h2>"
     for lab, entry in overview.labs().items():
         yield f"<h3>{lab:02d} {escape(entry['title'])}</h3>"
-        answers = _answers(root, lab)
         for todo in todos.of_lab(lab):
-            about = todo.why or inspect.getdoc(todo.function) or ""
-            yield f"<h4>TODO {todo.id}: {escape(', '.join(todo.names))}</h4><p>{escape(about)}</p><ul>"
-            for answer in answers.get(todo.id, []):
+            names = escape(", ".join(todo.names))
+            yield f"<h4>TODO {todo.id}: {names}</h4><p>{escape(todo.about)}</p><ul>"
+            for answer in _answers(root, todo):
                 if not hasattr(answer, "says"):
                     continue  # a right one
                 says = getattr(answer.says, "pattern", answer.says)
@@ -190,10 +189,10 @@ def _todos(root: Path) -> Iterator[str]:
             yield "</ul>"
 
 
-def _answers(root: Path, lab: int) -> dict[str, list]:
-    """The wrong answers that the tests of the course hold."""
+def _answers(root: Path, todo: todos.Todo) -> list:
+    """The answers that the tests of the course hold, and the slips of the check."""
     sys.path.insert(0, str(root / "tests"))
     try:
-        return importlib.import_module("wrong_answers").of_lab(lab)
+        return importlib.import_module("wrong_answers").of_todo(todo)
     finally:
         sys.path.remove(str(root / "tests"))
