@@ -1,6 +1,6 @@
 # Every target sets up what it needs, once: a fresh machine with git, make and Python 3.11, 3.12 or 3.13.
 .DEFAULT_GOAL := help
-.PHONY: help setup flowers check test test-all lab doctor instructor handout site lint lock
+.PHONY: help setup flowers check test test-all test-versions lab doctor instructor handout site lint lock
 
 # Override any of these: make flowers DATA=../my_photographs OUT=../flowers TF=gpu
 DATA ?= bundled
@@ -28,7 +28,8 @@ help:
 	@echo "make instructor the guide and the slides, into solutions/instructor/made"
 	@echo "make handout   what learners without a clone get: labs and wheel, into out/handout.zip"
 	@echo "make site      labs, solutions, rules and glossary as pages with search, into out/site"
-	@echo "make test-all  the tests on Python 3.11, 3.12, 3.13, the Estimator on each TensorFlow from 2.15 on"
+	@echo "make test-all  everything: every answer, program, kill and clone; SHARD=3/8 for the third of eight parts"
+	@echo "make test-versions  the tests on Python 3.11, 3.12, 3.13, the Estimator on each TensorFlow from 2.15 on"
 
 setup: $(READY)
 
@@ -54,6 +55,11 @@ flowers: $(READY)
 # Three processes on two cores: a test waits for the processes that it starts.
 test: $(READY)
 	@$(BIN)/python -m pytest -n 3 --dist worksteal
+
+# Hours; by night in eight parts (.github/workflows/night.yml). What it needs beyond the lock, it skips with a reason.
+test-all: export SHARD := $(or $(SHARD),1/1)
+test-all: $(READY)
+	@ROTATION=all STORE_DIGESTS=1 $(BIN)/python -m pytest -n 3 --dist worksteal -m "slow or not slow"
 
 check: lint
 	@$(BIN)/python -m lab_utils.build --check
@@ -100,7 +106,7 @@ lint: $(READY)
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
 
 # Not in CI: three Pythons, then the Estimator tests on each supported TensorFlow.
-test-all:
+test-versions:
 	@for version in 3.11 3.12 3.13; do \
 		echo "== Python $$version"; \
 		WHOLE_LABS=1 $(MAKE) --no-print-directory test VENV=.venv-py$$version PYTHON=python$$version || exit 1; done

@@ -1,12 +1,9 @@
 """Plumbing for the labs: a TensorFlow model's way to a Cloud TPU, and a dry run without one.
 
-Importing this package imports neither TensorFlow nor JAX.
+Importing this package imports neither TensorFlow nor JAX, and changes neither signals nor the environment.
 """
 
 import logging
-import sys
-
-from lab_utils.common import interrupts
 
 DISTRIBUTION = "tpu-porting-labs"  # the name under which the package is installed
 
@@ -14,9 +11,3 @@ DISTRIBUTION = "tpu-porting-labs"  # the name under which the package is install
 logging.getLogger("matplotlib").addFilter(
     lambda record: record.funcName != "_get_config_or_cache_dir"
 )
-
-# `python -m` is looking for a module of this package: Ctrl-C waits until the command can answer (command.py).
-# A learner's package that imports this one is started by `python -m`, too, and answers for itself.
-_own = any(argument.partition(".")[0] == __name__ for argument in getattr(sys, "orig_argv", []))
-if _own and sys.argv[:1] == ["-m"]:
-    interrupts.hold(interrupts.CTRL_C)

@@ -1,12 +1,11 @@
 """A bucket in a box: gs:// by its real protocol (the JSON API), slow and unreliable if that is wanted.
 
-gcp-storage-emulator keeps the objects. Added here: several requests at once, latency, failures, and the
-precondition that an object is not there yet.
+gcp-storage-emulator keeps the objects. Added here: several requests at once, latency and
+failures.
 """
 
 import json
 import random
-import re
 import socket
 import struct
 import threading
@@ -17,9 +16,7 @@ from contextlib import contextmanager
 from functools import partial
 from http import server
 from io import BytesIO
-from urllib.parse import unquote
 
-from gcp_storage_emulator.exceptions import NotFound
 from gcp_storage_emulator.handlers import buckets
 from gcp_storage_emulator.server import RequestHandler
 from gcp_storage_emulator.storage import Storage
@@ -84,21 +81,8 @@ class _Handler(RequestHandler):
             return
         with self.box.lock:
             self.box.count["answered"] += 1
-            if "ifGenerationMatch=0" in self.path and self._is_there(body):
-                self._refuse(412)
-                return
             self.rfile = BytesIO(body)
             handle()
-
-    def _is_there(self, body: bytes) -> bool:
-        name = re.search(rb'"name": *"([^"]+)"', body) or re.search(
-            rb"[?&]name=([^&]+)", self.path.encode()
-        )
-        try:
-            self.box.storage.get_file_obj(NAME, unquote(name[1].decode()))
-        except NotFound:
-            return False
-        return True
 
     def _refuse(self, status: int) -> None:
         body = json.dumps({"error": {"code": status, "message": "by the box"}}).encode()

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+import lanes
 import pytest
 from PIL import Image
 
@@ -172,12 +173,20 @@ LONGEST = (
 )
 
 
-def pytest_collection_modifyitems(items):
-    """Long ones first; otherwise the order stays."""
+def pytest_collection_modifyitems(config, items):
+    """Takes those whose turn it is (lanes.py), long ones first; otherwise the order stays."""
+    named = bool(config.option.keyword) or any("::" in each for each in config.args)
+    items[:], left = lanes.choose(items, named)
+    config.hook.pytest_deselected(items=left)
     last = len(LONGEST)
     items.sort(
         key=lambda item: next((n for n, part in enumerate(LONGEST) if part in item.nodeid), last)
     )
+
+
+def pytest_report_header():
+    """What repeats the choice of this run."""
+    return f"ROTATION={lanes.rotation()} (tests/lanes.py)"
 
 
 CORPUS = {
@@ -193,6 +202,19 @@ CORPUS = {
 
 def pytest_terminal_summary(terminalreporter):
     """Prints the score of the corpus and of the answers to the labs, whichever process ran them."""
+    reports = [
+        each
+        for some in terminalreporter.stats.values()
+        for each in some
+        if isinstance(each, pytest.TestReport)
+    ]
+    if len(reports) > 100:
+        terminalreporter.section("seconds by kind, as the processes counted them")
+        path = Path(os.environ.get("DURATIONS", lanes.ROOT / ".pytest_cache" / "durations.json"))
+        terminalreporter.write_line("\n".join(lanes.durations(reports, path)))
+    if failed := terminalreporter.stats.get("failed"):
+        again = f"ROTATION={lanes.rotation()}"
+        terminalreporter.write_line(f"{len(failed)} failed; {again} chooses the same tests again")
     passed, failed = (terminalreporter.stats.get(status, []) for status in ("passed", "failed"))
     lines = []
     for test, what in CORPUS.items():

@@ -11,6 +11,7 @@ from lab_utils.dry_run.records import (
     Feed,
     Finding,
     Memory,
+    Mode,
     Severity,
     Stage,
     StageResult,
@@ -53,7 +54,7 @@ def train_step(temporaries: float = 2762 * MIB, needed: float | None = None) -> 
 def eval_step() -> CompiledStep:
     """An evaluation step that its FLOPs bound."""
     step = train_step(temporaries=300 * MIB)
-    step.name = "eval step"
+    step.name, step.mode = "eval step", Mode.EVAL
     step.cost.flops = Figure("FLOPs a step", 450e9, "FLOP", Kind.COMPILER)
     step.cost.bytes = Figure("HBM traffic a step", 3.1e9, "B", Kind.COMPILER)
     return step
@@ -175,4 +176,4 @@ def out_of_memory() -> Report:
 
 def program() -> Program:
     """A lowered step of no work, for tests that never compile it."""
-    return Program("train step", "train", 8, 4, b"", [], [], read=lambda: iter(()))
+    return Program("train step", "train", 8, 4, b"", [], [])

@@ -27,17 +27,17 @@ LAYERS = (
 LAYER = {room: number for number, (_, rooms) in enumerate(LAYERS) for room in rooms}
 
 DRY_RUN = (
-    ("private", "records", "ops", "cache", "elsewhere", "doubts"),
-    ("evidence", "rules", "program", "traced", "graphs", "rehearsal"),
-    ("unchanged", "fingerprint", "workload", "report"),
+    ("private", "records", "ops", "cache", "elsewhere", "waiting"),
+    ("rules", "program", "traced", "graphs", "rehearsal"),
+    ("fingerprint", "workload", "report"),
     ("lower",),
     ("session",),
     ("trace",),
     ("compile", "run", "feed", "read"),
     ("frontends", "stages"),
     ("api",),
-    ("", "target", "arguments"),
-    ("__main__",),
+    ("", "target", "arguments", "supervisor"),
+    ("inspect", "__main__"),
 )
 DRY_RUN_LAYER = {room: number for number, rooms in enumerate(DRY_RUN) for room in rooms}
 
@@ -130,6 +130,21 @@ def test_private_names_stay_in_their_package():
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("lab_utils"):
                 names = [alias.name for alias in node.names if alias.name.startswith("_")]
                 assert not names, f"{module} imports {names} from {node.module}"
+
+
+FACES = {f"lab_utils.dry_run{face}" for face in ("", ".inspect", ".cache", ".rules")}
+# Until the stored reports are gone.
+FACES.add("lab_utils.dry_run.unchanged")
+
+
+def test_rooms_and_notebooks_look_at_the_dry_run_through_its_faces():
+    for module, targets in ARROWS.items():
+        if room(module) != "dry_run":
+            inner = {name for name in targets if name.startswith("lab_utils.dry_run")} - FACES
+            assert not inner, f"{module} imports {inner}"
+    for path in [*(ROOT / "solutions").rglob("*.ipynb"), *(ROOT / "labs").glob("*.ipynb")]:
+        used = set(re.findall(r"from (lab_utils\.dry_run[\w.]*) import", path.read_text("utf-8")))
+        assert used <= {"lab_utils.dry_run", "lab_utils.dry_run.inspect"}, f"{path.name}: {used}"
 
 
 def test_the_dry_run_knows_nothing_of_labs_and_flowers():

@@ -106,7 +106,7 @@ def axe(tmp_path_factory) -> str:
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_untrusted_solutions_show_styled_reports(tmp_path, theme, axe):
+def test_untrusted_solutions_show_legible_reports(tmp_path, theme, axe):
     folder = tmp_path / "solutions"
     folder.mkdir()
     for name in SHOWN:
@@ -124,11 +124,6 @@ def test_untrusted_solutions_show_styled_reports(tmp_path, theme, axe):
                     "getComputedStyle(document.querySelector('.lu-dry-run .badge')).backgroundColor"
                 )
                 assert tab.evaluate(badge) in ("rgb(30, 107, 52)", "rgb(179, 38, 30)")
-                stills = "[...document.querySelectorAll('.lu-dry-run img')]"
-                tab.wait(f"{stills}.every(each => each.complete)")
-                assert tab.evaluate(
-                    f"{stills}.every(each => each.naturalWidth && each.clientWidth)"
-                )
                 shown = tab.evaluate(
                     "[...document.querySelectorAll('.lu-dry-run')].map(e => e.innerText).join()"
                 )

@@ -8,8 +8,8 @@ pytest.importorskip("gcp_storage_emulator", reason="the emulator of gs:// is not
 
 from bucket_server import FAILURES, bucket_server
 
-from lab_utils.convert import ConversionError, convert, read_manifest, storage
-from lab_utils.convert.publishing import abandoned
+from lab_utils.convert import convert, read_manifest, storage
+from lab_utils.convert.publishing import unfinished
 
 PLACE = "gs://bucket/flowers"
 
@@ -56,29 +56,9 @@ def test_a_slow_bucket_that_fails_loses_nothing(data, box):
     convert_there()
     assert there() == contents(data.out)
     box.failing = 0
-    assert abandoned(f"{PLACE}/out") == []
+    assert unfinished(f"{PLACE}/out") == []
     assert all(box.count[kind] for kind in FAILURES), box.count
     assert storage.list_names(f"{PLACE}/out") == {path.name for path in data.out.iterdir()}
-
-
-def test_of_several_that_create_one_object_one_succeeds(box):
-    path = f"{PLACE}/marker"
-    assert storage.create_once(path, b"first") is None
-    assert storage.create_once(path, b"second") == b"first"
-    assert storage.create_once(path, b"first") is None  # its own answer was lost
-    storage.remove_file(path)
-    assert storage.create_once(path, b"second") is None
-
-
-def test_who_publishes_second_is_refused_by_the_bucket(data, box):
-    storage.create_once(f"{PLACE}/out/.publishing", b"another run")
-    with pytest.raises(
-        ConversionError, match="another conversion is publishing into .*from another"
-    ):
-        convert_there()
-    (kept,) = abandoned(f"{PLACE}/out")
-    assert read_manifest(kept).splits["train"].examples == 16
-    assert storage.list_names(f"{PLACE}/out") == {".publishing", kept.rpartition("/")[2]}
 
 
 def test_an_image_that_is_absent_from_the_bucket_is_set_aside(data, box):

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from convert_data import Data, contents, start_and_wait_for_the_first_shard
 
-from lab_utils.convert import ConversionError, dask
+from lab_utils.convert import ConversionError
 
 distributed = pytest.importorskip("distributed", reason="the extra [cluster] is not installed")
 
-# A bucket that is there and cannot be read, and a machine without this package.
+# A bucket that is there and cannot be read.
 BROKEN_BUCKET = """
 from apache_beam.io.filesystem import FileSystem
 from apache_beam.io.localfilesystem import LocalFileSystem
@@ -26,16 +26,6 @@ class Broken(LocalFileSystem):
 
     def open(self, path, **_):
         raise OSError("503 Service Unavailable")
-"""
-NO_PACKAGE = """
-import sys
-
-class Absent:
-    def find_spec(self, name, *_):
-        if name.split(".")[0] == "lab_utils":
-            raise ModuleNotFoundError(f"No module named {name!r}")
-
-sys.meta_path.insert(0, Absent())
 """
 
 
@@ -57,12 +47,10 @@ class Cluster:
         with open(self.folder / f"{what}.log", "ab") as log:
             return subprocess.Popen([*command, *flags], stdout=log, stderr=log, cwd=self.folder)
 
-    def have(self, count: int, preload: str = BROKEN_BUCKET) -> None:
-        """Have so many workers, all new if they are to begin with another script."""
+    def have(self, count: int) -> None:
+        """Have so many workers."""
         script = self.folder / "preload.py"
-        if script.exists() and script.read_text() != preload:
-            self.stop_workers()
-        script.write_text(preload)
+        script.write_text(BROKEN_BUCKET)
         self.workers = [worker for worker in self.workers if worker.poll() is None]
         while len(self.workers) < count:
             own = ("--nthreads=1", "--no-nanny", f"--preload={script}")
@@ -147,7 +135,6 @@ def test_ctrl_c_cancels_the_job(large, cluster):
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
-    assert "DaskRunner: 2 Dask workers" in errors, errors
     assert "cancelling the job ..." in errors
     assert "Traceback" not in errors
     assert list(large.out.iterdir()) == []
@@ -158,33 +145,8 @@ def test_a_shard_that_fails_is_named_with_its_host_and_reason(data, cluster):
     data.write("train", [*rows, b"broken://bucket/a.jpg,roses"])
     with pytest.raises(
         ConversionError,
-        match=rf"^shard train-0000[01]-of-00002 failed 3 times on {os.uname().nodename}, the last time "
-        r"for this: \S+train.csv, row 91 \(broken://bucket/a.jpg,roses\): OSError: 503 Service Unavail.*"
-        "nothing was published$",
+        match=rf"shard train-0000[01]-of-00002 failed 3 times on {os.uname().nodename}, the last time "
+        r"for this: \S+train.csv, row 91 \(broken://bucket/a.jpg,roses\): OSError: 503 Service Unavailable",
     ):
         data.convert(train_shards=2, beam_flags=cluster.flags)
     assert list(data.out.iterdir()) == []
-
-
-def test_workers_without_the_package_are_told(data, running):
-    running.have(1, preload=NO_PACKAGE)
-    with pytest.raises(
-        ConversionError, match=r"1 of 1 Dask worker cannot import lab_utils \(tcp://"
-    ):
-        data.convert(beam_flags=running.flags)
-    assert not data.out.exists()
-
-
-def test_a_cluster_without_workers_is_told(data, running):
-    running.stop_workers()
-    with pytest.raises(ConversionError, match="has no workers: start some"):
-        data.convert(beam_flags=running.flags)
-
-
-def test_a_scheduler_that_is_not_there_is_told(data, monkeypatch):
-    monkeypatch.setattr(dask, "_CONNECT_SECONDS", 0.2)
-    flags = ["--runner=DaskRunner", "--dask_client_address=tcp://127.0.0.1:1"]
-    with pytest.raises(
-        ConversionError, match="cannot reach the Dask scheduler tcp://127.0.0.1:1: Ti"
-    ):
-        data.convert(beam_flags=flags)

@@ -72,7 +72,7 @@ def photograph(**options) -> bytes:
     ("name", "reason"),
     [
         ("a marker of no kind", "broken data stream"),
-        ("a segment that leads past the end", "past the file's end"),
+        ("a segment that leads past the end", "premature end"),
         ("no quantisation tables", "broken data stream"),
         ("a Huffman table that is none", "broken data stream"),
     ],
@@ -90,7 +90,7 @@ def test_damage_inside_that_stops_the_decoder_is_found(name, reason, progressive
             del data[place : place + 2 + int.from_bytes(data[place + 2 : place + 4], "big")]
     else:
         data[data.find(b"\xff\xc4") + 5] = 255
-    with pytest.raises(RejectError, match="damaged JPEG: .*" + reason):
+    with pytest.raises(RejectError, match=reason):
         to_rgb_jpeg(bytes(data))
 
 
@@ -98,7 +98,7 @@ def test_a_size_that_would_fill_the_memory_is_refused():
     data = bytearray(photograph())
     frame = data.find(b"\xff\xc0")
     data[frame + 5 : frame + 9] = struct.pack(">HH", 65500, 65500)
-    with pytest.raises(RejectError, match="too large: 65,500 x 65,500 pixels"):
+    with pytest.raises(RejectError, match="exceeds limit"):
         to_rgb_jpeg(bytes(data))
 
 
@@ -202,7 +202,7 @@ def test_a_cut_photograph_is_found_though_its_thumbnail_is_whole():
     thumbnail = encode(corner(), "JPEG")
     data = encode(corner(), "JPEG", exif=b"Exif\0\0" + thumbnail)
     assert to_rgb_jpeg(data).data == data
-    with pytest.raises(RejectError, match="no end-of-image marker"):
+    with pytest.raises(RejectError, match="damaged JPEG: Premature end"):
         to_rgb_jpeg(data[:-10])
 
 
@@ -211,10 +211,10 @@ def test_a_cut_photograph_is_found_though_its_thumbnail_is_whole():
     [
         (b"", "empty file"),
         (b"hello, world", "not an image"),
-        (b"\xff\xd8\xff\xd9", "ends before any image data"),
-        (b"\xff\xd8" + b"\0" * 50, "truncated JPEG"),
-        (b"\xff\xd8\xff\xd8" + b"\0" * 50, "another one begins inside it"),
-        (b"\xff\xd8\xff\xda\0\2\xff\xd9", "no image size"),
+        (b"\xff\xd8\xff\xd9", "cut off in its header"),
+        (b"\xff\xd8" + b"\0" * 50, "cut off in its header"),
+        (b"\xff\xd8\xff\xd8" + b"\0" * 50, "cut off in its header"),
+        (b"\xff\xd8\xff\xda\0\2\xff\xd9", "cut off in its header"),
         (b"\xff\xd8\xff\xc0\0\x11\x0c\0\1\0\1\3", "12 bits"),
         (b"\xff\xd8\xff\xc9\0\x11\x08\0\1\0\1\3", "frame marker 0xFFC9"),
         (encode(corner(), "TIFF"), "not an image that can be read"),

@@ -2,13 +2,11 @@
 
 import io
 import itertools
-import shutil
 
 import pytest
 from apache_beam.io.filesystem import BeamIOError, FileMetadata, FileSystem
 from PIL import Image
 
-from lab_utils.common import leases
 from lab_utils.convert import (
     ConversionError,
     ManifestError,
@@ -17,13 +15,7 @@ from lab_utils.convert import (
     storage,
 )
 from lab_utils.convert.manifest import Manifest, Shard, Split
-from lab_utils.convert.publishing import (
-    abandoned,
-    check_output,
-    publish,
-    remove_dead,
-    staging,
-)
+from lab_utils.convert.publishing import check_output, publish, staging, unfinished
 
 
 class MemoryFileSystem(FileSystem):
@@ -139,7 +131,7 @@ def test_a_result_is_published_whole(base):
     manifest = run(base)
     assert shown(base) == RESULT
     assert read_manifest(f"{base}/out") == manifest
-    assert abandoned(f"{base}/out") == []
+    assert unfinished(f"{base}/out") == []
     for name, split in manifest.splits.items():
         for shard, path in zip(split.shards, manifest.paths(name), strict=True):
             assert storage.size(path) == shard.bytes
@@ -173,18 +165,18 @@ def test_overwriting_replaces_an_earlier_result_and_nothing_else(base):
     assert read_manifest(f"{base}/out") == manifest
     assert shown(base) == RESULT | {"thesis.txt"}
     assert read(f"{base}/out/thesis.txt") == b"precious"
-    assert abandoned(f"{base}/out") == []
+    assert unfinished(f"{base}/out") == []
 
 
 def test_a_run_that_fails_leaves_the_earlier_result(base):
     manifest = run(base)
     write(f"{base}/bad.csv", b"absent.jpg,roses\n")
     lists = (f"{base}/bad.csv", f"{base}/rows.csv", f"{base}/labels.txt")
-    with pytest.raises(ConversionError, match="none of 1 row of"):
+    with pytest.raises(ConversionError, match="1 of 1 row of"):
         convert(*lists, f"{base}/out", overwrite=True)
     assert read_manifest(f"{base}/out") == manifest
     assert shown(base) == RESULT | {"rejects_of_failed_run.csv"}
-    assert abandoned(f"{base}/out") == []
+    assert unfinished(f"{base}/out") == []
 
 
 class Death(BaseException):
@@ -239,7 +231,16 @@ def test_dying_while_publishing_never_looks_finished_and_a_rerun_completes(
     assert {read(f"{base}/out/{name}") for name in RESULT - {"manifest.json"}} == {b"3"}
 
 
+def test_of_two_runs_on_a_disk_the_second_is_refused_at_its_start(tmp_path):
+    out = str(tmp_path / "out")
+    with staging(out), pytest.raises(ConversionError, match="another conversion is writing into"):
+        run(str(tmp_path), overwrite=True)
+    assert not storage.exists(f"{out}/manifest.json")
+    assert run(str(tmp_path)).splits["train"].examples == 8
+
+
 def test_of_two_runs_into_one_folder_the_second_to_finish_is_refused(base, monkeypatch):
+    """As in a bucket, where nothing is locked."""
     from lab_utils.convert import job
 
     account = job.account
@@ -254,59 +255,8 @@ def test_of_two_runs_into_one_folder_the_second_to_finish_is_refused(base, monke
         run(base)
     assert shown(base) == {"manifest.json"}
     assert read(f"{base}/out/manifest.json") == b"of the other"
-    (kept,) = abandoned(f"{base}/out")
-    assert read_manifest(kept).splits["train"].examples == 8
-
-
-def hide_locks(monkeypatch):
-    """As on a network file system that has none: markers stand in."""
-
-    def refuse(*_):
-        raise OSError(37, "No locks available")
-
-    monkeypatch.setattr("lab_utils.common.leases.fcntl.flock", refuse)
-
-
-@pytest.mark.parametrize("overwrite", [False, True])
-@pytest.mark.parametrize("locks", [True, False])
-@pytest.mark.parametrize("names", [RESULT, RESULT | {"train-00000-of-00001.tfrecord"}])
-def test_of_two_runs_that_publish_at_once_one_loses_before_it_moves_anything(
-    base, monkeypatch, overwrite, locks, names
-):
-    """The second comes between the first one's moves."""
-    if not locks:
-        hide_locks(monkeypatch)
-    if overwrite:
-        publish_result(base, 1, overwrite=False)
-    move = storage.move
-    refused = []
-
-    def move_with_another_in_between(source, target, files):
-        for name in sorted(files):
-            move(source, target, [name])
-            if not refused:
-                refused.append(None)
-                with pytest.raises(ConversionError, match="another conversion is publishing") as e:
-                    publish_result(base, 3, overwrite, names)
-                refused[0] = str(e.value)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(storage, "move", move_with_another_in_between)
-        publish_result(base, 2, overwrite)
-    assert read_manifest(f"{base}/out").splits["train"].examples == 2
-    assert shown(base) == RESULT
-    assert {read(f"{base}/out/{name}") for name in RESULT - {"manifest.json"}} == {b"2"}
-    (kept,) = abandoned(f"{base}/out")
-    assert f"The result of this run is in {kept}" in refused[0]
-    assert read_manifest(kept).splits["train"].examples == 3
-
-
-def test_a_marker_of_a_dead_run_is_named(base, monkeypatch):
-    hide_locks(monkeypatch)
-    storage.make_folder(f"{base}/out")
-    write(f"{base}/out/.publishing", b"a run that died")
-    with pytest.raises(ConversionError, match=r"from a run that died.*remove \S+/out/.publishing"):
-        publish_result(base, 1, overwrite=False)
+    (unpublished,) = unfinished(f"{base}/out")
+    assert read_manifest(unpublished).splits["train"].examples == 8
 
 
 def test_more_than_99999_shards_are_published_too(base):
@@ -315,19 +265,6 @@ def test_more_than_99999_shards_are_published_too(base):
     assert shown(base) == names
     publish_result(base, 2, True, RESULT)
     assert shown(base) == RESULT
-
-
-def test_a_whole_result_of_a_dead_run_stays_and_half_of_one_goes(tmp_path):
-    base = str(tmp_path)
-    publish_result(base, 1, overwrite=False)
-    whole, half = (tmp_path / "out" / f".in-progress-{name}" for name in ("whole", "half"))
-    for folder in (whole, half):
-        shutil.copytree(tmp_path / "out", folder)
-        with leases.owned(str(folder)):
-            pass
-    (half / "train-00000-of-00002.tfrecord").unlink()
-    assert remove_dead(f"{base}/out") == [str(half)]
-    assert abandoned(f"{base}/out") == [str(whole)]
 
 
 def test_an_interrupt_while_publishing_does_not_stand_in_the_way_of_the_next_run(base, monkeypatch):
@@ -359,7 +296,7 @@ def test_a_full_disk_is_told(base, monkeypatch, capfd):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("lab_utils.convert.records.frame", full)
-    with pytest.raises(ConversionError, match=r"No space left on device; .* Free are .* MB in"):
+    with pytest.raises(ConversionError, match="No space left on device"):
         run(base)
     assert storage.list_names(f"{base}/out") == set()
     assert "Traceback" not in capfd.readouterr().err

@@ -1,14 +1,22 @@
-"""The input lists, in all the forms that people's editors leave them in."""
+"""The input lists, in the forms that editors leave them in, and what is said of those that cannot serve."""
 
-import re
+import os
 from collections import Counter
 
 import pytest
+from convert_data import LABELS, Data, features, records, rejects
 
-from lab_utils.convert import accounting, repeats
-from lab_utils.convert.errors import ConversionError, RejectError
-from lab_utils.convert.plan import SplitPlan, check_sample, plan_split
-from lab_utils.convert.rows import deal, parse_row, read_labels, read_lines
+from lab_utils.convert import ConversionError
+from lab_utils.convert.__main__ import main
+from lab_utils.convert.errors import RejectError
+from lab_utils.convert.plan import SplitPlan, notes, plan_split
+from lab_utils.convert.rows import deal, parse_labelled, parse_row, read_labels, read_lines
+from lab_utils.convert.sources import read_image
+
+
+@pytest.fixture
+def data(tmp_path) -> Data:
+    return Data(tmp_path)
 
 
 def write(folder, name: str, content: bytes) -> str:
@@ -17,74 +25,115 @@ def write(folder, name: str, content: bytes) -> str:
     return str(path)
 
 
+def error_of(data: Data, capsys, *flags: str) -> str:
+    """Run a conversion that is to be refused; return the one line that it says."""
+    assert main([*data.flags, *flags]) == 1
+    errors = capsys.readouterr().err
+    line = errors.splitlines()[-1]
+    assert line.startswith("error: ") and line.isprintable()
+    assert "Traceback" not in errors
+    return line
+
+
 def test_lines_keep_their_numbers_and_lose_their_ends(tmp_path):
-    path = write(tmp_path, "a.csv", b"\xef\xbb\xbfa.jpg,x\r\n\r\nb.jpg,y\n")
+    path = write(tmp_path, "a.csv", b"\xef\xbb\xbfa.jpg,x\r\n\r\n\xef\xbb\xbfb.jpg,y\n")
     assert list(read_lines(path)) == [(1, b"a.jpg,x"), (3, b"b.jpg,y")]
 
 
-def test_utf16_and_absence_are_told(tmp_path):
-    with pytest.raises(ConversionError, match="UTF-16"):
-        list(read_lines(write(tmp_path, "a.csv", "a.jpg,x\n".encode("utf-16"))))
-    with pytest.raises(ConversionError, match="cannot read .*absent.csv: No such file"):
-        list(read_lines(str(tmp_path / "absent.csv")))
+@pytest.mark.parametrize(
+    "content", ["a.jpg,x\n".encode("utf-16"), b"PK\x03\x04\x14\0", b"x" * 2**20]
+)
+@pytest.mark.parametrize("name", ["train.csv", "labels.txt"])
+def test_what_is_no_text_is_refused_before_the_work(data, name, content):
+    (data.folder / name).write_bytes(content)
+    with pytest.raises(ConversionError, match=f"{name} is not text in UTF-8"):
+        data.convert()
 
 
-def test_labels_keep_their_order(tmp_path):
-    path = write(tmp_path, "labels.txt", "\ufeffroses\r\ndaisy\r\nÄpfel\r\n\r\n".encode())
-    assert read_labels(path) == ["roses", "daisy", "Äpfel"]
-    assert read_labels(write(tmp_path, "latin.txt", "Äpfel\n".encode("latin-1"))) == ["Äpfel"]
-
-
-def test_labels_that_cannot_serve_are_told_by_line(tmp_path):
-    with pytest.raises(ConversionError, match="line 3: class 'a' stands on line 1 already"):
-        read_labels(write(tmp_path, "labels.txt", b"a\nb\na\n"))
-    with pytest.raises(ConversionError, match="holds no classes"):
-        read_labels(write(tmp_path, "empty.txt", b"\n"))
+def test_labels_keep_their_order_and_are_told_by_line_where_they_cannot_serve(tmp_path):
+    path = write(tmp_path, "labels.txt", "\ufeffroses\r\ndaisy\r\nA\u0308pfel\r\n\r\n".encode())
+    assert read_labels(path) == ["roses", "daisy", "\u00c4pfel"]
+    for content, message in (
+        (b"a\nb\na\n", "line 3: class 'a' stands on line 1 already"),
+        ("a\n\u00c4pfel\n".encode("latin-1"), "line 2: not text in UTF-8"),
+        (b"a\rb\rc\r", "line 1: a carriage return"),
+        (b"\n", "holds no classes"),
+    ):
+        with pytest.raises(ConversionError, match=message):
+            read_labels(write(tmp_path, "wrong.txt", content))
 
 
 @pytest.mark.parametrize(
     ("line", "path", "label"),
     [
         (b"a.jpg,rose", "/data/a.jpg", "rose"),
-        (b" a.jpg , rose ", "/data/a.jpg", "rose"),
+        (b" a.jpg ,\t rose ", "/data/a.jpg", "rose"),
         (b"/else/a.jpg,rose", "/else/a.jpg", "rose"),
         (b"gs://bucket/a.jpg,rose", "gs://bucket/a.jpg", "rose"),
-        (b'"a, b.jpg","rose, ""red"""', "/data/a, b.jpg", 'rose, "red"'),
+        (b'"a, b.jpg", "rose, ""red"""', "/data/a, b.jpg", 'rose, "red"'),
         ("blüte.jpg,Röschen".encode(), "/data/blüte.jpg", "Röschen"),
     ],
 )
 def test_rows(line, path, label):
     row = parse_row(line, "/data/train.csv")
-    assert row.paths == (path,)
-    assert row.label == label
-
-
-def test_a_latin_1_row_is_looked_for_by_its_bytes_and_by_its_letters():
-    row = parse_row("blüte.jpg,Röschen".encode("latin-1"), "/data/train.csv")
-    assert row.paths == ("/data/bl\udcfcte.jpg", "/data/blüte.jpg")
-    assert row.label == "Röschen"
-    assert row.filename == "blüte.jpg".encode("latin-1")
-
-
-def test_rows_of_a_list_in_a_bucket_are_taken_from_there():
-    assert parse_row(b"x/a.jpg,rose", "gs://bucket/lists/train.csv").paths == (
-        "gs://bucket/lists/x/a.jpg",
-    )
+    assert (row.path, row.label) == (path, label)
+    assert parse_row(b"x/a.jpg,rose", "gs://b/lists/train.csv").path == "gs://b/lists/x/a.jpg"
 
 
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        (b"a.jpg", "1 column where 2"),
+        (b"a.jpg", "1 column where 2 are expected: path,label$"),
         (b"a.jpg,rose,red", "3 columns where 2"),
+        (b"a.jpg;rose", "';' seems to separate them"),
+        (b"a.jpg\trose", "seems to separate them"),
         (b",rose", "no path"),
         (b"a.jpg,", "no label"),
         (b'"a.jpg,rose', "quote"),
+        (b"a\0.jpg,rose", "zero byte"),
+        ("blüte.jpg,rose".encode("latin-1"), "not text in UTF-8"),
     ],
 )
 def test_bad_rows_get_a_reason(line, reason):
     with pytest.raises(RejectError, match=reason):
         parse_row(line, "/data/train.csv")
+
+
+@pytest.mark.parametrize(
+    ("row", "known", "hint"),
+    [
+        ("a.jpg,Roses", LABELS, "the labels file has 'roses': upper and lower case differ"),
+        ("path,label", LABELS, "if this row is a header, remove it"),
+        ("roses,a.jpg", LABELS, "'roses' is one: the path comes first"),
+        ("a.jpg,roses", ["0 roses"], "has '0 roses': write each class there without anything else"),
+        ("a.jpg,roses", ["roses,daisy"], "write each class there without anything else"),
+        ("a.jpg,lily", LABELS, "'roses', 'daisy', 'tulips'$"),
+        ("a.jpg,lily", ["a", "b", "c", "d"], r"'a', 'b', 'c', ... \(4 in all\)"),
+    ],
+)
+def test_an_unknown_label_is_set_beside_the_known_ones(row, known, hint):
+    with pytest.raises(RejectError, match=hint):
+        parse_labelled(row.encode(), "/data/train.csv", known)
+
+
+def test_a_row_that_is_not_utf8_is_set_aside_and_named(data):
+    (data.folder / "bl\u00fcte.jpg").write_bytes((data.folder / "0.jpg").read_bytes())
+    rows = [f"{n}.jpg,roses".encode() for n in range(90)]
+    data.write(
+        "train", [*rows, "bl\u00fcte.jpg,roses".encode("latin-1"), "bl\u00fcte.jpg,roses".encode()]
+    )
+    manifest = data.convert(max_reject_share=0.1)
+    (reject,) = rejects(data.out)
+    assert reject[:3] == ["train", "91", r"bl\xfcte.jpg,roses"] and "UTF-8" in reject[3]
+    names = {features(record)["image/filename"] for record in records(manifest.paths("train")[0])}
+    assert "bl\u00fcte.jpg".encode() in names
+
+
+def test_a_file_of_gigabytes_is_not_read(tmp_path):
+    with (tmp_path / "video.jpg").open("wb") as file:
+        file.truncate(6 * 10**9)  # takes no room
+    with pytest.raises(RejectError, match="larger than 1 GB"):
+        read_image(str(tmp_path / "video.jpg"))
 
 
 def test_dealing_spreads_a_sorted_list_evenly():
@@ -102,12 +151,11 @@ def test_dealing_spreads_a_sorted_list_evenly():
 def test_the_number_of_shards_follows_from_the_size_of_the_images(tmp_path):
     for number in range(20):
         write(tmp_path, f"{number}.jpg", bytes(10_000))
-    csv_path = write(
-        tmp_path, "train.csv", b"absent.jpg,x\n" + b"".join(b"%d.jpg,x\n" % n for n in range(20))
-    )
+    rows = b"absent.jpg,x\n" + b"".join(b"%d.jpg,x\n" % n for n in range(20))
+    csv_path = write(tmp_path, "train.csv", rows)
     assert plan_split("train", csv_path, None, shard_mb=0.1).shards == 2
     assert plan_split("train", csv_path, None, shard_mb=100).shards == 1
-    assert plan_split("train", csv_path, None, shard_mb=1e-6).shards == 21  # no more than rows
+    assert plan_split("train", csv_path, None, shard_mb=1e-320).shards == 21  # no more than rows
     assert plan_split("train", csv_path, 5, shard_mb=100).shards == 5
     assert plan_split("train", csv_path, 5, shard_mb=100).rows == 21
     for wrong in (0, 22):
@@ -117,61 +165,121 @@ def test_the_number_of_shards_follows_from_the_size_of_the_images(tmp_path):
         plan_split("train", write(tmp_path, "empty.csv", b""), None, shard_mb=100)
 
 
-TORN = "1 of the images of {} have two classes, one of them wrong: see lines "
-AGAIN = "1 of the images of {} are listed more than once, and count as often: see lines "
+TORN = "1 of the images of /l/train.csv are listed under more than one class: see lines "
+AGAIN = "1 of the images of /l/train.csv are listed more than once, and count as often: see lines "
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("more", "expected"),
     [
-        ("", []),
-        ("p/0.jpg,a", [AGAIN + "1 and 11"]),
-        ("./p/0.jpg,b", [TORN + "1 and 11 ('a' and 'b')"]),
-        ('"{}/p/1.jpg","Gänse"', [TORN + "2 and 11 ('b' and 'Gänse')"]),
-        ("p/x/../2.jpg,b\np/2.jpg,a", [TORN + "3 and 11 ('a' and 'b')", AGAIN + "3 and 12"]),
-        ("no comma\nno comma", []),
+        (["no comma", "no comma"], []),
+        (["p/0.jpg,a"], [AGAIN + "1 and 11"]),
+        (["./p/0.jpg,b"], [TORN + "1 and 11"]),
+        (['"/l/p/1.jpg","c"'], [TORN + "2 and 11"]),
+        (["p/x/../2.jpg,b", "p/2.jpg,a"], [TORN + "3 and 11", AGAIN + "3 and 12"]),
     ],
 )
-def test_images_that_are_listed_twice_are_told(more, told, tmp_path):
-    path = tmp_path / "train.csv"
-    lines = [f"p/{n}.jpg,{'ab'[n % 2]}" for n in range(10)]
-    path.write_bytes("\n".join([*lines, more.format(tmp_path)]).encode("cp1252"))
-    assert list(repeats.notes(made_plan(path, 12))) == [each.format(path) for each in told]
+def test_images_that_are_listed_twice_are_told(more, expected):
+    rows = [*(f"p/{n}.jpg,{'ab'[n % 2]}" for n in range(10)), *more]
+    plan = SplitPlan("train", "/l/train.csv", [(n, r.encode()) for n, r in enumerate(rows, 1)], 1)
+    other = SplitPlan("eval", "/l/eval.csv", [(1, b"path,label"), (2, b"x.jpg,a")], 1)
+    assert list(notes(plan, other)) == expected
 
 
-def test_of_a_long_list_a_part_of_the_images_is_compared(tmp_path, monkeypatch):
-    monkeypatch.setattr(repeats, "_COMPARED", 100)
-    path = tmp_path / "train.csv"
-    # Whole paths: which of them are compared must not hang on the folder of this run.
-    path.write_text("".join(f"/p/{n}.jpg,{label}\n" for label in "ab" for n in range(500)))
-    (told,) = repeats.notes(made_plan(path, 1000))
-    number, line, other = map(int, re.findall(r"\d+", told.replace(str(path), "")))
-    assert told.startswith("about ") and 350 < number < 650 and other == line + 500
+def test_images_in_both_lists_are_told():
+    lines = [(n, b"p/%d.jpg,a" % n) for n in range(10)]
+    train = SplitPlan("train", "/l/train.csv", lines, 1)
+    evaluation = SplitPlan("eval", "/l/eval.csv", [(1, b"./p/3.jpg,a"), (2, b"p/11.jpg,a")], 1)
+    (note,) = notes(train, evaluation)
+    assert note.startswith("50.0% of the images of --eval_csv are in --train_csv, too")
+    elsewhere = SplitPlan("eval", "/m/eval.csv", lines, 1)  # other images of the same names
+    assert not list(notes(train, elsewhere))
 
 
-def made_plan(path, rows):
-    return SplitPlan("train", str(path), rows, 1, [])
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (
+            ["--no_such_flag=1"],
+            "--no_such_flag=1: neither a flag of the converter nor one of Beam's",
+        ),
+        (["--train_shard", "1"], "--train_shard 1: neither a flag"),
+        (["photos"], "photos: neither a flag"),
+        (["--direct_num_workers=two"], "argument --direct_num_workers: invalid int value: 'two'"),
+        (["--num_workers=4"], "--num_workers is Dataflow's; on this machine it is --workers"),
+        (["--train_shards=1000"], "--train_shards 1000: must be from 1 to the number of rows, 90"),
+        (["--labels_file=absent"], "cannot read absent: No such file or directory"),
+        (["--shard_mb=nan"], "--shard_mb must be above 0"),
+        (["--stall_minutes=0"], "--stall_minutes must be above 0"),
+        (["--max_reject_share=nan"], "--max_reject_share must be from 0 to 1"),
+        (["--shorter_side=0"], "--shorter_side must be 1 or more"),
+        (["--workers=-1"], "--workers must be 0 or more"),
+        (["--runner=DirectRunner", "--workers=2"], "--workers is for FnApiRunner"),
+        (["--runner=Nonsense"], "--runner Nonsense cannot be used here: "),
+        (["--runner=no.such.Runner"], "--runner no.such.Runner cannot be used here: No module"),
+        ([r"--output_dir=C:\records"], r"C:\records is a path of Windows, and this is"),
+        (["--output_dir=gs://"], "gs:// names no bucket"),
+        (["--train_csv= "], "--train_csv is empty"),
+        (["--output_dir=absent://bucket/out"], "cannot reach absent://bucket/out"),
+        (["--output_dir=/dev/null"], "/dev/null: Not a directory; give a new or empty"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(data, capsys, flags, message):
+    assert message in error_of(data, capsys, *flags)
+    assert not data.out.exists()
 
 
-def test_a_failure_that_a_full_disk_left_without_words_is_told(tmp_path):
-    (tmp_path / "train-00000-of-00001.failure").touch()
-    plans = [made_plan("train.csv", 1)]
-    assert accounting.failures(plans, str(tmp_path)) == [
-        "shard train-00000-of-00001 failed: No space left on device"
-    ]
+def test_a_row_that_cannot_be_reached_is_set_aside(data):
+    path = "https://example.org/a.jpg"
+    data.write("train", [*(f"{n}.jpg,roses".encode() for n in range(90)), f"{path},roses".encode()])
+    assert data.convert(max_reject_share=0.1).splits["train"].examples == 90
+    (reject,) = rejects(data.out)
+    assert reject[:3] == ["train", "91", f"{path},roses"]
+    assert f"cannot reach {path}" in reject[3]
 
 
-def test_a_long_list_that_can_give_nothing_is_told_before_the_work(tmp_path):
-    """As one with numbers for names: a million rows would be an hour's work for the same answer."""
-    path = tmp_path / "train.csv"
-    path.write_text("".join(f"{n}.jpg,{n % 3}\n" for n in range(1_200)))
-    with pytest.raises(ConversionError, match="none of 1,000 rows.*write the class's name"):
-        check_sample(plan_split("train", str(path), 1, 100), ["roses", "daisy"])
-    with path.open("a") as file:
-        file.writelines(f"{n}.jpg,daisy\n" for n in range(60))
-    check_sample(plan_split("train", str(path), 1, 100), ["roses", "daisy"])
-    path.write_text("".join(f"{n}.jpg;daisy\n" for n in range(1_200)))
-    with pytest.raises(ConversionError, match="semicolons seem to separate them"):
-        check_sample(plan_split("train", str(path), 1, 100), ["daisy"])
-    path.write_text("a.jpg;daisy\n")  # the run itself gives each row its reason
-    check_sample(plan_split("train", str(path), 1, 100), ["daisy"])
+def test_what_goes_wrong_in_a_row_names_the_list_and_the_row(data, monkeypatch):
+    def broken(*_):
+        raise RuntimeError("out of order")
+
+    monkeypatch.setattr("lab_utils.convert.records.encode_example", broken)
+    with pytest.raises(
+        ConversionError,
+        match=r"shard (train|eval)-\S+ failed 3 times on \S+, the last time for this: "
+        r".*\.csv, row \d+ \(\d+\.jpg,\w+\): RuntimeError: out of order",
+    ):
+        data.convert(train_shards=1)
+    assert list(data.out.iterdir()) == []
+
+
+def test_control_characters_do_not_reach_the_terminal(data, capsys):
+    data.write("eval", [b"\x1b[2J\x1b]0;title\x07absent.jpg,roses"])
+    assert r"row 1 (\x1b[2J\x1b]0;title\x07absent.jpg,roses)" in error_of(data, capsys)
+    data.out = data.folder / "two\nlines\x1b"
+    (data.folder / "labels.txt").write_text(
+        "\n".join([*LABELS, "\x1b[31mred", *map(str, range(99))])
+    )
+    data.write("eval", [b"0.jpg,roses"])
+    assert main(data.flags) == 0
+    shown = capsys.readouterr().out
+    assert "\x1b" not in shown and "and 73 classes more" in shown
+    assert r"two\nlines\x1b" in shown and r"\x1b[31mred: 0" in shown
+
+
+def test_a_tilde_is_the_home_folder_and_no_folder_of_that_name(data, monkeypatch):
+    monkeypatch.setenv("HOME", str(data.folder))
+    monkeypatch.chdir(data.folder)
+    assert main([*data.flags, "--train_csv=~/train.csv", "--output_dir=~/records"]) == 0
+    assert (data.folder / "records" / "manifest.json").exists()
+    assert not os.path.exists("~")
+
+
+def test_what_a_bucket_raises_is_told_in_one_line(data, capsys, monkeypatch):
+    from google.api_core.exceptions import Forbidden
+
+    def refuses(_path):
+        raise Forbidden("no access\nto this bucket")
+
+    monkeypatch.setattr("lab_utils.convert.storage.open_to_read", refuses)
+    line = error_of(data, capsys)
+    assert "a bucket did not answer as it should: 403 no access to this bucket;" in line

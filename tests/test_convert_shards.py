@@ -8,7 +8,7 @@ from convert_data import Data, contents
 from lab_utils.convert import ConversionError, records, storage
 from lab_utils.convert.errors import RejectError
 from lab_utils.convert.pipeline import _WriteShard
-from lab_utils.convert.sources import read_first
+from lab_utils.convert.sources import read_image
 
 
 @pytest.fixture
@@ -44,15 +44,15 @@ def test_a_late_attempt_that_read_less_does_not_mix_with_the_first(data, monkeyp
     """The second one finds images gone, and its summary comes last: shard and summary are of one attempt."""
     process = _WriteShard.process
 
-    def gone(paths):
-        if paths[0].endswith("0.jpg"):
+    def gone(path):
+        if path.endswith("0.jpg"):
             raise RejectError("gone")
-        return read_first(paths)
+        return read_image(path)
 
     def again_with_less(self, shard):
         process(self, shard)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("lab_utils.convert.pipeline.read_first", gone)
+            patch.setattr("lab_utils.convert.pipeline.read_image", gone)
             process(self, shard)
 
     monkeypatch.setattr(_WriteShard, "process", again_with_less)

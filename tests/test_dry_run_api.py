@@ -75,11 +75,11 @@ def _input():
 class MadeSubject:
     """A port whose stages do what the test says; by default all goes well and nothing is lowered."""
 
-    traceable, most_steps = True, None
+    most_steps = None
     name, feed_place = "a made-up port", Place("made.py", 1, function="input_fn")
 
     def trace(self, cores):
-        return []
+        return [Trace(Mode.TRAIN, cores, 64)]
 
     def read(self, traces, cores):
         return [made.finding("TPU202", Stage.READ)]
@@ -332,6 +332,7 @@ def test_a_plain_estimator_is_a_finding():
     report = dry_run(plain, input_fn)
     [found] = report.findings
     assert found.rule == "TPU109" and "class of this estimator is Estimator," in found.why
+    assert "v1.estimator.Estimator(" in found.place.code
     assert report.verdict == "findings"
 
 
@@ -340,15 +341,13 @@ def test_a_tpu_estimator_from_end_to_end(port, tmp_path, own_cache):
     assert report.verdict == "ready", str(report)
     assert set(status(report).values()) == {"done"}, str(report)
     assert [step.name for step in report.compiled] == ["train step", "eval step"]
-    [small] = [each for each in report.findings if each.rule == "TPU305"]
-    assert "the train step" in small.why and "the eval step" in small.why
+    assert not report.findings, "no advice on speed for a toy"
     used = report.compiled[0].memory.used
     assert 0 < used < report.memory["available"].value
     assert report.compiled[0].cost.roofline
     assert report.feed["examples_per_second"].value > 0
     losses = [figure.value for figure in report.stages[3].figures]
     assert len(losses) == 2 and all(np.isfinite(losses))
-    assert Report.from_json(report.to_json()) == report
     assert "svg" in report._repr_html_()
     # The learner's estimator and process are as they were.
     assert not (tmp_path / "model").exists()

@@ -1,7 +1,6 @@
 """What a second dry run of an unchanged port need not do again, and what a change makes it do."""
 
 import importlib.util
-import random
 
 import numpy as np
 import pytest
@@ -37,7 +36,7 @@ def test_a_step_that_was_lowered_before_is_not_lowered_again(name, compilations)
     first, again = lowered(model_fn, data), lowered(model_fn, data)
     assert len(compilations) == 1
     assert (first.hlo, first.inputs, first.outputs) == (again.hlo, again.inputs, again.outputs)
-    assert first.values.keys() == again.values.keys()
+    assert first.origin.values.keys() == again.origin.values.keys()
 
 
 def test_another_step_is_lowered_anew(compilations):
@@ -126,15 +125,6 @@ def test_a_second_dry_run_starts_no_process_and_says_what_it_took_over(monkeypat
     assert started == ["compile", "compile", "run"] and len(compilations) > lowerings
 
 
-def test_an_entry_depends_on_all_the_code_that_made_it():
-    names = {path.name for path in cache.imported("lab_utils.dry_run.compile.hlo.summary")}
-    assert {"summary.py", "parse.py", "layout.py", "traffic.py"} <= names
-    # JAX's private names are imported inside the child's functions.
-    child = {f"{path.parent.name}/{path.name}" for path in cache.imported(process.CHILD)}
-    assert "private/jax.py" in child
-    assert cache.code(process.CHILD) != cache.code("lab_utils.dry_run.compile.hlo.summary")
-
-
 def test_a_user_without_a_home_has_no_cache_and_no_error(monkeypatch):
     """As in a container that runs with any user id."""
 
@@ -164,27 +154,15 @@ def test_a_shared_folder_is_read_after_the_own_one_and_never_written(tmp_path, m
 
 
 def test_a_damaged_entry_counts_as_none_and_is_replaced(tmp_path, monkeypatch):
-    """As disks damage files: single bits, sectors of zeros, an end that is missing, other files' content."""
+    """As disks damage files: an end that is missing, sectors of zeros, other files' content."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    entry = {"said": ["a sentence"] * 50, "numbers": [each / 7 for each in range(500)]}
+    entry = {"numbers": [number / 7 for number in range(500)]}
     cache.write("entry", entry)
     file = cache.folder() / "entry.json.gz"
-    whole, chance, unnoticed = file.read_bytes(), random.Random(0), 0
-    for number in range(400):
-        damaged = bytearray(whole)
-        at = chance.randrange(len(whole))
-        if number % 4 == 0:
-            damaged[at] ^= 1 << chance.randrange(8)
-        elif number % 4 == 1:
-            damaged[at : at + 512] = bytes(len(damaged[at : at + 512]))
-        elif number % 4 == 2:
-            del damaged[at:]
-        else:
-            damaged[at:] = chance.randbytes(len(whole) - at)
+    whole = file.read_bytes()
+    middle = len(whole) // 2
+    for damaged in (whole[:middle], whole[:middle] + bytes(middle), b"", b"<html>", whole[:-1]):
         file.write_bytes(damaged)
-        found = cache.read("entry")
-        assert found in (None, entry)
-        unnoticed += found is not None
-    assert unnoticed < 40  # what says nothing: a time in the header, and the like
+        assert cache.read("entry") is None
     cache.write("entry", entry)
     assert cache.read("entry") == entry

@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import pytest
+from frozen import rows, same
 from rules import (  # noqa: F401
     RIGHT,
     WRONG,
@@ -32,6 +33,7 @@ OF_STEPS = [port for port in WRONG if port.stage not in GRAPHS]
 @pytest.mark.parametrize("port", OF_GRAPHS, ids=lambda port: f"{port.rule}-{port.name}")
 def test_wrong_port_is_found_at_its_place(port):
     found = findings(lambda: port.make(True), port.rule)
+    same("ports", f"{port.rule} {port.name} wrong", rows(found))
     own = [f for f in found if f.rule == port.rule]
     assert own, f"{port.rule} is missing; found: {in_lines(found)}"
     wanted = port.places()
@@ -41,22 +43,30 @@ def test_wrong_port_is_found_at_its_place(port):
     assert not others, in_lines(others)
 
 
+@pytest.mark.rotating(4)
 @pytest.mark.parametrize("port", OF_GRAPHS, ids=lambda port: f"{port.rule}-{port.name}")
 def test_the_fix_clears_the_finding(port):
     found = findings(lambda: port.make(False), port.rule)
+    same("ports", f"{port.rule} {port.name} fixed", rows(found))
     assert not found, in_lines(found)
 
 
 @pytest.mark.parametrize("make", RIGHT, ids=lambda make: make.__name__)
 def test_right_port_yields_nothing(make):
     found = findings(make, "TPU101")
+    same("ports", f"right {make.__name__}", rows(found))
     assert not found, in_lines(found)
 
 
-@pytest.mark.parametrize("wrong", [True, False], ids=["wrong", "fixed"])
+@pytest.mark.parametrize(
+    "wrong",
+    [True, pytest.param(False, marks=pytest.mark.rotating(4))],
+    ids=["wrong", "fixed"],
+)
 @pytest.mark.parametrize("port", OF_STEPS, ids=lambda port: f"{port.rule}-{port.name}")
 def test_wrong_port_when_compiled_run_or_fed(port, wrong, jobs):  # noqa: F811
     found = findings(lambda: port.make(wrong), port.rule)
+    same("ports", f"{port.rule} {port.name} {'wrong' if wrong else 'fixed'}", rows(found))
     own = [f for f in found if f.rule == port.rule]
     assert bool(own) == wrong, in_lines(found)
     marked = port.places() if wrong else []

@@ -8,6 +8,7 @@ import pytest
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 pytest.importorskip("jax")
 
+from frozen import rows, same
 from jax_programs import PROGRAMS
 from rules.judging import in_lines, jobs  # noqa: F401
 
@@ -67,16 +68,22 @@ def judged(made, compiled=False):
     return found, program
 
 
+def answer(found, lowered):
+    return {"findings": rows(found), "mode": lowered and lowered.mode}
+
+
 @pytest.mark.parametrize("program", RIGHT)
 def test_a_right_step_has_no_finding(program):
     found, lowered = judged(program.make(""))
+    same("jax_programs", f"{program.name} read", answer(found, lowered))
     assert not found, in_lines(found)
     assert lowered.mode == "train", "its state was not recognised"
 
 
 @pytest.mark.parametrize(("program", "fault"), READ)
 def test_a_planted_fault_is_named_at_its_line(program, fault):
-    found, _ = judged(program.make(fault))
+    found, lowered = judged(program.make(fault))
+    same("jax_programs", f"{program.name} {fault} read", answer(found, lowered))
     assert {each.rule for each in found} == {fault}, in_lines(found)
     (line,) = program.lines(fault)
     assert found[0].place.position.split(",")[0].endswith(line), in_lines(found)
@@ -86,7 +93,8 @@ def test_a_planted_fault_is_named_at_its_line(program, fault):
 @pytest.mark.parametrize("program", RIGHT)
 def test_a_right_step_compiles_without_a_warning(program, jobs):  # noqa: F811
     pytest.importorskip("libtpu")
-    found, _ = judged(program.make(""), compiled=True)
+    found, lowered = judged(program.make(""), compiled=True)
+    same("jax_programs", f"{program.name} compiled", answer(found, lowered))
     assert not [each for each in found if each.severity != "note"], in_lines(found)
 
 
@@ -94,7 +102,8 @@ def test_a_right_step_compiles_without_a_warning(program, jobs):  # noqa: F811
 @pytest.mark.parametrize(("program", "fault"), COMPILED)
 def test_a_fault_of_the_compiled_step_is_named(program, fault, jobs):  # noqa: F811
     pytest.importorskip("libtpu")
-    found, _ = judged(program.make(fault), compiled=True)
+    found, lowered = judged(program.make(fault), compiled=True)
+    same("jax_programs", f"{program.name} {fault} compiled", answer(found, lowered))
     told = [each for each in found if each.severity != "note"]
     assert {each.rule for each in told} == {fault}, in_lines(found)
     if lines := program.lines(fault):

@@ -1,5 +1,6 @@
 """Lowering: a step of anybody's model as HLO for one of N cores, by three frontends."""
 
+import pickle
 import subprocess
 import sys
 
@@ -41,8 +42,9 @@ def test_every_trait_lowers(name):
     assert program.all_reduces >= len(trainable) > 0
     updated = {each.name for each in program.outputs if each.role == "variable"}
     assert {*trainable, "global_step"} <= updated
-    assert program.values.keys() == {e.name for e in program.inputs if e.role == "variable"}
-    batch = next(program.read())
+    assert program.origin.values.keys() == {e.name for e in program.inputs if e.role == "variable"}
+    assert pickle.loads(pickle.dumps(program)) == program
+    batch = next(program.origin.read())
     shapes = [(8, *program.inputs[number].shape) for number in program.fed]
     assert [array.shape for array in batch] == shapes
 
@@ -157,7 +159,7 @@ def test_batches_are_sharded_as_tpu_estimator_shards_them(kind):
     sharding = getattr(v1.estimator.tpu.InputPipelineConfig, kind)
     config = tpu.RunConfig(tpu_config=tpu.TPUConfig(per_host_input_for_training=sharding))
     program = lower_estimator(make(dense, config=config), input_fn, cores=8)
-    first, second = (batch for batch, _ in zip(program.read(), range(2), strict=False))
+    first, second = (batch for batch, _ in zip(program.origin.read(), range(2), strict=False))
     assert set(asked) == ({64} if kind == "PER_HOST_V1" else {8})
     if kind == "PER_SHARD_V1":  # input_fn is called for each core, which reads all the data
         assert (first[0][:, 0, 0] == 0).all() and (second[0][:, 0, 0] == 8).all()
@@ -237,7 +239,7 @@ def test_a_bare_step_keeps_its_constants_and_asks_for_its_own_sums():
     assert program.all_reduces == 1
     roles = {each.role: each for each in program.inputs}
     assert roles["variable"].name == "weights" and roles["variable"].trainable
-    assert program.values[roles["constant"].name] == 0.5
+    assert program.origin.values[roles["constant"].name] == 0.5
     with pytest.raises(InputUnfit, match="cannot be split"):
         lower_function(step, ROWS[:60], CLASSES[:60], cores=8)
 
@@ -309,5 +311,5 @@ def test_start_values_are_computed_for_a_run_alone(monkeypatch):
     )
     program = lower_estimator(make(dense), reader((ROWS, CLASSES)), cores=2)
     assert not asked
-    assert program.values.keys() == {e.name for e in program.inputs if e.role == "variable"}
-    assert program.values and len(asked) == 1
+    assert program.origin.values.keys() == {e.name for e in program.inputs if e.role == "variable"}
+    assert program.origin.values and len(asked) == 1

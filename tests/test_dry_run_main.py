@@ -1,28 +1,24 @@
 """Programs that are run by their own main, as they stand; and programs that end the process."""
 
 import functools
-import gc
-import io
 import json
 import logging
-import multiprocessing.process
 import os
+import re
 import signal
 import subprocess
 import sys
-import tempfile
 import textwrap
 import time
 import traceback
-import types
-import warnings
 
+import nbformat
 import psutil
 import pytest
 
 from lab_utils.common import source
-from lab_utils.dry_run import target
-from lab_utils.dry_run.frontends import own_around, own_cells, own_waits, own_writes
+from lab_utils.dry_run import target, waiting
+from lab_utils.dry_run.frontends import cells, recorder
 from lab_utils.dry_run.frontends.recognise import workload_of
 from lab_utils.dry_run.private.tensorflow import caught_log
 from lab_utils.estimator import tf
@@ -64,6 +60,14 @@ if __name__ == "__main__":
     tf.estimator.tpu.TPUEstimator(
         port.model_fn, config=tf.estimator.tpu.RunConfig(), model_dir="gs://b/run", train_batch_size=16
     ).train(port.input_fn, max_steps=10)
+"""
+
+PORT = """
+
+def port():
+    estimator = tf.estimator.tpu.TPUEstimator(
+        model_fn, config=tf.estimator.tpu.RunConfig(), train_batch_size=64)
+    return estimator, input_fn
 """
 
 ABSL = (
@@ -146,6 +150,19 @@ PROGRAMS = {
     "argparse": (ARGPARSE, ["--job-dir", "runs"], "train(max_steps=200), eval(steps=4)"),
     "script": (SCRIPT, [], "train(steps=10), predict(), serving()"),
 }
+
+
+@pytest.fixture
+def loaded(tmp_path, monkeypatch):
+    """A function that writes a program and runs it up to its training, in this process."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+
+    def run(text, name="train.py", **options):
+        (tmp_path / name).write_text(text)
+        return target.load_main(name, [], **options)
+
+    return run
 
 
 def command(folder, *arguments):
@@ -269,23 +286,6 @@ def test_an_interrupt_that_the_judged_program_does_not_hear_ends_the_dry_run(tmp
     assert ran.returncode == 130 and "Traceback" not in ran.stderr, ran.stderr
 
 
-def test_a_process_that_judges_and_hears_ctrl_c_while_it_starts_ends_without_a_traceback(tmp_path):
-    """It is started with the signal held back, as the command starts it, and the signal waits there."""
-    code = (
-        "import os, signal, sys; from lab_utils.common import interrupts; interrupts.hold()\n"
-        "os.kill(os.getpid(), signal.SIGINT)  # it waits for this process, through the exec\n"
-        "os.execv(sys.executable, [sys.executable, '-m', 'lab_utils.dry_run', '--rules'])"
-    )
-    ran = subprocess.run(
-        [sys.executable, "-c", code],
-        env=os.environ | {"LAB_UTILS_DRY_RUN_STATUS_FILE": str(tmp_path / "status")},
-        capture_output=True,
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
-    assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "\ninterrupted\n")
-
-
 def test_a_program_of_a_package_is_named_as_a_module(tmp_path, monkeypatch):
     folder = tmp_path / "digits" / "jobs"
     folder.mkdir(parents=True)
@@ -298,7 +298,7 @@ def test_a_program_of_a_package_is_named_as_a_module(tmp_path, monkeypatch):
         target.TargetError, match=r"give --main digits\.jobs\.train, from the folder"
     ):
         target.load_main("digits/jobs/train.py", [])
-    estimator, data, _ = target.load_main("digits.jobs.train", [])
+    estimator, data, *_ = target.load_main("digits.jobs.train", [])
     assert estimator.model_dir == "gs://b/run" and data.__module__ == "digits.jobs.port"
     with pytest.raises(target.TargetError, match=r"no module digits\.nothing below"):
         target.load_main("digits.nothing", [])
@@ -332,11 +332,8 @@ with strategy.scope():
         ("model.fit({'a': tf.zeros([40, 2])}, tf.zeros([40]), validation_split=0.1)", [32, 2]),
     ],
 )
-def test_a_keras_program_is_run_up_to_its_fit(fit, batch, tmp_path, monkeypatch):
-    (tmp_path / "train.py").write_text(IN_COLAB + fit)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    model, data, more = target.load_main("train.py", [], cores=16)
+def test_a_keras_program_is_run_up_to_its_fit(fit, batch, loaded):
+    model, data, more, *_ = loaded(IN_COLAB + fit, cores=16)
     first = tf.nest.flatten(next(iter(data)))[0]
     assert model.optimizer and not more and first.shape.as_list() == batch
 
@@ -353,12 +350,9 @@ def test_a_keras_program_is_run_up_to_its_fit(fit, batch, tmp_path, monkeypatch)
         ),
     ],
 )
-def test_training_that_cannot_be_taken_so_is_told(loop, told, tmp_path, monkeypatch):
-    (tmp_path / "train.py").write_text(IN_COLAB + loop)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
+def test_training_that_cannot_be_taken_so_is_told(loop, told, loaded):
     with pytest.raises(target.TargetError, match=told):
-        target.load_main("train.py", [])
+        loaded(IN_COLAB + loop)
 
 
 LOOPS = {
@@ -385,18 +379,15 @@ train(rows)
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_training_loop_of_its_own_is_run_up_to_its_step(loop, tmp_path, monkeypatch):
-    (tmp_path / "train.py").write_text(IN_COLAB + OWN_LOOP.replace("LOOP", LOOPS[loop]))
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    step, data, more = target.load_main("train.py", [], cores=4)
+def test_a_training_loop_of_its_own_is_run_up_to_its_step(loop, loaded):
+    step, data, more, *_ = loaded(IN_COLAB + OWN_LOOP.replace("LOOP", LOOPS[loop]), cores=4)
     work = workload_of(step, data, topology="v2:1x2")
     assert not more and work.features.shape == [16, 5] and work.labels.shape == [16]
     assert source.place(step).file.endswith("train.py") and work.lower(4).mode == "train"
 
 
-def test_evaluation_that_waits_for_checkpoints_is_taken(tmp_path, monkeypatch, capsys):
-    (tmp_path / "train.py").write_text(
+def test_evaluation_that_waits_for_checkpoints_is_taken(loaded, capsys):
+    judged = loaded(
         MODEL
         + """
 import time
@@ -411,12 +402,10 @@ while not estimator.latest_checkpoint():
 next(estimator.predict(input_fn))
 """
     )
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    estimator, data, more = target.load_main(str(tmp_path / "train.py"), [])
-    assert data is more["eval_input_fn"]
+    assert judged.data is judged.options["eval_input_fn"] and not judged.not_judged
     said = capsys.readouterr().err
     assert "called eval(steps=4), train(steps=4), predict()." in said
-    assert "train.py:36" in said and "not judged" in said
+    assert "train.py:36" in said and "not judged" in said and "train.py:36" in judged.not_checked[0]
 
 
 def test_a_copy_of_tpu_estimator_is_told(tmp_path):
@@ -428,28 +417,29 @@ def test_a_copy_of_tpu_estimator_is_told(tmp_path):
 
 
 def notebook(*cells):
-    return json.dumps({"nbformat": 4, "cells": [
-        {"cell_type": kind, "source": text.splitlines(keepends=True)} for kind, text in cells]})  # fmt: skip
+    made = {"code": nbformat.v4.new_code_cell, "markdown": nbformat.v4.new_markdown_cell}
+    return nbformat.writes(
+        nbformat.v4.new_notebook(cells=[made[kind](text) for kind, text in cells])
+    )
 
 
-def test_a_notebook_is_run_cell_by_cell(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
+def test_a_notebook_is_run_cell_by_cell(loaded):
     model = "model = tf.keras.Sequential([tf.keras.layers.Dense(2)])\nmodel.compile('adam', 'mse')\nmodel?\n"
-    (tmp_path / "train.ipynb").write_text(notebook(
+    judged = loaded(notebook(
         ("markdown", "# Title"), ("code", "%%bash\nexit 1\n"),
         ("code", "%matplotlib inline\nimport tensorflow as tf\nif True:\n    !pip install x\n"),
         ("code", model), ("code", "model.fit(tf.zeros([64, 3]), tf.zeros([64, 2]))"),
-    ))  # fmt: skip
-    fitted, data, _ = target.load_main("train.ipynb", [])
-    assert fitted.optimizer and data.element_spec[0].shape.as_list() == [None, 3]
-    (tmp_path / "train.ipynb").write_text(notebook(("code", ""), ("code", "x = 1\n1 / 0\n")))
+    ), "train.ipynb")  # fmt: skip
+    assert judged.subject.optimizer and judged.data.element_spec[0].shape.as_list() == [None, 3]
     with pytest.raises(target.TargetError, match=r"at train\.ipynb\[cell 2\]:2: `1 / 0`"):
-        target.load_main("train.ipynb", [])
+        loaded(notebook(("code", ""), ("code", "x = 1\n1 / 0\n")), "train.ipynb")
     for text in ("{}", "[1]", "not JSON"):
-        (tmp_path / "train.ipynb").write_text(text)
         with pytest.raises(target.TargetError, match="is not a Jupyter notebook"):
-            target.load_main("train.ipynb", [])
+            loaded(text, "train.ipynb")
+    with pytest.raises(
+        target.TargetError, match="It starts `python -m a.task --steps 3` by a shell"
+    ):
+        loaded(notebook(("code", "!python -m a.task --steps 3")), "train.ipynb")
 
 
 # As IPython runs them, which is the reference (tried cell by cell against it).
@@ -475,8 +465,10 @@ CELLS = {
 
 def ran(path):
     names = {}
-    names |= own_cells.names_of(path, names)
-    for code in own_cells.code_of(path):
+    shell = cells.Shell(path.parent, names)
+    if cells.is_of_jupyter(path):
+        names.update(get_ipython=lambda: shell, display=print)
+    for code in cells.code_of(path):
         exec(code, names)
     return {k: v for k, v in names.items() if isinstance(v, int | str | list)}
 
@@ -502,78 +494,43 @@ SAVED_BY_COLAB = """# -*- coding: utf-8 -*-
 files = !ls /content
 x = 100 \\
  % 7
-def broken():
-    1 / 0
+y = 1 / 0
 """
 
 
 def test_a_notebook_that_colab_saved_as_python_is_run_with_its_line_numbers(tmp_path):
     path = tmp_path / "one.py"
     path.write_text(SAVED_BY_COLAB)
-    assert ran(path) == {"__doc__": "Title.ipynb", "files": [], "x": 2}
-    names = own_cells.names_of(path, {})
-    for code in own_cells.code_of(path):
-        exec(code, names)
     with pytest.raises(ZeroDivisionError) as raised:
-        names["broken"]()
-    assert traceback.extract_tb(raised.value.__traceback__)[-1].line == "1 / 0"
+        ran(path)
+    last = traceback.extract_tb(raised.value.__traceback__)[-1]
+    assert (last.lineno, last.line) == (10, "y = 1 / 0")
     path.write_text("x = 1\ny = (\n")
     with pytest.raises(SyntaxError):
         ran(path)
-    path.write_text("x = ('%d'\n  % 7)\n")  # Python, and no notebook
-    assert not own_cells.names_of(path, {}) and ran(path) == {"x": "7"}
 
 
-@pytest.mark.parametrize("how", ["tee", "wrapped", "detached", "closed"])
-def test_streams_that_a_program_replaces_are_put_back(how, tmp_path, monkeypatch):
-    (tmp_path / "one.py").write_text("")
-    there = os.fdopen(os.dup(1), "w")
-    monkeypatch.setattr(sys, "stdout", there)
-    monkeypatch.setattr(warnings, "filters", list(warnings.filters))
-    with own_around.standing_in(tmp_path / "one.py", print):
-        warnings.simplefilter("error")
-        if how == "tee":
-            sys.stdout = types.SimpleNamespace(write=there.write)
-        elif how == "wrapped":
-            sys.stdout = io.TextIOWrapper(sys.stdout.buffer, "utf-8")
-        elif how == "detached":
-            sys.stdout = io.TextIOWrapper(sys.stdout.detach(), "utf-8")
-        else:
-            sys.stdout.close()
-    gc.collect()
-    assert sys.stdout.isatty() in (False, True) and (sys.stdout is there) == (
-        how in ("tee", "wrapped")
-    )
-    print("", end="", flush=True)
-    assert ("error", None, Warning, None, 0) not in warnings.filters
+def test_a_file_that_a_notebook_writes_is_imported_and_the_disk_left_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    (tmp_path / "written_layers.py").write_text("SIZE = 1\n")
+    path = tmp_path / "one.ipynb"
+    path.write_text(notebook(
+        ("code", "%%writefile written_layers.py\nSIZE = 3\n"),
+        ("code", "%%writefile -a written_layers.py\nMORE = SIZE + 1\n"),
+        ("code", "%%file script.py\nz = 7\n"), ("code", "%run script.py\n"),
+        ("code", "from written_layers import SIZE as x, MORE as y\n"),
+    ))  # fmt: skip
+    assert ran(path) == {"x": 3, "y": 4, "z": 7}
+    assert [file.name for file in sorted(tmp_path.iterdir())] == ["one.ipynb", "written_layers.py"]
+    del sys.modules["written_layers"]
 
 
-def test_a_program_that_ends_or_replaces_its_process_is_held(tmp_path):
-    """Not the workers that it forks: they end so."""
-    (tmp_path / "one.py").write_text("")
-    refused = []
-
-    def refuse(what):
-        refused.append(what)
-        raise NotImplementedError
-
-    handler = signal.getsignal(signal.SIGTERM)
-    with own_around.standing_in(tmp_path / "one.py", refuse):
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        with pytest.raises(SystemExit):
-            os._exit(3)
-        for start in (
-            lambda: os.execv(sys.executable, [sys.executable, "train.py"]),
-            lambda: os.execl(sys.executable, "python", "-m", "pack.train"),
-            lambda: os.execvpe("python3", ["python3", "train.py"], {}),
-        ):
-            with pytest.raises(NotImplementedError):
-                start()
-        if not (child := os.fork()):
-            os._exit(7)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
-    assert len(refused) == 3 and "`python train.py`" in refused[0]
-    assert signal.getsignal(signal.SIGTERM) is handler
+def test_a_cell_with_magics_needs_ipython(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "IPython.core.inputtransformer2", None)
+    path = tmp_path / "one.ipynb"
+    path.write_text(notebook(("code", "%%time\nx = 1"), ("code", "%env A=1")))
+    with pytest.raises(cells.NotANotebook, match=r"cell 2\] .*pip install ipython"):
+        ran(path)
 
 
 def test_a_log_that_a_program_switched_off_is_heard():
@@ -588,78 +545,6 @@ def test_a_log_that_a_program_switched_off_is_heard():
     finally:
         logging.disable(logging.NOTSET)
         logger.disabled = False
-
-
-LEAVES = """
-import multiprocessing, sys, threading, time
-from lab_utils.dry_run.__main__ import _left
-threading.Thread(target=time.sleep, args=(1000,)).start()
-multiprocessing.get_context("fork").Process(target=time.sleep, args=(1000,)).start()
-print("said")
-sys.exit(_left(1))
-"""
-
-
-def test_a_thread_that_never_ends_does_not_keep_the_command():
-    ran = subprocess.run(
-        [sys.executable, "-c", LEAVES], capture_output=True, text=True, timeout=300
-    )
-    assert (ran.returncode, ran.stdout) == (1, "said\n")
-
-
-def test_a_file_that_a_notebook_writes_is_imported_from_its_cell(tmp_path, monkeypatch):
-    """Not from the disk, where an older one may stand; and nothing is written there."""
-    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
-    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    (tmp_path / "written_layers.py").write_text("SIZE = 1\n")
-    path = tmp_path / "one.ipynb"
-    path.write_text(notebook(
-        ("code", "%%writefile written_layers.py\nSIZE = 3\ndef broken():\n    1 / 0\n"),
-        ("code", "%%writefile -a written_layers.py\nMORE = SIZE + 1\n"),
-        ("code", "%%writefile written_pack/task.py\nfrom written_layers import SIZE\nSTEPS = 10 * SIZE\n"),
-        ("code", "%%file script.py\nz = 7\n"), ("code", "%run script.py\n"),
-        ("code", "from written_layers import SIZE as x, MORE as y\n"
-                 "from written_pack import task\nw = task.STEPS"),
-    ))  # fmt: skip
-    assert ran(path) == {"x": 3, "y": 4, "w": 30, "z": 7}
-    assert [each.name for each in sorted(tmp_path.iterdir())] == ["one.ipynb", "written_layers.py"]
-    with pytest.raises(ZeroDivisionError) as raised:
-        sys.modules["written_layers"].broken()
-    last = traceback.extract_tb(raised.value.__traceback__)[-1]
-    assert (last.line, "one.ipynb[cell " in last.filename) == ("1 / 0", True)
-    for name in ("written_layers", "written_pack", "written_pack.task"):
-        del sys.modules[name]
-
-
-def test_data_that_a_notebook_would_write_is_told(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    cells = [("code", "%%writefile one.json\n{}\n"), ("code", "open('one.json')\n")]
-    (tmp_path / "one.ipynb").write_text(notebook(*cells))
-    with pytest.raises(target.TargetError, match="one.json") as told:
-        target.load_main("one.ipynb", [])
-    assert "%%writefile writes nothing in a dry run: run that cell in Jupyter first" in str(
-        told.value
-    )
-
-
-def test_a_notebook_is_read_as_editors_write_it(tmp_path):
-    cells = [{"cell_type": "code", "source": "x = 1"}, {"cell_type": "code"}, {"source": ["y"]}]
-    old = [{"cell_type": "code", "input": ["x = ", "1"]}, {"cell_type": "heading", "source": "y"}]
-    path = tmp_path / "one.ipynb"
-    for made in ({"cells": cells}, {"nbformat": 3, "worksheets": [{"cells": old}, {"cells": []}]}):
-        for encoding in ("utf-8", "utf-8-sig", "utf-16"):
-            path.write_text(json.dumps(made), encoding=encoding)
-            assert ran(path) == {"x": 1}
-
-
-def test_a_cell_with_magics_needs_ipython(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "IPython.core.inputtransformer2", None)
-    path = tmp_path / "one.ipynb"
-    path.write_text(notebook(("code", "%%time\nx = 1"), ("code", "%env A=1")))
-    with pytest.raises(own_cells.NotANotebook, match=r"cell 2\] .*pip install ipython"):
-        ran(path)
 
 
 IN_A_LAYER = """
@@ -691,32 +576,37 @@ files.download('model.h5')
 """
 
 
-def test_what_colab_gives_is_there(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    (tmp_path / "train.py").write_text(COLAB)
-    fitted, _, _ = target.load_main("train.py", [])
-    assert fitted.optimizer and "COLAB_TPU_ADDR" not in os.environ
+def test_what_colab_gives_is_there(loaded):
+    assert loaded(COLAB).subject.optimizer and "COLAB_TPU_ADDR" not in os.environ
 
 
 @pytest.mark.parametrize(
-    ("starts", "line"),
+    "starts",
     [
-        ("subprocess.check_call([sys.executable, 'other.py', '--steps=3'])", "`python other.py --steps=3`"),
-        ("os.system('CUDA_VISIBLE_DEVICES= python -m pkg.train')", "`python -m pkg.train`"),
-        ("multiprocessing.get_context('spawn').Process(target=print).start()", "another process"),
-        ("multiprocessing.get_context('fork').Process(target=print).start()", "another process"),
+        "subprocess.check_call([sys.executable, 'other.py', '--steps=3'])",
+        "os.system('CUDA_VISIBLE_DEVICES= python -m pkg.train')",
     ],
-)  # fmt: skip
-def test_training_in_another_process_is_told(starts, line, tmp_path, monkeypatch):
-    monkeypatch.setattr(multiprocessing.process.BaseProcess, "start", lambda process: None)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    begin = "import multiprocessing, os, subprocess, sys\nsubprocess.check_output(['true'])\n"
-    (tmp_path / "train.py").write_text(begin + starts)
-    with pytest.raises(target.TargetError) as raised:
-        target.load_main("train.py", [])
-    assert f"starts {line} (train.py:3)" in str(raised.value)
+)
+def test_training_in_another_process_is_refused_with_its_line(starts, loaded):
+    begin = "import os, subprocess, sys\nsubprocess.check_output(['true'])\n"
+    with pytest.raises(target.TargetError, match=r"starts `python.* \(train.py:3\)"):
+        loaded(begin + starts)
+
+
+@pytest.mark.parametrize(
+    "how", ["io.TextIOWrapper(sys.stdout.detach(), 'utf-8')", "open(os.devnull)"]
+)
+def test_a_report_follows_whatever_a_program_does_to_its_streams(how, tmp_path):
+    """And to its process: threads and processes that it leaves behind do not keep the command."""
+    leaves = (
+        f"sys.stdout = {how}\nthreading.Thread(target=time.sleep, args=(999,)).start()\n"
+        "subprocess.Popen(['sleep', '999'])\nwarnings.simplefilter('error')\n"
+    )
+    begin = "import io, os, subprocess, sys, threading, time, warnings\n"
+    source, flags, _ = PROGRAMS["argparse"]
+    (tmp_path / "train.py").write_text(begin + leaves + source.replace("OPTIMIZER", RIGHT))
+    judged = command(tmp_path, "--main", "train.py", "--stages", "trace", "--", *flags)
+    assert judged.returncode == 0 and "Ready for v2:2x2" in judged.stdout, judged.stderr
 
 
 LOOP = """
@@ -725,74 +615,118 @@ estimator = tf.estimator.Estimator(lambda features: None, "nowhere")
 def train():
     estimator.train(lambda: None, max_steps=10)
 """
-WAITS = {
-    "async": "import asyncio\nasync def main():\n    while not train(): await asyncio.sleep(99)\n"
-             "asyncio.run(main())",
-    "event": "import threading\ntrain()\nthreading.Event().wait(99)",
-    "worker": "import threading\nworker = threading.Thread(target=train)\nworker.start()\n"
-              "threading.Event().wait(99)",
-}  # fmt: skip
 
 
-@pytest.mark.parametrize("waits", WAITS)
-def test_a_program_that_waits_after_its_training_is_ended(waits, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(own_waits, "PATIENCE", 0.5)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    (tmp_path / "train.py").write_text(LOOP + WAITS[waits])
+@pytest.mark.parametrize(
+    ("waits", "reason"),
+    [
+        ("import asyncio\nasync def main():\n    while not train(): await asyncio.sleep(99)\n"
+         "asyncio.run(main())", "no other call within 0.5 s"),
+        ("import threading\nworker = threading.Thread(target=train)\nworker.start()\n"
+         "threading.Event().wait(99)", "no other call within 0.5 s"),
+        ("import time\ntrain()\nwhile True: time.sleep(99)", "it sleeps again and again"),
+    ],
+)  # fmt: skip
+def test_a_program_that_waits_after_its_training_is_ended(
+    waits, reason, loaded, monkeypatch, capsys
+):
+    monkeypatch.setattr(recorder, "PATIENCE", 0.5)
     began = time.monotonic()
-    estimator, _, _ = target.load_main("train.py", [])
-    assert estimator.model_dir == "nowhere" and time.monotonic() - began < 30
-    said = capsys.readouterr().err
-    assert ("no other call within 0.5 s" in said) == (waits != "async"), said
+    judged = loaded(LOOP + waits)
+    assert judged.subject.model_dir == "nowhere" and time.monotonic() - began < 30
+    assert reason in capsys.readouterr().err and reason in judged.not_checked[0]
     assert signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
 
 
-def test_files_that_a_program_writes_are_told(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
-    (tmp_path / "temporary").mkdir()
-    writes = (
-        "import os, tempfile\nos.makedirs('runs')\nopen('runs/a.json', 'w').close()\n"
-        "open('b', 'x').close()\nos.remove('b')\nopen('train.py').close()\n"
-        "tempfile.NamedTemporaryFile(delete=False).close()\ntrain()\n"
-    )
-    (tmp_path / "train.py").write_text(LOOP + writes)
-    target.load_main("train.py", [])
-    assert "It wrote files of its own, which stay: runs/a.json.\n" in capsys.readouterr().err
-    assert own_writes.told(dict.fromkeys("abcde")).endswith("a, b, c and 2 more.")
+def test_a_program_that_comes_no_further_says_where_it_is(loaded, monkeypatch, capsys):
+    monkeypatch.setattr(waiting, "SECONDS", 0.1)
+    loaded(LOOP + "import threading\nthreading.Event().wait(2)\ntrain()\n")
+    said = capsys.readouterr().err
+    assert "train.py is run up to its training" in said and "at train.py:7" in said, said
 
 
-def test_a_program_that_forks_and_trains_there_is_told_once(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    (tmp_path / "train.py").write_text(
-        LOOP + "import os\nif pid := os.fork(): os.waitpid(pid, 0)\nelse: train()\n"
-    )
-    with pytest.raises(target.TargetError, match=r"another process \(train.py:7\)"):
-        target.load_main("train.py", [])
-
-
-LEFT = """
-import atexit, multiprocessing, subprocess, sys
-from lab_utils.dry_run import __main__ as command
-atexit.register(command._end_children)
-work = abs
-if __name__ == "__main__":
-    pool = multiprocessing.get_context("fork").Pool(2)
-    pool.map(work, range(4))
-    process = subprocess.Popen(["sleep", "600"])
-    print(process.pid, *[each.pid for each in pool._pool])
-    sys.exit(command._left(1))
+CONTACTS = """
+import tensorflow.compat.v1 as tf
+resolver = tf.distribute.cluster_resolver.TPUClusterResolver("my-tpu", zone="z", project="p")
+tf.Session.reset(resolver.get_master())
+tf.config.experimental_connect_to_cluster(resolver)
+tf.tpu.experimental.initialize_tpu_system(resolver)
+with tf.Session(resolver.master(), config=tf.ConfigProto()) as session:
+    assert session.run(tf.constant(3)) == 3
 """
 
 
-def test_a_pool_and_a_process_that_a_program_leaves_do_not_outlive_it(tmp_path):
-    ran = subprocess.run([sys.executable, "-c", LEFT], capture_output=True, text=True, timeout=60)
-    assert ran.returncode == 1 and not ran.stderr, ran.stderr
-    time.sleep(0.2)
-    assert not [pid for pid in ran.stdout.split() if psutil.pid_exists(int(pid))]
+def test_nothing_waits_for_the_address_of_a_tpu(loaded):
+    judged = loaded(CONTACTS + LOOP + "train()\n")
+    assert judged.subject.model_dir == "nowhere" and not judged.not_checked
+
+
+SEVERAL = """
+def made(units, faulty=False, **sizes):
+    def model_fn(features, labels, mode, params):
+        logits = tf.layers.dense(tf.py_func(abs, [features], tf.float32) if faulty else features, units)
+        loss = tf.reduce_mean(logits)
+        if mode == "eval":
+            return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=(
+                lambda logits: {"mean": tf.metrics.mean(logits)}, [logits]))
+        optimizer = tf.tpu.CrossShardOptimizer(tf.train.GradientDescentOptimizer(params["rate"]))
+        train_op = optimizer.minimize(loss, tf.train.get_global_step())
+        return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+    config = tf.estimator.tpu.RunConfig(save_checkpoints_steps=50, tpu_config=
+        tf.estimator.tpu.TPUConfig(iterations_per_loop=50))
+    params = {"rate": sizes.pop("rate", 0.1)}
+    return tf.estimator.tpu.TPUEstimator(
+        model_fn, config=config, params=params, train_batch_size=64, eval_batch_size=64, **sizes)
+
+
+if __name__ == "__main__":
+    for _ in range(2):
+        made(1).train(input_fn, max_steps=10)
+    made(1, rate=0).evaluate(input_fn, steps=4)
+"""
+
+
+@pytest.mark.parametrize(
+    ("second", "others"),
+    [
+        ("", []),
+        ("    made(1, faulty=True).train(input_fn, max_steps=5)\n", ["train(max_steps=5)"]),
+        ("    made(2).train(input_fn, max_steps=5)\n", ["train(max_steps=5)"]),
+    ],
+)
+def test_an_estimator_that_was_not_judged_is_named(second, others, loaded):
+    judged = loaded(MODEL + SEVERAL + second)
+    assert judged.options["eval_input_fn"] and len(judged.not_judged) == len(others)
+    for name, call in zip(judged.not_judged, others, strict=True):
+        assert re.search(r"model_fn of train\.py:\d+, in model_fn: ", name) and call in name
+
+
+def test_a_program_whose_second_estimator_is_wrong_is_not_ready(tmp_path):
+    second = "    made(1, faulty=True).train(input_fn, max_steps=5)\n"
+    (tmp_path / "train.py").write_text(MODEL + SEVERAL + second)
+    judged = command(tmp_path, "--main", "train.py", "--json", "out.json", *CHEAP)
+    assert (
+        judged.returncode == 2
+        and "No verdict: nothing was found in what was judged" in judged.stdout
+    )
+    assert "train(max_steps=5)" in json.loads((tmp_path / "out.json").read_text())["not_judged"][0]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("tf.io.gfile.glob('gs://no-such-bucket-of-ours/x*')", "the data lie at gs://no-such-bucket-of-ours"),
+        ("import inspect; inspect.getargspec(abs)", "it stops here, under Python 3"),
+    ],
+)  # fmt: skip
+def test_a_dry_run_that_judged_nothing_has_no_verdict(line, reason, tmp_path):
+    text = MODEL.replace(
+        "def input_fn(params, training=True):\n", f"def input_fn(params):\n    {line}\n"
+    )
+    (tmp_path / "train.py").write_text(text.replace("OPTIMIZER", RIGHT) + PORT)
+    judged = command(tmp_path, "train.py:port", *CHEAP)
+    assert judged.returncode == 2 and "No verdict: trace failed" in judged.stdout, judged.stdout
+    assert reason in judged.stdout and "TPU199" not in judged.stdout
 
 
 @pytest.mark.parametrize(
@@ -806,6 +740,16 @@ def test_an_error_of_syntax_is_told_at_its_line(code, where, tmp_path, monkeypat
     (tmp_path / "train.py").write_text(code)
     with pytest.raises(target.TargetError, match=f"at {where}"):
         target.load_main("train.py", [])
+
+
+def test_an_encoding_that_python_does_not_take_is_refused_in_its_words(loaded, tmp_path):
+    (tmp_path / "latin.py").write_bytes(b"x = 1  # \xf6\n" + LOOP.encode() + b"train()\n")
+    with pytest.raises(target.TargetError, match=r"Non-UTF-8 code starting with '\\xf6' .* line 1"):
+        target.load_main(str(tmp_path / "latin.py"), [])
+    (tmp_path / "latin.py").write_bytes(
+        b"# coding: latin-1\nx = '\xf6'\n" + LOOP.encode() + b"train()\n"
+    )
+    assert target.load_main(str(tmp_path / "latin.py"), []).subject
 
 
 def test_an_error_in_a_traced_layer_keeps_its_line_and_its_words(tmp_path, monkeypatch):

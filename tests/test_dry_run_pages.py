@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from frozen import rows, same
 from rules import frames, jax_frames, parts
 from rules.frames import arguments, compiled, in_input, in_model, input_function, mapped
 from rules.judging import findings, in_lines, jobs, small_tensors_count_as_large  # noqa: F401
@@ -156,7 +157,7 @@ FRAMES = {
         "Wrong": compiled(1, (64, 64, 3), "images"),
         "Right": compiled(128, (8, 8, 3), "images"),
     },
-    "TPU305": compiled(),
+    "TPU305": compiled(dtype=tf.bfloat16),
     "TPU306": compiled(name="images"),
     "TPU307": arguments(frames.wide(1024), input_fn=frames.zeros((1024,))),
     "TPU308": compiled(),
@@ -216,7 +217,10 @@ def _smaller(snippet):
 def _costs(snippet):
     """The compiler and the virtual cores take seconds a block."""
     slow = rules.rule(snippet.rule).stage in (Stage.COMPILE, Stage.RUN)
-    return pytest.param(snippet, marks=[pytest.mark.slow] if slow else [])
+    marks = [pytest.mark.slow] if slow else []
+    if snippet.side == "Right":
+        marks.append(pytest.mark.rotating(4))
+    return pytest.param(snippet, marks=marks)
 
 
 @pytest.mark.parametrize(
@@ -229,6 +233,7 @@ def test_code_of_a_page(snippet, jobs, monkeypatch):  # noqa: F811
     monkeypatch.setattr(compile_findings, "TABLE_SHARE", 0.25 / 1000)
     topology = "v2:4x4" if snippet.rule == "TPU129" else "v2:2x2"
     found = findings(lambda: _framed(snippet)(_smaller(snippet)), snippet.rule, topology)
+    same("pages", f"{snippet.rule} {snippet.side} {snippet.number}", rows(found))
     rules_found = {each.rule for each in found}
     assert (snippet.rule in rules_found) == wrong, in_lines(found)
     if wrong and rules.rule(snippet.rule).stage == Stage.RUN:

@@ -4,19 +4,17 @@ import functools
 import inspect
 import math
 import re
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from dry_run_models import CLASSES, ROWS, dense, make, reader
 
 from lab_utils.common import source
 from lab_utils.dry_run import dry_run, rules
 from lab_utils.dry_run import ops as op_table
-from lab_utils.dry_run.read import inputs, randomness, records
+from lab_utils.dry_run.read import inputs, records
 from lab_utils.dry_run.read import stage as read_stage
 from lab_utils.dry_run.read import unsupported as read_ops
-from lab_utils.dry_run.read.flow import DATA, RANDOM, VARIABLE, CoreProgram, Flow, is_random
+from lab_utils.dry_run.read.flow import DATA, RANDOM, VARIABLE, CoreProgram, Flow
 from lab_utils.dry_run.records import Mode
 from lab_utils.estimator import tf, v1
 
@@ -51,41 +49,22 @@ LOWERED = {
     "unique": lambda x, i: tf.unique(i),
     "where": lambda x, i: tf.where(x > 0),
     "float64": lambda x, i: tf.cast(x, tf.float64) + 1,
-    "float16": lambda x, i: tf.cast(x, tf.float16) + 1,
     "int64": lambda x, i: tf.cast(i, tf.int64) + 1,
-    "uint8": lambda x, i: tf.cast(i, tf.uint8),
-    "int16": lambda x, i: tf.cast(i, tf.int16),
     "range": lambda x, i: tf.range(i[0]),
     "tile": lambda x, i: tf.tile(x, [1, i[0]]),
     "one_hot": lambda x, i: tf.one_hot(i, 9),
     "sequence_mask": lambda x, i: tf.sequence_mask(i),
-    "svd": lambda x, i: tf.linalg.svd(x),
     "nms": lambda x, i: tf.image.non_max_suppression(x[:, :4], x[:, 0], 3),
     "resize": lambda x, i: tf.image.resize(_images(x), [9, 9]),
-    "resize_nearest": lambda x, i: tf.image.resize(_images(x), [9, 9], "nearest"),
-    "random_crop": lambda x, i: tf.image.random_crop(x, [4, 4]),
     "summary_without_writer": lambda x, i: tf.summary.scalar("a", x[0, 0], step=1),
     "fft": lambda x, i: tf.signal.fft(tf.cast(x, tf.complex64)),
-    "top_k": lambda x, i: tf.nn.top_k(x, 3),
     "assert": lambda x, i: tf.debugging.assert_greater(x, 0.0),
-    "check_numerics": lambda x, i: tf.debugging.check_numerics(x, "x"),
     "sparse_to_dense": lambda x, i: v1.sparse_to_dense(i, [9], x[:, 0]),
-    "bincount": lambda x, i: tf.math.bincount(i, minlength=9, maxlength=9),
     "uniform": lambda x, i: tf.random.uniform([8]),
     "shuffle": lambda x, i: tf.random.shuffle(x),
     "while": lambda x, i: tf.while_loop(lambda y: tf.reduce_sum(y) > 0, lambda y: [y - 1], [x]),
     "tensor_array": lambda x, i: tf.TensorArray(tf.float32, 8).unstack(x).stack(),
-    "embedding_lookup": lambda x, i: tf.nn.embedding_lookup(x, i),
-    "adjust_hue": lambda x, i: tf.image.adjust_hue(tf.reshape(x[:, :15], [8, 5, 3]), 0.1),
-    "adjust_saturation": lambda x, i: tf.image.adjust_saturation(
-        tf.reshape(x[:, :15], [8, 5, 3]), 2
-    ),
-    "lrn": lambda x, i: tf.nn.local_response_normalization(_images(x)),
-    "partition": lambda x, i: tf.dynamic_partition(x, i, 2),
     "unsorted_segment_sum": lambda x, i: tf.math.unsorted_segment_sum(x, i, 4),
-    "sort": lambda x, i: tf.sort(x),
-    "matrix_power": lambda x, i: tf.linalg.matmul(x, x, transpose_b=True),
-    "eigh": lambda x, i: tf.linalg.eigh(x[:, :8]),
 }
 
 
@@ -118,31 +97,6 @@ def test_table_says_what_it_was_made_from():
     assert op_table.made_from().startswith("tensorflow-tpu 2.19.1, 20")
     assert "string" not in op_table.allowed_types("GatherV2")["Tparams"]
     assert not op_table.has_op("NoSuchOp")
-
-
-def test_hint_is_the_op_s_own():
-    assert "unsorted_segment_sum" in op_table.instead("SegmentSum")
-    assert op_table.instead("NoSuchOp") is None
-
-
-@pytest.mark.parametrize(
-    ("function", "kind"),
-    [
-        (lambda: tf.random.uniform([2]), True),
-        (lambda: tf.random.normal([2]), True),
-        (lambda: tf.random.stateless_uniform([2], [1, 2]), True),
-        (lambda: tf.random.shuffle([1, 2]), True),
-        (lambda: tf.random.categorical([[1.0]], 2), True),
-        (lambda: tf.random.truncated_normal([2]), True),
-        (lambda: tf.random.gamma([2], 1.0), True),
-        (lambda: tf.raw_ops.UniformQuantize, False),
-        (lambda: tf.tanh(1.0), False),
-    ],
-)
-def test_random_ops_are_known(function, kind):
-    with tf.Graph().as_default() as graph:
-        function()
-    assert any(is_random(op) for op in graph.get_operations()) == kind
 
 
 def _flow(step):
@@ -197,17 +151,6 @@ def test_flow_of_data_to_a_variable(step, bits):
     assert ("w:0" in flow.writes) == bool(bits & DATA)
 
 
-def test_flow_remembers_what_a_variable_was_given_in_an_earlier_step():
-    def step(variable, x):
-        total = variable("total", trainable=False)
-        variable("w").assign_add(total)
-        total.assign_add(x)
-
-    flow, program = _flow(step)
-    assert flow.variables["w:0"] & DATA
-    assert program.trained == {"w:0"}
-
-
 def test_place_of_an_op_is_the_learner_s_line():
     with tf.Graph().as_default():
         op = v1.layers.dense(tf.zeros([2, 3]), 4, name="mine").op  # this line
@@ -215,14 +158,6 @@ def test_place_of_an_op_is_the_learner_s_line():
     assert "test_dry_run_read.py:" in place
     assert "# this line" in place
     assert place.endswith("(op mine/BiasAdd)")
-
-
-def test_place_of_an_exception_is_the_learner_s_innermost_line():
-    try:
-        with tf.Graph().as_default():
-            tf.matmul(tf.zeros([2, 3]), tf.zeros([2, 3]))  # this line
-    except ValueError as error:
-        assert "# this line" in str(source.place(error))
 
 
 def test_place_within_a_mapped_function():
@@ -334,15 +269,6 @@ def test_a_learner_s_folder_may_have_a_framework_s_name(tmp_path, folder):
     assert (place.file, place.line, place.function) == (str(file), 2, "model")
 
 
-def test_a_constant_counts_as_it_is_stored(monkeypatch):
-    monkeypatch.setattr(inputs, "_LARGE", 2**16)
-    with tf.Graph().as_default() as graph:
-        tf.zeros([512, 512])
-        assert not [*inputs.constants(graph)]
-        tf.constant(np.random.rand(512, 512))
-        assert [found.rule for found in inputs.constants(graph)] == ["TPU222"]
-
-
 def test_the_classes_that_tpu308_names_exist():
     from lab_utils.dry_run import rules
 
@@ -354,30 +280,6 @@ def test_the_classes_that_tpu308_names_exist():
             owner = getattr(owner, part)
 
 
-def test_records_that_an_evaluation_drops_are_counted(tmp_path):
-    file = str(tmp_path / "eval.tfrecord")
-    with tf.io.TFRecordWriter(file) as writer:
-        for number in range(70):
-            writer.write(np.full([6], number, np.float32).tobytes())
-
-    def evaluation(params):
-        def parse(record):
-            return tf.reshape(tf.io.decode_raw(record, tf.float32), [6]), tf.constant(1)
-
-        data = tf.data.TFRecordDataset([file]).map(parse)
-        return data.batch(params["batch_size"], drop_remainder=True)  # <- drops six
-
-    report = dry_run(
-        make(dense),
-        reader((ROWS, CLASSES)),
-        eval_input_fn=evaluation,
-        stages=["trace", "read"],
-        progress=False,
-    )
-    (found,) = [each for each in report.findings if each.rule == "TPU225"]
-    assert "6" in found.why and "70" in found.why and "<- drops six" in found.where
-
-
 def test_data_that_are_given_once_are_a_note_where_they_fill_a_loop():
     """Some call train once for each epoch."""
     with tf.Graph().as_default() as graph:
@@ -387,57 +289,6 @@ def test_data_that_are_given_once_are_a_note_where_they_fill_a_loop():
     for loop, severity in ((10, "note"), (11, "warning")):
         [found] = inputs.length(pipeline, Mode.TRAIN, loop, input_fn=None)
         assert (found.rule, found.severity) == ("TPU218", severity)
-
-
-FLAGS = SimpleNamespace(batch=64)
-
-
-def _literal():
-    return _rows().batch(64, drop_remainder=True)
-
-
-def _named_here():
-    size = 64
-    return _rows().batch(size, drop_remainder=True)
-
-
-def _from_a_flag():
-    return _rows().batch(FLAGS.batch, drop_remainder=True)
-
-
-def _rows():
-    return tf.data.Dataset.range(640).map(lambda number: tf.fill([8], number))
-
-
-@pytest.mark.parametrize(
-    "input_fn, severity", [(_literal, "warning"), (_named_here, "warning"), (_from_a_flag, "note")]
-)
-def test_a_fixed_batch_size_is_a_note_where_no_literal_gives_it(input_fn, severity):
-    with tf.Graph().as_default() as graph:
-        last = input_fn().cardinality().op.inputs[0].op
-    shapes = [[FLAGS.batch, 8]]
-    made = inputs.Pipeline(graph, last, shapes, asked=FLAGS.batch, batches_a_step=1, cores=8)
-    [found] = inputs.batch_size(made, made, input_fn)
-    assert (found.rule, found.severity) == ("TPU226", severity)
-
-
-def test_draws_that_reach_a_part_of_the_metrics_are_a_note():
-    """A gradient penalty mixes pictures at random for the loss; augmented examples reach every metric."""
-    with tf.Graph().as_default() as graph:
-        rows = v1.placeholder(tf.float32, [8, 4])
-        weights = v1.get_variable(
-            "weights", [4, 1], None, v1.zeros_initializer(), use_resource=True
-        )
-        mixed, free = (tf.random.uniform([8, 1]) * rows) @ weights, rows @ weights
-    flow = Flow(CoreProgram(graph, {weights.handle.name: "weights"}, off_device=True), [rows.name])
-    for metrics, severity in (
-        ([mixed, rows], "warning"),
-        ([mixed, free], "note"),
-        ({"free": free}, "note"),
-    ):
-        spec = SimpleNamespace(eval_metrics=(None, metrics))
-        [found] = randomness.in_model(graph.get_operations(), flow, "eval", spec)
-        assert (found.rule, found.severity) == ("TPU212", severity)
 
 
 def test_a_column_against_a_row_is_told_where_it_is_written_not_at_its_gradient():
@@ -469,44 +320,6 @@ def test_what_goes_on_in_gradients_or_without_a_line_is_told_once():
     told = [(each.rule, each.place.line) for each in read_stage._once(ops)]
     assert told == [("TPU202", 7), ("TPU202", 9), ("TPU202", None), ("TPU208", 5)]
     assert len(read_stage._once([found("TPU208", "Cast"), found("TPU208", "Adam/mul")])) == 1
-
-
-def test_which_dataset_is_next_may_be_drawn_in_evaluation():
-    def noisy(number):
-        return tf.random.normal([4]) + tf.cast(number, tf.float32)[:, None]
-
-    for build, found in (
-        (lambda data: tf.data.Dataset.sample_from_datasets([data, data], [0.7, 0.3]), 0),
-        (lambda data: tf.data.Dataset.zip((tf.data.Dataset.random(1), data.map(noisy))), 1),
-    ):
-        with tf.Graph().as_default() as graph:
-            build(tf.data.Dataset.range(640).batch(8))
-        assert len(list(randomness.in_input(graph, "eval"))) == found
-
-
-def test_records_of_others_are_counted_or_their_number_stays_unknown(tmp_path):
-    rows = [b"x" * 50] * 600
-    for name, kind in (("plain", ""), ("empty", ""), ("packed", "GZIP")):
-        with tf.io.TFRecordWriter(str(tmp_path / name), kind) as file:
-            for row in rows * (name != "empty"):
-                file.write(row)
-    damaged = bytearray((tmp_path / "plain").read_bytes())
-    (tmp_path / "cut").write_bytes(damaged[:20_020])
-    damaged[20_000] ^= 1
-    (tmp_path / "damaged").write_bytes(damaged)
-    wanted = {
-        "plain": 600,
-        "empty": 0,
-        "packed": None,
-        "cut": None,
-        "damaged": None,
-        "absent": None,
-    }
-    for name, count in wanted.items():
-        with tf.Graph().as_default():
-            made = tf.data.TFRecordDataset(str(tmp_path / name)).shuffle(10)
-            variant = tf.data.experimental.to_variant(made).op
-            assert records.elements(variant, read_files=True) == count, name
 
 
 @pytest.mark.parametrize("data", [tf.data.Dataset, v1.data.Dataset], ids=["version 2", "version 1"])

@@ -1,4 +1,4 @@
-"""The genuine Estimator API under the installed TensorFlow; `make test-all` tries each supported one."""
+"""The genuine Estimator API under the installed TensorFlow; `make test-versions` tries each supported one."""
 
 import importlib
 import os

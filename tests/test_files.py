@@ -5,15 +5,13 @@ import errno
 import os
 import subprocess
 import sys
-import threading
-import time
 from pathlib import Path
 
 import pytest
 
 from lab_utils.common import files
 from lab_utils.flowers import predict
-from lab_utils.teach.grade import tables
+from lab_utils.teach.grade import page
 
 
 def test_a_file_is_replaced_whole_and_nothing_else_is_left(tmp_path):
@@ -22,12 +20,6 @@ def test_a_file_is_replaced_whole_and_nothing_else_is_left(tmp_path):
     files.write(str(path), "new, ä\n")
     assert path.read_bytes() == "new, ä\n".encode()
     assert [each.name for each in tmp_path.iterdir()] == ["a.txt"]
-
-
-def test_it_has_the_rights_that_a_plain_write_gives(tmp_path):
-    (tmp_path / "plain").write_text("")
-    files.write(tmp_path / "ours", b"")
-    assert (tmp_path / "ours").stat().st_mode == (tmp_path / "plain").stat().st_mode
 
 
 @pytest.mark.parametrize("fails", ["fsync", "replace"])
@@ -86,20 +78,12 @@ def holder(tmp_path):
 
 
 def test_one_process_at_a_time_and_a_killed_one_does_not_count(tmp_path, holder):
-    with pytest.raises(files.InUseError, match=f"in use by process {holder.pid} on "):
+    with pytest.raises(files.InUseError, match="is in use by another process"):
         files.locked(tmp_path / ".lock").__enter__()
     holder.kill()
     holder.wait()
     with files.locked(tmp_path / ".lock") as descriptor:
-        assert descriptor >= 0
-    assert f"process {os.getpid()}" in (tmp_path / ".lock").read_text()
-
-
-def test_who_waits_gets_it(tmp_path, holder):
-    threading.Timer(0.3, holder.kill).start()
-    start = time.monotonic()
-    with files.locked(tmp_path / ".lock", wait=60):
-        assert time.monotonic() - start < 60
+        assert descriptor > 0
 
 
 def test_without_locks_the_work_goes_on(tmp_path, monkeypatch):
@@ -110,15 +94,7 @@ def test_without_locks_the_work_goes_on(tmp_path, monkeypatch):
 
     monkeypatch.setattr(fcntl, "flock", none)
     with files.locked(tmp_path / ".lock"), files.locked("gs://bucket/.lock") as remote:
-        assert remote == -1
-
-
-def test_the_users_folder(monkeypatch, tmp_path):
-    monkeypatch.setenv("XDG_STATE_HOME", "/somewhere")
-    assert files.user_folder("XDG_STATE_HOME", ".local/state") == Path("/somewhere")
-    monkeypatch.setenv("XDG_STATE_HOME", "")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert files.user_folder("XDG_STATE_HOME", ".local/state") == tmp_path / ".local/state"
+        assert not remote
 
 
 def test_a_user_without_a_home_is_an_os_error(monkeypatch):
@@ -146,7 +122,6 @@ def test_a_user_without_a_home_is_an_os_error(monkeypatch):
         "runtime --verify --output=",
         "dry_run --json= module:port",
         "dry_run --html= module:port",
-        "dry_run --pages=",
     ],
 )
 def test_no_command_takes_an_empty_path(command, tmp_path, monkeypatch, capfd):
@@ -175,9 +150,9 @@ def test_a_path_argument_is_on_this_machine(monkeypatch):
 def test_a_variable_that_no_shell_has_replaced_is_told(variable, tmp_path, monkeypatch):
     """As in a YAML file, or between single quotes: a folder of that name would be made."""
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match="means something to a shell alone"):
+    with pytest.raises(ValueError, match="only a shell knows what"):
         files.expanded(f"{variable}/run")
-    with pytest.raises(ValueError, match="means something to a shell alone"):
+    with pytest.raises(ValueError, match="only a shell knows what"):
         files.expanded(f"gs://{variable}/run")
     Path(variable).touch()
     for name in (variable, "a%20b%20c", "%C3%A9%C3%A9", "5$", "train-*"):
@@ -226,7 +201,7 @@ def test_where_a_command_cannot_write_is_told_before_its_work(name, told, tmp_pa
         ),
         (files.HTML, [b"<!DOCTYPE html>", b"\n<html>"], [b"<svg>", b"{}"]),
         (
-            tables.BEGINNING,
+            page.CSV,
             [b"learner,points", b'\xef\xbb\xbf"learner";'],
             [b"name,mark", b"PK\3\4"],
         ),

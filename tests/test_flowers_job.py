@@ -1,5 +1,6 @@
 """The whole job, photographs to a page of pictures, as `make flowers` runs it."""
 
+import csv
 import errno
 import json
 import os
@@ -12,11 +13,13 @@ import time
 from pathlib import Path
 
 import pytest
+from frozen import entries, same
 
 from lab_utils import convert, datasets
 from lab_utils.common import files
+from lab_utils.estimator import tf
 from lab_utils.flowers import __main__ as flowers_main
-from lab_utils.flowers import page, settings, task
+from lab_utils.flowers import page, predict, settings, task
 
 ROOT = Path(__file__).parents[1]
 PHOTOGRAPHS = ROOT.parent / "shared" / "flower_photos"
@@ -62,6 +65,41 @@ def test_photographs_become_a_page_and_a_second_run_goes_on(tiny_photos, tmp_pat
     assert "Going on from step 4 of 6" in second.stdout
     assert {file.name: file.stat().st_mtime_ns for file in records.iterdir()} == before
     assert "After 6 steps" in page.read_text()
+
+
+def test_the_bundled_pictures_are_classified_as_ever(tmp_path):
+    """A short job with its seed, twice the same on one machine; another adds in another order."""
+    photos = datasets.bundled()
+    lists = photos.train_csv, photos.eval_csv, photos.labels_file
+    records = convert.convert(*lists, tmp_path / "records").folder
+    flags = {
+        "train_data_path": f"{records}/train-*",
+        "eval_data_path": f"{records}/eval-*",
+        "output_dir": tmp_path / "run",
+        "train_steps": 200,
+        "train_batch_size": 16,
+        "eval_steps_between": 200,
+        "image_size": 64,
+    }
+    result = task.run(settings.parse([f"--{name}={value}" for name, value in flags.items()]))
+    with photos.eval_csv.open(newline="") as file:
+        names = [row[0] for row in csv.reader(file)]
+    found, _ = predict.predict(result["saved_model"], [photos.eval_csv.parent / n for n in names])
+    answer = {
+        "images": result["images"],
+        "accuracy": round(result["accuracy"], 3),
+        "classes": {name: each.class_name for name, each in zip(names, found, strict=True)},
+    }
+    if machine() not in entries("flowers") and "FREEZE" not in os.environ:
+        pytest.skip(f"nothing is frozen for {machine()}")
+    same("flowers", machine(), answer)
+
+
+def machine() -> str:
+    """What the order of additions hangs on: TensorFlow, cores and their vectors."""
+    cpu = Path("/proc/cpuinfo")
+    vectors = cpu.exists() and "avx512f" in cpu.read_text()
+    return f"TensorFlow {tf.__version__}, {os.cpu_count()} cores, AVX-512: {vectors}"
 
 
 def test_a_stage_that_fails_stops_the_job_and_says_which(tiny_photos, tmp_path):

@@ -56,7 +56,7 @@ def test_every_flag_can_stand_in_the_file(config):
         ("output_dir: gs:///run", ["gs:///run names no bucket"]),
         ("train_steps: 1:30", ["train_steps is 1:30", "minutes: 90"]),
         ("train_steps: 010", ["train_steps is 010", "octal number: 8"]),
-        ("output_dir: ${HOME}/run", ["${HOME} means something to a shell alone"]),
+        ("output_dir: ${HOME}/run", ["only a shell knows what ${HOME} means"]),
         ("learning_rate: 0,05", ["learning_rate must be float", "'0,05'"]),
         ("seed: 1\ntrain_steps: 7\nseed: 2", ["run.yaml", "seed", "line 1", "line 3"]),
         ("output_dir: 'my [run]'", ["output_dir", "'my [run]'", "choose"]),

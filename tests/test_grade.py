@@ -1,220 +1,326 @@
-"""A class graded: whose notebook it is, which cells are run, the table, the page; slowly, real grading."""
+"""A class graded: whose notebook it is, which cells are run, the table, the pages; slowly, real grading."""
 
+import copy
 import csv
-import dataclasses
 import io
 import json
-import re
+import os
+import signal
+import subprocess
+import sys
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
 
 import made_up_class
+import psutil
 import pytest
 
 from lab_utils.common import files
-from lab_utils.teach.grade import cells, guard, page, runs, submissions, tables
+from lab_utils.teach.grade import cells, page, runs, submissions
 from lab_utils.teach.grade.__main__ import main
 
 NAME = made_up_class.NAME
+STATIC = "03_static_shapes.ipynb"
+SOLVED = {
+    2: json.dumps(made_up_class.notebook()).encode(),
+    3: json.dumps(made_up_class.notebook(name=STATIC)).encode(),
+}
+TWO, THREE = "lab 2", "lab 3"
 
 
-def put(path, content):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+def zipped(content):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, data in content.items():
+            archive.writestr(name, SOLVED.get(data, data))
+    return packed.getvalue()
+
+
+def hand_in(folder, content):
+    """Writes files; a number as content is that solved lab."""
+    for name, data in content.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(SOLVED[data] if isinstance(data, int) else data)
+
+
+def handed_in(place):
+    found = {}
+    for each in submissions.find(place):
+        says = each.problem or f"lab {each.lab}"
+        found[each.learner] = ", ".join(filter(None, (found.get(each.learner), says)))
+    return found
+
+
+def two(*names):
+    return dict.fromkeys(names, 2)
+
+
+MOODLE, CANVAS = "_assignsubmission_file_", "02_four_changes-1.ipynb"
+CLASSES = {
+    "a folder each": (two(f"ann/{NAME}", f"bob/lab/{NAME}"), {"ann": TWO, "bob": TWO}),
+    "in one more folder, from a Mac": (
+        two(f"all/ann/{NAME}", f"all/bob/{NAME}") | {f"all/__MACOSX/ann/._{NAME}": b"\0"},
+        {"ann": TWO, "bob": TWO},
+    ),
+    "names beside the lab's": (
+        two(f"all/ann_{NAME}", "all/02_four_changes_bob (1).ipynb", "all/gil_lab02-Copy1.ipynb"),
+        {"ann": TWO, "bob": TWO, "gil": TWO},
+    ),
+    "one learner": (two(f"ann/{NAME}"), {"ann": TWO}),
+    "a folder each lab": (
+        two("lab02/ann.ipynb", "lab02/Bob Ray.ipynb.txt") | {"lab03/ann.ipynb": 3},
+        {"ann": f"{TWO}, {THREE}", "Bob Ray": TWO},
+    ),
+    "Moodle, two of one name": (
+        two(f"Ann L_12{MOODLE}/{NAME}", f"Ann L_13{MOODLE}/{NAME}", f"Bob_14{MOODLE}{NAME}")
+        | {"Cid_15_assignsubmission_onlinetext_/onlinetext.html": b"<p>see my link"},
+        {"Ann L (12)": TWO, "Ann L (13)": TWO, "Bob": TWO, "Cid": "only onlinetext.html"},
+    ),
+    "Moodle, two assignments, ids of each": (
+        two(f"C1-Lab 2-77/Ann L_12{MOODLE}/{NAME}") | {f"C1-Lab 3-78/Ann L_57{MOODLE}/{STATIC}": 3},
+        {"Ann L": f"{TWO}, {THREE}"},
+    ),
+    "Canvas": (
+        two(f"leeann_LATE_123_456_{NAME}", f"raybob_124_457_{CANVAS}")
+        | {"itozoe_125_text.html": b"<p>a link", "pocid_126_459_essay.pdf": b"%PDF"},
+        {
+            "itozoe": "holds no notebook",
+            "leeann": TWO,
+            "pocid": "only pocid_126_459_essay.pdf",
+            "raybob": TWO,
+        },
+    ),
+    "nbgrader": (
+        two(f"submitted/ann/02/{NAME}", f"submitted/bob/02/{NAME}"),
+        {"ann": TWO, "bob": TWO},
+    ),
+    "whose nobody can know": (
+        two(f"01/{NAME}", f"ann/{NAME}"),
+        {f"01/{NAME}": TWO, "ann": TWO},
+    ),
+    "archives": (
+        two(f"cid/{NAME}")
+        | {
+            "ann.zip": zipped({f"work/{NAME}": 2}),
+            "bob/02.zip": b"PK\3\4 cut off",
+            "dora/work.zip": zipped({"a.pdf": b"%PDF"}),
+            "eve/02.rar": b"Rar!",
+        },
+        {
+            "ann": TWO,
+            "bob": "damaged",
+            "cid": TWO,
+            "dora": "only a.pdf",
+            "eve": "not opened here",
+        },
+    ),
+    "what is no notebook": (
+        two(f"zoe/{NAME}")
+        | {
+            f"a/{NAME}": b"",
+            f"b/{NAME}": SOLVED[2][: len(SOLVED[2]) // 2],
+            f"c/{NAME}": b"[" * 100_000,
+            f"d/{NAME}": b'{"cells": []}',
+            f"e/{NAME}": b'{"cells": [{"cell_type": "code", "source": "# TODO 77a: x"}]}',
+            f"f/{NAME}": b'{"cells": [7]}',
+        },
+        dict.fromkeys("abcf", "cannot be read as a notebook")
+        | dict.fromkeys("de", "names no TODO")
+        | {"zoe": TWO},
+    ),
+}
+
+
+@pytest.mark.parametrize("habit", CLASSES)
+def test_whose_and_which_lab(habit, tmp_path):
+    content, wanted = CLASSES[habit]
+    hand_in(tmp_path, content)
+    found = handed_in(tmp_path)
+    assert sorted(found) == sorted(wanted)
+    assert not {who: found[who] for who, says in wanted.items() if says not in found[who]}
+
+
+def test_a_class_can_be_an_archive_or_one_notebook(tmp_path):
+    class DosName(zipfile.ZipInfo):  # as macOS writes it: UTF-8, and nothing says so
+        def _encodeFilenameFlags(self):
+            return self.filename.encode(), self.flag_bits & ~0x800
+
+    hand_in(tmp_path, {"class.zip": zipped({f"ann/{NAME}": 2}), f"ann_{NAME}": 2})
+    assert handed_in(tmp_path / "class.zip") == {"ann": TWO} == handed_in(tmp_path / f"ann_{NAME}")
+    with zipfile.ZipFile(tmp_path / "mac.zip", "w") as archive:
+        for name in ("Zoë Núñez", "王小明"):
+            archive.writestr(DosName(f"{name}/{NAME}"), SOLVED[2])
+    assert handed_in(tmp_path / "mac.zip") == {"Zoë Núñez": TWO, "王小明": TWO}
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [("none", "No such file"), ("broken.zip", "damaged"), ("a.pdf", "no notebook")],
+)
+def test_what_cannot_be_graded_is_told_in_a_sentence(name, says, tmp_path, capsys):
+    hand_in(tmp_path, {"broken.zip": b"PK\3\4", "a.pdf": b"%PDF"})
+    assert main([str(tmp_path / name), "-o", str(tmp_path / "grades.csv")]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("grade: ") and says in said and said.count("\n") == 1
+
+
+def test_of_a_copy_of_the_whole_course_what_was_worked_on_counts_and_copies_are_remarked(tmp_path):
+    own = json.dumps(made_up_class.changed(made_up_class.notebook(), "    loop =", "    often ="))
+    labs = {
+        f"ann/labs/{n}": json.dumps(made_up_class.notebook("labs", n)).encode() for n in (NAME,)
+    }
+    hand_in(tmp_path, labs | {f"ann/labs/{STATIC}": 3, f"bob/{NAME}": labs[f"ann/labs/{NAME}"]})
+    hand_in(tmp_path, {f"{name}/{NAME}": own.encode() for name in ("cid", "dora")})
+    (tmp_path / "eve").mkdir()
+    assert handed_in(tmp_path) == {"ann": THREE, "cid": TWO, "dora": TWO, "bob": TWO} | {
+        "eve": "holds no notebook (.ipynb)"
+    }
+    remarks = {each.learner: each.remarks for each in submissions.find(tmp_path)}
+    assert remarks["cid"] == ("the same code as dora",) and not remarks["bob"]
 
 
 def code_of(made):
-    return tuple("".join(c["source"]) for c in made["cells"] if c["cell_type"] == "code")
-
-
-def sorted_cells(made):
-    plan = cells.plan(2, code_of(made))
-    return {id: cell.source for cell in plan.cells for id in cell.todos}, plan
-
-
-def test_the_learners_cells_are_run_whatever_became_of_the_notebook():
-    plain, plan = sorted_cells(made_up_class.notebook())
-    assert tuple(plain) == made_up_class.TODOS and len(plan.given) == 4
-    assert "train_input, max_steps" not in "".join(cell.source for cell in plan.cells), (
-        "no experiment"
-    )
-    assert not any("load_digits" in cell.source for cell in plan.cells), "no given cell"
-    assert any(cell.source.startswith("predict(") for cell in plan.cells)
-    turned = made_up_class.notebook()
-    turned["cells"].reverse()
-    for cell in turned["cells"]:
-        cell.pop("id", None)
-        cell["metadata"] = {"id": "aBcD1234", "outputId": "x"}  # Colab's
-    assert sorted_cells(turned)[0] == plain
-    twice = made_up_class.notebook()
-    twice["cells"] += [
-        made_up_class.code_cell("def make_optimizer(params):\n    return 1"),
-        made_up_class.code_cell("SIZE = 8"),
+    return [
+        (c.get("id", ""), "".join(c["source"])) for c in made["cells"] if c["cell_type"] == "code"
     ]
-    own, plan = sorted_cells(twice)
-    assert own["2a"].endswith("return 1") and plan.cells[-1].source == "SIZE = 8"
-    broken = made_up_class.changed(
-        made_up_class.notebook(), "def metric_fn(labels", "# TODO 2b\ndef (labels"
-    )
-    assert "def (labels" in sorted_cells(broken)[0]["2b"]
 
 
-def test_an_experiment_gives_its_functions_and_imports_alone():
-    for steps in (100, 90):
-        made = made_up_class.changed(
-            made_up_class.notebook(), "max_steps=100)", f"max_steps={steps})"
-        )
-        _, plan = sorted_cells(made)
-        (kept,) = [cell.source for cell in plan.cells if "def port_of" in cell.source]
-        assert kept.startswith("def port_of") and "train_input, max_steps" not in kept
-        assert any(cell.source.startswith("import argparse") for cell in plan.cells)
+def without_ids(made):
+    for cell in made["cells"]:
+        cell.pop("id")
+    return made
 
 
-def test_what_a_person_should_look_at_is_remarked():
+def turned(made):
+    made["cells"].reverse()
+    return made
+
+
+def merged(made):
+    """All code in one cell."""
+    text = "\n\n".join(text for _, text in code_of(made))
+    return {"cells": [made_up_class.code_cell(text)]}
+
+
+def windows(made):
+    for cell in made["cells"]:
+        cell["source"] = "".join(cell["source"]).replace("\n", "\r\n")
+    return made
+
+
+@pytest.mark.parametrize("form", [lambda made: made, without_ids, turned, windows])
+def test_the_learners_cells_are_run_whatever_became_of_the_notebook(form):
+    plan = cells.plan(2, code_of(form(copy.deepcopy(made_up_class.notebook()))))
+    whole = "\n".join(cell.source for cell in plan.cells if cell.whole)
+    assert "def make_optimizer" in whole and len(plan.given) == 4
+    assert "train_input, max_steps" not in whole, "an experiment"
+    assert "load_digits()" not in whole, "a given cell"
+    assert "those of our solution" in plan.remarks[-1]
+
+
+def test_of_an_experiment_that_was_changed_what_it_defines_is_run():
+    made = made_up_class.changed(made_up_class.notebook(), "max_steps=100)", "max_steps=90)")
+    (cell,) = (cell for cell in cells.plan(2, code_of(made)).cells if "max_steps=90" in cell.source)
+    assert not cell.whole
     made = made_up_class.with_first(made_up_class.notebook(), made_up_class.CHEAT)
-    assert [told for told in sorted_cells(made)[1].remarks if "reaches into the checks" in told]
-    (told,) = sorted_cells(made_up_class.notebook())[1].remarks
-    assert "those of our solution" in told
-    for own in (
-        "from lab_utils.check import *",
-        "from lab_utils.check import (check, hint)  # again",
-    ):
-        made = made_up_class.with_first(made_up_class.notebook(), f"{own}\nown = 1")
-        assert len(sorted_cells(made)[1].remarks) == 1, own
-    made = made_up_class.changed(made_up_class.notebook(), "    loop =", "    often =")
-    assert not sorted_cells(made)[1].remarks
+    assert "cell 1 reaches into the checks" in cells.plan(2, code_of(made)).remarks[0]
 
 
-def graded(points, **told):
+def graded(points, **more):
     results = {
         id: runs.Result("correct" if point == "1" else "incorrect", "Because of <b>this</b>.")
         for id, point in zip(made_up_class.TODOS, points, strict=True)
     }
-    return runs.Graded(2, results, **told)
+    return runs.Graded(2, results, **more)
 
 
 def submission(learner, name=NAME, lab=2):
-    return submissions.Submission(learner, submissions.Path(name), lab)
+    return submissions.Submission((learner, name), lab, learner=learner)
 
 
 def test_the_table_has_a_row_a_learner_and_a_column_a_todo():
-    table = tables.rows(
+    table = page.rows(
         [
             (submission("ann", "first.ipynb"), graded("110000")),
             (submission("ann", "second.ipynb"), graded("111000", remarks=["cell 3 reaches"])),
             (submission('=cmd("x")', lab=None), runs.Graded(None, problem="is empty")),
         ]
     )
-    ann, other = csv.DictReader(io.StringIO(tables.as_csv(table)))
-    assert ann["learner"] == "ann" and (ann["points"], ann["of"]) == ("3", "6")
+    other, ann = csv.DictReader(io.StringIO(page.as_csv(table)))
+    assert (ann["learner"], ann["points"], ann["of"]) == ("ann", "3", "6")
     assert [ann[id] for id in made_up_class.TODOS] == list("111000")
     assert "first.ipynb: left out" in ann["remarks"] and "cell 3 reaches" in ann["remarks"]
     assert other["learner"].startswith("'=") and other["2a"] == "" and "is empty" in other["status"]
 
 
-def test_the_page_escapes_and_shows_who_stopped_where():
-    table = tables.rows(
+def test_the_page_for_the_screen_has_no_names_and_no_remarks():
+    numbers = {"share <i>": 1.0}, {"share <i>": float("inf")}
+    table = page.rows(
         [
-            (submission("<script>ann"), graded("011111", predictions={"share <i>": 1.0})),
-            (submission("bob"), graded("011111", predictions={"share <i>": float("inf")})),
+            (submission(who), graded("011111", predictions=own, remarks=["the same code"]))
+            for who, own in zip(("<script>ann", "bob"), numbers, strict=True)
         ]
     )
-    text = page.html(table)
-    assert "<script" not in text and "<b>this" not in text and "<i>" not in text
-    assert "<td>bob</td><td>5 of 6</td>" in text
-    assert "&lt;script&gt;ann, bob" in text and "TODO 2a: make_optimizer" in text
-    assert "TODO 2b: " not in text and "prefers-color-scheme: dark" in text
+    shown, teacher = page.of_class(table), page.of_teacher(table)
+    assert "bob" not in shown and "same code" not in shown and "2 x" in shown
+    assert "<h3>TODO 2a: make_optimizer</h3>" in shown and "<h3>TODO 2b" not in shown
+    assert "5 of 6" in teacher and "same code" in teacher and "&lt;script&gt;ann" in teacher
+    for text in (shown, teacher):
+        assert "<script" not in text and "<b>this" not in text and "<i>" not in text
+        assert "prefers-color-scheme: dark" in text
 
 
 def test_each_learner_has_a_page_of_what_the_checks_say():
     names = ["Zoë <b>", "a/b\n../c", "A_B_.._c", "李雷", "...", "x" * 300]
     own = graded("011111", remarks=["the same code as ann"])
-    table = tables.rows([(submission(name), own) for name in names])
-    pages = page.feedback(table)
-    assert list(pages) == [
-        "Zoë _b_.html",
-        "a_b_.._c.html",
-        "A_B_.._c.2.html",
-        "李雷.html",
-        "_.html",
-        "x" * 60 + ".html",
-    ]
-    for name, text in zip(names, pages.values(), strict=True):
-        assert "<b>" not in text.replace("<b class", "") and "5 of 6" in text
-        assert (
-            "✗ TODO 2a: incorrect</b> <code>make_optimizer</code>" in text
-            and "same code" not in text
-        ), name
+    pages = page.of_learners(page.rows([(submission(name), own) for name in names]))
+    assert sorted(pages) == sorted(
+        [
+            "Zoë _b_.html",
+            "a_b_.._c.html",
+            "A_B_.._c.2.html",
+            "李雷.html",
+            "_.html",
+            f"{'x' * 60}.html",
+        ]
+    )
+    for text in pages.values():
+        assert "5 of 6" in text and "TODO 2a: make_optimizer" in text and "same code" not in text
 
 
 def test_a_histogram_counts_each_value_once():
     assert page.histogram([1.0, 1.0, 2.0]) == [("1", 2), ("2", 1)]
-    spans = page.histogram([float(n) for n in range(100)])
-    assert len(spans) == 8 and sum(count for _, count in spans) == 100
-    assert sum(n for _, n in page.histogram([-1e308, 1e308, *map(float, range(9))])) == 11
+    for values in (range(100), [-1e308, 1e308, *range(9)]):
+        spans = page.histogram(list(map(float, values)))
+        assert len(spans) <= 8 and sum(count for _, count in spans) == len(values)
 
 
-def test_changed_files_of_the_grader_end_the_grading(tmp_path, monkeypatch, capsys):
-    for learner in ("ann", "bob"):
-        put(tmp_path / "class" / learner / NAME, made_up_class.notebook())
-        put(tmp_path / "class" / learner / "03.ipynb", made_up_class.notebook("labs"))
-    grader = tmp_path / "lab_utils" / "check"
-    put(grader / "runner.py", "pass")
-    monkeypatch.setattr(guard, "_PACKAGE", grader.parent)
-    monkeypatch.setattr(
-        runs, "grade", lambda *_: put(grader / "runner.py", "cheat") or graded("111111")
-    )
-    made = ["-o", str(tmp_path / "grades.csv"), "--feedback", str(tmp_path / "feedback")]
-    main([str(tmp_path / "class"), *made])
-    assert sorted(p.name for p in (tmp_path / "feedback").iterdir()) == ["ann.html", "bob.html"]
-    for row in csv.DictReader((tmp_path / "grades.csv").open()):
-        assert "lab_utils/check/runner.py changed" in row["status"] and row["points"] == "0"
+@pytest.mark.parametrize("ends", [None, KeyboardInterrupt])
+def test_what_was_graded_is_written_where_grading_ends_early_or_the_disk_is_full(
+    ends, tmp_path, monkeypatch, capsys
+):
+    for learner in ("ann", "bob", "cid"):
+        made = made_up_class.with_first(made_up_class.notebook(), f"who = {learner!r}")
+        hand_in(tmp_path, {f"class/{learner}/{NAME}": json.dumps(made).encode()})
 
-
-def test_what_was_graded_is_kept_where_grading_is_stopped(tmp_path, monkeypatch, capsys):
-    """By Ctrl-C, or by a submission that ends the grader: it runs with the same rights."""
-    wanted = {"ann": "111111", "bob": None, "cid": "000000"}
-    for number, learner in enumerate(wanted):
-        made = made_up_class.notebook()
-        made["cells"].append(made_up_class.code_cell(f"own = {number}"))
-        put(tmp_path / "class" / learner / NAME, made)
-
-    def grade(plan, _):
-        points = list(wanted.values())[int(plan.cells[-1].source[-1])]
-        if points is None:
-            raise KeyboardInterrupt
-        return graded(points)
+    def grade(plan, *_):
+        if ends and "bob" in plan.cells[0].source:
+            raise ends
+        return graded("111111")
 
     monkeypatch.setattr(runs, "grade", grade)
-    with pytest.raises(KeyboardInterrupt):
-        main([str(tmp_path / "class"), "-o", str(tmp_path / "grades.csv")])
-    ann, bob, cid = csv.DictReader((tmp_path / "grades.csv").open())
-    assert (ann["points"], ann["status"]) == ("6", f"{NAME}: graded")
-    assert {row["status"].partition(": ")[2] for row in (bob, cid)} == {
-        "could not be graded: grading was stopped before it"
-    }
-
-
-def test_results_that_could_not_be_written_are_refused_before_anything_is_graded(tmp_path, capsys):
-    (tmp_path / "file").touch()
-    for flag, name in (("-o", "none/g.csv"), ("--page", "none/p.html"), ("--feedback", "file/f")):
-        given = {"-o": str(tmp_path / "grades.csv"), flag: str(tmp_path / name)}
-        with pytest.raises(SystemExit, match="2"):
-            main([str(tmp_path), *(word for pair in given.items() for word in pair)])
-        assert str(tmp_path / name) in capsys.readouterr().err
-
-
-def test_a_table_that_cannot_be_written_is_printed(tmp_path, monkeypatch, capsys):
-    put(tmp_path / "class" / "ann" / NAME, made_up_class.notebook())
-    monkeypatch.setattr(runs, "grade", lambda *_: graded("111111"))
+    arguments = [str(tmp_path / "class"), "-o", str(tmp_path / "grades.csv"), "--jobs", "1"]
+    if ends:
+        with pytest.raises(ends):
+            main(arguments)
+        ann, bob, cid = csv.DictReader((tmp_path / "grades.csv").open())
+        assert ann["points"] == "6" and "stopped before it" in bob["status"] + cid["status"]
+        return
     monkeypatch.setattr(files, "write", full)
-    assert main([str(tmp_path / "class"), "-o", str(tmp_path / "grades.csv")]) == 2
+    assert main(arguments) == 1
     said = capsys.readouterr()
-    assert (
-        len(list(csv.reader(io.StringIO(said.out.partition("\n")[2])))) > 1 and "\nann," in said.out
-    )
-    assert (
-        said.err
-        == f"grade: {tmp_path / 'grades.csv'}: No space left on device; the table stands above\n"
-    )
+    assert "\nann,6,6," in said.out and "grades.csv: No space left on device" in said.err
 
 
 def full(path, _):
@@ -222,101 +328,127 @@ def full(path, _):
 
 
 @pytest.mark.parametrize("value", ["nan", "0", "-1", "inf", "many"])
-@pytest.mark.parametrize("limit", ["--step_seconds", "--total_seconds", "--memory_gib"])
-def test_a_limit_that_is_none_is_told(limit, value, tmp_path, capsys):
+def test_a_limit_that_is_none_is_told(value, tmp_path, capsys):
     with pytest.raises(SystemExit):
-        main([str(tmp_path), "-o", str(tmp_path / "grades.csv"), limit, value])
-    assert f"argument {limit}: " in capsys.readouterr().err
+        main([str(tmp_path), "-o", str(tmp_path / "grades.csv"), "--step_seconds", value])
+    assert "argument --step_seconds: " in capsys.readouterr().err
 
 
-def test_a_line_that_bears_no_token_is_no_event():
-    assert runs._event(b'{"todo": "2a", "token": "mine"}', "mine")
-    for line in (
-        b'{"todo": "2a", "token": "other"}',
-        b'{"todo": "2a"}',
-        b"[1]",
-        b"{",
-        b"\xff",
-        b'"a"',
-    ):
-        assert runs._event(line, "mine") is None
+LIMITS = runs.Limits(step=5, total=40, memory=2**30)  # TensorFlow alone takes 600 MiB
+RIGHT = "def peak_flops(rows, columns, hertz):\n    return 2 * rows * columns * hertz\n"
+
+
+def really_graded(*code, given=(), limits=LIMITS):
+    """Lab 00 without its own cells, so without TensorFlow."""
+    answers = [cells.Cell(str(number), text) for number, text in enumerate(code, 1)]
+    return runs.grade(cells.Plan(0, list(given), [], answers), limits)
+
+
+HABITS = """
+%pip install -q tensorflow==2.15.1
+!touch installed
+from google.colab import drive
+import google.colab.files
+import os
+drive.mount("/content/drive")
+assert not os.path.exists("installed")
+name = input("Your name? ")
+def matmul_flop(m, k, n):
+    return 2 * m * k * n
+"""
+
+
+def test_habits_of_other_places_cost_nothing():
+    result = really_graded(HABITS, f"%%time\n{RIGHT}", "def step(features, labels:\n    pass")
+    assert (result.results["0a"].points, result.results["0b"].points) == (1, 1), result
+    assert result.results["0c"].why.startswith("Cell 3") and "Syntax" in result.results["0c"].why
+
+
+ENDINGS = {
+    "loops": ("while True:\n    pass", "longer than"),
+    "ends": ("import os\nos._exit(0)", "process ended"),
+    "takes memory": ("kept = [bytearray(2**24) for _ in range(10**6)]", "GiB of memory"),
+}
+
+
+@pytest.mark.parametrize("end", ENDINGS)
+def test_what_has_no_end_costs_its_own_todo_alone(end):
+    """In a cell of its own, below an answer, and in an answer while it is checked."""
+    code, says = ENDINGS[end]
+    body = code.replace("\n", "\n    ")
+    result = really_graded(f"{RIGHT}{code}", f"def matmul_flop(m, k, n):\n    {body}")
+    assert result.results["0b"].points and says in result.results["0a"].why
+    assert "only what it defines was run" in result.remarks[0] and says in result.remarks[0]
+
+
+def test_checks_are_ours_again_whatever_a_cell_did_to_them():
+    code = "import lab_utils.check.runner as r\nr.check = r.todos.find = lambda *a: 1\n"
+    code += "import json\njson.dumps = lambda *a, **k: '{}'\nmatmul_flop = lambda m, k, n: 1"
+    result = really_graded(code, RIGHT)
+    assert (result.results["0a"].status, result.results["0b"].points) == ("incorrect", 1)
+
+
+def test_a_given_cell_that_does_not_run_says_why():
+    result = really_graded(RIGHT, given=["import not_installed_here"])
+    assert "own cells do not run here (ModuleNotFoundError" in result.status
+
+
+def test_an_interrupted_grader_ends_what_it_runs(tmp_path):
+    """Its processes have a session of their own, and so do not hear Ctrl-C."""
+    limits = runs.Limits(step=600, total=600)
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(really_graded, "while True:\n    pass", limits=limits)
+        limits.stop.set()
+        with pytest.raises(runs.Stopped):
+            running.result()
+    code = "import test_grade as t; t.really_graded('while True: pass', limits=t.runs.Limits(600))"
+    folder = os.path.dirname(__file__)
+    grader = subprocess.Popen([sys.executable, "-c", code], cwd=folder, start_new_session=True)
+    process = psutil.Process(grader.pid)
+    for _ in range(300):
+        if workers := process.children():
+            break
+        psutil.wait_procs([process], timeout=0.2)
+    os.kill(grader.pid, signal.SIGKILL)
+    grader.wait()
+    assert psutil.wait_procs(workers, timeout=60)[1] == []
 
 
 @pytest.mark.slow
 def test_a_class_is_graded(tmp_path):
     """Six learners really graded; a cell that loops or ends its process costs its own TODO alone."""
     learners = made_up_class.learners()
-    for name, (made, _) in learners.items():
-        put(tmp_path / "class" / name / NAME, made)
-    put(tmp_path / "class" / "broken" / NAME, "{")
-    output = tmp_path / "grades.csv"
-    limits = ["--step_seconds", "90", "--total_seconds", "400"]
-    told = main(
-        [
-            str(tmp_path / "class"),
-            "-o",
-            str(output),
-            "--page",
-            str(tmp_path / "class.html"),
-            *limits,
-        ]
+    hand_in(
+        tmp_path,
+        {f"class/{who}/{NAME}": json.dumps(m).encode() for who, (m, _) in learners.items()},
     )
-    assert told == 0
+    hand_in(tmp_path, {f"class/broken/{NAME}": b"{"})
+    output, screen = tmp_path / "grades.csv", tmp_path / "class.html"
+    assert main([str(tmp_path / "class"), "-o", str(output), "--page", str(screen)]) == 0
     rows = {row["learner"]: row for row in csv.DictReader(io.StringIO(output.read_text()))}
-    points = {name: "".join(row[id] for id in made_up_class.TODOS) for name, row in rows.items()}
-    assert points == {name: wanted for name, (_, wanted) in learners.items()} | {"broken": ""}
+    points = {who: "".join(row[id] for id in made_up_class.TODOS) for who, row in rows.items()}
+    assert points == {who: wanted for who, (_, wanted) in learners.items()} | {"broken": ""}
     assert rows["endless"]["status"].endswith("timed out in 2d")
     assert rows["exiting"]["status"].endswith("ended its process in 2a")
-    assert "JSON cannot be read" in rows["broken"]["status"]
-    assert (
-        re.search("were put back", rows["cheating"]["remarks"])
-        and "our solution" in rows["right"]["remarks"]
-    )
-    assert "CrossShardOptimizer" in (tmp_path / "class.html").read_text()
+    assert "reaches into" in rows["cheating"]["remarks"]
+    assert "our solution" in rows["right"]["remarks"]
+    assert "CrossShardOptimizer" in screen.read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", [merged, without_ids, turned])
+def test_the_points_are_the_same_in_each_form(form):
+    plan = cells.plan(2, code_of(form(made_up_class.notebook())))
+    assert runs.grade(plan, runs.Limits()).points == 6
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "lab", sorted((made_up_class.ROOT / "solutions").glob("*.ipynb")), ids=lambda p: p.stem
+    "lab", sorted((made_up_class.ROOT / "solutions").glob("*.ipynb")), ids=lambda path: path.stem
 )
 def test_a_solved_lab_has_all_points(lab):
-    code = code_of(json.loads(lab.read_text(encoding="utf-8")))
-    result = runs.grade(cells.plan(int(lab.name[:2]), code), runs.Limits())
-    assert {each.why: each.status for each in result.results.values() if not each.points} == {}
-    (told,) = result.remarks
-    assert result.status == "graded" and "our solution" in told
-
-
-MERGED = """from google.colab import drive
-from google.colab.patches import cv2_imshow
-import google.colab.files
-from helpers import TWO
-drive.mount("/content/drive")
-name = input("Your name? ") + str(len(google.colab.files.upload()))
-
-def matmul_flop(m, k, n):
-    return TWO * m * k * n
-
-check("0a", matmul_flop)
-# hint("0a")
-
-print("TODO 0b: correct.")
-1 / 0
-
-check("0b", peak_flops)
-
-def peak_flops(rows, columns, hertz):
-    raise SystemExit(3)
-"""
-
-
-def test_a_merged_cell_with_a_module_beside_it_is_really_graded():
-    """Lab 00, whose first checks need no TensorFlow; an error ends its own part of the cell alone."""
-    plan = cells.plan(
-        0, [MERGED, "def step(features, labels:\n    pass"], [("helpers.py", "TWO = 2")]
+    result = runs.grade(
+        cells.plan(int(lab.name[:2]), code_of(json.loads(lab.read_text("utf-8")))), runs.Limits()
     )
-    result = runs.grade(dataclasses.replace(plan, given=[]), runs.Limits(step=60, total=120))
-    said = {id: (each.status, each.why) for id, each in result.results.items()}
-    assert said["0a"][0] == "correct"
-    assert said["0b"][0] == "incorrect" and "ends the process" in said["0b"][1]
-    assert said["0c"][0] == "incorrect" and said["0c"][1].startswith("Cell 2, line 1 raised Syntax")
+    assert {each.why: each.status for each in result.results.values() if not each.points} == {}
+    assert result.status == "graded" and "our solution" in result.remarks[-1]

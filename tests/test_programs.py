@@ -12,22 +12,22 @@ import sys
 import tempfile
 from pathlib import Path
 
+import lanes
 import pytest
+from frozen import row, same
 from programs import PROGRAMS, Fault, Whole, load
 from programs.judge import judged
 
 from lab_utils.dry_run import dry_run
 
 HERE = Path(__file__).parent
-SHOWN = [each for each in PROGRAMS if not each.apart][::5]
-FAULTS = [  # the first of some programs; `pytest -m slow` plants all the others
-    pytest.param(program, fault, marks=[] if program in SHOWN and not order else pytest.mark.slow)
+FAULTS = [
+    pytest.param(program, fault, marks=pytest.mark.rotating(20))
     for program in PROGRAMS
-    for order, fault in enumerate(program.faults())
+    for fault in program.faults()
 ]
-READY = [  # every third program always; `pytest -m slow` gives the rest
-    pytest.param(program, marks=pytest.mark.slow if order % 3 else [], id=program.name)
-    for order, program in enumerate(PROGRAMS)
+READY = [
+    pytest.param(program, marks=pytest.mark.rotating(4), id=program.name) for program in PROGRAMS
 ]
 WHOLE_WAY = [  # all stages, with the compiler
     "ncf_recommender",
@@ -45,16 +45,16 @@ def folder() -> Path:
 def verdict(program: Whole, fault: Fault | None = None) -> dict:
     """What the cheap stages say; with the name of the program's file."""
     if program.apart:
-        return verdicts_apart(program, fault is not None)[fault]
+        faults = tuple(program.faults()) if lanes.rotation() == "all" else (fault,)
+        return verdicts_apart(program, faults if fault else (None,))[fault]
     path = program.written(folder(), fault)
     lower = fault is None or fault.rule.startswith("TPU3")
     return {"file": path.name} | judged(path, folder(), lower)
 
 
 @functools.cache
-def verdicts_apart(program: Whole, planted: bool) -> dict:
-    """The same of a program that needs a process of its own: of its faults, or of itself."""
-    wanted = program.faults() if planted else [None]
+def verdicts_apart(program: Whole, wanted: tuple[Fault | None, ...]) -> dict:
+    """The same of a program that needs a process of its own: with each of these faults, or as it is."""
     files = [program.written(folder(), fault) for fault in wanted]
     result = subprocess.run(
         [sys.executable, "-m", "programs.judge", folder(), *files],
@@ -69,6 +69,17 @@ def verdicts_apart(program: Whole, planted: bool) -> dict:
     return dict(zip(wanted, found, strict=True))
 
 
+def answer(program: Whole, said: dict) -> dict:
+    """What is frozen of a verdict: places in the program itself, and the names of failed stages."""
+    return {
+        "findings": sorted(
+            row(rule, severity, where.replace(said["file"], f"{program.name}.py"))
+            for rule, severity, where, *_ in said["findings"]
+        ),
+        "failed": [stage.partition(":")[0] for stage in said["failed"]],
+    }
+
+
 def in_lines(said: dict) -> str:
     return "\n".join(" ".join(part) for part in said["findings"]) or "no finding"
 
@@ -79,6 +90,7 @@ def test_program_is_ready(program, record_property):
     record_property(
         "score", f"program {program.name}: {said['seconds']:.1f} s, {said['peak'] / 2**20:,.0f} MiB"
     )
+    same("programs", program.name, answer(program, said))
     serious = [found for found in said["findings"] if found[1] != "note"]
     assert not serious, in_lines(said)
     assert not said["failed"], said["failed"]
@@ -89,6 +101,8 @@ def test_program_is_ready(program, record_property):
 )
 def test_planted_fault_is_named_at_its_line(program, fault):
     said = verdict(program, fault)
+    planted = f"{program.name} {fault.rule} line {min(program.lines(fault))}"
+    same("programs", planted, answer(program, said))
     own = [where for rule, _, where, *_ in said["findings"] if rule == fault.rule]
     assert own, in_lines(said)
     wanted = program.lines(fault)
@@ -102,7 +116,12 @@ def test_planted_fault_is_named_at_its_line(program, fault):
 def test_program_goes_through_all_stages(name, own_cache):
     pytest.importorskip("libtpu")
     program = next(each for each in PROGRAMS if each.name == name)
-    subject, data, *options = load(program.written(folder())).main(str(folder()))
+    path = program.written(folder())
+    subject, data, *options = load(path).main(str(folder()))
     report = dry_run(subject, data, feed_seconds=0.3, progress=False, **(options or [{}])[0])
+    found = [[each.rule, each.severity, each.where] for each in report.findings]
+    failed = [stage.stage for stage in report.stages if stage.status == "failed"]
+    whole = answer(program, {"file": path.name, "findings": found, "failed": failed})
+    same("programs", f"{name} all stages", whole | {"verdict": report.verdict})
     assert report.verdict == "ready", str(report)
     assert [stage.status for stage in report.stages[2:]] == ["done"] * 3, str(report)

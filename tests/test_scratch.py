@@ -76,21 +76,6 @@ def test_a_dry_run_in_a_killed_process_of_ones_own_is_cleared_up_by_the_next(sys
     assert scratch.remove_dead(parent=left.parent) == [str(left)] and not left.exists()
 
 
-def test_a_folder_that_is_just_removed_is_held_until_it_is_gone(tmp_path, monkeypatch):
-    """Another run that looks at this moment says that it removed what a killed run had left: none was."""
-    seen = []
-
-    def remove(path, ignore_errors):
-        seen.append(scratch.leases.is_dead(path))
-        rmtree(path, ignore_errors)
-
-    rmtree = scratch.shutil.rmtree
-    monkeypatch.setattr(scratch.shutil, "rmtree", remove)
-    with scratch.folder(parent=tmp_path):
-        pass
-    assert seen == [False, False] and not list(tmp_path.iterdir())
-
-
 def test_what_a_killed_run_had_begun_beside_its_result_goes_with_the_next(tmp_path):
     """As a data set that was being extracted."""
     begun = tmp_path / "photos [1].partial-x"

@@ -1,13 +1,12 @@
 """The first cell of each lab: is everything here?"""
 
-import importlib.metadata
 import os
 import platform
 
 from lab_utils import runtime
 from lab_utils.check import life
 from lab_utils.common import scratch
-from lab_utils.runtime import doctor
+from lab_utils.runtime import doctor, install
 
 # JupyterLab breaks printed lines inside words where the window is narrow.
 _WHOLE_WORDS = (
@@ -18,6 +17,8 @@ _WHOLE_WORDS = (
 
 def ready() -> None:
     """Prints one line where all is in place, else a line for each thing that is not.
+
+    Where TensorFlow is missing, or Keras 2 beside it, they are installed first.
 
     From here on the temporary files of the notebook stand in one folder, which goes with the kernel.
 
@@ -30,21 +31,14 @@ def ready() -> None:
         print(
             f"[FAIL] temporary files: {error}\n       make room, or set TMPDIR to a folder with room"
         )
-    wrong = [each for each in (doctor.python(), doctor.packages("course")) if not each.ok]
-    for each in wrong:
-        print(each)
-    versions = [f"Python {platform.python_version()}"]
-    for name, package in (("TensorFlow", "tensorflow-cpu"), ("TensorFlow", "tensorflow")):
-        try:
-            versions.append(f"{name} {importlib.metadata.version(package)}")
-            break
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    else:
-        print("[FAIL] TensorFlow: missing\n       run `make setup`")
-        return
-    if not wrong:
-        print(f"Ready: {', '.join(versions)}, on {runtime.place()}.")
+    problems = [f"[FAIL] {problem}" for problem in install.complete()]
+    problems += [str(each) for each in (doctor.python(), doctor.packages("course")) if not each.ok]
+    for problem in problems:
+        print(problem)
+    if not problems:
+        name = next(filter(None, map(install.version, install.TENSORFLOW)), "")
+        versions = f"Python {platform.python_version()}, TensorFlow {name}"
+        print(f"Ready: {versions}, on {runtime.place()}.")
         if runtime.in_notebook() and not os.environ.get(life.SILENCE):
             from IPython.display import display
 

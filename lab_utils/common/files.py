@@ -1,28 +1,24 @@
-"""A file that is whole or not there, a folder that one process at a time works in, paths that users give."""
+"""A file that is whole or not there, a file that one process at a time holds, paths that users give."""
 
 import argparse
 import contextlib
-import errno
 import os
-import platform
 import re
 import secrets
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-_BUSY = {errno.EWOULDBLOCK, errno.EACCES}
-_RETRY = 0.1  # seconds
+from lab_utils.common import leases
+
 _NO_BUCKET = re.compile(r"(gs|s3)://(/|$)")
 _VARIABLE = re.compile(r"\$[A-Za-z_]\w*|\$\{\w+\}|%[A-Za-z_]{4,}%")
 # What files begin with, for `output`: a page; JSON, but no notebook.
 HTML = rb"\s*<(!doctype )?html"
 JSON = rb'\{(?!\s*"(cells|metadata|nbformat))'
-_OF_WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\\w")
 
 
 class InUseError(RuntimeError):
-    """Another process works there; the message says which."""
+    """Another process works there; the message says where."""
 
 
 def is_remote(path: str | os.PathLike[str]) -> bool:
@@ -57,7 +53,7 @@ def _write_here(path: str | os.PathLike[str], data: bytes) -> None:
     target = os.path.realpath(path)
     partial = os.path.join(os.path.dirname(target), f".{secrets.token_hex(8)}.partial")
     try:
-        # "x" takes the umask, as a plain write does; tempfile would make it the owner's alone.
+        # "x" takes the umask, as a plain write does; tempfile would make it the owner's only.
         with open(partial, "xb") as file:
             file.write(data)
             file.flush()
@@ -69,12 +65,6 @@ def _write_here(path: str | os.PathLike[str], data: bytes) -> None:
         raise
 
 
-def remove_unfinished(folder: str | os.PathLike[str]) -> None:
-    """Removes the files that killed processes were just writing; call it where nobody else writes."""
-    for path in Path(folder).glob(".*.partial"):
-        path.unlink(missing_ok=True)
-
-
 def _write_remote(path: str, data: bytes) -> None:
     import tensorflow as tf
 
@@ -84,73 +74,57 @@ def _write_remote(path: str, data: bytes) -> None:
     tf.io.gfile.rename(partial, path, overwrite=True)
 
 
+def remove_unfinished(folder: str | os.PathLike[str]) -> None:
+    """Removes the files that killed processes were just writing; call it where nobody else writes."""
+    for path in Path(folder).glob(".*.partial"):
+        path.unlink(missing_ok=True)
+
+
 @contextlib.contextmanager
 def locked(path: str | os.PathLike[str], wait: float = 0) -> Iterator[int]:
     """Context manager: holds the lock file `path`, until the block or the process ends, however it ends.
 
-    The file stays, and says who held it last. On a file system without locks, and in a bucket, nothing
-    is locked.
+    The file stays. On a file system without locks, and in a bucket, nothing is locked.
 
     Args:
         path: made where it is missing; its folder must exist.
         wait: seconds to wait for another process.
 
     Yields:
-        The file's descriptor, which a child process may inherit to hold the lock too; -1 where nothing is
+        The file's descriptor, which a child process may inherit to hold the lock too; 0 where nothing is
         locked.
 
     Raises:
         InUseError: another process holds it.
         OSError: the file cannot be made.
     """
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        fcntl = None
-    if fcntl is None or is_remote(path):
-        yield -1
+    if is_remote(path):
+        yield 0
         return
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-    try:
-        end = time.monotonic() + wait
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                if error.errno not in _BUSY:
-                    break  # no locks on this file system
-                if time.monotonic() >= end:
-                    holder = os.pread(descriptor, 200, 0).decode(errors="replace").strip()
-                    folder = os.path.dirname(os.path.abspath(path))
-                    raise InUseError(
-                        f"{folder} is in use by {holder or 'another process'}: wait for it, or end it"
-                    ) from None
-                time.sleep(_RETRY)
-            else:
-                with contextlib.suppress(OSError):  # a full disk does not hinder the lock
-                    os.ftruncate(descriptor, 0)
-                    os.pwrite(descriptor, f"process {os.getpid()} on {platform.node()}".encode(), 0)
-                break
+    with contextlib.ExitStack() as stack:
+        try:
+            lock = leases.locked(path, wait, os.O_RDWR | os.O_CREAT)
+            descriptor = stack.enter_context(lock)
+        except leases.Held:
+            folder = os.path.dirname(os.path.abspath(path))
+            raise InUseError(
+                f"{folder} is in use by another process: wait for it, or end it"
+            ) from None
         yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 def user_folder(variable: str, fallback: str) -> Path:
     """The user's own folder for a purpose: what the environment names, else `fallback` below the home.
 
     Raises:
-        OSError: this user has no home: neither HOME nor an entry in the password database, as in
-            containers that run with any user id.
+        OSError: this user has no home, as in containers that run with any user id.
     """
-    if named := os.environ.get(variable):
-        return Path(named)
+    if path := os.environ.get(variable):
+        return Path(path)
     try:
         return Path.home() / fallback
     except RuntimeError:
-        raise FileNotFoundError(
-            errno.ENOENT, f"this user has no home folder; set HOME or {variable}"
-        ) from None
+        raise OSError(f"this user has no home folder; set HOME or {variable}") from None
 
 
 def expanded(path: str | os.PathLike[str]) -> str:
@@ -160,10 +134,9 @@ def expanded(path: str | os.PathLike[str]) -> str:
     `~` would be made.
 
     Raises:
-        ValueError: it is "-", of which a file's name would be made; there is a scheme and no bucket, as in
-            gs://$BUCKET/x with an unset variable; no such user has a home; it is a path of Windows, of which
-            this system would make a name; or a variable stands in it, which nobody replaces in a YAML file
-            or between single quotes.
+        ValueError: it is "-", of which a file's name would be made; it has a scheme and no bucket, as in
+            gs://$BUCKET/x with an unset variable; no such user has a home; or a variable stands in it, which
+            nobody replaces in a YAML file or between single quotes.
     """
     text = os.path.expanduser(os.fspath(path))
     if text == "-":
@@ -175,14 +148,9 @@ def expanded(path: str | os.PathLike[str]) -> str:
         raise ValueError(
             f"{text}: there is no home folder {user} here; ./{text} is a name as it stands"
         )
-    if os.name != "nt" and _OF_WINDOWS.match(text):
-        raise ValueError(
-            f"{text} is a path of Windows, and this is {platform.system()}: folders are separated by /, and "
-            "WSL has drive C: at /mnt/c"
-        )
     if (variable := _VARIABLE.search(text)) and not os.path.lexists(text):
         raise ValueError(
-            f"{text}: {variable[0]} means something to a shell alone, which has not seen it: write it out"
+            f"{text}: only a shell knows what {variable[0]} means, and it has not replaced it: write it out"
         )
     return text
 
@@ -204,7 +172,7 @@ def path_argument(text: str) -> Path:
 
 
 def output(kind: bytes) -> Callable[[str], Path]:
-    """For argparse's `type`: a file that is written at the end; what hinders that is told before the work.
+    """For argparse's `type`: a file that is written at the end; what hinders that is said before the work.
 
     A file that is there is replaced where it begins as `kind`, a regular expression, has it. Another one
     was named by mistake: `--output *.png` names the first photograph.
@@ -229,9 +197,6 @@ def output(kind: bytes) -> Callable[[str], Path]:
 
 
 def _begins_as(path: Path, kind: bytes) -> bool:
-    try:
-        with path.open("rb") as file:
-            beginning = file.read(1024)
-    except OSError:
-        return False
+    with path.open("rb") as file:
+        beginning = file.read(1024)
     return not beginning or re.match(kind, beginning, re.DOTALL | re.IGNORECASE) is not None

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from lab_utils.common import leases
 
 _PREFIX = "lab_utils-"
-_own: list[str] = []  # this process's folder, once it has one
+_folders: list[str] = []  # this process's, once it has one
 
 
 @contextlib.contextmanager
@@ -27,14 +27,11 @@ def folder(prefix: str = _PREFIX, parent: str | os.PathLike[str] | None = None) 
     """
     remove_dead(prefix, parent)
     path = tempfile.mkdtemp(prefix=prefix, dir=parent)
-    try:
-        with leases.owned(path):
-            try:
-                yield path
-            finally:  # while it is held: a run that looks now must not take it for a dead one's
-                shutil.rmtree(path, ignore_errors=True)
-    finally:
-        shutil.rmtree(path, ignore_errors=True)
+    with leases.owned(path):
+        try:
+            yield path
+        finally:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def of_process() -> str:
@@ -44,26 +41,18 @@ def of_process() -> str:
     child that is killed leave behind goes with it. Called again, it makes sure that the folder is there:
     some systems clear such places every few days.
     """
-    if not _own:
-        held = contextlib.ExitStack()
-        path = held.enter_context(folder())
-        _own.append(path)
-        os.environ["TMPDIR"] = tempfile.tempdir = path
+    if not _folders:
+        stack = contextlib.ExitStack()
+        _folders.append(stack.enter_context(folder()))
+        os.environ["TMPDIR"] = tempfile.tempdir = _folders[0]
         process = os.getpid()
-        atexit.register(lambda: held.close() if os.getpid() == process else None)  # not of a fork
-    os.makedirs(_own[0], mode=0o700, exist_ok=True)
-    return _own[0]
-
-
-def is_ours(path: str) -> bool:
-    """Whether it is a folder for a process's own temporary files, which bears another name each time."""
-    return os.path.basename(path).startswith(_PREFIX) and os.path.exists(
-        os.path.join(path, leases.OWNER)
-    )
+        atexit.register(lambda: stack.close() if os.getpid() == process else None)  # not of a fork
+    os.makedirs(_folders[0], mode=0o700, exist_ok=True)
+    return _folders[0]
 
 
 def remove_dead(prefix: str = _PREFIX, parent: str | os.PathLike[str] | None = None) -> list[str]:
-    """Removes the temporary folders of runs that were killed on this machine; return their paths."""
+    """Removes the temporary folders of runs that were killed on this machine; returns their paths."""
     place = tempfile.gettempdir() if parent is None else os.fspath(parent)
     pattern = os.path.join(glob.escape(place), glob.escape(prefix) + "*")
     dead = [path for path in glob.glob(pattern) if leases.is_dead(path)]

@@ -179,7 +179,7 @@ def is_installed(filename: str) -> bool:
 @functools.cache
 def _is_framework(filename: str) -> bool:
     if filename.startswith("<"):
-        return _OLD_CELL.match(filename) is None
+        return not _OLD_CELL.match(filename)
     if _KERNEL_CELL.search(filename):
         return False
     if _FRAMEWORK.match(filename):

@@ -1,11 +1,9 @@
 """Every row accounted for: shard summaries, the list of rejects, the manifest."""
 
 import csv
-import errno
 import importlib.metadata
 import io
 import json
-import os
 import platform
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
@@ -20,15 +18,14 @@ from lab_utils.convert.text import printable, shortened
 
 TFRECORD = ".tfrecord"
 SUMMARY = ".json"
-FAILURE = ".failure"  # what a worker says of a shard that it gave up
 REJECTS = "rejects.csv"
-# A run with too many rejects leaves only this; the name keeps it apart from an earlier result's list.
+# A run with too many rejects leaves only this; the name tells it from an earlier result's list.
 FAILED_REJECTS = "rejects_of_failed_run.csv"
 
 
 @dataclass
 class ShardSummary:
-    """What became of a shard's rows.
+    """What became of a shard's rows; as JSON it lies beside the shard until all is published.
 
     Attributes:
         attempt: the folder, within the staging folder, that holds the shard.
@@ -45,7 +42,7 @@ class ShardSummary:
     rejects: list[tuple[int, str, str]] = field(default_factory=list)
 
     def to_json(self) -> bytes:
-        """Returns the content of the summary's file, which lies beside the shard until all is published."""
+        """Returns the content of the summary's file."""
         return json.dumps(asdict(self)).encode()
 
 
@@ -66,39 +63,31 @@ def account(
             up, or too many of a split were rejected; in the last case the list of rejects is put into the
             output folder.
     """
-    summaries = {split.name: _collect(split, staging) for split in splits}
-    counts = {split.name: _count(split, labels, summaries[split.name]) for split in splits}
-    rejects = [
-        (name, *reject)
-        for name, of_split in summaries.items()
-        for reject in sorted(reject for summary in of_split for reject in summary.rejects)
-    ]
+    counts, rejects = {}, []
+    for split in splits:
+        with ThreadPoolExecutor(16) as pool:  # a bucket takes tens of milliseconds for each request
+            summaries = list(
+                pool.map(lambda name: _collect_shard(name, staging), split.shard_names)
+            )
+        counts[split.name] = _count(split, labels, summaries)
+        rows = sorted(reject for summary in summaries for reject in summary.rejects)
+        rejects += [(split.name, *row) for row in rows]
     for split in splits:
         rejected = counts[split.name].rejected
         if rejected > max_reject_share * split.rows or rejected == split.rows:
             path = storage.join(output_dir, FAILED_REJECTS)
             _write_rejects(path, rejects)
             _, number, text, reason = next(reject for reject in rejects if reject[0] == split.name)
-            many = (
-                f"none of {counted(split.rows, 'row')} of {split.csv_path} gave an example"
-                if rejected == split.rows
-                else f"{rejected:,} of {counted(split.rows, 'row')} of {split.csv_path} gave no example, "
-                f"more than --max_reject_share {max_reject_share:g} allows"
-            )
             raise ConversionError(
-                f"{many}; the first is row {number} ({shortened(text)}): {printable(reason)}. "
-                f"All of them, with reasons: {path}"
+                f"{rejected:,} of {counted(split.rows, 'row')} of {split.csv_path} gave no example, where "
+                f"--max_reject_share {max_reject_share:g} and one example are the limits; the first is row "
+                f"{number} ({shortened(text)}): {printable(reason)}. All of them, with reasons: {path}"
             )
     _write_rejects(storage.join(staging, REJECTS), rejects)
     manifest = Manifest(output_dir, labels, counts, _versions(), shorter_side)
     with storage.open_to_write(storage.join(staging, MANIFEST)) as file:
         file.write(manifest.to_json().encode())
     return manifest
-
-
-def _collect(split: SplitPlan, staging: str) -> list[ShardSummary]:
-    with ThreadPoolExecutor(16) as pool:  # a bucket takes tens of milliseconds for each request
-        return list(pool.map(lambda name: _collect_shard(name, staging), split.shard_names))
 
 
 def _collect_shard(name: str, staging: str) -> ShardSummary:
@@ -122,31 +111,17 @@ def _collect_shard(name: str, staging: str) -> ShardSummary:
     return summary
 
 
-def failures(splits: list[SplitPlan], staging: str) -> list[str]:
-    """Returns what workers said of shards that they gave up, and that no other attempt has written."""
-    found = []
-    names = storage.list_names(staging)
-    for name in (name for split in splits for name in split.shard_names):
-        if name + FAILURE in names and name + SUMMARY not in names:
-            with storage.open_to_read(storage.join(staging, name + FAILURE)) as file:
-                said = file.read().decode(errors="replace")
-            # A note of nothing is what a full disk leaves of it.
-            found.append(said or f"shard {name} failed: {os.strerror(errno.ENOSPC)}")
-    return found
-
-
 def _count(split: SplitPlan, labels: list[str], summaries: list[ShardSummary]) -> Split:
     shards = [
-        Shard(split.shard_name(shard) + TFRECORD, summary.examples, summary.bytes)
-        for shard, summary in enumerate(summaries)
+        Shard(name + TFRECORD, summary.examples, summary.bytes)
+        for name, summary in zip(split.shard_names, summaries, strict=True)
     ]
     examples = sum(shard.examples for shard in shards)
     rejected = sum(len(summary.rejects) for summary in summaries)
     if examples + rejected != split.rows:
         raise ConversionError(
             f"{split.name}: {counted(examples, 'example')} and {counted(rejected, 'reject')} "
-            f"do not add up to {counted(split.rows, 'row')}; "
-            f"did {split.csv_path} change during the run?"
+            f"do not add up to {counted(split.rows, 'row')}"
         )
     per_class = {label: sum(s.per_class.get(label, 0) for s in summaries) for label in labels}
     return Split(examples, per_class, shards, rejected)
@@ -158,7 +133,6 @@ def _write_rejects(path: str, rejects: list[tuple[str, int, str, str]]) -> None:
     writer.writerow(("split", "row", "text", "reason"))
     writer.writerows(rejects)
     with storage.open_to_write(path) as file:
-        # A path of another encoding than UTF-8 is written byte for byte, as its list has it.
         file.write(text.getvalue().encode("utf-8", "surrogateescape"))
 
 

@@ -62,24 +62,14 @@ class Manifest:
 
     def problem(self) -> str:
         """What shows that this manifest was changed since it was written; "" where nothing does."""
-        labels = self.labels
-        if not isinstance(labels, list) or not all(
-            type(label) is str
-            and label
-            and label.encode(errors="replace").decode() == label
-            and "\n" not in label
-            for label in labels
-        ):
-            return "labels should be a list of class names"
-        if not labels or len(set(labels)) < len(labels):
+        if not self.labels or len(set(self.labels)) < len(self.labels):
             return "labels should hold each class once, and at least one"
         for name, split in self.splits.items():
             files = [shard.file for shard in split.shards]
-            shard = re.compile(rf"{re.escape(name)}-[\w.-]+")
-            whole = all(type(file) is str and shard.fullmatch(file) for file in files)
-            if not whole or len(set(files)) < len(files):
+            pattern = re.compile(rf"{re.escape(name)}-[\w.-]+")
+            if len(set(files)) < len(files) or not all(map(pattern.fullmatch, files)):
                 return f"the files of {name} should be called {name}-..., each once"
-            if split.per_class.keys() != set(labels):
+            if split.per_class.keys() != set(self.labels):
                 return f"the classes of {name} are not those of labels"
             sums = {sum(split.per_class.values()), sum(shard.examples for shard in split.shards)}
             if sums != {split.examples}:
@@ -122,36 +112,24 @@ def read_manifest(folder: str) -> Manifest:
     with storage.open_to_read(path) as file:
         text = file.read()
     try:
-        return parse_manifest(folder, json.loads(text, object_pairs_hook=_once))
+        return _parsed(folder, json.loads(text))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ManifestError(f"{path} is not a manifest of format {_FORMAT}: {error!r}") from None
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object, unless it has a name twice, of which Python would take the last."""
-    content = dict(pairs)
-    if len(content) < len(pairs):
-        raise ValueError(f"a name stands twice among {', '.join(content)}")
-    return content
-
-
-def parse_manifest(folder: str, content: dict[str, Any]) -> Manifest:
-    """Returns the manifest that the parsed JSON describes; raises ValueError, KeyError or TypeError."""
+def _parsed(folder: str, content: dict[str, Any]) -> Manifest:
     if content["format"] != _FORMAT:
         raise ValueError(f"format {content['format']!r}")
-    for name, split in content["splits"].items():
-        if not isinstance(split["per_class"], dict):
-            raise TypeError(f"per_class of {name} is {split['per_class']!r}")
-        numbers = [split["examples"], split["rejected"], *split["per_class"].values()]
-        numbers += [
-            each for shard in split["shards"] for each in (shard["examples"], shard["bytes"])
-        ]
-        if not all(type(number) is int and 0 <= number < 2**63 for number in numbers):
-            raise ValueError(f"numbers of {name} should be whole, and not below 0")
+    labels = content["labels"]
+    if not isinstance(labels, list) or not all(type(label) is str and label for label in labels):
+        raise TypeError("labels should be a list of class names")
     splits = {
         name: Split(**split | {"shards": [Shard(**shard) for shard in split["shards"]]})
         for name, split in content["splits"].items()
     }
-    return Manifest(
-        folder, content["labels"], splits, content["versions"], content.get("shorter_side")
-    )
+    for name, split in splits.items():
+        numbers = [split.examples, split.rejected, *split.per_class.values()]
+        numbers += [number for shard in split.shards for number in (shard.examples, shard.bytes)]
+        if not all(type(number) is int and 0 <= number < 2**63 for number in numbers):
+            raise ValueError(f"numbers of {name} should be whole, and not below 0")
+    return Manifest(folder, labels, splits, content["versions"], content.get("shorter_side"))

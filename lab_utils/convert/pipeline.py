@@ -1,31 +1,29 @@
 """The Beam pipeline: the names of shards go in, and each shard is written by one worker.
 
-The rows of a shard lie in a small file that the launcher dealt. A worker reads and writes one image after
-another, so memory grows with the text of one shard's rows alone, and an image is copied once. No image and
+The rows of a shard lie in a small file that the launcher wrote. A worker reads and writes one image after
+another, so memory grows with the text of one shard's rows only, and an image is copied once. No image and
 no row goes through Beam's shuffle. Beam's own TFRecord sink would shuffle the finished records to get a set
 number of shards, and loses data on engines without side inputs and finish_bundle (Dask's).
 """
 
 import contextlib
-import os
 import random
 import secrets
 import socket
 import time
+from typing import BinaryIO
 
 import apache_beam as beam
 
 from lab_utils.convert import records, storage
-from lab_utils.convert.accounting import FAILURE, SUMMARY, TFRECORD, ShardSummary
-from lab_utils.convert.dealing import read_rows
+from lab_utils.convert.accounting import SUMMARY, TFRECORD, ShardSummary
 from lab_utils.convert.errors import RejectError, ShardError
 from lab_utils.convert.images import to_rgb_jpeg
-from lab_utils.convert.plan import SplitPlan
-from lab_utils.convert.rows import decode, parse_labelled
-from lab_utils.convert.sources import read_first
+from lab_utils.convert.plan import SplitPlan, read_rows
+from lab_utils.convert.rows import parse_labelled, shown
+from lab_utils.convert.sources import read_image
 from lab_utils.convert.text import shortened
 
-_PROGRESS_STEP = 16  # rows
 _WAITS = (0.5, 2)  # seconds between the attempts on a shard
 
 
@@ -39,15 +37,11 @@ def add_steps(
 ) -> None:
     """Makes the pipeline write every shard of the splits, and its summary, into the staging folder.
 
-    Args:
-        pipeline: an empty one.
-        splits: what to convert; `dealing.deal_rows` has dealt their rows.
-        labels: the classes, in the order of their ids.
-        staging: the folder to write into.
-        progress_file: a local file that grows by one byte for each row done, or None.
-        shorter_side: see `images.to_rgb_jpeg`.
+    `plan.write_rows` has written their rows there. The local `progress_file`, if there is one, grows by one
+    byte for each row done.
     """
-    write = _WriteShard(splits, labels, staging, progress_file, shorter_side)
+    csv_paths = {split.name: split.csv_path for split in splits}
+    write = _WriteShard(csv_paths, labels, staging, progress_file, shorter_side)
     names = [name for split in splits for name in split.shard_names]
     _ = pipeline | "Shards" >> beam.Create(names) | "Write shards" >> beam.ParDo(write)
 
@@ -55,13 +49,13 @@ def add_steps(
 class _WriteShard(beam.DoFn):
     def __init__(
         self,
-        splits: list[SplitPlan],
+        csv_paths: dict[str, str],
         labels: list[str],
         staging: str,
         progress_file: str | None,
         shorter_side: int | None,
     ):
-        self._csv_paths = {split.name: split.csv_path for split in splits}
+        self._csv_paths = csv_paths
         self._ids = {label: number for number, label in enumerate(labels, 1)}
         self._staging = staging
         self._progress_file = progress_file
@@ -73,35 +67,18 @@ class _WriteShard(beam.DoFn):
                 return self._attempt(shard)
             except Exception as error:
                 if wait is None:
-                    self._give_up(shard, error)
+                    raise ShardError(
+                        f"shard {shard} failed {len(_WAITS) + 1} times on {socket.gethostname()}, the last "
+                        f"time for this: {str(error) or type(error).__name__}"
+                    ) from None
                 time.sleep(wait)
 
-    def _give_up(self, shard: str, error: Exception) -> None:
-        reason = str(error) if isinstance(error, ShardError) else f"{type(error).__name__}: {error}"
-        message = (
-            f"shard {shard} failed {len(_WAITS) + 1} times on {socket.gethostname()}, "
-            f"the last time for this: {shortened(reason)}"
-        )
-        # Engines tell errors in many ways, some of them without the message: this file brings it back.
-        with (
-            contextlib.suppress(Exception),
-            storage.open_to_write(storage.join(self._staging, shard + FAILURE)) as file,
-        ):
-            file.write(message.encode())
-        raise ShardError(message) from error
-
     def _attempt(self, shard: str) -> None:
-        try:
-            rows = list(read_rows(self._staging, shard))
-        except FileNotFoundError as error:
-            raise ShardError(
-                f"{error.filename} is not there: workers on other machines need the output folder and the "
-                "images in a bucket, or in folders that all machines share under the same paths"
-            ) from error
+        rows = read_rows(self._staging, shard)
         # In the order of the list until now, in which classes may stand together.
         random.Random(shard).shuffle(rows)
         # An engine may try a shard twice, even at once. Each attempt writes in a folder of its own; its
-        # summary, moved into place last and alone, says which folder holds the shard that it describes.
+        # summary, moved into place last and by itself, says which folder holds the shard that it describes.
         attempt = secrets.token_hex(4)
         folder = storage.join(self._staging, attempt)
         storage.make_folder(folder, parents=False)  # a cancelled run's folder is not to come back
@@ -117,50 +94,29 @@ class _WriteShard(beam.DoFn):
                 storage.remove_folder(folder)
             raise
 
-    def _write(self, file, csv_path: str, rows: list[tuple[int, bytes]]) -> ShardSummary:
+    def _write(self, file: BinaryIO, csv_path: str, rows: list[tuple[int, bytes]]) -> ShardSummary:
         summary = ShardSummary()
-        with _Progress(self._progress_file) as progress:
+        with contextlib.ExitStack() as stack:
+            path = self._progress_file
+            progress = stack.enter_context(open(path, "ab", buffering=0)) if path else None
             for number, line in rows:
                 try:
                     label, example = self._encode(line, csv_path)
                 except RejectError as error:
-                    summary.rejects.append((number, decode(line), str(error)))
+                    summary.rejects.append((number, shown(line), str(error)))
                 except Exception as error:
-                    row = f"{csv_path}, row {number} ({shortened(decode(line))})"
+                    row = f"{csv_path}, row {number} ({shortened(shown(line))})"
                     raise ShardError(f"{row}: {type(error).__name__}: {error}") from error
                 else:
                     summary.bytes += file.write(records.frame(example))
                     summary.examples += 1
                     summary.per_class[label] = summary.per_class.get(label, 0) + 1
-                progress.advance()
+                if progress:
+                    progress.write(b".")
         return summary
 
     def _encode(self, line: bytes, csv_path: str) -> tuple[str, bytes]:
         row = parse_labelled(line, csv_path, self._ids)
-        image = to_rgb_jpeg(read_first(row.paths), self._shorter_side)
-        return row.label, records.encode_example(
-            image, row.filename, self._ids[row.label], row.label
-        )
-
-
-class _Progress:
-    """Counts rows across processes: each adds a byte to one small file, whose size the bar asks for."""
-
-    def __init__(self, path: str | None):
-        self._path = path
-        self._pending = 0
-
-    def __enter__(self) -> "_Progress":
-        self._file = os.open(self._path, os.O_WRONLY | os.O_APPEND) if self._path else None
-        return self
-
-    def __exit__(self, *_) -> None:
-        if self._file is not None:
-            os.write(self._file, bytes(self._pending))
-            os.close(self._file)
-
-    def advance(self) -> None:
-        self._pending += 1
-        if self._file is not None and self._pending == _PROGRESS_STEP:
-            os.write(self._file, bytes(self._pending))
-            self._pending = 0
+        image = to_rgb_jpeg(read_image(row.path), self._shorter_side)
+        number = self._ids[row.label]
+        return row.label, records.encode_example(image, row.filename, number, row.label)

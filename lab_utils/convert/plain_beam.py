@@ -1,9 +1,8 @@
 """Apache Beam, the same in a notebook as in a script: `from lab_utils.convert.plain_beam import beam`."""
 
-from lab_utils.common import interrupts
 from lab_utils.convert.logs import quiet
 
-with quiet(), interrupts.held_back():  # which parts of it swallow
+with quiet():
     import apache_beam as beam
 
 # In a notebook's kernel Beam 2.77 puts the cell's number before the name of every step. To do so it imports

@@ -1,61 +1,48 @@
-"""What a conversion will do with one split: how many rows it has, and into how many shards they go."""
+"""What a conversion does with one split: its rows, and the shards that they go into."""
 
 import os
 import random
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from lab_utils.common.figures import counted
-from lab_utils.convert import habits, storage
-from lab_utils.convert.errors import ConversionError, RejectError
-from lab_utils.convert.rows import decode, parse_labelled, parse_row, read_lines
-from lab_utils.convert.text import shortened
+from lab_utils.convert import storage
+from lab_utils.convert.errors import ConversionError
+from lab_utils.convert.rows import deal, is_header, parse_row, read_lines
 
-_SAMPLE = 1000  # images whose size is asked for; the mean of so many is good to a few per cent
+ROWS = ".rows"
+_SAMPLE = 1000  # rows; the mean size of so many images is good to a few per cent
 
 
 @dataclass(frozen=True)
 class SplitPlan:
-    """One split to convert.
+    """One split to convert. Its list is held in memory: about 150 bytes a row.
 
     Attributes:
         name: "train" or "eval".
         csv_path: its list.
-        rows: how many that has.
+        lines: (line number, text) of each row.
         shards: the number to make.
-        sample: up to 1,000 of them, every one as likely as another.
     """
 
     name: str
     csv_path: str
-    rows: int
+    lines: list[tuple[int, bytes]]
     shards: int
-    sample: list[bytes]
 
     @property
-    def folder(self) -> bytes:
-        """The folder of its list, from which relative paths are taken."""
-        return os.fsencode(storage.parent(self.csv_path))
+    def rows(self) -> int:
+        """The number of rows."""
+        return len(self.lines)
 
     @property
     def shard_names(self) -> list[str]:
-        """Returns the names of all its shards, without their extension."""
-        return [self.shard_name(shard) for shard in range(self.shards)]
-
-    def shard_name(self, shard: int) -> str:
-        """Returns the name of a shard, without its extension."""
-        return f"{self.name}-{shard:05d}-of-{self.shards:05d}"
-
-    def shard_rows(self) -> list[tuple[str, int]]:
-        """Returns each shard's name, and about how many rows it gets: one more or less."""
-        return [
-            (self.shard_name(shard), len(range(shard, self.rows, self.shards)))
-            for shard in range(self.shards)
-        ]
+        """The names of all its shards, without their extension."""
+        return [f"{self.name}-{shard:05d}-of-{self.shards:05d}" for shard in range(self.shards)]
 
 
 def plan_split(name: str, csv_path: str, shards: int | None, shard_mb: float) -> SplitPlan:
-    """Counts the rows of a CSV and chooses the number of shards.
+    """Reads a list and chooses the number of shards.
 
     Args:
         name: "train" or "eval".
@@ -66,72 +53,90 @@ def plan_split(name: str, csv_path: str, shards: int | None, shard_mb: float) ->
     Raises:
         ConversionError: if the CSV cannot be read or is empty, or has fewer rows than shards are asked for.
     """
-    rows = 0
-    sample: list[bytes] = []
-    random_source = random.Random(name)
-    # Vitter's algorithm R: a fair sample of a list of unknown length.
-    for _, line in read_lines(csv_path):
-        rows += 1
-        if len(sample) < _SAMPLE:
-            sample.append(line)
-        elif (place := random_source.randrange(rows)) < _SAMPLE:
-            sample[place] = line
-    if not rows:
+    lines = list(read_lines(csv_path))
+    if not lines:
         raise ConversionError(f"{csv_path} is empty; it must hold rows path,label")
     if shards is None:
+        sample = random.Random(0).sample(lines, min(len(lines), _SAMPLE))
         with ThreadPoolExecutor(16) as pool:  # a bucket takes tens of milliseconds to tell one size
-            sizes = list(pool.map(lambda line: _image_bytes(line, csv_path), sample))
-        split_bytes = sum(sizes) / len(sizes) * rows
-        shards = max(1, round(min(rows, split_bytes / (shard_mb * 1e6))))
-    elif not 1 <= shards <= rows:
+            sizes = list(pool.map(lambda row: _image_bytes(row[1], csv_path), sample))
+        split_bytes = sum(sizes) / len(sizes) * len(lines)
+        shards = max(1, round(min(len(lines), split_bytes / (shard_mb * 1e6))))
+    elif not 1 <= shards <= len(lines):
         raise ConversionError(
-            f"--{name}_shards {shards}: must be from 1 to the number of rows, {rows}"
+            f"--{name}_shards {shards}: must be from 1 to the number of rows, {len(lines)}"
         )
-    return SplitPlan(name, csv_path, rows, shards, sample)
+    return SplitPlan(name, csv_path, lines, shards)
 
 
-def check_sample(plan: SplitPlan, labels: list[str]) -> None:
-    """Ends a long conversion before it begins where no row of the sample can give an example.
+def write_rows(plan: SplitPlan, staging: str) -> None:
+    """Deals the rows out, and writes those of each shard into a file `SHARD.rows` in the staging folder.
 
-    A short list is converted, and then each row has its reason.
-
-    Raises:
-        ConversionError: that is so; it gives the reason of one row.
+    So the pipeline's elements are the names of shards, which every engine can spread over its workers, and
+    nothing is shuffled between machines.
     """
-    if plan.rows <= len(plan.sample):
-        return
-    known, reason = dict.fromkeys(labels), ""
-    for line in plan.sample:
-        try:
-            parse_labelled(line, plan.csv_path, known)
-            return
-        except RejectError as error:
-            reason = str(error)
-    raise ConversionError(
-        f"none of {counted(len(plan.sample), 'row')} of {plan.csv_path}, taken at random, gives an example; "
-        f"one is {shortened(decode(line))}: {reason}. Nothing was begun"
-    )
+    contents = [bytearray() for _ in range(plan.shards)]
+    for shard, (number, line) in deal(plan.lines, plan.shards, seed=plan.name):
+        contents[shard] += b"%d %b\n" % (number, line)
+
+    def write(name: str, content: bytearray) -> None:
+        with storage.open_to_write(storage.join(staging, name + ROWS)) as file:
+            file.write(content)
+
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(write, plan.shard_names, contents))
 
 
-def shared(train: SplitPlan, evaluation: SplitPlan) -> float:
-    """Returns the share of the images to evaluate with, or of a sample, that are listed for training, too."""
-    rows = (line for line in evaluation.sample if b"," in line and not habits.is_header(line))
-    wanted = {image_of(line.rpartition(b",")[0], evaluation.folder) for line in rows}
-    folder = train.folder
-    listed = (image_of(line.rpartition(b",")[0], folder) for _, line in read_lines(train.csv_path))
-    return len(wanted.intersection(listed)) / max(1, len(wanted))
+def read_rows(staging: str, shard: str) -> list[tuple[int, bytes]]:
+    """Returns (row number, the row's text) of a shard, in the order of its list; raises OSError."""
+    with storage.open_to_read(storage.join(staging, shard + ROWS)) as file:
+        parts = [line.rstrip(b"\n").partition(b" ") for line in file]
+    return [(int(number), text) for number, _, text in parts]
 
 
-def image_of(path: bytes, folder: bytes) -> bytes:
-    """Returns the path of a row's image, well enough to compare two rows of a million quickly."""
-    path = path.strip(b' "')
-    if not (path.startswith(b"/") or b"://" in path):
-        path = folder + b"/" + path
-    return os.path.normpath(path) if b"/." in path or b"//" in path else path
+def notes(train: SplitPlan, evaluation: SplitPlan) -> Iterator[str]:
+    """Yields what a person should know of images that are listed more than once."""
+    listed = {}
+    for plan in (train, evaluation):
+        first: dict[bytes, tuple[int, bytes]] = {}
+        again, torn = [], []
+        for number, image, label in _images(plan):
+            before = first.setdefault(image, (number, label))
+            if before[0] != number:
+                (again if before[1] == label else torn).append((image, before[0], number))
+        for rows, problem in (
+            (torn, "are listed under more than one class"),
+            (again, "are listed more than once, and count as often"),
+        ):
+            if rows:
+                _, line, other = rows[0]
+                images = len({image for image, *_ in rows})
+                yield (
+                    f"{images:,} of the images of {plan.csv_path} {problem}: see lines {line} and {other}"
+                )
+        listed[plan.name] = first.keys()
+    if both := listed["train"] & listed["eval"]:
+        yield (
+            f"{max(len(both) / len(listed['eval']), 0.001):.1%} of the images of --eval_csv are in "
+            "--train_csv, too: on these the evaluation says nothing about new images"
+        )
+
+
+def _images(plan: SplitPlan) -> Iterator[tuple[int, bytes, bytes]]:
+    """Yields the line number, image and class of each row, well enough to compare a million quickly."""
+    folder = storage.parent(plan.csv_path).encode(errors="surrogateescape")
+    for number, line in plan.lines:
+        path, comma, label = line.rpartition(b",")
+        if not comma or is_header(line):
+            continue
+        path = path.strip(b' "')
+        if not (path.startswith(b"/") or b"://" in path):
+            path = folder + b"/" + path
+        yield number, os.path.normpath(path) if b"/." in path else path, label.strip(b' "')
 
 
 def _image_bytes(line: bytes, csv_path: str) -> int:
     try:
-        return storage.size(parse_row(line, csv_path).paths[0])
+        return storage.size(parse_row(line, csv_path).path)
     except Exception:  # whatever it is, the pipeline will tell the reason
         return 0

@@ -6,7 +6,8 @@ import re
 import secrets
 from collections.abc import Iterator
 
-from lab_utils.common import leases
+from filelock import FileLock, Timeout
+
 from lab_utils.convert import storage
 from lab_utils.convert.accounting import FAILED_REJECTS, REJECTS
 from lab_utils.convert.errors import ConversionError
@@ -14,7 +15,7 @@ from lab_utils.convert.manifest import MANIFEST, ManifestError, read_manifest
 
 _STAGING = ".in-progress-"
 _REPLACED = ".replaced-"
-_MARKER = ".publishing"
+_LOCK = ".converting"
 _OURS = re.compile(
     r"(train|eval)-\d{5,}-of-\d{5,}\.tfrecord|manifest\.json|rejects\.csv|rejects_of_failed_run\.csv"
 )
@@ -31,30 +32,18 @@ def check_output(folder: str, *, overwrite: bool) -> None:
     """
     try:
         names = storage.list_names(folder)
-    except NotADirectoryError:
-        raise ConversionError(
-            f"--output_dir {folder} is a file, or below one: give a new or empty folder"
-        ) from None
-    except FileNotFoundError:
-        raise ConversionError(
-            f"--output_dir {folder} is a link to a folder that is not there: {os.path.realpath(folder)}"
-        ) from None
     except OSError as error:
         raise ConversionError(
-            f"cannot look into --output_dir {folder}: {error.strerror or error}"
+            f"--output_dir {folder}: {error.strerror or error}; give a new or empty folder"
         ) from None
     if overwrite:
         return
     leftovers = {FAILED_REJECTS}
     for staging in filter(lambda name: name.startswith(_STAGING), names):
-        try:
-            unpublished = read_manifest(storage.join(folder, staging))
-        except ManifestError:  # died earlier: it has moved nothing
-            continue
-        leftovers.add(REJECTS)
-        leftovers.update(
-            shard.file for split in unpublished.splits.values() for shard in split.shards
-        )
+        with contextlib.suppress(ManifestError):  # died earlier: it has moved nothing
+            manifest = read_manifest(storage.join(folder, staging))
+            leftovers.add(REJECTS)
+            leftovers.update(shard.file for s in manifest.splits.values() for shard in s.shards)
     visible = sorted(name for name in names - leftovers if not name.startswith("."))
     if visible:
         raise ConversionError(
@@ -65,48 +54,54 @@ def check_output(folder: str, *, overwrite: bool) -> None:
 
 @contextlib.contextmanager
 def staging(folder: str) -> Iterator[str]:
-    """Makes a hidden folder in the output folder; the result is made there."""
+    """Makes a hidden folder in the output folder, where the result is made.
+
+    On a disk this process is the only one that converts into the output folder until the context ends; what
+    killed runs left there goes.
+
+    Raises:
+        ConversionError: if another conversion is going on, or the folder cannot be written.
+    """
     path = storage.join(folder, _STAGING + secrets.token_hex(4))
-    try:
-        storage.make_folder(path)
-    except OSError as error:
-        raise ConversionError(
-            f"cannot write into --output_dir {folder}: {error.strerror or error}"
-        ) from None
-    with contextlib.nullcontext() if storage.is_remote(path) else leases.owned(path):
+    with contextlib.ExitStack() as stack:
+        try:
+            storage.make_folder(folder)
+            if not storage.is_remote(folder):
+                _lock(folder, stack)
+                _remove_dead(folder)
+            storage.make_folder(path)
+        except OSError as error:
+            raise ConversionError(
+                f"cannot write into --output_dir {folder}: {error.strerror or error}"
+            ) from None
         yield path
 
 
-def abandoned(folder: str) -> list[str]:
+def _lock(folder: str, stack: contextlib.ExitStack) -> None:
+    lock = FileLock(os.path.join(folder, _LOCK))
+    try:
+        stack.enter_context(lock.acquire(timeout=0))
+    except Timeout:
+        raise ConversionError(f"another conversion is writing into {folder}") from None
+    stack.callback(os.remove, lock.lock_file)  # while it is held, so that nobody else's goes
+
+
+def unfinished(folder: str) -> list[str]:
     """Returns the hidden folders that unfinished runs, or ones still going, have in the output folder."""
     names = storage.list_names(folder)
     return [storage.join(folder, n) for n in sorted(names) if n.startswith((_STAGING, _REPLACED))]
 
 
-def remove_dead(folder: str) -> list[str]:
-    """Removes what killed runs of this machine left in a local output folder; return the paths.
+def _remove_dead(folder: str) -> None:
+    """Removes what killed runs left.
 
-    A whole result stays, and while the folder has no manifest so does one that was half published: its
-    manifest tells the next run which of the visible files are leftovers.
+    While the folder has no manifest, a result that was half published stays: its manifest tells which of the
+    visible files are leftovers.
     """
-    if storage.is_remote(folder):
-        return []
     published = storage.exists(storage.join(folder, MANIFEST))
-    removed = []
-    for path in abandoned(folder):
-        if leases.is_dead(path) and not _is_wanted(path, published):
+    for path in unfinished(folder):
+        if published or not storage.exists(storage.join(path, MANIFEST)):
             storage.remove_folder(path)
-            removed.append(path)
-    return removed
-
-
-def _is_wanted(staging: str, published: bool) -> bool:
-    try:
-        manifest = read_manifest(staging)
-    except ManifestError:
-        return False
-    paths = [path for split in manifest.splits for path in manifest.paths(split)]
-    return not published or all(map(storage.exists, paths))
 
 
 def publish(staging: str, folder: str, *, overwrite: bool) -> None:
@@ -114,24 +109,19 @@ def publish(staging: str, folder: str, *, overwrite: bool) -> None:
 
     Whatever happens in between, no manifest stands beside files that it does not list, and of the earlier
     result nothing is removed before the new one is whole. Files that are not a conversion's are left alone.
-    Of two runs that end together, one publishes and the other loses before it moves anything.
 
     Raises:
-        ConversionError: if another run has published meanwhile, or does so now.
+        ConversionError: if another run has published meanwhile, as it can in a bucket.
     """
     try:
-        with _alone(folder, staging):
-            check_output(
-                folder, overwrite=overwrite
-            )  # again: another run may have finished meanwhile
-            _move_into_place(staging, folder)
+        check_output(folder, overwrite=overwrite)
     except ConversionError as error:
         raise ConversionError(f"{error}. The result of this run is in {staging}") from None
+    _move_into_place(staging, folder)
 
 
 def _move_into_place(staging: str, folder: str) -> None:
-    names = storage.list_names(folder)
-    old = {name for name in names if _OURS.fullmatch(name)}
+    old = {name for name in storage.list_names(folder) if _OURS.fullmatch(name)}
     if old:
         replaced = storage.join(folder, _REPLACED + secrets.token_hex(4))
         storage.make_folder(replaced)
@@ -140,32 +130,6 @@ def _move_into_place(staging: str, folder: str) -> None:
     new = {name for name in storage.list_names(staging) if _OURS.fullmatch(name)}
     storage.move(staging, folder, new - {MANIFEST})
     storage.move(staging, folder, [MANIFEST])
-    # Nobody else publishes now, so all these were left by this run or by dead ones.
-    for name in storage.list_names(folder):
-        if name.startswith(_REPLACED):
-            storage.remove_folder(storage.join(folder, name))
-    storage.remove_folder(staging)
-
-
-@contextlib.contextmanager
-def _alone(folder: str, staging: str) -> Iterator[None]:
-    """Be the only run that publishes into the folder.
-
-    On a disk by a lock, which the kernel frees if this process dies. In a bucket, or where the file system
-    has no locks, by a marker that only one run can create.
-    """
-    with contextlib.ExitStack() as stack:
-        try:
-            there = not storage.is_remote(folder) and stack.enter_context(leases.locked(folder))
-        except leases.Held:
-            raise ConversionError(f"another conversion is publishing into {folder}") from None
-        if not there:
-            marker = storage.join(folder, _MARKER)
-            holder = storage.create_once(marker, staging.encode())
-            if holder is not None:
-                raise ConversionError(
-                    f"another conversion is publishing into {folder} (from {holder.decode()}); if that one "
-                    f"is dead, remove {marker}"
-                )
-            stack.callback(storage.remove_file, marker)
-        yield
+    for path in unfinished(folder):
+        if path == staging or os.path.basename(path).startswith(_REPLACED):
+            storage.remove_folder(path)

@@ -3,64 +3,37 @@
 import struct
 
 import google_crc32c
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
 
 from lab_utils.convert.images import RgbJpeg
 
-_FIELD = descriptor_pb2.FieldDescriptorProto
-
-
-def _example_class() -> type:
-    """Builds the message class tf.train.Example from its published schema.
-
-    Schema: tensorflow/core/example/{feature,example}.proto. The descriptor pool is our own, so TensorFlow can
-    register the same names in the same process.
-    """
-    file = descriptor_pb2.FileDescriptorProto(
-        name="example.proto", package="tensorflow", syntax="proto3"
-    )
-
-    def add_message(parent, name):
-        return (parent.message_type if parent is file else parent.nested_type).add(name=name)
-
-    def add_field(message, number, name, kind, *, repeated=False, oneof=None):
-        label = _FIELD.LABEL_REPEATED if repeated else _FIELD.LABEL_OPTIONAL
-        field = message.field.add(number=number, name=name, label=label)
-        if isinstance(kind, str):
-            field.type, field.type_name = _FIELD.TYPE_MESSAGE, f".tensorflow.{kind}"
-        else:
-            field.type = kind
-        if oneof is not None:
-            field.oneof_index = oneof
-
-    for name, kind in (
-        ("BytesList", _FIELD.TYPE_BYTES),
-        ("FloatList", _FIELD.TYPE_FLOAT),
-        ("Int64List", _FIELD.TYPE_INT64),
-    ):
-        add_field(add_message(file, name), 1, "value", kind, repeated=True)
-
-    feature = add_message(file, "Feature")
-    feature.oneof_decl.add(name="kind")
-    add_field(feature, 1, "bytes_list", "BytesList", oneof=0)
-    add_field(feature, 2, "float_list", "FloatList", oneof=0)
-    add_field(feature, 3, "int64_list", "Int64List", oneof=0)
-
-    features = add_message(file, "Features")
-    entry = add_message(features, "FeatureEntry")
-    entry.options.map_entry = True
-    add_field(entry, 1, "key", _FIELD.TYPE_STRING)
-    add_field(entry, 2, "value", "Feature")
-    add_field(features, 1, "feature", "Features.FeatureEntry", repeated=True)
-
-    add_field(add_message(file, "Example"), 1, "features", "Features")
-
-    pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
-    return message_factory.GetMessageClass(pool.FindMessageTypeByName("tensorflow.Example"))
-
-
-Example = _example_class()
+# tensorflow/core/example/{feature,example}.proto: what an image's record needs of them.
+_SCHEMA = """
+name: "example.proto" package: "tensorflow" syntax: "proto3"
+message_type { name: "BytesList"
+  field { name: "value" number: 1 label: LABEL_REPEATED type: TYPE_BYTES } }
+message_type { name: "Int64List"
+  field { name: "value" number: 1 label: LABEL_REPEATED type: TYPE_INT64 } }
+message_type { name: "Feature" oneof_decl { name: "kind" }
+  field { name: "bytes_list" number: 1 oneof_index: 0 label: LABEL_OPTIONAL
+    type: TYPE_MESSAGE type_name: ".tensorflow.BytesList" }
+  field { name: "int64_list" number: 3 oneof_index: 0 label: LABEL_OPTIONAL
+    type: TYPE_MESSAGE type_name: ".tensorflow.Int64List" } }
+message_type { name: "Features"
+  nested_type { name: "FeatureEntry" options { map_entry: true }
+    field { name: "key" number: 1 label: LABEL_OPTIONAL type: TYPE_STRING }
+    field { name: "value" number: 2 label: LABEL_OPTIONAL
+      type: TYPE_MESSAGE type_name: ".tensorflow.Feature" } }
+  field { name: "feature" number: 1 label: LABEL_REPEATED
+    type: TYPE_MESSAGE type_name: ".tensorflow.Features.FeatureEntry" } }
+message_type { name: "Example"
+  field { name: "features" number: 1 label: LABEL_OPTIONAL
+    type: TYPE_MESSAGE type_name: ".tensorflow.Features" } }
+"""
+# A pool of our own, so that TensorFlow can register the same names in the same process.
+_POOL = descriptor_pool.DescriptorPool()
+_POOL.Add(text_format.Parse(_SCHEMA, descriptor_pb2.FileDescriptorProto()))
+Example = message_factory.GetMessageClass(_POOL.FindMessageTypeByName("tensorflow.Example"))
 
 
 def encode_example(image: RgbJpeg, filename: bytes, label: int, text: str) -> bytes:
@@ -70,8 +43,8 @@ def encode_example(image: RgbJpeg, filename: bytes, label: int, text: str) -> by
 
     Args:
         image: the picture.
-        filename: where it came from, as the CSV gave it.
-        label: its class, counted from 1; the readers keep 0 for the background.
+        filename: where it came from, as the CSV has it.
+        label: its class, counted from 1; the readers reserve 0 for the background.
         text: the name of that class.
     """
     example = Example()
@@ -98,7 +71,7 @@ def frame(record: bytes) -> bytes:
     """Returns the record as it stands in a TFRecord file.
 
     That is its length (uint64), the length's checksum, the record and its checksum (uint32 each), all
-    little-endian; source: tensorflow/core/lib/io/record_writer.h. Beam keeps its own version private.
+    little-endian; source: tensorflow/core/lib/io/record_writer.h. Beam's own version is private.
     """
     length = struct.pack("<Q", len(record))
     return b"".join((length, _masked_crc32c(length), record, _masked_crc32c(record)))

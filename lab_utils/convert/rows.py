@@ -1,20 +1,22 @@
-"""The input lists: CSV rows `path,label`, the labels file, and how rows are dealt out to shards."""
+"""The input lists: CSV rows `path,label`, and the labels file; what other programs write is explained."""
 
-import contextlib
 import csv
 import itertools
 import random
+import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from lab_utils.common.figures import counted
-from lab_utils.convert import habits, storage
+from lab_utils.convert import storage
 from lab_utils.convert.errors import ConversionError, RejectError
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LONGEST = 1 << 20  # bytes of the first line: what is longer may be gigabytes without an end
-_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_NOT_UTF8 = "not text in UTF-8: save the file as UTF-8"
+_HEADERS = {"label", "labels", "class", "classes", "class_name", "category", "target", "species"}
+_SHOWN = 3  # classes of a long list
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,44 +24,30 @@ class Row:
     """What a CSV row says.
 
     Attributes:
-        paths: where the image may be, best guess first; more than one only where the row is not valid UTF-8.
+        path: where the image is.
         label: the class.
         filename: the path as it stands in the CSV, byte for byte.
     """
 
-    paths: tuple[str, ...]
+    path: str
     label: str
     filename: bytes
-
-
-def decode(line: bytes) -> str:
-    """Returns the text of a line: UTF-8, or else Windows's cp1252, or else latin-1, which any bytes are."""
-    for encoding in ("utf-8", "cp1252"):
-        with contextlib.suppress(UnicodeDecodeError):
-            return line.decode(encoding)
-    return line.decode("latin-1")
 
 
 def read_lines(path: str) -> Iterator[tuple[int, bytes]]:
     """Yields (line number from 1, line without its end) for each line of a text file that is not blank.
 
     Raises:
-        ConversionError: if the file cannot be read, or has no lines in UTF-8.
+        ConversionError: if the file cannot be read, or is no text.
     """
     try:
         with storage.open_to_read(path) as file:
             first = file.readline(_LONGEST)
-            if first.startswith(_UTF16_MARKS):
-                raise ConversionError(f"{path} is in UTF-16; save it as UTF-8")
-            if kind := habits.of_list(first.removeprefix(_BYTE_ORDER_MARK)):
-                raise ConversionError(f"{path} is not text in UTF-8 but {kind}")
-            if len(first) == _LONGEST:
-                raise ConversionError(
-                    f"{path} is not a list: its first line has more than {_LONGEST:,} bytes"
-                )
+            if b"\0" in first or len(first) == _LONGEST:
+                raise ConversionError(f"{path} is {_NOT_UTF8}, one row or class a line")
             for number, line in enumerate(itertools.chain([first], file), 1):
-                # Windows joins files with their marks, and DOS ended them with Ctrl-Z.
-                line = line.removeprefix(_BYTE_ORDER_MARK).rstrip(b"\r\n\x1a")
+                # Windows joins files with their marks.
+                line = line.removeprefix(_BYTE_ORDER_MARK).rstrip(b"\r\n")
                 if line.strip():
                     yield number, line
     except OSError as error:
@@ -70,16 +58,14 @@ def read_labels(path: str) -> list[str]:
     """Returns the classes, one a line of the labels file, in its order; the first has id 1 in the records.
 
     Raises:
-        ConversionError: if a class stands there twice, or none does, or its lines end otherwise.
+        ConversionError: if a class stands there twice, none does, or a line is not one in UTF-8.
     """
     lines: dict[str, int] = {}
     for number, line in read_lines(path):
-        label = _composed(decode(line).strip())
-        if "\r" in label or "\0" in label:
-            raise ConversionError(
-                f"{path}, line {number}: a carriage return or a zero byte stands in a class; save the file "
-                "as UTF-8 text whose lines end in line feeds"
-            )
+        try:
+            label = composed(_text(line).strip())
+        except RejectError as error:
+            raise ConversionError(f"{path}, line {number}: {error}") from None
         if label in lines:
             raise ConversionError(
                 f"{path}, line {number}: class {label!r} stands on line {lines[label]} already"
@@ -90,37 +76,29 @@ def read_labels(path: str) -> list[str]:
     return list(lines)
 
 
-def not_utf8(path: str) -> str | None:
-    """The first line of a text file that is not UTF-8, as `decode` takes it; None where there is none."""
-    for _, line in read_lines(path):
-        try:
-            line.decode()
-        except UnicodeDecodeError:
-            return decode(line)
-    return None
-
-
 def parse_row(line: bytes, csv_path: str) -> Row:
     """Returns what one line of a CSV says; relative paths are taken from the CSV's folder.
 
-    Names in an odd encoding are looked for twice: by the very bytes of the row, which are the file's name
-    where the CSV came from the same disk, and by the name they spell in cp1252, of which
-    latin-1 is a part.
-
     Raises:
-        RejectError: if the line is not two columns.
+        RejectError: if the line is not two columns in UTF-8.
     """
+    text = _text(line)
     try:
-        texts = [line.decode()]
-    except UnicodeDecodeError:
-        texts = [line.decode("utf-8", "surrogateescape"), decode(line)]
-    parsed = [_parse_columns(text) for text in texts]
-    folder = storage.parent(csv_path)
-    return Row(
-        paths=tuple(storage.join(folder, path) for path, _ in parsed),
-        label=_composed(parsed[-1][1]),
-        filename=parsed[0][0].encode("utf-8", "surrogateescape"),
-    )
+        reader = csv.reader([text], strict=True, skipinitialspace=True)
+        columns = [column.strip() for column in next(reader)]
+    except csv.Error as error:
+        raise RejectError(f"not a row of a list: {error}; is a quote not closed?") from None
+    if len(columns) != 2:
+        separator = next((sign for sign in ";\t|" if len(columns) == 1 and sign in text), "")
+        hint = f"; {separator!r} seems to separate them, where a comma should" * bool(separator)
+        raise RejectError(
+            f"{counted(len(columns), 'column')} where 2 are expected: path,label{hint}"
+        )
+    path, label = columns
+    if not (path and label):
+        raise RejectError("no label" if path else "no path")
+    full = storage.join(storage.parent(csv_path), path)
+    return Row(full, composed(label), path.encode())
 
 
 def parse_labelled(line: bytes, csv_path: str, known: Collection[str]) -> Row:
@@ -131,41 +109,53 @@ def parse_labelled(line: bytes, csv_path: str, known: Collection[str]) -> Row:
     """
     row = parse_row(line, csv_path)
     if row.label not in known:
-        hint = habits.of_label(row.label, decode(row.filename), list(known))
-        raise RejectError(f"unknown label {row.label!r}: {hint}")
+        raise RejectError(
+            f"unknown label {row.label!r}: {_hint(row.label, row.filename.decode(), known)}"
+        )
     return row
 
 
-def _composed(label: str) -> str:
-    """The same class, however it was typed: a letter and its accent as one sign (Unicode's form C)."""
+def is_header(line: bytes) -> bool:
+    """Says whether a row seems to name the columns."""
+    return line.rpartition(b",")[2].decode(errors="replace").strip(' "').casefold() in _HEADERS
+
+
+def shown(line: bytes) -> str:
+    """Returns the text of a line, for a person; what is not UTF-8 stands as escapes."""
+    return line.decode(errors="backslashreplace")
+
+
+def composed(label: str) -> str:
+    """Returns the same class, however it was typed: letter and accent as one sign (Unicode's form C)."""
     return unicodedata.normalize("NFC", label)
 
 
-def _parse_columns(text: str) -> tuple[str, str]:
-    if "\r" in text:
-        raise RejectError(
-            "this line contains a carriage return; if the lines of the file end in one, save it "
-            "with line feeds"
-        )
-    if "\0" in text:
-        raise RejectError("a zero byte stands in this line; save the list as text in UTF-8")
+def _text(line: bytes) -> str:
     try:
-        reader = csv.reader([text], strict=True, skipinitialspace=True)
-        columns = [column.strip() for column in next(reader)]
-    except csv.Error as error:
-        if len(text) > csv.field_size_limit():
-            raise RejectError(f"not a row of a list: {error}") from None
+        text = line.decode()
+    except UnicodeDecodeError:
+        raise RejectError(_NOT_UTF8) from None
+    if "\r" in text or "\0" in text:
         raise RejectError(
-            "a quote is not closed on this line, or stands in the middle of a column"
-        ) from None
-    if len(columns) != 2:
-        raise RejectError(
-            f"{counted(len(columns), 'column')} where 2 are expected: path,label{habits.of_columns(columns)}"
+            "a carriage return or a zero byte stands in this line: save the file as UTF-8 text whose "
+            "lines end in line feeds"
         )
-    for name, column in zip(("path", "label"), columns, strict=True):
-        if not column:
-            raise RejectError(f"no {name}")
-    return columns[0], columns[1]
+    return text
+
+
+def _hint(label: str, path: str, known: Collection[str]) -> str:
+    """Says how an unknown label differs from the known classes; `path` is the row's other column."""
+    if path in known:
+        return f"{path!r} is one: the path comes first, then the label"
+    for other in itertools.islice(known, 1000):
+        if other.casefold() == label.casefold():
+            return f"the labels file has {other!r}: upper and lower case differ"
+        if label in re.split(r"[,;:\t \"']+", other):
+            return f"the labels file has {other!r}: write each class there without anything else"
+    first = ", ".join(map(repr, itertools.islice(known, _SHOWN)))
+    more = f", ... ({len(known):,} in all)" if len(known) > _SHOWN else ""
+    header = "; if this row is a header, remove it" if label.casefold() in _HEADERS else ""
+    return f"it is not in the labels file, which has {first}{more}{header}"
 
 
 def deal(

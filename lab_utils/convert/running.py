@@ -1,9 +1,6 @@
 """Run a Beam pipeline to its end: with a progress bar, and without hanging on what died or does not move."""
 
 import contextlib
-import os
-import re
-import socket
 import sys
 import threading
 import time
@@ -16,20 +13,15 @@ from tqdm import tqdm
 
 from lab_utils.common import proxies
 from lab_utils.common.figures import counted
-from lab_utils.convert import jobs
-from lab_utils.convert.engines import WORKERS_LOG, Engine
+from lab_utils.convert.engines import Engine
 from lab_utils.convert.errors import ConversionError
 from lab_utils.convert.plain_beam import beam
-from lab_utils.convert.text import shortened
+from lab_utils.convert.text import printable
 
 _POLL_SECONDS = 0.1
-_LIST_SECONDS = (
-    2  # between two looks for finished shards; a bucket's list is a request that is paid for
-)
+_LIST_SECONDS = 2  # between two lists of a bucket, which are paid for
 _SUBMIT_SECONDS = 60
-_KEEPER = "run_worker"  # Beam's name for a thread that starts a worker and waits for its end
-_GIVEN_UP = re.compile(r"shard \S+ failed \d+ times on .*?(?= \[while running|$)", re.MULTILINE)
-_READERS = ("beam_control_read", "read_grpc_client_inputs")  # and for those that hear what it says
+_WORKER_THREAD = "run_worker"  # Beam's name for a thread that starts a worker and waits for its end
 
 
 def run(
@@ -39,7 +31,6 @@ def run(
     rows: int,
     done: Callable[[], int],
     stall_minutes: float,
-    scratch: str,
 ) -> None:
     """Runs the pipeline, showing a bar of `rows` images.
 
@@ -52,7 +43,6 @@ def run(
         rows: how many there are.
         done: returns how many of them are done.
         stall_minutes: after so long without another row done the job is cancelled.
-        scratch: where the workers' log is.
 
     Raises:
         ConversionError: if it failed.
@@ -60,30 +50,31 @@ def run(
     proxies.spare_local()
     job = _Job(pipeline)
     others = set(psutil.Process().children())
-    every = _POLL_SECONDS if engine.local else _LIST_SECONDS
-    with _dead_workers() as dead, _bar(rows, done, every, stall_minutes * 60) as update:
+    interval = _POLL_SECONDS if engine.local else _LIST_SECONDS
+    with _dead_workers() as dead, _bar(rows, done, interval, stall_minutes * 60) as update:
         try:
-            job.start()
+            threading.Thread(target=job.work, daemon=True).start()
             while not (job.ended.wait(_POLL_SECONDS) or dead):
-                job.tell_once(engine)
                 update()
-            job.ended.wait(1 if dead else None)
-            job.tell_once(engine)
         except BaseException:
-            job.cancel(engine)
+            if engine.remote and not job.ended.is_set():
+                job.cancel(engine.name)
             raise
         finally:
-            if job.result is not None:
-                jobs.close(job.result)
+            with contextlib.suppress(Exception):
+                job.result.client.close()  # Dask's connection
             if not engine.remote:  # none is left unless this ends early
                 _kill(set(psutil.Process().children()) - others)
     if dead and job.end != PipelineState.DONE:
         raise ConversionError(
-            f"a worker process died ({_last_words(scratch) or dead[0]}), perhaps because memory ran out; "
-            "nothing was published: run the same command again, with fewer --workers if it repeats"
+            f"a worker process died ({dead[0]}), perhaps because memory ran out; nothing was published: run "
+            "the same command again, with fewer --workers if it repeats"
         )
     if isinstance(job.end, BaseException):
-        raise _explained(job.end, submitted=not engine.remote or job.result is not None)
+        last = (str(job.end).strip() or type(job.end).__name__).splitlines()[-1]
+        started = job.result is not None or not engine.remote
+        problem = "the pipeline failed" if started else "the job could not be started"
+        raise ConversionError(f"{problem}: {printable(last[:1000])}")
     if job.end != PipelineState.DONE:
         raise ConversionError(f"the pipeline ended in the state {job.end}")
 
@@ -99,12 +90,8 @@ class _Job:
         self.end: BaseException | str | None = None
         self.started, self.ended = threading.Event(), threading.Event()
         self._pipeline = pipeline
-        self._told = False
 
-    def start(self) -> None:
-        threading.Thread(target=self._work, daemon=True).start()
-
-    def _work(self) -> None:
+    def work(self) -> None:
         try:
             self.result = self._pipeline.run()
             self.started.set()
@@ -115,67 +102,21 @@ class _Job:
             self.started.set()
             self.ended.set()
 
-    def tell_once(self, engine: Engine) -> None:
-        """Says where to watch a job that runs elsewhere, once it has started."""
-        if engine.remote and self.result is not None and not self._told:
-            what = jobs.describe(self.result, engine.options)
-            if what:
-                tqdm.write(f"{engine.name}: {what}", file=sys.stderr)
-            self._told = True  # not sooner: Ctrl-C may come in between, and `cancel` tells it then
-
-    def cancel(self, engine: Engine) -> None:
+    def cancel(self, engine: str) -> None:
         """Ends a job that runs elsewhere, where it would go on, and be paid for, without this process."""
-        if not engine.remote or self.ended.is_set():
-            return
         tqdm.write("cancelling the job ...", file=sys.stderr)
         self.started.wait(_SUBMIT_SECONDS)
-        if self.ended.is_set():
-            return
-        self.tell_once(engine)
-        problem = "it is still being submitted"
-        if self.result is not None:
-            problem = jobs.cancel(self.result)
-        if problem:
+        try:
+            self.result.cancel()
+        except Exception as error:
             tqdm.write(
-                f"it may still run ({problem}): look for it on the engine's page", file=sys.stderr
+                f"it may still run ({error}): look for it on {engine}'s page", file=sys.stderr
             )
-
-
-def _explained(error: BaseException, submitted: bool) -> ConversionError:
-    text = str(error).strip() or type(error).__name__
-    told = _GIVEN_UP.search(text)
-    if told:
-        return ConversionError(f"{told[0]}; nothing was published")
-    if "No module named 'lab_utils" in text:
-        return ConversionError(
-            "the workers cannot import lab_utils: install the same version of this package where they run "
-            "(on Dataflow with --extra_package and its wheel), in the same version of Python"
-        )
-    if text.endswith(grpc.FutureTimeoutError.__name__) and (name := _unknown_name()):
-        return ConversionError(
-            f"the workers did not reach the engine: it looks for this machine by its name, {name!r}, and "
-            f"that leads nowhere: write `127.0.0.1 {name}` into /etc/hosts; nothing was published"
-        )
-    if not submitted:
-        return ConversionError(f"the job could not be started: {text.splitlines()[-1]}")
-    problem = ConversionError(f"the pipeline failed: {shortened(text.splitlines()[-1])}")
-    problem.__cause__ = error
-    return problem
-
-
-def _unknown_name() -> str:
-    """This machine's name if no address is known for it, else an empty string."""
-    name = socket.getfqdn()
-    try:
-        socket.gethostbyname(name)
-    except OSError:
-        return name
-    return ""
 
 
 @contextlib.contextmanager
 def _dead_workers() -> Iterator[list[BaseException]]:
-    """Collect what Beam's worker-keeping threads raise: that their process ended with an error.
+    """Collects what Beam's threads raise whose worker process ended with an error.
 
     Those of an earlier run in this process are no news: on a busy machine they end only now.
     """
@@ -184,7 +125,7 @@ def _dead_workers() -> Iterator[list[BaseException]]:
     earlier = set(threading.enumerate())
 
     def hook(args: threading.ExceptHookArgs) -> None:
-        if args.thread is not None and args.thread.name == _KEEPER:
+        if args.thread is not None and args.thread.name == _WORKER_THREAD:
             if args.thread not in earlier:
                 dead.append(args.exc_value)
         elif not issubclass(args.exc_type, grpc.RpcError):  # those say that its connection broke
@@ -199,27 +140,23 @@ def _dead_workers() -> Iterator[list[BaseException]]:
 
 @contextlib.contextmanager
 def _bar(
-    rows: int, done: Callable[[], int], every: float, patience: float
+    rows: int, done: Callable[[], int], interval: float, patience: float
 ) -> Iterator[Callable[[], None]]:
-    """Shows a bar; what is yielded looks how far things are, every so many seconds, and loses patience."""
+    """Shows a bar; what is yielded updates it, every so many seconds, and loses patience."""
     with tqdm(total=rows, unit=" images", desc="converting") as bar:
         looked = moved = time.monotonic()
 
-        def look() -> None:
+        def update(interval: float = interval) -> None:
             nonlocal looked, moved
-            looked = time.monotonic()
-            try:
-                now = min(done(), rows)  # a shard that is tried again counts again
-            except OSError:  # the job goes on though its bucket does not answer now
+            if time.monotonic() - looked < interval:
                 return
-            if now > bar.n:
-                bar.update(now - bar.n)
-                moved = looked
-
-        def update() -> None:
-            if time.monotonic() - looked >= every:
-                look()
-            if time.monotonic() - moved > patience:
+            looked = time.monotonic()
+            with contextlib.suppress(OSError):  # a bucket that does not answer now ends no job
+                now = min(done(), rows)  # a shard that is tried again counts again
+                if now > bar.n:
+                    bar.update(now - bar.n)
+                    moved = looked
+            if looked - moved > patience:
                 raise ConversionError(
                     f"nothing was converted for {patience / 60:g} minutes, after {bar.n:,} of "
                     f"{counted(rows, 'image')}; nothing was published. Look at the engine's page or "
@@ -227,26 +164,16 @@ def _bar(
                 )
 
         yield update
-        look()
+        moved = time.monotonic()
+        update(0)
 
 
 def _kill(processes: set[psutil.Process]) -> None:
     for process in processes:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
-    # Whose worker was killed says that its connection broke: to `_dead_workers`, if waited for.
-    ending = (_KEEPER, *_READERS) if processes else (_KEEPER,)
+    # The threads of a killed worker say that its connection broke: to `_dead_workers`, if waited for.
+    names = (_WORKER_THREAD, *(("beam_control_read", "read_grpc_client_inputs") * bool(processes)))
     for thread in threading.enumerate():
-        if thread.name in ending:
+        if thread.name in names:
             thread.join(timeout=5)
-
-
-def _last_words(scratch: str) -> str:
-    """Returns the last line of the workers' log that is more than a remark; "" where there is none."""
-    with (
-        contextlib.suppress(FileNotFoundError),
-        open(os.path.join(scratch, WORKERS_LOG), errors="replace") as file,
-    ):
-        lines = [line.strip() for line in file if not line.startswith(("INFO:", "WARNING:"))]
-        return shortened(lines[-1]) if lines else ""
-    return ""

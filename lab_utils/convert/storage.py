@@ -1,17 +1,13 @@
 """Files on this machine or in a bucket, by the same few functions.
 
-Local paths go straight to the operating system, which is faster than Beam's file systems and takes any
+Local paths go straight to the operating system, which is faster than Beam's file systems and supports any
 file name (Beam reads `[` and `*` in it as a pattern). Paths with a scheme, such as gs://bucket/photos, go
 through Beam.
 """
 
-import contextlib
-import functools
-import importlib.util
 import os
 import posixpath
 import shutil
-import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -21,13 +17,6 @@ from lab_utils.convert.logs import quiet
 if TYPE_CHECKING:
     from apache_beam.io.filesystem import FileSystem
 
-# Beam's extra for each scheme, and a module that comes with it: without, Beam fails in the midst of the work.
-_EXTRAS = {
-    "gs": ("gcp", "google.cloud.storage"),
-    "s3": ("aws", "boto3"),
-    "hdfs": ("hdfs", "hdfs"),
-    "azfs": ("azure", "azure.storage.blob"),
-}
 _UNCOMPRESSED = "uncompressed"  # else Beam would unpack files by their extension
 
 
@@ -40,26 +29,13 @@ def _remote(path: str) -> "FileSystem":
     # Imported when needed: reading a local manifest should not wait two seconds for Beam.
     with quiet():
         from apache_beam.io.filesystems import FileSystems
-
-    scheme = path.split("://")[0]
-    extra, module = _EXTRAS.get(scheme, (None, None))
-    if extra is not None and not _is_installed(module):
-        raise StorageError(f"cannot reach {path}: install apache-beam[{extra}] for {scheme}://")
     try:
         return FileSystems.get_filesystem(path)
     except ValueError:
         raise StorageError(
-            f"cannot reach {path}: Beam has no file system for {scheme}://; give a local path, or one in a "
-            "bucket (gs://)"
+            f"cannot reach {path}: Beam has no file system for it here; give a local path, or one in a "
+            "bucket (gs://, with apache-beam[gcp])"
         ) from None
-
-
-@functools.cache
-def _is_installed(module: str) -> bool:
-    try:
-        return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:  # of a package above it
-        return False
 
 
 def join(folder: str, name: str) -> str:
@@ -103,45 +79,6 @@ def size(path: str) -> int:
     return _remote(path).size(path) if is_remote(path) else os.path.getsize(path)
 
 
-def create_once(path: str, content: bytes) -> bytes | None:
-    """Creates a file that is not there yet; if it is, return its content, which may be another's.
-
-    Of several that try at once on a disk or in gs://, one succeeds. Other kinds of bucket have no such
-    promise: between the look and the creation there are some milliseconds.
-    """
-    if not is_remote(path):
-        try:
-            with open(path, "xb") as file:
-                file.write(content)
-        except FileExistsError:
-            with open(path, "rb") as file:
-                return file.read()
-        return None
-    if path.startswith("gs://"):
-        return _create_object_once(path, content)
-    if exists(path):
-        with open_to_read(path) as file:
-            return file.read()
-    with open_to_write(path) as file:
-        file.write(content)
-    return None
-
-
-def _create_object_once(path: str, content: bytes) -> bytes | None:
-    with quiet():
-        from apache_beam.io.gcp import gcsio
-        from google.api_core.exceptions import PreconditionFailed
-
-    bucket, name = gcsio.parse_gcs_path(path)
-    blob = gcsio.GcsIO().client.bucket(bucket).blob(name)
-    try:
-        blob.upload_from_string(content, if_generation_match=0)
-    except PreconditionFailed:
-        there = blob.download_as_bytes()
-        return None if there == content else there  # ours: the first answer was lost on its way
-    return None
-
-
 def make_folder(path: str, *, parents: bool = True) -> None:
     """Makes a folder, and those above it unless told not to; buckets have none, and need none."""
     if is_remote(path):
@@ -155,15 +92,10 @@ def make_folder(path: str, *, parents: bool = True) -> None:
 def list_names(folder: str) -> set[str]:
     """Returns the names of the files and sub-folders in a folder; none where it does not exist."""
     if not is_remote(folder):
-        try:
-            return set(os.listdir(folder))
-        except FileNotFoundError:
-            if os.path.lexists(folder):  # a link that leads nowhere
-                raise
-            return set()
+        return set(os.listdir(folder)) if os.path.lexists(folder) else set()
     prefix = folder.rstrip("/") + "/"
-    found = _remote(folder).match([prefix + "**"])[0].metadata_list
-    return {entry.path.removeprefix(prefix).split("/")[0] for entry in found}
+    entries = _remote(folder).match([prefix + "**"])[0].metadata_list
+    return {entry.path.removeprefix(prefix).split("/")[0] for entry in entries}
 
 
 def move(source: str, target: str, names: Iterable[str]) -> None:
@@ -177,22 +109,9 @@ def move(source: str, target: str, names: Iterable[str]) -> None:
         _remote(source).rename(old, new)
 
 
-def remove_file(path: str) -> None:
-    """Removes a file, if it is there."""
-    if not is_remote(path):
-        with contextlib.suppress(FileNotFoundError):
-            os.remove(path)
-    elif exists(path):
-        _remote(path).delete([path])
-
-
 def remove_folder(folder: str) -> None:
     """Removes a folder and what is in it, if it is there."""
     if not is_remote(folder):
-        for wait in (0, 0.1, 0.5, 1):  # a worker that is just being cancelled may still write there
-            time.sleep(wait)
-            shutil.rmtree(folder, ignore_errors=True)
-            if not os.path.lexists(folder):
-                return
+        shutil.rmtree(folder, ignore_errors=True)
     elif list_names(folder):
         _remote(folder).delete([folder.rstrip("/") + "/**"])

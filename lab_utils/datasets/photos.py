@@ -124,9 +124,8 @@ def write_split(folder: Path, output_dir: Path, eval_fraction: float) -> Photos:
         photos.train_csv: _rows(train, output_dir),
     }
     output_dir.mkdir(parents=True, exist_ok=True)
-    with leases.locked(
-        output_dir, wait=True
-    ):  # of two at once one comes first, and the other compares
+    # Of two at once one comes first, and the other compares.
+    with leases.locked(output_dir, wait=float("inf")):
         for path, text in wanted.items():
             if path.exists() and path.read_bytes() != text.encode():
                 raise DatasetError(

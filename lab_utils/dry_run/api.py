@@ -4,7 +4,6 @@ import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from lab_utils.common.source import Place
 from lab_utils.dry_run import cache as results
 from lab_utils.dry_run import rules
 from lab_utils.dry_run.frontends.recognise import PlainEstimator, workload_of
@@ -82,8 +81,8 @@ def dry_run(
             mesh_axes=mesh_axes,
         )
     except PlainEstimator as refused:
-        where = Place(text=f"the {refused.kind} handed to the dry run")
-        return refusal(refused.kind, topology, rules.finding("TPU109", where, kind=refused.kind))
+        found = rules.finding("TPU109", refused.where, kind=refused.kind)
+        return refusal(refused.kind, topology, found)
     session = Session(workload, topology, cores, steps, feed_seconds, largest_batch)
     bar = Progress(len(wanted), progress)
     with contextlib.nullcontext() if cache else results.disabled(), bar.running():

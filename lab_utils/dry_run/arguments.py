@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from importlib import metadata
 
 from lab_utils.common import files
-from lab_utils.dry_run import cache
+from lab_utils.dry_run import cache, rules
 from lab_utils.dry_run.records import Stage
+from lab_utils.dry_run.report.formats import FORMATS
 from lab_utils.runtime import chips
 
 _EPILOG = """\
@@ -35,111 +36,123 @@ examples:
 A line that ends in `# tpu: ignore[TPU305] why` has its findings of that rule ignored.
 
 What was compiled is kept in {cache}
-(XDG_CACHE_HOME moves it, --no_cache leaves it alone), and for a day the report itself: the same command
-prints it again where nothing that it read has changed, and all that it read is known.
+(XDG_CACHE_HOME moves it, --no_cache leaves it alone). Each dry run traces and judges again.
 
 exit status: 0 ready, 1 findings (errors or warnings), 2 could not run
 """
 
 
-def _kept() -> str:
-    try:
-        return str(cache.folder())
-    except OSError:  # a user id without a home, as containers have
-        return "no place, since this user has no home folder"
-
-
 def parser() -> argparse.ArgumentParser:
     """The command's parser."""
-    made = argparse.ArgumentParser(
+    try:
+        folder = str(cache.folder())
+    except OSError:  # a user id without a home, as containers have
+        folder = "no place, since this user has no home folder"
+    parser = argparse.ArgumentParser(
         prog="python -m lab_utils.dry_run",
         description="Judges a port to Cloud TPU without a TPU: traces it, reads its program, compiles it "
         "with the TPU compiler, runs it on virtual cores, and measures its input pipeline.",
-        epilog=_EPILOG.replace("{cache}", _kept()),
+        epilog=_EPILOG.replace("{cache}", folder),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    stages = ",".join(Stage)
-    made.add_argument("target", nargs="?", metavar="MODULE:FUNCTION", help="or FILE.py:FUNCTION")
-    made.add_argument(
-        "--main",
-        metavar="FILE.py",
-        help="a program, notebook or module (package.train) to run up to its training; its flags follow --",
-    )
-    made.add_argument(
-        "--topology",
-        default="v2:2x2",
-        type=_topology,
-        help="such as v2:2x2, v5e:4x4 (default: v2:2x2)",
-    )
-    made.add_argument("--stages", default=stages, help=f"some of {stages} (default: all)")
-    made.add_argument("--steps", type=_count, default=3, help="steps on virtual cores (default: 3)")
-    made.add_argument(
-        "--feed_seconds",
-        type=_seconds,
-        default=2.0,
-        help="how long to measure the input (default: 2)",
-    )
-    made.add_argument(
-        "--largest_batch", action="store_true", help="find the largest batch that fits"
-    )
-    made.add_argument(
-        "--no_cache", action="store_true", help="compute and measure everything again"
-    )
-    made.add_argument(
-        "--json", metavar="FILE", type=files.output(files.JSON), help="write the report as JSON"
-    )
-    made.add_argument(
-        "--html",
-        metavar="FILE",
-        type=files.output(files.HTML),
-        help="write the report as an HTML page",
-    )
-    made.add_argument(
-        "--trace",
-        metavar="FILE",
-        type=files.output(files.JSON),
-        help="write the compiled step as a trace for ui.perfetto.dev",
-    )
-    made.add_argument(
-        "--format",
-        choices=("text", "github", "sarif"),
-        default="text",
-        help="what to print: a report, GitHub's annotations, or SARIF 2.1.0 (default: text)",
-    )
-    made.add_argument(
+    flag = parser.add_argument
+    names = ",".join(Stage)
+    json_file, html_file = files.output(files.JSON), files.output(files.HTML)
+    flag("target", nargs="?", metavar="MODULE:FUNCTION", help="or FILE.py:FUNCTION")
+    flag("--main", metavar="FILE.py", help="a program, notebook or module (package.train) to run up to its "
+         "training; its flags follow --")  # fmt: skip
+    flag("--topology", default="v2:2x2", type=_topology,
+         help="such as v2:2x2, v5e:4x4 (default: v2:2x2)")  # fmt: skip
+    flag("--stages", default=list(Stage), type=_stages, help=f"some of {names} (default: all)")
+    flag("--steps", type=_count, default=3, help="steps on virtual cores (default: 3)")
+    flag("--feed_seconds", type=_seconds, default=2.0,
+         help="how long to measure the input (default: 2)")  # fmt: skip
+    flag("--largest_batch", action="store_true", help="find the largest batch that fits")
+    flag("--no_cache", action="store_true", help="compute and measure everything again")
+    flag("--json", metavar="FILE", type=json_file, help="write the report as JSON")
+    flag("--html", metavar="FILE", type=html_file, help="write the report as an HTML page")
+    flag("--trace", metavar="FILE", type=json_file,
+         help="write the compiled step as a trace for ui.perfetto.dev")  # fmt: skip
+    flag("--format", choices=tuple(FORMATS), default="text",
+         help="what to print: the report as text, page or JSON, SARIF 2.1.0, or GitHub's annotations "
+         "(default: text)")  # fmt: skip
+    flag(
         "--contrib",
         action="store_true",
         help="TensorFlow 1 with tf.contrib for the program's files",
     )
-    for name, what in (("select", "report no others"), ("ignore", "leave these out")):
-        made.add_argument(
-            f"--{name}",
-            metavar="IDS",
-            default="",
-            help=f"rules or their beginnings, such as TPU305,TPU4: {what}",
-        )
-    made.add_argument("--version", action="version", version=_version())
-    made.add_argument("--rule", metavar="ID", help="print the page of a rule, such as TPU101")
-    made.add_argument("--rules", action="store_true", help="list the rules")
-    made.add_argument(
-        "--pages", metavar="DIR", type=files.path_argument, help="write the rules' pages as HTML"
-    )
-    return made
+    for name, what in (("--select", "report no others"), ("--ignore", "leave these out")):
+        flag(name, metavar="IDS", default=(), type=_rules,
+             help=f"rules or their beginnings, such as TPU305,TPU4: {what}")  # fmt: skip
+    flag("--version", action="version", version=_version())
+    flag("--rule", metavar="ID", type=_rule, help="print the page of a rule, such as TPU101")
+    flag("--rules", action="store_true", help="list the rules")
+    return parser
 
 
-def parsed(made: argparse.ArgumentParser, given: Sequence[str]) -> argparse.Namespace:
-    """What `given` says; ends the command where a flag is unknown, with the nearest that it has."""
-    flags, unknown = made.parse_known_args(given)
-    if not unknown:
+def parsed(arguments: Sequence[str]) -> argparse.Namespace:
+    """The flags of a command line, those of the program behind "--" in `program`.
+
+    Ends the command where they make no sense, with the nearest flag that there is.
+    """
+    made = parser()
+    words = list(arguments)
+    end = words.index("--") if "--" in words else len(words)
+    flags, unknown = made.parse_known_args(words[:end])
+    flags.program = words[end + 1 :]
+    if unknown:
+        _refuse_unknown(made, flags, unknown)
+    if flags.rule or flags.rules:
         return flags
+    if not flags.target and not flags.main:
+        made.error("name what to judge: MODULE:FUNCTION, or --main FILE.py")
+    if flags.target and flags.main:
+        made.error(f"{flags.target}: with --main, the program's own flags follow after --")
+    if flags.program and not flags.main:
+        made.error("flags after -- are a program's own: name it with --main FILE.py")
+    outputs = [path for path in (flags.json, flags.html, flags.trace) if path]
+    if len({path.absolute() for path in outputs}) < len(outputs):
+        made.error("--json, --html and --trace name one file twice: give each its own")
+    for name in ("json", "html", "trace"):  # a program may change the folder
+        if path := getattr(flags, name):
+            setattr(flags, name, path.absolute())
+    return flags
+
+
+def _refuse_unknown(
+    made: argparse.ArgumentParser, flags: argparse.Namespace, unknown: list[str]
+) -> None:
     name = unknown[0].partition("=")[0]
-    known = set(re.findall(r"--\w+", made.format_usage()))
-    near = difflib.get_close_matches(name, known, 1)
+    near = difflib.get_close_matches(name, set(re.findall(r"--\w+", made.format_usage())), 1)
     if near:
         made.error(f"there is no flag {name}; the nearest is {near[0]}")
     if flags.main and name.startswith("-"):
         made.error(f"there is no flag {name}; flags of {flags.main} follow after --")
     made.error(f"unrecognized arguments: {' '.join(unknown)}")
+
+
+def _stages(text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    unknown = [name for name in names if name not in list(Stage)]
+    if unknown or not names:
+        problem = f"there is no {', '.join(unknown)}" if unknown else "it names none"
+        raise argparse.ArgumentTypeError(f"{problem}; there are {', '.join(Stage)}")
+    return names
+
+
+def _rules(text: str) -> tuple[str, ...]:
+    try:
+        return rules.chosen(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _rule(text: str) -> str:
+    try:
+        rules.page(text.upper())
+    except KeyError as error:
+        raise argparse.ArgumentTypeError(error.args[0]) from None
+    return text.upper()
 
 
 def _topology(text: str) -> str:

@@ -6,12 +6,11 @@ Kinds of entry, each named by all that its answer depends on:
 - what the TPU compiler said: the program, the topology, the versions of jax and libtpu (compile/);
 - what the virtual cores computed: the program, the variables' first values and the very batches (run/).
 
-Each name also holds a digest of the code that made the entry (`code`).
+Each name also holds a digest of the dry run's code (`code`).
 
 These follow from what they are named by, so an entry is as good as doing the work again. The rate of an
 input pipeline is none of them: it is a measurement, kept with its time, and the report says when it was
-taken (feed/). The graphs of a trace are never kept; a whole report is, with all that it
-was made from (unchanged.py).
+taken (feed/). The graphs of a trace and the report are never kept: each dry run judges again.
 
 On a machine of many users, LAB_UTILS_SHARED_CACHE names a second place, which has the form of XDG_CACHE_HOME
 and is only read: what the instructor has compiled there nobody compiles again. Only trusted people may write
@@ -21,7 +20,6 @@ Writing is atomic: several dry runs at once, or one that is stopped, leave no ha
 cannot be read counts as none, and is written again.
 """
 
-import ast
 import functools
 import gzip
 import hashlib
@@ -34,11 +32,9 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-import lab_utils
 from lab_utils.common import files
 
-_FORMAT = "3"
-_DIGEST = hashlib.sha256().digest_size  # bytes before an entry: a damaged one counts as none
+_FORMAT = "4"
 _BELOW = Path("lab_utils", "dry_run")
 _LARGEST = 64 * 2**20  # bytes of an entry before it is packed; larger ones are not kept
 
@@ -76,39 +72,14 @@ def key(*parts: Any) -> str:
 
 
 @functools.cache
-def code(*modules: str) -> str:
-    """A digest of the code that an entry depends on: `modules`, by their full names, and all of this
-    package that they import, also inside functions."""
+def code() -> str:
+    """A digest of the code that entries depend on: the dry run's, and the table of chips."""
+    package = Path(__file__).parents[1]
     digest = hashlib.sha256()
-    for path in sorted(imported(*modules)):
-        digest.update(path.read_bytes())
+    for folder in ("dry_run", "runtime", "common"):
+        for path in sorted((package / folder).rglob("*.py")):
+            digest.update(path.read_bytes())
     return digest.hexdigest()
-
-
-def imported(*modules: str) -> set[Path]:
-    """The files of `modules`, and of all modules of this package that these import."""
-    found: set[Path] = set()
-    waiting = list(modules)
-    while waiting:
-        path = _file(waiting.pop())
-        if path is None or path in found:
-            continue
-        found.add(path)
-        for node in ast.walk(ast.parse(path.read_bytes())):
-            if isinstance(node, ast.Import):
-                waiting += [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom) and node.module:
-                waiting += [node.module, *(f"{node.module}.{a.name}" for a in node.names)]
-    return found
-
-
-def _file(module: str) -> Path | None:
-    """The file of a module of this package; None for any other."""
-    if module.split(".")[0] != lab_utils.__name__:
-        return None
-    path = Path(lab_utils.__file__).parents[1].joinpath(*module.split("."))
-    candidates = (path.with_suffix(".py"), path / "__init__.py")
-    return next((file for file in candidates if file.is_file()), None)
 
 
 def read(name: str) -> dict[str, Any] | None:
@@ -117,10 +88,7 @@ def read(name: str) -> dict[str, Any] | None:
         return None
     for place in places():
         try:
-            kept = gzip.decompress((place / f"{name}.json.gz").read_bytes())
-            digest, content = kept[:_DIGEST], kept[_DIGEST:]
-            if digest == hashlib.sha256(content).digest():
-                return json.loads(content)
+            return json.loads(gzip.decompress((place / f"{name}.json.gz").read_bytes()))
         except (OSError, EOFError, ValueError, zlib.error):
             continue
     return None
@@ -143,7 +111,6 @@ def write(name: str, entry: dict[str, Any]) -> None:
         return
     try:
         folder().mkdir(parents=True, exist_ok=True)
-        entry_bytes = hashlib.sha256(content).digest() + content
-        files.write(folder() / f"{name}.json.gz", gzip.compress(entry_bytes, compresslevel=1))
+        files.write(folder() / f"{name}.json.gz", gzip.compress(content, compresslevel=1))
     except OSError:
         return

@@ -1,15 +1,22 @@
-"""Data that lie where this machine cannot read: a bucket, without a network or an account."""
+"""What this machine lacks: data in a bucket, without a network; names that Python and TensorFlow dropped."""
 
 import functools
+import platform
 import re
 import socket
 from typing import Any
 
-from lab_utils.estimator import tf
+from lab_utils.estimator import LeftTensorFlow, tf
+from lab_utils.port.contrib import Gone
 
 _ADDRESS = re.compile(r"\b(gs|s3|s3a|hdfs|viewfs)://[^\s'\"]*")
 _SERVER = ("storage.googleapis.com", 443)
 _SECONDS = 3
+# Names that Python 3.7 and NumPy 1.16 had, and methods of Keras itself that programs overrode.
+_REMOVED = re.compile(
+    r"module '(inspect|collections|time|fractions|platform|numpy)' has no attribute '\w+'"
+    r"|\._\w+\(\) (got an unexpected keyword|takes \d+ positional|missing \d+ required) argument"
+)
 
 
 class Elsewhere(Exception):
@@ -20,6 +27,27 @@ def named(text: str) -> str:
     """The first remote address in a text, such as an exception's message; "" if there is none."""
     found = _ADDRESS.search(text)
     return found[0] if found else ""
+
+
+def lacking(error: BaseException) -> str:
+    """What TensorFlow 1.15 and its Python had and this machine lacks, in a sentence; "" for other errors.
+
+    A program that stops for it does so here, and says nothing of a TPU.
+    """
+    text = " ".join(str(error).split())
+    if not isinstance(error, LeftTensorFlow | Gone) and not _REMOVED.search(text):
+        return ""
+    return (
+        f"{text} (it stops here, under Python {platform.python_version()} and TensorFlow {tf.__version__}; "
+        "this says nothing of the port)"
+    )
+
+
+def reason(error: BaseException) -> str:
+    """Why an error says nothing about the port, in a sentence; "" where it may."""
+    if place := named(str(error)):
+        return f"the data lie at {place}, which this machine cannot read"
+    return lacking(error)
 
 
 def address(graph: tf.Graph) -> str:

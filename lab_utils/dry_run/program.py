@@ -36,9 +36,8 @@ class Input:
     @property
     def bytes(self) -> int:
         """The size of the data itself, without padding."""
-        bits = re.search(
-            r"\d+", self.dtype
-        )  # "float8_e4m3fn" and "int4", too, which NumPy does not know
+        # "float8_e4m3fn" and "int4", too, which NumPy does not know.
+        bits = re.search(r"\d+", self.dtype)
         return math.ceil(math.prod(self.shape) * (int(bits[0]) if bits else 8) / 8)
 
 
@@ -88,74 +87,29 @@ class Partition:
         return math.prod(self.mesh.values())
 
 
-@dataclass(frozen=True)
-class Lines:
-    """The learner's lines behind what a run finds.
+@dataclass
+class Origin:
+    """What the live program behind a `Program` answers: its values, its batches, and the learner's lines.
 
     Attributes:
-        loss: of the loss.
-        written: of the op that gives the variable of this name a new value.
-        not_finite: of the first value that is not finite, on the way to the loss of the first step, for
-            features and labels, in their order, of each core that is asked.
+        start: gives what each variable starts with, and each constant, by the input's name: see `values`.
+        read: yields global batches from the real input, each a list of arrays [cores, ...] for the
+            inputs that are features and labels, in their order.
+        loss: the line of the loss.
+        place_of: the line behind an op of the framework, where the program's `hlo` does not name lines.
+        written: the line of the op that gives the variable of this name a new value.
+        not_finite: the line of the first value that is not finite, on the way to the loss of the first step,
+            for features and labels, in their order, of each core that is asked.
         gradient_not_finite: the same of the first gradient, at the op whose gradient it is.
     """
 
-    loss: Place
-    written: Callable[[str], Place]
-    not_finite: Callable[[list[list[np.ndarray]]], Place]
-    gradient_not_finite: Callable[[list[list[np.ndarray]]], Place]
-
-
-@dataclass
-class Program:
-    """One step for one of `cores` equal cores, collectives over all of them in place.
-
-    Attributes:
-        per_core_batch: not a whole number only where cores share an example.
-        mode: "train", "eval", "predict", or "forward" for a bare step that changes no variable.
-        hlo: a serialized HloModuleProto, or with a `partition` StableHLO as text; its parameters are
-            `inputs`, its result tuple `outputs`.
-        start: gives what each variable starts with, and each constant, by the input's name: see `values`.
-        all_reduces: how many sums over the cores the step holds.
-        named_cores: how many cores the groups of its collectives name; 0 where they name none.
-        random: ops that draw random numbers in the step (dropout, say), those left out that draw the
-            same for each example on any number of cores.
-        batch_statistics: ops that compute statistics over the core's own batch (batch norm).
-        read: yields global batches from the real input, each a list of arrays [cores, ...] for the
-            inputs that are features and labels, in their order.
-        summed: where the loss is a sum over the batch, if it is.
-        where: the learner's own line that the step comes from.
-        one_batch: `read` yields one example batch over and over, as it was given no more.
-        may_add_up: the loss of the whole batch may be the sum of the cores' losses, not only their mean.
-        framework: whose words the findings take: "TensorFlow" or "JAX".
-        partition: how the cores share it; None where each does the same with its part of the batch.
-        place_of: the learner's line behind an op of the framework, where `hlo` does not name lines.
-        lines: the learner's lines behind what a run finds, where they are known.
-        left_out: what of the step is not in `hlo`, or cannot be told from it, in sentences.
-    """
-
-    name: str
-    mode: str
-    cores: int
-    per_core_batch: float
-    hlo: bytes
-    inputs: list[Input]
-    outputs: list[Output]
     start: Callable[[], dict[str, np.ndarray]] = dict
-    all_reduces: int = 0
-    named_cores: int = 0
-    random: list[str] = field(default_factory=list)
-    batch_statistics: list[str] = field(default_factory=list)
-    read: Callable[[], Iterator[list[np.ndarray]]] | None = None
-    summed: Place = NOWHERE
-    where: Place = NOWHERE
-    one_batch: bool = False
-    may_add_up: bool = False
-    framework: str = "TensorFlow"
-    partition: Partition | None = None
-    left_out: str = ""
-    place_of: Callable[[str], Place] | None = None
-    lines: Lines | None = None
+    read: Callable[[], Iterator[list[np.ndarray]]] = lambda: iter(())
+    loss: Place = NOWHERE
+    place_of: Callable[[str], Place] = lambda op: NOWHERE
+    written: Callable[[str], Place] = lambda variable: NOWHERE
+    not_finite: Callable[[list[list[np.ndarray]]], Place] = lambda batches: NOWHERE
+    gradient_not_finite: Callable[[list[list[np.ndarray]]], Place] = lambda batches: NOWHERE
 
     @functools.cached_property
     def values(self) -> dict[str, np.ndarray]:
@@ -166,6 +120,56 @@ class Program:
         """
         return self.start()
 
+
+@dataclass
+class Program:
+    """One step for one of `cores` equal cores, collectives over all of them in place.
+
+    Plain data, which can be pickled: its `origin`, which answers from the live program, is left behind then.
+
+    Attributes:
+        per_core_batch: not a whole number only where cores share an example.
+        mode: "train", "eval", "predict", or "forward" for a bare step that changes no variable.
+        hlo: a serialized HloModuleProto, or with a `partition` StableHLO as text; its parameters are
+            `inputs`, its result tuple `outputs`.
+        all_reduces: how many sums over the cores the step holds.
+        named_cores: how many cores the groups of its collectives name; 0 where they name none.
+        random: ops that draw random numbers in the step (dropout, say), those left out that draw the
+            same for each example on any number of cores.
+        batch_statistics: ops that compute statistics over the core's own batch (batch norm).
+        summed: where the loss is a sum over the batch, if it is.
+        where: the learner's own line that the step comes from.
+        one_batch: the origin reads one example batch over and over, as it was given no more.
+        may_add_up: the loss of the whole batch may be the sum of the cores' losses, not only their mean.
+        partition: how the cores share it; None where each does the same with its part of the batch.
+        left_out: what of the step is not in `hlo`, or cannot be told from it, in sentences.
+    """
+
+    name: str
+    mode: str
+    cores: int
+    per_core_batch: float
+    hlo: bytes
+    inputs: list[Input]
+    outputs: list[Output]
+    all_reduces: int = 0
+    named_cores: int = 0
+    random: list[str] = field(default_factory=list)
+    batch_statistics: list[str] = field(default_factory=list)
+    summed: Place = NOWHERE
+    where: Place = NOWHERE
+    one_batch: bool = False
+    may_add_up: bool = False
+    partition: Partition | None = None
+    left_out: str = ""
+    origin: Origin = field(default_factory=Origin, repr=False, compare=False)
+
+    def __getstate__(self) -> dict[str, object]:
+        return {name: value for name, value in vars(self).items() if name != "origin"}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        vars(self).update(state, origin=Origin())
+
     @property
     def global_batch(self) -> int:
         """Examples that all cores take together in a step."""
@@ -174,4 +178,5 @@ class Program:
     @property
     def fed(self) -> list[int]:
         """The numbers of the inputs that are features and labels."""
-        return [n for n, each in enumerate(self.inputs) if each.role in (Role.FEATURE, Role.LABEL)]
+        roles = (Role.FEATURE, Role.LABEL)
+        return [number for number, each in enumerate(self.inputs) if each.role in roles]

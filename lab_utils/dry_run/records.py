@@ -195,6 +195,7 @@ class CompiledStep:
     memory: Memory = field(default_factory=Memory)
     cost: Cost = field(default_factory=Cost)
     lines: list[LineCost] = field(default_factory=list)
+    mode: Mode = Mode.TRAIN
 
     @property
     def fits(self) -> bool:

@@ -62,7 +62,7 @@ class Session:
     @property
     def train_step(self) -> CompiledStep | None:
         """The compiled train step; None where there is none."""
-        return next((step for step in self.compiled if step.name == "train step"), None)
+        return next((step for step in self.compiled if step.mode is Mode.TRAIN), None)
 
     def traces(self) -> list[Trace]:
         """The graphs of the workload, built once."""

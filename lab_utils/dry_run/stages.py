@@ -10,6 +10,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 
 from lab_utils.common import source
+from lab_utils.dry_run import waiting
 from lab_utils.dry_run.compile import stage as compile
 from lab_utils.dry_run.elsewhere import Elsewhere
 from lab_utils.dry_run.feed import stage as feed
@@ -30,6 +31,7 @@ STAGES = {
     Stage.RUN: run.carry_out,
     Stage.FEED: feed.carry_out,
 }
+ALONE = (Stage.FEED,)  # it measures this machine: nothing may run beside it
 
 
 def carry_out(session: Session, wanted: Collection[Stage], bar: Progress) -> None:
@@ -37,7 +39,7 @@ def carry_out(session: Session, wanted: Collection[Stage], bar: Progress) -> Non
     with ExitStack() as ended:  # an interrupt ends the processes of all stages
         under_way: list[_UnderWay] = []
         for stage in Stage:
-            if stage is Stage.FEED:  # it measures this machine: nothing may run beside it
+            if stage in ALONE:
                 for each in under_way:
                     each.go_on()
             session.results.append(StageResult(stage, Status.SKIPPED, "not asked for"))
@@ -69,7 +71,8 @@ class _UnderWay:
         self.session.say, self.session.result = self.bar.say, result
         start = time.perf_counter()
         try:
-            next(self.steps)
+            with waiting.told(f"stage {result.stage}"):
+                next(self.steps)
             return True
         except StopIteration as over:
             result.status, result.detail = Status.DONE, over.value
@@ -77,6 +80,8 @@ class _UnderWay:
             result.detail = str(reason)
         except Elsewhere as error:
             result.detail = f"cannot be checked here: {error}"
+            if result.stage is Stage.TRACE:  # without a graph of training there is no verdict
+                result.status = Status.FAILED
         except (CannotLower, InputUnfit) as error:
             result.status, result.detail = self.session.cannot_lower(Mode.TRAIN, error)
         except (Exception, SystemExit) as error:  # what the earlier stages found must not be lost

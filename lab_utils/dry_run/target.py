@@ -8,16 +8,32 @@ from collections.abc import Mapping, Sequence
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
+from typing import NamedTuple
 
 from lab_utils.common import source
+from lab_utils.dry_run.records import Mode
+
+
+class Target(NamedTuple):
+    """What the command is to judge.
+
+    `not_checked` are sentences on what the dry run leaves out; `not_judged` names the
+    models that the program calls besides this one.
+    """
+
+    subject: object
+    data: object
+    options: dict
+    not_checked: Sequence[str] = ()
+    not_judged: Sequence[str] = ()
 
 
 class TargetError(Exception):
     """What MODULE:FUNCTION names cannot be used; the message says why, and what to do."""
 
 
-def load(target: str) -> tuple[object, object, dict]:
-    """Calls the function that `target` names; returns what to judge, its data, and options for `dry_run`.
+def load(target: str) -> Target:
+    """Calls the function that `target` names: MODULE:FUNCTION or FILE.py:FUNCTION.
 
     Raises:
         TargetError: the module or function is not there or raises, or returns something else.
@@ -35,10 +51,7 @@ def load(target: str) -> tuple[object, object, dict]:
     except TargetError:
         raise
     except (Exception, SystemExit) as error:  # a script may end itself when it is imported
-        said = textwrap.shorten(str(error), 1000)
-        place = source.place(error)
-        where = f"at {place}" if place else "while it was imported or called"
-        raise TargetError(f"{_kind(error)}: {said}\n  {where}") from error
+        raise _explained(error, "it was imported or called") from error
     if not isinstance(returned, tuple | list) or len(returned) not in (2, 3):
         raise TargetError(
             f"{function_name} must return (estimator, input_fn) or the like, see --help; "
@@ -50,61 +63,56 @@ def load(target: str) -> tuple[object, object, dict]:
             f"the third thing that {function_name} returns must be a dict of options for dry_run, not "
             f"{type(rest[0]).__name__}"
         )
-    return subject, data, dict(rest[0]) if rest else {}
+    return Target(subject, data, dict(rest[0]) if rest else {})
 
 
-def load_main(name: str, arguments: Sequence[str], cores: int = 8) -> tuple[object, object, dict]:
-    """Runs the program in the file or the module `name` with its own flags; returns the Estimator that it
-    made, its input function, and the others as options for `dry_run`; or its Keras model and dataset.
+def load_main(name: str, arguments: Sequence[str], cores: int = 8) -> Target:
+    """Runs the program in the file or the module `name` with its own flags, up to its training.
+
+    The target is the Estimator that it made, its input function, and the others as options; or its Keras
+    model and dataset.
 
     Raises:
         TargetError: there is no such program, or it raises or ends before it calls an Estimator.
     """
-    from lab_utils.dry_run.frontends import own_cells, own_fit, own_main, own_writes
-    from lab_utils.dry_run.records import Mode
+    from lab_utils.dry_run.frontends import cells, fits, recorder
 
     try:
-        with own_writes.noted() as written:
-            seen = own_main.recorded(_program(name), arguments, cores)
+        calls = recorder.recorded(_program(name), arguments, cores)
     except TargetError:
         raise
-    except (own_main.NothingCalled, own_fit.CannotTake, own_cells.NotANotebook) as error:
+    except (recorder.NothingCalled, fits.CannotTake, cells.NotANotebook) as error:
         raise TargetError(str(error)) from error
     except (Exception, SystemExit) as error:
-        said = textwrap.shorten(str(error), 1000)
-        place = source.place(error)
-        where = f"at {place}" if place else f"while {name} ran"
-        advice = _of_package(name, error)
-        if isinstance(error, SystemExit):
-            advice = "\n  If it lacks flags: those of the program follow after --"
-        raise TargetError(f"{_kind(error)}: {said}\n  {where}{advice}") from error
-    print(f"{name} called {', '.join(dict.fromkeys(seen.calls))}.", file=sys.stderr)
-    if said := own_writes.told(written):
-        print(said, file=sys.stderr)
-    if seen.broke:
-        print(
-            f"Then it failed, perhaps since those calls did nothing: {seen.broke}\n"
-            "  What it would call after that is not judged.",
-            file=sys.stderr,
-        )
-    if seen.waited:
-        print(
-            f"Then it was ended: {seen.waited}. What it would call after that is not judged.",
-            file=sys.stderr,
-        )
-    if seen.fitted:
-        return *seen.fitted, {}
-    inputs = seen.inputs
+        raise _explained(error, f"{name} ran", _advice(name, error)) from error
+    print(f"{name} called {', '.join(dict.fromkeys(calls.calls))}.", file=sys.stderr)
+    not_checked = calls.not_checked
+    if calls.after:
+        not_checked = [*not_checked, f"What {name} does after that: {calls.after}."]
+        print(f"What it does after that is not judged: {calls.after}", file=sys.stderr)
+    if calls.fit:
+        return Target(*calls.fit, {}, not_checked)
+    judged = calls.judged
+    others = [str(model) for model in calls.models if model is not judged]
+    inputs = judged.inputs
+    options = {
+        "eval_input_fn": inputs.get(Mode.EVAL),
+        "predict_input_fn": inputs.get(Mode.PREDICT),
+        "serving_input_receiver_fn": inputs.get(Mode.SERVING),
+    }
     data = inputs.get(Mode.TRAIN) or next(iter(inputs.values()))
-    return (
-        seen.estimator,
-        data,
-        {
-            "eval_input_fn": inputs.get(Mode.EVAL),
-            "predict_input_fn": inputs.get(Mode.PREDICT),
-            "serving_input_receiver_fn": inputs.get(Mode.SERVING),
-        },
-    )
+    return Target(judged.estimator, data, options, not_checked, others)
+
+
+def _explained(error: BaseException, what: str, advice: str = "") -> TargetError:
+    """An error of the learner's code with its place."""
+    from lab_utils.dry_run.elsewhere import lacking  # TensorFlow is here by now
+
+    kind = "cannot be checked here" if lacking(error) else type(error).__name__
+    message = textwrap.shorten(lacking(error) or str(error), 1000)
+    place = source.place(error)
+    where = f"at {place}" if place else f"while {what}"
+    return TargetError(f"{kind}: {message}\n  {where}{advice}")
 
 
 def _program(name: str) -> Path | ModuleSpec:
@@ -130,18 +138,13 @@ def _program(name: str) -> Path | ModuleSpec:
     return found
 
 
-def _kind(error: BaseException) -> str:
-    """What an error says of the program: nothing, where this TensorFlow lacks what it needs."""
-    from lab_utils.estimator import LeftTensorFlow  # TensorFlow is here by now
-
-    return "cannot be checked here" if isinstance(error, LeftTensorFlow) else type(error).__name__
-
-
-def _of_package(name: str, error: BaseException) -> str:
-    """How a file of a package is run, where it failed for having been run as a file."""
-    path = Path(name).absolute()
+def _advice(name: str, error: BaseException) -> str:
+    """What helps against an error that says how the program was started."""
+    if isinstance(error, SystemExit):
+        return "\n  If it lacks flags: those of the program follow after --"
     if not isinstance(error, ImportError) or "no known parent package" not in str(error):
         return ""
+    path = Path(name).absolute()
     top = path.parent
     while (top / "__init__.py").exists() and top != top.parent:
         top = top.parent

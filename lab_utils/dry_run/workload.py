@@ -34,18 +34,17 @@ class Workload(Protocol):
 
     Attributes:
         name: what the report calls it.
-        traceable: it is a TPUEstimator, whose own graphs `trace` builds.
         most_steps: steps that its data suffice for; None where that is not known.
         feed_place: the learner's own place of the input pipeline.
     """
 
     name: str
-    traceable: bool
-    most_steps: int | None
     feed_place: Place
+    most_steps: int | None = None
 
     def trace(self, cores: int) -> list[Trace]:
-        """The genuine graphs of each mode."""
+        """The graphs that TPUEstimator builds, of each mode; none where the program is another."""
+        return []
 
     def read(self, traces: list[Trace], cores: int) -> list[Finding]:
         """What the program of a core holds that a TPU would refuse, ignore or get wrong."""

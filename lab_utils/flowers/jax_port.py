@@ -92,7 +92,7 @@ def compiled_for(topology: str, step: Callable, state: tuple, batch: tuple) -> d
     """
     import jax
 
-    from lab_utils.dry_run.compile import libtpu
+    from lab_utils.dry_run.inspect import compile_sharded
     from lab_utils.runtime import chips
 
     chip, cores = chips.parse(topology)
@@ -108,7 +108,7 @@ def compiled_for(topology: str, step: Callable, state: tuple, batch: tuple) -> d
     shapes = jax.tree.map(like, state), *(like(each, PER_CORE * cores) for each in batch)
     stand_ins = data_parallel(step, jax.devices()[:cores])
     lowered = stand_ins.trace(*shapes).lower(lowering_platforms=("tpu",))
-    program = libtpu.compile_sharded(lowered.as_text(), topology)
+    program = compile_sharded(lowered.as_text(), topology)
     cost, memory, text = program.cost, program.memory, program.hlo
     bound = chip.roofline(cost["flops"], cost["bytes"])
     return {

@@ -4,12 +4,10 @@ python -m lab_utils.flowers.port --records RECORDS [--image_size 96] [--topology
 """
 
 import argparse
-import os
 from pathlib import Path
 
 from lab_utils import runtime
-from lab_utils.common import command, files, scratch
-from lab_utils.dry_run import unchanged
+from lab_utils.common import command, files
 
 STAGES = "trace,read,compile,run,feed"
 BATCH_PER_CORE = 128  # fills the 128 lanes that a TPU lays the batch along
@@ -73,50 +71,30 @@ def main() -> int:
     if unknown := set(stages) - set(STAGES.split(",")):
         parser.error(f"--stages: there is no {', '.join(sorted(unknown))}; there are {STAGES}")
     runtime.quiet()
-    name = unchanged.name()
-    if not arguments.no_cache and (answer := unchanged.recalled(name)):
-        print(answer.text)
-        return answer.status
-    own = os.environ.get("TMPDIR", "")  # of the job: another one each time
-    with unchanged.watched(name, [arguments.html], own if scratch.is_ours(own) else "") as watch:
-        text, report = _judged(parser, arguments, stages, watch)
-        print(text)
-        if report.carried_out(stages) and not arguments.no_cache:
-            outputs = [arguments.html] if arguments.html else []
-            watch.keep(unchanged.Answer(report.exit_status, text, outputs))
-    return report.exit_status
-
-
-def _judged(
-    parser: argparse.ArgumentParser,
-    arguments: argparse.Namespace,
-    stages: list[str],
-    watch: unchanged.Watch,
-) -> tuple:
-    """What to print, and the report."""
     from lab_utils.convert import ManifestError
     from lab_utils.dry_run import dry_run
     from lab_utils.runtime import chips
 
-    with watch.tensorflow():
-        try:
-            estimator, train, evaluate = make_port(
-                arguments.records, chips.cores(arguments.topology), arguments.image_size
-            )
-        except (ManifestError, ValueError) as error:
-            parser.error(str(error))
-        report = dry_run(
-            estimator,
-            train,
-            arguments.topology,
-            eval_input_fn=evaluate,
-            stages=stages,
-            cache=not arguments.no_cache,
+    try:
+        estimator, train, evaluate = make_port(
+            arguments.records, chips.cores(arguments.topology), arguments.image_size
         )
-    if not arguments.html:
-        return str(report), report
-    report.write_html(arguments.html)
-    return f"{report.verdict_sentence}\nReport: {arguments.html}", report
+    except (ManifestError, ValueError) as error:
+        parser.error(str(error))
+    report = dry_run(
+        estimator,
+        train,
+        arguments.topology,
+        eval_input_fn=evaluate,
+        stages=stages,
+        cache=not arguments.no_cache,
+    )
+    if arguments.html:
+        report.write_html(arguments.html)
+        print(f"{report.verdict_sentence}\nReport: {arguments.html}")
+    else:
+        print(report)
+    return report.exit_status
 
 
 if __name__ == "__main__":

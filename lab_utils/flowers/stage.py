@@ -10,7 +10,6 @@ import subprocess
 import sys
 import threading
 import time
-from typing import Any
 
 import psutil
 
@@ -21,7 +20,7 @@ ENVIRONMENT = {"MALLOC_ARENA_MAX": "2"}
 GRACE = 5  # seconds that a stage has to clean up
 
 
-def run(module: str, *arguments: object, lock: int = -1) -> int:
+def run(module: str, *arguments: object, lock: int = 0) -> int:
     """Runs a stage to its end; returns its exit status.
 
     Whatever ends this process, SIGKILL included, ends the stage within some seconds. Until then the stage
@@ -30,13 +29,12 @@ def run(module: str, *arguments: object, lock: int = -1) -> int:
     command = [sys.executable, "-m", "lab_utils.flowers.stage", module, *map(str, arguments)]
     child = None
     try:
-        with interrupts.held_back():
-            child = subprocess.Popen(
-                command,
-                env=os.environ | ENVIRONMENT,
-                stdin=subprocess.PIPE,  # never written to: its end tells the stage to end
-                pass_fds=[lock] if lock >= 0 else [],
-            )
+        child = subprocess.Popen(
+            command,
+            env=os.environ | ENVIRONMENT,
+            stdin=subprocess.PIPE,  # never written to: its end tells the stage to end
+            pass_fds=[lock] if lock > 0 else [],
+        )
         return child.wait()
     finally:
         if child:
@@ -71,18 +69,9 @@ def _interrupt(number: int, frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def _swallowed(unraisable: Any) -> None:
-    if unraisable.exc_type is KeyboardInterrupt:
-        for each in interrupts.ENDING:  # the first one is heard once more
-            signal.signal(each, _interrupt)
-    interrupts.once_more(unraisable)
-
-
 def main() -> int:
     """Runs the module that the command line names, as `python -m` would."""
-    interrupts.hold()  # as the job has them held already
     signal.signal(signal.SIGTERM, _interrupt)
-    sys.unraisablehook = _swallowed
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # ignored in the background
         signal.signal(signal.SIGINT, _interrupt)
     pipe = os.dup(0)
@@ -91,11 +80,7 @@ def main() -> int:
     threading.Thread(target=_end_with_job, args=(pipe,), daemon=True).start()
     sys.argv = sys.argv[1:]
     try:
-        try:
-            interrupts.let_come()
-            runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
-        finally:
-            interrupts.hold()
+        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
     except KeyboardInterrupt:  # where the module did not hear it
         return 130
     return 0

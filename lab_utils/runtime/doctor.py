@@ -75,17 +75,17 @@ def python() -> Check:
 def packages(*extras: str) -> Check:
     """Every package that lab_utils and its `extras` ask for is here, in a version that it accepts.
 
-    By default the extras "course" and "lab" of pyproject.toml.
+    By default the extra "course" of pyproject.toml: what runs JupyterLab need not be in its kernel.
     """
     from packaging.requirements import Requirement
 
-    wrong = []
+    wrong, install = [], []
     try:
         needed = importlib.metadata.requires(DISTRIBUTION) or []
     except importlib.metadata.PackageNotFoundError:
         return Check(False, "packages", "lab_utils is not installed", "run `make setup`")
     wanted = [Requirement(text) for text in needed]
-    chosen = {"", *(extras or ("course", "lab"))}
+    chosen = {"", *(extras or ("course",))}
     for requirement in wanted:  # an extra may ask for others of this package's own
         if requirement.name == DISTRIBUTION and _applies(requirement, chosen):
             chosen |= requirement.extras
@@ -95,14 +95,14 @@ def packages(*extras: str) -> Check:
         try:
             version = importlib.metadata.version(requirement.name)
         except importlib.metadata.PackageNotFoundError:
-            wrong.append(f"{requirement.name} is missing")
-            continue
-        if version not in requirement.specifier:
-            wrong.append(f"{requirement.name} is {version}, not {requirement.specifier}")
+            version = ""
+        if not version or version not in requirement.specifier:
+            has = f"is {version}, not {requirement.specifier}" if version else "is missing"
+            wrong.append(f"{requirement.name} {has}")
+            install.append(f'"{requirement.name}{requirement.specifier}"')
     found = "; ".join(wrong) or "all here, in versions that fit"
-    return Check(
-        not wrong, "packages", found, "run `make setup`, or install from requirements.lock"
-    )
+    remedy = f"in a clone: make setup; elsewhere: %pip install {' '.join(install)}"
+    return Check(not wrong, "packages", found, remedy)
 
 
 def _applies(requirement: Any, extras: set[str]) -> bool:

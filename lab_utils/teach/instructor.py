@@ -1,4 +1,4 @@
-"""`make instructor`: the guide and the slides of all labs, into solutions/instructor/made."""
+"""`make instructor`: the guide, a page of it a lab, and the slides, into solutions/instructor/made."""
 
 import argparse
 import sys
@@ -23,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from lab_utils.teach import guide, slides  # here, so that `command` can tell what is missing
 
     try:
-        made = {"guide.html": guide.text(ROOT)}
+        made = guide.made(ROOT)
         if options.reveal:
             made |= {
                 f"slides_{lab:02d}.html": slides.deck(ROOT, lab, options.reveal)

@@ -59,19 +59,19 @@ def _compiled(jax: Any, topology: str, function: Any, shapes: tuple, cores: int 
     import numpy as np
     from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-    from lab_utils.dry_run.compile import libtpu
+    from lab_utils.dry_run.inspect import compile_for_one_core, compile_sharded
 
     if cores == 1:
         lowered = jax.jit(function).trace(*shapes).lower(lowering_platforms=("tpu",))
         hlo = lowered.compiler_ir("hlo").as_serialized_hlo_module_proto()
-        return libtpu.compile_for_one_core(hlo, topology)
+        return compile_for_one_core(hlo, topology)
     mesh = Mesh(np.array(jax.devices()[:cores]), ("cores",))
     whole, split = (NamedSharding(mesh, PartitionSpec(*axes)) for axes in ((), ("cores",)))
     jitted = jax.jit(
         function, in_shardings=(whole, *[split] * (len(shapes) - 1)), out_shardings=whole
     )
     lowered = jitted.trace(*shapes).lower(lowering_platforms=("tpu",))
-    return libtpu.compile_sharded(lowered.as_text(), topology)
+    return compile_sharded(lowered.as_text(), topology)
 
 
 def batch(size: int) -> dict[str, float]:

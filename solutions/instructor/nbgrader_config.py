@@ -27,9 +27,9 @@ c.Autograde.autograde_preprocessors = [
     preprocessors.AssignLatePenalties,
     preprocessors.CheckCellMetadata,
 ]
-c.Grade.step_seconds = 180
-c.Grade.total_seconds = 1200
-c.Grade.memory_gib = 6
+c.Grade.step_seconds = 60
+c.Grade.total_seconds = 600
+c.Grade.memory_gib = 4
 
 # For `nbgrader validate`, which learners run: whole labs take minutes.
 c.ExecutePreprocessor.timeout = 900

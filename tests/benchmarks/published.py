@@ -29,7 +29,7 @@ from lab_utils.dry_run.compile.stage import compile_program
 from lab_utils.dry_run.frontends.estimator import lower_estimator
 from lab_utils.dry_run.frontends.jax import JaxWorkload
 from lab_utils.dry_run.program import Program
-from lab_utils.dry_run.report.published import table
+from lab_utils.dry_run.report.published import published
 from lab_utils.estimator import tf
 from lab_utils.runtime import chips
 
@@ -123,7 +123,7 @@ def main() -> int:
         "--only", nargs="+", metavar="WORDS", help="rows whose name holds one of them"
     )
     wanted = parser.parse_args().only or [""]
-    rows = {f"{row.program} on {row.chip}": row for row in table() if row.bound == "compiled"}
+    rows = {f"{row.program} on {row.chip}": row for row in published() if row.bound == "compiled"}
     wrong = 0
     for name, pair in PAIRS.items():
         if not any(words in name for words in wanted):

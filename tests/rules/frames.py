@@ -278,12 +278,17 @@ def zeros(shape: tuple) -> Callable:
     return input_fn
 
 
-def compiled(per_core: int = 128, shape: tuple = (WIDTH,), name: str = "features") -> Frame:
+def compiled(
+    per_core: int = 128,
+    shape: tuple = (WIDTH,),
+    name: str = "features",
+    dtype: tf.DType = tf.float32,
+) -> Frame:
     """The block makes logits, a table or another tensor from `name`; a dense layer comes after it."""
 
     def frame(snippet: Snippet) -> Port:
         def model_fn(features, labels, mode, params):
-            made = snippet.run({name: lambda: features, "network": lambda: network})
+            made = snippet.run({name: lambda: tf.cast(features, dtype), "network": lambda: network})
             logits, table = made.get("logits"), made.get("table")
             if table is not None:
                 rows = tf.nn.embedding_lookup(table, tf.cast(features[:, 0], tf.int32))

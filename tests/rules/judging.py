@@ -108,6 +108,7 @@ def small_tensors_count_as_large(monkeypatch):
     monkeypatch.setattr(inputs, "_LARGE", 2**20)
     monkeypatch.setattr(compile_findings, "PADDING_BYTES", 2**20)
     monkeypatch.setattr(compile_findings, "TABLE_SHARE", 0.01)
+    monkeypatch.setattr(compile_findings, "TOY_SECONDS", 0.0)
 
 
 @pytest.fixture(scope="module")

@@ -99,7 +99,7 @@ def no_batch_size_for_evaluation(wrong):
     return Port(estimator, parts.train_input, parts.eval_input)
 
 
-@wrong("TPU109", place="the Estimator handed")
+@wrong("TPU109", place="parts.py")
 def plain_estimator(wrong):
     estimator = tf.estimator.Estimator(parts.model_fn) if wrong else parts.estimator()
     return Port(estimator, parts.train_input, parts.eval_input)

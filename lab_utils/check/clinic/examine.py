@@ -13,12 +13,8 @@ from typing import Any
 from lab_utils.check.clinic import compare, signs
 from lab_utils.check.clinic.ward import Ward, ward
 from lab_utils.common import files, source
-from lab_utils.dry_run import dry_run
-from lab_utils.dry_run.api import refusal
-from lab_utils.dry_run.records import Finding, Severity
-from lab_utils.dry_run.report.report import Report
-from lab_utils.dry_run.target import module_of_file
-from lab_utils.dry_run.trace.messages import settings_finding
+from lab_utils.dry_run import Finding, Report, Severity, dry_run
+from lab_utils.dry_run.inspect import module_of_file, refusal, settings_finding
 
 QUICK = ("trace", "read")
 _number = itertools.count()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lab_utils.common import files
 from lab_utils.common.figures import Figure, figure_text, kind_text
-from lab_utils.dry_run.report.report import Report
+from lab_utils.dry_run import Report
 
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>

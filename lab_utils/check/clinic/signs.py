@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from lab_utils.dry_run.graphs import all_nodes, ancestors
+from lab_utils.dry_run.inspect import all_nodes, ancestors
 from lab_utils.estimator import tf, v1
 
 _RANDOM = ("Random", "StatelessRandom", "TruncatedNormal", "Multinomial", "StatelessTruncated")

@@ -11,8 +11,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from lab_utils import datasets
 from lab_utils.common import files
-from lab_utils.datasets.photos import files_folder
 
 _PARTS = re.compile(r"(?s)(.*?\n)\n*(WARD = \{\n.*)")
 _SHORT = 3  # lines of a statement that is one place
@@ -196,8 +196,8 @@ def ward(name: str) -> Ward:
     Raises:
         ValueError: there is none.
     """
-    path = files_folder() / "clinic" / f"{name}.py"
-    if name not in NAMES:
+    path = datasets.photos.files_folder() / "clinic" / f"{name}.py"
+    if not path.is_file():
         raise ValueError(f"no patient is called {name!r}; there are {', '.join(NAMES)}")
     healthy, chart = _PARTS.fullmatch(path.read_text(encoding="utf-8")).groups()
     known: dict[str, Any] = ast.literal_eval(chart.partition("=")[2].strip())

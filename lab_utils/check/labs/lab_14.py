@@ -28,8 +28,8 @@ def nine_faults(questions_treatment: Any) -> str:
 
 def _report(step: float, feed: float, cores: int) -> Any:
     """A report with those rates: examples/s of a core, and of the input pipeline."""
-    from lab_utils.dry_run.records import CompiledStep, Cost, Feed
-    from lab_utils.dry_run.report.report import Report
+    from lab_utils.dry_run import Report
+    from lab_utils.dry_run.inspect import CompiledStep, Cost, Feed
 
     rate = Figure("examples a second", step, "examples/s", Kind.COMPILER)
     fed = Figure("examples a second", feed, "examples/s", Kind.MEASURED)

@@ -26,7 +26,7 @@ def asked(
         CompilerMissing: jax or libtpu is not installed here.
         ChildFailed: the process ended without an answer (what waits raises it).
     """
-    code = cache.code(hlo.__name__, process.CHILD)
+    code = cache.code()
     parts = program.partition.cores if program.partition else 0
     name = cache.key(program.hlo, parts, topology, process.versions(), code)
     if (kept := cache.read(name)) is not None:

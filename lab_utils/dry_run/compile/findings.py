@@ -6,51 +6,53 @@ from lab_utils.common.figures import memory, scaled
 from lab_utils.dry_run.compile.hlo.summary import Buffer, Summary
 from lab_utils.dry_run.compile.record import Compiled
 from lab_utils.dry_run.program import Input, Program, Role
-from lab_utils.dry_run.records import Finding
+from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
 
 # A tensor's padding is worth a warning from this part of the program's memory on, and this size.
 PADDING_SHARE, PADDING_BYTES = 0.25, 32 * 2**20
 TABLE_SHARE = 0.25  # of a core's memory, for one variable with its optimizer slots
 NOTEWORTHY = 0.5  # of the matmuls
+TOY_SECONDS = 10e-6  # of a step at its bound: what no bound counts takes longer
+_BLOCK = 128  # the edge of what the matrix unit multiplies at a time
 
 
 def findings_of(compiled: Compiled) -> list[Finding]:
     """The findings of a step that the compiler took."""
-    summary, where, step = compiled.summary, compiled.program.where, compiled.program.mode
     found = []
     if compiled.step.memory.needed is not None:
-        found.append(out_of_memory(compiled, summary, ""))
-    found += _padding(compiled)
-    found += _tables(compiled)
-    if summary.small_edge_share > NOTEWORTHY:
-        share = f"{summary.small_edge_share:.0%}"
-        found.append(finding("TPU305", where, step=step, share=share))
-    if summary.products and summary.bfloat16_operand_share < NOTEWORTHY:
+        found.append(out_of_memory(compiled, compiled.summary, ""))
+    return found + _padding(compiled) + _tables(compiled) + _what_pays_most(compiled)
+
+
+def _what_pays_most(compiled: Compiled) -> list[Finding]:
+    """At most one of TPU305 to TPU307, by the compiler's figures; none for a toy, and none for evaluation."""
+    program, summary, bound = compiled.program, compiled.summary, compiled.step.cost.roofline
+    if bound is None or bound.seconds < TOY_SECONDS or program.mode == Mode.EVAL:
+        return []
+    counted = not (program.partition and program.partition.uncounted)
+    by_traffic = bound.bound_by == "HBM traffic" and counted
+    narrow = summary.small_edge_share > NOTEWORTHY
+    in_float32 = summary.products and summary.bfloat16_operand_share < NOTEWORTHY
+    if in_float32 and (by_traffic or not narrow):  # half the bytes of what lies between the layers
         share = f"{summary.bfloat16_operand_share:.0%}"
-        found.append(
-            finding("TPU306", where, framework=compiled.program.framework, step=step, share=share)
+        return [finding("TPU306", program.where, step=program.mode, share=share)]
+    if narrow and not (by_traffic and program.per_core_batch < _BLOCK):
+        share = f"{summary.small_edge_share:.0%}"
+        return [finding("TPU305", program.where, step=program.mode, share=share)]
+    if not by_traffic:
+        return []
+    return [
+        finding(
+            "TPU307",
+            program.where,
+            step=program.mode,
+            bytes=scaled(bound.bytes, "B"),
+            memory_time=scaled(bound.memory_seconds, "s"),
+            chip=f"a core of {compiled.chip.name}",
+            compute_time=scaled(bound.compute_seconds, "s"),
         )
-    hint = "Take a larger batch per core, and fewer passes over large tensors."
-    if summary.bfloat16_operand_share < NOTEWORTHY:
-        hint = "Use bfloat16 activations, a larger batch per core, and fewer passes over large tensors."
-    bound = compiled.step.cost.roofline
-    partition = compiled.program.partition
-    counted = not (partition and partition.uncounted)
-    if bound and bound.bound_by == "HBM traffic" and counted:
-        found.append(
-            finding(
-                "TPU307",
-                where,
-                step=step,
-                bytes=scaled(bound.bytes, "B"),
-                memory_time=scaled(bound.memory_seconds, "s"),
-                chip=f"a core of {compiled.chip.name}",
-                compute_time=scaled(bound.compute_seconds, "s"),
-                hint=hint,
-            )
-        )
-    return found
+    ]
 
 
 def merged(findings: list[Finding]) -> list[Finding]:
@@ -74,7 +76,7 @@ def out_of_memory(compiled: Compiled, summary: Summary | None, message: str) -> 
         largest = list(names)[:4]
     batch = program.per_core_batch
     hint = "Build the model under tf.compat.v1.tpu.bfloat16_scope(), or make the largest tensors smaller."
-    if program.framework == "JAX":
+    if program.partition is not None:
         hint = (
             "Split the largest arrays over more of the mesh, wrap layers in jax.checkpoint, or lower the "
             "batch."
@@ -104,7 +106,6 @@ def refused(compiled: Compiled, message: str) -> Finding:
         "TPU309",
         program.where,
         message=message,
-        framework=program.framework,
         step=program.mode,
         topology=compiled.topology,
     )
@@ -159,7 +160,6 @@ def _tables(compiled: Compiled) -> list[Finding]:
                 finding(
                     "TPU308",
                     compiled.program.where,
-                    framework=compiled.program.framework,
                     step=compiled.program.mode,
                     variable=table.name,
                     size=memory(size),

@@ -9,9 +9,7 @@ from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.records import LineCost, Span
 
 
-def by_line(
-    work: list[Work], place_of: Callable[[str], Place] | None, most: int = 10
-) -> list[LineCost]:
+def by_line(work: list[Work], place_of: Callable[[str], Place], most: int = 10) -> list[LineCost]:
     """The `most` lines with the most estimated cycles, then bytes; what has no line stands together.
 
     Args:
@@ -27,11 +25,11 @@ def by_line(
     return [LineCost(where, *costs) for where, costs in ranked[:most]]
 
 
-def placed(each: Work, place_of: Callable[[str], Place] | None) -> Place:
+def placed(each: Work, place_of: Callable[[str], Place]) -> Place:
     """The learner's line of an instruction, without its op; NOWHERE where it is not known."""
     if each.file:
         return place_of_line(each.file, each.line)
-    found = place_of(each.op) if place_of and each.op else NOWHERE
+    found = place_of(each.op) if each.op else NOWHERE
     return found.source_line if found.file else NOWHERE
 
 
@@ -42,7 +40,7 @@ def spans(summary: Summary | None, program: Program) -> list[Span]:
             each.name,
             each.opcode,
             each.op,
-            placed(each, program.place_of),
+            placed(each, program.origin.place_of),
             each.cycles,
             each.bytes,
             each.flops,

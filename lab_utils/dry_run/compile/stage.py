@@ -153,7 +153,11 @@ def _judged(
     if answer.get("refused") == "topology":
         raise BadTopology(f"{topology}: {answer['message']}. Accepted: {chips.ACCEPTED}")
     compiled = Compiled(
-        topology, chip, program, CompiledStep(f"{program.mode} step"), cached=cached
+        topology,
+        chip,
+        program,
+        CompiledStep(f"{program.mode} step", mode=Mode(program.mode)),
+        cached=cached,
     )
     compiled.step.memory.available = Figure(
         "memory that a program may use", chip.limit, "bytes", Kind.QUOTED, chips.LIBTPU
@@ -165,7 +169,7 @@ def _judged(
     _take_figures(compiled, answer)
     compiled.findings = [*findings_of(compiled), *sharding.findings_of(compiled)]
     compiled.figures = sharding.figures_of(compiled)
-    compiled.step.lines = by_line(compiled.summary.work, program.place_of)
+    compiled.step.lines = by_line(compiled.summary.work, program.origin.place_of)
     return compiled
 
 

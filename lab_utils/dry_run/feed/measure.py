@@ -119,7 +119,7 @@ def measure(
         reader = _GraphReader(source, tf.Graph())
     cores = usable_cores()
     content = reader.fingerprint()
-    code = cache.code(__name__)
+    code = cache.code()
     name = cache.key(content, seconds, batch_size, cores, platform.node(), tf.__version__, code)
     process = psutil.Process()
     memory_before = memory_peak = process.memory_info().rss

@@ -22,15 +22,12 @@ from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rehearsal import rehearsing
 from lab_utils.dry_run.trace.stage import trace
 from lab_utils.dry_run.traced import Trace
-from lab_utils.dry_run.workload import Inputs
+from lab_utils.dry_run.workload import Inputs, Workload
 from lab_utils.estimator import tf, v1
 
 
-class EstimatorWorkload:
+class EstimatorWorkload(Workload):
     """A TPUEstimator with its input functions."""
-
-    traceable = True
-    most_steps = None
 
     def __init__(self, estimator: Any, inputs: Inputs) -> None:
         if not callable(inputs.train):
@@ -165,7 +162,7 @@ class _Built:
                 per_core_batch=self.batch // self.cores,
                 draws=draws,
             )
-        program.read, program.where = self.feed.read, self.where
+        program.origin.read, program.where = self.feed.read, self.where
         if (op := sum_over_batch(self.step.loss, program.per_core_batch)) is not None:
             program.summed = place(op)
         return program

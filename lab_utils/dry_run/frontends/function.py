@@ -21,13 +21,36 @@ from lab_utils.dry_run.read.stage import read_step
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.traced import Trace
+from lab_utils.dry_run.workload import Workload
 from lab_utils.estimator import tf
 
 
-class FunctionWorkload:
-    """A function of one batch, with an example batch or a dataset of batches."""
+class StepWorkload(Workload):
+    """A program whose step is traced as one function of a batch."""
 
-    traceable = False
+    dataset: tf.data.Dataset | None
+    feed_place = Place(text="the dataset")
+
+    def concrete(self, cores: int, global_batch: int) -> Any:
+        """The train step as one of `cores` cores runs it: a ConcreteFunction, which `lower` takes."""
+
+    def lower_alike(self, cores: int, global_batch: int) -> tuple[Program, Program]:
+        """The steps of `cores` cores and of one, that draw the same random numbers for an example."""
+        many, one = (self.concrete(number, global_batch) for number in (cores, 1))
+        draws = alike(many.graph, one.graph, cores, global_batch // cores)
+        return (
+            self.lower(cores, global_batch=global_batch, concrete=many, draws=draws),
+            self.lower(1, global_batch=global_batch, concrete=one, draws=draws),
+        )
+
+    @contextmanager
+    def feed(self, cores: int) -> Iterator[tuple[tf.data.Dataset | None, None]]:
+        """Context manager: the dataset, where one was given; its own first dimension is the batch."""
+        yield self.dataset, None
+
+
+class FunctionWorkload(StepWorkload):
+    """A function of one batch, with an example batch or a dataset of batches."""
 
     def __init__(self, step: Callable, data: Any) -> None:
         self.step = step
@@ -39,11 +62,6 @@ class FunctionWorkload:
         )
         where = place(getattr(step, "python_function", step))
         self.name = f"step function of {where.position}"
-        self.feed_place = Place(text="the dataset")
-
-    def trace(self, cores: int) -> list[Trace]:
-        """None: a function has no graphs of TPUEstimator's."""
-        return []
 
     def read(self, traces: list[Trace], cores: int) -> list[Finding]:
         """What the step of a core holds that a TPU would refuse."""
@@ -63,7 +81,7 @@ class FunctionWorkload:
         features, labels = self._batch(global_batch)
         program = lower_function(self.step, features, labels, cores=cores, **traced)
         if self.dataset is not None:
-            program.read = functools.partial(self._read, program.global_batch, cores)
+            program.origin.read = functools.partial(self._read, program.global_batch, cores)
         program.may_add_up = getattr(self.step, "of_replica", False)
         return program
 
@@ -81,20 +99,9 @@ class FunctionWorkload:
         for each in examples.as_numpy_iterator():
             yield [split(array, cores) for array in tf.nest.flatten(each)]
 
-    def lower_alike(self, cores: int, global_batch: int) -> tuple[Program, Program]:
-        """The steps of `cores` cores and of one, that draw the same random numbers for an example."""
-        batch = self._batch(global_batch)
-        many, one = (trace_function(self.step, *batch, each) for each in (cores, 1))
-        draws = alike(many.graph, one.graph, cores, global_batch // cores)
-        return (
-            self.lower(cores, global_batch=global_batch, concrete=many, draws=draws),
-            self.lower(1, global_batch=global_batch, concrete=one, draws=draws),
-        )
-
-    @contextmanager
-    def feed(self, cores: int) -> Iterator[tuple[tf.data.Dataset | None, None]]:
-        """Context manager: the dataset, where one was given."""
-        yield self.dataset, None
+    def concrete(self, cores: int, global_batch: int) -> Any:
+        """The step, traced."""
+        return trace_function(self.step, *self._batch(global_batch), cores)
 
 
 def _with_batch(tensor: Any, batch: int) -> tf.Tensor:
@@ -147,7 +154,7 @@ def lower_function(
         trained=variables,
         draws=draws,
     )
-    program.read, program.where, program.one_batch = read, place(python), True
+    program.origin.read, program.where, program.one_batch = read, place(python), True
     if not any(each.role == Role.VARIABLE for each in program.outputs):
         program.mode = Mode.FORWARD  # it changes nothing: no step of training
     return program

@@ -41,7 +41,6 @@ class JaxWorkload:
         TypeError, ValueError: as jax_arguments.examples.
     """
 
-    traceable = False
     most_steps = None
 
     def __init__(
@@ -126,7 +125,6 @@ class JaxWorkload:
             inputs=inputs,
             outputs=[Output(each.name, Role.VARIABLE) for each in inputs if each.name in held],
             where=self.where,
-            framework="JAX",
             partition=Partition(
                 mesh,
                 [n for n, each in enumerate(arguments) if each.donated],

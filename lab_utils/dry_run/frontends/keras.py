@@ -1,15 +1,20 @@
 """Frontend for a compiled Keras model (of Keras 2 or 3) and the dataset that fit is given."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from lab_utils.common.source import Place, place
 from lab_utils.dry_run.frontends import made_at
-from lab_utils.dry_run.frontends.function import lower_traced, share, split, trace_step
-from lab_utils.dry_run.lower.draws import Draw, alike
+from lab_utils.dry_run.frontends.function import (
+    StepWorkload,
+    lower_traced,
+    share,
+    split,
+    trace_step,
+)
+from lab_utils.dry_run.lower.draws import Draw
 from lab_utils.dry_run.lower.errors import InputUnfit
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.program import Program
@@ -20,11 +25,8 @@ from lab_utils.dry_run.traced import Trace
 from lab_utils.estimator import tf
 
 
-class KerasWorkload:
+class KerasWorkload(StepWorkload):
     """A compiled Keras model with the dataset that fit is given."""
-
-    traceable = False
-    most_steps = None
 
     def __init__(self, model: Any, dataset: Any) -> None:
         if not isinstance(dataset, tf.data.Dataset):
@@ -39,11 +41,6 @@ class KerasWorkload:
         self.model, self.dataset = model, dataset
         self._batches = whole_batches(dataset)
         self.name = f"Keras model {model.name!r}"
-        self.feed_place = Place(text="the dataset")
-
-    def trace(self, cores: int) -> list[Trace]:
-        """None: a Keras model has no graphs of TPUEstimator's."""
-        return []
 
     def read(self, traces: list[Trace], cores: int) -> list[Finding]:
         """What the train step of a core holds that a TPU would refuse, and a batch that does not fit it."""
@@ -52,30 +49,24 @@ class KerasWorkload:
         return read_step(trace_keras(self.model, self._batches, cores), made_at.of_layer)
 
     def lower(
-        self, cores: int, mode: Mode = Mode.TRAIN, global_batch: int | None = None
+        self,
+        cores: int,
+        mode: Mode = Mode.TRAIN,
+        global_batch: int | None = None,
+        **traced: Any,
     ) -> Program:
-        """One step of `mode`, as each of `cores` cores runs it."""
-        return lower_keras(self.model, self._of_size(global_batch), cores=cores, mode=mode)
+        """One step of `mode`, as each of `cores` cores runs it; `traced` as lower_keras takes it."""
+        dataset = self._of_size(global_batch)
+        return lower_keras(self.model, dataset, cores=cores, mode=mode, **traced)
+
+    def concrete(self, cores: int, global_batch: int) -> Any:
+        """The train step, traced."""
+        return trace_keras(self.model, self._of_size(global_batch), cores)
 
     def _of_size(self, batch: int | None) -> tf.data.Dataset:
         """The dataset's batches, or others of `batch` examples."""
         whole = self._batches
         return whole.unbatch().batch(batch, drop_remainder=True) if batch else whole
-
-    def lower_alike(self, cores: int, global_batch: int) -> tuple[Program, Program]:
-        """The steps of `cores` cores and of one, that draw the same random numbers for an example."""
-        dataset = self._of_size(global_batch)
-        many, one = (trace_keras(self.model, dataset, each) for each in (cores, 1))
-        draws = alike(many.graph, one.graph, cores, global_batch // cores)
-        return (
-            lower_keras(self.model, dataset, cores=cores, concrete=many, draws=draws),
-            lower_keras(self.model, dataset, cores=1, concrete=one, draws=draws),
-        )
-
-    @contextmanager
-    def feed(self, cores: int) -> Iterator[tuple[tf.data.Dataset, None]]:
-        """Context manager: the dataset; its own first dimension is the batch."""
-        yield self.dataset, None
 
 
 def whole_batches(dataset: tf.data.Dataset) -> tf.data.Dataset:
@@ -149,11 +140,11 @@ def lower_keras(
         trained=_trainable(model),
         draws=draws,
     )
-    program.read, program.where = read, place(type(model)) or Place(text=model.name)
+    program.origin.read, program.where = read, place(type(model)) or Place(text=model.name)
     # A train_step of one's own may divide its loss by the global batch, and return it so.
     program.may_add_up = not type(model).train_step.__module__.startswith(("keras.", "tf_keras."))
-    known = program.place_of
-    program.place_of = lambda name: made_at.of_layer(known(name))
+    place_of = program.origin.place_of
+    program.origin.place_of = lambda op: made_at.of_layer(place_of(op))
     return program
 
 

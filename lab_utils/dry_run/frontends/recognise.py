@@ -1,12 +1,14 @@
 """Which frontend takes what a learner hands over."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from lab_utils.common.source import Place, is_installed, place
 from lab_utils.dry_run.frontends.estimator import EstimatorWorkload
 from lab_utils.dry_run.frontends.function import FunctionWorkload
 from lab_utils.dry_run.frontends.is_jax import is_jax
 from lab_utils.dry_run.frontends.keras import KerasWorkload
+from lab_utils.dry_run.trace import listing
 from lab_utils.dry_run.workload import Inputs, Workload
 from lab_utils.estimator import tf, v1
 
@@ -17,10 +19,14 @@ HOW = (
 
 
 class PlainEstimator(TypeError):
-    """The estimator is not a TPUEstimator; `kind` is its class."""
+    """The estimator is not a TPUEstimator; `kind` is its class, `where` the learner's line that tells it."""
 
     def __init__(self, estimator: Any) -> None:
         self.kind = type(estimator).__name__.removesuffix("V2")
+        model_fn = getattr(estimator, "_model_fn", None)
+        self.where = model_fn and (listing.argument(model_fn, self.kind, "") or place(model_fn))
+        if not self.where or is_installed(self.where.file):  # one that TensorFlow brings
+            self.where = Place(text=f"the {self.kind} handed to the dry run")
         super().__init__(f"{HOW}; this is of class {self.kind}")
 
 
@@ -40,29 +46,50 @@ def workload_of(
         PlainEstimator: `subject` is an Estimator of another kind, which no TPU runs.
         TypeError: `subject` is none of these kinds, or `data` does not go with it.
     """
+    for frontend in FRONTENDS:
+        if workload := frontend(subject, data, topology, mesh_axes, inputs):
+            return workload
+    raise TypeError(f"{HOW}; this is a {type(subject).__name__}")
+
+
+def _estimator(
+    subject: Any, data: Any, topology: str, mesh_axes: Any, inputs: dict[str, Any]
+) -> Workload | None:
     if isinstance(subject, v1.estimator.tpu.TPUEstimator):
         return EstimatorWorkload(subject, Inputs(data, **inputs))
-    if isinstance(subject, v1.estimator.Estimator | tf.estimator.Estimator):
-        if own := next(
-            (each for each in type(subject).__mro__ if each.__name__ == "TPUEstimator"), None
-        ):
+    if not isinstance(subject, v1.estimator.Estimator | tf.estimator.Estimator):
+        return None
+    for kind in type(subject).__mro__:
+        if kind.__name__ == "TPUEstimator":
             raise TypeError(
-                f"{own.__module__} has a TPUEstimator of its own, which cannot be judged here: make the "
+                f"{kind.__module__} has a TPUEstimator of its own, which cannot be judged here: make the "
                 "estimator with tf.compat.v1.estimator.tpu.TPUEstimator, and its model_fn and input_fn can"
             )
-        raise PlainEstimator(subject)
-    keras = _keras_of(subject)
-    if keras == "keras" and _keras_backend() != "tensorflow":
-        raise TypeError(f"{HOW}; this Keras model runs on {_keras_backend()}, not on TensorFlow")
-    if keras:
-        return KerasWorkload(subject, data)
-    if is_jax(subject, data):
-        from lab_utils.dry_run.frontends.jax import JaxWorkload
+    raise PlainEstimator(subject)
 
-        return JaxWorkload(subject, data, topology, mesh_axes)
-    if callable(subject) and not isinstance(subject, type):
-        return FunctionWorkload(subject, data)
-    raise TypeError(f"{HOW}; this is a {type(subject).__name__}")
+
+def _keras(subject: Any, data: Any, *_: Any) -> Workload | None:
+    package = _keras_of(subject)
+    if package == "keras" and _keras_backend() != "tensorflow":
+        raise TypeError(f"{HOW}; this Keras model runs on {_keras_backend()}, not on TensorFlow")
+    return KerasWorkload(subject, data) if package else None
+
+
+def _jax(subject: Any, data: Any, topology: str, mesh_axes: Any, *_: Any) -> Workload | None:
+    if not is_jax(subject, data):
+        return None
+    from lab_utils.dry_run.frontends.jax import JaxWorkload  # which imports JAX
+
+    return JaxWorkload(subject, data, topology, mesh_axes)
+
+
+def _function(subject: Any, data: Any, *_: Any) -> Workload | None:
+    known = callable(subject) and not isinstance(subject, type)
+    return FunctionWorkload(subject, data) if known else None
+
+
+# Each gives the workload of what it recognises, or None; the first counts.
+FRONTENDS: tuple[Callable[..., Workload | None], ...] = (_estimator, _keras, _jax, _function)
 
 
 def _keras_of(subject: Any) -> str:

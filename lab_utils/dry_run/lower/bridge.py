@@ -10,7 +10,7 @@ import base64
 import functools
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ from lab_utils.dry_run.lower.lines import first_not_finite, written
 from lab_utils.dry_run.lower.resizes import sum_resizes
 from lab_utils.dry_run.lower.variables import Variable
 from lab_utils.dry_run.private import tensorflow as _tensorflow
-from lab_utils.dry_run.program import Input, Lines, Output, Program, Role
+from lab_utils.dry_run.program import Input, Origin, Output, Program, Role
 from lab_utils.estimator import tf, v1
 
 _RANDOM = re.compile(
@@ -123,25 +123,28 @@ def to_program(
         hlo=module.SerializeToString(deterministic=True),
         inputs=inputs,
         outputs=outputs,
-        start=functools.partial(step.start, [each.name for each in variables]),
         all_reduces=all_reduces,
         named_cores=named_cores,
         random=random,
         batch_statistics=statistics,
-        place_of=functools.partial(_place_of, step.graph),
-        lines=_lines(step),
+        origin=_origin(step, [each.name for each in variables]),
     )
 
 
-def _lines(step: Step) -> Lines | None:
-    """The lines that a run of the step may name; None where it has no loss."""
+def _origin(step: Step, variables: list[str]) -> Origin:
+    """What the step's graph answers; a run may name lines only where there is a loss."""
+    origin = Origin(
+        start=functools.partial(step.start, variables),
+        place_of=functools.partial(_place_of, step.graph),
+    )
     if step.loss is None:
-        return None
+        return origin
     loss = step.loss.op
     if loss.type == "Identity":  # a frontend's own, around the program's
         loss = loss.inputs[0].op
     handles = {each.name: each.handle for each in step.variables}
-    return Lines(
+    return replace(
+        origin,
         loss=place(loss),
         written=lambda name: written(handles[name]),
         not_finite=functools.partial(first_not_finite, step),
@@ -216,7 +219,7 @@ def _entry(
     given = [(tensor.name, each.shape, each.dtype) for tensor, each in fed]
     held = [(each.handle.name, each.shape, each.dtype.name) for each in variables]
     interface = {"fed": given, "variables": held, "fetches": fetches, "returned": returned}
-    code = cache.code(__name__)
+    code = cache.code()
     return cache.key(fingerprint.of_graph(graph_def), interface, tf.__version__, code)
 
 

@@ -77,6 +77,13 @@ def settings(estimator: Any) -> Settings:
     )
 
 
+def take_batch_sizes(estimator: Any, other: Any) -> None:
+    """Gives a TPUEstimator the batch sizes for evaluation and prediction that only the other one has."""
+    for name in ("_eval_batch_size", "_predict_batch_size"):
+        if getattr(estimator, "_ctx", None) and getattr(estimator._ctx, name) is None:
+            setattr(estimator._ctx, name, getattr(other._ctx, name))
+
+
 def config_for_dry_run(config: Any, model_dir: str, any_cores: bool = False) -> Any:
     """A copy of a TPU RunConfig for a cluster that is never contacted, writing to `model_dir`.
 

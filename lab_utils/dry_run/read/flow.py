@@ -28,17 +28,7 @@ _SHAPES_ONLY = {"Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike"}
 _ALL_CORES = {"CrossReplicaSum", "XlaAllReduce", "CollectiveReduce", "CollectiveReduceV2"}
 _INFEED = {"InfeedDequeue", "InfeedDequeueTuple"}
 _PASSES_ON = {"Identity", "Enter", "Switch", "Merge"}
-_PAIRWISE = {
-    "Add",
-    "AddV2",
-    "Sub",
-    "Mul",
-    "Div",
-    "RealDiv",
-    "SquaredDifference",
-    "Maximum",
-    "Minimum",
-}
+_PAIRWISE = re.compile("Add(V2)?|Sub|Mul|(Real)?Div|SquaredDifference|Maximum|Minimum")
 _GRADIENT = re.compile(r"(^|/)(gradients|gradient_tape)(_\d+)?/")
 _LOOP = {"Exit", "NextIteration", "LoopCond", "Enter"}  # a condition that nothing uses is dropped
 
@@ -195,10 +185,8 @@ class Flow:
             known &= ~RANDOM
         if known & DATA and known & RANDOM and not known & VARIABLE:
             self.augmented.append(op)
-        once = op.graph is self._step and not of_gradient(
-            op.name
-        )  # a gradient pairs what its op did
-        if op.type in _PAIRWISE and once and _stretches(op):
+        own = op.graph is self._step and not of_gradient(op.name)  # it pairs what its op did
+        if _PAIRWISE.fullmatch(op.type) and own and _stretches(op):
             sides = sorted(bits.get(tensor.name, 0) & (DATA | VARIABLE) for tensor in op.inputs)
             if sides == [DATA, DATA | VARIABLE]:
                 self.stretched.append(op)

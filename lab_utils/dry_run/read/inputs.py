@@ -9,17 +9,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from lab_utils.common.figures import memory
-from lab_utils.common.source import Place, place
+from lab_utils.common.source import place
 from lab_utils.dry_run.graphs import attribute, everywhere
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.read import records
-from lab_utils.dry_run.read.literals import written
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rehearsal import rehearsing
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.trace.blame import BATCHES
 from lab_utils.estimator import tf
 
+IN_WORDS = {
+    Mode.TRAIN: "training",
+    Mode.EVAL: "evaluation",
+    Mode.PREDICT: "prediction",
+    Mode.SERVING: "serving",
+}
 _LARGE = 256 * 2**20  # bytes of one constant; the whole graph may have 2 GiB
 
 
@@ -128,22 +133,17 @@ def batch_size(pipeline: Pipeline, doubled: Pipeline, input_fn: Callable) -> Ite
         for shape, larger in zip(pipeline.shapes, doubled.shapes, strict=True):
             if shape == larger and shape[:1] == [pipeline.asked]:  # others grow with params
                 fixed = _batch_of_shape(pipeline, shape)
-                yield _fixed(pipeline, fixed, where if fixed is None else place(fixed))
+                yield finding("TPU226", where if fixed is None else place(fixed))
         return
     sizes = {shape[0] for shape in pipeline.shapes if shape}
     if not sizes or None in sizes:
         return
     if any(pipeline.asked in shape for shape in pipeline.shapes):
-        yield _fixed(pipeline, op, where)
+        yield finding("TPU226", where)
     else:
         static = op is not None and tf.get_static_value(_input(op, "batch_size"))
         got = int(static) if static else min(sizes)
         yield finding("TPU214", where, asked=pipeline.asked, got=got)
-
-
-def _fixed(pipeline: Pipeline, op: tf.Operation | None, where: Place) -> Finding:
-    """TPU226: a note where the number comes from elsewhere, such as a flag that the constructor has too."""
-    return finding("TPU226", where, note=op is not None and not written(op, pipeline.asked))
 
 
 def _batch_of_shape(pipeline: Pipeline, shape: list[int | None]) -> tf.Operation | None:
@@ -182,7 +182,7 @@ def length(pipeline: Pipeline, mode: Mode, loop: Any, input_fn: Callable) -> Ite
     where = place(op) if op is not None else place(input_fn)
     have = None if pipeline.elements is None else pipeline.elements // pipeline.batches_a_step
     if have is not None and have < 1:
-        yield finding("TPU211", where, have=0, need=1, **_LONGER[mode])
+        yield finding("TPU211", where, have=0, need=1, mode=IN_WORDS[mode])
     elif mode is Mode.TRAIN and have != float("inf"):
         types = " ".join(op.type for op in everywhere(pipeline.graph))
         if "Repeat" not in types and "Generator" in types:
@@ -192,24 +192,8 @@ def length(pipeline: Pipeline, mode: Mode, loop: Any, input_fn: Callable) -> Ite
             enough = have is not None and isinstance(loop, int) and have >= loop
             yield finding("TPU218", where, note=enough)
         elif have is not None and isinstance(loop, int) and have < loop:
-            yield finding("TPU211", where, note=True, have=int(have), need=loop, **_LONGER[mode])
-
-
-_LONGER = {
-    Mode.TRAIN: {
-        "mode": "training",
-        "hint": "Repeat the training data: dataset.repeat() before batch(); or ask for no more steps.",
-    },
-    Mode.EVAL: {
-        "mode": "evaluation",
-        "hint": "Make eval_batch_size no larger than the number of examples, and ask for "
-        "number of examples // eval_batch_size steps.",
-    },
-    Mode.PREDICT: {
-        "mode": "prediction",
-        "hint": "Leave out drop_remainder: TPUEstimator itself pads the last batch of prediction.",
-    },
-}
+            mode_in_words = IN_WORDS[mode]
+            yield finding("TPU211", where, note=True, have=int(have), need=loop, mode=mode_in_words)
 
 
 def shuffling(pipeline: Pipeline) -> Iterator[Finding]:

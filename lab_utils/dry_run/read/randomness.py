@@ -6,18 +6,17 @@ from typing import Any
 from lab_utils.common.source import place
 from lab_utils.dry_run.graphs import ancestors, called, everywhere
 from lab_utils.dry_run.read.flow import DATA, RANDOM, VARIABLE, CoreProgram, Flow, is_random
-from lab_utils.dry_run.records import Finding
+from lab_utils.dry_run.read.inputs import IN_WORDS
+from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
 from lab_utils.estimator import tf
 
-_IN_WORDS = {"eval": "evaluation", "predict": "prediction", "serving": "serving"}
 
-
-def in_model(ops: list[tf.Operation], flow: Flow, mode: str, spec: Any) -> Iterator[Finding]:
+def in_model(ops: list[tf.Operation], flow: Flow, mode: Mode, spec: Any) -> Iterator[Finding]:
     """Findings for dropout and for augmentation among the ops of a step of `mode`."""
     dropout = [op for op in ops if is_random(op) and "dropout" in op.name.lower()]
     for op in dropout:
-        yield finding("TPU223", place(op), op=op.type, mode=_IN_WORDS[mode])
+        yield finding("TPU223", place(op), op=op.type, mode=IN_WORDS[mode])
     if not dropout:
         used = set(ops)
         augmented = [op for op in flow.augmented if op in used]
@@ -34,10 +33,10 @@ def in_serving(graph: tf.Graph, spec: Any) -> Iterator[Finding]:
     program = CoreProgram.of(graph)
     program.off_device = True
     ops = list(everywhere(graph, lambda op: op in live))
-    yield from in_model(ops, Flow(program, sent), "serving", spec)
+    yield from in_model(ops, Flow(program, sent), Mode.SERVING, spec)
 
 
-def in_input(graph: tf.Graph, mode: str) -> Iterator[Finding]:
+def in_input(graph: tf.Graph, mode: Mode) -> Iterator[Finding]:
     """Findings for augmentation in the functions that an input pipeline maps over its examples.
 
     Numbers alone are no examples yet: a function of them may draw its examples at random.
@@ -99,7 +98,7 @@ def _answers_without(flow: Flow, spec: Any) -> bool:
 
 
 def _augmentation(
-    augmented: list[tf.Operation], mode: str, meant: bool = False
+    augmented: list[tf.Operation], mode: Mode, meant: bool = False
 ) -> Iterator[Finding]:
     """A finding for the first random op whose numbers change the examples of `mode`."""
     if not augmented:
@@ -108,7 +107,7 @@ def _augmentation(
     needed = ancestors([changed])
     drawn = [op for op in changed.graph.get_operations() if op in needed and is_random(op)]
     op = drawn[0] if drawn else changed
-    if mode == "eval":
+    if mode is Mode.EVAL:
         yield finding("TPU212", place(op), note=meant or _of_tokens(needed), op=op.type)
     else:
-        yield finding("TPU213", place(op), op=op.type, mode=_IN_WORDS[mode])
+        yield finding("TPU213", place(op), op=op.type, mode=IN_WORDS[mode])

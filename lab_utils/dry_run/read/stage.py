@@ -4,32 +4,36 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from lab_utils.common.source import Place
+from lab_utils.common.source import Place, place
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.read import flow as read_graph
 from lab_utils.dry_run.read import inputs as read_input
 from lab_utils.dry_run.read import randomness as read_random
-from lab_utils.dry_run.read import settings as read_settings
 from lab_utils.dry_run.read import training as read_training
 from lab_utils.dry_run.read import unsupported as read_ops
 from lab_utils.dry_run.records import Finding, Mode
-from lab_utils.dry_run.session import Session
+from lab_utils.dry_run.rules import finding
+from lab_utils.dry_run.session import Session, Skip
 from lab_utils.dry_run.traced import Trace
 from lab_utils.dry_run.workload import Inputs
 
+_TILE = 8  # rows of a tile in a core's memory
+
 
 def carry_out(session: Session) -> str:
-    """Stage "read"; returns its detail."""
-    traces = session.traces() if session.workload.traceable else []
+    """Stage "read"; returns its detail. Raises Skip where no graph was built."""
+    traces = session.traces()
     session.found(session.workload.read(traces, session.cores))
     session.not_checked += [said for trace in traces for said in trace.not_checked]
-    if not session.workload.traceable:
+    if not traces:
         session.not_checked.append(
             "Gradients, settings and the input pipeline, which are read for a TPUEstimator only."
         )
         return "program of train, its ops and types"
     built = [trace.mode for trace in traces if trace.error is None]
-    return f"programs of {', '.join(built)}" if built else "no program to read"
+    if not built:
+        raise Skip("no program to read")
+    return f"programs of {', '.join(built)}"
 
 
 def read(traces: list[Trace], estimator: Any, inputs: Inputs) -> list[Finding]:
@@ -44,15 +48,15 @@ def read(traces: list[Trace], estimator: Any, inputs: Inputs) -> list[Finding]:
         serving = trace.mode is Mode.SERVING
         findings += [*(_serving(trace) if serving else _model(trace, settings))]
         if trace.mode is Mode.TRAIN:
-            findings += read_settings.checkpoints(settings.config, settings.model_fn)
-            findings += read_settings.batch(trace.per_core_batch, trace.cores, settings.model_fn)
+            findings += _checkpoints(settings.config, settings.model_fn)
+            findings += _tiles(trace.per_core_batch, trace.cores, settings.model_fn)
         if not serving and (trace.error is None or trace.core_graph is not None):
             findings += _input(trace, estimator, inputs, settings)
     return _once(findings)
 
 
 def read_step(
-    concrete: Any, nearer: Callable[[Place], Place] = lambda place: place
+    concrete: Any, nearer: Callable[[Place], Place] = lambda where: where
 ) -> list[Finding]:
     """Ops and types that a TPU lacks in a Keras step or a bare one, each line and rule once.
 
@@ -67,6 +71,20 @@ def read_step(
         *read_input.constants(concrete.graph),
     ]
     return _once([replace(each, place=nearer(each.place)) for each in findings])
+
+
+def _tiles(per_core: int | None, cores: int, model_fn: Any) -> Iterator[Finding]:
+    """A note on a batch per core that does not fill the chip's tiles."""
+    if per_core and per_core % _TILE:
+        suggestion = -(-per_core // _TILE) * _TILE * cores
+        yield finding("TPU209", place(model_fn), per_core=per_core, suggestion=suggestion)
+
+
+def _checkpoints(config: Any, model_fn: Any) -> Iterator[Finding]:
+    """A finding where checkpoints are asked for in the middle of the device's loop."""
+    every, loop = config.save_checkpoints_steps, config.tpu_config.iterations_per_loop
+    if every and isinstance(loop, int) and every % loop:
+        yield finding("TPU210", place(model_fn), iterations=loop, checkpoint=every)
 
 
 # What goes on from the line that begins it: all that is computed with the result.

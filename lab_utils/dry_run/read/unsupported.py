@@ -57,9 +57,21 @@ def _no_kernel(op: tf.Operation) -> Finding:
         return finding("TPU207", where, message=message, op=op.type)
     instead = op_table.instead(op.type)
     if instead is None and any(t.dtype == tf.string for t in [*op.inputs, *op.outputs]):
-        return finding("TPU204", where, message=message, op=op.type)
+        return _strings(op, message)
     hint = instead or "Do it in dataset.map of input_fn, on the host."
     return finding("TPU202", where, message=message, op=op.type, hint=hint)
+
+
+def _strings(op: tf.Operation, message: str) -> Finding:
+    """TPU204; a Saver in model_fn holds the names of files."""
+    scope = op.name.partition("/")[0]
+    saver = any(each.name == f"{scope}/SaveV2" for each in op.graph.get_operations())
+    return finding(
+        "TPU204",
+        place(op),
+        message=message,
+        op=f"A tf.compat.v1.train.Saver ({op.type})" if saver else op.type,
+    )
 
 
 def _wrong_type(op: tf.Operation) -> Iterator[Finding]:
@@ -77,7 +89,7 @@ def _wrong_type(op: tf.Operation) -> Iterator[Finding]:
         f"Requested Attributes: {requested}"
     )
     if list(refused) == ["string"]:
-        yield finding("TPU204", place(op), message=message, op=op.type)
+        yield _strings(op, message)
         return
     _, allowed = next(iter(refused.values()))
     takes = ", ".join(name for name in allowed if name in _COMMON_TYPES)

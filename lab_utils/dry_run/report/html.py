@@ -1,70 +1,92 @@
 """A dry run's report as HTML: a fragment for notebooks, and a page of its own.
 
 No scripts, no outside resources. Colours follow JupyterLab's theme through its CSS variables; a page of
-its own is light or dark as the reader's system asks.
+its own is light or dark as the reader's system asks. A notebook that is not trusted drops style sheets and
+SVG: badges keep their colours there, and the sentences say what the pictures show.
 """
 
 from collections.abc import Iterable
+from functools import cache
 from html import escape
 from itertools import groupby
+from pathlib import Path
 from textwrap import shorten
 
-from lab_utils.common.figures import Figure, figure_text, kind_text, scaled
-from lab_utils.dry_run.records import CompiledStep, Finding, Severity, StageResult
-from lab_utils.dry_run.report import plain, site, svg, words
-from lab_utils.dry_run.report.document import document
-from lab_utils.dry_run.report.outcome import COULD_NOT_RUN, FINDINGS, READY, Outcome
+import markdown
 
+from lab_utils.common.figures import Figure, counted, figure_text, kind_text, scaled
+from lab_utils.dry_run import rules
+from lab_utils.dry_run.records import CompiledStep, Finding, Severity, StageResult
+from lab_utils.dry_run.report import svg, words
+from lab_utils.dry_run.report.outcome import COULD_NOT_RUN, FINDINGS, READY, Outcome
+from lab_utils.notebook import look
+
+_COLOURS = {
+    READY: look.RIGHT,
+    FINDINGS: look.WRONG,
+    COULD_NOT_RUN: look.UNSURE,
+    Severity.ERROR: look.WRONG,
+    Severity.WARNING: look.UNSURE,
+    Severity.NOTE: look.NOTE,
+}
 _ICONS = {READY: "✓", FINDINGS: "✗", COULD_NOT_RUN: "?"}
-_STATUS = {"done": "✓", "failed": "✗", "skipped": "–"}
 
 
 def page(report: Outcome) -> str:
-    """The report as a whole HTML document."""
-    return document(f"Dry run: {report.subject}", _body(report))
+    """The report as a whole HTML document, which needs nothing else."""
+    title = escape(f"Dry run: {report.subject}")
+    return (
+        f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+        '<meta name="viewport" content="width=device-width, initial-scale=1"></head>'
+        f'<body class="lu-page">{fragment(report)}</body></html>\n'
+    )
 
 
 def fragment(report: Outcome) -> str:
-    """The report as one HTML element with its own style, for a notebook's output, trusted or not."""
-    return plain.untrusted(_body(report))
-
-
-def _body(report: Outcome) -> str:
-    css = "could" if report.verdict == COULD_NOT_RUN else report.verdict
+    """The report as one HTML element with its own style, for a notebook's output."""
     parts = [
-        f'<div class="head"><span class="badge {css}">{_ICONS[report.verdict]} {report.verdict}</span> '
+        f'<div class="head">{_badge(report.verdict, f"{_ICONS[report.verdict]} {report.verdict}")} '
         f'<span class="verdict">{escape(report.verdict_sentence)}</span></div>',
         f'<div class="soft">{escape(words.subject_line(report))}</div>',
         f'<ul class="stages">{"".join(map(_stage, report.stages))}</ul>',
         *_findings(report),
-        *_ignored(report),
+        _list("Ignored", (f"{found.rule} at {found.where}" for found in report.ignored)),
         _cards(report),
         _table(report.figures()),
-        "<h3>Not checked</h3>",
-        f'<ul class="plain">{"".join(f"<li>{escape(item)}</li>" for item in report.not_checked)}</ul>',
+        _list("Not checked", report.not_checked),
     ]
-    return "".join(parts)
+    return f'<div class="lu-dry-run"><style>{_style()}</style>{"".join(parts)}</div>'
+
+
+@cache
+def _style() -> str:
+    sheet = Path(__file__).with_name("report.css").read_text(encoding="utf-8")
+    # Twice: JupyterLab's own rules for outputs are more specific than one class.
+    sheet = sheet.replace(".lu-dry-run", ".lu-dry-run.lu-dry-run")
+    colours = {"error": look.WRONG} | look.MEMORY
+    variables = "".join(f"--{name}:{colour};" for name, colour in colours.items())
+    return f".lu-dry-run{{{variables}}}\n{sheet}"
+
+
+def _badge(kind: str, text: str) -> str:
+    style = f"background:{_COLOURS[kind]};color:#fff"
+    return f'<span class="badge" style="{style}">{escape(text)}</span>'
+
+
+def _list(heading: str, items: Iterable[str]) -> str:
+    rows = "".join(f"<li>{escape(item)}</li>" for item in items)
+    return f'<h3>{heading}</h3><ul class="plain">{rows}</ul>' if rows else ""
 
 
 def _stage(stage: StageResult) -> str:
     seconds = scaled(stage.seconds, "s").replace(" ", "\N{NO-BREAK SPACE}")
     took = f" {seconds}" if stage.status != "skipped" else ""
-    count = len(stage.findings)
-    said = "; ".join(
-        part
-        for part in (f"{count} finding{'s' * (count > 1)}" if count else "", stage.detail)
-        if part
-    )
+    number = counted(len(stage.findings), "finding") if stage.findings else ""
+    said = "; ".join(part for part in (number, stage.detail) if part)
     return (
-        f"<li><b>{_STATUS.get(stage.status, '?')} {stage.stage}</b> "
+        f"<li><b>{words.MARKS[stage.status]} {stage.stage}</b> "
         f'<span class="soft">{escape(stage.status)}{took}<br>{escape(shorten(said, 120))}</span></li>'
     )
-
-
-def _ignored(report: Outcome) -> Iterable[str]:
-    if report.ignored:
-        told = (escape(f"{found.rule} at {found.where}") for found in report.ignored)
-        yield f'<h3>Ignored</h3><ul class="plain">{"".join(f"<li>{each}</li>" for each in told)}</ul>'
 
 
 def _findings(report: Outcome) -> Iterable[str]:
@@ -75,7 +97,6 @@ def _findings(report: Outcome) -> Iterable[str]:
 
 def _finding_group(group: list[Finding]) -> str:
     first = group[0]
-    more = f" and {len(group) - 1} more" if len(group) > 1 else ""
     places = "".join(
         f"<div>{_inline(finding.where)}</div>"
         + (f"<pre>{escape(finding.message)}</pre>" if finding.message else "")
@@ -88,20 +109,29 @@ def _finding_group(group: list[Finding]) -> str:
         "Lab": _inline(first.lab),
     }
     body = "".join(f"<dt>{label}</dt><dd>{said}</dd>" for label, said in rows.items() if said)
-    rule_page = site.rule_html(first.rule)
-    if rule_page:
-        rule_page = (
-            f"<details><summary>Rule page {first.rule}</summary>"
-            f'<div class="body">{rule_page}</div></details>'
-        )
-    opened = " open" if first.severity is not Severity.NOTE else ""
+    more = f" and {len(group) - 1} more" if len(group) > 1 else ""
     place = first.place.position + more  # the line's code is in the body
+    opened = " open" if first.severity is not Severity.NOTE else ""
     return (
-        f"<details{opened}><summary>"
-        f'<span class="badge {first.severity}">{first.severity} {escape(first.rule)}</span> '
+        f"<details{opened}><summary>{_badge(first.severity, f'{first.severity} {first.rule}')} "
         f"<b>{_inline(words.title(first))}</b> <code>{escape(place)}</code></summary>"
-        f'<div class="body"><dl>{body}</dl>{rule_page}</div></details>'
+        f'<div class="body"><dl>{body}</dl>{_rule_page(first.rule)}</div></details>'
     )
+
+
+@cache
+def _rule_page(id: str) -> str:
+    """The page of a rule, folded; "" for a rule that this version does not know."""
+    try:
+        text = markdown.markdown(rules.page(id), extensions=["fenced_code", "tables"])
+    except KeyError:
+        return ""
+    return f'<details><summary>Rule page {id}</summary><div class="body">{text}</div></details>'
+
+
+def _picture(drawing: str) -> str:
+    """An SVG that shows where the style sheet is kept; elsewhere its words would be strewn about."""
+    return f'<div class="drawn" style="display:none">{drawing}</div>'
 
 
 def _inline(said: str) -> str:
@@ -121,16 +151,15 @@ def _cards(report: Outcome) -> str:
     if steps := [step for step in report.compiled if step.cost.roofline]:
         sentences = [words.speed_sentence(step, report.cores) for step in steps]
         cards.append(
-            f"<h3>Speed</h3>{svg.roofline(steps, ' '.join(sentences))}"
+            f"<h3>Speed</h3>{_picture(svg.roofline(steps, ' '.join(sentences)))}"
             + "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
             + f'<p class="soft">{escape(words.speed_basis(steps[0]))}</p>'
         )
     cards += [_lines(step) for step in report.compiled if step.lines]
     if report.feed.examples_per_second is not None:
         cards.append(_feed(report))
-    if not cards:
-        return ""
-    return f'<div class="cards">{"".join(f"<div class=card>{card}</div>" for card in cards)}</div>'
+    shown = "".join(f'<div class="card">{card}</div>' for card in cards)
+    return f'<div class="cards">{shown}</div>' if cards else ""
 
 
 def _memory(step: CompiledStep) -> str:
@@ -143,8 +172,8 @@ def _memory(step: CompiledStep) -> str:
         for part in step.memory.parts
     )
     return (
-        f"<h4>{escape(step.name).capitalize()}</h4>{svg.memory_bar(step, sentence)}"
-        f"<ul class=legend>{legend}</ul><p>{escape(sentence)}</p>"
+        f"<h4>{escape(step.name).capitalize()}</h4>{_picture(svg.memory_bar(step, sentence))}"
+        f'<ul class="legend">{legend}</ul><p>{escape(sentence)}</p>'
     )
 
 
@@ -155,25 +184,24 @@ def _kinds(steps: list[CompiledStep]) -> str:
 
 def _lines(step: CompiledStep) -> str:
     rows = "".join(
-        f'<tr><td class="place" colspan="3">{_inline(str(each.place) or "no line")}</td></tr>'
-        f'<tr><td class="number">{each.cycles:,.0f}</td>'
-        f'<td class="number">{escape(scaled(each.bytes, "B"))}</td>'
-        f'<td class="number">{escape(scaled(each.flops, "FLOP"))}</td></tr>'
-        for each in step.lines
+        f'<tr><td class="place" colspan="3">{_inline(str(line.place) or "no line")}</td></tr>'
+        f'<tr><td class="number">{line.cycles:,.0f}</td>'
+        f'<td class="number">{escape(scaled(line.bytes, "B"))}</td>'
+        f'<td class="number">{escape(scaled(line.flops, "FLOP"))}</td></tr>'
+        for line in step.lines
     )
     head = "<tr><th>Cycles</th><th>HBM traffic</th><th>FLOPs</th></tr>"
     return (
-        f"<h3>Lines of the {escape(step.name)}</h3><table class=lines>{head}{rows}</table>"
+        f'<h3>Lines of the {escape(step.name)}</h3><table class="lines">{head}{rows}</table>'
         f'<p class="soft">{escape(words.LINES_BASIS)}</p>'
     )
 
 
 def _feed(report: Outcome) -> str:
-    sentence = words.feed_sentence(report)
-    gauge = ""
+    sentence, gauge = words.feed_sentence(report), ""
     if report.feed.required is not None:
         rate, required = report.feed.examples_per_second.value, report.feed.required.value
-        gauge = svg.feed_gauge(rate, required, sentence)
+        gauge = _picture(svg.feed_gauge(rate, required, sentence))
     return f"<h3>Input pipeline</h3>{gauge}<p>{escape(sentence)}</p>"
 
 
@@ -187,6 +215,6 @@ def _table(rows: list[tuple[str, Figure]]) -> str:
         for group, figure in rows
     )
     return (
-        "<details><summary>All figures, each with its kind</summary><div class=body><table>"
+        '<details><summary>All figures, each with its kind</summary><div class="body"><table>'
         f"<tr><th>Of</th><th>Figure</th><th>Value</th><th>Kind</th></tr>{body}</table></div></details>"
     )

@@ -16,20 +16,12 @@ def set_aside(outcome: Outcome, select: Sequence[str] = (), ignore: Sequence[str
     They are those that `select` does not name, if it names any, those that `ignore` names, and those whose
     own line says `# tpu: ignore[TPU305]`.
     """
-    select, ignore = tuple(select), tuple(ignore)
     for stage in outcome.stages:
-        kept = []
-        for found in stage.findings:
-            named = not select or found.rule.startswith(select)
-            if (
-                named
-                and not (ignore and found.rule.startswith(ignore))
-                and not _at_line(found, outcome)
-            ):
-                kept.append(found)
-            else:
+        for found in list(stage.findings):
+            unselected = select and not found.rule.startswith(tuple(select))
+            if unselected or found.rule.startswith(tuple(ignore)) or _at_line(found, outcome):
+                stage.findings.remove(found)
                 outcome.ignored.append(found)
-        stage.findings[:] = kept
 
 
 def _at_line(found: Finding, outcome: Outcome) -> bool:

@@ -2,26 +2,20 @@
 
 import json
 import math
-from collections.abc import Collection
+from collections import Counter
 from dataclasses import asdict, dataclass, field
-from typing import TypeVar
 
-from lab_utils.common.figures import Figure, FigureTable, Kind, counted
-from lab_utils.common.source import Place
+from lab_utils.common.figures import Figure, counted
 from lab_utils.dry_run.records import (
     CompiledStep,
     Cost,
     Feed,
     Finding,
-    LineCost,
     Memory,
     Severity,
-    Stage,
     StageResult,
     Status,
 )
-
-T = TypeVar("T", bound=FigureTable)
 
 FORMAT = 2
 
@@ -42,6 +36,7 @@ class Outcome:
     """The outcome of a dry run.
 
     `ignored` holds the findings that a person set aside (ignoring.py): they count for nothing.
+    `not_judged` names models that the program trains or evaluates besides: the verdict is never ready then.
     `subject` says what was judged; `versions` holds the versions that took part.
     """
 
@@ -54,15 +49,12 @@ class Outcome:
     not_checked: list[str] = field(default_factory=list)
     versions: dict[str, str] = field(default_factory=dict)
     ignored: list[Finding] = field(default_factory=list)
+    not_judged: list[str] = field(default_factory=list)
 
     @property
     def ready(self) -> bool:
         """Whether the verdict is "ready": for `assert dry_run(...).ready`."""
         return self.verdict == READY
-
-    def carried_out(self, stages: Collection[str]) -> bool:
-        """Whether each of these stages was done: none was skipped, and none failed."""
-        return all(each.status is Status.DONE for each in self.stages if each.stage in stages)
 
     @property
     def findings(self) -> list[Finding]:
@@ -84,12 +76,12 @@ class Outcome:
 
     @property
     def verdict(self) -> str:
-        """ "findings" where any error or warning stands; else "could not run" where a stage failed
-        or none ran; else "ready". Notes never change it."""
+        """ "findings" where any error or warning stands; else "could not run" where a stage failed,
+        none ran or a model was not judged; else "ready". Notes never change it."""
         if any(finding.severity is not Severity.NOTE for finding in self.findings):
             return FINDINGS
         statuses = {stage.status for stage in self.stages}
-        ready = Status.DONE in statuses and Status.FAILED not in statuses
+        ready = Status.DONE in statuses and Status.FAILED not in statuses and not self.not_judged
         return READY if ready else COULD_NOT_RUN
 
     @property
@@ -100,29 +92,26 @@ class Outcome:
     @property
     def verdict_sentence(self) -> str:
         """The verdict in a sentence, with what limits it."""
-        count = {severity: 0 for severity in Severity}
-        for finding in self.findings:
-            count[finding.severity] += 1
-        tally = ", ".join(counted(number, severity) for severity, number in count.items() if number)
+        count = Counter(finding.severity for finding in self.findings)
+        parts = [counted(count[severity], severity) for severity in Severity if count[severity]]
         if self.ignored:
-            tally = ", ".join(part for part in (tally, f"{len(self.ignored)} ignored") if part)
+            parts.append(f"{len(self.ignored)} ignored")
         missing = [stage.stage for stage in self.stages if stage.status is not Status.DONE]
         limits = f" Not checked: {', '.join(missing)}." if missing else ""
+        if self.not_judged:
+            limits += f" Not judged: {'; '.join(self.not_judged)} (give it as MODULE:FUNCTION)."
         if self.verdict == FINDINGS:
-            return f"Not ready for {self.topology}: {tally}.{limits}"
+            return f"Not ready for {self.topology}: {', '.join(parts)}.{limits}"
         if self.verdict == COULD_NOT_RUN:
-            failed = ", ".join(
-                stage.stage for stage in self.stages if stage.status is Status.FAILED
-            )
-            return (
-                f"No verdict: {failed} failed.{limits}"
-                if failed
-                else "No verdict: no stage was carried out."
-            )
-        notes = f" ({tally})" if tally else ""
-        if missing:
-            return f"Ready for {self.topology}, as far as was checked{notes}.{limits}"
-        return f"Ready for {self.topology}{notes}."
+            failed = [each.stage for each in self.stages if each.status is Status.FAILED]
+            if failed:
+                return f"No verdict: {', '.join(failed)} failed.{limits}"
+            if self.not_judged:
+                return f"No verdict: nothing was found in what was judged.{limits}"
+            return "No verdict: no stage was carried out."
+        limited = ", as far as was checked" if missing else ""
+        notes = f" ({', '.join(parts)})" if parts else ""
+        return f"Ready for {self.topology}{limited}{notes}.{limits}"
 
     @property
     def memory(self) -> Memory:
@@ -153,51 +142,11 @@ class Outcome:
             "exit_status": self.exit_status,
             **asdict(self),
         }
-        for stage, written in zip(self.stages, content["stages"], strict=True):
-            for found, each in zip(stage.findings, written["findings"], strict=True):
-                each["where"] = found.where
-        for found, each in zip(self.ignored, content["ignored"], strict=True):
-            each["where"] = found.where
+        found = [finding for stage in self.stages for finding in stage.findings] + self.ignored
+        written = [each for stage in content["stages"] for each in stage["findings"]]
+        for finding, each in zip(found, written + content["ignored"], strict=True):
+            each["where"] = finding.where
         return json.dumps(_plain(content), indent=2, ensure_ascii=False, allow_nan=False)
-
-    @classmethod
-    def from_json(cls, text: str) -> "Outcome":
-        """The report that `to_json` wrote.
-
-        Raises:
-            ValueError: for text that is not such a report, or of a format that this version cannot read.
-        """
-        try:
-            content = json.loads(text)
-            if content["format"] != FORMAT:
-                raise ValueError(
-                    f"this report has format {content['format']}; this version of lab_utils reads {FORMAT}. "
-                    "Read it with the version that wrote it, or make the report again."
-                )
-            return cls(
-                subject=content["subject"],
-                topology=content["topology"],
-                cores=content["cores"],
-                stages=[_stage_result(stage) for stage in content["stages"]],
-                compiled=[
-                    CompiledStep(
-                        step["name"],
-                        _table(Memory, step["memory"]),
-                        _table(Cost, step["cost"]),
-                        [
-                            LineCost(**line | {"place": Place(**line["place"])})
-                            for line in step.get("lines", ())
-                        ],
-                    )
-                    for step in content["compiled"]
-                ],
-                feed=_table(Feed, content["feed"]),
-                not_checked=content["not_checked"],
-                versions=content["versions"],
-                ignored=[_finding(found) for found in content.get("ignored", [])],
-            )
-        except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
-            raise ValueError(f"not a dry-run report: {type(error).__name__} {error}") from error
 
 
 def _plain(value: object) -> object:
@@ -207,30 +156,3 @@ def _plain(value: object) -> object:
     if isinstance(value, list):
         return [_plain(item) for item in value]
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _figure(content: dict) -> Figure:
-    return Figure(**content | {"kind": Kind(content["kind"]), "value": float(content["value"])})
-
-
-def _table(cls: type[T], content: dict) -> T:
-    return cls(**{key: _figure(figure) for key, figure in content.items()})
-
-
-def _finding(content: dict) -> Finding:
-    fields = {key: value for key, value in content.items() if key != "where"}
-    place = Place(**content["place"])
-    stage, severity = Stage(content["stage"]), Severity(content["severity"])
-    return Finding(**fields | {"place": place, "stage": stage, "severity": severity})
-
-
-def _stage_result(content: dict) -> StageResult:
-    return StageResult(
-        **content
-        | {
-            "stage": Stage(content["stage"]),
-            "status": Status(content["status"]),
-            "findings": [_finding(finding) for finding in content["findings"]],
-            "figures": [_figure(figure) for figure in content["figures"]],
-        }
-    )

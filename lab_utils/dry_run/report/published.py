@@ -23,7 +23,7 @@ class Published:
 
 
 @cache
-def table() -> tuple[Published, ...]:
+def published() -> tuple[Published, ...]:
     """The rows, in the order of the file."""
     text = Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")
     return tuple(Published(**row | {"read": str(row["read"])}) for row in yaml.safe_load(text))
@@ -32,7 +32,7 @@ def table() -> tuple[Published, ...]:
 def reached() -> str:
     """A sentence: what share of their bounds the published programs of each kind reached."""
     kinds: dict[str, list[float]] = {}
-    for row in table():
+    for row in published():
         kinds.setdefault(row.kind, []).append(row.of_bound)
     shown = ", ".join(f"{kind}: {_range(shares)}" for kind, shares in kinds.items())
     return (

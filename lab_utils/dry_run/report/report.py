@@ -21,7 +21,7 @@ class Report(Outcome):
         """Writes the first compiled step as a trace, which ui.perfetto.dev opens.
 
         Raises:
-            ValueError: nothing was compiled, or the report was read from JSON.
+            ValueError: nothing was compiled.
         """
         if not self.spans:
             raise ValueError(

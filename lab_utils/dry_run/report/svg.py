@@ -16,61 +16,43 @@ LEAST = 3  # the width of a part that is too small to be seen
 
 def memory_bar(step: CompiledStep, description: str) -> str:
     """A core's memory by part as one bar on a GiB axis, with the end of what a core lets a program use."""
-    parts = list(step.memory.parts.items())
     limit, used = step.memory.available.value, step.memory.used
     left, right, top, height = 4, WIDTH - 4, 22, 30
     scale = (right - left) / (max(limit, used) * 1.02)
-    end = left + limit * scale
-    shapes = [
-        f'<rect class="room" x="{left}" y="{top}" width="{limit * scale:.1f}" height="{height}"/>'
-    ]
+    end, bottom = left + limit * scale, top + height
+    shapes = [_rect("room", left, top, limit * scale, height)]
     x = float(left)
-    for part, size in parts:
+    for part, size in step.memory.parts.items():
         width = max(size * scale, LEAST) if size else 0.0
-        shapes.append(
-            f'<rect class="{part}" x="{x:.1f}" y="{top}" width="{width:.1f}" height="{height}"/>'
-        )
+        shapes.append(_rect(part, x, top, width, height))
         if width >= 16:
-            shapes.append(
-                f'<text class="on" x="{x + width / 2:.1f}" y="{top + 20}" text-anchor="middle">'
-                f"{part[0].upper()}</text>"
-            )
+            shapes.append(_text(x + width / 2, top + 20, part[0].upper(), "middle", "on"))
         x += width
     if step.memory.needed is not None:
-        shapes.append(
-            f'<rect class="beyond" x="{end:.1f}" y="{top}" width="{left + used * scale - end:.1f}" '
-            f'height="{height}"/>'
-        )
-    label, anchor = (end - 4, "end") if end > WIDTH / 2 else (end + 4, "start")
-    shapes.append(
-        f'<line class="limit" x1="{end:.1f}" x2="{end:.1f}" y1="{top - 6}" y2="{top + height + 6}"/>'
-        f'<text x="{label:.1f}" y="{top - 8}" text-anchor="{anchor}">usable {memory(limit)}</text>'
-    )
+        shapes.append(_rect("beyond", end, top, left + used * scale - end, height))
+    shapes.append(_line("limit", end, end, top - 6, bottom + 6))
+    beside = (end - 4, "end") if end > WIDTH / 2 else (end + 4, "start")
+    shapes.append(_text(beside[0], top - 8, f"usable {memory(limit)}", beside[1]))
     size, unit = (2**30, "GiB") if max(limit, used) >= 2**30 else (2**20, "MiB")
     for tick in _linear_ticks(max(limit, used) / size):
         at = left + tick * size * scale
         anchor, name = ("start", f"0 {unit}") if tick == 0 else ("middle", f"{tick:g}")
-        shapes.append(
-            f'<line class="axis" x1="{at:.1f}" x2="{at:.1f}" y1="{top + height}" y2="{top + height + 5}"/>'
-            f'<text x="{at:.1f}" y="{top + height + 18}" text-anchor="{anchor}">{name}</text>'
-        )
+        shapes.append(_line("axis", at, at, bottom, bottom + 5))
+        shapes.append(_text(at, bottom + 18, name, anchor))
     return _svg(f"Memory of a core, {step.name}", description, 74, shapes)
 
 
 def feed_gauge(rate: float, required: float, description: str) -> str:
     """Examples/s measured here above the most that the cores of one host take, as two bars on one scale."""
-    left, right = 4, WIDTH - 4
-    scale = (right - left) / max(rate, required)
+    left, width = 4, WIDTH - 8
     shapes = []
     for y, css, value, label in (
         (20, "measured", rate, "this machine (measured here)"),
         (68, "demand", required, "one host's cores, at most (computed)"),
     ):
-        shapes.append(
-            f'<text x="{left}" y="{y - 6}">{label}: {rounded(value)} examples/s</text>'
-            f'<rect class="room" x="{left}" y="{y}" width="{right - left}" height="18"/>'
-            f'<rect class="{css}" x="{left}" y="{y}" width="{max(value * scale, 1.5):.1f}" height="18"/>'
-        )
+        shapes.append(_text(left, y - 6, f"{label}: {rounded(value)} examples/s"))
+        shapes.append(_rect("room", left, y, width, 18))
+        shapes.append(_rect(css, left, y, max(value * width / max(rate, required), 1.5), 18))
     return _svg("Input pipeline against the required rate", description, 92, shapes)
 
 
@@ -95,16 +77,13 @@ def roofline(steps: list[CompiledStep], description: str) -> str:
     shapes = []
     for decade in range(low, high + 1):
         at = x(10.0**decade)
-        shapes.append(
-            f'<line class="grid" x1="{at:.1f}" x2="{at:.1f}" y1="{upper}" y2="{lower}"/>'
-            f'<text x="{at:.1f}" y="{lower + 16}" text-anchor="middle">{_power(decade)}</text>'
-        )
+        shapes.append(_line("grid", at, at, upper, lower))
+        shapes.append(_text(at, lower + 16, f"{10.0**decade:g}", "middle"))
     for decade in range(bottom, top + 1):
         at = y(10.0**decade)
-        shapes.append(
-            f'<line class="grid" x1="{left}" x2="{right}" y1="{at:.1f}" y2="{at:.1f}"/>'
-            f'<text x="{left - 6}" y="{at + 4:.1f}" text-anchor="end">{_decade_rate(decade)}</text>'
-        )
+        label = scaled(10.0**decade, "").replace(".00", "").replace(".0", "")
+        shapes.append(_line("grid", left, right, at, at))
+        shapes.append(_text(left - 6, at + 4, label, "end"))
     start = bandwidth * 10.0**low
     angle = math.degrees(math.atan2(y(start) - y(peak), x(ridge) - x(10.0**low)))
     slope = [10.0**low * (ridge / 10.0**low) ** share for share in (0.3, 0.68)]
@@ -112,53 +91,50 @@ def roofline(steps: list[CompiledStep], description: str) -> str:
     shapes += [
         f'<polyline class="roof" points="{x(10.0**low):.1f},{y(start):.1f} {x(ridge):.1f},{y(peak):.1f} '
         f'{right},{y(peak):.1f}"/>',
-        f'<text class="halo" x="{right - 2}" y="{y(peak) - 10:.1f}" text-anchor="end">'
-        f"peak {scaled(peak, 'FLOP/s')}</text>",
+        _text(right - 2, y(peak) - 10, f"peak {scaled(peak, 'FLOP/s')}", "end", "halo"),
         f'<text class="halo" transform="translate({x(clear):.1f} {y(bandwidth * clear):.1f}) '
         f'rotate({-angle:.1f})" y="-9" text-anchor="middle">memory {scaled(bandwidth, "B/s")}</text>',
-        f'<path class="ridge" d="M{x(ridge):.1f} {y(peak) - 6:.1f} l6 6 l-6 6 l-6 -6 z"/>',
+        _marker("ridge", x(ridge), y(peak)),
     ]
     legend = [("ridge", f"ridge {rounded(ridge)} FLOP/B")]
     for index, (name, intensity) in enumerate(points):
-        rate = min(peak, bandwidth * intensity)
-        shapes.append(
-            f'<line class="drop" x1="{x(intensity):.1f}" x2="{x(intensity):.1f}" y1="{y(rate):.1f}" '
-            f'y2="{lower}"/>' + _marker(index, x(intensity), y(rate))
-        )
-        legend.append((index, f"{name} {rounded(intensity)} FLOP/B"))
+        rate, mark = min(peak, bandwidth * intensity), "other" if index else "first"
+        shapes.append(_line("drop", x(intensity), x(intensity), y(rate), lower))
+        shapes.append(_marker(mark, x(intensity), y(rate)))
+        legend.append((mark, f"{name} {rounded(intensity)} FLOP/B"))
     for row, (mark, label) in enumerate(reversed(legend)):
         at = lower - 12 - 17 * row
-        shapes.append(
-            f'<path class="ridge" d="M{right - 178} {at - 10} l6 6 l-6 6 l-6 -6 z"/>'
-            if mark == "ridge"
-            else _marker(mark, right - 178, at - 4)
-        )
-        shapes.append(f'<text class="halo" x="{right - 166}" y="{at}">{escape(label)}</text>')
+        shapes.append(_marker(mark, right - 178, at - 4))
+        shapes.append(_text(right - 166, at, escape(label), css="halo"))
+    axis = "arithmetic intensity, FLOP per byte of HBM traffic"
+    shapes.append(_text((left + right) / 2, lower + 36, axis, "middle"))
     shapes.append(
-        f'<text x="{(left + right) / 2}" y="{lower + 36}" text-anchor="middle">'
-        "arithmetic intensity, FLOP per byte of HBM traffic</text>"
         f'<text transform="translate(12 {(upper + lower) / 2}) rotate(-90)" text-anchor="middle">'
         "FLOP/s a core, at most</text>"
     )
     return _svg("Roofline of a core", description, lower + 44, shapes)
 
 
-def _marker(index: int, x: float, y: float) -> str:
-    if index == 0:
+def _marker(kind: str, x: float, y: float) -> str:
+    """A circle for the first program, a square for others, a diamond for the ridge."""
+    if kind == "first":
         return f'<circle class="point" cx="{x:.1f}" cy="{y:.1f}" r="5.5"/>'
-    return f'<rect class="point" x="{x - 5:.1f}" y="{y - 5:.1f}" width="10" height="10"/>'
+    if kind == "other":
+        return _rect("point", x - 5, y - 5, 10, 10)
+    return f'<path class="ridge" d="M{x:.1f} {y - 6:.1f} l6 6 l-6 6 l-6 -6 z"/>'
 
 
-def _power(decade: int) -> str:
-    return (
-        f"{10**decade:g}"
-        if -3 <= decade <= 3
-        else f'10<tspan dy="-5" font-size="10">{decade}</tspan>'
-    )
+def _rect(css: str, x: float, y: float, width: float, height: float) -> str:
+    size = f'width="{width:.1f}" height="{height}"'
+    return f'<rect class="{css}" x="{x:.1f}" y="{y:.1f}" {size}/>'
 
 
-def _decade_rate(decade: int) -> str:
-    return scaled(10.0**decade, "").replace(".00", "").replace(".0", "")
+def _line(css: str, x1: float, x2: float, y1: float, y2: float) -> str:
+    return f'<line class="{css}" x1="{x1:.1f}" x2="{x2:.1f}" y1="{y1:.1f}" y2="{y2:.1f}"/>'
+
+
+def _text(x: float, y: float, text: str, anchor: str = "start", css: str = "") -> str:
+    return f'<text class="{css}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{text}</text>'
 
 
 def _linear_ticks(end: float) -> list[float]:
@@ -169,7 +145,7 @@ def _linear_ticks(end: float) -> list[float]:
 
 
 def _svg(title: str, description: str, height: int, shapes: list[str]) -> str:
-    # Line by line: a notebook that is not trusted shows the texts alone.
+    # Line by line: a notebook that is not trusted shows the texts only.
     return (
         f'<svg role="img" viewBox="0 0 {WIDTH} {height}" xmlns="http://www.w3.org/2000/svg" '
         f'aria-label="{escape(title, quote=True)}"><title>{escape(title)}</title>'

@@ -1,6 +1,7 @@
 """A dry run's report for a terminal: plain text, 100 columns, colour only when asked."""
 
 import textwrap
+from collections.abc import Sequence
 from itertools import groupby
 
 from lab_utils.common.figures import Figure, counted, figure_text, memory, scaled
@@ -8,6 +9,7 @@ from lab_utils.dry_run.records import CompiledStep, Finding, Severity, StageResu
 from lab_utils.dry_run.report.outcome import FINDINGS, READY, Outcome
 from lab_utils.dry_run.report.words import (
     LINES_BASIS,
+    MARKS,
     feed_sentence,
     memory_sentence,
     speed_basis,
@@ -43,13 +45,8 @@ def render(report: Outcome, colour: bool = False) -> str:
             heading = [paint(str(stage).upper(), "bold")] if index == 0 else []
             blocks.append(heading + _finding_lines(group, paint))
     if report.ignored:
-        told = [f"{found.rule} at {found.where}" for found in report.ignored]
-        blocks.append(
-            [
-                paint("IGNORED", "bold"),
-                *(line for each in told for line in _wrapped(each, "- ", "  ")),
-            ]
-        )
+        ignored = [f"{found.rule} at {found.where}" for found in report.ignored]
+        blocks.append([paint("IGNORED", "bold"), *_items(ignored)])
     for step in report.compiled:
         lines = _memory_lines(step) if step.memory.used is not None else []
         if step.cost.roofline:
@@ -61,11 +58,12 @@ def render(report: Outcome, colour: bool = False) -> str:
         blocks.append([paint("INPUT PIPELINE", "bold"), *_wrapped(feed_sentence(report))])
     if rows := report.figures():
         blocks.append([paint("FIGURES", "bold"), *_table(rows)])
-    blocks.append(
-        [paint("NOT CHECKED", "bold")]
-        + [line for item in report.not_checked for line in _wrapped(item, "- ", "  ")]
-    )
+    blocks.append([paint("NOT CHECKED", "bold"), *_items(report.not_checked)])
     return "\n\n".join("\n".join(block) for block in blocks if block)
+
+
+def _items(texts: Sequence[str]) -> list[str]:
+    return [line for text in texts for line in _wrapped(text, "- ", "  ")]
 
 
 def _wrapped(text: str, first: str = "", then: str = "") -> list[str]:
@@ -84,11 +82,9 @@ def _wrapped(text: str, first: str = "", then: str = "") -> list[str]:
 
 
 def _stage_lines(stage: StageResult) -> list[str]:
-    mark = {"done": "✓", "failed": "✗", "skipped": "–"}.get(stage.status, "?")
-    count = len(stage.findings)
-    found = counted(count, "finding") if count else ""
+    found = counted(len(stage.findings), "finding") if stage.findings else ""
     took = scaled(stage.seconds, "s") if stage.status != "skipped" else ""
-    head = f"{mark} {stage.stage:<8}{stage.status:<8} {took:>8}  "
+    head = f"{MARKS[stage.status]} {stage.stage:<8}{stage.status:<8} {took:>8}  "
     said = "; ".join(part for part in (found, stage.detail) if part)
     return _wrapped(said, head, " " * len(head)) or [head.rstrip()]
 

@@ -2,9 +2,11 @@
 
 from lab_utils.common.figures import counted, kind_text, memory, rounded, scaled
 from lab_utils.dry_run import rules
-from lab_utils.dry_run.records import CompiledStep, Finding
-from lab_utils.dry_run.report import published
+from lab_utils.dry_run.records import CompiledStep, Finding, Status
 from lab_utils.dry_run.report.outcome import Outcome
+from lab_utils.dry_run.report.published import reached
+
+MARKS = {Status.DONE: "✓", Status.FAILED: "✗", Status.SKIPPED: "–"}  # of what became of a stage
 
 LINES_BASIS = (
     "The most expensive lines: estimated cycles, HBM traffic and FLOPs of matmuls, by the TPU compiler. What "
@@ -49,7 +51,7 @@ def speed_basis(step: CompiledStep) -> str:
     """Where the figures of `speed_sentence` come from."""
     return (
         f"FLOP and bytes {step.cost.flops.kind}; peaks {kind_text(step.cost.peak_flops)}. "
-        f"A bound, not a measurement. {published.reached()}"
+        f"A bound, not a measurement. {reached()}"
     )
 
 

@@ -40,7 +40,7 @@ _WORDS = _Words()
 class Rule:
     """One rule: `why` and `fix` are templates, `facts` names their placeholders, `body` is Markdown.
 
-    `fix_jax` is the fix in a program of JAX, where that differs. `lab` is the number and the title of the
+    `lab` is the number and the title of the
     lab that teaches it: "04 Metrics and the host".
     """
 
@@ -52,7 +52,6 @@ class Rule:
     why: str
     fix: str
     body: str
-    fix_jax: str = ""
 
     @property
     def facts(self) -> frozenset[str]:
@@ -127,14 +126,12 @@ def finding(
     *,
     message: str = "",
     note: bool = False,
-    framework: str = "TensorFlow",
     **facts: object,
 ) -> Finding:
     """A finding of rule `id` at `place`, its why and fix filled from `facts`.
 
     `message` is the text that TensorFlow or the compiler gave, or would have given on a TPU. With
-    `note` it is a note, whatever the rule's severity: it may well be what the program means. `framework` is
-    that of the program ("JAX").
+    `note` it is a note, whatever the rule's severity: it may well be what the program means.
 
     Raises:
         KeyError: there is no such rule.
@@ -145,7 +142,6 @@ def finding(
         raise TypeError(
             f"{id} needs the facts {sorted(found.facts)}, and was given {sorted(facts.keys())}"
         )
-    fix = (found.fix_jax if framework == "JAX" else "") or found.fix
-    why, fix = _WORDS.format(found.why, **facts), _WORDS.format(fix, **facts)
+    why, fix = _WORDS.format(found.why, **facts), _WORDS.format(found.fix, **facts)
     severity = Severity.NOTE if note else found.severity
     return Finding(id, found.stage, severity, place, why, fix, found.lab, message)

@@ -32,7 +32,7 @@ def executing(
         CompilerMissing: jax is not installed here.
         ChildFailed: the child ended without a result (what waits raises it).
     """
-    files = {"values.npz": _npz(program.values)}
+    files = {"values.npz": _npz(program.origin.values)}
     runs = []
     for each, fed in ((program, batches), (one_core, one_core_batches)):
         if each is None:
@@ -53,7 +53,7 @@ def executing(
             }
         )
     given = [part for name in sorted(files) for part in (name, files[name])]
-    entry = cache.key(runs, *given, process.versions(), cache.code(process.CHILD))
+    entry = cache.key(runs, *given, process.versions(), cache.code())
     if (kept := cache.read(entry)) is not None:
         yield lambda progress: (kept["runs"], True)
         return

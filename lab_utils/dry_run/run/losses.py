@@ -65,19 +65,17 @@ def _not_finite(
         (core, loss) for core, loss in enumerate(losses[step - 1]) if not math.isfinite(loss)
     )
     where = NOWHERE
-    if program.lines:
-        own = [array[core] for array in batches[0]]
-        where = step == 1 and program.lines.not_finite([own]) or program.lines.loss
+    if step == 1:
+        where = program.origin.not_finite([[array[core] for array in batches[0]]])
+    where = where or program.origin.loss
     return finding("TPU402", where or program.where, loss=loss, step=step)
 
 
 def _other_loss(program: Program, step: int, many: float, one: float) -> Finding:
-    where = program.summed
-    if (
-        program.lines and not where
-    ):  # a loss that differs later alone shows how variables are changed
+    where, origin = program.summed, program.origin
+    if not where:  # a loss that differs only later shows how variables are changed
         trained = next((each.name for each in program.inputs if each.trainable), "")
         first = step == 1 or not trained
-        where = program.lines.loss if first else program.lines.written(trained)
+        where = origin.loss if first else origin.written(trained)
     where = where or program.where
     return finding("TPU403", where, step=step, many=f"{many:.6g}", one=f"{one:.6g}")

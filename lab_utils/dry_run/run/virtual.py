@@ -65,7 +65,7 @@ def running(
         )
         yield lambda progress: result
         return
-    taken = list(itertools.islice(program.read() if batches is None else batches, steps))
+    taken = list(itertools.islice(program.origin.read() if batches is None else batches, steps))
     if len(taken) < steps:
         result.findings.append(
             finding("TPU407", program.where, have=len(taken), need=steps)
@@ -249,15 +249,15 @@ def _gathering(program: Program, trained: set[str], after: dict[str, Any]) -> st
 def _lost(program: Program, variable: str, batch: list[np.ndarray] | None) -> Place:
     """The line whose gradient is not finite with the first batch, else the one that writes the variable."""
     where = NOWHERE
-    if batch and program.lines:
+    if batch:
         own = [[array[core] for array in batch] for core in range(program.cores)]
-        where = program.lines.gradient_not_finite(own)
+        where = program.origin.gradient_not_finite(own)
     return where or _written(program, variable)
 
 
 def _written(program: Program, variable: str) -> Place:
     """The line that gives a variable its new value; the step's own where it is not known."""
-    return program.lines and program.lines.written(variable) or program.where
+    return program.origin.written(variable) or program.where
 
 
 def _is_trained(name: str, trained: set[str]) -> bool:
@@ -266,7 +266,7 @@ def _is_trained(name: str, trained: set[str]) -> bool:
 
 def _changed(program: Program, trained: set[str], after: dict[str, Any]) -> bool:
     for name in trained & after.keys():
-        before = hashlib.sha256(program.values[name].tobytes()).hexdigest()[:16]
+        before = hashlib.sha256(program.origin.values[name].tobytes()).hexdigest()[:16]
         if any(digest != before for digest in after[name]["digests"]):
             return True
     return False

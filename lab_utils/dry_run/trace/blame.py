@@ -1,7 +1,7 @@
 """Which line of an input pipeline brings in what the infeed refuses: a shape, a type, a kind of tensor."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from lab_utils.common.source import own_frame
@@ -46,15 +46,18 @@ def _ends(graph: tf.Graph) -> list[tf.Operation]:
     return [op for op in datasets if op.outputs and op.outputs[0].name not in used]
 
 
-def unknown_sizes(graph: tf.Graph) -> str:
-    """TPU101 or TPU102 where the datasets of `graph` end in tensors of unknown sizes, else ""."""
-    ends = [op for op in _ends(graph) if _is_dataset(op)]
-    shapes = [tf.TensorShape(shape) for op in ends for shape in attribute(op, "output_shapes")]
+def unknown_sizes(shapes: Iterable[tf.TensorShape]) -> str:
+    """TPU102 where a size of an example is unknown, TPU101 where only batches are, else ""."""
     unknown = [shape for shape in shapes if not shape.is_fully_defined()]
-    if not unknown:
-        return ""
-    inner = any(shape.rank is None or not shape[1:].is_fully_defined() for shape in unknown)
-    return "TPU102" if inner else "TPU101"
+    if any(shape.rank is None or not shape[1:].is_fully_defined() for shape in unknown):
+        return "TPU102"
+    return "TPU101" if unknown else ""
+
+
+def last_shapes(graph: tf.Graph) -> list[tf.TensorShape]:
+    """The shapes of what the datasets of `graph` end in."""
+    ends = [op for op in _ends(graph) if _is_dataset(op)]
+    return [tf.TensorShape(shape) for op in ends for shape in attribute(op, "output_shapes")]
 
 
 def _first(

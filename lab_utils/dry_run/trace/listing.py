@@ -4,7 +4,7 @@ import ast
 import functools
 import inspect
 import linecache
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from lab_utils.common.source import NOWHERE, Place, place_of_line
@@ -44,30 +44,26 @@ def listed(host_function: Callable, number: int, key: str | None, spec: Place) -
         return NOWHERE
     file, tree = _source(host_function)
     line = host_function.__code__.co_firstlineno
-    names = _aliases(tree, getattr(host_function, "__name__", ""), line)
     pairs = [
         node
         for node in ast.walk(_around(tree, line))
         if isinstance(node, ast.Tuple)
         and len(node.elts) == 2
-        and (_called(node.elts[0]) in names or _is_lambda(node.elts[0], line))
+        and _is_function(tree, node.elts[0], host_function.__name__, line)
     ]
     for pair in sorted(pairs, key=lambda node: abs(node.lineno - (spec.line or 0))):
-        node = _value(tree, pair.elts[1], pair.lineno)
-        if isinstance(node, ast.Dict):
-            keys = [getattr(each, "value", None) for each in node.keys]
-            if key not in keys:
-                if isinstance(pair.elts[1], ast.Name) and (put := _put(tree, pair.elts[1].id, key)):
-                    return place_of_line(file, put.lineno)
+        tensors, element = _value(tree, pair.elts[1], pair.lineno), pair
+        if isinstance(tensors, ast.Dict):
+            values = dict(zip(map(_constant, tensors.keys), tensors.values, strict=True))
+            put = _put(tree, getattr(pair.elts[1], "id", ""), key)
+            if (element := values.get(key, put)) is None:
                 continue
-            element = node.values[keys.index(key)]
-        elif isinstance(node, ast.List | ast.Tuple) and number < len(node.elts):
-            element = node.elts[number]
-        else:
-            return place_of_line(file, pair.lineno)
-        renamed = _assignment(tree, element, pair.lineno)
-        if renamed is not None and isinstance(renamed.value, ast.Name | ast.Attribute):
-            return place_of_line(file, renamed.lineno)
+        elif isinstance(tensors, ast.List | ast.Tuple) and number < len(tensors.elts):
+            element = tensors.elts[number]
+        if isinstance(element, ast.Name):
+            renamed = _assignment(tree, element.id, pair.lineno)
+            if renamed is not None and isinstance(renamed.value, ast.Name | ast.Attribute):
+                element = renamed
         return place_of_line(file, element.lineno)
     return NOWHERE
 
@@ -91,46 +87,44 @@ def _around(tree: ast.AST, line: int) -> ast.AST:
     return max(around, key=lambda node: node.lineno, default=tree)
 
 
-def _called(node: ast.AST) -> str:
-    """The name of the function that `node` is: a name, a method, or functools.partial of either; or ""."""
-    if isinstance(node, ast.Call) and node.args and ast.unparse(node.func).endswith("partial"):
-        node = node.args[0]
-    return getattr(node, "id", "") or getattr(node, "attr", "")
-
-
-def _is_lambda(node: ast.AST, line: int) -> bool:
-    return isinstance(node, ast.Lambda) and node.lineno == line
-
-
-def _aliases(tree: ast.AST, name: str, line: int) -> set[str]:
-    """`name`, and the names given to functools.partial of it, or to the lambda of that line."""
-
-    def stands_for(value: ast.AST) -> bool:
+def _is_function(tree: ast.AST, node: ast.AST, name: str, line: int) -> bool:
+    """Whether `node` is the function `name`, or the lambda of that line: as such, as a method, by another
+    name, or within functools.partial.
+    """
+    others = _assignments(tree, node.id) if isinstance(node, ast.Name) else []
+    for value in (node, *(each.value for each in others)):
         if isinstance(value, ast.Call) and value.args:
-            return ast.unparse(value.args[0]).split(".")[-1] == name
-        return _is_lambda(value, line)
-
-    given = {
-        target.id
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Assign) and stands_for(node.value)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
-    return {name} | given
+            value = value.args[0]
+        if isinstance(value, ast.Lambda) and value.lineno == line:
+            return True
+        named = isinstance(value, ast.Name | ast.Attribute)
+        if named and ast.unparse(value).split(".")[-1] == name:
+            return True
+    return False
 
 
-def _value(tree: ast.AST, node: ast.AST, before: int) -> ast.AST:
-    """`node`, or what was last assigned to its name before line `before`."""
-    found = _assignment(tree, node, before)
+def _constant(node: ast.AST | None) -> Any:
+    return getattr(node, "value", None)
+
+
+def _value(tree: ast.AST, node: ast.AST, line: int) -> ast.AST:
+    """`node`, or what was last assigned to its name up to that line."""
+    found = _assignment(tree, node.id, line) if isinstance(node, ast.Name) else None
     return node if found is None else found.value
 
 
-def _assignment(tree: ast.AST, node: ast.AST, before: int) -> Any | None:
-    if not isinstance(node, ast.Name):
-        return None
-    earlier = [each for each in _assignments(tree, node.id) if each.lineno <= before]
-    return max(earlier, key=lambda each: each.lineno, default=None)
+def _assignment(tree: ast.AST, name: str, line: int) -> ast.Assign | None:
+    earlier = [node for node in _assignments(tree, name) if node.lineno <= line]
+    return max(earlier, key=lambda node: node.lineno, default=None)
+
+
+def _assignments(tree: ast.AST, name: str) -> list[ast.Assign]:
+    return [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+        and any(isinstance(target, ast.Name) and target.id == name for target in node.targets)
+    ]
 
 
 def _put(tree: ast.AST, name: str, key: str | None) -> ast.Assign | None:
@@ -138,17 +132,9 @@ def _put(tree: ast.AST, name: str, key: str | None) -> ast.Assign | None:
     computed = []
     for node in ast.walk(tree):
         for target in node.targets if isinstance(node, ast.Assign) else ():
-            if isinstance(target, ast.Subscript) and getattr(target.value, "id", "") == name:
+            if isinstance(target, ast.Subscript) and getattr(target.value, "id", None) == name:
                 if not isinstance(target.slice, ast.Constant):
                     computed.append(node)
                 elif target.slice.value == key:
                     return node
     return computed[0] if len(computed) == 1 else None
-
-
-def _assignments(tree: ast.AST, name: str) -> Iterator[ast.Assign]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and any(
-            isinstance(target, ast.Name) and target.id == name for target in node.targets
-        ):
-            yield node

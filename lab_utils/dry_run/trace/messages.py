@@ -11,79 +11,56 @@ from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.trace import listing
-from lab_utils.dry_run.trace.blame import culprit, unknown_sizes
+from lab_utils.dry_run.trace.blame import culprit, last_shapes, unknown_sizes
 from lab_utils.dry_run.traced import Trace
 from lab_utils.estimator import tf
 
-CONSTRUCTOR = "the constructor of TPUEstimator"
-
-# Each row: what the message holds, the rule, and where to look if no line of the learner's is on the
-# exception's way. The first row that matches counts. First the settings, refused also without a TPU.
-_SETTINGS: tuple[tuple[str, str, str], ...] = (
-    (r"input_fn .*does not include params argument", "TPU103", "input_fn"),
-    (r"model_fn .*does not include params argument", "TPU104", "model_fn"),
-    (r"are reserved keys but existed in params", "TPU105", CONSTRUCTOR),
-    (r"batch size \d+ must be divisible by number of replicas", "TPU106", CONSTRUCTOR),
-    (r"_batch_size`? .*cannot be `?None", "TPU107", CONSTRUCTOR),
-    (r"export_to_cpu and export_to_tpu must be true", "TPU124", CONSTRUCTOR),
-    (r"Invalid TPUConfig `?iterations_per_loop", "TPU125", "TPUConfig"),
-    (r"TPUConfig\.num_shards is not set correctly", "TPU129", "TPUConfig"),
+# Each row: the rule, and what the message holds; its named groups are facts. The first row that matches
+# counts. First the settings, refused also without a TPU.
+_SETTINGS: tuple[tuple[str, str], ...] = (
+    ("TPU103", r"input_fn .*does not include params argument"),
+    ("TPU104", r"model_fn .*does not include params argument"),
+    ("TPU105", r"are reserved keys but existed in params"),
+    ("TPU106", r"batch size (?P<batch>\d+) must be divisible by number of replicas (?P<cores>\d+)"),
+    ("TPU107", r"_batch_size`? .*cannot be `?None"),
+    ("TPU124", r"export_to_cpu and export_to_tpu must be true"),
+    ("TPU125", r"Invalid TPUConfig `?iterations_per_loop"),
+    ("TPU129", r"num_shards is not set .*should be \((?P<needed>\d+)\), got \((?P<given>\d+)\)"),
 )
 _EXCEPTIONS = (
     *_SETTINGS,
-    (r"must have type ?`?TPUEstimatorSpec", "TPU110", "model_fn"),
-    (r"should preserve batch size dimension, but got scalar", "TPU111", "host function"),
-    (r"length of tensors \d+ does not match method args", "TPU112", "host function"),
+    ("TPU110", r"must have type ?`?TPUEstimatorSpec"),
+    ("TPU111", r"should preserve batch size dimension, but got scalar"),
+    ("TPU112", r"length of tensors \d+ does not match method args"),
+    ("TPU113", r"Please use tf.contrib.summary instead of tf.summary inside of host_calls"),
+    ("TPU114", r"_chief_hooks returned by EstimatorSpec is not supported"),
+    ("TPU115", r"should have graph attribute that is equal to current graph"),
+    ("TPU115", r"marked as not fetchable|The name '.*' refers to a Tensor which does not exist"),
+    ("TPU206", r"MergeSummary.* in a while loop"),
+    ("TPU117", r"scaffold_fn returns None"),
+    ("TPU118", r"depends on TPU computation|in a while loop|is out of scope"),
+    ("TPU118", r"must be from the (same|default) graph"),
+    ("TPU128", r"convert (a|elements of) SparseTensor|RaggedTensor' object has no"),
+    ("TPU119", r"'string'> is not a supported TPU infeed type|data type for TPU: string"),
+    ("TPU120", r"dtype: '(?P<dtype>\w+)'> is not a supported TPU infeed type"),
+    ("TPU120", r"Unsupported data type for TPU: (?P<dtype>\w+)"),
+    ("TPU121", r"`?input_fn`? must return `?a? ?`?Dataset"),
+    ("TPU122", r"predictions must be dict of Tensors"),
+    ("TPU123", r"predictions has dynamic shape"),
+    ("TPU126", r"Missing (loss|train_op|predictions)|(loss|train_op|predictions) must be"),
+    ("TPU101", r"must have static shape|freeze an InfeedQueue|must have a fixed size for dim"),
     (
-        r"Please use tf.contrib.summary instead of tf.summary inside of host_calls",
-        "TPU113",
-        "host function",
+        "TPU131",
+        r"Shape (?P<shape>\[.*?\]) (cannot be sharded|does not contain) .*dimension (?P<axis>\d+)",
     ),
-    (r"_chief_hooks returned by EstimatorSpec is not supported", "TPU114", "model_fn"),
+    ("TPU130", r"'(int|NoneType)' object has no attribute 'value'"),
     (
-        r"should have graph attribute that is equal to current graph|marked as not fetchable",
-        "TPU115",
-        "model_fn",
-    ),
-    (r"The name '.*' refers to a Tensor which does not exist", "TPU115", "model_fn"),
-    (r"MergeSummary.* in a while loop", "TPU206", "model_fn"),
-    (r"scaffold_fn returns None", "TPU117", "host function"),
-    (
-        r"depends on TPU computation|in a while loop|is out of scope|must be from the same graph"
-        r"|eval_metric_ops with .* must be from the default graph",
-        "TPU118",
-        "model_fn",
-    ),
-    (
-        r"convert elements of SparseTensor|convert a SparseTensor|RaggedTensor' object has no",
-        "TPU128",
-        "input_fn",
-    ),
-    (r"'string'> is not a supported TPU infeed type", "TPU119", "input_fn"),
-    (r"Unsupported data type for TPU: string", "TPU119", "input_fn"),
-    (r"is not a supported TPU infeed type|Unsupported data type for TPU", "TPU120", "input_fn"),
-    (r"`?input_fn`? must return `?a? ?`?Dataset", "TPU121", "input_fn"),
-    (r"predictions must be dict of Tensors", "TPU122", "model_fn"),
-    (r"predictions has dynamic shape", "TPU123", "model_fn"),
-    (
-        r"Missing (loss|train_op|predictions)|(loss|train_op|predictions) must be",
-        "TPU126",
-        "model_fn",
-    ),
-    (
-        r"must have static shape|freeze an InfeedQueue|must have a fixed size for dim",
-        "TPU101",
-        "input_fn",
-    ),
-    (r"cannot be sharded \d+ ways|does not contain shard_dimension", "TPU131", "input_fn"),
-    (r"'(int|NoneType)' object has no attribute 'value'", "TPU130", "model_fn"),
-    (
-        r"unknown (TensorShape|rank)|should be (fully )?defined|fully.defined|must be known",
         "TPU127",
-        "model_fn",
+        r"unknown (TensorShape|rank)|should be (fully )?defined|fully.defined|must be known",
     ),
 )
-# For settings: the constructor, and its argument.
+# Where to look if no line of the learner's is on the exception's way: for settings the constructor, and its
+# argument. In model_fn by default.
 _ARGUMENTS = {
     "TPU105": ("TPUEstimator", "params"),
     "TPU106": ("TPUEstimator", "{mode}_batch_size"),
@@ -93,6 +70,8 @@ _ARGUMENTS = {
     "TPU129": ("TPUConfig", "num_shards"),
 }
 _OF_THE_BATCH = ("TPU101", "TPU102", "TPU119", "TPU120", "TPU128", "TPU131")
+_OF_INPUT = (*_OF_THE_BATCH, "TPU103", "TPU121")
+_OF_HOST_FUNCTIONS = ("TPU111", "TPU112", "TPU113", "TPU117")
 _ARITY = r"positional argument|unexpected keyword argument|multiple values for argument"
 _CROSS_SHARD = "CrossShardOptimizer must be used"
 _PADDING = "pad_single_tensor"  # TPUEstimator's, given more examples than it asked for
@@ -118,14 +97,25 @@ def settings_finding(error: BaseException) -> Finding | None:
     None where it is not about the settings of a TPUEstimator.
     """
     text = " ".join(str(error).split())
-    for pattern, rule, fallback in _SETTINGS:
-        if re.search(pattern, text):
-            message = f"{type(error).__name__}: {text}"
-            facts = (
-                _divided(text) if rule == "TPU106" else _shards(text) if rule == "TPU129" else {}
-            )
-            return finding(rule, place(error) or Place(text=fallback), message=message, **facts)
-    return None
+    rule, facts = _match(_SETTINGS, text)
+    if not rule:
+        return None
+    constructor = _ARGUMENTS.get(rule, ("TPUEstimator", ""))[0]
+    where = place(error) or Place(text=f"the constructor of {constructor}")
+    return finding(rule, where, message=f"{type(error).__name__}: {text}", **facts)
+
+
+def _match(rows: tuple[tuple[str, str], ...], text: str) -> tuple[str, dict[str, object]]:
+    """The rule of the first row that matches a message, and its facts; "" where none does."""
+    for rule, pattern in rows:
+        if match := re.search(pattern, text):
+            facts: dict[str, object] = match.groupdict()
+            if rule == "TPU106":
+                batch, cores = int(match["batch"]), int(match["cores"])
+                suggestion = max(cores, round(batch / cores) * cores)
+                facts = {"batch": batch, "cores": cores, "suggestion": suggestion}
+            return rule, facts
+    return "", {}
 
 
 def _findings(trace: Trace) -> list[Finding]:
@@ -134,53 +124,42 @@ def _findings(trace: Trace) -> list[Finding]:
     if ignored and _tpu_estimator.scaffold_does_something(trace.spec.scaffold):
         where = trace.made_at or place(trace.model_fn)
         found.append(finding("TPU116", where, message=ignored[0]))
-    told = str(trace.error)
-    passed_on = _CROSS_SHARD in told or _PADDING in told or elsewhere.named(told)
-    if trace.error is not None and not passed_on:
+    text = str(trace.error)
+    left = _CROSS_SHARD in text or _PADDING in text or elsewhere.reason(trace.error)
+    if trace.error is not None and not left:
         found.append(_of_exception(trace))
     return found
 
 
 def _of_exception(trace: Trace) -> Finding:
     text = " ".join(str(trace.error).split())
-    message = f"{type(trace.error).__name__}: {text}"
-    rule, fallback = "TPU199", "model_fn"
-    for pattern, id, where in _EXCEPTIONS:
-        if re.search(pattern, text):
-            rule, fallback = id, where
-            break
-    else:
-        if (
-            trace.spec is not None
-            and isinstance(trace.error, TypeError)
-            and re.search(_ARITY, text)
-        ):
-            rule, fallback = "TPU112", "host function"
-    if rule == "TPU199" and (unknown := _unknown_sizes(trace)):
-        rule, fallback = unknown, "input_fn"  # what the model made of a size that is None
-        return finding(
-            rule, _in_input(trace, rule, {}) or _fallback(trace, fallback, text), message=message
-        )
+    rule, facts = _match(_EXCEPTIONS, text)
+    arity = isinstance(trace.error, TypeError) and re.search(_ARITY, text)
+    if not rule and trace.spec is not None and arity:
+        rule = "TPU112"
+    if not rule and (unknown := _unknown_sizes(trace)):
+        # What the model made of a size that is None: the line of the model is not to blame.
+        where = _in_input(trace, unknown, "") or place(trace.input_fn)
+        return finding(unknown, where, message=f"{type(trace.error).__name__}: {text}")
+    rule = rule or "TPU199"
     if rule == "TPU127" and trace.core_graph is None:  # TPUEstimator's own code: no model_fn yet
-        rule, fallback = "TPU101", "input_fn"
+        rule = "TPU101"
     if rule == "TPU101" and not _only_the_batch_is_unknown(text):
         rule = "TPU102"
     strayed = _strayed_metric(trace, text)
-    facts = _facts(rule, trace, text)
+    facts |= _facts(rule, trace, strayed, text)
     where = place(strayed or trace.error)
-    if not where and fallback == "input_fn":
-        where = _in_input(trace, rule, facts)
+    if not where and rule in _OF_THE_BATCH:
+        where = _in_input(trace, rule, str(facts.get("dtype", facts.get("shape", ""))))
     if not where and rule == "TPU111":
         where = _scalar(trace)
-    where = where or _fallback(trace, fallback, text, rule)
-    return finding(rule, where, message=message, **facts)
+    where = where or _fallback(trace, rule, text)
+    return finding(rule, where, message=f"{type(trace.error).__name__}: {text}", **facts)
 
 
-def _in_input(trace: Trace, rule: str, facts: dict[str, object]) -> Place:
+def _in_input(trace: Trace, rule: str, fact: str) -> Place:
     """The line of the input pipeline that brings in what `rule` is about; NOWHERE if none can be told."""
-    if rule not in _OF_THE_BATCH or trace.graph is None:
-        return NOWHERE
-    op = culprit(trace.graph, rule, str(facts.get("dtype", facts.get("shape", ""))))
+    op = culprit(trace.graph, rule, fact) if trace.graph is not None else None
     return place(op).source_line if op is not None and own_frame(op.traceback) else NOWHERE
 
 
@@ -188,14 +167,10 @@ def _unknown_sizes(trace: Trace) -> str:
     """TPU101 or TPU102 where model_fn was given tensors of unknown sizes, else "". Serving may give them."""
     if trace.mode is Mode.SERVING:
         return ""
-    given = [t for t in tf.nest.flatten((trace.features, trace.labels)) if tf.is_tensor(t)]
-    shapes = [t.shape for t in given if not t.shape.is_fully_defined()]
     if trace.core_graph is None and trace.graph is not None and not place(trace.error):
-        return unknown_sizes(trace.graph)  # TPUEstimator's own code stumbled, before model_fn
-    if not shapes:
-        return ""
-    inner = any(shape.rank is None or not shape[1:].is_fully_defined() for shape in shapes)
-    return "TPU102" if inner else "TPU101"
+        return unknown_sizes(last_shapes(trace.graph))  # TPUEstimator's own code stumbled
+    tensors = tf.nest.flatten((trace.features, trace.labels))
+    return unknown_sizes(tensor.shape for tensor in tensors if tf.is_tensor(tensor))
 
 
 def _scalar(trace: Trace) -> Place:
@@ -221,36 +196,32 @@ def _only_the_batch_is_unknown(text: str) -> bool:
     return not first.isdigit() and all(size.isdigit() for size in others)
 
 
-def _facts(rule: str, trace: Trace, text: str) -> dict[str, object]:
-    """What the texts of `rule` need to know."""
-    if rule == "TPU106":
-        return _divided(text)
+def _facts(rule: str, trace: Trace, strayed: Any | None, text: str) -> dict[str, object]:
+    """What the texts of `rule` need to know beside what the message says."""
     if rule == "TPU119":
         return {"source": "input_fn"}
-    if rule == "TPU129":
-        return _shards(text)
     if rule in ("TPU110", "TPU126"):
         return {"mode": trace.mode}
     if rule == "TPU118":
-        strayed = _strayed_metric(trace, text)
         frame = own_frame(strayed.traceback) if strayed else (own_frames(trace.error) or [None])[-1]
         return {"function": frame.name if frame else "A host function"}
-    if rule == "TPU120":
-        named = re.search(r"dtype: '(\w+)'|for TPU: (\w+)", text)
-        return {
-            "dtype": next(filter(None, named.groups()), "another type") if named else "another type"
-        }
-    if rule == "TPU131":
-        shape, axis = re.search(r"Shape (\[.*?\]) .*?dimension (\d+)", text).groups()
-        return {"shape": shape, "axis": axis}
     if rule == "TPU206":
         return {"op": "tf.summary"}
     if rule == "TPU199":
-        return {
-            "mode": trace.mode,
-            "error": f"{type(trace.error).__name__}: {text[:300]}".rstrip("."),
-        }
+        error = f"{type(trace.error).__name__}: {text[:300]}".rstrip(".")
+        return {"mode": trace.mode, "error": error + _global_batch(trace, text)}
     return {}
+
+
+def _global_batch(trace: Trace, text: str) -> str:
+    """What to say beside a shape that does not fit, where it holds the global batch; else ""."""
+    share, sizes = trace.per_core_batch, re.findall(r"\d+", text)
+    if not share or share == trace.global_batch or str(trace.global_batch) not in sizes:
+        return ""
+    return (
+        f". {trace.global_batch} is the global batch: model_fn gets a core's share of it, {share} examples; "
+        'take the size from the features\' shape, or from params["batch_size"]'
+    )
 
 
 def _strayed_metric(trace: Trace, text: str) -> Any | None:
@@ -261,28 +232,16 @@ def _strayed_metric(trace: Trace, text: str) -> Any | None:
     return _tensorflow.find_operation(trace.core_graph, named[1]) if named else None
 
 
-def _shards(text: str) -> dict[str, object]:
-    needed, given = re.search(r"should be \((\d+)\), got \((\d+)\)", text).groups()
-    return {"given": given, "needed": needed}
-
-
-def _divided(text: str) -> dict[str, object]:
-    batch, cores = map(int, re.search(r"batch size (\d+) .* replicas (\d+)", text).groups())
-    suggestion = max(cores, round(batch / cores) * cores)
-    return {"cores": cores, "batch": batch, "suggestion": suggestion}
-
-
-def _fallback(trace: Trace, kind: str, text: str, rule: str = "") -> Place:
-    if kind == "input_fn":
+def _fallback(trace: Trace, rule: str, text: str) -> Place:
+    if rule in _OF_INPUT:
         return place(trace.input_fn)
-    if kind == "host function":
-        function = _host_function(trace, text)
-        return place(function or trace.model_fn)
-    if kind == "model_fn":
+    if rule in _OF_HOST_FUNCTIONS:
+        return place(_host_function(trace, text) or trace.model_fn)
+    if rule not in _ARGUMENTS:
         return trace.made_at or place(trace.model_fn)
-    constructor, keyword = _ARGUMENTS.get(rule, ("", ""))
+    constructor, keyword = _ARGUMENTS[rule]
     found = listing.argument(trace.model_fn, constructor, keyword.format(mode=trace.mode))
-    return found or Place(text=kind)
+    return found or Place(text=f"the constructor of {constructor}")
 
 
 def _host_function(trace: Trace, text: str) -> Callable | None:

@@ -25,20 +25,25 @@ from lab_utils.estimator import tf, v1
 
 
 def carry_out(session: Session) -> str:
-    """Stage "trace"; returns its detail. Raises Skip for what is not a TPUEstimator."""
-    if not session.workload.traceable:
-        raise Skip("for a TPUEstimator only: other programs are traced when they are compiled")
+    """Stage "trace"; returns its detail.
+
+    Raises:
+        Skip: the subject is not a TPUEstimator.
+        Elsewhere: this machine lacks what building the graph of training takes.
+    """
     traces = session.traces()
+    if not traces:
+        raise Skip("for a TPUEstimator only: other programs are traced when they are compiled")
     session.found(trace_findings(traces))
     for each in traces:
         if each.borrowed_input:
             session.not_checked.append(
                 f"Mode {each.mode} with an input_fn of its own: the training one stood in for it."
             )
-        if each.error is not None and (address := elsewhere.named(str(each.error))):
-            session.not_checked.append(
-                f"Mode {each.mode}: building it reads {address}, which this machine cannot."
-            )
+        if each.error is not None and (reason := elsewhere.reason(each.error)):
+            if each.mode is Mode.TRAIN:
+                raise elsewhere.Elsewhere(reason)
+            session.not_checked.append(f"Mode {each.mode}: {reason}.")
     built = [each.mode for each in traces if each.error is None]
     return f"graphs built for {', '.join(built)}" if built else "no graph could be built"
 

@@ -38,7 +38,7 @@ def compute(kind: str, batch: int, image_size: int, dtype: str) -> float:
     """As `least_time`, in this process; raises whatever JAX or libtpu raise."""
     import jax
 
-    from lab_utils.dry_run.compile import libtpu
+    from lab_utils.dry_run.inspect import compile_for_one_core
     from lab_utils.runtime.verify.training import flowers
 
     step, *arguments = flowers(batch, image_size, dtype)
@@ -47,7 +47,7 @@ def compute(kind: str, batch: int, image_size: int, dtype: str) -> float:
     lowered = jax.jit(step).trace(*shapes).lower(lowering_platforms=("tpu",))
     hlo = lowered.compiler_ir("hlo").as_serialized_hlo_module_proto()
     chip = chips.of_jax_kind(kind)
-    cost = libtpu.compile_for_one_core(hlo, chip.example).cost
+    cost = compile_for_one_core(hlo, chip.example).cost
     if chip.megacore:  # one device, which has the whole chip's rates
         chip = dataclasses.replace(chip, cores=1)
     return chip.roofline(cost["flops"], cost["bytes"]).seconds

@@ -9,7 +9,7 @@ import nbformat.v4
 from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Float
 
-from lab_utils.teach.grade import cells, reading, runs
+from lab_utils.teach.grade import cells, runs, submissions
 
 _GRADE_ID = "check-"
 
@@ -24,28 +24,28 @@ class Grade(NbGraderPreprocessor):
     def preprocess(self, nb: nbformat.NotebookNode, resources: dict[str, Any]) -> tuple:
         """Grades a notebook, and writes what its checks say into their cells."""
         graded = self._graded(nb)
-        for told in graded.remarks:
-            self.log.info("to be looked at: %s", told)
+        for remark in graded.remarks:
+            self.log.info("to be looked at: %s", remark)
         for cell in nb.cells:
             grade_id = cell.metadata.get("nbgrader", {}).get("grade_id", "")
             if cell.cell_type != "code" or not grade_id.startswith(_GRADE_ID):
                 continue
             todo = grade_id.removeprefix(_GRADE_ID)
             result = graded.results.get(todo) or runs.Result("not graded", graded.problem)
-            told = f"TODO {todo}: {result.status}. {result.why}"
+            text = f"TODO {todo}: {result.status}. {result.why}"
             if result.points:
-                output = nbformat.v4.new_output("display_data", {"text/plain": told})
+                output = nbformat.v4.new_output("display_data", {"text/plain": text})
             else:
                 output = nbformat.v4.new_output(
-                    "error", ename=result.status, evalue=told, traceback=[told]
+                    "error", ename=result.status, evalue=text, traceback=[text]
                 )
             cell.outputs = [output]
         return nb, resources
 
     def _graded(self, nb: nbformat.NotebookNode) -> runs.Graded:
-        lab = reading.lab_of("\n".join(cell.source for cell in nb.cells))
+        lab = submissions.lab_of("\n".join(cell.source for cell in nb.cells))
         if lab is None:
             return runs.Graded(None, problem="This is not one of our labs: it names no TODO.")
-        code = [cell.source for cell in nb.cells if cell.cell_type == "code"]
+        code = [(cell.get("id", ""), cell.source) for cell in nb.cells if cell.cell_type == "code"]
         limits = runs.Limits(self.step_seconds, self.total_seconds, int(self.memory_gib * 2**30))
         return runs.grade(cells.plan(lab, code), limits)

@@ -1,161 +1,142 @@
-"""The page of a class: who has what, which TODO stopped whom with which message, and the predictions.
+"""What grading makes: the table as CSV, pages of the class with and without names, a page a learner."""
 
-And a page for each learner, with what the checks say.
-"""
-
-import bisect
+import csv
+import io
 import math
 import re
-from collections.abc import Iterable, Sequence
-from html import escape
-from pathlib import Path
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
 
 from lab_utils.check import todos
-from lab_utils.teach.grade.runs import Result
-from lab_utils.teach.grade.tables import Row, columns
+from lab_utils.teach import pages
+from lab_utils.teach.grade.runs import OUTCOMES, Graded, Result
+from lab_utils.teach.grade.submissions import Submission
 
-_MARKS = {
-    "correct": ("✓", "right"),
-    "incorrect": ("✗", "wrong"),
-    "not attempted": ("○", "soft"),
-    "cannot be checked here": ("?", "unsure"),
-}
-_LIMIT = ("!", "unsure")  # what met a limit of time or memory
-_LEGEND = (
-    "✓ correct, ✗ incorrect, ○ not attempted, ? cannot be checked here, "
-    "! met a limit or ended its process"
-)
+CSV = rb'(\xef\xbb\xbf)?"?learner\W'  # what a table begins with, also one that a spreadsheet saved
+_FORMULA = ("=", "+", "-", "@")  # what a spreadsheet would compute
 _BINS = 8
 
 
-def html(table: Sequence[Row]) -> str:
-    """The whole page, which needs nothing but itself. All that learners wrote is escaped."""
-    body = [
-        "<h1>The class</h1>",
-        _marks(table),
-        "<h2>Where they stopped</h2>",
-        *_stops(table),
-        "<h2>Predictions, for the discussion</h2>",
-        *_predictions(table),
-    ]
-    return _whole("The class", body)
+@dataclass(frozen=True)
+class Row:
+    """One learner: each lab's graded notebook, and what is to be said of all that was handed in."""
+
+    learner: str
+    labs: dict[int, Graded] = field(default_factory=dict)
+    statuses: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+
+    @property
+    def results(self) -> dict[str, Result]:
+        """The results of all labs by TODO."""
+        return {id: result for lab in self.labs.values() for id, result in lab.results.items()}
+
+    @property
+    def points(self) -> int:
+        """The sum over the labs."""
+        return sum(graded.points for graded in self.labs.values())
 
 
-def feedback(table: Sequence[Row]) -> dict[str, str]:
-    """A page for each learner, by the name of its file: points, and what each check says.
+def rows(graded: Sequence[tuple[Submission, Graded]]) -> list[Row]:
+    """The rows of a class. Of several notebooks of one lab by one learner the best one counts."""
+    table: dict[str, Row] = {}
+    for submission, result in sorted(graded, key=lambda pair: -pair[1].points):
+        row = table.setdefault(submission.learner, Row(submission.learner))
+        if result.lab in row.labs:
+            row.remarks.append(f"{submission.name}: left out, another has as many points or more")
+            continue
+        if result.lab is not None:
+            row.labs[result.lab] = result
+        row.statuses.append(f"{submission.name}: {result.status}")
+        row.remarks.extend(
+            f"{submission.name}: {r}" for r in submission.remarks + tuple(result.remarks)
+        )
+    return sorted(table.values(), key=lambda row: row.learner.casefold())
 
-    Without the remarks, which are for the person who grades.
+
+def as_csv(table: Sequence[Row]) -> str:
+    """The table as CSV: learner, points, possible points, a column a TODO, status, remarks.
+
+    A TODO has 1 or 0; nothing where the learner handed in no notebook of its lab, and where it cannot be
+    checked on this machine.
     """
-    pages: dict[str, str] = {}
+    heads, text = _heads(table), io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["learner", "points", "of", *heads, "status", "remarks"])
+    for row in table:
+        points = {id: r.points for id, r in row.results.items() if r.status != OUTCOMES[-1]}
+        texts = map(_plain, ("; ".join(row.statuses), "; ".join(row.remarks)))
+        marks = [points.get(id, "") for id in heads]
+        writer.writerow([_plain(row.learner), row.points, len(points), *marks, *texts])
+    return text.getvalue()
+
+
+def of_class(table: Sequence[Row]) -> str:
+    """The page for the screen: counts, the commonest messages, predictions; no names, no remarks."""
+    heads = _heads(table)
+    counts, stops = [], []
+    for id, head in heads.items():
+        results = [row.results[id] for row in table if id in row.results]
+        kinds = Counter(result.status for result in results)
+        limits = len(results) - sum(kinds[kind] for kind in OUTCOMES)
+        counts.append((head, [*(kinds[kind] for kind in OUTCOMES), limits]))
+        if wrong := Counter(result for result in results if not result.points):
+            stops.append((head, wrong.most_common()))
+    values: dict[tuple[int, str], list[float]] = defaultdict(list)
+    for lab, graded in (pair for row in table for pair in row.labs.items()):
+        for name, value in graded.predictions.items():
+            values[lab, name].append(value)
+    return pages.render(
+        "class.html",
+        title="The class",
+        learners=len(table),
+        kinds=[*OUTCOMES, "met a limit"],
+        counts=counts,
+        stops=stops,
+        predictions=[
+            (f"Lab {lab:02d}: {n}", histogram(v)) for (lab, n), v in sorted(values.items())
+        ],
+    )
+
+
+def of_teacher(table: Sequence[Row]) -> str:
+    """The page with names, points and remarks, and below them what each learner heard."""
+    heads = _heads(table)
+    return pages.render("teacher.html", title="The class", ids=list(heads), heads=heads, rows=table)
+
+
+def of_learners(table: Sequence[Row]) -> dict[str, str]:
+    """A page for each learner by the name of its file: what each check says, without the remarks."""
+    made: dict[str, str] = {}
     for row in table:
         stem = re.sub(r"[^\w.@ ()-]+", "_", row.learner).strip(". ")[:60] or "_"
-        taken = sum(name.casefold().startswith(f"{stem}.".casefold()) for name in pages)
+        taken = sum(name.casefold().startswith(f"{stem}.".casefold()) for name in made)
         name = f"{stem}.{taken + 1}.html" if taken else f"{stem}.html"
-        body = [f"<h1>{escape(row.learner)}</h1>"]
-        body += [f"<p>{escape(told)}</p>" for told in row.statuses]
-        for lab, graded in row.labs.items():
-            body.append(f"<h2>Lab {lab:02d}: {graded.points} of {len(graded.results)}</h2><ul>")
-            for id, result in graded.results.items():
-                mark, kind = _MARKS.get(result.status, _LIMIT)
-                said = f'<div class="said">{escape(result.why)}</div>'
-                head = f"{mark} TODO {id}: {escape(result.status)}"
-                names = escape(", ".join(todos.find(id).names))
-                body.append(f'<li><b class="{kind}">{head}</b> <code>{names}</code>{said}</li>')
-            body.append("</ul>")
-        pages[name] = _whole(row.learner, body)
-    return pages
-
-
-def _whole(title: str, body: Sequence[str]) -> str:
-    style = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
-    return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<style>\n{style}</style></head><body>\n" + "\n".join(body) + "\n</body></html>\n"
-    )
-
-
-def _results(row: Row) -> dict[str, Result]:
-    return {id: result for graded in row.labs.values() for id, result in graded.results.items()}
-
-
-def _mark(result: Result | None) -> str:
-    if result is None:
-        return "<td></td>"
-    mark, kind = _MARKS.get(result.status, _LIMIT)
-    return f'<td class="mark {kind}" title="{escape(result.status)}">{mark}</td>'
-
-
-def _marks(table: Sequence[Row]) -> str:
-    ids = columns(table)
-    heads = "".join(
-        f"<th>{escape(head)}</th>" for head in ("learner", "points", *ids, "status", "remarks")
-    )
-    lines = []
-    for row in table:
-        marks = "".join(_mark(_results(row).get(id)) for id in ids)
-        told = "".join(
-            f'<td class="said">{escape(chr(10).join(t))}</td>' for t in (row.statuses, row.remarks)
-        )
-        points = f"{row.points} of {len(_results(row))}"  # of the labs that are handed in
-        lines.append(f"<tr><td>{escape(row.learner)}</td><td>{points}</td>{marks}{told}</tr>")
-    marks_table = f'<div class="wide"><table><tr>{heads}</tr>{"".join(lines)}</table></div>'
-    return f'{marks_table}<p class="soft">{_LEGEND}</p>'
-
-
-def _stops(table: Sequence[Row]) -> Iterable[str]:
-    """A heading a TODO, and below it each message with those who heard it."""
-    stopped = False
-    for id in columns(table):
-        heard: dict[tuple[str, str], list[str]] = {}
-        for row in table:
-            result = _results(row).get(id)
-            if result and result.status != "correct":
-                heard.setdefault((result.status, result.why), []).append(row.learner)
-        if not heard:
-            continue
-        stopped = True
-        names = ", ".join(todos.find(id).names)
-        yield f"<h3>TODO {id}: {escape(names)}</h3><ul>"
-        for (status, why), learners in sorted(heard.items(), key=lambda item: -len(item[1])):
-            kind = _MARKS.get(status, _LIMIT)[1]
-            who = escape(", ".join(learners))
-            said = f'<div class="said">{escape(why)}</div>'
-            yield f'<li><b class="{kind}">{escape(status)}</b>: {who}{said}</li>'
-        yield "</ul>"
-    if not stopped:
-        yield "<p>All that was handed in is correct.</p>"
-
-
-def _predictions(table: Sequence[Row]) -> Iterable[str]:
-    values: dict[tuple[int, str], list[float]] = {}
-    for row in table:
-        for lab, graded in row.labs.items():
-            for name, value in graded.predictions.items():
-                values.setdefault((lab, name), []).append(value)
-    for (lab, name), own in sorted(values.items()):
-        yield f"<h3>Lab {lab:02d}: {escape(name)}</h3>"
-        finite = [value for value in own if math.isfinite(value)]
-        lines = "".join(
-            f"<tr><td>{escape(span)}</td>"
-            f'<td><span class="bar" style="width:{count * 2}em"></span> {count}</td></tr>'
-            for span, count in histogram(finite)
-        )
-        yield f"<table>{lines}</table>"
-    if not values:
-        yield "<p>Nobody wrote one down.</p>"
+        made[name] = pages.render("learner.html", title=row.learner, row=row, heads=_heads(table))
+    return made
 
 
 def histogram(values: Sequence[float]) -> list[tuple[str, int]]:
     """How many values lie in each of at most eight spans; few different ones stand for themselves."""
-    different = sorted(set(values))
-    if len(different) <= _BINS:
-        return [(f"{value:,.4g}", values.count(value)) for value in different]
-    low, width = different[0], different[-1] / _BINS - different[0] / _BINS
-    edges = [low + width * n for n in range(_BINS + 1)]
-    bins = [0] * _BINS
-    for value in values:
-        bins[min(_BINS, bisect.bisect_right(edges, value)) - 1] += 1
-    return [
-        (f"{edges[n]:,.4g} to {edges[n + 1]:,.4g}", count) for n, count in enumerate(bins) if count
-    ]
+    values = [value for value in values if math.isfinite(value)]
+    if len(set(values)) <= _BINS:
+        return [(f"{value:,.4g}", count) for value, count in sorted(Counter(values).items())]
+    counts, edges = np.histogram(np.array(values, np.longdouble), _BINS)
+    spans = (f"{low:,.4g} to {high:,.4g}" for low, high in zip(edges, edges[1:], strict=False))
+    return [(span, int(count)) for span, count in zip(spans, counts, strict=True) if count]
+
+
+def _heads(table: Sequence[Row]) -> dict[str, str]:
+    """The TODOs of the labs that anybody handed in, by id."""
+    labs = sorted({lab for row in table for lab in row.labs})
+    asked = (todo for lab in labs for todo in todos.of_lab(lab))
+    return {todo.id: f"TODO {todo.id}: {', '.join(todo.names)}" for todo in asked}
+
+
+def _plain(text: str) -> str:
+    """Text that no spreadsheet takes for a formula, on one line."""
+    line = " ".join(text.split())
+    return f"'{line}" if line.startswith(_FORMULA) else line

@@ -3,23 +3,33 @@
 import contextlib
 import json
 import os
-import secrets
-import selectors
+import queue
+import signal
 import subprocess
+import sys
+import tempfile
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from lab_utils.check import todos
-from lab_utils.common import scratch
-from lab_utils.teach.grade import processes
-from lab_utils.teach.grade.cells import Cell, Plan, definitions
+import psutil
 
-_LAST_WORD = 5  # seconds that a process has to end
-_TICK = 0.25  # seconds between two looks at the memory
-_LONGEST_LINE = 2**20  # bytes of one event
-_DEFINITIONS = ": its definitions"  # behind a cell's label
+from lab_utils.check import life, todos
+from lab_utils.dry_run import cache
+from lab_utils.teach.grade.cells import Plan, answers
+
+_TICK = 0.5  # seconds between two looks at the memory
+_FOLDERS = ("HOME", "TMPDIR", "IPYTHONDIR", "XDG_STATE_HOME", "XDG_CACHE_HOME", "KERAS_HOME")
+_QUIET = {"MPLBACKEND": "Agg", "TF_CPP_MIN_LOG_LEVEL": "3", life.SILENCE: "1"}
+MARKS = {
+    "correct": ("✓", "right"),
+    "incorrect": ("✗", "wrong"),
+    "not attempted": ("○", "soft"),
+    "cannot be checked here": ("?", "unsure"),
+}
+OUTCOMES = tuple(MARKS)
 TIMED_OUT, ENDED, MEMORY = "timed out", "ended its process", "out of memory"
 
 
@@ -34,9 +44,9 @@ class Limits:
     What sets `stop` ends all that runs.
     """
 
-    step: float = 180
-    total: float = 1200
-    memory: int = 6 * 2**30
+    step: float = 60
+    total: float = 600
+    memory: int = 4 * 2**30
     stop: threading.Event = field(default_factory=threading.Event)
 
 
@@ -51,6 +61,11 @@ class Result:
     def points(self) -> int:
         """1 for a correct answer, else 0."""
         return int(self.status == "correct")
+
+    @property
+    def mark(self) -> tuple[str, str]:
+        """A sign for the status, and the class of its colour; ! for what met a limit."""
+        return MARKS.get(self.status, ("!", "unsure"))
 
 
 @dataclass
@@ -70,155 +85,157 @@ class Graded:
 
     @property
     def status(self) -> str:
-        """One phrase: graded, could not be read, or which limit was met where."""
+        """One phrase: graded, could not be graded, or which limit was met where."""
         if self.problem:
             return f"could not be graded: {self.problem}"
-        limits = {
-            kind: [id for id, result in self.results.items() if result.status == kind]
-            for kind in (TIMED_OUT, ENDED, MEMORY, "cannot be checked here")
-        }
-        told = [f"{kind} in {', '.join(ids)}" for kind, ids in limits.items() if ids]
-        return f"graded; {'; '.join(told)}" if told else "graded"
+        parts = ["graded"]
+        for kind in (TIMED_OUT, ENDED, MEMORY, "cannot be checked here"):
+            if ids := [id for id, result in self.results.items() if result.status == kind]:
+                parts.append(f"{kind} in {', '.join(ids)}")
+        return "; ".join(parts)
 
 
-def grade(plan: Plan, limits: Limits) -> Graded:
+def grade(plan: Plan, limits: Limits, show: Callable[[str], None] = lambda at: None) -> Graded:
     """Runs a plan's cells and checks. What ends a worker is left out in the next one.
+
+    `show` hears what is run, as "cell 3" or "check 2a".
 
     Raises:
         Stopped: so it was asked.
     """
     graded = Graded(plan.lab, remarks=list(plan.remarks))
-    asked = [todo.id for todo in todos.of_lab(plan.lab)]
-    skipped: dict[str, Result] = {}
-    errors: dict[str, str] = {}
+    asked = {todo.id: todo for todo in todos.of_lab(plan.lab)}
+    cells = {cell.label: cell for cell in plan.cells}
+    errors: dict[str, Result | None] = {}
+    met: dict[str, Result] = {}  # limits, by cell
     end = time.monotonic() + limits.total
-    while len(graded.results) < len(asked):
-        open_todos = [id for id in asked if id not in graded.results]
-        cells = [each for cell in plan.cells if (each := _left_of(cell, skipped))]
-        job = {
-            "lab": plan.lab,
-            "given": plan.given,
-            "todos": open_todos,
-            "cells": [asdict(each) | {"defines": definitions(each.source)} for each in cells],
-            "beside": plan.beside,
-            "called": plan.called,
-        }
-        last, broken = _round(job, limits, end, graded, errors)
-        if broken is None:
-            break
-        kind, _, name = last.partition(" ")
+    while left := [id for id in asked if id not in graded.results]:
+        job = asdict(replace(plan, cells=list(cells.values()))) | {"todos": left}
+        with _worker(job) as (worker, events):
+            at, limit = _follow(worker, events, limits, end, show, graded, errors)
+        kind, _, name = at.partition(" ")
         if kind == "lab":
-            graded.problem = f"the lab's own cells do not run here ({broken.why})"
+            graded.problem = f"the lab's own cells do not run here ({limit.why})"
             return graded
-        if kind == "cell":
-            skipped[name] = broken
-            label, defined, _ = name.partition(_DEFINITIONS)
-            kept = "" if defined else ", but for what it defines"
-            graded.remarks.append(f"cell {label} was left out{kept}: {broken.why}")
-        else:  # a thread of the learner's may end the process when this check has its result
-            still_open = [id for id in open_todos if id not in graded.results]
-            for id in [name] if name in still_open else still_open[:1]:
-                graded.results[id] = broken
         if time.monotonic() >= end:
             rest = Result(TIMED_OUT, f"The notebook took longer than {limits.total:.0f} s.")
-            graded.results = {id: graded.results.get(id, rest) for id in asked}
-    lost = Result(ENDED, "Its check gave no result.")
-    graded.results = {id: graded.results.get(id, lost) for id in asked}
-    _explain(graded, plan, skipped, errors)
+            graded.results = dict.fromkeys(asked, rest) | graded.results
+        elif kind == "check":
+            graded.results.setdefault(name, limit)
+        elif cells[name].whole:
+            met[name], cells[name] = limit, replace(cells[name], whole=False)
+            graded.remarks.append(f"of cell {name} only what it defines was run: {limit.why}")
+        else:
+            met[name] = limit
+            del cells[name]
+    graded.results = {id: graded.results[id] for id in asked}
+    for cell in plan.cells:  # it says why, rather than that it was not attempted
+        error = met.get(cell.label) or errors.get(cell.label)
+        for id, todo in asked.items():
+            if (
+                error
+                and graded.results[id].status == "not attempted"
+                and answers(todo, cell.source)
+            ):
+                graded.results[id] = error
     return graded
 
 
-def _left_of(cell: Cell, skipped: dict[str, Result]) -> Cell | None:
-    """The cell; what it defines, where all of it has met a limit; None where that has, too."""
-    if cell.label not in skipped:
-        return cell
-    kept = replace(cell, label=f"{cell.label}{_DEFINITIONS}", source=definitions(cell.source))
-    more = kept.source not in ("", cell.source)
-    return kept if more and kept.label not in skipped else None
-
-
-def _explain(
-    graded: Graded, plan: Plan, skipped: dict[str, Result], errors: dict[str, str]
-) -> None:
-    """A TODO whose cell did not run says why, rather than that it was not attempted."""
-    for cell in plan.cells:
-        for id in cell.todos:
-            if graded.results[id].status != "not attempted":
-                continue
-            if cell.label in skipped:
-                graded.results[id] = skipped[cell.label]
-            elif errors.get(cell.label):
-                graded.results[id] = Result("incorrect", errors[cell.label])
-
-
-def _round(
-    job: dict[str, Any], limits: Limits, end: float, graded: Graded, errors: dict[str, str]
-) -> tuple[str, Result | None]:
-    """One worker's life: what it was at when it ended, and why it ended early, or None."""
-    token, at, started = secrets.token_hex(16), "lab", time.monotonic()
-    with contextlib.ExitStack() as stack:
-        home = os.path.join(stack.enter_context(scratch.folder()), "home")
-        os.mkdir(home)
-        reader, writer = os.pipe()
-        stack.callback(os.close, reader)
-        worker = processes.start(home, writer, job | {"token": token})
-        stack.callback(processes.end, worker, home)
-        os.close(writer)
-        selector = stack.enter_context(selectors.DefaultSelector())
-        selector.register(reader, selectors.EVENT_READ)
-        waiting = b""
-        while True:
-            if limits.stop.is_set():
-                raise Stopped
-            now = time.monotonic()
-            if now > started + limits.step or now > end:
-                seconds = min(limits.step, limits.total)
-                return at, Result(TIMED_OUT, f"It took longer than {seconds:.0f} s.")
-            if processes.memory(worker.pid) > limits.memory:
-                return at, Result(
-                    MEMORY, f"It took more than {limits.memory / 2**30:.3g} GiB of memory."
-                )
-            if not selector.select(_TICK):
-                continue
-            data = os.read(reader, 2**16)
-            if not data:
-                with contextlib.suppress(subprocess.TimeoutExpired):  # the channel was closed
-                    worker.wait(_LAST_WORD)
-                return at, Result(ENDED, f"The process ended{_told(worker.returncode)}.")
-            *lines, waiting = (waiting + data)[-_LONGEST_LINE:].split(b"\n")
-            for event in filter(None, (_event(line, token) for line in lines)):
-                if "begin" in event:
-                    at, started = event["begin"], time.monotonic()
-                if event.get("end"):
-                    return "end", None
-                if "lacking" in event:
-                    return at, Result(ENDED, event["lacking"])
-                _note(event, graded, errors)
-
-
-def _note(event: dict[str, Any], graded: Graded, errors: dict[str, str]) -> None:
-    if "todo" in event:
-        graded.results[event["todo"]] = Result(event["status"], event["why"])
-    if "cell" in event:
-        errors[event["cell"]] = event["error"]
-    graded.predictions |= event.get("predictions", {})
-    told = [event["remark"]] if "remark" in event else []
-    if event.get("changed"):
-        told.append(f"replaced {', '.join(event['changed'][:5])}; they were put back")
-    graded.remarks += [each for each in told if each not in graded.remarks]
-
-
-def _event(line: bytes, token: str) -> dict[str, Any] | None:
-    """A line of the worker's; None for what bears another token, or is damaged."""
-    try:
+def _follow(
+    worker: subprocess.Popen,
+    events: queue.Queue[bytes],
+    limits: Limits,
+    end: float,
+    show: Callable[[str], None],
+    graded: Graded,
+    errors: dict[str, Result | None],
+) -> tuple[str, Result]:
+    """Notes what a worker says, in words of our own; what it was at when it ended, and why it did."""
+    at, started = "lab", time.monotonic()
+    while True:
+        now = time.monotonic()
+        if limits.stop.is_set():
+            raise Stopped
+        if now > min(started + limits.step, end):
+            return at, Result(TIMED_OUT, f"It took longer than {limits.step:.0f} s.")
+        if sum(_memory(process) for process in _processes(worker)) > limits.memory:
+            size = f"{limits.memory / 2**30:.3g} GiB"
+            return at, Result(MEMORY, f"It took more than {size} of memory.")
+        try:
+            line = events.get(timeout=_TICK)
+        except queue.Empty:
+            continue
+        if not line:
+            return at, Result(ENDED, f"The process ended, with status {worker.wait()}.")
         event = json.loads(line)
-        return event if secrets.compare_digest(event["token"], token) else None
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None
+        if "begin" in event:
+            at, started = event["begin"], now
+            show(at)
+        elif "lacking" in event:
+            return at, Result(ENDED, event["lacking"])
+        elif event.get("status") in OUTCOMES:
+            graded.results[event["todo"]] = Result(event["status"], event["why"])
+        elif "cell" in event:
+            errors[event["cell"]] = _error(event["cell"], *event["error"])
+        else:
+            graded.predictions |= event["predictions"]
 
 
-def _told(status: int | None) -> str:
-    """How a process has ended, after "The process ended"."""
-    if status is None:
-        return " its connection to the grader"
-    return f", with status {status}" if status >= 0 else f" by signal {-status}"
+def _error(cell: str, kind: str = "", line: int | None = None, message: str = "") -> Result | None:
+    where = f", line {line}" if line else ""
+    return Result("incorrect", f"Cell {cell}{where} raised {kind}: {message}") if kind else None
+
+
+@contextlib.contextmanager
+def _worker(job: dict[str, Any]):
+    """Context manager: a worker in a folder that is its home, too, and the lines that it writes."""
+    with tempfile.TemporaryDirectory(prefix="grade-", ignore_cleanup_errors=True) as home:
+        environment = os.environ | dict.fromkeys(_FOLDERS, home) | _QUIET
+        environment.pop("NBGRADER_EXECUTION", None)
+        with contextlib.suppress(
+            OSError
+        ):  # what the grader has compiled need not be compiled again
+            environment[cache.SHARED] = str(cache.folder().parents[1])
+        worker = subprocess.Popen(
+            [sys.executable, "-P", "-m", "lab_utils.teach.grade.worker"],
+            cwd=home,
+            env=environment,
+            stdin=subprocess.PIPE,  # stays open: its end tells the worker that this process died
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        events: queue.Queue[bytes] = queue.Queue()
+
+        def listen() -> None:
+            for line in worker.stdout:
+                events.put(line)
+            events.put(b"")
+
+        try:
+            with contextlib.suppress(OSError):  # it has ended at once
+                worker.stdin.write(json.dumps(job).encode() + b"\n")
+                worker.stdin.flush()
+            threading.Thread(target=listen, daemon=True).start()
+            yield worker, events
+        finally:
+            for process in _processes(worker):
+                with contextlib.suppress(psutil.Error):
+                    process.kill()
+            with contextlib.suppress(OSError):
+                os.killpg(worker.pid, signal.SIGKILL)
+            worker.wait()
+
+
+def _processes(worker: subprocess.Popen) -> list[psutil.Process]:
+    """A worker and all that it has started."""
+    with contextlib.suppress(psutil.Error):
+        process = psutil.Process(worker.pid)
+        return [process, *process.children(recursive=True)]
+    return []
+
+
+def _memory(process: psutil.Process) -> int:
+    with contextlib.suppress(psutil.Error):
+        return process.memory_info().rss
+    return 0

@@ -1,196 +1,212 @@
 """The notebooks of a class: which there are, and whose they are."""
 
+import contextlib
+import io
+import json
 import os
 import re
+import unicodedata
+import zipfile
+import zlib
 from collections import defaultdict
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
+from functools import partial
+from pathlib import Path
 
-from lab_utils.teach.grade import reading
-from lab_utils.teach.grade.cells import untouched
-from lab_utils.teach.grade.entries import entries
-from lab_utils.teach.grade.owners import Owner, key, owners
-from lab_utils.teach.grade.reading import Read
+from lab_utils.check import todos
+from lab_utils.teach.grade import cells
 
-_LARGEST_MODULE = 2**20  # characters of Python beside a notebook
-_FILES_OF_PLATFORMS = (".txt", ".yml")
-_DOCUMENTS = re.compile(  # that hold answers to read; not what labs write, nor what a repository brings
-    r"(?!readme|license)(onlinetext\.html|.+\.(pdf|docx?|odt|rtf|pages|tex|md|pptx?|heic|jpe?g))",
+_LARGEST = 256 * 2**20  # bytes of a file in an archive
+_DEEPEST = 3  # archives in archives
+_NOTEBOOK = re.compile(r"\.ipynb(\.txt|\.json)?$", re.I)  # some browsers add an ending
+_ARCHIVES = (".zip", ".rar", ".7z", ".tar", ".tgz", ".gz", ".bz2", ".xz")
+_SYSTEM = {"__MACOSX", "__pycache__", ".ipynb_checkpoints", "Thumbs.db", "desktop.ini"}
+# Moodle: "Ann Lee_1234_assignsubmission_file_", a folder's name or the start of a file's.
+# Canvas: "leeann_LATE_1234_56789_02_four_changes-1.ipynb", "leeann_1234_text.html".
+_PLATFORMS = (
+    re.compile(r"(?P<who>.+?)_(?P<id>\d+)_assignsubmission_[a-z]+(?:_.*)?"),
+    re.compile(r"(?P<who>[^_\d][^_]*)(?:_LATE)?_(?P<id>\d+)_(?:\d+_.+|text\.html)"),
+)
+# What the name of a file or folder holds beside the learner's, when the lab's own name is taken out.
+_FILLING = re.compile(
+    r"(?<![^\W_])((lab|week|hw|homework|assignment|exercise)?[ _-]*\d{1,2}|final|copy of)(?![^\W_])"
+    r"|\.(ipynb|txt|json)\b|-copy\d*|\(\d+\)",
     re.I,
 )
-_OF_NBGRADER = {"source", "release", "autograded", "feedback", "gradebook.db", "nbgrader_config.py"}
-_HANDED_IN = ("notebook", "script", "link")
-_KINDS = (*_HANDED_IN, "other", "module")
+_TODO = re.compile(r"^[ ]*(?:# TODO |check\([\"'])(\d{1,2})[a-z]\b", re.M)
+_NONE = "is not a notebook (.ipynb)"
 
 
 @dataclass(frozen=True)
 class Submission:
-    """One learner's notebook of one lab: its code cells; `problem` says why it cannot be graded.
+    """A file of a learner's: the code cells of a lab's notebook; `problem` says why it cannot be graded.
 
-    `beside` are the Python files in its folder, by name, which its cells may import.
+    `parts` is its place below the class's folder, in which archives are folders.
     """
 
-    learner: str
-    path: PurePosixPath
-    lab: int | None
-    code: tuple[str, ...] = ()
-    problem: str = ""
-    remarks: tuple[str, ...] = ()
-    beside: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True)
-class _File:
     parts: tuple[str, ...]
-    read: Read
-    owner: Owner = Owner("")
+    lab: int | None = None
+    code: tuple[cells.Code, ...] = ()
+    problem: str = ""
+    learner: str = ""
+    remarks: tuple[str, ...] = ()
 
     @property
-    def name(self) -> PurePosixPath:
-        return PurePosixPath(*self.parts)
+    def name(self) -> str:
+        """The file's name."""
+        return self.parts[-1]
 
 
 def find(place: Path) -> list[Submission]:
-    """The submissions in a folder or an archive, by learner: grading.md lists the ways they may be named.
+    """The submissions in a folder, an archive (.zip) or a notebook, by learner.
 
-    Everything is read here, before anybody's code runs. Links are not followed.
+    Everything is read here, before anybody's code runs. A learner without a notebook is one with a problem.
 
     Raises:
-        OSError: the folder cannot be read.
-        ValueError: it holds no notebook.
+        OSError: it is not there, or cannot be read.
+        ValueError: it holds no notebook of a lab; the message says why.
     """
-    files, texts = [], {}
-    for entry in entries(place):
-        read = _read(entry.parts, entry.data, entry.problem)
-        files.append(_File(entry.parts, read))
-        if entry.parts[-1].endswith(_FILES_OF_PLATFORMS):
-            texts[entry.parts] = entry.data.decode("utf-8", "replace")
-    files = _submitted(files)
-    if not any(file.read.kind in _HANDED_IN for file in files):
-        raise ValueError(f"{place} holds no notebook (.ipynb)")
-    asked = [(file.parts, file.read.lab, file.read.author) for file in files]
-    owned = [
-        replace(file, owner=owner)
-        for file, several in zip(files, owners(asked, texts), strict=True)
-        for owner in several
-        if file.read.kind in _HANDED_IN or not owner.loose
-    ]
-    by_learner = _by_learner(owned)
-    found = [each for name, own in by_learner.items() for each in _of_learner(name, own)]
-    return sorted(
-        _compared(found), key=lambda each: (each.learner.casefold(), each.lab or 0, str(each.path))
-    )
+    if place.is_dir():
+        paths = sorted(place.rglob("*"))
+        files = [each for path in paths for each in _of_folder(place, path)]
+    else:
+        data = place.read_bytes()
+        files = list(_read((place.name,), lambda: data))
+    if not any(file.lab is not None for file in files):
+        problems = "; ".join(sorted({f"{file.name} {file.problem}" for file in files})[:5])
+        raise ValueError(f"{place} holds no notebook of a lab. {problems}")
+    by_learner: dict[str, list[Submission]] = defaultdict(list)
+    for file, learner in zip(files, _learners([file.parts for file in files]), strict=True):
+        known = next((name for name in by_learner if _key(name) == _key(learner)), learner)
+        remarks = () if learner else ("whose is it? its name gives no learner",)
+        known = known or "/".join(file.parts)
+        by_learner[known].append(replace(file, learner=known, remarks=remarks))
+    handed_in = [file for files in by_learner.values() for file in _counting(files)]
+    same: dict[tuple, set[str]] = defaultdict(set)
+    for file in handed_in:
+        if file.lab is not None and not cells.untouched(file.lab, file.code):
+            same[file.code].add(file.learner)
+    for n, file in enumerate(handed_in):
+        if others := same[file.code] - {file.learner}:
+            remark = f"the same code as {', '.join(sorted(others))}"
+            handed_in[n] = replace(file, remarks=(*file.remarks, remark))
+    return sorted(handed_in, key=lambda file: (file.learner.casefold(), file.parts))
 
 
-def _submitted(found: list[_File]) -> list[_File]:
-    """All of it; of the folder of an nbgrader course, what learners have submitted."""
-    depth = len(os.path.commonprefix([each.parts[:-1] for each in found])) if found else 0
-    tops = {each.parts[depth] for each in found}
-    if "submitted" in tops and tops & _OF_NBGRADER:
-        return [each for each in found if each.parts[depth] == "submitted"]
-    return found
+def _of_folder(place: Path, path: Path) -> Iterator[Submission]:
+    parts = path.relative_to(place).parts
+    if path.is_file():
+        yield from _read(parts, path.read_bytes)
+    elif path.is_dir() and not any(path.iterdir()):
+        yield Submission((*parts, ""), problem=_NONE)
 
 
-def _read(parts: tuple[str, ...], data: bytes, problem: str) -> Read:
-    if problem:
-        return Read("notebook", problem=problem)
-    return reading.read(parts[-1], data)
+def _read(parts: tuple[str, ...], data: Callable[[], bytes], deep: int = 0) -> Iterator[Submission]:
+    """A file as a submission of nobody yet, or what it holds where it is an archive."""
+    parts = tuple(unicodedata.normalize("NFC", part) for part in parts)
+    name = parts[-1].lower()
+    if not _SYSTEM.isdisjoint(parts):
+        return
+    if _NOTEBOOK.search(name):
+        yield _notebook(parts, data())
+    elif not name.endswith(_ARCHIVES):
+        yield Submission(parts, problem=_NONE)
+    elif not name.endswith(".zip") or deep == _DEEPEST:
+        yield Submission(parts, problem="is an archive that is not opened here: use .zip")
+    else:
+        inside = (*parts[:-1], parts[-1][: -len(".zip")])
+        try:
+            with zipfile.ZipFile(io.BytesIO(data())) as archive:
+                for info in archive.infolist():
+                    if not info.is_dir() and info.file_size <= _LARGEST:
+                        path = (*inside, *_name(info).split("/"))
+                        yield from _read(path, partial(archive.read, info), deep + 1)
+        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError):
+            yield Submission(parts, problem="is an archive that is damaged or has a password")
 
 
-def _by_learner(files: list[_File]) -> dict[str, list[_File]]:
-    """Files by learner. Two of one name are told apart by their ids, where one export gives two."""
+def _name(info: zipfile.ZipInfo) -> str:
+    """The name of a member. macOS writes UTF-8 without saying so, and zipfile then reads cp437."""
+    with contextlib.suppress(UnicodeError):
+        if not info.flag_bits & 0x800:
+            return info.filename.encode("cp437").decode("utf-8")
+    return info.filename
+
+
+def _notebook(parts: tuple[str, ...], data: bytes) -> Submission:
+    try:
+        source = [
+            (cell["cell_type"], cell.get("id", ""), "".join(cell["source"]))
+            for cell in json.loads(data.decode("utf-8-sig"))["cells"]
+        ]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return Submission(parts, problem="cannot be read as a notebook: ask for the file again")
+    lab = lab_of("\n".join(text for *_, text in source))
+    if lab is None:
+        return Submission(parts, problem="is not one of our labs: it names no TODO of one")
+    return Submission(parts, lab, tuple((id, text) for kind, id, text in source if kind == "code"))
+
+
+def lab_of(text: str) -> int | None:
+    """The lab that a notebook's text is of, whatever its file is called: most of its TODOs say so."""
+    numbers = [int(number) for number in _TODO.findall(text)]
+    lab = max(set(numbers), key=numbers.count, default=None)
+    with contextlib.suppress(ImportError):
+        return lab if lab is not None and todos.of_lab(lab) else None
+    return None
+
+
+def _learners(places: list[tuple[str, ...]]) -> list[str]:
+    """Whose each file is; "" where neither folder nor name says so.
+
+    A platform's name counts; else the first folder below the one that holds all, unless it is a lab's;
+    else what the file's name holds beside the lab's. Two of one name are told apart by their ids.
+    """
+    common = len(os.path.commonprefix([parts[:-1] for parts in places]))
+    platform = [_by_platform(parts) for parts in places]
     ids: dict[tuple, set[str]] = defaultdict(set)
-    for file in files:
-        ids[file.owner.export, key(file.owner.name)].add(file.owner.id)
-    doubled = {name for (_, name), own in ids.items() if len(own) > 1}
-    grouped: dict[str, list[_File]] = defaultdict(list)
-    for file in files:
-        name = key(file.owner.name)
-        grouped[f"{name} ({file.owner.id})" if name in doubled else name].append(file)
-    named = {}
-    for own in grouped.values():
-        name = max((file.owner.name for file in own), key=lambda name: sum(map(str.isupper, name)))
-        named[f"{name} ({own[0].owner.id})" if key(name) in doubled else name] = own
-    return named
+    for export, name, id in filter(None, platform):
+        ids[export, name].add(id)
+    learners = []
+    for parts, match in zip(places, platform, strict=True):
+        if match:
+            export, name, id = match
+            learners.append(f"{name} ({id})" if len(ids[export, name]) > 1 else name)
+            continue
+        below = [part for part in parts[common:-1] if of_name(part)]
+        above = [part for part in parts[:common] if of_name(part)]
+        learners.append((below[:1] or [of_name(parts[-1])])[0] or "".join(above[-1:]))
+    return learners
 
 
-def _of_learner(learner: str, files: list[_File]) -> list[Submission]:
-    """A learner's notebooks; exports and links count only for labs that have none."""
-    files = sorted(files, key=lambda file: (_KINDS.index(file.read.kind), file.parts))
-    gradable = [file for file in files if file.read.lab is not None]
-    gradable = [f for f in gradable if not untouched(f.read.lab, f.read.code)] or gradable
-    chosen: dict[tuple, _File] = {}
-    for file in gradable:
-        notebooks = any(o.read.lab == file.read.lab and o.read.kind == "notebook" for o in gradable)
-        if file.read.kind == "notebook" or not notebooks:
-            chosen.setdefault((file.read.lab, file.read.code), file)
-    found = [_submission(learner, file, files) for file in chosen.values()]
-    wrong = [file for file in files if file.read.kind == "notebook" and file.read.problem]
-    found += [Submission(learner, f.name, None, problem=f.read.problem) for f in wrong]
-    if found:
-        told = [f"{f.name} {f.read.problem}" for f in files if f.read.kind == "link"]
-        if documents := _documents(files):
-            told.append(f"handed in beside it, for you to read: {_named(documents)}")
-        return [replace(found[0], remarks=(*found[0].remarks, *told)), *found[1:]]
-    (first, *others) = files
-    if first.read.kind in ("link", "script"):
-        return [Submission(learner, first.name, None, problem=first.read.problem)]
-    names = sorted(file.parts[-1] for file in (first, *others) if file.parts[-1])
-    told = f", only {_named(names)}" if names else ""
-    return [
-        Submission(learner, first.name.parent, None, problem=f"holds no notebook (.ipynb){told}")
-    ]
+def _by_platform(parts: tuple[str, ...]) -> tuple[tuple[str, ...], str, str] | None:
+    """The folder of the export, the learner's name and id."""
+    for depth, part in enumerate(parts):
+        for pattern in _PLATFORMS:
+            if match := pattern.fullmatch(part):
+                return parts[:depth], match["who"].strip(), match["id"]
+    return None
 
 
-def _documents(files: list[_File]) -> list[str]:
-    """What a person has to read: documents in a notebook's folder, and a text typed into the platform."""
-    folders = {file.parts[:-1] for file in files if file.read.kind in _HANDED_IN}
-    return sorted(
-        file.parts[-1]
-        for file in files
-        if file.read.kind == "other"
-        and _DOCUMENTS.fullmatch(file.parts[-1])
-        and (file.parts[:-1] in folders or file.parts[-1] == "onlinetext.html")
-    )
+def of_name(name: str) -> str:
+    """The learner that a name gives, beside the lab's own: "02_four_changes_ann (1).ipynb"."""
+    for path in cells.LABS.glob("*.ipynb"):
+        name = re.sub(path.stem.replace("_", "[ _-]*"), " ", name, flags=re.I)
+    return " ".join(_FILLING.sub(" ", name).split()).strip(" _-.,")
 
 
-def _named(names: list[str]) -> str:
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(names[:3]) + more
+def _key(name: str) -> str:
+    """Equal for one learner's name in several spellings: "Ann_Lee", "ann lee"."""
+    return " ".join(re.split(r"[\s_.-]+", name.casefold())).strip()
 
 
-def _submission(learner: str, file: _File, files: list[_File]) -> Submission:
-    beside = tuple(
-        (other.parts[-1], other.read.text)
-        for other in files
-        if other.read.kind == "module"
-        and other.parts[:-1] == file.parts[:-1]
-        and len(other.read.text) <= _LARGEST_MODULE
-    )
-    remarks = () if file.owner.sure else ("its name gives no learner",)
-    unknown = reading.unknown_todos(file.read.lab, "\n".join(file.read.code))
-    if unknown:
-        remarks += (
-            f"names TODO {', '.join(unknown)}, which this release of the lab does not have",
-        )
-    if file.read.in_text:  # a key turns a cell into text: M in Jupyter
-        remarks += (f"TODO {', '.join(file.read.in_text)} stands in a text cell, which is not run",)
-    return Submission(learner, file.name, file.read.lab, file.read.code, "", remarks, beside)
-
-
-def _compared(found: list[Submission]) -> list[Submission]:
-    """With a remark where learners handed in the same code, character by character."""
-    same: dict[tuple, list[str]] = defaultdict(list)
-    for each in found:
-        if each.lab is not None and not untouched(each.lab, each.code):
-            same[each.lab, each.code].append(each.learner)
-    names = {key(each.learner): each.learner for each in found}
-    compared = []
-    for each in found:
-        others = sorted(set(same.get((each.lab, each.code), ())) - {each.learner})
-        told = (f"the same code as {', '.join(others)}",) if others else ()
-        copy = re.fullmatch(r"(.+?)[ _-]*\(\d\)", each.learner)
-        if copy and key(copy[1]) in names:
-            told += (f"one learner with {names[key(copy[1])]}, or two?",)
-        compared.append(replace(each, remarks=each.remarks + told))
-    return compared
+def _counting(files: list[Submission]) -> list[Submission]:
+    """What counts of a learner's files: notebooks that somebody has worked on, else what there is."""
+    notebooks = [file for file in files if file.lab is not None]
+    worked = [file for file in notebooks if not cells.untouched(file.lab, file.code)]
+    broken = [file for file in files if file.lab is None and file.problem != _NONE]
+    if counting := (worked or notebooks[:1]) + broken:
+        return counting
+    only = ", ".join(sorted(file.name for file in files if file.name)[:3])
+    return [replace(files[0], problem=f"holds no notebook (.ipynb){only and ', only '}{only}")]

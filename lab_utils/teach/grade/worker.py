@@ -1,202 +1,148 @@
-"""Runs one learner's cells and our checks in a process: `python -P -m lab_utils.teach.grade.worker FD`.
+"""Runs one learner's cells and our checks in a process: `python -P -m lab_utils.teach.grade.worker`.
 
-The job comes as JSON on standard input, and what happens goes as lines of JSON to the descriptor FD, each
-with the job's token. The process above (`runs`) sets the limits, and starts another one where this
-one ends early.
+The job comes as a line of JSON on standard input, and what happens goes as lines of JSON to standard output:
+facts alone, which the process above (`runs`) puts into words. It sets the limits, and starts another worker
+where this one ends early.
 """
 
+import ast
 import builtins
 import importlib
-import json
 import os
-import re
-import select
 import signal
 import sys
 import threading
 import types
 from collections.abc import Callable
-from functools import partial
+from json import dumps, loads
 from typing import Any
+from unittest.mock import MagicMock
 
-from lab_utils.teach.grade.foreign import Places
-from lab_utils.teach.grade.kept import Kept
-from lab_utils.teach.grade.watch import Watch
-
-_LONGEST_MESSAGE = 4000  # characters
+_MOST = 4000  # characters of a message
 _MOST_PREDICTIONS = 100
-_MOST_QUESTIONS = 100
-_MOST_ATTEMPTS = 10  # to run a cell, with something more standing in each time
+_MOST_MISSING = 10  # modules of another place that one cell may import
+_INERT = ("check", "compare", "hint", "ready", "solution", "input")
+_MAGICS = ("pip", "conda", "mamba", "uv", "tensorflow_version", "tensorboard", "matplotlib")
+_DEFINING = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef
 
 
-class _NoSolutions:
-    """A finder that hides our solutions from the learner's code."""
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
-        if name.startswith("lab_utils.check.solved.") and not _asked_by_the_package():
-            raise ImportError("our solutions cannot be used while this is graded")
-
-
-def _asked_by_the_package() -> bool:
-    """Whether the module that imports is one of ours; importlib stands between."""
-    frame = sys._getframe(2)
-    while frame and "importlib" in frame.f_code.co_filename:
-        frame = frame.f_back
-    return frame is not None and frame.f_globals.get("__name__", "").startswith("lab_utils.")
-
-
-def _inert(predictions: dict[str, float], remark: Callable[[str], None]) -> dict[str, Callable]:
-    """What stands under the names of lab_utils.check, and for input(), while the learner's cells run."""
-    asked = []
-
-    def predict(name: str, value: Any, unit: str = "") -> None:
-        fits = len(predictions) < _MOST_PREDICTIONS
-        if fits and isinstance(value, int | float) and not isinstance(value, bool):
-            predictions[str(name)[:200]] = float(value)
-
-    def nothing(*arguments: Any, **named: Any) -> None:
-        return None
-
-    def working(attempt: Any, *needs: str) -> Any:
-        return attempt
-
-    def nobody_types(prompt: Any = "") -> str:
-        asked.append(prompt)
-        remark("asks for input; nobody types while this is graded, so each answer is empty")
-        if len(asked) > _MOST_QUESTIONS:  # `while input() != "y":`
-            raise EOFError("it asks for input again and again, and nobody types")
-        return ""
-
-    names = dict.fromkeys(("check", "compare", "hint", "ready", "solution"), nothing)
-    return names | {"predict": predict, "working": working, "input": nobody_types}
-
-
-def _checks() -> types.ModuleType:
-    """The checks, read from the package again; nobody has their objects yet."""
-    for name in list(sys.modules):
-        if name == "lab_utils.check" or name.startswith("lab_utils.check."):
-            del sys.modules[name]
-    importlib.invalidate_caches()
-    return importlib.import_module("lab_utils.check.runner")
-
-
-def _end_with_grader(descriptor: int) -> None:
-    """Waits until nobody reads what is told here; then this process and all that it has started end."""
-    channel = select.poll()
-    channel.register(descriptor, 0)  # its errors alone
-    channel.poll()
-    os.killpg(0, signal.SIGKILL)
-
-
-def main(descriptor: int) -> None:
+def main() -> None:
     """Does the job of standard input."""
-    threading.Thread(target=_end_with_grader, args=(descriptor,), daemon=True).start()
-    job = json.loads(sys.stdin.read())
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    token = job["token"]
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    jobs, channel = os.fdopen(os.dup(0)), os.dup(1)
+    for stream in (0, 1, 2):
+        os.dup2(nowhere, stream)
+    job = loads(jobs.readline())
+
+    def end_with_grader() -> None:
+        jobs.read()
+        os.killpg(0, signal.SIGKILL)
+
+    threading.Thread(target=end_with_grader, daemon=True).start()
 
     def tell(**event: Any) -> None:
-        os.write(descriptor, (json.dumps(event | {"token": token}) + "\n").encode())
+        os.write(channel, (dumps(event) + "\n").encode())
+
+    from IPython.core.interactiveshell import InteractiveShell
 
     module = types.ModuleType("__main__")
     module.__dict__["__builtins__"] = builtins
-    tell(begin="lab")
+    shell = InteractiveShell.instance(user_module=module)
     try:
-        from IPython.core.interactiveshell import InteractiveShell
-
-        shell = InteractiveShell.instance(user_module=module)
         for source in job["given"]:
-            shell.run_cell(source, store_history=False).raise_error()
+            shell.run_cell(source).raise_error()
     except Exception as error:
-        tell(lacking=f"{type(error).__name__}: {error}"[:_LONGEST_MESSAGE])
+        tell(lacking=f"{type(error).__name__}: {error}"[:_MOST])
         return
-    _checks().todos.of_lab(job["lab"])  # so that all they import is kept
-    kept = Kept()
-    sys.path.append(os.getcwd())  # for what a learner has, or writes, beside the notebook
-    for name, text in job["beside"].items():
-        with open(os.path.basename(name), "w", encoding="utf-8") as file:
-            file.write(text)
     predictions: dict[str, float] = {}
-    watch = Watch(lambda told: tell(remark=told))
-    inert = _inert(predictions, lambda told: tell(remark=f"{watch.at} {told}"))
-    _stand_in(inert)
-    places = Places(shell)
-    module.__dict__.update(inert)
-    finder = _NoSolutions()
-    sys.meta_path.insert(0, finder)
-    run = partial(_run, shell, places, watch, tell)
-    again = [cell for cell in job["cells"] if run(cell)]
+    _stand_in(shell, predictions)
+    for source in job["starters"]:
+        shell.run_cell(source)
+    again = [cell for cell in job["cells"] if _run(shell, cell, tell)]
     for cell in again:  # names of cells that stand further down
-        run(cell)
+        _run(shell, cell, tell)
     tell(predictions=predictions)
-    for todo in job["todos"]:
-        changed = kept.restore()
+    for id in job["todos"]:
+        tell(begin=f"check {id}")
         runner = _checks()
-        todos = runner.todos.of_lab(job["lab"])
-        entry = next(each for each in todos if each.id == todo)
-        names, called = entry.names, job["called"].get(todo)
-        missing = [name for name in names if name not in module.__dict__]
-        if missing and called and all(name in module.__dict__ for name in called):
-            names, missing = called, []
-            tell(
-                remark=f"TODO {todo} is judged by {', '.join(called)}, which its check is called with"
-            )
-        if missing:
-            tell(todo=todo, status="not attempted", why=f"No cell defines {', '.join(missing)}.")
-            continue
-        sys.meta_path.insert(0, finder)
-        runner.progress.record = lambda id: None
-        checks = Kept(checks=True)
-        watch.at = f"check {todo}"
-        tell(begin=watch.at, changed=sorted(changed))
-        outcome = runner.check(todo, *(module.__dict__[name] for name in names))
-        status, why = str(outcome.status), outcome.why
-        # What it changed just now is older than the outcome, and would be the way of telling it, too.
-        if (changed := sorted(kept.restore() | checks.restore())) and status == "correct":
-            status, why = (
-                "incorrect",
-                f"Your code replaced {', '.join(changed[:5])} during its check.",
-            )
-        tell(todo=todo, status=status, why=why[:_LONGEST_MESSAGE], changed=changed)
-    tell(end=True)
+        names = runner.todos.find(id).names
+        if missing := [name for name in names if name not in module.__dict__]:
+            why = f"No cell defines {', '.join(missing)}."
+            tell(todo=id, status="not attempted", why=why)
+        else:
+            outcome = runner.check(id, *(module.__dict__[name] for name in names))
+            tell(todo=id, status=str(outcome.status), why=outcome.why[:_MOST])
     os._exit(0)  # threads that a learner's code has started are not waited for
 
 
-def _stand_in(inert: dict[str, Callable]) -> None:
-    """`from lab_utils.check import check`, in a learner's cell, gives what does nothing."""
-    vars(sys.modules["lab_utils.check"]).update(inert)
+def _checks() -> types.ModuleType:
+    """The checks, read from our files again: nobody has changed these objects yet."""
+    for name in list(sys.modules):
+        if name == "lab_utils.check" or name.startswith("lab_utils.check."):
+            del sys.modules[name]
+    return importlib.import_module("lab_utils.check.runner")
 
 
-def _run(shell: Any, places: Places, watch: Watch, tell: Callable, cell: dict[str, Any]) -> bool:
+def _stand_in(shell: Any, predictions: dict[str, float]) -> None:
+    """While the learner's cells run, checks, shell commands and installations do nothing."""
+
+    def nothing(*arguments: Any, **named: Any) -> str:
+        return ""
+
+    def predict(name: str, value: Any, unit: str = "") -> None:
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if number and len(predictions) < _MOST_PREDICTIONS:
+            predictions[str(name)[:200]] = float(value)
+
+    names = dict.fromkeys(_INERT, nothing) | {"predict": predict}
+    names["working"] = lambda attempt, *needs: attempt
+    vars(importlib.import_module("lab_utils.check")).update(names)
+    shell.user_ns.update(names)
+    shell.system = shell.getoutput = nothing
+    for name in _MAGICS:
+        shell.register_magic_function(nothing, "line", name)
+
+
+def _run(shell: Any, cell: dict[str, Any], tell: Callable[..., None]) -> bool:
     """Runs a cell; returns whether it asked for a name that there is not yet."""
-    watch.at = f"cell {cell['label']}"
-    tell(begin=watch.at)
-    shell.execution_count = int(re.match(r"\d+", cell["label"])[0])
-    for _ in range(_MOST_ATTEMPTS):
-        result = shell.run_cell(cell["source"], store_history=False)
+    tell(begin=f"cell {cell['label']}")
+    definitions = _definitions(shell.transform_cell(cell["source"]))
+    for _ in range(_MOST_MISSING):
+        result = shell.run_cell(cell["source"] if cell["whole"] else definitions)
         error = result.error_before_exec or result.error_in_exec
-        if not (lacked := places.stood_in(error)):
+        if not isinstance(error, ModuleNotFoundError) or not error.name:
             break
-        tell(remark=f"{watch.at} {lacked}")
-    if error is not None:
-        line = getattr(error, "lineno", None)
-        traceback = error.__traceback__
-        while traceback is not None:
-            line = traceback.tb_lineno if traceback.tb_frame.f_globals is shell.user_ns else line
-            traceback = traceback.tb_next
-        where = f", line {line}" if line else ""
-        try:
-            message = str(error)[:400]
-        except Exception:  # a class of the learner's own
-            message = "(its text cannot be made)"
-        told = f"Cell {cell['label']}{where} raised {type(error).__name__}: {message}"
-        if cell["defines"]:  # what stands below the line that raised
-            shell.run_cell(cell["defines"], store_history=False)
-        tell(cell=cell["label"], error=told)
-    else:
-        tell(cell=cell["label"], error="")
+        sys.modules[error.name] = MagicMock()  # of another place, such as google.colab
+    if error is None:
+        tell(cell=cell["label"], error=[])
+        return False
+    line, traceback = getattr(error, "lineno", None), error.__traceback__
+    while traceback is not None:
+        line = traceback.tb_lineno if traceback.tb_frame.f_globals is shell.user_ns else line
+        traceback = traceback.tb_next
+    try:
+        message = str(error)[:_MOST]
+    except Exception:  # a class of the learner's own
+        message = ""
+    tell(cell=cell["label"], error=[type(error).__name__, line, message])
+    shell.run_cell(definitions)  # what stands below the line that raised
     return isinstance(error, NameError)
 
 
+def _definitions(source: str) -> str:
+    """The imports, functions, classes and constants of a cell."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return ""
+    tree.body = [
+        node
+        for node in tree.body
+        if isinstance(node, _DEFINING)
+        or (isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant))
+    ]
+    return ast.unparse(tree)
+
+
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main()

@@ -16,7 +16,7 @@ from lab_utils.check.tools import (
     other_names,
     translated,
 )
-from lab_utils.dry_run.rehearsal import replicas
+from lab_utils.dry_run.inspect import replicas
 from lab_utils.estimator import tf, tpu, v1
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import todo
 from lab_utils.check.tools import a, expect, translated
-from lab_utils.dry_run.rehearsal import settings
+from lab_utils.dry_run.inspect import settings
 from lab_utils.estimator import tf, tpu
 
 SETTINGS = {

@@ -7,8 +7,7 @@ import numpy as np
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import todo
 from lab_utils.check.tools import a, expect, expect_dataset, translated
-from lab_utils.dry_run.frontends.function import lower_function
-from lab_utils.dry_run.lower.errors import CannotLower
+from lab_utils.dry_run.inspect import CannotLower, lower_function
 from lab_utils.estimator import tf
 
 SENTENCES = ([1, 2, 3], [4, 5, 6, 7, 8, 9, 1], [2, 4, 6, 8, 1], [], [7, 7])

@@ -6,7 +6,7 @@ from numbers import Integral
 from lab_utils.check.todos import Cases, todo
 from lab_utils.check.tools import expect
 from lab_utils.common.source import Place
-from lab_utils.dry_run.records import LineCost
+from lab_utils.dry_run.inspect import LineCost
 
 
 @todo(

@@ -1,0 +1,161 @@
+"""What a program calls on its models: Estimators that share a model are one, and others are told apart."""
+
+import functools
+import inspect
+import os
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from lab_utils.common import source
+from lab_utils.dry_run.frontends import cells
+from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
+from lab_utils.dry_run.records import Mode
+from lab_utils.estimator import tpu
+
+_MOST_CALLS = 20  # of one program: a loop of train and evaluate has shown all its calls by then
+
+
+class NothingCalled(Exception):
+    """The program called no Estimator; the message says what to do."""
+
+
+class Enough(BaseException):
+    """Ends the program: it repeats its calls, or waits for what they would have made."""
+
+
+@dataclass
+class Model:
+    """A model that a program calls: an Estimator of it, and the first input function of each mode."""
+
+    estimator: Any
+    inputs: dict[Mode, Callable] = field(default_factory=dict)
+    calls: list[str] = field(default_factory=list)
+
+    @property
+    def trained(self) -> bool:
+        """Whether the program trained it."""
+        return Mode.TRAIN in self.inputs
+
+    def __str__(self) -> str:
+        where = source.place(model_fn(self.estimator)).position
+        return f"the Estimator with the model_fn of {where}: {', '.join(dict.fromkeys(self.calls))}"
+
+
+@dataclass
+class Recording:
+    """What a program made and called.
+
+    Attributes:
+        models: those of the Estimators that it called.
+        fit: a Keras model and the dataset of its fit, or a step and that of strategy.run.
+        calls: in words, in their order: "train(max_steps=1000)".
+        not_checked: sentences on calls that the judged Estimator does not stand for.
+        after: why what follows the last call is not known; "" where the program went on to its end.
+        called: is called at each call.
+    """
+
+    models: list[Model] = field(default_factory=list)
+    fit: tuple[Any, Any] | None = None
+    calls: list[str] = field(default_factory=list)
+    not_checked: list[str] = field(default_factory=list)
+    after: str = ""
+    called: Callable[[], None] = lambda: None
+
+    @property
+    def judged(self) -> Model | None:
+        """The model that the program trained first, else the first that it called at all."""
+        return next(
+            (model for model in self.models if model.trained), next(iter(self.models), None)
+        )
+
+    def note(self, mode: Mode, estimator: Any, input_fn: Callable, **options: Any) -> None:
+        """Notes a call of `estimator`; raises Enough where the program goes on and on."""
+        words = ", ".join(f"{name}={value}" for name, value in options.items() if value is not None)
+        call = f"{mode}({words})"
+        model = self._model_of(estimator, mode)
+        if self._stands_for(model.estimator, estimator, call):
+            model.inputs.setdefault(mode, input_fn)
+        model.calls.append(call)
+        self.calls.append(call)
+        self.called()
+        if len(self.calls) >= _MOST_CALLS:
+            raise Enough
+
+    def _model_of(self, estimator: Any, mode: Mode) -> Model:
+        """The model of an Estimator. Programs make a second one to evaluate, or a new one in each round."""
+        for model in self.models:
+            if _identity(model.estimator, mode) == _identity(estimator, mode):
+                if mode is Mode.TRAIN and not model.trained:
+                    _tpu_estimator.take_batch_sizes(estimator, model.estimator)
+                    model.estimator = estimator
+                return model
+        self.models.append(Model(estimator))
+        return self.models[-1]
+
+    def _stands_for(self, judged: Any, other: Any, call: str) -> bool:
+        """Whether what `other` is called for is judged with the Estimator `judged`."""
+        if judged is other or not isinstance(judged, tpu.TPUEstimator):
+            return True
+        on_host = not isinstance(other, tpu.TPUEstimator) or (
+            _tpu_estimator.settings(judged).use_tpu and not _tpu_estimator.settings(other).use_tpu
+        )
+        if on_host:
+            self._leave_out(f"{call} of an Estimator with use_tpu=False: the host carries it out.")
+            return False
+        if repr(judged.params) != repr(other.params):
+            self._leave_out(f"{call} with params of its own: those of the training stood in.")
+        _tpu_estimator.take_batch_sizes(judged, other)
+        return True
+
+    def _leave_out(self, sentence: str) -> None:
+        if sentence not in self.not_checked:
+            self.not_checked.append(sentence)
+
+    def note_fit(self, subject: Any, dataset: Any, call: str) -> None:
+        """Notes a call of fit or strategy.run; raises Enough: what follows needs a trained model."""
+        self.calls.append(call)
+        if not self.models:
+            self.fit = subject, dataset
+        raise Enough("it needs a trained model")
+
+    def refuse_program(self, command: Any) -> None:
+        """Raises where a command runs a program of Python, which would train for real.
+
+        Raises:
+            Enough: something was called already.
+            NothingCalled: nothing was.
+        """
+        whole = isinstance(command, str | bytes | os.PathLike)
+        words = [command] if whole else command
+        if not (program := cells.python_program(" ".join(map(os.fsdecode, words)))):
+            return
+        place = source.place_of_stack(traceback.extract_stack()[:-2]).position
+        if self.calls:
+            raise Enough(f"it starts {program} ({place})")
+        raise NothingCalled(
+            f"the program starts {program} ({place}), and what trains there cannot be seen: name that "
+            "program with --main, or train in this one's own process"
+        )
+
+
+def model_fn(estimator: Any) -> Callable:
+    """The program's function for a model."""
+    if isinstance(estimator, tpu.TPUEstimator):
+        return _tpu_estimator.settings(estimator).model_fn
+    return estimator._model_fn
+
+
+def _identity(estimator: Any, mode: Mode) -> object:
+    """What tells the models of two Estimators apart: model_fn's code; to train, all that it works on, too."""
+    function, bound = model_fn(estimator), []
+    while isinstance(function, functools.partial):
+        bound.append((function.args, function.keywords))
+        function = function.func
+    function = inspect.unwrap(function)
+    code = getattr(function, "__code__", function)
+    if mode is not Mode.TRAIN:
+        return code
+    inner = [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]
+    return code, repr((estimator.params, bound, inner, getattr(function, "__self__", None)))

@@ -1,0 +1,291 @@
+"""Runs a program's own main, notes the models that it makes and what it calls on them, and trains nothing.
+
+Most programs have no function that returns an Estimator: they make one in main() and call train, evaluate,
+predict or an export on it. Those calls are noted and return at once; no TPU is contacted. A Keras program is
+run up to its first fit (fits.py).
+"""
+
+import contextlib
+import importlib.util
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import types
+import warnings
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from lab_utils.common import source
+from lab_utils.dry_run import waiting
+from lab_utils.dry_run.frontends import cells, fits
+from lab_utils.dry_run.frontends.calls import Enough, NothingCalled, Recording
+from lab_utils.dry_run.records import Mode
+from lab_utils.estimator import tf, tpu, v1
+from lab_utils.runtime import colab
+
+PATIENCE = 60  # seconds from a call of the Estimator to the next
+_MOST_SLEEPS = 20  # of a second or more, none of which is slept
+_ADDRESS = "dry-run.invalid:1"  # of the TPU that programs are given: no such host exists
+
+
+def recorded(program: Path | ModuleSpec, arguments: Sequence[str], cores: int = 8) -> Recording:
+    """Runs a program with its own `arguments`, as `python file arguments` or `python -m module` would.
+
+    A TPUStrategy that it makes has `cores` replicas.
+
+    Raises:
+        NothingCalled: it ended, or failed, before any call.
+        cells.NotANotebook: its file ends in .ipynb, and is none.
+        fits.CannotTake: its training cannot be judged so.
+        Exception: what it raised before any call of an Estimator.
+    """
+    module = types.ModuleType("__main__")
+    if isinstance(program, ModuleSpec):
+        path, folder, name = Path(program.origin), Path.cwd(), program.origin
+        module.__spec__, module.__package__ = program, program.parent
+    else:
+        path, folder, name = program.absolute(), program.absolute().parent, str(program)
+    module.__file__ = str(path)
+    text = path.read_bytes()
+    process = os.getpid()
+    with recording() as calls, ExitStack() as stack:
+        stack.enter_context(waiting.told(f"{path.name} is run up to its training"))
+        stack.enter_context(fits.standing_in(cores, calls.note_fit, b"keras" in text))
+        _stand_in_for_colab(stack, text)
+        stack.enter_context(warnings.catch_warnings())
+        stack.callback(_restore_streams, sys.stdout, sys.stderr)
+        stack.enter_context(mock.patch.object(sys, "argv", [name, *arguments]))
+        # Not mock.patch.dict, which would forget what the program imports: its model_fn runs later.
+        stack.callback(sys.modules.__setitem__, "__main__", sys.modules["__main__"])
+        sys.modules["__main__"] = module
+        sys.path.insert(0, str(folder))
+        try:
+            shell = cells.Shell(path.parent, module.__dict__)
+            if cells.is_of_jupyter(path):
+                module.__dict__.update(get_ipython=lambda: shell, display=lambda *_, **__: None)
+            for code in cells.code_of(path):
+                exec(code, module.__dict__)
+        except Enough as enough:
+            calls.after = str(enough)
+        except SystemExit as end:
+            if not calls.calls and end.code not in (None, 0):
+                raise
+        except Exception as error:  # results of calls that did nothing may well break what follows
+            if not calls.calls:
+                raise
+            calls.after = (
+                "it failed, perhaps since those calls did nothing: "
+                f"{source.told(error)}\n  at {source.place(error)}"
+            )
+        finally:
+            if os.getpid() != process:  # a process that the program forked: it judges nothing
+                os._exit(0)
+    if not calls.calls:
+        raise NothingCalled(
+            f"{path.name} ended without calling train, evaluate or predict on an Estimator, or fit on "
+            f"a Keras model: give the flags that make it train after `--`{shell.advice()}"
+        )
+    return calls
+
+
+def _stand_in_for_colab(stack: ExitStack, text: bytes) -> None:
+    """What a program of Colab finds there: its modules, and the address of a TPU."""
+    if b"google.colab" in text and not _has_colab():
+        colab.stand_in(_Silent)
+    if b"COLAB_TPU_ADDR" in text:
+        stack.enter_context(mock.patch.dict(os.environ, COLAB_TPU_ADDR=_ADDRESS))
+
+
+def _has_colab() -> bool:
+    try:
+        return importlib.util.find_spec("google.colab") is not None
+    except (ModuleNotFoundError, ValueError):  # no package `google` either; or a stand-in of before
+        return False
+
+
+class _Silent(types.ModuleType):
+    """A module whose functions do nothing."""
+
+    def __getattr__(self, name: str) -> Callable:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return lambda *_, **__: {} if name == "upload" else None
+
+
+def _restore_streams(*before: Any) -> None:
+    """Streams that a program wrapped or closed, as a log or a Tee does, are opened again."""
+    for number, (name, stream) in enumerate(zip(("stdout", "stderr"), before, strict=True), 1):
+        changed = getattr(sys, name)
+        if changed is not stream or stream.closed:
+            with contextlib.suppress(ValueError, OSError, AttributeError):
+                changed.flush()
+            setattr(sys, name, os.fdopen(number, "w", encoding="utf-8", closefd=False))
+
+
+@contextmanager
+def recording() -> Iterator[Recording]:
+    """Context manager: Estimators note what they are asked for, and do nothing; no TPU is contacted."""
+    calls = Recording()
+    with ExitStack() as stack:
+
+        def replace(owner: Any, name: str, stand_in: Any) -> None:
+            if hasattr(owner, name):
+                stack.enter_context(mock.patch.object(owner, name, stand_in))
+
+        session, start, system = v1.Session.__init__, subprocess.Popen.__init__, os.system
+
+        def open_here(self, target="", graph=None, config=None):
+            session(self, "", graph, config)
+
+        def popen(self, args, *more, **options):
+            calls.refuse_program(args)
+            start(self, args, *more, **options)
+
+        def shell(command):
+            calls.refuse_program(command)
+            return system(command)
+
+        stand_ins = _methods(calls)
+        for owner in (tpu.TPUEstimator, v1.estimator.Estimator, tf.estimator.Estimator):
+            for name in stand_ins.keys() & vars(owner).keys():
+                replace(owner, name, stand_ins[name])
+        for module in (tf.estimator, v1.estimator):
+            replace(module, "train_and_evaluate", stand_ins["train_and_evaluate"])
+        replace(subprocess.Popen, "__init__", popen)
+        replace(os, "system", shell)
+        replace(v1.Session, "__init__", open_here)
+        replace(v1.Session, "reset", _nothing)
+        for module in (tf.train, v1.train):
+            replace(module, "checkpoints_iterator", _checkpoints)
+        for root in (tf, tf.compat.v2, v1):
+            replace(root.distribute.cluster_resolver, "TPUClusterResolver", _Resolver)
+            for owner, names in (
+                (root.config, ("experimental_connect_to_cluster", "experimental_connect_to_host")),
+                (root.tpu.experimental, ("initialize_tpu_system", "shutdown_tpu_system")),
+            ):
+                for name in names:
+                    replace(owner, name, _nothing)
+        calls.called = stack.enter_context(_patience())
+        logger = logging.getLogger("tensorflow")
+        logger.addFilter(_is_the_programs)
+        stack.callback(logger.removeFilter, _is_the_programs)
+        yield calls
+
+
+def _nothing(*_: Any, **__: Any) -> None:
+    """What would contact a TPU does nothing."""
+
+
+def _is_the_programs(record: logging.LogRecord) -> bool:
+    """Whether a message is to be shown: an Estimator logs its whole configuration, twice under absl."""
+    return record.levelno >= logging.WARNING or not source.is_installed(record.pathname)
+
+
+def _methods(calls: Recording) -> dict[str, Callable]:
+    """What stands in for the methods of an Estimator."""
+
+    def train(self, input_fn, hooks=None, steps=None, max_steps=None, saving_listeners=None):
+        calls.note(Mode.TRAIN, self, input_fn, steps=steps, max_steps=max_steps)
+        return self
+
+    def evaluate(self, input_fn, steps=None, hooks=None, checkpoint_path=None, name=None):
+        calls.note(Mode.EVAL, self, input_fn, steps=steps)
+        return defaultdict(float)  # whatever metric the program reads
+
+    def predict(self, input_fn, *arguments, **options):
+        calls.note(Mode.PREDICT, self, input_fn)
+        return iter(())
+
+    def export(self, export_dir_base, serving_input_receiver_fn, *arguments, **options):
+        calls.note(Mode.SERVING, self, serving_input_receiver_fn)
+        return str(export_dir_base).encode()
+
+    def train_and_evaluate(estimator, train_spec, eval_spec):
+        train(estimator, train_spec.input_fn, max_steps=train_spec.max_steps)
+        return evaluate(estimator, eval_spec.input_fn, steps=eval_spec.steps), []
+
+    real = v1.estimator.Estimator.latest_checkpoint
+
+    def latest_checkpoint(self):
+        trained = any(model.trained for model in calls.models)  # a program may wait for one then
+        return real(self) or (f"{self.model_dir}/model.ckpt-0" if trained else None)
+
+    return {
+        "train": train,
+        "evaluate": evaluate,
+        "predict": predict,
+        "export_saved_model": export,
+        "export_savedmodel": export,
+        "latest_checkpoint": latest_checkpoint,
+        "train_and_evaluate": train_and_evaluate,
+    }
+
+
+def _checkpoints(checkpoint_dir: str, *arguments: Any, **options: Any) -> Iterator[str]:
+    """As tf.train.checkpoints_iterator, which waits for what a training elsewhere writes: one, at once."""
+    yield f"{checkpoint_dir}/model.ckpt-0"
+
+
+class _Resolver(tf.distribute.cluster_resolver.SimpleClusterResolver):
+    """Stands for a TPUClusterResolver: it asks no cloud, and names a TPU that nobody will contact."""
+
+    def __init__(self, tpu: str | None = None, *arguments: Any, **options: Any) -> None:
+        cluster = tf.train.ClusterSpec({"worker": [_ADDRESS]})
+        super().__init__(cluster, master=f"grpc://{_ADDRESS}", task_type="worker", task_id=0)
+
+    def get_master(self) -> str:
+        """As TPUClusterResolver has it."""
+        return self.master()
+
+    @classmethod
+    def connect(cls, *arguments: Any, **options: Any) -> "_Resolver":
+        """As TPUClusterResolver has it."""
+        return cls(*arguments, **options)
+
+
+@contextmanager
+def _patience() -> Iterator[Callable[[], None]]:
+    """Context manager: a program that waits for what nobody makes here is ended by Enough.
+
+    Its long sleeps end at once, and so do they all after some. Yields a function to call at each call of an
+    Estimator: the program is ended PATIENCE seconds after the last one, unless it uses the alarm itself.
+    """
+    real, count = time.sleep, [0]
+
+    def sleep(seconds: float) -> None:
+        if seconds < 1 or threading.current_thread() is not threading.main_thread():
+            real(seconds)
+            return
+        count[0] += 1
+        if count[0] > _MOST_SLEEPS:
+            raise Enough("it sleeps again and again")
+
+    def end(number: int, frame: Any) -> None:
+        raise Enough(f"it made no other call within {PATIENCE} s")
+
+    in_main = threading.current_thread() is threading.main_thread()
+    has_alarm = in_main and hasattr(signal, "SIGALRM")
+    with mock.patch.object(time, "sleep", sleep):
+        if not has_alarm or signal.getsignal(signal.SIGALRM) != signal.SIG_DFL:
+            yield lambda: None
+            return
+        signal.signal(signal.SIGALRM, end)
+
+        def wait() -> None:
+            if signal.getsignal(signal.SIGALRM) is end:
+                signal.setitimer(signal.ITIMER_REAL, PATIENCE)
+
+        try:
+            yield wait
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
