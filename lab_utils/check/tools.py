@@ -5,7 +5,6 @@ import functools
 import inspect
 import re
 import sys
-import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -64,32 +63,6 @@ def expect_dataset(value: Any, function: str) -> None:
     returns(value, tf.data.Dataset, function, "a dataset")
 
 
-def model_with(model_fn: Callable, inference: Callable) -> Callable:
-    """`model_fn`, but that it and its helpers find another function under the name `inference`.
-
-    When called, it raises `Wrong` where `inference` is never asked.
-    """
-    asked = []
-
-    def asking(*arguments: Any, **named: Any) -> Any:
-        asked.append(True)
-        return inference(*arguments, **named)
-
-    model = with_names(model_fn, inference=asking)
-    told = "model_fn should get its logits from inference(features), the function of TODO 1b."
-
-    def called(*arguments: Any, **named: Any) -> Any:
-        try:
-            spec = model(*arguments, **named)
-        except Exception:
-            expect(bool(asked) or _mentions(model_fn, "inference"), told)
-            raise
-        expect(bool(asked), told)
-        return spec
-
-    return called
-
-
 def with_names(function: Callable, **names: Any) -> Callable:
     """`function`, but that it and its helpers find other objects under these global names while it runs.
 
@@ -134,14 +107,6 @@ def call(function: Callable, given: dict[str, Any]) -> Any:
     return function(**given)
 
 
-def all_layers(model: Any) -> list[Any]:
-    """The layers of a Keras model, those of models within it too, in order."""
-    found = []
-    for layer in model.layers:
-        found += all_layers(layer) if hasattr(layer, "layers") else [layer]
-    return found
-
-
 def scope_of(function: Callable) -> dict[str, Any]:
     """The global names that a function finds, also behind a decorator, a partial or an object."""
     function = inspect.unwrap(function)
@@ -153,30 +118,3 @@ def scope_of(function: Callable) -> dict[str, Any]:
         return function.__globals__
     kind = function if isinstance(function, type) else type(function)
     return vars(sys.modules[kind.__module__])
-
-
-def _mentions(function: Callable, name: str) -> bool:
-    """Whether a function, or one of the same module that it names, uses that global name."""
-    scope, seen = scope_of(function), set()
-    waiting = [getattr(inspect.unwrap(function), "__code__", None)]
-    while waiting:
-        code = waiting.pop()
-        if not isinstance(code, types.CodeType) or code in seen:
-            continue
-        seen.add(code)
-        if name in code.co_names:
-            return True
-        waiting += [each for each in code.co_consts if isinstance(each, types.CodeType)]
-        waiting += [getattr(scope.get(each), "__code__", None) for each in code.co_names]
-    return False
-
-
-COMPARES_CLASSES = (
-    "v1.metrics.accuracy compares a class with a class, [B] with [B]: take the most likely class of each "
-    "row of logits, along axis 1."
-)
-
-
-def classes_compared() -> contextlib.AbstractContextManager[None]:
-    """Context manager: an accuracy of labels and something that is not one class a row is told."""
-    return translated(r"Shapes? .*(are incompatible|must be equal)", COMPARES_CLASSES)

@@ -35,3 +35,11 @@ def _drawn(shape: list[int]) -> np.ndarray:
     """Numbers of about 1 over the root of what flows into each output."""
     random = np.random.default_rng([len(shape), *shape])
     return random.normal(0, 1 / np.sqrt(np.prod(shape[:-1]) or 1), shape)
+
+
+def all_layers(model: Any) -> list[Any]:
+    """The layers of a Keras model, those of models within it too, in order."""
+    found = []
+    for layer in model.layers:
+        found += all_layers(layer) if hasattr(layer, "layers") else [layer]
+    return found
