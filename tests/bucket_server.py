@@ -118,3 +118,13 @@ def bucket_server() -> Iterator[tuple[Box, str]]:
     finally:
         httpd.shutdown()
         httpd.server_close()
+
+
+@contextmanager
+def use_bucket(monkeypatch) -> Iterator[Box]:
+    """Have the client of gs:// reach a bucket of this kind."""
+    with bucket_server() as (box, address):
+        monkeypatch.setenv("STORAGE_EMULATOR_HOST", address)
+        monkeypatch.setenv("NO_GCE_CHECK", "true")
+        monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "none")
+        yield box

@@ -133,8 +133,6 @@ def test_private_names_stay_in_their_package():
 
 
 FACES = {f"lab_utils.dry_run{face}" for face in ("", ".inspect", ".cache", ".rules")}
-# Until the stored reports are gone.
-FACES.add("lab_utils.dry_run.unchanged")
 
 
 def test_rooms_and_notebooks_look_at_the_dry_run_through_its_faces():

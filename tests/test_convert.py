@@ -145,7 +145,7 @@ def test_every_kind_of_bad_row_is_set_aside_with_its_number_and_reason(data):
         b"1.jpg,nettles": "unknown label 'nettles'",
         b"1.jpg": "1 column ",
         b"1.jpg,roses,red": "3 columns",
-        b'"1.jpg,roses': "a quote",
+        b'"1.jpg,roses': "not a row of a list",
         b"fl\xf6te.jpg,roses": "not text in UTF-8",
     }
     good = [f"{n}.jpg,roses".encode() for n in range(90)]

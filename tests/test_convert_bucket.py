@@ -6,7 +6,7 @@ from convert_data import Data, contents
 pytest.importorskip("google.cloud.storage", reason="the client of gs:// is not installed")
 pytest.importorskip("gcp_storage_emulator", reason="the emulator of gs:// is not installed")
 
-from bucket_server import FAILURES, bucket_server
+from bucket_server import FAILURES, use_bucket
 
 from lab_utils.convert import convert, read_manifest, storage
 from lab_utils.convert.publishing import unfinished
@@ -16,10 +16,7 @@ PLACE = "gs://bucket/flowers"
 
 @pytest.fixture
 def box(monkeypatch):
-    with bucket_server() as (box, address):
-        monkeypatch.setenv("STORAGE_EMULATOR_HOST", address)
-        monkeypatch.setenv("NO_GCE_CHECK", "true")
-        monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "none")
+    with use_bucket(monkeypatch) as box:
         yield box
 
 

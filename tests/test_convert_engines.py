@@ -123,7 +123,7 @@ def test_the_dataflow_command_of_the_page_passes_and_stages_the_package(
         for each in resources
     }
     assert {wheel, "extra_packages.txt"} <= staged
-    assert wheel in (Path(lab_utils.__file__).parents[1] / "README.md").read_text()
+    assert wheel in (Path(lab_utils.__file__).parent / "convert/engines.md").read_text()
 
 
 @pytest.fixture

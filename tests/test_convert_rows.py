@@ -210,7 +210,6 @@ def test_images_in_both_lists_are_told():
         (["--train_shards=1000"], "--train_shards 1000: must be from 1 to the number of rows, 90"),
         (["--labels_file=absent"], "cannot read absent: No such file or directory"),
         (["--shard_mb=nan"], "--shard_mb must be above 0"),
-        (["--stall_minutes=0"], "--stall_minutes must be above 0"),
         (["--max_reject_share=nan"], "--max_reject_share must be from 0 to 1"),
         (["--shorter_side=0"], "--shorter_side must be 1 or more"),
         (["--workers=-1"], "--workers must be 0 or more"),

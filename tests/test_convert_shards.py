@@ -5,10 +5,8 @@ import threading
 import pytest
 from convert_data import Data, contents
 
-from lab_utils.convert import ConversionError, records, storage
-from lab_utils.convert.errors import RejectError
+from lab_utils.convert import ConversionError, records
 from lab_utils.convert.pipeline import _WriteShard
-from lab_utils.convert.sources import read_image
 
 
 @pytest.fixture
@@ -38,29 +36,6 @@ def test_two_attempts_on_each_shard_at_once_give_each_once(data, expected, monke
     manifest = data.convert(train_shards=4)
     assert manifest.splits["train"].examples == 90
     assert contents(data.out) == expected
-
-
-def test_a_late_attempt_that_read_less_does_not_mix_with_the_first(data, monkeypatch):
-    """The second one finds images gone, and its summary comes last: shard and summary are of one attempt."""
-    process = _WriteShard.process
-
-    def gone(path):
-        if path.endswith("0.jpg"):
-            raise RejectError("gone")
-        return read_image(path)
-
-    def again_with_less(self, shard):
-        process(self, shard)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("lab_utils.convert.pipeline.read_image", gone)
-            process(self, shard)
-
-    monkeypatch.setattr(_WriteShard, "process", again_with_less)
-    manifest = data.convert(train_shards=4, max_reject_share=0.5)
-    assert [manifest.splits[name].rejected for name in ("train", "eval")] == [9, 1]
-    for split in manifest.splits:
-        for shard, path in zip(manifest.splits[split].shards, manifest.paths(split), strict=True):
-            assert storage.size(path) == shard.bytes
 
 
 def test_a_shard_that_fails_once_is_tried_again(data, expected, monkeypatch):

@@ -84,15 +84,6 @@ def test_labels_count_from_one(converted):
         assert found[name]["image/class/text"] == (b"odd", b"even")[number % 2]
 
 
-def test_tensorflow_too_refuses_what_is_refused_as_truncated():
-    file = io.BytesIO()
-    Image.new("RGB", (40, 24), "red").save(file, "JPEG")
-    data = file.getvalue()
-    assert tf.io.decode_jpeg(to_rgb_jpeg(data).data).shape == (24, 40, 3)
-    with pytest.raises(tf.errors.InvalidArgumentError):
-        tf.io.decode_jpeg(data[:-40])
-
-
 def damaged(data: bytes, source: random.Random) -> bytes:
     place = source.randrange(2, len(data) - 600)
     return source.choice(

@@ -5,7 +5,7 @@ import pytest
 
 from lab_utils.dry_run.frontends.keras import lower_keras
 from lab_utils.dry_run.graphs import all_nodes
-from lab_utils.dry_run.lower.graph_def import pruned
+from lab_utils.dry_run.lower.graph_def import pruned, rename_functions
 from lab_utils.dry_run.lower.resizes import sum_resizes
 from lab_utils.estimator import tf, v1
 
@@ -30,6 +30,7 @@ def test_it_is_what_tensorflow_computes(large, how, within):
         expected = session.run(gradient)
     graph_def = pruned(graph, [gradient.op])
     sum_resizes(graph_def, graph)
+    rename_functions(graph_def)
     assert "ResizeNearestNeighborGrad" not in {node.op for node in all_nodes(graph_def)}
     with tf.Graph().as_default(), v1.Session() as session:
         (found,) = tf.graph_util.import_graph_def(graph_def, return_elements=[gradient.name])

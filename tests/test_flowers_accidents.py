@@ -1,6 +1,6 @@
-"""As real processes: the whole job killed in each phase, full disks, read-only folders, two trainings.
+"""As real processes: the whole job killed at random moments, full disks, a limit on the size of files.
 
-KILLS=50 in the environment makes a long series of kills, SEED another one that begins at another phase.
+KILLS=50 in the environment makes a long series of kills, SEED another one.
 """
 
 import json
@@ -8,15 +8,14 @@ import os
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
 from collections import Counter
 
 import pytest
-from drivers import killed_job
-
-import lab_utils.flowers.__main__ as flowers
+from test_flowers_task import assert_same_weights
 
 pytestmark = pytest.mark.slow
 
@@ -36,84 +35,49 @@ def last_line(ran: subprocess.CompletedProcess) -> str:
     return ran.stderr.strip().splitlines()[-1]
 
 
-KILLS = int(os.environ.get("KILLS", "7"))
+STEPS, BETWEEN = 24, 6
+JOB = ["--train_steps=24", "--eval_steps_between=6", "--train_batch_size=4", "--image_size=32"]
+SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 130, signal.SIGKILL: -9}
+MOMENTS = {"Photographs to TFRecords": 1, "Train, evaluate, export": 6, "The same port": 8}
 
 
-def test_the_whole_job_killed_at_random_moments_goes_on_and_ends_whole(
-    tiny_photos, tmp_path, request
-):
-    seed = int(os.environ.get("SEED", "0"))
-    chance = random.Random(seed)
-    phases = list(killed_job.PHASES)
-    kills, how, seconds, lost, ends = Counter(), Counter(), [], [], []
-    job = killed_job.Job(tmp_path, tiny_photos)
-    request.addfinalizer(lambda: [process.kill() for process in job.running()])
-
-    def judge() -> None:
-        assert job.process.wait() == 0, job.log.read_text()
-        result = json.loads((job.place / "run" / "result.json").read_text())
-        assert result["step"] == killed_job.STEPS and result["images"] == 6
-        assert job.steps() == [2, 4, 6, 8]
-        ends.append(result["accuracy"])
-        assert {path.suffix for path in (job.place / "page").iterdir()} == {".html", ".png"}
-        assert not job.half_written() and not job.left() and not job.running()
-
-    while sum(kills.values()) < KILLS:
-        target = phases[(seed + sum(kills.values())) % len(phases)]
-        where = struck(job, target, chance)
-        if where is None:
-            judge()
-            job = killed_job.Job(tmp_path, tiny_photos, f"out-{len(ends)}")
-            continue
-        kills[where[0]] += 1
-        how[where[1:]] += 1
-        struck_at = time.monotonic()
-        job.process.wait()
-        while job.running() and time.monotonic() - struck_at < 30:
-            time.sleep(0.2)
-        seconds.append(time.monotonic() - struck_at)
-        lost.append(job.lost())
-        left = job.left()
-        print(
-            f"killed in {where}: {lost[-1]} steps lost; {seconds[-1]:.1f} s to the last process; left: "
-            f"{left}",
-            flush=True,
-        )
-        assert not job.running(), job.running()
-        assert "Traceback" not in job.log.read_text(), job.log.read_text()
-        assert not job.half_written(), job.half_written()
-        assert lost[-1] <= killed_job.BETWEEN
-    job.start()
-    judge()
-    flags = [*killed_job.TRAINING, f"--config={flowers.CONFIG}", f"--output_dir={tmp_path / 'run'}"]
-    flags += [f"--{split}_data_path={job.place}/records/{split}-*" for split in ("train", "eval")]
-    assert run([*TASK, *flags]).returncode == 0
-    undisturbed = json.loads((tmp_path / "run" / "result.json").read_text())["accuracy"]
-    print(
-        f"\n{sum(kills.values())} kills in {len(ends)} runs ({dict(kills)}; {dict(how)}): each went on and "
-        f"ended whole; steps lost: {sum(lost) / len(lost):.1f} on average, at most {max(lost)}; accuracy at "
-        f"the end {ends}, undisturbed {undisturbed}; at most {max(seconds):.1f} s to the "
-        "last process; nothing left"
+def test_the_whole_job_killed_at_random_moments_goes_on_and_ends_whole(tiny_photos, tmp_path):
+    """Most kills fall between two checkpoints; the end is that of an undisturbed job."""
+    chance, kills = random.Random(int(os.environ.get("SEED", "0"))), Counter()
+    command = [sys.executable, "-m", "lab_utils.flowers", f"--data={tiny_photos}", *JOB]
+    for _ in range(int(os.environ.get("KILLS", "7"))):
+        moment, number = chance.choice(list(MOMENTS)), chance.choice(list(SIGNALS))
+        if list(tmp_path.glob("out/*/*/page/index.html")):
+            shutil.rmtree(tmp_path / "out")
+        log = tmp_path / "log"
+        with log.open("w") as file:
+            job = subprocess.Popen(
+                [*command, f"--output_dir={tmp_path / 'out'}"],
+                env=ENVIRONMENT,
+                stdout=file,
+                stderr=file,
+            )
+            while moment not in log.read_text() and job.poll() is None:
+                time.sleep(0.02)
+            time.sleep(chance.uniform(0, MOMENTS[moment]))
+            if job.poll() is None:
+                kills[moment, number.name] += 1
+                job.send_signal(number)
+        said = log.read_text()
+        assert job.wait(60) in (0, SIGNALS[number]) and "Traceback" not in said, said
+    for name in ("out", "undisturbed"):
+        whole = run([*command, f"--output_dir={tmp_path / name}"])
+        assert whole.returncode == 0, whole.stderr
+    disturbed, undisturbed = (
+        next(tmp_path.glob(f"{name}/*/*/run")) for name in ("out", "undisturbed")
     )
-
-
-def struck(job: killed_job.Job, target: str, chance: random.Random) -> tuple[str, str, str] | None:
-    """Starts the job and strikes it in a phase; where it was, the signal and who got it.
-
-    None where the phase has passed, and the job ended.
-    """
-    job.start()
-    number, whom = killed_job.ways(chance)
-    while job.process.poll() is None:
-        if job.phase() == target:
-            time.sleep(chance.uniform(0, killed_job.PHASES[target]))
-            where = job.phase()
-            if job.process.poll() is not None or where == "end":
-                break
-            job.strike(number, whom)
-            return where, number.name, whom
-        time.sleep(0.003)
-    return None
+    lines = [json.loads(line)["step"] for line in (disturbed / "history.jsonl").open()]
+    assert lines == list(range(BETWEEN, STEPS + 1, BETWEEN))
+    assert_same_weights(disturbed, undisturbed, STEPS)
+    assert not [
+        path for path in disturbed.rglob("*") if re.search("partial|temp-|_temp", path.name)
+    ]
+    print(f"\n{sum(kills.values())} kills ({dict(kills)}): each went on, and it ended whole")
 
 
 IN_A_SMALL_DISK = """
@@ -124,7 +88,7 @@ cp -r {disk}/run {kept}
 
 
 @needs_mounts
-@pytest.mark.parametrize("size", ["0.1m", "2m", "6m", "13m", "22m"])
+@pytest.mark.parametrize("size", ["0.1m", "6m", "22m"])
 def test_a_full_disk_is_a_sentence_and_with_room_the_same_command_goes_on(
     run_flags, finished_run, tmp_path, size
 ):
@@ -141,59 +105,6 @@ def test_a_full_disk_is_a_sentence_and_with_room_the_same_command_goes_on(
 
 
 @needs_mounts
-def test_read_only_folders_are_a_sentence(run_flags, tiny_photos, tmp_path):
-    script = f'mount -t tmpfs -o ro none {tmp_path} && "$0" "$@"'
-    below = ["unshare", "-rm", "sh", "-c", script]
-    trained = run([*below, *TASK, *run_flags, f"--output_dir={tmp_path / 'run'}"])
-    job = [sys.executable, "-m", "lab_utils.flowers", "--data", tiny_photos]
-    whole = run([*below, *job, "--output_dir", tmp_path / "out"])
-    for ran in (trained, whole):
-        assert ran.returncode == 1 and "Read-only file system" in last_line(ran), ran.stderr
-        assert "Traceback" not in ran.stderr
-
-
-def test_of_two_trainings_at_once_one_is_refused(run_flags, finished_run, tmp_path):
-    command = [*TASK, *run_flags, f"--output_dir={tmp_path / 'run'}"]
-    both = [
-        subprocess.Popen(command, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True)
-        for _ in range(2)
-    ]
-    said = [each.communicate()[1] for each in both]
-    assert sorted(each.returncode for each in both) == [0, 1], said
-    refused = said[[each.returncode for each in both].index(1)].strip().splitlines()[-1]
-    assert "is in use by process" in refused
-    result = json.loads((tmp_path / "run" / "result.json").read_text())
-    assert result["confusion"] == finished_run[1]["confusion"]
-
-
-PAGE_IN_A_SMALL_DISK = """
-mount -t tmpfs -o size=8k none {disk}
-"$0" -m lab_utils.flowers.predict --saved_model {model} --output {disk}/p.png "$1"; echo "status $?"
-"$0" -m lab_utils.flowers.page --run_dir {run} --eval_csv {csv} --output_dir {disk}/page; echo "status $?"
-ls -A {disk} {disk}/page
-mount -o remount,size=20m {disk}
-"$0" -m lab_utils.flowers.page --run_dir {run} --eval_csv {csv} --output_dir {disk}/page; echo "status $?"
-ls -A {disk}/page
-"""
-
-
-@needs_mounts
-def test_a_page_and_a_figure_on_a_full_disk_are_whole_or_not_there(
-    finished_run, tiny_csv, tiny_photos, tmp_path
-):
-    (tmp_path / "disk").mkdir()
-    given = {"disk": tmp_path / "disk", "run": finished_run[0], "csv": tiny_csv.eval_csv}
-    script = PAGE_IN_A_SMALL_DISK.format(model=finished_run[1]["saved_model"], **given)
-    photograph = next(tiny_photos.glob("*/*.jpg"))
-    ran = run(["unshare", "-rm", "sh", "-c", script, sys.executable, photograph])
-    *_, listed = re.split(r"status 1\n", ran.stdout)
-    full, _, whole = listed.partition("status 0\n")
-    assert not re.search(r"^[^/]*(png|html)$", full, re.M), full  # nothing is half there
-    assert "index.html" in whole.splitlines()
-    assert ran.stderr.count("No space left on device") == 2 and "Traceback" not in ran.stderr
-
-
-@needs_mounts
 def test_the_whole_job_on_a_full_disk_goes_on_once_there_is_room(tiny_photos, tmp_path):
     """What is too small for the records, and what is too small for the checkpoints."""
     (tmp_path / "disk").mkdir()
@@ -205,8 +116,6 @@ def test_the_whole_job_on_a_full_disk_goes_on_once_there_is_room(tiny_photos, tm
     script = script.format(size="1m", disk=tmp_path / "disk", kept=tmp_path / "kept")
     ran = run(["unshare", "-rm", "sh", "-c", script, *job])
     assert re.findall(r"status (\d+)", ran.stdout) == ["1", "1", "0"], ran.stdout + ran.stderr
-    stopped = re.findall(r"flowers: stopped, (.*?) did not succeed", ran.stderr)
-    assert stopped == ["photographs to tfrecords", "train, evaluate, export"], ran.stderr
     assert ran.stderr.count("No space left on device") == 2 and "Traceback" not in ran.stderr
     assert "is converted already" in ran.stdout  # the third goes on where the second was
     assert list((tmp_path / "kept").glob("*/*/page/index.html"))

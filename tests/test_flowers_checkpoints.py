@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from lab_utils.estimator import tf, v1
-from lab_utils.flowers import run_folder
+from lab_utils.flowers import checkpoints
 from lab_utils.flowers.checkpoints import resume_point
 
 
@@ -72,14 +72,6 @@ def test_a_damaged_last_checkpoint_is_passed_over(folder, damage):
     assert [path.rpartition("-")[2] for path in state.all_model_checkpoint_paths] == ["0", "2", "9"]
 
 
-def test_goes_back_as_far_as_it_must(folder):
-    flip_a_byte(data(folder, 10))
-    cut_short(data(folder, 9))
-    said = []
-    assert resume_point(str(folder), said.append) == 2
-    assert len(said) == 2
-
-
 def test_all_damaged_is_an_error_that_says_what_to_do(folder):
     for step in (0, 2, 9, 10):
         flip_a_byte(data(folder, step))
@@ -92,11 +84,6 @@ def test_the_files_decide_when_the_checkpoint_file_is_torn(folder, torn):
     (folder / "checkpoint").write_bytes(torn)
     assert resume_point(str(folder)) == 10
     assert tf.train.latest_checkpoint(str(folder)) == str(folder / "model.ckpt-10")
-
-
-def test_the_files_decide_when_the_checkpoint_file_is_behind(folder):
-    v1.train.update_checkpoint_state(str(folder), str(folder / "model.ckpt-2"))
-    assert resume_point(str(folder)) == 10
 
 
 def test_a_half_written_checkpoint_does_not_count(folder):
@@ -126,7 +113,7 @@ def test_what_a_killed_run_was_just_writing_is_removed_and_nothing_else(tmp_path
     for name in (*kept, *killed):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
-    run_folder.remove_unfinished(str(tmp_path))
+    checkpoints.remove_unfinished(str(tmp_path))
     there = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     assert there == set(kept)
     assert not (tmp_path / "export" / "temp-1795329029").exists()

@@ -174,19 +174,3 @@ def test_no_pixels_are_passed_over(encode, shape):
     stripes[:, ::2] = 255
     image = decode_image(encode(stripes), SIZE).numpy()
     np.testing.assert_allclose(image, 127, atol=6)
-
-
-@pytest.mark.parametrize("times", [1, 2, 3, 4, 9])
-def test_a_large_jpeg_is_scaled_by_its_decoder_to_much_the_same(times):
-    small = np.random.default_rng(0).integers(0, 256, [4, 6, 3], dtype=np.uint8)
-    smooth = tf.image.resize(small, [SIZE * times, SIZE * times * 3 // 2], method="bicubic")
-    smooth = tf.cast(tf.clip_by_value(smooth, 0, 255), tf.uint8)
-    image = decode_image(tf.io.encode_jpeg(smooth, quality=95), SIZE).numpy().astype(float)
-    mean_of_areas = tf.image.resize(smooth, [SIZE, SIZE], method="area").numpy()
-    assert np.abs(image - mean_of_areas).mean() < 4
-
-
-def test_the_first_batch_does_not_wait_for_all_images(reader, decoded, monkeypatch):
-    monkeypatch.setattr(input_pipeline.tf.data, "AUTOTUNE", 1)
-    next(iter(reader("train", 2)))
-    assert len(decoded) < 15  # those of one batch, and what is prefetched

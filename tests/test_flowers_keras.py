@@ -81,20 +81,6 @@ def test_keras_own_momentum_parts_in_the_short_run_when_the_rate_moves(flowers_b
     assert [each.holds for each in found.rungs] == [True, True, True, False], found
 
 
-def test_the_learning_rates_are_the_same():
-    ours = keras_model.LearningRate(0.05, 40)
-    params = {"train_steps": 40, "learning_rate": 0.05}
-    for step in (0, 1, 4, 20, 40, 50):
-        theirs = model.learning_rate(params, tf.constant(step, tf.int64))
-        assert float(ours(step)) == pytest.approx(float(theirs), abs=1e-7)
-
-
-def test_patches_are_those_of_tensorflow():
-    images = tf.constant(np.random.default_rng(1).normal(size=(2, 8, 12, 3)), tf.float32)
-    ours = keras_model.SpaceToDepth(4)(images)
-    np.testing.assert_array_equal(ours, tf.nn.space_to_depth(images, 4))
-
-
 def test_a_saved_model_comes_back_whole(tmp_path):
     port = keras_model.network(SIDE, len(LABELS), dtype="mixed_bfloat16")
     port.compile(keras_model.optimizer(0.05, 40), loss=keras_model.loss())

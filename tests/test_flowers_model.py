@@ -8,7 +8,7 @@ from lab_utils.dry_run.workload import Inputs
 from lab_utils.estimator import tf, v1
 from lab_utils.flowers import augment, model, settings, task
 from lab_utils.flowers.input_pipeline import train_size
-from lab_utils.flowers.model import inference, learning_rate, metric_fn, model_fn
+from lab_utils.flowers.model import learning_rate, metric_fn, model_fn
 
 MODES = tf.estimator.ModeKeys
 SIZE, CLASSES = 32, 3
@@ -122,29 +122,6 @@ def test_views_are_fixed_by_the_seed(images):
     assert not np.allclose(one, views(images, [4, 7]))
 
 
-def test_each_image_of_a_batch_gets_a_view_of_its_own(images):
-    same = tf.repeat(images[:1], 6, axis=0)
-    got = views(same, [0, 0])
-    assert len({view.tobytes() for view in got}) == 6
-
-
-def test_a_view_shows_enough_of_the_image_and_nothing_beyond_it(images):
-    ramp = tf.linspace(0.0, 1.0, 40)
-    ramps = tf.broadcast_to(ramp[None, None, :, None], [200, 40, 40, 3])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(augment, "LIGHT", 0.0)
-        got = views(ramps, [0, 0])
-    assert got.min() >= 0
-    assert got.max() <= 1
-    widths = np.abs(got[:, 0, -1, 0] - got[:, 0, 0, 0]) * SIZE / (SIZE - 1)
-    narrowest = (augment.SMALLEST_AREA * np.exp(-augment.ASPECT)) ** 0.5
-    assert widths.min() > narrowest - 0.03
-    assert widths.min() < 0.75
-    assert widths.max() > 0.9
-    mirrored = got[:, 0, -1, 0] < got[:, 0, 0, 0]
-    assert 60 < mirrored.sum() < 140
-
-
 @pytest.mark.parametrize(("start", "length"), [(0.0, 1.0), (1.0, -1.0), (0.3, 0.5), (0.9, -0.7)])
 @pytest.mark.parametrize("target", [8, 40, 64])
 def test_sampling_weights_sum_to_one(start, length, target):
@@ -248,13 +225,6 @@ def test_the_learning_rate_rises_and_falls_to_zero():
     assert 0 < rates[0] < rates[1] < rates[2]
     assert rates[2] > rates[3] > 0
     np.testing.assert_allclose(rates[-2:], 0, atol=1e-8)
-
-
-def test_inference_is_one_function_of_static_shape():
-    with tf.Graph().as_default():
-        logits = inference(tf.zeros([4, SIZE, SIZE, 3]), classes=CLASSES, training=False)
-        assert logits.shape == [4, CLASSES]
-        assert logits.dtype == tf.float32
 
 
 @pytest.fixture(scope="module")

@@ -60,6 +60,7 @@ def test_a_run_evaluates_at_each_checkpoint_and_ends_at_its_last_step(finished_r
     assert json.loads((run_dir / "result.json").read_text()) == result
     assert result == history(run_dir)[-1] | {
         "labels": ["daisy", "roses", "tulips"],
+        "image_size": 32,
         "saved_model": result["saved_model"],
     }
     assert sum(map(sum, result["confusion"])) == 12
@@ -71,20 +72,19 @@ def test_a_run_evaluates_at_each_checkpoint_and_ends_at_its_last_step(finished_r
 def test_a_finished_run_stays_as_it_is(copy, again, finished_run, capsys):
     before = {file.name: file.read_bytes() for file in copy.glob("model.ckpt*")}
     result = again(copy)
-    assert result | {"saved_model": ""} == finished_run[1] | {"saved_model": ""}
+    assert result == finished_run[1]
+    assert len(list((copy / "export").iterdir())) == 1
     assert {file.name: file.read_bytes() for file in copy.glob("model.ckpt*")} == before
     assert [record["step"] for record in history(copy)] == [4, 8, 12, 16]
     assert "Going on from step 16 of 16" in capsys.readouterr().out
 
 
 def test_a_finished_run_can_be_made_longer(copy, again):
-    """Its export has the largest number, which servers load, though an earlier one is from the future."""
-    (copy / "export" / "9999999999").mkdir()
     result = again(copy, "--train_steps=18")
     assert result["step"] == 18
     assert [record["step"] for record in history(copy)] == [4, 8, 12, 16, 18]
-    assert result["saved_model"] == str(copy / "export" / "10000000000")
-    assert (copy / "export" / "10000000000" / "saved_model.pb").exists()
+    assert Path(result["saved_model"], "saved_model.pb").exists()
+    assert copy in Path(result["saved_model"]).parents
 
 
 def test_a_damaged_last_checkpoint_costs_its_steps_alone(copy, again, finished_run, capsys):
@@ -107,12 +107,6 @@ def test_an_evaluation_that_was_not_written_is_made(copy, again, finished_run):
     again(copy)
     assert history(copy) == expected
     assert (copy / "result.json").exists()
-
-
-def test_other_seed_other_weights(again, finished_run, tmp_path):
-    again(tmp_path, "--seed=1", "--train_steps=4")
-    kernel = "conv2d/kernel"
-    assert not np.allclose(weights(tmp_path, 4)[kernel], weights(finished_run[0], 4)[kernel])
 
 
 def checkpoints(run_dir: Path) -> list[int]:
@@ -184,32 +178,11 @@ def test_a_training_on_other_classes_is_refused_before_the_first_step(
     flags = [f"--{split}_data_path={records}/{split}-*" for split in ("train", "eval")]
     assert task.main([*run_flags, *flags, f"--output_dir={copy}", "--train_steps=18"]) == 1
     assert re.search(
-        r"other classes \(class \d is .* give another --output_dir", capsys.readouterr().err
+        r"other classes \(daisy, roses, tulips; .* give another --output_dir",
+        capsys.readouterr().err,
     )
     after = {file.name: file.read_bytes() for file in copy.iterdir() if file.is_file()}
     assert after == before
-
-
-def test_the_classes_are_kept_before_the_first_step(run_flags, tmp_path, monkeypatch):
-    def no_step(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("lab_utils.flowers.checkpoints.resume_point", no_step)
-    assert task.main([*run_flags, f"--output_dir={tmp_path}"]) == 130
-    assert (tmp_path / "labels.txt").read_text() == "daisy\nroses\ntulips\n"
-
-
-@pytest.mark.parametrize(
-    "damage", [b"{", b"\xff\x00\n", b"[]\n", b'{"accuracy": 1}\n', b"[" * 99999]
-)
-@pytest.mark.parametrize("lost", [1, 4])
-def test_a_damaged_history_costs_its_lines_alone(copy, again, capsys, finished_run, damage, lost):
-    lines = (copy / "history.jsonl").read_bytes().splitlines(keepends=True)
-    (copy / "history.jsonl").write_bytes(b"".join(lines[:-lost]) + damage)
-    result = again(copy)
-    assert "cannot be read" in capsys.readouterr().out
-    assert result["confusion"] == finished_run[1]["confusion"]
-    assert [record["step"] for record in history(copy)] == [4, 8, 12, 16][: 4 - lost] + [16]
 
 
 def test_a_learning_rate_too_high_ends_in_a_sentence_and_a_lower_one_goes_on(
@@ -224,26 +197,11 @@ def test_a_learning_rate_too_high_ends_in_a_sentence_and_a_lower_one_goes_on(
     assert all(np.isfinite(value).all() for value in weights(tmp_path, 8).values())
 
 
-@pytest.mark.parametrize("rate", ["nan", "inf", "0", "-1"])
-def test_a_learning_rate_that_is_none_is_refused(run_flags, tmp_path, capsys, rate):
-    with pytest.raises(SystemExit):
-        task.main([*run_flags, f"--output_dir={tmp_path}", f"--learning_rate={rate}"])
-    assert "learning_rate must be a number above 0" in capsys.readouterr().err
-
-
 def test_two_trainings_of_one_folder_the_second_is_refused(run_flags, tmp_path, capsys):
     with files.locked(tmp_path / ".lock"):
         assert task.main([*run_flags, f"--output_dir={tmp_path}"]) == 1
-    assert f"{tmp_path} is in use by process" in capsys.readouterr().err
+    assert f"{tmp_path} is in use by" in capsys.readouterr().err
     assert [file.name for file in tmp_path.iterdir()] == [".lock"]
-
-
-@pytest.mark.parametrize("there", ["file", "file/below"])
-def test_an_output_dir_that_is_a_file_is_one_sentence(run_flags, tmp_path, capsys, there):
-    (tmp_path / "file").write_text("")
-    assert task.main([*run_flags, f"--output_dir={tmp_path / there}"]) == 1
-    said = capsys.readouterr().err
-    assert said.startswith("task: ") and len(said.splitlines()) == 1 and "is a file" in said
 
 
 def cut_short(shard: Path) -> None:

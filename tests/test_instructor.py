@@ -98,6 +98,6 @@ def test_the_guide_has_a_page_a_lab_that_names_each_todo_and_its_wrong_answers()
     for anchor in re.findall(r'href="#(\w+)"', pages["guide.html"]):
         assert f'id="{anchor}"' in pages["guide.html"]
     (command,) = re.findall(r"<pre>(.* lab_utils\.grade .*)</pre>", pages["guide.html"])
-    for name in ("README.md", "solutions/instructor/grading.md"):
+    for name in ("solutions/instructor/README.md", "solutions/instructor/grading.md"):
         text = (ROOT / name).read_text(encoding="utf-8")
         assert command in map(str.strip, text.splitlines()), name

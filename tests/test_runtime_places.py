@@ -79,12 +79,6 @@ def test_the_command_says_what_is_here():
     assert ran.stdout.startswith(str(runtime.detect()))
 
 
-def test_a_report_needs_a_run():
-    command = [sys.executable, "-m", "lab_utils.runtime", "--output", "report.json"]
-    ran = subprocess.run(command, capture_output=True, text=True)
-    assert ran.returncode == 2 and "--verify" in ran.stderr
-
-
 @pytest.mark.parametrize("script", ["head -c 300 /dev/urandom", "echo broken; exit 9", "nothing"])
 def test_a_driver_that_is_broken_is_no_accelerator(tmp_path, monkeypatch, script):
     tool = tmp_path / "nvidia-smi"

@@ -77,16 +77,6 @@ def test_it_holds_no_names_and_no_paths(written):
         assert name not in text and name not in stdout.rpartition("Written: ")[0]
 
 
-def test_what_is_shown_is_what_is_written(written):
-    shown, report = written
-    assert verify.render(report) in shown
-
-
-def test_an_image_size_that_does_not_fit():
-    ran = run("-m", "lab_utils.runtime", "--verify", "--image_size", "50")
-    assert ran.returncode == 2 and "multiple of 32" in ran.stderr
-
-
 @pytest.mark.slow
 def test_in_bfloat16_and_for_every_kind_of_chip():
     """A TPU's own settings; and each topology's core bears the name under which it is looked up."""
@@ -112,10 +102,6 @@ assert least_time.compute("TPU v4", 4, 32, "mixed_bfloat16") > 0
 def test_a_compiler_that_ends_its_process_costs_the_bound_alone(monkeypatch):
     monkeypatch.setattr(least_time.sys, "executable", "/bin/false")
     assert least_time.least_time("TPU v5 lite", 4, 32, "float32") is None
-
-
-def test_a_chip_that_is_not_known_has_no_bound():
-    assert least_time.least_time("TPU v99", 4, 32, "float32") is None
 
 
 def test_an_error_is_told_without_names_and_paths(monkeypatch):
@@ -166,7 +152,7 @@ def test_verdicts(report, says):
 
 @pytest.mark.parametrize(
     ("batch", "size", "words"),
-    [(-1, 128, "1 or more"), (10**9, 128, "4,096 images"), (0, 10**9 - 10**9 % 32, "at most")],
+    [(-1, 128, "1 or more"), (0, 50, "multiple of 32")],
 )
 def test_what_would_not_end_is_refused_before_anything_starts(batch, size, words):
     with pytest.raises(ValueError, match=words):

@@ -9,6 +9,8 @@ PLACES = (
     "lab_utils/dry_run/rules/*.md",
     "solutions/instructor/*.*",
     "README.md",
+    "lab_utils/**/README.md",
+    "tests/benchmarks/README.md",
     "CONTRIBUTING.md",
 )
 GENERATED = "solved"

@@ -42,13 +42,10 @@ class Engine:
     local: bool
     remote: bool
 
-    def pipeline(self, shards: int, workers: int | None, scratch: str) -> beam.Pipeline:
-        """Returns an empty pipeline.
+    def pipeline(self, shards: int, workers: int | None) -> beam.Pipeline:
+        """Returns an empty pipeline for so many elements, each a shard that one worker writes.
 
-        Args:
-            shards: how many elements it will have, each of which one worker writes.
-            workers: processes to use on this machine, 0 for one a core, None for what Beam's flags say.
-            scratch: a local folder for what Beam leaves.
+        `workers` are processes on this machine, 0 for one a core, None for what Beam's flags say.
         """
         runner, flags = self.runner, self.flags
         if self.name == "DaskRunner":  # a task for each shard; its default would be one for all
@@ -61,14 +58,9 @@ class Engine:
             environment = SubprocessSDKEnvironment.from_command_string(command)
             runner = FnApiRunner(default_environment=environment)
         try:
-            pipeline = beam.Pipeline(runner=runner, options=PipelineOptions(flags))
+            return beam.Pipeline(runner=runner, options=PipelineOptions(flags))
         except ValueError as error:  # Beam's own checks of its flags
             raise ConversionError(" ".join(str(error).split())) from None
-        # Beam removes this folder in the end, unless it is killed or runs in a notebook.
-        os.rmdir(pipeline.local_tempdir)
-        pipeline.local_tempdir = os.path.join(scratch, "beam")
-        os.mkdir(pipeline.local_tempdir)
-        return pipeline
 
 
 def find_engine(flags: list[str], workers: int | None, paths: dict[str, str]) -> Engine:

@@ -18,8 +18,6 @@ _ORIENTATION = 0x0112  # the tag of EXIF
 _QUALITY = 95
 _QUALITY_SCALED = 90  # whoever scales down wants records that are small and quick to decode
 _BLACK = 1 << 12  # of 16 bits; what stays below is less than a sixteenth as bright as white
-# What stands between segments: restart markers, fill bytes, and bytes that decoders skip.
-_ALONE = {0x00, 0x01, *range(0xD0, 0xD8), 0xFF}
 # Some cameras fill up the header or the data's end; restart markers (0xd0 to 0xd7) stand in between.
 _STRAY = re.compile(r"Corrupt JPEG data: \d extraneous bytes before marker 0x(?!d[0-7])..")
 
@@ -68,7 +66,7 @@ def check_jpeg(data: bytes) -> None:
         data: the file's content, which begins as a JPEG does.
 
     Raises:
-        RejectError: if it is truncated, damaged, too large, or of a kind that TensorFlow does not read.
+        RejectError: if it is truncated, damaged, too large, or of an unsupported kind.
     """
     with _decoding(), _whole_jpeg(data):
         pass
@@ -76,7 +74,6 @@ def check_jpeg(data: bytes) -> None:
 
 @contextlib.contextmanager
 def _whole_jpeg(data: bytes) -> Iterator[Image.Image]:
-    _check_frame(data)
     with _opened(data, ("JPEG",)) as image:
         colours = "CMYK" if image.mode == "CMYK" else "GRAY"
         try:
@@ -88,21 +85,6 @@ def _whole_jpeg(data: bytes) -> Iterator[Image.Image]:
                 raise RejectError(f"damaged JPEG: {reason}") from None
             image.load()  # raises, unless this was only a remark on the header
         yield image
-
-
-def _check_frame(data: bytes) -> None:
-    """Refuses the kinds of JPEG that TensorFlow does not read, by the frame's marker (ITU-T T.81, B.1)."""
-    place = 2
-    while place + 4 < len(data):
-        marker = data[place + 1]
-        if data[place] != 0xFF or marker in _ALONE:
-            place += 1
-            continue
-        if marker in (0xC0, 0xC1, 0xC2, 0xDA):  # baseline, extended, progressive; or the scan
-            return
-        if 0xC3 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
-            raise RejectError(f"unsupported kind of JPEG (frame marker 0xFF{marker:02X})")
-        place += 2 + int.from_bytes(data[place + 2 : place + 4], "big")
 
 
 @contextlib.contextmanager

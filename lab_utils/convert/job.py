@@ -64,12 +64,20 @@ def convert(
 
     Raises:
         ConversionError: if it cannot start or did not finish; the output folder then has no new manifest.
+        OSError: the same, where a disk is full or refuses.
     """
     paths = _paths(
         train_csv=train_csv, eval_csv=eval_csv, labels_file=labels_file, output_dir=output_dir
     )
-    _check_numbers(shard_mb, shorter_side, max_reject_share, workers, stall_minutes)
-    with quiet(), _system_errors():
+    for flag, valid, limits in (
+        ("shard_mb", shard_mb > 0, "above 0"),
+        ("shorter_side", shorter_side is None or shorter_side >= 1, "1 or more"),
+        ("max_reject_share", 0 <= max_reject_share <= 1, "from 0 to 1"),
+        ("workers", workers is None or workers >= 0, "0 or more"),
+    ):
+        if not valid:
+            raise ConversionError(f"--{flag} must be {limits}")
+    with quiet(), _bucket_errors():
         publishing.check_output(paths["output_dir"], overwrite=overwrite)
         labels = rows.read_labels(paths["labels_file"])
 
@@ -121,7 +129,11 @@ def _run(
             # What goes wrong comes back as an exception; Beam's log tells it once a thread and process.
             stack.enter_context(quiet(logging.CRITICAL))
         shards = sum(split.shards for split in splits)
-        beam_pipeline = engine.pipeline(shards, workers, scratch)
+        beam_pipeline = engine.pipeline(shards, workers)
+        # Beam removes this folder in the end, unless it is interrupted or runs in a notebook.
+        beam_folder = os.path.join(scratch, "beam")
+        os.rename(beam_pipeline.local_tempdir, beam_folder)
+        beam_pipeline.local_tempdir = beam_folder
         pipeline.add_steps(beam_pipeline, splits, labels, staging, progress_file, shorter_side)
         running.run(
             beam_pipeline,
@@ -159,33 +171,11 @@ def _paths(**paths: str | os.PathLike[str]) -> dict[str, str]:
         raise ConversionError(str(error)) from None
 
 
-def _check_numbers(
-    shard_mb: float,
-    shorter_side: int | None,
-    max_reject_share: float,
-    workers: int | None,
-    stall_minutes: float,
-) -> None:
-    for flag, valid, limits in (
-        ("shard_mb", shard_mb > 0, "above 0"),  # "not a number" is not
-        ("shorter_side", shorter_side is None or shorter_side >= 1, "1 or more"),
-        ("max_reject_share", 0 <= max_reject_share <= 1, "from 0 to 1"),
-        ("workers", workers is None or workers >= 0, "0 or more"),
-        ("stall_minutes", stall_minutes > 0, "above 0"),
-    ):
-        if not valid:
-            raise ConversionError(f"--{flag} must be {limits}")
-
-
 @contextlib.contextmanager
-def _system_errors() -> Iterator[None]:
-    """Tells what the operating system or a bucket refuses, such as a full disk, as a conversion's error."""
+def _bucket_errors() -> Iterator[None]:
+    """Tells what a bucket's client raises as a conversion's error."""
     try:
         yield
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        problem = f"{where}{error.strerror or error}; nothing was published"
-        raise ConversionError(problem) from None
     except Exception as error:
         if type(error).__module__.split(".")[0] not in _CLIENTS:
             raise

@@ -46,8 +46,8 @@ def plan_split(name: str, csv_path: str, shards: int | None, shard_mb: float) ->
 
     Args:
         name: "train" or "eval".
-        csv_path: the split's list.
-        shards: their number, or None for as many as make them `shard_mb` million bytes each.
+        csv_path: its list.
+        shards: their number; None for as many as make them `shard_mb` million bytes each.
         shard_mb: see there.
 
     Raises:

@@ -21,13 +21,7 @@ _SHOWN = 3  # classes of a long list
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What a CSV row says.
-
-    Attributes:
-        path: where the image is.
-        label: the class.
-        filename: the path as it stands in the CSV, byte for byte.
-    """
+    """What a CSV row says: where the image is, its class, and the path as it stands in the CSV."""
 
     path: str
     label: str
@@ -38,7 +32,7 @@ def read_lines(path: str) -> Iterator[tuple[int, bytes]]:
     """Yields (line number from 1, line without its end) for each line of a text file that is not blank.
 
     Raises:
-        ConversionError: if the file cannot be read, or is no text.
+        ConversionError: if the file cannot be read, or is not text.
     """
     try:
         with storage.open_to_read(path) as file:

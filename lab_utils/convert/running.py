@@ -38,8 +38,8 @@ def run(
     nothing moves any more: for a worker process that died Beam's own runner would wait for ever.
 
     Args:
-        pipeline: the pipeline.
-        engine: what it was made with.
+        pipeline: made with `engine`.
+        engine: what runs it.
         rows: how many there are.
         done: returns how many of them are done.
         stall_minutes: after so long without another row done the job is cancelled.

@@ -70,9 +70,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except DatasetError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    except (FileExistsError, NotADirectoryError) as error:
-        print(f"error: {error.filename} is a file, or below one: give a folder", file=sys.stderr)
-        return 1
     except OSError as error:
         where = error.filename or args.output_dir
         print(f"error: {where}: {error.strerror or error}", file=sys.stderr)

@@ -4,17 +4,17 @@ import csv
 import hashlib
 import io
 import os
+import unicodedata
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
 from tqdm import tqdm
 
-from lab_utils.common import files, leases, names
+from lab_utils.common import files
 from lab_utils.common.figures import counted
 
 SUFFIXES = (".jpg", ".jpeg", ".jfif", ".png", ".gif", ".bmp", ".webp")
-_DEEPER = "folder within a class folder"
 # The wheel brings them beside this file; in a checkout they stand at its top (pyproject.toml).
 IN_WHEEL, IN_CHECKOUT = (
     Path(__file__).resolve().with_name("files"),
@@ -104,9 +104,7 @@ def from_folder(
 def check_outside(output_dir: str | os.PathLike[str], folder: str | os.PathLike[str]) -> None:
     """Raises DatasetError where `output_dir` lies in the folder of photographs."""
     output_dir, folder = Path(output_dir).resolve(), Path(folder).resolve()
-    # Two names of one folder may differ: in upper and lower case on some disks, or by a mount.
-    above = [each for each in (output_dir, *output_dir.parents) if each.exists()]
-    if folder.exists() and any(each.samefile(folder) for each in above):
+    if output_dir.is_relative_to(folder):
         raise DatasetError(
             f"{output_dir} lies in the folder of photographs, which stays as it is: write elsewhere."
         )
@@ -118,22 +116,20 @@ def write_split(folder: Path, output_dir: Path, eval_fraction: float) -> Photos:
     train, evaluation = split(photographs, eval_fraction)
     labels = sorted({photo.label for photo in photographs})
     photos = Photos.at(folder, output_dir)
-    wanted = {
+    contents = {
         photos.labels_file: "".join(f"{label}\n" for label in labels),
         photos.eval_csv: _rows(evaluation, output_dir),
         photos.train_csv: _rows(train, output_dir),
     }
     output_dir.mkdir(parents=True, exist_ok=True)
-    # Of two at once one comes first, and the other compares.
-    with leases.locked(output_dir, wait=float("inf")):
-        for path, text in wanted.items():
-            if path.exists() and path.read_bytes() != text.encode():
-                raise DatasetError(
-                    f"{path} is there already and says something else (other photographs, or another "
-                    "eval_fraction). Nothing was overwritten: choose another output_dir, or move it away."
-                )
-        for path, text in wanted.items():
-            files.write(path, text)
+    for path, text in contents.items():
+        if path.exists() and path.read_bytes() != text.encode():
+            raise DatasetError(
+                f"{path} is there already and says something else (other photographs, or another "
+                "eval_fraction). Nothing was overwritten: choose another output_dir, or move it away."
+            )
+    for path, text in contents.items():
+        files.write(path, text)
     parts = f"{counted(len(train), 'photograph')} to train on, {len(evaluation):,} to evaluate"
     print(f"{counted(len(labels), 'class')}, {parts}")
     return photos
@@ -141,91 +137,63 @@ def write_split(folder: Path, output_dir: Path, eval_fraction: float) -> Photos:
 
 def scan(folder: Path) -> list[Photo]:
     """Every photograph in the class sub-folders of `folder`; prints how many files were left out, and why."""
-    if not names.fits_a_row(str(folder)):
-        raise DatasetError(
-            f"{str(folder)!r} cannot stand in a CSV row: rename it, without line breaks and in UTF-8."
-        )
     if not folder.is_dir():
         raise DatasetError(
             f"{folder} is not a folder. It should hold one sub-folder of photographs for each class."
         )
     left_out: Counter[str] = Counter()
-    found: list[tuple[Path, str]] = []
-    classes = [
-        entry
-        for entry in sorted(folder.iterdir())
-        if entry.is_dir() and not entry.name.startswith(".") and entry.name not in names.OF_SYSTEMS
-    ]
-    for entry in classes:
+    photographs = []
+    classes = sorted(e for e in folder.iterdir() if e.is_dir() and not e.name.startswith("."))
+    for entry in tqdm(classes, desc="reading photographs", unit="folder", delay=1):
         images = _images(entry, left_out)
         if not images:
-            name = entry.name if entry.name.isprintable() else repr(entry.name)
-            left_out[f"class folder without photographs directly in it ({name})"] += 1
-        elif not names.fits_a_row(entry.name) or entry.name != entry.name.strip():
+            left_out[f"class folder without photographs directly in it ({entry.name!r})"] += 1
+        elif not _fits_a_row(str(entry)) or entry.name != entry.name.strip():
             raise DatasetError(
-                f"{str(entry)!r} cannot be a class: rename it, in UTF-8, without line breaks or outer spaces."
+                f"{str(entry)!r} cannot stand in a CSV row: rename it, in UTF-8, without line breaks or "
+                "outer spaces."
             )
-        found += [(path, names.composed(entry.name)) for path in images]
-    photographs = _digested(found, left_out)
+        label = unicodedata.normalize("NFC", entry.name)  # however a disk writes it
+        for path in images:
+            try:
+                photographs.append(Photo(path, label, file_sha256(path)))
+            except OSError as error:
+                left_out[f"file that cannot be read: {error.strerror}"] += 1
     for reason, count in sorted(left_out.items()):
         print(f"{folder}: left out {count:,} x {reason}")
     labels = {photo.label for photo in photographs}
     if len(labels) < 2:
-        have = f"only one class ({labels.pop()})" if labels else "no photographs"
-        deeper = ""
-        if left_out[_DEEPER]:
-            below = min(
-                (each.name for each in classes), key=lambda name: "train" not in name.lower()
-            )
-            deeper = f"Name the folder one level down, such as its {below}. "
+        loose = sum(path.suffix.lower() in SUFFIXES for path in folder.iterdir())
+        have = f"only one class ({labels.pop()})" if labels else "no photographs in class folders"
+        directly = f" ({counted(loose, 'photograph')} outside of them)" * bool(loose)
         raise DatasetError(
-            f"{folder} holds {have}. {deeper}It should hold at least two sub-folders, one for each class, "
+            f"{folder} holds {have}{directly}. It should hold at least two sub-folders, one for each class, "
             f"with photographs ({', '.join(SUFFIXES)}) directly in them."
         )
-    if names.are_parts(labels):
-        raise DatasetError(
-            f"The folders in {folder} are called {', '.join(sorted(labels))}: these are parts of a data set, "
-            "not classes. It should hold one sub-folder of photographs for each class."
-        )
-    for note in names.notes(labels):
-        print(f"note: {note}")
-    return photographs
-
-
-def _digested(found: list[tuple[Path, str]], left_out: Counter[str]) -> list[Photo]:
-    photographs = []
-    for path, label in tqdm(found, desc="reading photographs", unit="file", delay=1):
-        try:
-            photographs.append(Photo(path, label, file_sha256(path)))
-        except OSError as error:
-            left_out[f"file that cannot be read: {error.strerror}"] += 1
     return photographs
 
 
 def _images(class_folder: Path, left_out: Counter[str]) -> list[Path]:
     images = []
-    try:
-        paths = sorted(class_folder.iterdir())
-    except OSError as error:
-        left_out[f"class folder that cannot be read: {error.strerror}"] += 1
-        return []
-    for path in paths:
+    for path in sorted(class_folder.iterdir()):
         if path.name.startswith("."):
             left_out["hidden file"] += 1
         elif path.is_dir():
-            left_out[_DEEPER] += 1
+            left_out["folder within a class folder"] += 1
         elif path.suffix.lower() not in SUFFIXES:
             left_out[f"file that is not {', '.join(SUFFIXES)}"] += 1
-        elif not names.fits_a_row(path.name):
+        elif not _fits_a_row(path.name):
             left_out["file whose name cannot stand in a CSV row"] += 1
-        elif not path.is_file():
-            there = path.exists()
-            left_out["neither file nor folder" if there else "link that leads nowhere"] += 1
-        elif path.stat().st_size == 0:
-            left_out["empty file"] += 1
+        elif not path.is_file() or path.stat().st_size == 0:
+            left_out["empty file, or none behind a link"] += 1
         else:
             images.append(path)
     return images
+
+
+def _fits_a_row(text: str) -> bool:
+    """Whether it can stand in a line of a UTF-8 file, and be read there."""
+    return not any(unicodedata.category(sign) in ("Cc", "Cs") for sign in text)
 
 
 def split(photographs: list[Photo], eval_fraction: float) -> tuple[list[Photo], list[Photo]]:
@@ -253,17 +221,13 @@ def split(photographs: list[Photo], eval_fraction: float) -> tuple[list[Photo], 
             evaluation += group
         else:
             train += group
-    for label in sizes:
+    for label, size in sizes.items():
         for side, use in ((train, "train on"), (evaluation, "evaluate with")):
             if not any(photo.label == label for photo in side):
-                own = {photo.digest for photo in photographs if photo.label == label}
-                more = f", {len(own)} without copies" * (len(own) < sizes[label])
-                if any(photo.digest in own for photo in photographs if photo.label != label):
-                    more += ", and some of them stand in another class, too"
                 raise DatasetError(
-                    f"Class {label!r} leaves nothing to {use}: it has {sizes[label]} photograph"
-                    f"{'s' * (sizes[label] != 1)}{more}. Add different ones, change eval_fraction "
-                    f"({eval_fraction}), or move the class away."
+                    f"Class {label!r} leaves nothing to {use}: it has {counted(size, 'photograph')}, copies "
+                    f"included. Add different ones, change eval_fraction ({eval_fraction}), or move the "
+                    "class away."
                 )
     _report_copies(copies)
     return train, evaluation
@@ -271,15 +235,15 @@ def split(photographs: list[Photo], eval_fraction: float) -> tuple[list[Photo], 
 
 def _report_copies(copies: dict[str, list[Photo]]) -> None:
     repeated = [group for group in copies.values() if len(group) > 1]
-    across = [group for group in repeated if len({photo.label for photo in group}) > 1]
     if repeated:
-        files = sum(map(len, repeated))
+        number = sum(map(len, repeated))
         print(
-            f"{files:,} files are copies of {counted(len(repeated), 'photograph')}; copies stay on one side"
+            f"{number:,} files are copies of {counted(len(repeated), 'photograph')}; copies stay on one side"
         )
-    for group in across:
-        places = ", ".join(f"{photo.label}/{photo.path.name}" for photo in group)
-        print(f"the same photograph in more than one class, kept for training: {places}")
+    for group in repeated:
+        if len({photo.label for photo in group}) > 1:
+            places = ", ".join(f"{photo.label}/{photo.path.name}" for photo in group)
+            print(f"the same photograph in more than one class, kept for training: {places}")
 
 
 def _rows(photographs: list[Photo], csv_folder: Path) -> str:

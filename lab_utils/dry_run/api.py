@@ -44,7 +44,7 @@ def dry_run(
         subject: a TPUEstimator (use_tpu may be False: it is judged as with True); a compiled Keras model;
             a function step(features, labels); or a JAX step, jitted or plain.
         data: its input_fn(params); a tf.data dataset; an example batch (features, labels) or a dataset; or
-            the arguments of the JAX step, as arrays or as shapes (frontends/jax_arguments.py says how).
+            the arguments of the JAX step, as arrays or as shapes (frontends/jax_calls.py says how).
         topology: any name that libtpu knows: "v2:2x2", "v5e:4x4", up to a whole pod.
         stages: which of trace, read, compile, run and feed.
         steps: how many train steps to run on virtual cores.

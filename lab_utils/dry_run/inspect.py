@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from lab_utils.dry_run.frontends.function import lower_function
     from lab_utils.dry_run.graphs import all_nodes, ancestors, everywhere
     from lab_utils.dry_run.lower.errors import CannotLower
+    from lab_utils.dry_run.ops import is_random
     from lab_utils.dry_run.records import CompiledStep, Cost, Feed, LineCost
     from lab_utils.dry_run.rehearsal import replicas, settings
     from lab_utils.dry_run.report.published import published
@@ -40,6 +41,7 @@ _HOMES = {
     "everywhere": "graphs",
     "ancestors": "graphs",
     "all_nodes": "graphs",
+    "is_random": "ops",
     "settings": "rehearsal",
     "replicas": "rehearsal",
     # What a report holds, and one for a port that cannot be traced.

@@ -102,9 +102,9 @@ class Session:
 
         What an earlier stage said of the same line is not said again.
         """
+        if isinstance(error, InputUnfit):  # our own words, which end with what to do
+            return Status.FAILED, f"the {mode} step cannot be lowered: {error}"
         detail = f"the {mode} step cannot be lowered: {first_line(error)}"
-        if isinstance(error, InputUnfit):
-            return Status.FAILED, detail
         if error.only_here:
             where = f" (at {error.where})" if error.where else ""
             return Status.SKIPPED, f"cannot be checked here: {detail}{where}"

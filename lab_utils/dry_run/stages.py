@@ -71,7 +71,7 @@ class _UnderWay:
         self.session.say, self.session.result = self.bar.say, result
         start = time.perf_counter()
         try:
-            with waiting.told(f"stage {result.stage}"):
+            with waiting.told(f"in stage {result.stage}"):
                 next(self.steps)
             return True
         except StopIteration as over:

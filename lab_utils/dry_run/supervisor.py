@@ -36,7 +36,12 @@ def supervised(judge: Callable[[], int]) -> int:
             [sys.executable, "-m", "lab_utils.dry_run", *sys.argv[1:]],
             env=os.environ | {_STATUS_FILE: str(file), "TMPDIR": folder},
         )
-        signal.signal(signal.SIGTERM, lambda *_: child.kill())
+
+        def interrupt(number: int, frame: object) -> NoReturn:
+            child.send_signal(signal.SIGINT)
+            raise KeyboardInterrupt
+
+        signal.signal(signal.SIGTERM, interrupt)
         try:
             status = child.wait()
         except KeyboardInterrupt:  # the child has heard it, too, unless its program is deaf

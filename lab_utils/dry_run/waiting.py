@@ -24,8 +24,8 @@ def told(activity: str) -> Iterator[None]:
             seconds, limit = (seconds + SECONDS, limit) if place == before else (SECONDS, SECONDS)
             before = place
             if seconds >= limit:
-                where = f", at {place}" if place else ""
-                print(f"{activity}: {seconds:.0f} s{where}", file=sys.stderr, flush=True)
+                where = f" at {place}" if place else ""
+                print(f"Still {activity} ({seconds:.0f} s{where})", file=sys.stderr, flush=True)
                 limit *= 2
 
     threading.Thread(target=watch, daemon=True).start()

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from lab_utils.dry_run.inspect import all_nodes, ancestors
+from lab_utils.dry_run.inspect import all_nodes, ancestors, is_random
 from lab_utils.estimator import tf, v1
 
 Arrays = dict[str, np.ndarray]
@@ -181,4 +181,4 @@ def _path(variable: Any) -> str:
 
 
 def _random(types: Iterable[str]) -> list[str]:
-    return sorted({each for each in types if "Random" in each and "KeyCounter" not in each})
+    return sorted({each for each in types if is_random(each)})

@@ -1,32 +1,38 @@
-"""Which checkpoint a run goes on from: the newest that can be read whole."""
+"""What a run finds in its folder: the newest whole checkpoint, its classes, its evaluations so far."""
 
+import json
+import os
 import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+from lab_utils.common import files
+
 _STEP = re.compile(r"model\.ckpt-(\d+)\.index$")
+# What TensorFlow leaves where it was killed: an export that it did not rename, tensors without an index.
+_UNFINISHED = ("export/temp-*", "model.ckpt-*_temp", "*.tempstate*")
 
 
-def _damage(path: str) -> str:
-    """Reads every tensor, as restoring would; returns what was wrong, or nothing."""
+def damage(path: str) -> str:
+    """Reads every tensor of a checkpoint, as restoring would; what was wrong, or ""."""
     try:
         reader = tf.train.load_checkpoint(path)
         for name in reader.get_variable_to_shape_map():
             value = reader.get_tensor(name)  # checks the checksum as well
             if np.issubdtype(value.dtype, np.floating) and not np.isfinite(value).all():
                 return f"{name} is not finite: training diverged"
-    except (
-        tf.errors.OpError,
-        ValueError,
-        RuntimeError,
-        IndexError,
-    ) as error:  # IndexError: cut short
+    # IndexError: the file was cut short.
+    except (tf.errors.OpError, ValueError, RuntimeError, IndexError) as error:
         return str(error).splitlines()[0]
     return ""
 
 
-def resume_point(model_dir: str, report=print) -> int:
+def resume_point(model_dir: str, report: Callable[[str], None] = print) -> int:
     """Points the `checkpoint` file of `model_dir` at the newest whole checkpoint.
 
     A damaged checkpoint stays on disk and is passed over with a line to `report`: training then writes
@@ -38,23 +44,61 @@ def resume_point(model_dir: str, report=print) -> int:
     Raises:
         RuntimeError: there are checkpoints, but none can be read.
     """
-    found = {
+    paths = {
         int(match[1]): name.removesuffix(".index")
         for name in tf.io.gfile.glob(f"{model_dir}/model.ckpt-*.index")
         if (match := _STEP.search(name))
     }
-    damaged = set()
-    for step in sorted(found, reverse=True):
-        problem = _damage(found[step])
+    for step in sorted(paths, reverse=True):
+        problem = damage(paths[step])
         if not problem:
-            whole = [found[s] for s in sorted(found) if s <= step]
-            tf.compat.v1.train.update_checkpoint_state(model_dir, found[step], whole)
+            whole = [paths[s] for s in sorted(paths) if s <= step]
+            tf.compat.v1.train.update_checkpoint_state(model_dir, paths[step], whole)
             return step
-        damaged.add(step)
-        report(f"Checkpoint {found[step]} is damaged ({problem}):\ngoing back to the one before.")
-    if damaged:
+        report(f"Checkpoint {paths[step]} is damaged ({problem}):\ngoing back to the one before.")
+    if paths:
         raise RuntimeError(
             f"No checkpoint in {model_dir} can be read. Move the folder away to start again, or put "
             "back a good copy of the last model.ckpt files."
         )
     return 0
+
+
+def remove_unfinished(model_dir: str) -> None:
+    """Removes what a killed run left in a folder of this machine; call it with the folder locked."""
+    files.remove_unfinished(model_dir)
+    for pattern in _UNFINISHED:
+        for path in Path(model_dir).glob(pattern):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def text(path: str) -> str:
+    """The text of a file, local or gs://; "" where there is none."""
+    if not tf.io.gfile.exists(path):
+        return ""
+    with tf.io.gfile.GFile(path, "rb") as file:
+        return file.read().decode(errors="replace")
+
+
+def keep_labels(folder: str, labels: list[str]) -> str:
+    """Writes labels.txt before the first step, or compares with it; its path.
+
+    Raises:
+        RuntimeError: the folder is of a training on other classes, or on these in another order.
+    """
+    path = os.path.join(folder, "labels.txt")
+    lines = "".join(f"{label}\n" for label in labels)
+    known = text(path) or lines
+    if known != lines:
+        raise RuntimeError(
+            f"{folder} holds a training on other classes ({', '.join(known.splitlines())}; in the records "
+            f"{', '.join(labels)}): give another --output_dir, or the records that it was trained on"
+        )
+    files.write(path, lines)
+    return path
+
+
+def read_history(folder: str) -> list[dict[str, Any]]:
+    """The evaluations of a run so far."""
+    lines = text(os.path.join(folder, "history.jsonl")).splitlines()
+    return [json.loads(line) for line in lines]

@@ -6,9 +6,9 @@ augments them there (`augment.py`), where XLA fuses the work, and one decode can
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
-import tensorflow as tf
-
+from lab_utils.estimator import tf, v1
 from lab_utils.flowers.records import Records
 
 READ_BUFFER = 2 * 1024 * 1024  # bytes a file; a remote store answers big reads far better
@@ -141,3 +141,21 @@ def _mixed_epochs(cached: tf.data.Dataset, examples: int, seed: int) -> tf.data.
 def _padding(side: int) -> tf.data.Dataset:
     image = tf.zeros([side, side, 3], tf.uint8)
     return tf.data.Dataset.from_tensors(({"image": image, "weight": tf.constant(0.0)}, 0))
+
+
+def make_serving_input_fn(image_size: int) -> Callable[[], Any]:
+    """Makes the serving_input_receiver_fn: "image_bytes", string [B], each one encoded image.
+
+    Decoding is the evaluation's own: the whole image, no augmentation. TensorFlow's decoders pass over EXIF's
+    orientation and transparency: `predict` and `rest` prepare an image as the converter does.
+    """
+
+    def serving_input_receiver_fn() -> Any:
+        encoded = v1.placeholder(tf.string, [None], "image_bytes")
+        image = tf.map_fn(
+            lambda one: decode_image(one, image_size), encoded, fn_output_signature=tf.uint8
+        )
+        image = tf.ensure_shape(image, [None, image_size, image_size, 3])
+        return v1.estimator.export.ServingInputReceiver({"image": image}, {"image_bytes": encoded})
+
+    return serving_input_receiver_fn

@@ -1,19 +1,16 @@
 """A page of pictures about a finished run: predictions, confusion, learning curves."""
 
-import argparse
 import contextlib
 import csv
 import html
 import json
 import random
-import sys
+from collections.abc import Mapping
 from pathlib import Path
 
-from lab_utils import runtime
-from lab_utils.common import command, files
+from lab_utils.common import files
 from lab_utils.common.figures import counted
 from lab_utils.flowers.predict import Prediction, draw, predict
-from lab_utils.flowers.run_folder import read_history
 from lab_utils.notebook import look
 
 SAMPLE = 12  # photographs on the page
@@ -23,11 +20,9 @@ _PAGE = """<!doctype html>
 <head><meta charset="utf-8"><title>{title}</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <style>
-  body {{ font: 16px/1.5 system-ui, sans-serif; color: {text}; }}
-  body {{ max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }}
-  h1 {{ font-size: 1.6rem; }} h2 {{ font-size: 1.15rem; margin-top: 2rem; }}
+  body {{ font: 16px/1.5 system-ui, sans-serif; color: {text}; max-width: 60rem; margin: 2rem auto; }}
   img {{ max-width: 100%; height: auto; }}
-  td, th {{ text-align: left; padding: .15rem 1.2rem .15rem 0; vertical-align: top; }}
+  td {{ padding: .15rem 1.2rem .15rem 0; vertical-align: top; }}
   p.credit {{ color: {soft}; font-size: .85rem; }}
 </style></head>
 <body>
@@ -40,15 +35,13 @@ _PAGE = """<!doctype html>
 <h2>How it learnt</h2>
 <img src="learning_curves.png" alt="Loss and accuracy over training steps">
 <h2>On a TPU</h2>
-<p>{dry_run}</p>
+<p><a href="dry_run.html">The dry run's report</a> on the same model, compiled for eight TPU cores
+by the real TPU compiler, without a TPU.</p>
 <h2>What it took</h2>
 <table>{table}</table>
 <p class="credit">{credit}</p>
 </body></html>
 """
-
-_DRY_RUN = """<a href="dry_run.html">The dry run's report</a> on the same model, compiled for eight TPU cores
-by the real TPU compiler, without a TPU."""
 
 
 def training_losses(run_dir: Path) -> list[tuple[int, float]]:
@@ -83,7 +76,7 @@ def _predictions(saved_model: str, eval_csv: Path) -> tuple[list[Prediction], di
 
 
 def make(
-    run_dir: Path, eval_csv: Path, output_dir: Path, facts: dict[str, str], credit: str
+    run_dir: Path, eval_csv: Path, output_dir: Path, facts: Mapping[str, str], credit: str
 ) -> Path:
     """Draws the pictures of a finished run and writes `index.html` beside them.
 
@@ -101,77 +94,32 @@ def make(
         OSError: the run's files, the CSV or the page's folder cannot be used.
         RuntimeError: no photograph of the evaluation can be shown, or the export cannot be loaded.
     """
+    from lab_utils.flowers.checkpoints import read_history
     from lab_utils.notebook import plots
 
-    result = json.loads((run_dir / "result.json").read_text())
+    result = json.loads((run_dir / "result.json").read_text("utf-8"))
     labels = result["labels"]
-    history = read_history(str(run_dir / "history.jsonl"), len(labels))
+    history = sorted(read_history(str(run_dir)), key=lambda record: record["step"])
     predictions, truth = _predictions(result["saved_model"], eval_csv)
 
     output_dir.mkdir(parents=True, exist_ok=True)
-    figures = {
-        "predictions": draw(predictions, labels, truth),
-        "confusion": plots.confusion(result["confusion"], labels),
-        "learning_curves": plots.learning_curves(
-            training_losses(run_dir), sorted(history, key=lambda r: r["step"]), 1 / len(labels)
-        ),
-    }
-    for name, figure in figures.items():
-        plots.save(figure, output_dir / f"{name}.png")
+    curves = plots.learning_curves(training_losses(run_dir), history, 1 / len(labels))
+    plots.save(draw(predictions, labels, truth), output_dir / "predictions.png")
+    plots.save(plots.confusion(result["confusion"], labels), output_dir / "confusion.png")
+    plots.save(curves, output_dir / "learning_curves.png")
     rows = "".join(
         f"<tr><td>{html.escape(name)}</td><td>{html.escape(figure)}</td></tr>"
         for name, figure in facts.items()
     )
-    page = output_dir / "index.html"
-    files.write(
-        page,
-        _PAGE.format(
-            title="Flowers, from photographs to predictions",
-            summary=f"After {counted(result['step'], 'step')} the model names {result['accuracy']:.1%} of "
-            f"{counted(result['images'], 'held-out photograph')} correctly (measured here); a guess would "
-            f"name {1 / len(labels):.0%}.",
-            dry_run=_DRY_RUN if (output_dir / "dry_run.html").exists() else "No dry run was made.",
-            table=rows,
-            credit=html.escape(credit),
-            text=look.TEXT,
-            soft=look.NEUTRAL,
-        ),
+    text = _PAGE.format(
+        title="Flowers, from photographs to predictions",
+        summary=f"After {counted(result['step'], 'step')} the model names {result['accuracy']:.1%} of "
+        f"{counted(result['images'], 'held-out photograph')} correctly (measured here); a guess would "
+        f"name {1 / len(labels):.0%}.",
+        table=rows,
+        credit=html.escape(credit),
+        text=look.TEXT,
+        soft=look.NEUTRAL,
     )
-    return page
-
-
-def main() -> int:
-    """Runs the command line; returns its exit status."""
-    parser = argparse.ArgumentParser(prog="python -m lab_utils.flowers.page", description=__doc__)
-    path = files.path_argument
-    parser.add_argument(
-        "--run_dir", type=path, required=True, help="output_dir of the training run"
-    )
-    parser.add_argument("--eval_csv", type=path, required=True, help="rows of path, label")
-    parser.add_argument("--output_dir", type=path, required=True, help="where the page goes")
-    parser.add_argument("--facts", type=path, help="JSON: name -> figure, for the page's table")
-    parser.add_argument("--credit", default="", help="whose photographs these are")
-    arguments = parser.parse_args()
-    runtime.quiet()
-    try:
-        facts = json.loads(arguments.facts.read_text()) if arguments.facts else {}
-        print(
-            make(
-                arguments.run_dir, arguments.eval_csv, arguments.output_dir, facts, arguments.credit
-            )
-        )
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        print(f"page: {where}{error.strerror or error}", file=sys.stderr)
-        return 1
-    except json.JSONDecodeError as error:
-        print(f"page: --facts or the run's result.json is not JSON: {error}", file=sys.stderr)
-        return 1
-    except RuntimeError as error:
-        print(f"page: {error}", file=sys.stderr)
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    command.run(main)
+    files.write(output_dir / "index.html", text)
+    return output_dir / "index.html"

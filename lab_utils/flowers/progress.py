@@ -37,7 +37,7 @@ class _Bar(v1.train.SessionRunHook):
 
 @contextlib.contextmanager
 def bar(step: int, steps: int, batch: int) -> Iterator[_Bar]:
-    """A bar from `step` to `steps`; in a log file, a line every ten seconds instead."""
+    """Context manager: a bar from `step` to `steps`; in a log file, a line every ten seconds instead."""
     notebook = in_notebook()
     interval = 0.1 if sys.stderr.isatty() else 0.5 if notebook else 10
     options = {"desc": "train", "unit": "step", "mininterval": interval}

@@ -1,298 +1,163 @@
-"""A SavedModel behind HTTP: the predict API of TensorFlow Serving, as far as labs need it.
+"""A small server for an exported flowers model: TensorFlow Serving's predict requests over HTTP.
 
     python -m lab_utils.flowers.rest --saved_model run/export/NUMBER --name flowers --port 8501
 
 TensorFlow Serving's own server comes as a container or a Debian package, and not from PyPI. This one takes
-the same requests to the same address, and gives answers and errors of the same form. It follows api_rest.md
-and util/json_tensor.cc of github.com/tensorflow/serving (read 2026-11-22). It has no gRPC, does not join
-requests that arrive together, serves one version of one model, and listens on this machine alone.
+the same requests at the same address (api_rest.md of github.com/tensorflow/serving, read 2026-11-22), from
+this machine only. It prepares each picture as training did.
 """
 
 import argparse
 import base64
 import json
-import re
 import sys
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
+
+import numpy as np
 
 from lab_utils.common import command, proxies
+from lab_utils.convert.errors import RejectError
+from lab_utils.convert.images import to_rgb_jpeg
+from lab_utils.flowers.predict import Model
 
-SIGNATURE = "serving_default"
-_LARGEST = 2**28  # bytes of a request
+INPUT, SIGNATURE = "image_bytes", "serving_default"
 
 
 class RequestError(ValueError):
     """A request that the server rejects: its text goes back to the caller."""
 
 
-@dataclass(frozen=True)
-class PredictRequest:
-    """What a caller asks: a value or nested list for each input, by its name."""
+def read_request(body: str | bytes) -> tuple[list[Any], str]:
+    """The pictures of a predict request, and the key of their answers: "predictions" or "outputs".
 
-    signature: str
-    inputs: dict[str, Any]
-    by_rows: bool  # "instances" and "predictions"; else "inputs" and "outputs"
-
-
-def read_request(body: str | bytes, signatures: Mapping[str, Mapping[str, bool]]) -> PredictRequest:
-    """Reads the body of a predict request.
-
-    Args:
-        body: JSON.
-        signatures: by name, and for each of its inputs whether that takes strings.
+    A picture is bytes, which the request writes as {"b64": ...}; a plain string stands for its own letters.
 
     Raises:
-        RequestError: it is not a predict request, or does not fit the signature.
+        RequestError: it is not a predict request.
     """
     try:
         request = json.loads(body)
-    except ValueError as error:
-        raise RequestError(f"JSON parse error: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise RequestError(
+            f'JSON parse error: {error}. A picture is sent as {{"instances": [{{"b64": ...}}]}}.'
+        ) from None
     if not isinstance(request, dict):
         raise RequestError("The request is not a JSON object.")
     if ("instances" in request) == ("inputs" in request):
         raise RequestError("The request needs either 'instances' or 'inputs', and not both.")
-    signature = request.get("signature_name", SIGNATURE)
-    if not isinstance(signature, str) or signature not in signatures:
-        raise RequestError(
-            f"There is no signature {signature!r}; the model has {', '.join(signatures)}."
-        )
-    strings = signatures[signature]
+    if (signature := request.get("signature_name", SIGNATURE)) != SIGNATURE:
+        raise RequestError(f"There is no signature {signature!r}; the model has {SIGNATURE}.")
     by_rows = "instances" in request
-    given = (_columns if by_rows else _named)(
-        request["instances" if by_rows else "inputs"], list(strings)
-    )
-    inputs = {name: _decoded(given[name]) if strings[name] else given[name] for name in strings}
-    return PredictRequest(signature, inputs, by_rows)
+    values = request["instances"] if by_rows else _unnamed(request["inputs"])
+    if not isinstance(values, list) or not values:
+        raise RequestError("The request needs a list with an entry for each picture.")
+    return [_picture(value) for value in values], "predictions" if by_rows else "outputs"
 
 
-def _columns(instances: Any, names: list[str]) -> dict[str, list]:
-    """Rows -> a list for each input."""
-    if not isinstance(instances, list) or not instances:
-        raise RequestError("'instances' must be a list with an entry for each example.")
-    rows = [_named(row, names) for row in instances]
-    return {name: [row[name] for row in rows] for name in names}
+def _unnamed(value: Any) -> Any:
+    """The value of the one input, whose name may be left out."""
+    if not isinstance(value, dict) or "b64" in value:
+        return value
+    if value.keys() != {INPUT}:
+        names = sorted(value)
+        raise RequestError(f"The signature's inputs are ['{INPUT}']; the request has {names}.")
+    return value[INPUT]
 
 
-def _named(value: Any, names: list[str]) -> dict[str, Any]:
-    """A value for each input; where there is one input, its name may be left out."""
-    if len(names) == 1 and (not isinstance(value, dict) or _is_base64(value)):
-        return {names[0]: value}
-    if not isinstance(value, dict) or value.keys() != set(names):
-        has = f"has {sorted(value)}" if isinstance(value, dict) else "names none"
-        raise RequestError(f"The signature's inputs are {sorted(names)}; the request {has}.")
-    return value
-
-
-def _is_base64(value: Any) -> bool:
-    return isinstance(value, dict) and value.keys() == {"b64"} and isinstance(value["b64"], str)
-
-
-def _decoded(value: Any) -> Any:
-    """Strings and {"b64": ...}, nested in lists -> bytes."""
-    if isinstance(value, list):
-        return [_decoded(each) for each in value]
+def _picture(value: Any) -> bytes:
+    value = _unnamed(value)
     if isinstance(value, str):
-        return value.encode(errors="replace")  # half a pair of surrogates is not text
-    if not _is_base64(value):
-        raise RequestError(
-            f"{json.dumps(value)[:80]} is neither a string nor an object of the one key 'b64'."
-        )
-    text = re.sub(r"\s", "", value["b64"])
+        return value.encode(errors="replace")
+    if not isinstance(value, dict) or not isinstance(value["b64"], str):
+        text = json.dumps(value)[:80]
+        raise RequestError(f"{text} is neither a scalar string nor {{'b64': ...}}.")
+    text = "".join(value["b64"].split())
     try:
         return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
-    except ValueError:  # binascii.Error is one, and letters beyond ASCII give another
+    except ValueError:  # binascii.Error is one
         raise RequestError("Unable to base64 decode") from None
 
 
-def answer(request: PredictRequest, outputs: Mapping[str, Any]) -> dict[str, Any]:
-    """The answer's JSON object, from the outputs as numpy arrays whose first axis is the batch."""
-    lists = {name: _plain(value.tolist(), name) for name, value in outputs.items()}
-    if not request.by_rows:
-        return {"outputs": next(iter(lists.values())) if len(lists) == 1 else lists}
-    if len(lists) == 1:
-        return {"predictions": next(iter(lists.values()))}
-    rows = zip(*lists.values(), strict=True)
-    return {"predictions": [dict(zip(lists, row, strict=True)) for row in rows]}
+def answer(body: str | bytes, model: Model) -> dict[str, Any]:
+    """The answer to a predict request.
 
-
-def _plain(value: Any, name: str) -> Any:
-    """Bytes as text, or as base64 where the output's name ends in _bytes."""
-    if isinstance(value, list):
-        return [_plain(each, name) for each in value]
-    if not isinstance(value, bytes):
-        return value
-    if name.endswith("_bytes"):
-        return {"b64": base64.b64encode(value).decode()}
+    Raises:
+        RequestError: it is not a predict request, or a picture cannot be used.
+    """
+    pictures, key = read_request(body)
     try:
-        return value.decode()
-    except UnicodeDecodeError:
-        raise RequestError(
-            f"The output {name!r} is not text: only one whose name ends in _bytes may hold other bytes."
-        ) from None
+        jpegs = [to_rgb_jpeg(picture).data for picture in pictures]
+    except RejectError as error:
+        raise RequestError(f"A picture cannot be used: {error}") from None
+    columns = {name: np.asarray(values).tolist() for name, values in model.answers(jpegs).items()}
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return {key: rows if key == "predictions" else columns}
 
 
-class Model:
-    """A SavedModel, called with what a request holds."""
+class _Handler(BaseHTTPRequestHandler):
+    wbufsize = -1  # an answer leaves in one piece
 
-    def __init__(self, path: str):
-        """Raises OSError or ValueError where `path` holds no SavedModel that can be loaded here."""
-        from lab_utils.estimator import tf
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        status, content = 404, {"error": f"There is no model at {self.path}."}
+        if self.path == f"{self.server.address}:predict":
+            try:
+                status, content = 200, answer(body, self.server.model)
+            except RequestError as error:
+                status, content = 400, {"error": str(error)}
+            except Exception as error:  # of the model: the server goes on
+                status, content = 500, {"error": str(error)}
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.end_headers()
+        self.wfile.write(json.dumps(content).encode())
 
-        self._tf, self._loaded = tf, tf.saved_model.load(path)
-        self._kinds = {
-            name: {key: spec.dtype for key, spec in serve.structured_input_signature[1].items()}
-            for name, serve in self._loaded.signatures.items()
-        }
-        self._strings = {
-            name: {key: kind == tf.string for key, kind in kinds.items()}
-            for name, kinds in self._kinds.items()
-        }
-
-    def predict(self, body: bytes) -> dict[str, Any]:
-        """A request's body -> the answer's JSON object.
-
-        Raises:
-            RequestError: the request, or what it brings, does not fit the signature.
-        """
-        request = read_request(body, self._strings)
-        serve, kinds = self._loaded.signatures[request.signature], self._kinds[request.signature]
-        try:
-            inputs = {key: self._tf.constant(request.inputs[key], kinds[key]) for key in kinds}
-            outputs = serve(**inputs)
-        except (ValueError, TypeError, self._tf.errors.InvalidArgumentError) as error:
-            raise RequestError(_reason(str(error))) from None
-        return answer(request, {key: value.numpy() for key, value in outputs.items()})
+    def log_message(self, *_: Any) -> None:
+        """Says nothing of single requests."""
 
 
-def _reason(message: str) -> str:
-    """The sentence of a TensorFlow error: it stands before the node that failed."""
-    found = re.search(r"([^\n]+?)\s*\[\[\{\{node", message)
-    return found[1].strip() if found else message.strip().partition("\n")[0]
-
-
-class Server:
+class Server(ThreadingHTTPServer):
     """A running server; `url` is the model's address. `close` ends it."""
 
-    def __init__(self, predict: Callable[[bytes], dict[str, Any]], name: str, port: int = 0):
-        """Raises OSError where the port is taken, OverflowError where there is none of that number.
-
-        Port 0 takes a free one.
-        """
+    def __init__(self, saved_model: str | Path, name: str, port: int = 0) -> None:
+        """Takes the port (0: a free one), then loads the model. Raises OSError where the port is taken."""
         proxies.spare_local()
-        self._http = _Http(("127.0.0.1", port), _handler(predict, name))
-        self.url = f"http://127.0.0.1:{self._http.server_port}/v1/models/{name}"
-        threading.Thread(target=self._http.serve_forever, daemon=True).start()
+        super().__init__(("127.0.0.1", port), _Handler)
+        self.address = f"/v1/models/{name}"
+        self.url = f"http://127.0.0.1:{self.server_port}{self.address}"
+        self.model = Model(saved_model)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def close(self) -> None:
         """Ends the server and frees its port."""
-        self._http.shutdown()
-        self._http.server_close()
+        self.shutdown()
+        self.server_close()
 
 
-class _Http(ThreadingHTTPServer):
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Says nothing where a caller has gone away."""
-        if not isinstance(sys.exc_info()[1], ConnectionError):
-            super().handle_error(request, client_address)
-
-
-def _handler(predict: Callable[[bytes], dict[str, Any]], name: str) -> type:
-    address = f"/v1/models/{name}"
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        wbufsize = -1  # an answer leaves in one piece
-
-        def do_GET(self):
-            if self._asked() != address:
-                return self._missing()
-            status = {"error_code": "OK", "error_message": ""}
-            state = {"version": "1", "state": "AVAILABLE", "status": status}
-            self._send(200, {"model_version_status": [state]})
-
-        def do_POST(self):
-            length = self.headers.get("Content-Length", "")
-            if not re.fullmatch("[0-9]{1,18}", length):
-                return self.send_error(
-                    411, "The request needs a Content-Length: its bytes, as a number"
-                )
-            if int(length) > _LARGEST:
-                return self.send_error(413, f"The request is larger than {_LARGEST >> 20} MiB")
-            body = self.rfile.read(int(length))
-            if self._asked() != f"{address}:predict":
-                return self._missing()
-            try:
-                status, content = 200, predict(body)
-            except RequestError as error:
-                status, content = 400, {"error": str(error)}
-            except RecursionError:
-                status, content = 400, {"error": "The request is nested too deeply."}
-            except Exception as error:  # of the model: the server goes on
-                status, content = 500, {"error": f"{type(error).__name__}: {_reason(str(error))}"}
-            self._send(status, content)
-
-        def _asked(self):
-            return unquote(self.path.partition("?")[0])
-
-        def _missing(self):
-            asked = self._asked().removeprefix("/v1/models/").partition(":")[0]
-            self._send(404, {"error": f"Servable not found for request: Latest({asked})"})
-
-        def send_error(self, code: int, message: str | None = None, explain: str | None = None):
-            """Answers what cannot be read as a request; what follows on the connection cannot be, either."""
-            self.close_connection = True
-            self._send(code, {"error": message or HTTPStatus(code).phrase})
-
-        def _send(self, status: int, content: dict[str, Any]):
-            body = json.dumps(content).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            if self.close_connection:
-                self.send_header("Connection", "close")
-            self.end_headers()
-            self.wfile.write(body * (self.command != "HEAD"))
-
-        def log_message(self, *_):
-            """Says nothing of single requests."""
-
-    return Handler
-
-
-def serve(saved_model: str, name: str, port: int = 0) -> Server:
-    """Serves a SavedModel until it is closed or the process ends.
-
-    Raises:
-        OSError: there is no SavedModel, or the port is taken.
-    """
-    return Server(Model(str(saved_model)).predict, name, port)
+def serve(saved_model: str | Path, name: str, port: int = 0) -> Server:
+    """Serves a SavedModel until it is closed or the process ends. Raises as `Server` and `Model` do."""
+    return Server(saved_model, name, port)
 
 
 def main() -> int:
-    """The command; returns its exit status."""
+    """Runs the command line; returns its exit status."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--saved_model", required=True, help="the folder export/NUMBER")
     parser.add_argument("--name", default="flowers", help="the model's name in the address")
     parser.add_argument("--port", type=int, default=8501)
     flags = parser.parse_args()
+    if not 0 < flags.port < 2**16:
+        parser.error(f"--port {flags.port}: a port is a number from 1 to 65535")
     try:
         server = serve(flags.saved_model, flags.name, flags.port)
-    except (OSError, OverflowError) as error:
-        raise SystemExit(
-            f"cannot serve {flags.saved_model} on port {flags.port}: {error}"
-        ) from None
+    except (OSError, RuntimeError) as error:
+        print(f"rest: {flags.saved_model} on port {flags.port}: {error}", file=sys.stderr)
+        return 1
     print(f"serving {server.url}:predict; Ctrl-C ends it", flush=True)
-    try:
-        threading.Event().wait()
-    except KeyboardInterrupt:
-        server.close()
+    threading.Event().wait()
     return 0
 
 

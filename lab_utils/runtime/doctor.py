@@ -1,4 +1,4 @@
-"""Is everything here that the labs need? A line for each thing, and what to do where one is missing."""
+"""Is everything here that the labs need? One line if so, else a line for each thing, and what to do."""
 
 import argparse
 import importlib.metadata
@@ -25,6 +25,9 @@ MEMORY = 2.0  # GiB free: the largest lab, with a browser beside it, stays below
 # GiB of a learner: a server, a kernel with TensorFlow and a dry run (hub.md says how it was measured).
 LEARNER = 1.3
 DISK = 2.0  # GiB free in the working folder: TFRecords, checkpoints and exports of all labs
+CHECKOUT = (Path(__file__).parents[2] / "Makefile").exists()
+# In a handout there is neither a Makefile nor a lock file; its wheel stands beside the labs.
+INSTALL = "`make setup`" if CHECKOUT else f"pip install --find-links . '{DISTRIBUTION}[course]'"
 
 
 @dataclass(frozen=True)
@@ -75,17 +78,16 @@ def python() -> Check:
 def packages(*extras: str) -> Check:
     """Every package that lab_utils and its `extras` ask for is here, in a version that it accepts.
 
-    By default the extra "course" of pyproject.toml: what runs JupyterLab need not be in its kernel.
+    By default the extra "course" of pyproject.toml, and in a checkout "lab", with which `make lab` opens.
     """
     from packaging.requirements import Requirement
 
     wrong, install = [], []
     try:
-        needed = importlib.metadata.requires(DISTRIBUTION) or []
+        wanted = list(map(Requirement, importlib.metadata.requires(DISTRIBUTION) or []))
     except importlib.metadata.PackageNotFoundError:
-        return Check(False, "packages", "lab_utils is not installed", "run `make setup`")
-    wanted = [Requirement(text) for text in needed]
-    chosen = {"", *(extras or ("course",))}
+        return Check(False, "packages", "lab_utils is not installed", INSTALL)
+    chosen = {"", *(extras or (("course", "lab") if CHECKOUT else ("course",)))}
     for requirement in wanted:  # an extra may ask for others of this package's own
         if requirement.name == DISTRIBUTION and _applies(requirement, chosen):
             chosen |= requirement.extras
@@ -101,7 +103,7 @@ def packages(*extras: str) -> Check:
             wrong.append(f"{requirement.name} {has}")
             install.append(f'"{requirement.name}{requirement.specifier}"')
     found = "; ".join(wrong) or "all here, in versions that fit"
-    remedy = f"in a clone: make setup; elsewhere: %pip install {' '.join(install)}"
+    remedy = "make setup" if CHECKOUT else f"%pip install {' '.join(install)}"
     return Check(not wrong, "packages", found, remedy)
 
 
@@ -119,7 +121,8 @@ def tensorflow() -> Check:
         "print(json.dumps({'tensorflow': tf.__version__, 'gpus': len(gpus)}))"
     )
     if problem:
-        return Check(False, "TensorFlow with TPUEstimator", problem, "run `make setup`")
+        how = INSTALL.replace("[course]", "[course,cpu]")
+        return Check(False, "TensorFlow with TPUEstimator", problem, how)
     found = f"{answer['tensorflow']}, TPUEstimator imports; GPUs it sees: {answer['gpus']}"
     return Check(True, "TensorFlow with TPUEstimator", found)
 
@@ -137,12 +140,7 @@ def tpu_compiler() -> Check:
         "print(json.dumps({'jax': jax.__version__, 'libtpu': m.version('libtpu'), 'chip': chip}))"
     )
     if problem:
-        return Check(
-            False,
-            "TPU compiler",
-            problem,
-            "run `make setup`, or: pip install jax==0.10.2 libtpu==0.0.42.1",
-        )
+        return Check(False, "TPU compiler", problem, INSTALL)
     found = f"libtpu {answer['libtpu']} with jax {answer['jax']} knows the {answer['chip']}"
     return Check(True, "TPU compiler", found)
 
@@ -174,42 +172,32 @@ def disk() -> Check:
 
 def data() -> Check:
     """The bundled pictures are all there, unchanged."""
+    again = "git checkout -- datasets" if CHECKOUT else f"{INSTALL} --force-reinstall --no-deps"
     try:
         folder = datasets.bundled().folder
         lines = (folder / "SHA256SUMS").read_text(encoding="utf-8").splitlines()
         sums = {name: digest for digest, name in (line.split("  ") for line in lines)}
         changed = [name for name, digest in sums.items() if _digest(folder / name) != digest]
     except (datasets.DatasetError, OSError, ValueError) as error:
-        return Check(False, "data", str(error), "clone the repository again")
+        return Check(False, "data", str(error), again)
     found = f"{len(sums) - len(changed)} of {len(sums)} bundled files as published"
-    return Check(not changed, "data", found, f"restore them: git checkout -- {folder}")
+    return Check(not changed, "data", found, again)
 
 
 def _digest(path: Path) -> str:
     return datasets.photos.file_sha256(path) if path.is_file() else "no file"
 
 
-CHECKS: tuple[Callable[[], Check], ...] = (
-    python,
-    packages,
-    tensorflow,
-    tpu_compiler,
-    accelerators,
-    memory,
-    disk,
-    data,
-)
+CHECKS: tuple[Callable[[], Check], ...] = (python, packages, tensorflow, tpu_compiler)
+CHECKS += (accelerators, memory, disk, data)
 
 
 def memory_for(learners: int) -> Check:
     """Room for so many learners on this machine at once."""
     wanted, free = learners * LEARNER, psutil.virtual_memory().available / 2**30
-    found = (
-        f"{free:.0f} GiB free; {counted(learners, 'learner')} at work at once may take {wanted:.0f}"
-    )
-    return Check(
-        free >= wanted, "memory for a class", found, "teach in groups, or take a larger machine"
-    )
+    at_once = f"{counted(learners, 'learner')} at work at once may take {wanted:.0f}"
+    remedy = "teach in groups, or take a larger machine"
+    return Check(free >= wanted, "memory for a class", f"{free:.0f} GiB free; {at_once}", remedy)
 
 
 def shared_cache() -> Check:
@@ -224,22 +212,24 @@ def shared_cache() -> Check:
     except OSError as error:
         return Check(False, subject, f"{named}: {error.strerror}", how)
     if unreadable or open_to_all:
-        wrong = (
-            "can be written by everybody"
-            if open_to_all
-            else f"{len(unreadable)} entries cannot be read"
-        )
+        wrong = f"{len(unreadable)} entries cannot be read"
+        wrong = "can be written by everybody" if open_to_all else wrong
         return Check(False, subject, f"{named}: {wrong}", f"chmod -R a+rX,go-w {named}")
     return Check(bool(entries), subject, f"{len(entries)} entries in {named}", how)
 
 
 def package_of_all() -> Check:
-    """The package can be read by every user, and changed by its owner alone."""
+    """Package and interpreter can be used by every user, and changed by their owner only."""
     folder = Path(__file__).parents[1]
     modes = [path.stat().st_mode for path in (folder, *folder.rglob("*.py"))]
     safe = all(mode & stat.S_IROTH and not mode & (stat.S_IWOTH | stat.S_IWGRP) for mode in modes)
+    interpreter = Path(sys.executable).resolve()
+    for path in (interpreter, *interpreter.parents):  # such as one below /root
+        if not path.stat().st_mode & stat.S_IXOTH:
+            how = "make the environment with an interpreter that all may run"
+            return Check(False, "package", f"{path}: closed to other users", how)
     found = (
-        f"{folder} can be read by all, and changed by its owner alone"
+        f"{folder} can be read by all, and changed by its owner only"
         if safe
         else f"{folder}: modes"
     )
@@ -248,37 +238,26 @@ def package_of_all() -> Check:
 
 def examine(learners: int = 0) -> Iterator[Check]:
     """Yields one finished check after another; with `learners`, also those of a machine for a class."""
-    for check in CHECKS:
-        yield check()
+    yield from (check() for check in CHECKS)
     if learners:
-        yield memory_for(learners)
-        yield shared_cache()
-        yield package_of_all()
+        yield from (memory_for(learners), shared_cache(), package_of_all())
 
 
 def main(arguments: Sequence[str] = ()) -> int:
-    """Runs the command line: prints a line for each check; returns 1 if any failed."""
+    """Runs the command line: one line where all is well, else one for each check; returns 1 if any failed."""
     parser = argparse.ArgumentParser(prog="python -m lab_utils doctor", description=__doc__)
-    told = "also: does this machine hold a class of N learners at once?"
-    parser.add_argument(
-        "--class", dest="learners", type=_learners, default=0, metavar="N", help=told
-    )
-    failed = 0
-    for check in examine(parser.parse_args(arguments).learners):
-        print(check, flush=True)
-        failed += not check.ok
-    print(
-        f"\n{counted(failed, 'check')} failed: see what to do above."
-        if failed
-        else "\nAll is in place."
-    )
+    text = "also: does this machine hold a class of N learners at once?"
+    parser.add_argument("--class", dest="learners", type=int, metavar="N", help=text)
+    learners = parser.parse_args(arguments).learners
+    if learners is not None and learners < 1:
+        parser.error(f"--class {learners} is not a number of learners, such as 30")
+    checks = list(examine(learners or 0))
+    failed = sum(not check.ok for check in checks)
+    if failed:
+        print(*checks, f"\n{counted(failed, 'check')} failed: see what to do above.", sep="\n")
+    else:
+        print(f"All is in place. {'; '.join(f'{each.subject}: {each.found}' for each in checks)}.")
     return min(1, failed)
-
-
-def _learners(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 100_000:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of learners, such as 30")
-    return int(text)
 
 
 if __name__ == "__main__":

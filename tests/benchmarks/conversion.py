@@ -102,16 +102,14 @@ def run_copy(folder: Path, output: Path) -> None:
 
 def run_launcher(folder: Path, output: Path) -> None:
     """Do what the launcher does with rows before any image is read, for so many that memory would show."""
-    from lab_utils.convert.dealing import deal_rows
-    from lab_utils.convert.plan import plan_split, shared
-    from lab_utils.convert.repeats import notes
+    from lab_utils.convert.plan import notes, plan_split, write_rows
 
     splits = [
         plan_split(split, str(folder / f"{split}.csv"), 1000, 100) for split in ("train", "eval")
     ]
-    assert not shared(*splits)
-    assert not [note for split in splits for note in notes(split)]
-    deal_rows(splits, str(output), str(output))
+    assert not list(notes(*splits))
+    for split in splits:
+        write_rows(split, str(output))
 
 
 ROLES = {"naive": run_naive, "loop": run_loop, "copy": run_copy, "launcher": run_launcher}

@@ -38,7 +38,6 @@ from pathlib import Path
 from rounds import round_ratios, spread
 
 from lab_utils.flowers.__main__ import CONFIG
-from lab_utils.flowers.stage import ENVIRONMENT
 
 BATCH = 32
 TRIAL, TRIAL_ROLE = 15, "trial"  # seconds
@@ -258,9 +257,8 @@ def run_role(name: str, flags: argparse.Namespace, *more: str) -> str:
     """Carries out a role in a process of its own; returns the last line that it prints."""
     command = [sys.executable, __file__, "--role", name, "--records", flags.records]
     command += ["--seconds", str(flags.seconds), "--stretches", str(flags.stretches), *more]
-    # oneDNN as our job has it: the old one gains more. Ours as `make flowers` starts it.
-    own = ENVIRONMENT if name in ("ours", TRIAL_ROLE) else {}
-    environment = os.environ | own | {"TF_ENABLE_ONEDNN_OPTS": "1", STARTED: str(time.time())}
+    # oneDNN as our job has it: the old one gains more.
+    environment = os.environ | {"TF_ENABLE_ONEDNN_OPTS": "1", STARTED: str(time.time())}
     ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=environment)
     if ran.returncode:
         sys.exit(f"{name} failed")

@@ -28,8 +28,6 @@ from pathlib import Path
 
 from rounds import round_ratios, spread
 
-from lab_utils.flowers.stage import ENVIRONMENT
-
 BATCH = 32
 SMALLER = "ours, from smaller"
 VARIANTS = ("ours, kept", "ours, decoding", SMALLER, "old job", "naive reader", "decoder alone")
@@ -164,9 +162,7 @@ def role(variant: str, records: Path, train_csv: Path, size: int, seconds: float
 def measure(variant: str, records: Path, train_csv: Path, flags: argparse.Namespace) -> dict:
     command = [sys.executable, __file__, "--role", variant, str(records), str(train_csv)]
     command += ["--image_size", str(flags.image_size), "--seconds", str(flags.seconds)]
-    # As our job starts its stages; the others as they come.
-    own = ENVIRONMENT if variant.startswith("ours") else {}
-    ran = subprocess.run(command, capture_output=True, text=True, env=os.environ | own)
+    ran = subprocess.run(command, capture_output=True, text=True)
     if ran.returncode:
         sys.exit(f"{variant} failed:\n{ran.stderr[-3000:]}")
     return json.loads(ran.stdout.splitlines()[-1])

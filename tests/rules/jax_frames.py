@@ -9,7 +9,6 @@ from rules import Port
 from rules.snippets import Made, Snippet
 from rules.wrong_jax import (
     MESH,
-    SPLIT,
     NamedSharding,
     PartitionSpec,
     batch,
@@ -19,10 +18,8 @@ from rules.wrong_jax import (
     jax,
     jnp,
     loss_of,
-    on_mesh,
     params,
     shape,
-    with_momentum,
 )
 
 _NAMES = {
@@ -146,19 +143,6 @@ def _gradients(snippet: Snippet) -> Port:
     return each_core_on_its_own(step)
 
 
-def _state(snippet: Snippet) -> Port:
-    """The block makes the `state` of parameters and momentum."""
-    placed = {name: on_mesh(*spec) for name, spec in SPLIT.items()}
-    arrays = jax.tree.map(lambda each: jnp.zeros(each.shape, each.dtype), params())
-    names = {
-        "params": lambda: arrays,
-        "mu": lambda: arrays,
-        "split": lambda: placed,
-        "whole": on_mesh,
-    }
-    return Port(jax.jit(with_momentum), (snippet.run(_NAMES | names).get("state"), batch(spec=())))
-
-
 def _example(made: Made) -> tuple:
     return params(), batch()
 
@@ -199,5 +183,4 @@ FRAMES = {
     ),
     "TPU343": _in_step(of=("rate",)),
     "TPU344": _of_hidden,
-    "TPU345": _state,
 }

@@ -182,19 +182,3 @@ def an_activation_made_whole(wrong):
         return jax.lax.with_sharding_constraint(hidden, NamedSharding(MESH, spec))  # <- TPU344
 
     return Port(jax.jit(constrained(constrain)), (params(), batch()))
-
-
-def with_momentum(state, batch):
-    """A step of gradient descent with momentum."""
-    gradients = jax.grad(loss_of)(state["params"], *batch)
-    mu = jax.tree.map(lambda m, g: 0.9 * m + g, state["mu"], gradients)
-    return {"params": jax.tree.map(lambda p, m: p - 0.1 * m, state["params"], mu), "mu": mu}
-
-
-SPLIT = {"first": (None, "data"), "second": ("data",)}
-
-
-@wrong("TPU345")
-def momentum_whole_on_each_core(wrong):
-    state = {"params": params(**SPLIT), "mu": params() if wrong else params(**SPLIT)}
-    return Port(jax.jit(with_momentum), (state, batch(spec=())))

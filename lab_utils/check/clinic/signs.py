@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from lab_utils.dry_run.inspect import all_nodes, ancestors
+from lab_utils.dry_run.inspect import all_nodes, ancestors, is_random
 from lab_utils.estimator import tf, v1
 
-_RANDOM = ("Random", "StatelessRandom", "TruncatedNormal", "Multinomial", "StatelessTruncated")
 _WRITES = ("WriteScalarSummary", "WriteHistogramSummary", "WriteSummary", "WriteImageSummary")
 _BATCH, _MOST = 64, 12  # examples of a batch; batches of an input that is read
 
@@ -83,7 +82,7 @@ def read(port: Port, mode: str) -> tuple[list[Any], bool]:
             start, batch = tf.no_op(), given
         batch = batch if isinstance(batch, tuple) else (batch, None)
         present = tuple(part for part in batch if part is not None)
-        random = any(node.op.startswith(_RANDOM) for node in all_nodes(graph.as_graph_def()))
+        random = any(is_random(node.op) for node in all_nodes(graph.as_graph_def()))
         found = []
         with v1.Session(graph=graph) as session:
             session.run([start, v1.tables_initializer()])
@@ -104,9 +103,7 @@ def model(port: Port, mode: str, batches: list[Any]) -> Model:
         feeds = tf.nest.map_structure(_placeholder, batches[0])
         config = port.estimator.config
         spec = port.estimator.model_fn(*feeds, mode, config)
-        random = any(
-            op.type.startswith(_RANDOM) for op in ancestors([t.op for t in _results(spec, mode)])
-        )
+        random = any(is_random(op.type) for op in ancestors([t.op for t in _results(spec, mode)]))
         nodes = all_nodes(graph.as_graph_def())
         summaries = sum(node.op in _WRITES for node in nodes)
         with v1.Session(graph=graph) as session:

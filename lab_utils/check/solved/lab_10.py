@@ -9,7 +9,7 @@ import tempfile
 import matplotlib.pyplot as plt
 
 from lab_utils import runtime
-from lab_utils.notebook.look import wrapped
+from lab_utils.notebook import wrapped
 
 
 PJRT_CHIPS = ("v5e", "v5p", "v6e")

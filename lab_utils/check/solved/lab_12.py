@@ -11,7 +11,7 @@ import tensorflow as tf
 from keras import layers
 
 from lab_utils.dry_run import dry_run
-from lab_utils.notebook.look import wrapped
+from lab_utils.notebook import wrapped
 
 tf.get_logger().setLevel("ERROR")
 BATCH, LENGTH, UNITS = 32, 32, 128  # streams, characters of each in a step, LSTM cells

@@ -14,8 +14,7 @@ import tensorflow as tf
 
 from lab_utils.check.clinic import loaded, ward
 from lab_utils.dry_run import dry_run
-from lab_utils.common.figures import figure_text, kind_text
-from lab_utils.notebook.look import wrapped
+from lab_utils.notebook import figure_text, kind_text, wrapped
 
 v1 = tf.compat.v1
 v1.logging.set_verbosity(v1.logging.ERROR)

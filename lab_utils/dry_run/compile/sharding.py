@@ -1,9 +1,6 @@
 """What a compiled step with shardings says: what its cores send each other, and what they hold twice."""
 
-import itertools
 import math
-import re
-from collections import defaultdict
 
 from lab_utils.common.figures import Figure, Kind, memory, scaled
 from lab_utils.common.source import Place, place_of_line
@@ -16,9 +13,6 @@ from lab_utils.dry_run.rules import finding
 _MOST = 0.5  # of the bytes of the state: when so many are split like the batch, that is how the program works
 _SMALL = 64 * 2**10  # bytes of an array that is not worth a word
 _SHOWN = 4
-_OF_OPTIMIZER = re.compile(
-    r"(opt|optim\w*|mu|nu|m|v|trace|moment\w*|slots?|ema)(_\w+)?", re.IGNORECASE
-)
 _REPEATED = 1.5  # times the FLOPs of the step: what rematerialisation adds by itself stays below
 
 
@@ -40,7 +34,6 @@ def findings_of(compiled: Compiled) -> list[Finding]:
     if program.partition is None:
         return []
     found = [*_gathered(compiled), *_repeated(compiled), *_not_reused(compiled)]
-    found += whole_moments(program)
     if program.partition.cores == 1 and program.cores > 1:
         idle = program.cores - 1
         found.append(finding("TPU342", program.where, topology=compiled.topology, idle=idle))
@@ -55,51 +48,40 @@ def _over(each: Collective, partition: Partition) -> str:
 
 
 def _gathered(compiled: Compiled) -> list[Finding]:
-    """TPU340 for each parameter that every core gathers whole.
+    """TPU340 for each line at which every core gathers parameters whole.
 
-    Where the batch is split over the same axis and most of the state is split so too (an optimizer's moments
+    Where the batch is split over the same axes and most of the state is split so too (an optimizer's moments
     with it, which nobody gathers), the program shards it to save memory (ZeRO, FSDP): a note.
     """
     program, partition = compiled.program, compiled.program.partition
     weights = [n for n, each in enumerate(program.inputs) if each.role == Role.VARIABLE]
+    like_batch = [n for n in weights if _split_over(program, n) & set(partition.batch_axes)]
+    total = max(1, sum(_whole(program, n) for n in weights))
+    by_design = sum(_whole(program, n) for n in like_batch) >= _MOST * total
+
     gathers: dict[int, list[Collective]] = {}
     for each in compiled.summary.collectives:
         if each.kind == "all-gather" and each.parameter in weights and each.bytes >= _SMALL:
             over = set(axes(each.groups, partition.mesh) or partition.mesh)
             # Of an array that is whole on each core the compiler itself had split something.
-            if over & {axis for split in partition.split[each.parameter] for axis in split}:
+            if over & _split_over(program, each.parameter):
                 gathers.setdefault(each.parameter, []).append(each)
-    trained = sum(_whole(program, n) for n in weights)
-    like_batch = [
-        n
-        for n in weights
-        if set(partition.batch_axes) & {axis for split in partition.split[n] for axis in split}
-    ]
-    share = sum(_whole(program, n) for n in like_batch) / max(1, trained)
-    places: dict[tuple, list[tuple[int, int]]] = {}
+    lines: dict[tuple[Place, tuple[str, ...]], list[int]] = {}
     for number, several in gathers.items():
-        over = sorted(
-            {axis for each in several for axis in axes(each.groups, partition.mesh) or ()}
+        over = {axis for each in several for axis in axes(each.groups, partition.mesh) or ()}
+        place = place_of_line(several[0].file, several[0].line) or program.where
+        lines.setdefault((place, tuple(sorted(over))), []).append(number)
+    return [
+        finding(
+            "TPU340",
+            place,
+            note=by_design and bool(over) and set(over) <= set(partition.batch_axes),
+            parameters=_listed([program.inputs[number].name for number in numbers]),
+            size=scaled(sum(each.bytes for number in numbers for each in gathers[number]), "B"),
+            axes=" and ".join(over) or "the mesh",
         )
-        first = several[0]
-        size = sum(each.bytes for each in several)
-        places.setdefault((first.file, first.line, tuple(over)), []).append((number, size))
-    found = []
-    for (file, line, over), held in places.items():
-        by_design = bool(over) and set(over) <= set(partition.batch_axes) and share >= _MOST
-        names = [program.inputs[number].name for number, _ in held]
-        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-        found.append(
-            finding(
-                "TPU340",
-                place_of_line(file, line) or program.where,
-                note=by_design,
-                parameters=", ".join(names[:_SHOWN]) + more,
-                size=scaled(sum(size for _, size in held), "B"),
-                axes=" and ".join(over) or "the mesh",
-            )
-        )
-    return found
+        for (place, over), numbers in lines.items()
+    ]
 
 
 def _repeated(compiled: Compiled) -> list[Finding]:
@@ -143,73 +125,29 @@ def _asked_for(gather: Collective, partition: Partition) -> Place | None:
     return lines.pop() if over and len(lines) == 1 else None
 
 
-def whole_moments(program: Program) -> list[Finding]:
-    """TPU345 where parameters are split, and a copy of their tree that an optimizer keeps is not."""
-    split = program.partition.split
-    held = {
-        tuple(re.findall(r"\w+", each.name)): number
-        for number, each in enumerate(program.inputs)
-        if each.trainable
-    }
-    parameters = {path: number for path, number in held.items() if any(split[number])}
-    copies: dict[tuple, list[tuple[int, int]]] = defaultdict(list)
-    for path, number in parameters.items():
-        for other, copy in held.items():
-            alike = _alike(path, other)
-            kept = any(map(_OF_OPTIMIZER.fullmatch, other[: len(other) - alike]))
-            same = _whole_shape(program, number) == program.inputs[copy].shape
-            if alike and kept and same and not any(split[copy]):
-                copies[path[: len(path) - alike]].append((number, copy))
-    found = []
-    for pairs in copies.values():
-        covered = sum(_whole(program, number) for number in {number for number, _ in pairs})
-        inputs = [program.inputs[copy] for copy in sorted({copy for _, copy in pairs})]
-        size = sum(each.bytes for each in inputs)
-        if size >= _SMALL and covered > _MOST * sum(
-            _whole(program, n) for n in parameters.values()
-        ):
-            more = f" and {len(inputs) - _SHOWN} more" if len(inputs) > _SHOWN else ""
-            arrays = ", ".join(each.name for each in inputs[:_SHOWN]) + more
-            found.append(finding("TPU345", program.where, arrays=arrays, size=memory(size)))
-    return found
+def _not_reused(compiled: Compiled) -> list[Finding]:
+    """TPU341 for donated arrays whose memory no result takes."""
+    program, taken = compiled.program, set(compiled.summary.aliased)
+    inputs = [program.inputs[n] for n in program.partition.donated if n not in taken]
+    if not inputs:
+        return []
+    arrays = _listed([f"{each.name} {each.dtype}{list(each.shape)}" for each in inputs])
+    size = memory(sum(each.bytes for each in inputs))
+    return [finding("TPU341", program.where, arrays=arrays, size=size)]
 
 
-def _alike(one: tuple, other: tuple) -> int:
-    """How many parts two paths have in common at their ends."""
-    pairs = zip(reversed(one), reversed(other), strict=False)
-    return len(list(itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)))
-
-
-def _parts(program: Program, number: int) -> list[int]:
-    """Into how many parts each axis of an argument is split."""
-    partition = program.partition
-    return [
-        math.prod(partition.mesh.get(axis, 1) for axis in split)
-        for split in partition.split[number]
-    ]
-
-
-def _whole_shape(program: Program, number: int) -> tuple[int, ...]:
-    parts = itertools.chain(_parts(program, number), itertools.repeat(1))
-    return tuple(
-        size * part for size, part in zip(program.inputs[number].shape, parts, strict=False)
-    )
+def _split_over(program: Program, number: int) -> set[str]:
+    """The axes of the mesh over which an argument is split."""
+    return {axis for parts in program.partition.split[number] for axis in parts}
 
 
 def _whole(program: Program, number: int) -> int:
     """Bytes of an argument on all cores together, each part counted once."""
-    return program.inputs[number].bytes * math.prod(_parts(program, number))
+    mesh = program.partition.mesh
+    parts = math.prod(mesh.get(axis, 1) for axis in _split_over(program, number))
+    return program.inputs[number].bytes * parts
 
 
-def _not_reused(compiled: Compiled) -> list[Finding]:
-    """TPU341 for donated arrays whose memory no result takes."""
-    program, taken = compiled.program, set(compiled.summary.aliased)
-    kept = [n for n in program.partition.donated if n not in taken]
-    inputs = [program.inputs[number] for number in kept]
-    if not inputs:
-        return []
-    shown = [f"{each.name} {each.dtype}{list(each.shape)}" for each in inputs]
-    more = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
-    size = memory(sum(each.bytes for each in inputs))
-    arrays = ", ".join(shown[:_SHOWN]) + more
-    return [finding("TPU341", program.where, arrays=arrays, size=size)]
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from types import CodeType, ModuleType
 from typing import Any
 
-_JAX = ("jax", "jaxlib", "flax", "equinox", "optax", "haiku")
-_TENSORFLOW = ("tensorflow", "keras", "tf_keras")
+_JAX = {"jax", "jaxlib", "flax", "equinox", "optax", "haiku"}
+_TENSORFLOW = {"tensorflow", "keras", "tf_keras"}
 
 
 def is_jax(subject: Any, data: Any) -> bool:
@@ -18,14 +18,13 @@ def is_jax(subject: Any, data: Any) -> bool:
     while isinstance(subject, functools.partial):
         subject = subject.func
     kinds = [type(subject), *map(type, sys.modules["jax"].tree.leaves(data))]
-    if any(package(kind.__module__) in _JAX for kind in kinds):
+    if any(_package(kind.__module__) in _JAX for kind in kinds):
         return True
     packages = set(_packages(subject))
-    return bool(packages & set(_JAX)) and not packages & set(_TENSORFLOW)
+    return bool(packages & _JAX) and not packages & _TENSORFLOW
 
 
-def package(module: str | None) -> str:
-    """The outermost package of a module's name."""
+def _package(module: str | None) -> str:
     return (module or "").split(".")[0]
 
 
@@ -36,26 +35,22 @@ def _packages(function: Any) -> Iterator[str]:
         function = type(function).__call__
     if not hasattr(function, "__code__"):
         return
-    held = [cell.cell_contents for cell in function.__closure__ or () if filled(cell)]
-    held += [function.__globals__.get(name) for name in names_in(function.__code__)]
-    for each in held:
-        if isinstance(each, ModuleType):
-            yield package(each.__name__)
-        elif callable(each):
-            yield package(getattr(each, "__module__", ""))
+    values = [function.__globals__.get(name) for name in _names_in(function.__code__)]
+    for cell in function.__closure__ or ():
+        try:
+            values.append(cell.cell_contents)
+        except ValueError:  # nothing stands in it yet
+            continue
+    for value in values:
+        if isinstance(value, ModuleType):
+            yield _package(value.__name__)
+        elif callable(value):
+            yield _package(getattr(value, "__module__", ""))
 
 
-def names_in(code: CodeType) -> Iterator[str]:
+def _names_in(code: CodeType) -> Iterator[str]:
     """The names that a function looks up, and those that the functions in it do."""
     yield from code.co_names
-    for each in code.co_consts:
-        if isinstance(each, CodeType):
-            yield from names_in(each)
-
-
-def filled(cell: Any) -> bool:
-    """Whether a closure's cell holds something."""
-    try:
-        return cell.cell_contents is not None
-    except ValueError:  # nothing stands in it yet
-        return False
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names_in(constant)

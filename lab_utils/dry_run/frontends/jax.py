@@ -8,13 +8,15 @@ import math
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import Any
 
+import jax
+
 from lab_utils.common.figures import counted
 from lab_utils.common.source import Place, place
-from lab_utils.dry_run.frontends import jax_arguments, jax_inner, jax_steps
+from lab_utils.dry_run.frontends import jax_calls
 from lab_utils.dry_run.lower import sharded
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.private import jax_tracing as _tracing
@@ -24,21 +26,38 @@ from lab_utils.dry_run.read import jaxpr_flops
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.traced import Trace
+from lab_utils.runtime import chips
+
+_DRAWING = {"random_bits", "threefry2x32", "rng_bit_generator"}
+_DECIDED = (
+    "Use jax.lax.cond and jax.lax.scan (or jnp.where) where Python decides by a traced value."
+)
+_MASKED = (
+    "Keep the shape in place of a boolean index: jnp.where(mask, x, 0), or where=mask in jnp.sum and "
+    "jnp.mean; jnp.nonzero and jnp.unique take size=."
+)
+_AROUND = " Where only the function around a jitted step reads values, hand over the jitted step."
 
 
 class NotJax(CannotLower):
-    """The step raised while JAX traced or lowered it."""
+    """The step raised while JAX traced or lowered it; `hint` is what to do first."""
+
+    def __init__(self, error: Exception, where: Place, hint: str = _DECIDED) -> None:
+        prefix = "" if isinstance(error, sharded.Undivided) else f"{type(error).__name__}: "
+        super().__init__(f"{prefix}{error}", where=place(error) or where)
+        self.hint = hint
 
     def finding(self) -> Finding:
         """TPU343, with JAX's own words."""
-        return finding("TPU343", self.where, message=str(self), reason=str(self)[:300])
+        message = str(self)
+        return finding("TPU343", self.where, message=message, reason=message[:300], hint=self.hint)
 
 
 class JaxWorkload:
     """A JAX step with an example of its arguments.
 
     Raises:
-        TypeError, ValueError: as jax_arguments.examples.
+        TypeError, ValueError: as jax_calls.examples.
     """
 
     most_steps = None
@@ -47,9 +66,12 @@ class JaxWorkload:
         self, step: Callable, data: Any, topology: str, mesh_axes: Mapping[str, int] | None = None
     ) -> None:
         self.step, self.topology, self.mesh_axes = step, topology, mesh_axes
-        self.examples = jax_arguments.examples(step, data)
-        self.judged = step  # or the jitted function in it, where that alone can be traced
-        self.where = place(jax_steps.source(step))
+        self.pmapped = jax_calls.is_pmap(step)
+        if self.pmapped:
+            with suppress(RuntimeError):  # JAX has started with the devices that it has
+                jax.config.update("jax_num_cpu_devices", chips.cores(topology))
+        self.examples = jax_calls.examples(step, data)
+        self.where = place(jax_calls.source(step))
         self.name = f"JAX step {self.where.position}"
         self.feed_place = Place(text="the batches")
 
@@ -61,19 +83,23 @@ class JaxWorkload:
         if unfit := _tracing.unfit():
             raise CannotLower(unfit, where=self.where, only_here=True)
         try:
-            self.judged, traced = jax_inner.traced(self.step, call)
-            return traced
+            traced = jax_calls.trace(self.step, call)
         except Exception as error:  # whatever the learner's function raises is the step's fault
-            if count := jax_steps.devices_wanted(self.step, call):
+            cores = chips.cores(self.topology)
+            if self.pmapped and jax.device_count() < cores:
                 raise CannotLower(
-                    f"the batch is for {counted(count, 'device')}, and jax.pmap has fewer here: "
-                    f"{sharded.as_many(count)}",
+                    f"{sharded.as_many(cores)}: jax.pmap maps over the devices of this process, and JAX has "
+                    f"{counted(jax.device_count(), 'device')} here where {self.topology} has {cores}",
                     where=self.where,
                     only_here=True,
                 ) from error
-            raise NotJax(
-                f"{type(error).__name__}: {error}", where=place(error) or self.where
-            ) from error
+            boolean = isinstance(error, jax.errors.NonConcreteBooleanIndexError)
+            hint = _MASKED if boolean else _DECIDED
+            around = "" if jax_calls.is_jitted(self.step) else _AROUND
+            raise NotJax(error, self.where, hint + around) from error
+        if _tracing.OLD_PMAP in read_jaxpr.primitives(traced.jaxpr.jaxpr):
+            raise CannotLower("jax.pmap needs jax 0.8 or later", where=self.where, only_here=True)
+        return traced
 
     def trace(self, cores: int) -> list[Trace]:
         """None: a JAX step has no graphs of TPUEstimator's."""
@@ -81,10 +107,9 @@ class JaxWorkload:
 
     def read(self, traces: list[Trace], cores: int) -> list[Finding]:
         """What the step's jaxpr tells."""
-        own = jax_steps.has_cache(self.step)
-        found = read_jaxpr.changing(self._traces, self.where, one_cache=own)
-        pmapped = jax_steps.is_pmap(self.judged)
-        return found + read_jaxpr.read(self._traces[0], self.where, pmapped=pmapped)
+        one_cache = jax_calls.has_cache(self.step)
+        found = read_jaxpr.changing(self._traces, self.where, one_cache=one_cache)
+        return found + read_jaxpr.read(self._traces[0], self.where, pmapped=self.pmapped)
 
     def lower(
         self, cores: int, mode: Mode = Mode.TRAIN, global_batch: int | None = None
@@ -93,54 +118,53 @@ class JaxWorkload:
         if global_batch is not None:
             raise InputUnfit("a JAX step is judged with the batch of its example alone")
         traced = self._traces[0]
-        if read_jaxpr.has_old_pmap(traced.jaxpr.jaxpr):
-            raise CannotLower(
-                "a step of jax.pmap is compiled with a JAX that builds it on jax.shard_map, 0.8 or later",
-                where=self.where,
-                only_here=True,
-            )
+        jaxpr = traced.jaxpr.jaxpr
         text, arguments = self._lowered(traced)
         text, mesh = sharded.laid_out(
-            text,
-            cores,
-            self.topology,
-            self.mesh_axes,
-            mapped=self._mapped(traced),
+            text, cores, self.topology, self.mesh_axes, mapped=self._mapped(jaxpr)
         )
-        state = {number for number, _ in read_jaxpr.state_numbers(traced)}
-        names = _tracing.names(traced.jaxpr.jaxpr)
-        held = {names[number] for number in state}
+        names = _tracing.names(jaxpr)
+        state = {names[number] for number, _ in read_jaxpr.state_numbers(traced)}
         try:
-            inputs = [_input(each, mesh, state=each.name in held) for each in arguments]
+            inputs = [_input(each, mesh, state=each.name in state) for each in arguments]
         except sharded.Undivided as error:
-            raise NotJax(str(error), where=self.where) from error
-        parts = math.prod(mesh.values())
-        axes = 2 if jax_steps.is_pmap(self.judged) else 1
+            raise NotJax(error, self.where) from error
+        batch = _batch(arguments, state, axes=2 if self.pmapped else 1)
+        per_core_batch = batch / math.prod(mesh.values())
         return Program(
             name=self.where.function or "step",
             mode=Mode.TRAIN if state else Mode.FORWARD,
             cores=cores,
-            per_core_batch=_per_core(_batch(arguments, held, axes), parts),
+            per_core_batch=int(per_core_batch) if per_core_batch.is_integer() else per_core_batch,
             hlo=text.encode(),
             inputs=inputs,
-            outputs=[Output(each.name, Role.VARIABLE) for each in inputs if each.name in held],
+            outputs=[Output(each.name, Role.VARIABLE) for each in inputs if each.name in state],
             where=self.where,
-            partition=Partition(
-                mesh,
-                [n for n, each in enumerate(arguments) if each.donated],
-                [sharded.axes_of(each.spec) for each in arguments],
-                sorted(_batch_axes(arguments, held)),
-                jaxpr_flops.flops(traced.jaxpr.jaxpr),
-                bool(read_jaxpr.uncounted(traced.jaxpr.jaxpr, self.where)),
-                read_jaxpr.constrained(traced.jaxpr.jaxpr, self.where),
-            ),
-            left_out=self._left_out(traced),
+            partition=self._partition(jaxpr, arguments, mesh, state),
+            left_out=self._left_out(jaxpr),
         )
 
-    def _mapped(self, traced: Any) -> str:
-        if not read_jaxpr.is_mapped(traced.jaxpr.jaxpr):
+    def _partition(
+        self, jaxpr: Any, arguments: list[_tracing.Argument], mesh: dict[str, int], state: set[str]
+    ) -> Partition:
+        split = [sharded.axes_of(each.spec) for each in arguments]
+        of_batch = [
+            parts for each, parts in zip(arguments, split, strict=True) if each.name not in state
+        ]
+        return Partition(
+            mesh,
+            [number for number, each in enumerate(arguments) if each.donated],
+            split,
+            sorted({axis for parts in of_batch for part in parts for axis in part}),
+            jaxpr_flops.flops(jaxpr),
+            bool(read_jaxpr.uncounted(jaxpr, self.where)),
+            read_jaxpr.constrained(jaxpr, self.where),
+        )
+
+    def _mapped(self, jaxpr: Any) -> str:
+        if "shard_map" not in read_jaxpr.primitives(jaxpr):
             return ""
-        return "jax.pmap" if jax_steps.is_pmap(self.judged) else "jax.shard_map"
+        return "jax.pmap" if self.pmapped else "jax.shard_map"
 
     def _lowered(self, traced: Any) -> tuple[str, list[_tracing.Argument]]:
         """StableHLO with the learner's lines, and what it takes."""
@@ -150,19 +174,13 @@ class JaxWorkload:
         ):
             warnings.filterwarnings("ignore", "Some donated buffers")  # TPU341 says it
             try:
-                lowered = _tracing.lower(traced)
+                lowered = traced.lower(lowering_platforms=("tpu",))
                 return lowered.as_text(debug_info=True), _tracing.arguments(traced, lowered)
             except Exception as error:  # JAX has many ways to refuse
-                said = f"{type(error).__name__}: {error}"
-                raise NotJax(said, where=place(error) or self.where) from error
+                raise NotJax(error, self.where) from error
 
-    def _left_out(self, traced: Any) -> str:
-        jaxpr, said = traced.jaxpr.jaxpr, []
-        if self.judged is not self.step:
-            name = getattr(self.judged, "__name__", "the jitted function")
-            said.append(
-                f"What {self.where.function or 'the step'} does around {name}, the jitted function in it."
-            )
+    def _left_out(self, jaxpr: Any) -> str:
+        said = []
         if read_jaxpr.callbacks(jaxpr):
             said.append("Calls of the host (TPU241) are left out of the compiled step.")
         if kernels := read_jaxpr.uncounted(jaxpr, self.where):
@@ -171,7 +189,7 @@ class JaxWorkload:
                 f"The FLOPs of Pallas kernels ({lines}): without a cost_estimate in pallas_call the compiler "
                 "counts none, so the bound may be far too low."
             )
-        if self._mapped(traced) and read_jaxpr.draws(jaxpr):
+        if self._mapped(jaxpr) and _DRAWING & read_jaxpr.primitives(jaxpr):
             said.append(
                 "Whether each core draws random numbers of its own: a key that all cores hold needs "
                 "jax.random.fold_in(key, jax.lax.axis_index(...))."
@@ -205,33 +223,17 @@ def _batch(arguments: list[_tracing.Argument], state: set[str], axes: int) -> in
     A batch's arrays have one first axis; where there is no state, the argument with the fewest arrays counts.
     `axes`: 2 for jax.pmap, whose batches have an axis of devices before that of examples.
     """
-    held: dict[str, list[_tracing.Argument]] = {}
+    by_argument: dict[str, list[_tracing.Argument]] = {}
     for each in arguments:
-        if each.name not in state and each.shape and not _is_key(each):
-            held.setdefault(_argument(each), []).append(each)
-    alike = [arrays for arrays in held.values() if len({each.shape[0] for each in arrays}) == 1]
-    chosen = alike or list(held.values())
+        key = each.dtype == "uint32" and each.shape[-1:] in ((2,), (4,))
+        if each.name not in state and each.shape and not key:
+            argument = re.match(r"\w*", each.name)[0]  # "batch" of "batch['image']"
+            by_argument.setdefault(argument, []).append(each)
+    alike = [
+        arrays for arrays in by_argument.values() if len({each.shape[0] for each in arrays}) == 1
+    ]
+    chosen = alike or list(by_argument.values())
     if not state:
-        chosen = [each for each in chosen if len(each) == min(map(len, chosen))]
+        chosen = [arrays for arrays in chosen if len(arrays) == min(map(len, chosen))]
     shapes = [each.shape for arrays in chosen for each in arrays]
     return math.prod(max(shapes, key=math.prod, default=())[:axes])
-
-
-def _is_key(array: _tracing.Argument) -> bool:
-    return array.dtype == "uint32" and array.shape[-1] in (2, 4)
-
-
-def _argument(array: _tracing.Argument) -> str:
-    """The name of the argument that an array is a part of: "batch" of "batch['image']"."""
-    return re.match(r"\w*", array.name)[0]
-
-
-def _per_core(batch: int, cores: int) -> float:
-    whole, rest = divmod(batch, cores)
-    return batch / cores if rest else whole
-
-
-def _batch_axes(arguments: list[_tracing.Argument], state: set[str]) -> set[str]:
-    """The mesh axes over which the arrays that are not state are split."""
-    given = [sharded.axes_of(each.spec) for each in arguments if each.name not in state]
-    return {axis for split in given for parts in split for axis in parts}

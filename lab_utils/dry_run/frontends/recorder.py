@@ -58,7 +58,7 @@ def recorded(program: Path | ModuleSpec, arguments: Sequence[str], cores: int = 
     text = path.read_bytes()
     process = os.getpid()
     with recording() as calls, ExitStack() as stack:
-        stack.enter_context(waiting.told(f"{path.name} is run up to its training"))
+        stack.enter_context(waiting.told(f"running {path.name}"))
         stack.enter_context(fits.standing_in(cores, calls.note_fit, b"keras" in text))
         _stand_in_for_colab(stack, text)
         stack.enter_context(warnings.catch_warnings())

@@ -17,29 +17,25 @@ import numpy as np
 
 from lab_utils.common.source import NOWHERE, Place, place
 from lab_utils.dry_run import cache, fingerprint
+from lab_utils.dry_run import ops as op_table
 from lab_utils.dry_run.graphs import all_nodes
 from lab_utils.dry_run.lower.draws import Draw, draw_alike
 from lab_utils.dry_run.lower.errors import CannotLower, explained
-from lab_utils.dry_run.lower.exchanges import call_exchanges, restore_exchanges
 from lab_utils.dry_run.lower.graph_def import (
+    computed,
     cut_host_work,
     drop,
     input_of,
     pruned,
+    rename_functions,
     use_xla_collectives,
 )
-from lab_utils.dry_run.lower.lines import first_not_finite, written
+from lab_utils.dry_run.lower.lines import gradient_not_finite, value_not_finite, written
 from lab_utils.dry_run.lower.resizes import sum_resizes
 from lab_utils.dry_run.lower.variables import Variable
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.program import Input, Origin, Output, Program, Role
 from lab_utils.estimator import tf, v1
-
-_RANDOM = re.compile(
-    r"(Random|Multinomial|TruncatedNormal|ParameterizedTruncatedNormal|StatefulUniform"
-    r"|StatefulStandardNormal|StatefulTruncatedNormal|StatefulRandom|StatelessRandom"
-    r"|StatelessTruncatedNormal|StatelessMultinomial|StatelessParameterizedTruncatedNormal)"
-)
 
 
 @dataclass
@@ -74,41 +70,32 @@ def to_program(
     Raises:
         CannotLower: an op has no XLA kernel here, a shape depends on data, and the like.
     """
-    results = {} if step.loss is None else {"loss": step.loss}
-    results |= step.host
+    results = ({} if step.loss is None else {"loss": step.loss}) | step.host
     graph_def = pruned(step.graph, [t.op for t in results.values()] + step.updates)
     from_host = cut_host_work(graph_def, step.graph)
-    named_cores = call_exchanges(graph_def, step.graph, cores)
     sum_resizes(graph_def, step.graph)
-    all_reduces = use_xla_collectives(graph_def)
-    nodes = list(all_nodes(graph_def))
-    named = {node.name: node for node in nodes}
-    statistics = [node.name for node in nodes if _is_batch_statistic(node, named)]
-    random = [node.name for node in nodes if _RANDOM.match(node.op)]
+    all_reduces, named_cores = use_xla_collectives(graph_def, step.graph, cores)
+    nodes = {node.name: node for node in all_nodes(graph_def)}
+    statistics = [name for name, node in nodes.items() if _is_batch_statistic(node, nodes)]
+    random = [name for name, node in nodes.items() if op_table.is_random(node.op)]
     if draws:
         draw_alike(graph_def, draws, cores)
         random = [name for name in random if name not in draws]
+    rename_functions(graph_def)
     fed = step.fed + from_host
-    used = {input.split(":")[0] for node in graph_def.node for input in node.input}
+    used = {name.split(":")[0] for node in graph_def.node for name in node.input}
     used |= {tensor.op.name for tensor in results.values()}
     variables = [each for each in step.variables if each.handle.op.name in used]
     drop(graph_def, {t.op.name for t, _ in fed} | {each.handle.op.name for each in variables})
 
-    fetches = [tensor.name for tensor in results.values()] + [op.name for op in step.updates]
-    lowering = (graph_def, fed, variables, fetches, len(results))
-    name_kept = _entry(*lowering)
-    if (kept := cache.read(name_kept)) is not None:
-        hlo, order = base64.b64decode(kept["hlo"]), kept["order"]
-    else:
-        hlo, order = _compile(*lowering, step.graph)
-        cache.write(name_kept, {"hlo": base64.b64encode(hlo).decode(), "order": order})
+    tensors, updates = [each.name for each in results.values()], [op.name for op in step.updates]
+    hlo, order = _Lowering(graph_def, fed, variables, tensors, updates).hlo(step.graph)
     inputs = [each for _, each in fed]
     inputs += [
         Input(each.name, Role.VARIABLE, each.shape, each.dtype.name, each.trainable)
         for each in (variables[number] for number in order)
     ]
     module = _tensorflow.hlo_module(hlo)
-    restore_exchanges(module)
     outputs = [Output(key, Role.LOSS if key == "loss" else Role.HOST) for key in results]
     outputs += [
         Output(inputs[alias.parameter_number].name, Role.VARIABLE, alias.parameter_number)
@@ -147,8 +134,8 @@ def _origin(step: Step, variables: list[str]) -> Origin:
         origin,
         loss=place(loss),
         written=lambda name: written(handles[name]),
-        not_finite=functools.partial(first_not_finite, step),
-        gradient_not_finite=functools.partial(first_not_finite, step, gradients=True),
+        not_finite=functools.partial(value_not_finite, step),
+        gradient_not_finite=functools.partial(gradient_not_finite, step),
     )
 
 
@@ -208,70 +195,62 @@ def _over_examples(node: Any, nodes: Mapping[str, Any]) -> bool:
     return 0 in np.ravel(tf.make_ndarray(axes.attr["value"].tensor))
 
 
-def _entry(
-    graph_def: Any,
-    fed: list[tuple[tf.Tensor, Input]],
-    variables: list[Variable],
-    fetches: list[str],
-    returned: int,
-) -> str:
-    """The cache's name for what `_compile` makes of these arguments."""
-    given = [(tensor.name, each.shape, each.dtype) for tensor, each in fed]
-    held = [(each.handle.name, each.shape, each.dtype.name) for each in variables]
-    interface = {"fed": given, "variables": held, "fetches": fetches, "returned": returned}
-    code = cache.code()
-    return cache.key(fingerprint.of_graph(graph_def), interface, tf.__version__, code)
+@dataclass(frozen=True)
+class _Lowering:
+    """A graph with its arguments, and the names of the tensors that it returns and of ops that must run."""
 
+    graph_def: Any
+    fed: list[tuple[tf.Tensor, Input]]
+    variables: list[Variable]
+    tensors: list[str]
+    updates: list[str]
 
-def _compile(
-    graph_def: Any,
-    fed: list[tuple[tf.Tensor, Input]],
-    variables: list[Variable],
-    fetches: list[str],
-    returned: int,
-    graph: Any,
-) -> tuple[bytes, list[int]]:
-    """The HLO of an imported graph, and the order in which it takes the variables.
+    def hlo(self, graph: Any) -> tuple[bytes, list[int]]:
+        """The HLO, perhaps from the cache, and the order in which it takes the variables."""
+        interface = {
+            "fed": [(tensor.name, each.shape, each.dtype) for tensor, each in self.fed],
+            "variables": [(v.handle.name, v.shape, v.dtype.name) for v in self.variables],
+            "fetches": self.tensors + self.updates,
+            "returned": len(self.tensors),
+        }
+        digest, code = fingerprint.of_graph(self.graph_def), cache.code()
+        name = cache.key(digest, interface, tf.__version__, code)
+        if (entry := cache.read(name)) is not None:
+            return base64.b64decode(entry["hlo"]), entry["order"]
+        hlo, order = self._compiled(graph)
+        cache.write(name, {"hlo": base64.b64encode(hlo).decode(), "order": order})
+        return hlo, order
 
-    `fetches` are the names of `returned` tensors, then of ops that must run.
-    """
-    consumed = {name.split(":")[0] for node in graph_def.node for name in node.input}
-    specs = [tf.TensorSpec(tensor.shape, tensor.dtype) for tensor, _ in fed]
-    with _tensorflow.eager(), _tensorflow.caught_log(), tf.device("/device:CPU:0"):
-        # Of no value: memory that nobody writes to is not taken from the machine.
-        empty = [tf.raw_ops.Empty(shape=each.shape, dtype=each.dtype) for each in variables]
-        held = [tf.Variable(each, trainable=False) for each in empty]
+    def _compiled(self, graph: Any) -> tuple[bytes, list[int]]:
+        tensors = [tensor for tensor, _ in self.fed]
+        specs = [tf.TensorSpec(tensor.shape, tensor.dtype) for tensor in tensors]
+        with _tensorflow.eager(), _tensorflow.caught_log(), tf.device("/device:CPU:0"):
+            # Of no value: memory that nobody writes to is not taken from the machine.
+            empty = [tf.raw_ops.Empty(shape=v.shape, dtype=v.dtype) for v in self.variables]
+            values = [tf.Variable(each, trainable=False) for each in empty]
 
-        def step(*arguments: tf.Tensor) -> list[tf.Tensor]:
-            scope = v1.get_default_graph()
-            pairs = zip(fed, arguments, strict=True)
-            given = {tensor.name: argument for (tensor, _), argument in pairs}
-            for each, variable in zip(variables, held, strict=True):
-                given[each.handle.name] = scope.capture(variable.handle)
-            # A result may be an input itself, such as labels that only a metric takes: no node makes it, and
-            # import_graph_def refuses an input that no node consumes.
-            computed = [name for name in fetches if name not in given]
-            inputs = {name: it for name, it in given.items() if name.split(":")[0] in consumed}
-            got = tf.graph_util.import_graph_def(graph_def, inputs, computed, name="")
-            found = given | dict(zip(computed, got, strict=True))
-            with tf.control_dependencies([found[name] for name in fetches[returned:]]):
-                return [tf.identity(found[name]) for name in fetches[:returned]]
+            def step(*arguments: tf.Tensor) -> list[tf.Tensor]:
+                names = self.tensors + self.updates
+                results = computed(
+                    self.graph_def, names, tensors, arguments, self.variables, values
+                )
+                with tf.control_dependencies(results[len(self.tensors) :]):
+                    return [tf.identity(each) for each in results[: len(self.tensors)]]
 
-        try:
-            wrapped = v1.wrap_function(step, specs)
-            function = tf.function(
-                lambda *arguments: wrapped(*arguments), jit_compile=True, autograph=False
-            )
-            captured = function.get_concrete_function(*specs).captured_inputs
-            make = function.experimental_get_compiler_ir(*specs)
-            hlo = make(stage="hlo_serialized", platform_name="CPU")
-        except (tf.errors.OpError, ValueError, TypeError, NotImplementedError) as error:
-            raise explained(error, graph) from error
-        order = [
-            next(n for n, variable in enumerate(held) if variable.handle is handle)
-            for handle in captured
-        ]
-    return hlo, order
+            try:
+                wrapped = v1.wrap_function(step, specs)
+                function = tf.function(
+                    lambda *arguments: wrapped(*arguments), jit_compile=True, autograph=False
+                )
+                captured = function.get_concrete_function(*specs).captured_inputs
+                make = function.experimental_get_compiler_ir(*specs)
+                hlo = make(stage="hlo_serialized", platform_name="CPU")
+            except (tf.errors.OpError, ValueError, TypeError, NotImplementedError) as error:
+                raise explained(error, graph) from error
+            handles = [value.handle for value in values]
+            return hlo, [
+                next(n for n, known in enumerate(handles) if known is handle) for handle in captured
+            ]
 
 
 def _check_interface(module: Any, inputs: list[Input], outputs: list[Output]) -> None:

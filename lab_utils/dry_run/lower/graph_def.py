@@ -6,14 +6,20 @@ from typing import Any
 from lab_utils.common.source import place
 from lab_utils.dry_run.graphs import all_nodes, called_names
 from lab_utils.dry_run.lower.errors import CannotLower
-from lab_utils.dry_run.lower.nodes import RENAMED
+from lab_utils.dry_run.lower.nodes import nodes_of
+from lab_utils.dry_run.lower.variables import Variable
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.program import Input, Role
 from lab_utils.estimator import tf, v1
 
+_RENAMED = "_xla"  # ends the names of functions that are not as TensorFlow knows them
+
 
 def pruned(graph: Any, operations: Iterable[tf.Operation]) -> Any:
-    """The part of a graph that `operations` depend on, and the functions it calls, free of devices."""
+    """The part of a graph that `operations` depend on, and the functions it calls, free of devices.
+
+    Its functions are no longer as TensorFlow knows them by their names: `rename_functions` comes last.
+    """
     names = list(dict.fromkeys(op.name for op in operations))
     graph_def = v1.graph_util.extract_sub_graph(graph.as_graph_def(), names)
     functions = {function.signature.name: function for function in graph_def.library.function}
@@ -28,10 +34,10 @@ def pruned(graph: Any, operations: Iterable[tf.Operation]) -> Any:
     graph_def.library.Clear()
     graph_def.library.function.extend(reachable.values())
     graph_def.library.gradient.extend(g for g in gradients if g.function_name in reachable)
-    for node in graph_def.node:
-        _stripped(node)
-    if any([_stripped(node) for each in graph_def.library.function for node in each.node_def]):
-        rename_functions(graph_def)
+    for node in all_nodes(graph_def):
+        node.device = ""
+        for name in (_tensorflow.REPLICATE_ATTRIBUTE, "_class"):
+            node.attr.pop(name, None)
     return graph_def
 
 
@@ -79,39 +85,76 @@ def input_of(name: str, role: Role, tensor: Any) -> Input:
     return Input(name, role, tuple(tensor.shape.as_list()), tensor.dtype.as_numpy_dtype.__name__)
 
 
-def use_xla_collectives(graph_def: Any) -> int:
-    """Turns CrossReplicaSum, which CPU builds do not have, into XlaAllReduce; returns how many."""
-    sums = [node for node in all_nodes(graph_def) if node.op == "CrossReplicaSum"]
-    in_functions = len(sums) - sum(node.op == "CrossReplicaSum" for node in graph_def.node)
-    for node in sums:
+def use_xla_collectives(graph_def: Any, graph: Any, cores: int) -> tuple[int, int]:
+    """Turns CrossReplicaSum, which CPU builds do not have, into XlaAllReduce.
+
+    Returns:
+        how many there are, and how many cores their groups name, 0 where none does. An optimizer's sums
+        name all there are: where others name more or fewer, it is their number.
+
+    Raises:
+        CannotLower: a group names several cores in a program of one.
+    """
+    counts = set()
+    sums = list(nodes_of(graph_def, graph, {"CrossReplicaSum"}))
+    for _, op, _ in sums:
+        groups = tf.get_static_value(op.inputs[1])
+        named = 0 if groups is None or not groups.size else int(groups.max()) + 1
+        if cores == 1 < named:  # of many cores XLA says it; a single one is only lowered to compare
+            said = f"it names the cores 0 to {named - 1}, and this step has 1"
+            raise CannotLower(
+                f"{op.type} is not lowered here: {said}",
+                op_type=op.type,
+                where=place(op),
+                only_here=True,
+            )
+        counts.add(named)
+    replaced = [node for node in all_nodes(graph_def) if node.op == "CrossReplicaSum"]
+    for node in replaced:
         node.op = "XlaAllReduce"
         node.attr["reduce_op"].s = b"Add"
         node.attr["mode"].s = b"CrossReplica"
-    if in_functions:
-        rename_functions(graph_def)
-    return len(sums)
+    counts -= {0}
+    return len(replaced), max(counts - {cores} or counts, default=0)
 
 
-def _stripped(node: Any) -> bool:
-    """Takes from a node where it is to run; whether it said anything of that."""
-    said = [name for name in (_tensorflow.REPLICATE_ATTRIBUTE, "_class") if name in node.attr]
-    for name in said:
-        del node.attr[name]
-    device, node.device = node.device, ""
-    return bool(said or device)
+def computed(
+    graph_def: Any,
+    names: list[str],
+    fed: list[tf.Tensor],
+    arguments: Iterable[tf.Tensor],
+    variables: list[Variable],
+    values: list[tf.Variable],
+) -> list[Any]:
+    """The tensors and ops of these names, of a GraphDef that is imported into the default graph.
+
+    `arguments` stand in place of the tensors `fed`, and `values` of the `variables`.
+    """
+    scope = v1.get_default_graph()
+    known = {tensor.name: argument for tensor, argument in zip(fed, arguments, strict=True)}
+    for variable, value in zip(variables, values, strict=True):
+        known[variable.handle.name] = scope.capture(value.handle)
+    # A result may be an input itself, such as labels that only a metric takes: no node makes it, and
+    # import_graph_def refuses an input that no node consumes.
+    consumed = {name.split(":")[0] for node in graph_def.node for name in node.input}
+    inputs = {name: it for name, it in known.items() if name.split(":")[0] in consumed}
+    others = [name for name in names if name not in known]
+    known |= zip(
+        others, tf.graph_util.import_graph_def(graph_def, inputs, others, name=""), strict=True
+    )
+    return [known[name] for name in names]
 
 
 def rename_functions(graph_def: Any) -> None:
-    """Gives the functions new names, as one has changed: TensorFlow knows the old ones as they were."""
-    names = {
-        each.signature.name: each.signature.name + RENAMED for each in graph_def.library.function
-    }
+    """Gives the functions new names, as they have changed: TensorFlow knows the old ones as they were."""
+    functions = graph_def.library.function
+    names = {each.signature.name: each.signature.name + _RENAMED for each in functions}
     for node in all_nodes(graph_def):
         node.op = names.get(node.op, node.op)
         for value in node.attr.values():
             for function in [*([value.func] if value.HasField("func") else []), *value.list.func]:
                 function.name = names.get(function.name, function.name)
-    for function in graph_def.library.function:
+    for function in functions:
         function.signature.name = names[function.signature.name]
     for each in graph_def.library.gradient:
         each.function_name = names.get(each.function_name, each.function_name)

@@ -1,13 +1,14 @@
 """The learner's lines behind what a run of a step finds: a loss that is not finite, cores that differ."""
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from lab_utils.common.source import NOWHERE, Place, place
 from lab_utils.dry_run.graphs import all_nodes, ancestors
-from lab_utils.dry_run.lower.graph_def import drop, pruned
+from lab_utils.dry_run.lower.graph_def import computed, drop, pruned, rename_functions
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.program import Role
 from lab_utils.estimator import tf, v1
@@ -22,85 +23,86 @@ def written(handle: tf.Tensor) -> Place:
     return next((place(op) for op in writes if op.name != initial), NOWHERE)
 
 
-def first_not_finite(step: Any, batches: list[list[np.ndarray]], gradients: bool = False) -> Place:
+def value_not_finite(step: Any, batches: list[list[np.ndarray]]) -> Place:
     """Where the first value on the way to the loss of a `Step` arises that is not finite.
-
-    With `gradients` it is the first gradient on the way to the variables, and the place is that of the op
-    whose gradient it is.
 
     TensorFlow computes it, from what the variables start with and `batches`: for each core that is asked, its
     features and labels in the order of `step.fed`. A sum over the cores counts as the core's own part. If the
     loss is not a number, infinities that do no harm (a mask, say) are passed over. NOWHERE if this machine
     cannot tell.
     """
+    for tensors, nan, infinite in _flags(step, [step.loss.op], batches):
+        bad = _flagged(tensors, nan if nan[-1] else infinite)
+        for tensor in bad.values():
+            op = tensor.op
+            if op.type != "Const" and not any(each.ref() in bad for each in op.inputs):
+                return place(op)
+    return NOWHERE
+
+
+def gradient_not_finite(step: Any, batches: list[list[np.ndarray]]) -> Place:
+    """Where the op stands whose gradient is the first that is not finite; else as value_not_finite."""
+    for tensors, nan, infinite in _flags(step, step.updates, batches):
+        bad = _flagged(tensors, nan | infinite)
+        for tensor in bad.values():
+            source = _tensorflow.differentiated(tensor.op)
+            came = [each for each in tensor.op.inputs if each.ref() in bad]
+            if tensor.op.type == "Const" or source is None:
+                continue
+            if not any(_tensorflow.differentiated(t.op) for t in came):
+                return place(source)
+    return NOWHERE
+
+
+def _flagged(tensors: list[tf.Tensor], flags: np.ndarray) -> dict[Any, tf.Tensor]:
+    pairs = zip(tensors, flags, strict=True)
+    return {tensor.ref(): tensor for tensor, flag in pairs if flag}
+
+
+def _flags(
+    step: Any, ends: list[tf.Operation], batches: list[list[np.ndarray]]
+) -> Iterator[tuple[list[tf.Tensor], np.ndarray, np.ndarray]]:
+    """For each batch the floats on the way to `ends`, in order, and which of them hold NaN, and infinity."""
     if any(each.role not in (Role.FEATURE, Role.LABEL) for _, each in step.fed):
-        return NOWHERE
-    needed, graph = ancestors(step.updates if gradients else [step.loss.op]), step.graph
-    values = [
+        return
+    needed = ancestors(ends)
+    floats = [
         tensor
-        for op in graph.get_operations()
+        for op in step.graph.get_operations()
         if op in needed
         # What FusedBatchNorm keeps for its gradient has another shape on a CPU than it says.
         for tensor in (op.outputs[:3] if op.type.startswith("FusedBatchNorm") else op.outputs)
         if tensor.dtype.is_floating
     ]
-    graph_def = pruned(graph, [tensor.op for tensor in values])
+    graph_def = pruned(step.graph, [tensor.op for tensor in floats])
     for node in all_nodes(graph_def):
         if node.op == "CrossReplicaSum":
             node.op = "Identity"
             del node.input[1:]
+    rename_functions(graph_def)
     fed = [tensor for tensor, _ in step.fed]
-    names = {tensor.op.name for tensor in fed} | {each.handle.op.name for each in step.variables}
-    drop(graph_def, names)
+    outer = {tensor.op.name for tensor in fed} | {each.handle.op.name for each in step.variables}
+    drop(graph_def, outer)
     consumed = {name.split(":")[0] for node in graph_def.node for name in node.input}
     used = [each for each in step.variables if each.handle.op.name in consumed]
     start = step.start([each.name for each in used])
-    computed = [tensor for tensor in values if tensor.op.name not in names]
+    tensors = [tensor for tensor in floats if tensor.op.name not in outer]
 
     with _tensorflow.eager(), _tensorflow.caught_log(), tf.device("/device:CPU:0"):
-        held = [tf.Variable(start[each.name], trainable=False) for each in used]
+        values = [tf.Variable(start[each.name], trainable=False) for each in used]
 
-        def flags(*arguments: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            scope = v1.get_default_graph()
-            given = {tensor.name: it for tensor, it in zip(fed, arguments, strict=True)}
-            for each, variable in zip(used, held, strict=True):
-                given[each.handle.name] = scope.capture(variable.handle)
-            inputs = {name: it for name, it in given.items() if name.split(":")[0] in consumed}
-            names = [tensor.name for tensor in computed]
-            got = tf.graph_util.import_graph_def(graph_def, inputs, names, name="")
+        def flags(*arguments: tf.Tensor) -> tuple[tf.Tensor, ...]:
+            names = [tensor.name for tensor in tensors]
+            found = computed(graph_def, names, fed, arguments, used, values)
             kinds = tf.math.is_nan, tf.math.is_inf
-            return tuple(tf.stack([tf.reduce_any(kind(each)) for each in got]) for kind in kinds)
+            return tuple(tf.stack([tf.reduce_any(kind(each)) for each in found]) for kind in kinds)
 
         try:
-            specs = [tf.TensorSpec(each.shape, each.dtype) for each in fed]
-            look = v1.wrap_function(flags, specs)
+            look = v1.wrap_function(flags, [tf.TensorSpec(each.shape, each.dtype) for each in fed])
             for arrays in batches:
-                for each, variable in zip(used, held, strict=True):
-                    variable.assign(start[each.name])
-                found = look(*map(tf.constant, arrays))
-                if where := _first(computed, *(each.numpy() for each in found), gradients):
-                    return where
-        except (tf.errors.OpError, ValueError, TypeError):
-            pass
-    return NOWHERE
-
-
-def _first(
-    computed: list[tf.Tensor], nan: np.ndarray, infinite: np.ndarray, gradients: bool
-) -> Place:
-    """Where the first of the tensors arises that holds such values, as `first_not_finite`."""
-    kind = nan | infinite if gradients else nan if nan[-1] else infinite
-    bad = {each.ref() for each, flag in zip(computed, kind, strict=True) if flag}
-    for tensor in computed:
-        op = tensor.op
-        source = _tensorflow.differentiated(op) if gradients else op
-        if tensor.ref() not in bad or op.type == "Const" or source is None:
-            continue
-        came = {t.ref() for t in op.inputs} & bad
-        if (
-            not came
-            or gradients
-            and not any(_tensorflow.differentiated(each.deref().op) for each in came)
-        ):
-            return place(source)
-    return NOWHERE
+                for each, value in zip(used, values, strict=True):
+                    value.assign(start[each.name])
+                nan, infinite = look(*map(tf.constant, arrays))
+                yield tensors, nan.numpy(), infinite.numpy()
+        except (tf.errors.OpError, ValueError, TypeError):  # this machine cannot compute it
+            return

@@ -1,6 +1,5 @@
 """New nodes in a GraphDef, or in a function of its library."""
 
-import re
 from collections.abc import Container, Iterator
 from typing import Any
 
@@ -8,9 +7,6 @@ import numpy as np
 
 from lab_utils.dry_run.graphs import bodies
 from lab_utils.estimator import tf
-
-RENAMED = "_xla"  # ends the names of functions that are not as TensorFlow knows them
-_RENAMED = re.compile(f"({RENAMED})+$")
 
 
 class Nodes:
@@ -68,7 +64,7 @@ def nodes_of(
 ) -> Iterator[tuple[Any, tf.Operation, Nodes]]:
     """The nodes of these types in a pruned `graph` and in its functions: (node, its op, Nodes beside it).
 
-    In functions only Const, Reshape, Sum, Transpose, UnsortedSegmentSum and XlaCustomCall may be added.
+    In functions only Const, Reshape, Sum, Transpose and UnsortedSegmentSum may be added.
     """
     for node in [node for node in graph_def.node if node.op in types]:
         yield node, graph.get_operation_by_name(node.name), Nodes(graph_def, node.name)
@@ -76,7 +72,7 @@ def nodes_of(
     inner = [(each, node) for each in functions for node in each.node_def if node.op in types]
     known = bodies(graph) if inner else {}
     for function, node in inner:
-        body = known.get(_RENAMED.sub("", function.signature.name))
+        body = known.get(function.signature.name)
         try:
             op = body and body.get_operation_by_name(node.name)
         except KeyError:

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from lab_utils.dry_run.lower.graph_def import rename_functions
 from lab_utils.dry_run.lower.nodes import Nodes, nodes_of
 from lab_utils.estimator import tf
 
@@ -14,7 +13,6 @@ _HEIGHT, _WIDTH = 1, 2
 
 def sum_resizes(graph_def: Any, graph: Any) -> None:
     """Turns each such gradient of a pruned `graph` into sums; those whose shapes are not fixed stay."""
-    changed = False
     for node, op, new in nodes_of(graph_def, graph, {_OP}):
         shapes = op.inputs[0].shape, op.outputs[0].shape
         if not all(shape.is_fully_defined() for shape in shapes):
@@ -26,9 +24,6 @@ def sum_resizes(graph_def: Any, graph: Any) -> None:
             value = _summed(new, value, dims, axis, sources, small[axis], dtype)
             dims[axis] = small[axis]
         new.replace(node, value, dtype)
-        changed |= new.inner
-    if changed:
-        rename_functions(graph_def)
 
 
 def _sources(op: tf.Operation, small: int, large: int) -> np.ndarray:

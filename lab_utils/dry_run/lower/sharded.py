@@ -41,12 +41,17 @@ def laid_out(
         if devices != cores and (mapped or devices != 1):
             why = f"and {mapped} has their shapes" if mapped else "without a named mesh"
             raise InputUnfit(
-                f"the step is lowered for {counted(devices, 'device')} {why}, and {topology} has "
-                f"{counted(cores, 'core')}: "
-                f"{as_many(cores)}"
+                f"{as_many(cores)}: the step is lowered for {counted(devices, 'device')} {why}, and "
+                f"{topology} has {counted(cores, 'core')}"
             )
         if wanted:
-            raise InputUnfit(f"mesh_axes names {', '.join(wanted)}, and the step has no mesh")
+            named, ones = tuple(wanted), (1,) * len(wanted)
+            raise InputUnfit(
+                f"mesh_axes names {', '.join(named)}, and no array of the step is laid on a mesh: make "
+                f"mesh = jax.sharding.Mesh(np.reshape(jax.devices()[:1], {ones}), {named}), and give the "
+                "arrays of the batch a sharding over it, as in jax.ShapeDtypeStruct(shape, dtype, "
+                f'sharding=NamedSharding(mesh, PartitionSpec("{named[0]}")))'
+            )
         return text, {"devices": devices} if devices > 1 else {}
     name, mesh = next(iter(meshes.items()))
     if unknown := set(wanted or ()) - mesh.keys():
@@ -71,8 +76,8 @@ def laid_out(
             "it has more than one mesh" if len(meshes) > 1 else f"{mapped} has shapes of one device"
         )
         raise InputUnfit(
-            f"the mesh of {counted(math.prod(mesh.values()), 'device')} cannot be resized, as {why}: "
-            f"{as_many(cores)}"
+            f"{as_many(cores)}: the mesh of {counted(math.prod(mesh.values()), 'device')} cannot be resized, "
+            f"as {why}"
         )
     axes = ", ".join(f'"{axis}"={size}' for axis, size in sizes.items())
     text = _MESH.sub(f"sdy.mesh @{name} = <[{axes}]>", text, count=1)
@@ -124,7 +129,4 @@ def _example(mesh: Mapping[str, int], cores: int) -> dict[str, int]:
 
 def as_many(cores: int) -> str:
     """What to do for a step that needs so many devices here."""
-    return (
-        f'make it with as many devices; before JAX starts, jax.config.update("jax_num_cpu_devices", {cores}) '
-        "gives a CPU so many"
-    )
+    return f'give JAX {cores} devices before it starts, jax.config.update("jax_num_cpu_devices", {cores})'

@@ -4,6 +4,7 @@ xla_tpu_jit.json is made by make_op_table.py; notes.yaml is written by hand.
 """
 
 import json
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,12 @@ from typing import Any
 import yaml
 
 _FOLDER = Path(__file__).parent
+_RANDOM = re.compile(
+    r"(Random(Uniform|StandardNormal|Gamma|Poisson|Binomial|Shuffle|Crop)|(Parameterized)?TruncatedNormal"
+    r"|Multinomial|SampleDistorted|Stateful(Uniform|StandardNormal|TruncatedNormal|RandomBinomial)"
+    r"|Stateless(Random(Uniform|Normal|Gamma|Poisson|Binomial)|(Parameterized)?TruncatedNormal"
+    r"|Multinomial|SampleDistorted))(?!\w*(Grad|Queue))\w*"
+)
 
 
 @cache
@@ -37,6 +44,11 @@ def compiles(op: str) -> bool:
 def has_op(op: str) -> bool:
     """Whether a replica's program may hold an op of this type."""
     return compiles(op) or op in _notes()["before_compiling"]
+
+
+def is_random(op: str) -> bool:
+    """Whether ops of this type draw random numbers."""
+    return bool(_RANDOM.fullmatch(op))
 
 
 def is_kind(op: str, kind: str) -> bool:

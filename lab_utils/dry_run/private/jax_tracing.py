@@ -17,7 +17,7 @@ from lab_utils.common.source import Place, place_of_stack
 from lab_utils.dry_run.private import process
 
 _CALLBACKS = ("callback", "debug_print")
-OLD_PMAP = "xla_pmap"  # jax.pmap before it was built on jax.shard_map
+OLD_PMAP = "xla_pmap"  # jax.pmap before 0.8, which builds it on jax.shard_map
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,14 @@ class Argument:
     donated: bool
 
 
+@dataclass(frozen=True)
+class Wish:
+    """What a jitted function within the step asks of an array of the step's own arguments."""
+
+    donated: bool = False
+    sharding: Any = None
+
+
 def is_callback(equation: Any) -> bool:
     """Whether an equation of a jaxpr calls Python on the host."""
     return any(part in equation.primitive.name for part in _CALLBACKS)
@@ -41,10 +49,8 @@ def is_callback(equation: Any) -> bool:
 
 def place(equation: Any) -> Place:
     """The caller's line that made an equation of a jaxpr."""
-    held = equation.source_info.traceback
-    if held is None:
-        return Place()
-    return place_of_stack(traceback.extract_tb(held.as_python_traceback()))
+    stack = equation.source_info.traceback
+    return place_of_stack(traceback.extract_tb(stack.as_python_traceback())) if stack else Place()
 
 
 @contextmanager
@@ -72,29 +78,24 @@ def callbacks_left_out(primitives: set[Any]) -> Iterator[None]:
 
 def names(jaxpr: Any) -> list[str]:
     """The names of a step's arrays: "params['w1']"."""
-    known = getattr(jaxpr.debug_info, "arg_names", None) or ()
+    known = jaxpr.debug_info.arg_names or ()
     named = [name or f"argument {number}" for number, name in enumerate(known)]
     return named + [f"argument {number}" for number in range(len(named), len(jaxpr.invars))]
 
 
 def arguments(traced: Any, lowered: Any) -> list[Argument]:
     """The arrays that the lowered program takes, in its order; those that it does not use are not there."""
-    held = lowered._lowering.compile_args
-    donated = donated_arrays(traced)
-    avals = [each.aval for each in traced.jaxpr.jaxpr.invars]
-    named = names(traced.jaxpr.jaxpr)
-    found = []
-    for number, sharding in zip(sorted(held["kept_var_idx"]), held["in_shardings"], strict=True):
+    compile_args = lowered._lowering.compile_args
+    jaxpr, donated = traced.jaxpr.jaxpr, traced._params["donated_invars"]
+    named = names(jaxpr)
+    taken = []
+    pairs = zip(sorted(compile_args["kept_var_idx"]), compile_args["in_shardings"], strict=True)
+    for number, sharding in pairs:
         spec = getattr(sharding, "spec", None)
-        found.append(
-            Argument(
-                named[number],
-                *_numbers(avals[number]),
-                None if spec is None else tuple(spec),
-                donated[number],
-            )
-        )
-    return found
+        shape, dtype = _numbers(jaxpr.invars[number].aval)
+        spec = None if spec is None else tuple(spec)
+        taken.append(Argument(named[number], shape, dtype, spec, donated[number]))
+    return taken
 
 
 def _numbers(aval: Any) -> tuple[tuple[int, ...], str]:
@@ -109,88 +110,53 @@ def trees(traced: Any) -> tuple[Any, Any]:
 
     `args_info` and `out_info` build objects of the caller's classes, which may take nothing but arrays.
     """
-    given = getattr(traced, "_in_tree", None)  # not before jax 0.7
-    results = getattr(traced, "out_tree", None)  # _out_tree before jax 0.8
-    return given or traced.in_tree, results or traced._out_tree
+    return traced._in_tree, getattr(traced, "out_tree", None) or traced._out_tree  # before jax 0.8
 
 
-def donated_arrays(traced: Any) -> list[bool]:
-    """For each array of the arguments whether it is donated."""
-    if hasattr(traced, "_params"):
-        return list(traced._params["donated_invars"])
-    return [each.donated for each in jax.tree.leaves(traced.args_info)]  # before jax 0.7
-
-
-def lower(traced: Any) -> Any:
-    """The step lowered for TPUs: jax.stages.Lowered, whose arguments stand in one flat tuple.
-
-    JAX would put descriptions of the arguments into objects of the caller's classes.
-    """
-    held = getattr(traced, "_in_tree", None)
-    if held is None:
-        return traced.lower(lowering_platforms=("tpu",))
-    traced._in_tree = jax.tree.structure((tuple(range(held.num_leaves)), {}))
-    try:
-        return traced.lower(lowering_platforms=("tpu",))
-    finally:
-        traced._in_tree = held
-
-
-@dataclass(frozen=True)
-class Inner:
-    """What a jitted function that the step calls asks of an array of the step's own arguments."""
-
-    donated: bool
-    sharding: Any
-
-
-def asked(traced: Any) -> dict[int, Inner]:
+def wishes(traced: Any) -> dict[int, Wish]:
     """By the number of the argument's array, where a jitted function within the step takes it as it is."""
     jaxpr = traced.jaxpr.jaxpr
     numbers = {id(variable): number for number, variable in enumerate(jaxpr.invars)}
-    found: dict[int, Inner] = {}
-    for each in jaxpr.eqns:
-        if "donated_invars" not in each.params or each.primitive.name == OLD_PMAP:
+    found: dict[int, Wish] = {}
+    for equation in jaxpr.eqns:
+        if "in_shardings" not in equation.params:
             continue
-        columns = each.invars, each.params["donated_invars"], _shardings(each)
-        for variable, donated, named in zip(*columns, strict=True):
-            if id(variable) in numbers and (donated or named):
-                found[numbers[id(variable)]] = Inner(donated, named)
+        columns = equation.invars, equation.params["donated_invars"], _shardings(equation)
+        for variable, donated, sharding in zip(*columns, strict=True):
+            if id(variable) in numbers and (donated or sharding):
+                found[numbers[id(variable)]] = Wish(donated, sharding)
     return found
 
 
 def _shardings(equation: Any) -> list[Any]:
     """Of what a jitted function takes: its NamedShardings, or those of the pmap that it stands for."""
-    given = equation.params["in_shardings"]
+    shardings = equation.params["in_shardings"]
     body = equation.params["jaxpr"].jaxpr
     if len(body.eqns) == 1 and body.eqns[0].primitive.name == "shard_map":
         (mapped,) = body.eqns
         if [id(each) for each in mapped.invars] == [id(each) for each in body.invars]:
             mesh, specs = mapped.params["mesh"], mapped.params["in_specs"]
-            given = [jax.sharding.NamedSharding(mesh, spec) for spec in specs]
-    return [each if isinstance(each, jax.sharding.NamedSharding) else None for each in given]
+            shardings = [jax.sharding.NamedSharding(mesh, spec) for spec in specs]
+    named = jax.sharding.NamedSharding
+    return [each if isinstance(each, named) else None for each in shardings]
 
 
-def maker(jaxpr: Any, result: int) -> Any:
-    """The equation that makes a result, within jitted functions, shard_map and pmap; None: none does."""
-    return _maker(jaxpr, jaxpr.outvars[result])
-
-
-def _maker(jaxpr: Any, variable: Any) -> Any:
-    for each in reversed(jaxpr.eqns):
-        for number, made in enumerate(each.outvars):
-            if made is not variable:
+def maker(jaxpr: Any, variable: Any) -> Any:
+    """The equation that makes a result, within jitted functions and shard_map; None: none does."""
+    for equation in reversed(jaxpr.eqns):
+        for number, result in enumerate(equation.outvars):
+            if result is not variable:
                 continue
-            mapped = each.primitive.name == "shard_map"
-            inner = each.params.get("jaxpr") if mapped or "donated_invars" in each.params else None
-            if inner is None:  # old forms of pmap name their body otherwise
-                return each
-            inner = getattr(inner, "jaxpr", inner)
-            found = _maker(inner, inner.outvars[number]) or each
-            if mapped and found.primitive.name == "broadcast_in_dim":
+            mapped = equation.primitive.name == "shard_map"
+            if not mapped and "donated_invars" not in equation.params:
+                return equation
+            body = equation.params["jaxpr"]
+            body = getattr(body, "jaxpr", body)
+            inner = maker(body, body.outvars[number]) or equation
+            if mapped and inner.primitive.name == "broadcast_in_dim":
                 # pmap adds its axis of devices at the end
-                found = _maker(inner, found.invars[0]) or found
-            return found
+                inner = maker(body, inner.invars[0]) or inner
+            return inner
     return None
 
 
@@ -211,22 +177,20 @@ def check() -> list[str]:
     """A sentence for each private name that this JAX does not have where it is looked for."""
     traced = jax.jit(lambda x: x + 1, donate_argnums=0).trace(jax.ShapeDtypeStruct((2,), "float32"))
     lowered = traced.lower(lowering_platforms=("tpu",))
-    held = getattr(getattr(lowered, "_lowering", None), "compile_args", {})
-    lacking = [name for name in ("kept_var_idx", "in_shardings") if name not in held]
-    lacking += [
-        name
-        for name in ("_platform_specific_lowerings", "register_lowering", "full_like_aval")
-        if not hasattr(mlir, name)
-    ]
-    if jax.__version_info__ >= (0, 7):
-        lacking += [name for name in ("_in_tree", "_params") if not hasattr(traced, name)]
-    if not hasattr(traced, "out_tree") and not hasattr(traced, "_out_tree"):
-        lacking.append("out_tree")
-    equation = traced.jaxpr.jaxpr.eqns[0]
-    if not hasattr(getattr(equation.source_info, "traceback", None), "as_python_traceback"):
-        lacking.append("source_info.traceback")
-    if not hasattr(traced.jaxpr.jaxpr.debug_info, "arg_names"):
-        lacking.append("debug_info.arg_names")
+    compile_args = getattr(getattr(lowered, "_lowering", None), "compile_args", {})
+    lacking = [name for name in ("kept_var_idx", "in_shardings") if name not in compile_args]
+    jaxpr = traced.jaxpr.jaxpr
+    owners = (
+        (mlir, "_platform_specific_lowerings"),
+        (mlir, "register_lowering"),
+        (mlir, "full_like_aval"),
+        (traced, "_in_tree"),
+        (traced, "_params"),
+        (traced, "out_tree" if hasattr(traced, "out_tree") else "_out_tree"),
+        (getattr(jaxpr.eqns[0].source_info, "traceback", None), "as_python_traceback"),
+        (jaxpr.debug_info, "arg_names"),
+    )
+    lacking += [name for owner, name in owners if not hasattr(owner, name)]
     return [
         f"JAX {jax.__version__} has no {name}: see lab_utils/dry_run/private/jax_tracing.py"
         for name in lacking

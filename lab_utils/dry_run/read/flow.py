@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from lab_utils.dry_run import ops as op_table
 from lab_utils.dry_run.graphs import ancestors, arguments, attribute, called, everywhere
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.estimator import tf
@@ -15,12 +16,6 @@ DATA, VARIABLE, RANDOM = 1, 2, 4
 
 _WRITES = re.compile(
     r"Assign\w*VariableOp|Resource(Sparse)?Apply\w+|ResourceScatter\w+|ResourceStridedSliceAssign"
-)
-_RANDOM = re.compile(
-    r"(Random(Uniform|StandardNormal|Gamma|Poisson|Binomial|Shuffle|Crop)|(Parameterized)?TruncatedNormal"
-    r"|Multinomial|SampleDistorted|Stateful(Uniform|StandardNormal|TruncatedNormal|RandomBinomial)"
-    r"|Stateless(Random(Uniform|Normal|Gamma|Poisson|Binomial)|(Parameterized)?TruncatedNormal"
-    r"|Multinomial|SampleDistorted))(?!\w*(Grad|Queue))\w*"
 )
 # Random ops that take the values themselves; all others take shapes, seeds and bounds.
 _REARRANGES = {"RandomShuffle", "RandomCrop", "Multinomial", "StatelessMultinomial"}
@@ -35,7 +30,7 @@ _LOOP = {"Exit", "NextIteration", "LoopCond", "Enter"}  # a condition that nothi
 
 def is_random(op: tf.Operation) -> bool:
     """Whether the op draws random numbers."""
-    return bool(_RANDOM.fullmatch(op.type))
+    return op_table.is_random(op.type)
 
 
 def of_gradient(name: str) -> str:

@@ -14,7 +14,6 @@ from lab_utils.dry_run.read.jaxpr_flops import PALLAS, inner
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
 
-_DRAWING = ("random_bits", "threefry2x32", "rng_bit_generator")
 _WIDE = ("float64", "complex128")
 _LARGE_CONSTANT = 8 * 2**20  # bytes
 _SHOWN = 4
@@ -33,8 +32,13 @@ def read(traced: Any, where: Place, *, pmapped: bool = False) -> list[Finding]:
     """The findings of one traced step; `where` is the step's own line. `pmapped`: jax.pmap made it."""
     jaxpr, state = traced.jaxpr.jaxpr, state_numbers(traced)
     found = [*_wide(jaxpr, where), *_callbacks(jaxpr), *_constants(traced, where)]
-    found += _state(traced, state, where)
-    return found + apart.findings(traced, state, where, pmapped=pmapped or has_old_pmap(jaxpr))
+    found += _state(jaxpr, state, where)
+    return found + apart.findings(traced, state, where, pmapped=pmapped)
+
+
+def primitives(jaxpr: Any) -> set[str]:
+    """The names of all primitives of a jaxpr."""
+    return {each.primitive.name for each in equations(jaxpr)}
 
 
 def callbacks(jaxpr: Any) -> set[Any]:
@@ -42,26 +46,15 @@ def callbacks(jaxpr: Any) -> set[Any]:
     return {each.primitive for each in equations(jaxpr) if _tracing.is_callback(each)}
 
 
-def draws(jaxpr: Any) -> bool:
-    """Whether a jaxpr draws random numbers."""
-    return any(each.primitive.name in _DRAWING for each in equations(jaxpr))
-
-
-def is_mapped(jaxpr: Any) -> bool:
-    """Whether jax.shard_map, or what is built on it, holds a part of the step."""
-    return any(each.primitive.name == "shard_map" for each in equations(jaxpr))
-
-
 def uncounted(jaxpr: Any, where: Place) -> list[Place]:
     """Where Pallas kernels are called that give no cost_estimate: the compiler counts no FLOPs of theirs."""
-    found = (
+    kernels = (each for each in equations(jaxpr) if each.primitive.name == PALLAS)
+    silent = (
         each
-        for each in equations(jaxpr)
-        if each.primitive.name == PALLAS
-        and not each.params.get("interpret")
-        and each.params.get("cost_estimate") is None
+        for each in kernels
+        if not each.params.get("interpret") and each.params.get("cost_estimate") is None
     )
-    return list(dict.fromkeys(_tracing.place(each) or where for each in found))
+    return list(dict.fromkeys(_tracing.place(each) or where for each in silent))
 
 
 def constrained(jaxpr: Any, where: Place) -> list[Constraint]:
@@ -75,11 +68,6 @@ def constrained(jaxpr: Any, where: Place) -> list[Constraint]:
         for each in equations(jaxpr)
         if each.primitive.name == "sharding_constraint"
     ]
-
-
-def has_old_pmap(jaxpr: Any) -> bool:
-    """Whether it holds a jax.pmap as JAX made them before it built them on jax.shard_map."""
-    return any(each.primitive.name == _tracing.OLD_PMAP for each in equations(jaxpr))
 
 
 def _wide(jaxpr: Any, where: Place) -> list[Finding]:
@@ -132,7 +120,7 @@ def state_numbers(traced: Any) -> list[tuple[int, int]]:
 
     An argument of the step, or a part of one, is state where the results hold its structure and its shapes.
     """
-    given, results = _tracing.trees(traced)
+    arguments, results = _tracing.trees(traced)
     takes, gives = traced.jaxpr.jaxpr.invars, traced.jaxpr.jaxpr.outvars
     old, new = [each.aval.shape for each in takes], [each.aval.shape for each in gives]
     parts = list(_subtrees(results, 0, _DEPTH))
@@ -143,7 +131,7 @@ def state_numbers(traced: Any) -> list[tuple[int, int]]:
         shapes = old[start : start + count]
         for first, part in parts:
             places = range(first, first + count)
-            alike = shapes == new[first : first + count] and _alike(part, tree)
+            alike = part == tree and shapes == new[first : first + count]
             # One array alone is state only as the whole first argument, and not as a number: others have
             # its shape by chance, as an iteration's number has the loss's.
             alone = count == 1 and start == 0 and depth == _DEPTH and shapes[0]
@@ -152,13 +140,11 @@ def state_numbers(traced: Any) -> list[tuple[int, int]]:
                 pairs.extend((start + n, first + n) for n in range(count))
                 taken.update(places)
                 return
-        if depth:
-            for child in tree.children():
-                match(child, start, depth - 1)
-                start += child.num_leaves
+        for first, child in _children(tree, start) if depth else ():
+            match(child, first, depth - 1)
 
     begin = 0
-    for tree in itertools.chain(*(each.children() for each in given.children())):
+    for tree in itertools.chain(*(each.children() for each in arguments.children())):
         match(tree, begin, _DEPTH)
         begin += tree.num_leaves
     return pairs
@@ -168,55 +154,43 @@ def _is_float(variable: Any) -> bool:
     return "float" in str(variable.aval.dtype)
 
 
-def _subtrees(tree: Any, start: int, depth: int) -> Iterator[tuple[int, Any]]:
-    """A structure and those in it, outer ones first, each with the number of its first array."""
-    yield start, tree
-    for child in tree.children() if depth else ():
-        yield from _subtrees(child, start, depth - 1)
+def _children(tree: Any, start: int) -> Iterator[tuple[int, Any]]:
+    for child in tree.children():
+        yield start, child
         start += child.num_leaves
 
 
-def _alike(one: Any, other: Any) -> bool:
-    """Whether two structures have the same classes; what these hold beside arrays may differ."""
-    kinds = [each.node_data() and each.node_data()[0] for each in (one, other)]
-    children = one.children(), other.children()
-    return (
-        kinds[0] is kinds[1]
-        and len(children[0]) == len(children[1])
-        and all(map(_alike, *children))
-    )
+def _subtrees(tree: Any, start: int, depth: int) -> Iterator[tuple[int, Any]]:
+    """A structure and those in it, outer ones first, each with the number of its first array."""
+    yield start, tree
+    for first, child in _children(tree, start) if depth else ():
+        yield from _subtrees(child, first, depth - 1)
 
 
-def _state(traced: Any, state: list[tuple[int, int]], where: Place) -> list[Finding]:
+def _state(jaxpr: Any, state: list[tuple[int, int]], where: Place) -> list[Finding]:
     """TPU242 where the new state has other types than the old one: the second call compiles again."""
-    jaxpr = traced.jaxpr.jaxpr
     names = _tracing.names(jaxpr)
-    changed, weak = {}, {}
+    places: dict[tuple[bool, Place], list[str]] = {}
     for argument, result in state:
         old, new = jaxpr.invars[argument].aval, jaxpr.outvars[result].aval
-        if old.dtype == new.dtype and _is_weak(old) == _is_weak(new):
+        note = old.dtype == new.dtype
+        if note and _is_weak(old) == _is_weak(new):
             continue
-        maker = _tracing.maker(jaxpr, result)
+        maker = _tracing.maker(jaxpr, jaxpr.outvars[result])
         place = (_tracing.place(maker) if maker else None) or where
-        if old.dtype != new.dtype:
-            changed.setdefault(place, []).append(f"{names[argument]} ({old.dtype} to {new.dtype})")
-        else:
-            weak.setdefault(place, []).append(
-                f"{names[argument]} ({_weakness(old)} to {_weakness(new)})"
-            )
+        kinds = [
+            f"weak {each.dtype}" if note and _is_weak(each) else each.dtype for each in (old, new)
+        ]
+        places.setdefault((note, place), []).append(f"{names[argument]} ({kinds[0]} to {kinds[1]})")
+    ordered = sorted(places.items(), key=lambda item: item[0][0])
     return [
-        finding("TPU242", place, note=note, arrays=_some(each))
-        for note, places in ((False, changed), (True, weak))
-        for place, each in places.items()
+        finding("TPU242", place, note=note, arrays=_some(arrays))
+        for (note, place), arrays in ordered
     ]
 
 
 def _is_weak(aval: Any) -> bool:
     return getattr(aval, "weak_type", False)
-
-
-def _weakness(aval: Any) -> str:
-    return f"weak {aval.dtype}" if _is_weak(aval) else str(aval.dtype)
 
 
 def _some(names: Sequence[str]) -> str:

@@ -63,15 +63,11 @@ def _no_kernel(op: tf.Operation) -> Finding:
 
 
 def _strings(op: tf.Operation, message: str) -> Finding:
-    """TPU204; a Saver in model_fn holds the names of files."""
-    scope = op.name.partition("/")[0]
-    saver = any(each.name == f"{scope}/SaveV2" for each in op.graph.get_operations())
-    return finding(
-        "TPU204",
-        place(op),
-        message=message,
-        op=f"A tf.compat.v1.train.Saver ({op.type})" if saver else op.type,
-    )
+    """TPU204; the strings of a Saver are the names of its files."""
+    saves = [each.name for each in op.graph.get_operations() if each.type == "SaveV2"]
+    saver = any(op.name.startswith(f"{name.rpartition('/')[0]}/") for name in saves)
+    subject = f"A tf.compat.v1.train.Saver ({op.type})" if saver else op.type
+    return finding("TPU204", place(op), message=message, op=subject)
 
 
 def _wrong_type(op: tf.Operation) -> Iterator[Finding]:

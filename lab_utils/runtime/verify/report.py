@@ -16,9 +16,6 @@ from lab_utils.common.figures import counted
 from lab_utils.runtime import chips
 from lab_utils.runtime.verify import least_time, training
 
-# Pixels of all images on a core: 256 times the default's on a CPU, 32 times that on a TPU. What asks for more
-# would not fail, but fill the memory and not end.
-_PIXELS = 2**26
 STAND_IN = "TPU v5 lite"  # whose bound is computed where there is no TPU: Colab's
 
 
@@ -37,18 +34,12 @@ def verify(
 
     Raises:
         ImportError: JAX or Keras is missing.
-        ValueError: `image_size` is not a multiple of 32, or `batch` is below 0, or both are too large.
+        ValueError: `image_size` is not a multiple of 32, or `batch` is below 0.
     """
     if image_size < 32 or image_size % 32:
         raise ValueError(f"image_size must be a multiple of 32, not {image_size}")
     if batch < 0:
         raise ValueError(f"batch must be 1 or more, or 0 for the default, not {batch}")
-    if max(1, batch) * image_size**2 > _PIXELS:
-        raise ValueError(
-            f"a batch of {counted(batch, 'image')} of {counted(image_size, 'pixel')} is more than a "
-            f"self-check needs: take at most {_PIXELS // 128**2:,} images of 128 pixels, or as many "
-            "pixels in other sizes"
-        )
     say(runtime.prepare_tpu("jax"))
     os.environ["KERAS_BACKEND"] = "jax"  # of this process, whatever the user's own models take
     machine = runtime.detect()
@@ -99,24 +90,19 @@ def verify(
 def anonymous(message: str) -> str:
     """An error's message, at most 600 characters, without folders and the names of user and machine."""
     message = re.sub(r"(?:/[^\s/:'\"]+)+/", "", message)
-    for name in (_user(), platform.node()):
-        if name:
-            message = re.sub(rf"\b{re.escape(name)}\b", "...", message)
+    names = [platform.node()]
+    with contextlib.suppress(KeyError, OSError):  # a user id without a name, as in containers
+        names.append(getpass.getuser())
+    for name in filter(None, names):
+        message = re.sub(rf"\b{re.escape(name)}\b", "...", message)
     return message[:600]
-
-
-def _user() -> str:
-    """The user's name; "" for a user id without one, as in containers that run with any."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # OSError from Python 3.13 on
-        return ""
 
 
 def value(report: dict[str, Any], name: str) -> float | None:
     """The first figure of the report whose name begins so; None without one."""
-    found = (each["value"] for each in report["figures"] if each["name"].startswith(name))
-    return next(found, None)
+    return next(
+        (each["value"] for each in report["figures"] if each["name"].startswith(name)), None
+    )
 
 
 def checks(report: dict[str, Any]) -> dict[str, bool]:
@@ -131,11 +117,12 @@ def checks(report: dict[str, Any]) -> dict[str, bool]:
 
 def verdict(report: dict[str, Any]) -> str:
     """What the report comes to, in a sentence or two."""
+    attach = "Attach this report to a bug report."
     if "error" in report:
-        return f"It could not be run to its end ({report['error']}). Attach this report to a bug report."
+        return f"It could not be run to its end ({report['error']}). {attach}"
     held = checks(report)
     if not held["the loss is finite"] or not held["the loss falls"]:
-        return "The training step does not learn here: attach this report to a bug report."
+        return f"The training step does not learn here. {attach}"
     step, least = value(report, "step"), value(report, "least time")
     if not held["a TPU was used"] and report["tpu_chips"]:
         return (
@@ -143,13 +130,12 @@ def verdict(report: dict[str, Any]) -> str:
             'there a libtpu beside JAX (pip install "jax[tpu]")?'
         )
     if not held["a TPU was used"]:
-        said = f"No TPU: this ran on {report['platform'].upper()}, and the step learns."
-        if least is None:
-            return said
-        return (
-            f"{said} The least time is that of another machine, a {chips.of_jax_kind(STAND_IN).name} core: "
+        says = f"No TPU: this ran on {report['platform'].upper()}, and the step learns."
+        bound = least and (
+            f" The least time is that of another machine, a {chips.of_jax_kind(STAND_IN).name} core: "
             f"{step / least:,.0f} times as fast at best, which says nothing against either."
         )
+        return says + (bound or "")
     if least is None:
         return (
             "The chip is reached. No bound: the compiler (libtpu) could not be asked for this chip."
@@ -157,19 +143,17 @@ def verdict(report: dict[str, Any]) -> str:
     if step < least:
         return (
             f"The step took {step:g} ms, less than the {least:g} ms that it must take: the clock, the chip's "
-            "published peaks or the count of bytes is wrong. Attach this report to a bug report."
+            f"published peaks or the count of bytes is wrong. {attach}"
         )
     return f"The chip is reached: a step takes {step / least:.1f} times the least time."
 
 
 def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
+    versions = {"python": platform.python_version()}
     for name in ("jax", "jaxlib", "libtpu", "keras", "numpy", DISTRIBUTION):
-        try:
-            found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return found
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            versions[name] = importlib.metadata.version(name)
+    return versions
 
 
 def render(report: dict[str, Any]) -> str:
@@ -179,8 +163,7 @@ def render(report: dict[str, Any]) -> str:
     for each in report["figures"]:
         lines.append(f"  {each['name']}: {each['value']:,.4g} {each['unit']} ({each['kind']})")
     if losses := report["losses"]:
-        lines.append(
-            f"  loss: {losses[0]:.3f}, after {counted(len(losses) - 1, 'step')} {losses[-1]:.3f}"
-        )
+        after = counted(len(losses) - 1, "step")
+        lines.append(f"  loss: {losses[0]:.3f}, after {after} {losses[-1]:.3f}")
     lines += [f"[{'OK' if held else 'NO'}] {check}" for check, held in report["checks"].items()]
     return "\n".join([*lines, report["verdict"]])

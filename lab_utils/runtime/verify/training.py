@@ -86,12 +86,8 @@ def flowers(images: int, image_size: int, dtype: str) -> tuple[Callable, Any, An
     labels = np.arange(images) % CLASSES
     colours = rng.integers(0, 192, (CLASSES, 1, 1, 3))
     noise = rng.integers(0, 64, (images, image_size, image_size, 3))
-    return (
-        step,
-        state,
-        (colours[labels] + noise).astype(np.uint8),
-        np.eye(CLASSES, dtype=np.float32)[labels],
-    )
+    pictures = (colours[labels] + noise).astype(np.uint8)
+    return step, state, pictures, np.eye(CLASSES, dtype=np.float32)[labels]
 
 
 def figure(name: str, value: float, unit: str, kind: str) -> dict[str, Any]:

@@ -1,0 +1,201 @@
+"""A step of JAX and the calls of it: what it is called with, and what JAX traces of one call.
+
+People hand over what they call: a jitted function, a method, a functools.partial, Flax's nnx.jit, Equinox's
+filter_jit, jax.pmap, or a function of their own around one of these. Flax and Equinox are not imported.
+"""
+
+import functools
+import inspect
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+from lab_utils.dry_run.private import jax_tracing as _tracing
+
+FEW = 8  # examples of a stream, to see whether shapes change
+
+
+def examples(step: Callable, data: Any) -> list[tuple]:
+    """The positional arguments of each example call of `step`.
+
+    A tuple is the arguments where the step takes as many, else the one argument. A list that is not the one
+    argument holds an example each. An iterator, a dataset or a loader, as `data` or as one of the arguments,
+    stands for its first elements.
+
+    Raises:
+        TypeError: the step cannot be called so.
+        ValueError: a stream is empty.
+    """
+    if _is_stream(data):
+        return [call for each in _first(data) for call in examples(step, each)]
+    if isinstance(data, list) and data and _why_not(step, (data,)):
+        return [call for each in data for call in examples(step, each)]
+    call = data if type(data) is tuple else (data,)
+    if _why_not(step, call) and not _why_not(step, (data,)):
+        call = (data,)
+    if reason := _why_not(step, call):
+        raise TypeError(
+            f"the step cannot be called with the example: {reason}. Give the arguments of one "
+            "call as a tuple, such as (state, batch); bind others with functools.partial"
+        )
+    columns = [_first(each) if _is_stream(each) else itertools.repeat(each) for each in call]
+    if not any(map(_is_stream, call)):
+        columns = [[each] for each in call]
+    calls = zip(*columns, strict=False) if columns else [()]
+    return [jax.tree.map(_abstract, each) for each in calls]
+
+
+def trace(step: Callable, call: tuple) -> Any:
+    """The jax.stages.Traced of one call.
+
+    What JAX or NNX jitted is traced by its own means. Any other callable is jitted here, with the donation
+    and the shardings that a jitted function in it asks for.
+
+    Raises:
+        Exception: whatever the step raises.
+    """
+    inner, bound, keywords = _unbound(step)
+    if hasattr(inner, "trace"):
+        traced = inner.trace(*bound, *call, **keywords)
+        return getattr(traced, "traced", traced)  # NNX keeps JAX's own in its own
+    if hasattr(inner, "donate_first"):  # Equinox's filter_jit, which holds the function as fn
+        whole = (*bound, *call)
+        donated = [n for n in range(len(whole)) if (inner.donate_rest if n else inner.donate_first)]
+        function, arrays = _arrays_alone(
+            functools.partial(inspect.unwrap(inner), **keywords), whole
+        )
+        return jax.jit(function, donate_argnums=donated).trace(*arrays)
+    try:
+        return _as_inner_asks(step, call)
+    except (
+        Exception
+    ):  # what is no array may be a size, a switch or a function: it then is a constant
+        if all(map(_is_array, jax.tree.leaves(call))):
+            raise
+        return _as_inner_asks(*_arrays_alone(step, call))
+
+
+def is_jitted(step: Callable) -> bool:
+    """Whether JAX, NNX or Equinox compiles it when it is called."""
+    inner = _unbound(step)[0]
+    return hasattr(inner, "trace") or hasattr(inner, "donate_first") or is_pmap(step)
+
+
+def has_cache(step: Callable) -> bool:
+    """Whether calls of `step` come from one cache, so that equal calls have the same jaxpr."""
+    return hasattr(_unbound(step)[0], "trace")
+
+
+def is_pmap(step: Callable) -> bool:
+    """Whether jax.pmap made the step, the only one of JAX's that can be lowered and not traced."""
+    inner = _unbound(step)[0]
+    return hasattr(inner, "lower") and not hasattr(inner, "trace") and inspect.isfunction(inner)
+
+
+def source(step: Callable) -> Callable:
+    """The function whose line stands for `step` in a report."""
+    return _unbound(step)[0]
+
+
+def _unbound(step: Callable) -> tuple[Callable, tuple, dict[str, Any]]:
+    """The function in partials and methods, with the arguments that these bind."""
+    bound: tuple = ()
+    keywords: dict[str, Any] = {}
+    while True:
+        if inspect.ismethod(step):
+            step, bound = step.__func__, (step.__self__, *bound)
+        elif isinstance(step, functools.partial):
+            bound, keywords = (*step.args, *bound), step.keywords | keywords
+            step = step.func
+        else:
+            return step, bound, keywords
+
+
+def _as_inner_asks(step: Callable, call: tuple) -> Any:
+    """A callable of arrays, with the donation and the shardings that a jitted function in it asks for."""
+    traced = jax.jit(step).trace(*call)
+    wishes = _tracing.wishes(traced)
+    if not wishes:
+        return traced
+    donated, laid, start = [], [], 0
+    for number, argument in enumerate(call):
+        leaves, tree = jax.tree.flatten(argument)
+        inner = [wishes.get(start + n, _tracing.Wish()) for n in range(len(leaves))]
+        start += len(leaves)
+        if leaves and all(each.donated for each in inner):
+            donated.append(number)
+        if any(each.sharding for each in inner):
+            pairs = zip(leaves, inner, strict=True)
+            argument = jax.tree.unflatten(
+                tree, [_laid(leaf, each.sharding) for leaf, each in pairs]
+            )
+        laid.append(argument)
+    return jax.jit(step, donate_argnums=donated).trace(*laid)
+
+
+def _laid(leaf: Any, sharding: Any) -> Any:
+    if sharding is None or not _is_array(leaf):
+        return leaf
+    weak = getattr(leaf, "weak_type", False)
+    return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding, weak_type=weak)
+
+
+def _arrays_alone(step: Callable, call: tuple) -> tuple[Callable, tuple]:
+    """A function of the arrays in `call`, for which all else in it are constants; and these arrays."""
+
+    def array_or_none(leaf: Any) -> Any:
+        return leaf if _is_array(leaf) else None
+
+    @functools.wraps(inspect.unwrap(step) if not isinstance(step, functools.partial) else step.func)
+    def of_arrays(*arrays: Any) -> Any:
+        def joined(array: Any, other: Any) -> Any:
+            return other if array is None else array
+
+        whole = jax.tree.map(joined, arrays, call, is_leaf=lambda leaf: leaf is None)
+        return jax.tree.map(array_or_none, step(*whole))
+
+    of_arrays.__signature__ = inspect.signature(step)
+    return of_arrays, jax.tree.map(array_or_none, call)
+
+
+def _is_array(leaf: Any) -> bool:
+    return hasattr(leaf, "shape") and hasattr(leaf, "dtype")
+
+
+def _is_stream(value: Any) -> bool:
+    """Whether `value` yields batches: an iterator, a tf.data dataset, a loader; no array, no pytree."""
+    if _is_array(value) or isinstance(value, str | bytes | type):
+        return False
+    return hasattr(value, "__next__") or (
+        hasattr(value, "__iter__") and jax.tree_util.all_leaves([value])
+    )
+
+
+def _first(stream: Any) -> list[Any]:
+    elements = list(itertools.islice(iter(stream), FEW))
+    if not elements:
+        raise ValueError("the stream of batches is empty")
+    return elements
+
+
+def _abstract(leaf: Any) -> Any:
+    """A leaf as JAX takes it: an array of another library as its shape and type, the rest as it is."""
+    ours = jax.Array | jax.ShapeDtypeStruct | np.ndarray | np.generic
+    if not _is_array(leaf) or isinstance(leaf, ours):
+        return leaf
+    dtype = getattr(leaf.dtype, "as_numpy_dtype", None) or str(leaf.dtype).rpartition(".")[2]
+    return jax.ShapeDtypeStruct(tuple(leaf.shape), jax.numpy.dtype(dtype))
+
+
+def _why_not(step: Callable, call: tuple) -> str:
+    """Why `step` cannot be called so; "" where it can, or where its signature is not known."""
+    try:
+        inspect.signature(step).bind(*call)
+    except ValueError:
+        return ""
+    except TypeError as error:
+        return str(error)
+    return ""
