@@ -14,21 +14,12 @@ from lab_utils.dry_run.compile.hlo import summary as hlo
 from lab_utils.dry_run.compile.lines import by_line, spans
 from lab_utils.dry_run.compile.record import Compiled
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
-from lab_utils.dry_run.private.process import ChildFailed, CompilerMissing, Progress
+from lab_utils.dry_run.private.process import CompilerMissing, Progress
 from lab_utils.dry_run.program import Program, Role
-from lab_utils.dry_run.records import CompiledStep, Cost, Memory, Mode
+from lab_utils.dry_run.records import MEMORY_PARTS, CompiledStep, Cost, Memory, Mode
 from lab_utils.dry_run.session import Session, Skip, leaves_room
 from lab_utils.runtime import chips
 from lab_utils.runtime.chips import BadTopology
-
-__all__ = [
-    "BadTopology",
-    "ChildFailed",
-    "Compiled",
-    "CompilerMissing",
-    "compile_program",
-    "largest_batch",
-]
 
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _SIZE = r"([\d.]+)([KMGT]?)"
@@ -222,18 +213,13 @@ def largest_batch(
 def _take_figures(compiled: Compiled, answer: dict[str, Any]) -> None:
     """Memory and cost from the compiler's answer, and the roofline that follows."""
     memory, summary, chip = answer["memory"], compiled.summary, compiled.chip
-    parts = {
-        "arguments": memory["arguments"],
-        "temporaries": memory["temporaries"],
-        "outputs": memory["outputs"] - memory["alias"],
-        "code": memory["code"],
-    }
-    taken = compiled.step.memory
-    for name, size in parts.items():
-        setattr(taken, name, Figure(name, float(size), "bytes", Kind.COMPILER))
-    total = sum(parts.values())
+    parts = memory | {"outputs": memory["outputs"] - memory["alias"]}
+    for name in MEMORY_PARTS:
+        figure = Figure(name, float(parts[name]), "bytes", Kind.COMPILER)
+        setattr(compiled.step.memory, name, figure)
+    total = sum(compiled.step.memory.parts.values())
     if total > chip.limit:
-        taken.needed = Figure("memory needed", float(total), "bytes", Kind.COMPILER)
+        compiled.step.memory.needed = Figure("memory needed", total, "bytes", Kind.COMPILER)
     cost = summary.cost(answer["cost"])
     flops, bytes_ = cost["flops"], cost["bytes"]
     kind = Kind.DERIVED if summary.loop_bytes else Kind.COMPILER

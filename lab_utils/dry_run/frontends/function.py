@@ -211,7 +211,7 @@ def lower_traced(
             for role, spec in zip(roles, specs, strict=False)
             for leaf in leaf_names(role, spec)
         ]
-        captures = _tensorflow.captures(concrete)
+        captures = list(concrete.graph.captures)
         placeholders = concrete.inputs[: len(concrete.inputs) - len(captures)]
         fed = [
             (tensor, input_of(leaf, Role(leaf.split("/")[0]), tensor))
@@ -225,7 +225,7 @@ def lower_traced(
         variables,
         results[0] if results else None,
         {f"result/{number}": tensor for number, tensor in enumerate(results[1:], 1)},
-        _tensorflow.side_effects(concrete),
+        list(concrete.graph.control_outputs),  # ops that must run though no result needs them
         lambda names: {name: values[name] for name in [*names, *(t.op.name for t in constants)]},
     )
     batch = next((spec.shape[0] for spec in tf.nest.flatten(specs) if spec.shape.rank), 1)
@@ -258,7 +258,7 @@ def _held(
     concrete: Any, captures: list[tuple[Any, Any]], trained: Sequence[tf.Variable] | None
 ) -> tuple[list[Variable], list[tf.Tensor], dict[str, np.ndarray]]:
     """The variables and the constant tensors that a traced function holds, and the values of both by name."""
-    known = {id(each.handle): each for each in _tensorflow.variables_of(concrete)}
+    known = {id(each.handle): each for each in concrete.graph.variables}
     chosen = None if trained is None else {id(each.handle) for each in trained}
     variables, constants, values = [], [], {}
     for held, placeholder in captures:

@@ -160,21 +160,6 @@ def strategy(cores: int) -> Iterator[None]:
         yield
 
 
-def captures(concrete: Any) -> list[tuple[Any, Any]]:
-    """What a traced function captures: pairs of the tensor outside and its placeholder inside."""
-    return list(concrete.graph.captures)
-
-
-def variables_of(concrete: Any) -> list[tf.Variable]:
-    """The variables that a traced function uses."""
-    return list(concrete.graph.variables)
-
-
-def side_effects(concrete: Any) -> list[tf.Operation]:
-    """The ops of a traced function that must run though no result needs them."""
-    return list(concrete.graph.control_outputs)
-
-
 def eager() -> Any:
     """A context manager: eager execution, also where the caller's program has disabled it."""
     return eager_context.eager_mode()
