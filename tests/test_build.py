@@ -1,4 +1,4 @@
-"""solutions/source/ -> labs/ and solutions/: starters, the solution as a module, and nothing stale here."""
+"""solutions/source/ -> labs/ and solutions/: starters, and nothing stale here."""
 
 import json
 import re
@@ -6,6 +6,7 @@ import re
 import nbformat
 import pytest
 
+from lab_utils.check import sources
 from lab_utils.teach import build, marks, notebook_format
 
 CELL = """\
@@ -18,7 +19,7 @@ def twice(x):
 """
 
 
-def test_labs_solutions_and_modules_are_what_their_sources_make():
+def test_labs_and_solutions_are_what_their_sources_make():
     assert build.stale() == [], "run `python -m lab_utils.build`"
 
 
@@ -61,7 +62,7 @@ def test_a_region_may_give_its_own_starter():
     start = "# STARTER: steps = ...\n# STARTER: rest = ...\n"
     cell = f"### BEGIN SOLUTION\n{start}steps = 3\nrest = 1\n### END SOLUTION"
     assert marks.starter(cell) == "steps = ...\nrest = ..."
-    assert marks.solved(cell) == "steps = 3\nrest = 1\n"
+    assert sources.without_marks(cell) == "steps = 3\nrest = 1\n"
 
 
 def test_two_regions_of_a_cell_each_name_their_own_todo():
@@ -81,22 +82,6 @@ def test_two_regions_of_a_cell_each_name_their_own_todo():
 def test_a_region_that_cannot_be_replaced_is_an_error(cell, message):
     with pytest.raises(ValueError, match=message):
         marks.starter(cell)
-
-
-def test_the_module_holds_given_cells_and_solutions_alone():
-    given = nbformat.v4.new_code_cell("import math", metadata={"tags": ["given"]})
-    other = nbformat.v4.new_code_cell("print(twice(2))")
-    guess = nbformat.v4.new_code_cell(
-        '### BEGIN SOLUTION\n# STARTER: predict("x", ...)\npredict("x", 1)\n### END SOLUTION'
-    )
-    notebook = nbformat.v4.new_notebook(
-        cells=[given, other, guess, nbformat.v4.new_code_cell(CELL)]
-    )
-    text = marks.module(notebook, "01_x.ipynb")
-    assert "import math" in text and "print" not in text and "predict" not in text
-    names = {}
-    exec(text, names)
-    assert names["twice"](4) == 8
 
 
 def test_nbgrader_sees_cells_to_solve_and_cells_that_give_points():

@@ -2,6 +2,7 @@
 
 import functools
 import json
+import math
 import re
 import subprocess
 import sys
@@ -10,25 +11,28 @@ import types
 from pathlib import Path
 
 import nbformat
+import numpy as np
 import pytest
 from nbclient import NotebookClient
 from wrong_answers import heard
 
 from lab_utils.check import (
+    assist,
     check,
     compare,
     hint,
-    hints,
     life,
     predict,
     progress,
     runner,
     solution,
+    sources,
     todos,
     tools,
     working,
 )
 from lab_utils.check.outcome import CannotCheck, Status, Wrong
+from lab_utils.check.same import difference
 
 CHECK = """
 def double(twice) -> str:
@@ -54,7 +58,7 @@ def lab(tmp_path, monkeypatch):
     monkeypatch.delenv("NBGRADER_EXECUTION", raising=False)
     monkeypatch.setattr(progress, "_memory", None)
     monkeypatch.setattr(runner, "said", {})
-    monkeypatch.setattr(hints, "_shown", {})
+    monkeypatch.setattr(assist, "_asked", {})
     entries = [todos.Todo(id, _check_function(), ("First.", "Second.")) for id in ("99a", "99b")]
     monkeypatch.setattr(todos, "of_lab", lambda number: entries)
     return entries
@@ -178,10 +182,7 @@ def test_progress_lasts_for_the_session_where_nothing_can_be_written(tmp_path, m
 def test_working_takes_the_learners_object_only_where_all_that_it_needs_is_right(
     monkeypatch, capsys
 ):
-    class Reference:
-        twice = "ours"
-
-    monkeypatch.setattr(todos, "solved", lambda number: Reference)
+    monkeypatch.setattr(sources, "solved", lambda lab: types.SimpleNamespace(twice="ours"))
     check("99a", lambda x: 2 * x)
     assert working("mine", "99a") == "mine"
     assert working("mine", "99b", "99a") == "ours"
@@ -246,7 +247,7 @@ def twice(x):
 
 
 def test_a_forgotten_return_is_told_by_the_engine(monkeypatch):
-    monkeypatch.setattr(todos, "source", lambda number: SOLUTION)
+    monkeypatch.setattr(sources, "text", lambda lab: SOLUTION)
 
     def none(x):
         2 * x
@@ -325,25 +326,82 @@ def test_other_names_reach_the_helpers_of_a_function_and_are_put_back():
 
 
 def test_the_solution_of_a_todo_is_its_region_and_progress_notes_it(monkeypatch):
-    monkeypatch.setattr(todos, "source", lambda number: SOLVED)
-    assert solution("99a").code == "if x:\n    return 1"
-    assert solution("99b").code == "return 2"
+    code = {"99a": ["    if x:", "        return 1"], "99b": ["    return 2"]}
+    monkeypatch.setattr(sources, "regions", lambda lab: code)
+    assert "TODO 99a:\n\nif x:\n    return 1\n" in str(solution("99a"))
+    assert "TODO 99b:\n\nreturn 2\n" in str(solution("99b"))
     assert json.loads(progress.file().read_text())["shown"] == ["99a", "99b"]
     outcome = check("99a", lambda x: 2 * x)
     assert "1 of 2 in this lab, 2 with the solution shown" in outcome._repr_html_()
 
 
-SOLVED = """
-def f():
-    # TODO 99a: one
-    if x:
-        return 1
-    # TODO 99b: two
-    return 2
-
-
-y = 1
+SLIPS = """
+def twice(x):
+    return 2 * x
 """
+
+
+@pytest.fixture
+def compared(lab, monkeypatch):
+    """TODO 99a as a check of cases, with a slip."""
+
+    def double(twice):
+        yield "3 doubled", twice(3)
+        yield "0.5 doubled", twice(0.5)
+        return "Doubled."
+
+    slips = {("2 * x", "x ** 2"): "That is the square."}
+    lab[0] = todos.Todo("99a", double, ("First.",), "", slips)
+    monkeypatch.setattr(
+        sources, "solved", lambda number: types.SimpleNamespace(twice=lambda x: 2 * x)
+    )
+    monkeypatch.setattr(sources, "text", lambda number: SLIPS)
+    monkeypatch.setattr(sources, "regions", lambda number: {"99a": ["    return 2 * x"]})
+
+
+def test_cases_are_compared_with_the_solution_and_slips_are_told(compared):
+    assert check("99a", lambda x: x + x).why == "Doubled."
+    assert check("99a", lambda x: 3 * x).why == "3 doubled: expected 6, yours gives 9."
+    squared = "That is the square.\n3 doubled: expected 6, yours gives 9."
+    assert check("99a", lambda x: x * x).why == squared
+    late = check("99a", lambda x: 6 if x == 3 else 1 / 0)
+    assert late.status is Status.INCORRECT and "raised ZeroDivisionError" in late.why
+    assert check("99a", lambda x: None).why == "3 doubled: expected a number, 6, yours gives None."
+
+    def starter(x):
+        raise NotImplementedError("TODO 99a: double it")
+
+    assert check("99a", starter).status is Status.NOT_ATTEMPTED
+
+
+@pytest.mark.parametrize(
+    "expected, found, words",
+    [
+        (6.5, 6.5000001, ""),
+        (4, 4.0, ""),
+        (math.nan, math.nan, ""),
+        (math.inf, 3.0, "expected inf, yours gives 3"),
+        ((1, 2), [1, 2], ""),
+        (True, 1, "expected True, yours gives 1"),
+        (1, True, "expected a number, 1, yours gives a bool"),
+        (1, None, "expected a number, 1, yours gives None"),
+        ((1, 0.5), (1, 0.25), "expected (1, 0.5), yours gives (1, 0.25)"),
+        ([1, 2], (1,), "expected [1, 2], yours gives (1)"),
+        ({"a": 1}, {"b": 1}, "expected {'a': 1}, yours gives {'b': 1}"),
+        ({"a": 1, "b": "x" * 99}, {"b": ""}, "at ['a'] expected 1, yours gives nothing"),
+        ({"a": "x" * 99}, {"a": "y"}, f"at ['a'] expected '{'x' * 99}', yours gives 'y'"),
+        (np.zeros([2, 3]), np.zeros([3, 2]), "expected float64 [2, 3], yours gives float64 [3, 2]"),
+        (np.zeros(2, np.int32), np.zeros(2), "expected int32 [2], yours gives float64 [2]"),
+        (np.zeros(12), np.eye(12)[3], "at [3] expected 0, yours gives 1"),
+        (np.float32(2), 2.0, ""),
+        ("a", "b", "expected 'a', yours gives 'b'"),
+        (None, "nothing", "expected None, yours gives 'nothing'"),
+        (np.dtype("float32"), np.dtype("int8"), "expected float32, yours gives int8"),
+    ],
+)
+def test_results_are_the_same_or_differ_in_words(expected, found, words):
+    assert difference(expected, found) == words
+
 
 CELL = """
 from lab_utils.check import check, hint

@@ -49,13 +49,13 @@ def test_an_output_without_room_is_one_line():
 def test_a_missing_package_is_named_with_the_extra_that_brings_it(tmp_path):
     (tmp_path / "train.py").write_text("x = 1")
     code = (
-        "import sys; sys.modules['libcst'] = None  # as if it were not installed\n"
+        "import sys; sys.modules['tensorflow'] = None  # as if it were not installed\n"
         "from lab_utils.common import command\nfrom lab_utils.port.__main__ import main\n"
         "command.run(lambda: main(['train.py']))"
     )
     ran = subprocess.run([*OWN, code], cwd=tmp_path, capture_output=True, text=True)
     assert (ran.returncode, ran.stdout) == (1, "")
-    assert re.fullmatch(r"libcst is not installed\. .* pip install '\.\[dry-run\]'\n", ran.stderr)
+    assert re.fullmatch(r"tensorflow is not installed\. .* pip install '\.\[cpu\]'\n", ran.stderr)
 
 
 def test_each_extra_that_is_named_brings_its_package():

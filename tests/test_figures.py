@@ -61,7 +61,7 @@ def test_no_message_counts_by_a_plural_of_its_own():
     """`f"{cores} cores"` says "1 cores" some day: `counted(cores, "core")`."""
     found = []
     for path in (ROOT / "lab_utils").rglob("*.py"):
-        if {"labs", "solved"} & set(path.parts):  # the checks' cases are constants
+        if "labs" in path.parts:  # the checks' cases are constants
             continue
         for text in ast.walk(ast.parse(path.read_text("utf-8"))):
             if not isinstance(text, ast.JoinedStr):

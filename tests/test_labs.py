@@ -18,9 +18,8 @@ import wrong_answers
 from nbclient import NotebookClient
 from wrong_answers import Right, heard
 
-from lab_utils.check import check, life, solutions, todos
+from lab_utils.check import check, life, sources, todos
 from lab_utils.check.outcome import Status
-from lab_utils.teach import build, marks
 
 ROOT = Path(__file__).parents[1]
 SOLUTIONS = sorted((ROOT / "solutions").glob("*.ipynb"))
@@ -144,7 +143,7 @@ def test_the_solution_stands_in_no_hint(path):
     """Only solution() shows it: a hint helps to write a line, and does not hold it."""
     lab = int(path.name[:2])
     for todo in todos.of_lab(lab):
-        code = solutions.region(todos.source(lab), todo.id)
+        code = sources.region(todo.id)
         assert code, f"nothing below `# TODO {todo.id}:` in the solution's module"
         for line in map(str.strip, code.splitlines()):
             told = [hint for hint in todo.hints if line in hint]
@@ -161,16 +160,11 @@ def module_of(source: str, path: Path) -> types.ModuleType:
     return module
 
 
-def regions(path: Path) -> dict[str, str]:
-    """What each TODO asks for, from the marked source, as it stands in the solution's module."""
-    found = {}
-    for cell in code_cells(path):
-        for match in marks.REGION.finditer(cell.source):
-            named = marks.TODO.findall(cell.source[: match.start()])
-            if named:
-                id = re.match(r"TODO (\d+[a-z])", named[-1])[1]
-                found[id] = marks.STARTER.sub("", match[2]).strip("\n")
-    return found
+@pytest.mark.parametrize("path", LABS, ids=by_name)
+def test_each_slip_of_a_check_stands_in_the_solution(path):
+    for todo in todos.of_lab(int(path.name[:2])):
+        for old, new in todo.slips:
+            ast.parse(sources.with_slip(todo.id, old, new))
 
 
 WRONG_ALWAYS = 1  # of a TODO's wrong answers, the first; `pytest -m slow` gives all of them
@@ -186,24 +180,19 @@ def test_answers_of_learners_are_accepted_or_told_what_is_wrong_with_them(
     """Every right answer, and of the wrong ones at most so many a TODO."""
     monkeypatch.chdir(tmp_path)  # a wrong answer may write where it runs
     lab = int(path.name[:2])
-    solution, own, kept = (
-        todos.source(lab),
-        regions(ROOT / build.SOURCES / path.name),
-        wrong_answers.of_lab(lab),
-    )
-    assert sorted(kept) == ids(lab)
+    assert wrong_answers.of_lab(lab).keys() <= set(ids(lab))
     missed, tried = [], {True: 0, False: 0}
     for todo in todos.of_lab(lab):
-        mistakes = [each for each in kept[todo.id] if type(each) is not Right]
+        answers = [*wrong_answers.of_todo(todo), *wrong_answers.forgotten(todo.id)]
+        mistakes = [each for each in answers if type(each) is not Right]
         assert len(mistakes) >= 3, f"TODO {todo.id} has fewer than three wrong answers"
-        mistakes += wrong_answers.forgotten(solution, own.get(todo.id, ""))
-        rights = [each for each in kept[todo.id] if type(each) is Right]
+        rights = [each for each in answers if type(each) is Right]
         rights.append(wrong_answers.as_object(todo.id, todo.names))
         for answer in (*rights, *mistakes[:most]):
             right = type(answer) is Right
             tried[right] += 1
             name = f"answer_{lab}_{sum(tried.values())}"
-            module = module_of(answer.source(solution), tmp_path / f"{name}.py")
+            module = module_of(answer.source(todo.id), tmp_path / f"{name}.py")
             outcome = check(todo.id, *(getattr(module, name) for name in todo.names))
             if right and outcome.status is not Status.CORRECT:
                 missed.append((right, f"{answer.code}\nis right, hears: {outcome}"))

@@ -88,7 +88,7 @@ def test_a_damaged_export_changes_nothing(damage, tmp_path, capsys):
 
 def test_where_nothing_can_be_written_it_is_told(tmp_path, monkeypatch, capsys):
     kept = tmp_path / "mine.json"
-    overview.export(kept)
+    assert overview.main(["--export", str(kept)]) == 0
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     assert overview.main([]) == 0
@@ -125,6 +125,6 @@ def test_a_progress_that_an_editor_has_saved_is_read(encoding, tmp_path):
     path.write_text(path.read_text(encoding="utf-8"), encoding=encoding)
     assert progress.done() == {"2a"}
     exported = tmp_path / "exported.json"
-    overview.export(exported)
+    assert overview.main(["--export", str(exported)]) == 0
     exported.write_text(exported.read_text(encoding="utf-8"), encoding=encoding)
     assert overview.take(exported) == 0

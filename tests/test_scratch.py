@@ -4,9 +4,10 @@ import os
 import subprocess
 import sys
 
+import filelock
 import pytest
 
-from lab_utils.common import leases, scratch
+from lab_utils.common import scratch
 
 READY = """
 from lab_utils.check import ready
@@ -44,6 +45,7 @@ def test_a_notebook_leaves_nothing_and_clears_up_after_one_that_was_killed(syste
     killed.communicate()
     (left,) = (tmp_path / "tmp").iterdir()  # all in one folder
     assert left.name.startswith("lab_utils-") and len(list(left.iterdir())) == 4  # and its owner
+    os.utime(left / scratch.OWNER, (0, 0))
     subprocess.run([sys.executable, "-c", READY], check=True, env=system, capture_output=True)
     assert not list((tmp_path / "tmp").iterdir())
 
@@ -73,14 +75,17 @@ def test_a_dry_run_in_a_killed_process_of_ones_own_is_cleared_up_by_the_next(sys
     killed.kill()
     killed.communicate()
     (left,) = (tmp_path / "tmp").iterdir()
+    assert not scratch.remove_dead(parent=left.parent)  # it may just begin
+    os.utime(left / scratch.OWNER, (0, 0))
     assert scratch.remove_dead(parent=left.parent) == [str(left)] and not left.exists()
 
 
-def test_what_a_killed_run_had_begun_beside_its_result_goes_with_the_next(tmp_path):
+def test_what_a_killed_run_had_begun_beside_its_result_goes_with_the_next(tmp_path, monkeypatch):
     """As a data set that was being extracted."""
+    monkeypatch.setattr(scratch, "_NEW", 0)
     begun = tmp_path / "photos [1].partial-x"
     begun.mkdir()
-    with leases.owned(str(begun)), scratch.folder("photos [1].partial-", tmp_path):
+    with filelock.FileLock(begun / scratch.OWNER), scratch.folder("photos [1].partial-", tmp_path):
         assert begun.exists()
     (tmp_path / "photos [1].partial-mine").mkdir()  # by whom is not known
     with scratch.folder("photos [1].partial-", tmp_path):

@@ -8,15 +8,13 @@
     compare("first loss", measured)     shows both
 
 Progress is kept in one small file of the user's (see `progress`); nothing leaves the machine.
-The engine stands here. `labs` holds what is checked, a module a lab, imported when first asked for; `solved`
-holds the solutions as modules, which `python -m lab_utils.build` makes.
+The engine stands here: `labs` holds what is checked, a module a lab, imported when first asked for, and
+`sources` makes the solutions' modules of the marked notebooks. `labs` tells how a check is written.
 """
 
-from lab_utils.check.carry_on import working
-from lab_utils.check.hints import hint
+from lab_utils.check.assist import hint, solution, working
 from lab_utils.check.predictions import compare, predict
 from lab_utils.check.runner import check
 from lab_utils.check.setup import ready
-from lab_utils.check.solutions import solution
 
 __all__ = ["check", "compare", "hint", "predict", "ready", "solution", "working"]

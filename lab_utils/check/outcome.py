@@ -3,16 +3,13 @@
 from dataclasses import dataclass
 from html import escape
 
+from lab_utils.check.card import SOFT, STYLE
 from lab_utils.common.enums import StrEnum
 from lab_utils.notebook import look
 
-STYLE = (
-    "font:14px/1.5 var(--jp-ui-font-family,system-ui,sans-serif);max-width:46em;padding:8px 14px;"
-    "color:var(--jp-content-font-color1,#1f2328);background:var(--jp-layout-color1,#fff);"
-    "border:1px solid var(--jp-border-color2,#d0d7de);border-left:5px solid {colour};border-radius:4px"
-)
-SIGN = "display:inline-block;min-width:1.4em;text-align:center;border-radius:3px;color:#fff"
-SOFT = "color:var(--jp-content-font-color2,#57606a);font-size:12px"
+_SIGN = "display:inline-block;min-width:1.4em;text-align:center;border-radius:3px;color:#fff"
+_BLOCK = "display:inline-block;width:18px;height:7px;margin-right:3px;border-radius:2px"
+_EMPTY = "var(--jp-border-color2,#d0d7de)"
 
 
 class Status(StrEnum):
@@ -61,17 +58,14 @@ class Outcome:
 
     def _repr_html_(self) -> str:
         icon, colour = _LOOKS[self.status]
-        blocks = "".join(
-            f'<span style="display:inline-block;width:18px;height:7px;margin-right:3px;border-radius:2px;'
-            f'background:{look.FILLED if number < self.done else "var(--jp-border-color2,#d0d7de)"}"></span>'
-            for number in range(self.total)
-        )
-        told = f", {self.shown} with the solution shown" if self.shown else ""
+        filled = [look.FILLED] * self.done + [_EMPTY] * (self.total - self.done)
+        blocks = "".join(f'<span style="{_BLOCK};background:{each}"></span>' for each in filled)
+        seen = f", {self.shown} with the solution shown" if self.shown else ""
         return (
             f'<div style="{STYLE.format(colour=colour)}">'
-            f'<b><span style="{SIGN};background:{colour}">{icon}</span> '
+            f'<b><span style="{_SIGN};background:{colour}">{icon}</span> '
             f"TODO {self.todo}: {self.status}</b><br>"
             f'<span style="white-space:pre-line">{escape(self.why)}</span>'
-            f'<div style="{SOFT};margin-top:4px">{blocks} {self.done} of {self.total} in this lab{told}'
+            f'<div style="{SOFT};margin-top:4px">{blocks} {self.done} of {self.total} in this lab{seen}'
             "</div></div>"
         )

@@ -26,36 +26,37 @@ def forgotten(attempt: Any, name: str, solution: str) -> str:
         tree = ast.parse(textwrap.dedent(inspect.getsource(attempt)))
     except (OSError, TypeError, SyntaxError):  # an object, a builtin, a lambda within a call
         return ""
-    of_solution = [each for each in ast.parse(solution).body if getattr(each, "name", "") == name]
-    wanted = {each.name for part in of_solution for each in _functions(part) if _values(each)}
-    own = [
-        each
-        for each in _functions(tree)
-        if (name if each is tree.body[0] else each.name) in wanted and not _yields(each)
-    ]
-    for function in own:
-        if not _values(function):
-            return f"{function.name} returns None: is a return missing?"
-    made = {ast.dump(call.func) for part in of_solution for call in _returned(part)}
-    for function in own:
-        for each in _own(function):
+    namesakes = [each for each in ast.parse(solution).body if getattr(each, "name", "") == name]
+    returning = {each.name for part in namesakes for each in _functions(part) if _returns(each)}
+    returned = {
+        ast.dump(each.value.func)
+        for part in namesakes
+        for each in ast.walk(part)
+        if isinstance(each, ast.Return) and isinstance(each.value, ast.Call)
+    }
+    found: list[str] = []  # the surest first
+    for function in _functions(tree):
+        if (name if function is tree.body[0] else function.name) not in returning:
+            continue
+        inner = list(_inner(function))
+        if any(isinstance(each, ast.Yield | ast.YieldFrom) for each in inner):
+            continue
+        if not _returns(function):
+            found.insert(0, f"{function.name} returns None")
+        for each in inner:
             match each:
-                case ast.Expr(ast.Call(func=func)) if ast.dump(func) in made:
-                    text = ast.unparse(func)
-                    return f"{function.name} makes a {text} and drops it: is a return missing?"
-    for function in own:
+                case ast.Expr(ast.Call(func=func)) if ast.dump(func) in returned:
+                    found.append(f"{function.name} makes a {ast.unparse(func)} and drops it")
         if _ends(function.body):
-            return (
-                f"{function.name} can come to its end and return None there: is a return missing?"
-            )
-    return ""
+            found.append(f"{function.name} can come to its end and return None there")
+    return f"{found[0]}: is a return missing?" if found else ""
 
 
 def _functions(tree: ast.AST) -> list[Function]:
     return [each for each in ast.walk(tree) if isinstance(each, Function)]
 
 
-def _own(function: Function) -> Iterator[ast.AST]:
+def _inner(function: Function) -> Iterator[ast.AST]:
     """The nodes of a function, without those of functions and classes within."""
     inside = list(function.body)
     while inside:
@@ -65,32 +66,19 @@ def _own(function: Function) -> Iterator[ast.AST]:
             inside += ast.iter_child_nodes(each)
 
 
-def _values(function: Function) -> bool:
-    return any(isinstance(each, ast.Return) and each.value is not None for each in _own(function))
-
-
-def _returned(part: ast.AST) -> list[ast.Call]:
-    """The calls whose results are returned."""
-    returns = (each for each in ast.walk(part) if isinstance(each, ast.Return))
-    return [each.value for each in returns if isinstance(each.value, ast.Call)]
-
-
-def _yields(function: Function) -> bool:
-    return any(isinstance(each, ast.Yield | ast.YieldFrom) for each in _own(function))
+def _returns(function: Function) -> bool:
+    """Whether it returns a value somewhere."""
+    return any(isinstance(each, ast.Return) and each.value for each in _inner(function))
 
 
 def _ends(body: list[ast.stmt]) -> bool:
-    """Whether a block can come to its end; no for what this does not know."""
-    last = body[-1] if body else ast.Pass()
-    match last:
-        case ast.Return():
-            return last.value is None
-        case ast.If():
-            return _ends(last.body) or _ends(last.orelse)
-        case ast.With():
-            return _ends(last.body)
-        case ast.Expr() | ast.Assign() | ast.AugAssign() | ast.AnnAssign() | ast.Pass() | ast.For():
-            return True
-        case ast.FunctionDef() | ast.ClassDef() | ast.Delete() | ast.Assert():
-            return True
-    return False
+    """Whether a block can come to its end; no for loops and what else this does not know."""
+    match body[-1] if body else ast.Pass():
+        case ast.Return(value=value):
+            return value is None
+        case ast.If(body=then, orelse=otherwise):
+            return _ends(then) or _ends(otherwise)
+        case ast.With(body=within):
+            return _ends(within)
+        case last:
+            return not isinstance(last, ast.Raise | ast.Try | ast.Match | ast.While | ast.AsyncFor)

@@ -1,43 +1,57 @@
 """The register of TODOs: each lab's module enters its own with the decorator `todo`."""
 
 import importlib
-import importlib.util
 import inspect
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from types import ModuleType
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+# What a check yields: (in words what was tried, the result), and where needed how far numbers may be apart.
+Cases = Iterator[tuple[str, Any] | tuple[str, Any, float]]
+Slips = Mapping[tuple[str, str], str]
 
 
 @dataclass(frozen=True)
 class Todo:
     """One TODO of a lab.
 
-    `function` gets the learner's objects. It returns a sentence on what was found to be right, or
-    raises `Wrong` or `CannotCheck`. Its parameters bear the names that the lab gives to these objects.
-    `why` stands below our solution where that is shown; without it, the first line of `function`'s docstring.
+    `function` gets the learner's objects; its parameters bear the names that the lab gives to them. It yields
+    cases, which are compared with those of our solution, and returns a sentence on what was right; or it
+    raises `Wrong` or `CannotCheck`. `slips` are changes to our solution that learners make, (old, new), and
+    what is said of each. `why` stands below our solution where that is shown.
     """
 
     id: str
-    function: Callable[..., str]
+    function: Callable[..., str | Cases]
     hints: Sequence[str]
     why: str = ""
+    slips: Slips = field(default_factory=dict)
+
+    @property
+    def lab(self) -> int:
+        """The number of its lab."""
+        return lab_of(self.id)
 
     @property
     def names(self) -> list[str]:
         """What the learner writes: names of functions or values."""
         return list(inspect.signature(self.function).parameters)
 
+    @property
+    def about(self) -> str:
+        """Why our solution is as it is: `why`, or the first line of the check's docstring."""
+        return self.why or inspect.getdoc(self.function) or ""
+
 
 _TODOS: dict[str, Todo] = {}
 
 
-def todo(id: str, hints: Sequence[str], why: str = "") -> Callable:
+def todo(id: str, hints: Sequence[str], why: str = "", slips: Slips | None = None) -> Callable:
     """Enters the decorated function as the check of TODO `id` ("1a": lab 01, its first)."""
 
-    def enter(function: Callable[..., str]) -> Callable[..., str]:
-        _TODOS[id] = Todo(id, function, hints, why)
+    def enter(function: Callable[..., str | Cases]) -> Callable[..., str | Cases]:
+        _TODOS[id] = Todo(id, function, hints, why, slips or {})
         return function
 
     return enter
@@ -49,17 +63,16 @@ def find(id: str) -> Todo:
     Raises:
         ValueError: there is none.
     """
-    of_its_lab = of_lab(lab_of(id))
-    for each in of_its_lab:
-        if each.id == id:
-            return each
-    raise ValueError(f"there is no TODO {id}: this lab has {', '.join(t.id for t in of_its_lab)}")
+    of_its_lab = {each.id: each for each in of_lab(lab_of(id))}
+    if id not in of_its_lab:
+        raise ValueError(f"there is no TODO {id}: this lab has {', '.join(of_its_lab)}")
+    return of_its_lab[id]
 
 
 def of_lab(number: int) -> list[Todo]:
     """The TODOs of a lab, in order."""
     importlib.import_module(f"lab_utils.check.labs.lab_{number:02d}")
-    return [each for id, each in sorted(_TODOS.items()) if lab_of(id) == number]
+    return [each for id, each in sorted(_TODOS.items()) if each.lab == number]
 
 
 def lab_of(id: str) -> int:
@@ -71,14 +84,3 @@ def lab_of(id: str) -> int:
     if not re.fullmatch(r"\d{1,2}[a-z]", id):
         raise ValueError(f"a TODO is named like '1a', not {id!r}")
     return int(id[:-1])
-
-
-def solved(number: int) -> ModuleType:
-    """The solutions of a lab as a module, which `python -m lab_utils.build` makes from the notebook."""
-    return importlib.import_module(f"lab_utils.check.solved.lab_{number:02d}")
-
-
-def source(number: int) -> str:
-    """The source of that module, which is not run for it; "" where a lab has none."""
-    found = importlib.util.find_spec(f"{__package__}.solved.lab_{number:02d}")
-    return Path(found.origin).read_text(encoding="utf-8") if found and found.origin else ""

@@ -15,7 +15,6 @@ _EXTRAS = {
     "distributed": "cluster",
     "jax": "dry-run",
     "jinja2": "author",
-    "libcst": "dry-run",
     "matplotlib": "course",
     "nbclient": "author",
     "nbformat": "author",

@@ -2,16 +2,20 @@
 
 import argparse
 import contextlib
+import errno
 import os
+import platform
 import re
 import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from lab_utils.common import leases
+import filelock
 
+_NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP)
 _NO_BUCKET = re.compile(r"(gs|s3)://(/|$)")
 _VARIABLE = re.compile(r"\$[A-Za-z_]\w*|\$\{\w+\}|%[A-Za-z_]{4,}%")
+_OF_WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\\w")
 # What files begin with, for `output`: a page; JSON, but no notebook.
 HTML = rb"\s*<(!doctype )?html"
 JSON = rb'\{(?!\s*"(cells|metadata|nbformat))'
@@ -81,7 +85,7 @@ def remove_unfinished(folder: str | os.PathLike[str]) -> None:
 
 
 @contextlib.contextmanager
-def locked(path: str | os.PathLike[str], wait: float = 0) -> Iterator[int]:
+def locked(path: str | os.PathLike[str], wait: float = 0) -> Iterator[None]:
     """Context manager: holds the lock file `path`, until the block or the process ends, however it ends.
 
     The file stays. On a file system without locks, and in a bucket, nothing is locked.
@@ -90,27 +94,23 @@ def locked(path: str | os.PathLike[str], wait: float = 0) -> Iterator[int]:
         path: made where it is missing; its folder must exist.
         wait: seconds to wait for another process.
 
-    Yields:
-        The file's descriptor, which a child process may inherit to hold the lock too; 0 where nothing is
-        locked.
-
     Raises:
         InUseError: another process holds it.
         OSError: the file cannot be made.
     """
-    if is_remote(path):
-        yield 0
-        return
     with contextlib.ExitStack() as stack:
         try:
-            lock = leases.locked(path, wait, os.O_RDWR | os.O_CREAT)
-            descriptor = stack.enter_context(lock)
-        except leases.Held:
+            if not is_remote(path):
+                stack.enter_context(filelock.FileLock(path, timeout=wait))
+        except filelock.Timeout:
             folder = os.path.dirname(os.path.abspath(path))
             raise InUseError(
                 f"{folder} is in use by another process: wait for it, or end it"
             ) from None
-        yield descriptor
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                raise
+        yield
 
 
 def user_folder(variable: str, fallback: str) -> Path:
@@ -135,8 +135,9 @@ def expanded(path: str | os.PathLike[str]) -> str:
 
     Raises:
         ValueError: it is "-", of which a file's name would be made; it has a scheme and no bucket, as in
-            gs://$BUCKET/x with an unset variable; no such user has a home; or a variable stands in it, which
-            nobody replaces in a YAML file or between single quotes.
+            gs://$BUCKET/x with an unset variable; no such user has a home; it is a path of Windows, of which
+            this system would make a name; or a variable stands in it, which nobody replaces in a YAML file or
+            between single quotes.
     """
     text = os.path.expanduser(os.fspath(path))
     if text == "-":
@@ -147,6 +148,11 @@ def expanded(path: str | os.PathLike[str]) -> str:
         user = text.split("/")[0]
         raise ValueError(
             f"{text}: there is no home folder {user} here; ./{text} is a name as it stands"
+        )
+    if os.name != "nt" and _OF_WINDOWS.match(text):
+        raise ValueError(
+            f"{text} is a path of Windows, and this is {platform.system()}: folders are separated by /, and "
+            "WSL has drive C: at /mnt/c"
         )
     if (variable := _VARIABLE.search(text)) and not os.path.lexists(text):
         raise ValueError(

@@ -6,11 +6,14 @@ import glob
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 
-from lab_utils.common import leases
+import filelock
 
+OWNER = "owner"  # a file in each folder, which its process holds locked
 _PREFIX = "lab_utils-"
+_NEW = 60  # seconds in which its process may not have locked it yet
 _folders: list[str] = []  # this process's, once it has one
 
 
@@ -27,11 +30,14 @@ def folder(prefix: str = _PREFIX, parent: str | os.PathLike[str] | None = None) 
     """
     remove_dead(prefix, parent)
     path = tempfile.mkdtemp(prefix=prefix, dir=parent)
-    with leases.owned(path):
-        try:
-            yield path
-        finally:
-            shutil.rmtree(path, ignore_errors=True)
+    with contextlib.suppress(OSError):  # no locks here: then it stays where this process is killed
+        lock = filelock.FileLock(os.path.join(path, OWNER))
+        lock.acquire()
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+        lock.release()
 
 
 def of_process() -> str:
@@ -55,7 +61,19 @@ def remove_dead(prefix: str = _PREFIX, parent: str | os.PathLike[str] | None = N
     """Removes the temporary folders of runs that were killed on this machine; returns their paths."""
     place = tempfile.gettempdir() if parent is None else os.fspath(parent)
     pattern = os.path.join(glob.escape(place), glob.escape(prefix) + "*")
-    dead = [path for path in glob.glob(pattern) if leases.is_dead(path)]
+    dead = [path for path in glob.glob(pattern) if _is_dead(path)]
     for path in dead:
         shutil.rmtree(path, ignore_errors=True)
     return dead
+
+
+def _is_dead(folder: str) -> bool:
+    """Whether the process that made a folder has certainly ended: nobody holds the lock in it."""
+    lock = filelock.FileLock(os.path.join(folder, OWNER), timeout=0)
+    try:
+        if time.time() - os.stat(lock.lock_file).st_mtime < _NEW:
+            return False
+        with lock:
+            return True
+    except (OSError, filelock.Timeout):
+        return False

@@ -22,9 +22,9 @@ _FRAMEWORK = re.compile(
     r"|.*[/\\]lab_utils[/\\]((dry_run|port|common)[/\\]|estimator\.py$)"
     r"|.*[/\\]__autograph_generated_file\w*\.py$"
 )
-# Where a learner's part is still open, a lab goes on with the course's solution: that is not to be printed.
-# Its code has such a name.
-_SOLUTION = re.compile(r"(?:<solution of lab |.*[/\\]check[/\\]solved[/\\]lab_)(\d\d)(?:>|\.py)$")
+# Where a learner's part is still open, a lab goes on with the course's solution, whose module has a name that
+# begins so in place of a file: its lines are not to be printed.
+SOLUTION = "the course's solution of "
 _OWN = re.compile(r"[/\\]lab_utils[/\\]dry_run[/\\]")
 _STANDARD_LIBRARY = tuple(
     os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "platstdlib")
@@ -179,7 +179,7 @@ def is_installed(filename: str) -> bool:
 @functools.cache
 def _is_framework(filename: str) -> bool:
     if filename.startswith("<"):
-        return not (_OLD_CELL.match(filename) or _SOLUTION.match(filename))
+        return not _OLD_CELL.match(filename)
     if _KERNEL_CELL.search(filename):
         return False
     if _FRAMEWORK.match(filename):
@@ -220,9 +220,8 @@ def _of_frame(frame: Frame | None) -> Place:
     if frame is None:
         return NOWHERE
     column = getattr(frame, "colno", None)  # of exceptions alone
-    solution = _SOLUTION.match(frame.filename)
-    if solution:
-        return Place(file=f"the course's solution of lab {solution[1]}", line=frame.lineno)
+    if frame.filename.startswith(SOLUTION):
+        return Place(file=frame.filename, line=frame.lineno)
     return Place(
         file=_cell(frame.filename) or _relative(frame.filename),
         line=frame.lineno,

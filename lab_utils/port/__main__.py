@@ -2,6 +2,7 @@
 
 import argparse
 import difflib
+import re
 import subprocess
 import sys
 import tempfile
@@ -9,6 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lab_utils.common import command, files, interrupts
+from lab_utils.port.port import ported
+from lab_utils.port.program import NotPython
 
 _EPILOG = """\
 examples:
@@ -34,48 +37,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("file", metavar="FILE.py", type=files.path_argument)
     parser.add_argument("--write", action="store_true", help="change the file")
     parser.add_argument("--no-dry-run", action="store_true", help="no dry run before and after")
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    end = given.index("--") if "--" in given else len(given)
-    flags, program = parser.parse_args(given[:end]), given[end + 1 :]
-    from lab_utils.port.port import ported
-    from lab_utils.port.record import NotPython
-
-    if flags.file.exists() and not flags.file.is_file():
-        parser.error(f"{flags.file} is not a file")
-    if flags.file.suffix == ".ipynb":
-        parser.error(
-            f"{flags.file} is a notebook: jupyter nbconvert --to script makes a program of it"
-        )
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    end = words.index("--") if "--" in words else len(words)
+    flags, program_flags = parser.parse_args(words[:end]), words[end + 1 :]
+    path = flags.file
+    if path.suffix == ".ipynb":
+        parser.error(f"{path} is a notebook: jupyter nbconvert --to script makes a program of it")
     try:
-        old = flags.file.read_bytes()
-        new, left = ported(old)
+        old = path.read_bytes()
+        new, todo = ported(old)
     except OSError as error:
-        parser.error(f"{flags.file}: {error.strerror}")
+        parser.error(f"{path}: {error.strerror}")
     except NotPython as error:
-        print(f"{flags.file}: {error}", file=sys.stderr)
+        print(f"{path}: {error}", file=sys.stderr)
         return 2
-    sys.stdout.buffer.write(diff(old, new, flags.file))
+    sys.stdout.buffer.write(diff(old, new, path))
     sys.stdout.flush()
-    _say(
-        f"{len(left)} left to do by hand:"
-        if left
-        else "Nothing is left to do by hand that this can see."
-    )
-    for each in left:
-        _say(f"  {flags.file}: {each}")
+    _say(f"{len(todo)} left to do by hand:" if todo else "Nothing is left that this can see.")
+    for item in todo:
+        _say(f"  {path}: {item}")
     try:
         if not flags.no_dry_run:
             interrupts.as_ctrl_c()  # the port, which stands beside the file meanwhile, goes then, too
-            _dry_run("before", flags.file, ["--contrib"], program)
+            _dry_run("before", path, ["--contrib"], program_flags)
             if new != old:
-                _dry_run_of_new(flags.file, new, program)
+                _dry_run_of_new(path, new, program_flags)
         if flags.write and new != old:
-            files.write(flags.file, new)
-            _say(f"{flags.file} is written.")
-    except BrokenPipeError:
-        raise
+            files.write(path, new)
+            _say(f"{path} is written.")
     except OSError as error:  # the folder is read-only, the disk is full
-        print(f"{error.filename or flags.file.parent}: {error.strerror}", file=sys.stderr)
+        print(f"{error.filename or path.parent}: {error.strerror}", file=sys.stderr)
         return 2
     return 0
 
@@ -101,36 +92,24 @@ def _say(text: str) -> None:
     print(text, file=sys.stderr)
 
 
-def _dry_run_of_new(path: Path, new: bytes, program: Sequence[str]) -> None:
+def _dry_run_of_new(path: Path, new: bytes, program_flags: Sequence[str]) -> None:
     """The port stands beside the file while it is judged, as its neighbours are imported by it."""
     with tempfile.NamedTemporaryFile(
         dir=path.absolute().parent, prefix="ported_", suffix=".py"
     ) as file:
         file.write(new)
         file.flush()
-        _dry_run("after", Path(file.name), [], program)
+        _dry_run("after", Path(file.name), [], program_flags)
 
 
-def _dry_run(when: str, path: Path, more: Sequence[str], program: Sequence[str]) -> None:
-    ran = subprocess.run(
-        [
-            sys.executable, "-m", "lab_utils.dry_run", "--main", str(path), *more,
-            "--stages", "trace,read", "--", *program,
-        ],
-        capture_output=True,
-        text=True,
-    )  # fmt: skip
-    told = ran.stdout if ran.returncode < 2 else ran.stderr or ran.stdout
-    lines = [
-        line
-        for line in told.splitlines()
-        if line.startswith(("Ready", "Not ready", "No verdict"))
-        or "ERROR TPU" in line
-        or "WARNING TPU" in line
-    ]
-    _say(
-        f"dry run {when}: " + "\n  ".join(lines or told.strip().splitlines()[-2:] or ["no report"])
-    )
+def _dry_run(when: str, path: Path, more: Sequence[str], program_flags: Sequence[str]) -> None:
+    command_line = [sys.executable, "-m", "lab_utils.dry_run", "--main", str(path), *more]
+    command_line += ["--stages", "trace,read", "--", *program_flags]
+    ran = subprocess.run(command_line, capture_output=True, text=True)
+    output = ran.stdout if ran.returncode < 2 else ran.stderr or ran.stdout
+    verdict = re.compile(r"Ready|Not ready|No verdict|.*(ERROR|WARNING) TPU")
+    lines = [line for line in output.splitlines() if verdict.match(line)]
+    _say(f"dry run {when}: " + "\n  ".join(lines or output.splitlines()[-2:] or ["no report"]))
 
 
 if __name__ == "__main__":

@@ -1,155 +1,152 @@
-"""What input functions need: params, and the batch size that it holds."""
+"""The input functions of a file: they take params, and batch by params["batch_size"]."""
 
-import re
+import ast
+from collections import defaultdict
 
-import libcst as cst
-import libcst.matchers as m
+from lab_utils.port.program import Program, argument, last_name, parameters
 
-from lab_utils.port.record import argument, code, keyword
-from lab_utils.port.scan import Scan
-from lab_utils.port.sizes import SIZE_AT, says_batch, size_of
+_BATCH_SIZE = 'params["batch_size"]'
+_MODES = {
+    "train": "train", "TrainSpec": "train", "evaluate": "eval", "EvalSpec": "eval", "predict": "predict",
+}  # fmt: skip
+# What makes batches -> where their size and drop_remainder stand.
+_BATCHES = {
+    "batch": (0, 1), "padded_batch": (0, 3), "map_and_batch": (1, 3), "batch_and_drop_remainder": (0, -1),
+}  # fmt: skip
 
-_BATCH = cst.parse_expression('params["batch_size"]')
-_METHODS = m.Attribute(attr=m.Name("batch") | m.Name("padded_batch"))
-_APPLIED = m.OneOf(*(m.Name(each) for each in SIZE_AT if each not in ("batch", "padded_batch")))
-_BATCHES = m.Call(func=_METHODS | _APPLIED | m.Attribute(attr=_APPLIED), args=[m.AtLeastN(n=1)])
 
+class Inputs:
+    """The edits of one file's input functions.
 
-def taking_params(value: cst.BaseExpression, scan: Scan) -> cst.BaseExpression:
-    """lambda: input_fn(files, 32) as lambda params: input_fn(files, params["batch_size"]).
-
-    And functools.partial(input_fn, files, 32), which would not hand params over.
+    Attributes:
+        sizes: a mode ("train", "eval", "predict") -> batch sizes that hold anywhere in the file, as text.
     """
-    if call := bound_by_partial(value, scan):
-        value = cst.Lambda(cst.Parameters(), call)
-    if not isinstance(value, cst.Lambda) or value.params.params or value.params.star_kwarg:
-        return value
-    body = value.body
-    if isinstance(body, cst.Call):
-        name, size = scan.size_given(body)
-        sizes = [
-            a.with_changes(value=_BATCH) if says_batch(a) or a is size else a for a in body.args
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._calls = [node for node in program.nodes if isinstance(node, ast.Call)]
+        self._functions: dict[str, list[ast.AST]] = defaultdict(list)
+        self._modes: dict[ast.AST, set[str]] = defaultdict(set)  # of the input functions
+        self._names: dict[bool, set[str]] = defaultdict(set)  # used by predict, by others
+        self.sizes: dict[str, list[str]] = defaultdict(list)
+        for node in program.nodes:
+            if isinstance(node, ast.FunctionDef):
+                self._functions[node.name].append(node)
+            elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
+                self._functions[last_name(node.targets[0])].append(node.value)
+
+    def apply(self) -> None:
+        """Edits them, and lists what a person must change."""
+        for call in self._calls:
+            mode = _MODES.get(last_name(call.func))
+            if mode and (input_fn := argument(call, "input_fn", 0)):
+                names = {last_name(node) for node in ast.walk(input_fn)}
+                self._names[mode == "predict"] |= names
+                for function in self._used(input_fn, mode):
+                    self._modes[function].add(mode)
+        for function in list(self._modes):
+            self._take_params(function)
+        for call in self._calls:
+            if last_name(call.func) in _BATCHES:
+                self._drop_remainder(call, *_BATCHES[last_name(call.func)])
+
+    def _used(self, input_fn: ast.expr, mode: str) -> list[ast.AST]:
+        """The functions and lambdas that an argument `input_fn` is."""
+        if isinstance(input_fn, ast.Lambda):
+            return [input_fn]
+        if not isinstance(input_fn, ast.Call):
+            return self._functions[last_name(input_fn)]
+        maker = last_name(input_fn.func)
+        if maker == "partial":
+            for function in self._functions[last_name(input_fn.args[0])]:
+                self._check_params(input_fn, function)
+            return []
+        self._note(self._sizes_in(input_fn), {mode})
+        return [
+            inner
+            for outer in self._functions[maker]
+            for node in ast.walk(outer)
+            if isinstance(node, ast.Return)
+            for inner in self._functions[last_name(node.value)]
+            if outer in self._program.functions_around(inner)
         ]
-        if name and not size and not any(each.star for each in body.args):
-            sizes.append(keyword(name, code(_BATCH)))
-        body = body.with_changes(args=sizes)
-    return cst.parse_expression("lambda params: 0").with_changes(body=body)
+
+    def _check_params(self, node: ast.AST, function: ast.AST) -> None:
+        if "params" not in parameters(function) and not function.args.kwarg:
+            name = getattr(function, "name", "a lambda")
+            message = f"{name} takes no params, where TPUEstimator puts the batch size"
+            self._program.leave(node, message, "02")
+
+    def _sizes_in(self, call: ast.Call) -> list[ast.expr]:
+        """The arguments of a call that are batch sizes, by their name or by the parameter's."""
+        taken = [name for f in self._functions[last_name(call.func)] for name in parameters(f)]
+        taken = taken[taken[:1] == ["self"] :] + [""] * len(call.args)
+        named = [*zip(taken, call.args, strict=False), *((k.arg, k.value) for k in call.keywords)]
+        return [v for name, v in named if _says_batch(name or "") or _says_batch(last_name(v))]
+
+    def _note(self, sizes: list[ast.expr], modes: set[str]) -> None:
+        for mode in modes:
+            self.sizes[mode] += [self._program.code(size) for size in sizes if holds(size)]
+
+    def _take_params(self, function: ast.AST) -> None:
+        program = self._program
+        names = parameters(function)
+        start = program.span(function)[0]
+        if isinstance(function, ast.Lambda) and not names:
+            program.replace(start + len("lambda"), start + len("lambda"), " params")
+            sizes = self._sizes_in(function.body) if isinstance(function.body, ast.Call) else []
+        elif names in ([], ["self"]):
+            at = program.find(rb"def\s+\w+\s*\(\s*(self)?", start)
+            program.replace(at, at, ", params" if names else "params")
+            sizes = self._batched(function)
+        else:
+            self._check_params(function, function)
+            if any(last_name(node) == "params" for node in ast.walk(function)):
+                return  # it sees to its batches itself
+            sizes = self._batched(function)
+        self._note(sizes, self._modes[function])
+        for size in sizes:
+            program.replace_node(size, _BATCH_SIZE)
+
+    def _batched(self, function: ast.AST) -> list[ast.expr]:
+        """The size of the batches that a function makes; what else it batches by is listed."""
+        sizes = [
+            (call, size)
+            for call in self._calls
+            if function is next(self._program.functions_around(call), None)
+            and (at := _BATCHES.get(last_name(call.func)))
+            and (size := argument(call, "batch_size", at[0]))
+        ]
+        known = [size for _, size in sizes if holds(size) or _says_batch(last_name(size))]
+        if len(sizes) == len(known) == 1:
+            return known
+        for call, size in sizes:
+            message = f"batches of {self._program.code(size)}: those of a step are of {_BATCH_SIZE}"
+            self._program.leave(call, message, "02")
+        return []
+
+    def _drop_remainder(self, call: ast.Call, size_at: int, drop_at: int) -> None:
+        around = {getattr(each, "name", "") for each in self._program.functions_around(call)}
+        of_predict = around & (self._names[True] - self._names[False])
+        if drop_at < 0 or of_predict or not argument(call, "batch_size", size_at):
+            return  # TPUEstimator fills up the last batch of predict
+        message = (
+            "drop_remainder leaves out the last examples: an evaluation must pad them, of weight 0"
+        )
+        if not (value := argument(call, "drop_remainder", drop_at)):
+            self._program.insert_arguments(call, "drop_remainder=True")
+            self._program.leave(call, message, "03")
+        elif getattr(value, "value", None) is not True:
+            message = f"drop_remainder={self._program.code(value)}: it must be True on a TPU"
+            self._program.leave(call, message, "03")
 
 
-def bound_by_partial(value: cst.BaseExpression, scan: Scan) -> cst.Call | None:
-    """The call that functools.partial(...) makes of a function of the file without params, else None."""
-    if not isinstance(value, cst.Call) or not re.fullmatch(r"(\w+\.)?partial", code(value.func)):
-        return None
-    if len(value.args) < 2 or any(each.star for each in value.args):
-        return None
-    function, *given = value.args
-    known = scan.parameters.get(code(function.value).removeprefix("self."), ("params",))
-    return None if "params" in known else cst.Call(function.value, given)
+def holds(size: ast.expr) -> bool:
+    """Whether a batch size means the same in the whole file: a number, a CONSTANT, a flag."""
+    if isinstance(size, ast.Attribute):
+        return last_name(size.value) == "FLAGS"
+    return last_name(size).isupper() or type(getattr(size, "value", None)) is int
 
 
-def of_arrays(call: cst.Call, dataset: str) -> cst.BaseExpression | None:
-    """numpy_input_fn(x, y, ...) as a function of params that makes `dataset`; None where a person must."""
-    names = ("x", "y", "batch_size", "num_epochs", "shuffle")
-    if any(each.star or (each.keyword and each.keyword.value not in names) for each in call.args):
-        return None
-    given = [argument(call, name, at) for at, name in enumerate(names)]
-    x, y, _, epochs, shuffle = (code(each.value) if each else "" for each in given)
-    if not x or shuffle not in ("True", "False"):
-        return None
-    data = f"{dataset}.from_tensor_slices({f'({x}, {y})' if y not in ('', 'None') else x})"
-    size = f"len({y})" if re.fullmatch(r"[\w.]+", y) and y != "None" else "10000"
-    data += f".shuffle({size})" if shuffle == "True" else ""
-    data += {"": "", "1": "", "None": ".repeat()"}.get(epochs, f".repeat({epochs})")
-    return cst.parse_expression(
-        f'lambda params: {data}.batch(params["batch_size"], drop_remainder=True)'
-    )
-
-
-def with_params(function: cst.FunctionDef) -> cst.FunctionDef:
-    """The input function with params as its last parameter."""
-    params = cst.Parameters(params=[*function.params.params, cst.Param(cst.Name("params"))])
-    return function.with_changes(params=params)
-
-
-class Unbox(cst.CSTTransformer):
-    """Model functions whose first line, below the docstring, is params = params["hparams"]."""
-
-    def __init__(self, models: set[str]) -> None:
-        super().__init__()
-        self._models = models
-
-    def leave_FunctionDef(
-        self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef
-    ) -> cst.FunctionDef:
-        """One of the model functions, or another one."""
-        if updated_node.name.value not in self._models:
-            return updated_node
-        line = cst.parse_statement('params = params["hparams"]')
-        body = updated_node.body
-        if isinstance(body, cst.SimpleStatementSuite):  # def f(...): return ...
-            block = cst.IndentedBlock([line, cst.SimpleStatementLine(body.body)])
-            return updated_node.with_changes(body=block)
-        at = 1 if original_node.get_docstring() is not None else 0
-        lines = [*body.body[:at], line, *body.body[at:]]
-        return updated_node.with_changes(body=body.with_changes(body=lines))
-
-
-def sized(old: cst.FunctionDef, new: cst.FunctionDef) -> tuple[cst.FunctionDef, list[cst.Call]]:
-    """An input function whose batches are of params["batch_size"], and the calls of `old` that are changed.
-
-    Where it batches several times, what does not speak of a batch size may be a window of the data: then
-    the last call of each block counts.
-    """
-    if m.findall(old.body, m.Name("params")):
-        return new, []
-    calls, news = (list(m.findall(each.body, _BATCHES)) for each in (old, new))
-    if len(calls) != len(news):
-        return new, []
-    chosen = [each for each in calls if _says(each)] or _last(old.body)
-    changed = [there for call, there in zip(calls, news, strict=True) if call in chosen]
-    return new.with_changes(body=new.body.visit(_Sizes(changed))), chosen
-
-
-def _last(body: cst.BaseSuite) -> list[cst.Call]:
-    """The batch() of each block of statements that is applied last."""
-    found = []
-    for block in (body, *m.findall(body, m.IndentedBlock())):
-        lines = [line for line in block.body if not isinstance(line, cst.BaseCompoundStatement)]
-        calls = [call for line in lines for call in m.findall(line, _BATCHES)[:1]]
-        found += calls[-1:]
-    return found
-
-
-class _Sizes(cst.CSTTransformer):
-    def __init__(self, calls: list[cst.Call]) -> None:
-        super().__init__()
-        self._calls = calls
-
-    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
-        """One of its arguments is the batch size."""
-        if not any(original_node is each for each in self._calls):
-            return updated_node
-        size = size_of(updated_node)
-        if not size:
-            return updated_node
-        new = size.with_changes(value=_BATCH)
-        arguments = [new if each is size else each for each in updated_node.args]
-        return updated_node.with_changes(args=arguments)
-
-
-def fixed_size(call: cst.Call, parameters: set[str]) -> str:
-    """What a batch() names as its size; "" where that is a parameter around it, or comes from params."""
-    size = size_of(call)
-    text = code(size.value) if size else ""
-    says = text and (says_batch(size) or _is_applied(call))
-    return text if says and text not in parameters and "params" not in text else ""
-
-
-def _says(call: cst.Call) -> bool:
-    """Whether it is a batch of examples by its name, or by that of its size: windows are batch()es, too."""
-    size = size_of(call)
-    return bool(size) and (_is_applied(call) or says_batch(size))
-
-
-def _is_applied(call: cst.Call) -> bool:
-    return not m.matches(call.func, _METHODS)
+def _says_batch(name: str) -> bool:
+    return name.lower().endswith("batch_size")

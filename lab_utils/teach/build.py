@@ -1,9 +1,9 @@
 """solutions/source/ -> labs/ and solutions/: each lab and each solution is made from one marked notebook.
 
-python -m lab_utils.build            writes labs/NN_name.ipynb and solutions/NN_name.ipynb, the solutions as
-                                     modules for the checks, the labs' titles for the dry run's rules, and
-                                     links that open labs elsewhere (pyproject.toml gives the address).
-                                     Minutes and questions come in on the way (teach/minutes.py, quiz.py)
+python -m lab_utils.build            writes labs/NN_name.ipynb and solutions/NN_name.ipynb, the labs' titles
+                                     for the dry run's rules, and links that open labs elsewhere
+                                     (pyproject.toml gives the address). Minutes and questions come in on the
+                                     way (teach/minutes.py, quiz.py)
 python -m lab_utils.build --execute  runs the solutions too and keeps their outputs; names may follow
 python -m lab_utils.build --check    writes nothing; exit status 1 where a file is not what it would be
 
@@ -26,16 +26,15 @@ from unittest import mock
 import nbformat
 
 from lab_utils.check import life
+from lab_utils.check.sources import without_marks
 from lab_utils.common import command, files, scratch
 from lab_utils.teach import minutes, notebook_format, quiz
-from lab_utils.teach.marks import module, solved, stamp, starter
+from lab_utils.teach.marks import stamp, starter
 from lab_utils.teach.setup_cell import Course, links, setup_cell
 
 ROOT = Path(__file__).parents[2]
 SOURCES = Path("solutions/source")
-REFERENCE = Path("lab_utils/check/solved")
 TITLES = Path("lab_utils/dry_run/rules/labs.json")
-LABS = Path("lab_utils/check/labs.json")
 LINKS = re.compile(r"(<!-- links, by lab_utils.build -->\n).*?(<!-- end of links -->)", re.S)
 ROW = re.compile(r"^(\| (\d\d) [^|]*\| )\d+( \|)", re.M)
 HEADING = re.compile(r"# (\d\d) · (.+)")
@@ -91,7 +90,7 @@ def title(notebook: nbformat.NotebookNode, name: str) -> str:
 
 
 def build() -> dict[str, str]:
-    """Each source in canonical form, its lab, solution and module, and all titles: path below ROOT -> text.
+    """Each source in canonical form, its lab, its solution, and all titles: path below ROOT -> text.
 
     Raises:
         NotebookError: a source or the outputs of a solution cannot be read, or no lab can be made of it.
@@ -109,14 +108,12 @@ def build() -> dict[str, str]:
             minutes.stamp(source, takes)
             stamp(source)
             made[f"{SOURCES}/{name}"] = _text(source, outputs=False)
-            made[str(REFERENCE / f"lab_{name[:2]}.py")] = module(source, f"{SOURCES}/{name}")
             if own:
                 quiz.insert(source, own)
             made[f"labs/{name}"] = _text(_lab(source, name, course), outputs=False)
         made[f"solutions/{name}"] = _text(_solution(source, name, course), outputs=True)
     if readme := _readme(course, told, [path.name for path in _sources()]):
         made["README.md"] = readme
-    made[str(LABS)] = json.dumps(told, ensure_ascii=False, indent=2) + "\n"
     made[str(TITLES)] = json.dumps(titles, ensure_ascii=False, indent=2) + "\n"
     return made
 
@@ -138,7 +135,7 @@ def _with_cells(
 
 def _solution(source: nbformat.NotebookNode, name: str, course: Course) -> nbformat.NotebookNode:
     """The source without its markers, with the outputs that solutions/`name` has for the same cells."""
-    notebook = _with_cells(source, lambda text: solved(text).rstrip("\n"))
+    notebook = _with_cells(source, lambda text: without_marks(text).rstrip("\n"))
     _set_up(notebook, setup_cell(course))
     path = ROOT / "solutions" / name
     ran = {}
@@ -175,9 +172,7 @@ def stale() -> list[str]:
         "solutions/*.ipynb",
         f"{SOURCES}/*.ipynb",
         "labs/*.ipynb",
-        f"{REFERENCE}/lab_*.py",
         str(TITLES),
-        str(LABS),
         "README.md",
     )
     there = {

@@ -1,7 +1,6 @@
 """The instructor's guide: plans with minutes a section, demos, a page a lab with wrong answers to expect."""
 
 import importlib
-import inspect
 import re
 import sys
 from collections.abc import Iterator
@@ -120,10 +119,9 @@ def _answers(root: Path, lab: int) -> Iterator[tuple[Any, str, list[tuple[Any, s
     """Each TODO, what it is about, and the wrong answers that the tests hold with the words to expect."""
     sys.path.insert(0, str(root / "tests"))
     try:
-        answers = importlib.import_module("wrong_answers").of_lab(lab)
+        wrong_answers = importlib.import_module("wrong_answers")
     finally:
         sys.path.remove(str(root / "tests"))
     for todo in todos.of_lab(lab):
-        about = todo.why or inspect.getdoc(todo.function) or ""
-        wrong = [answer for answer in answers.get(todo.id, []) if hasattr(answer, "says")]
-        yield todo, about, [(each, getattr(each.says, "pattern", each.says)) for each in wrong]
+        wrong = [answer for answer in wrong_answers.of_todo(todo) if hasattr(answer, "says")]
+        yield todo, todo.about, [(each, getattr(each.says, "pattern", each.says)) for each in wrong]

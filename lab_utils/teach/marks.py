@@ -18,16 +18,15 @@ needs another start, as a value does, gives it in its first lines, each of them 
 
 Cells with a region and cells with a check get nbgrader's metadata in the source and in the lab. Code
 cells with a region and those tagged "given" make up the module of the solution, which
-`lab_utils.check.working` takes what a learner has not solved from.
+`lab_utils.check.sources` makes; `lab_utils.check.working` takes from it what a learner has not solved.
 """
 
 import re
 
 import nbformat
 
-REGION = re.compile(r"^([ ]*)### BEGIN SOLUTION\n(.*?)^\1### END SOLUTION$", re.M | re.S)
-STARTER = re.compile(r"^[ ]*# STARTER: ?(.*)$", re.M)
-TODO = re.compile(r"^[ ]*# (TODO \d+[a-z]: .*)$", re.M)
+from lab_utils.check.sources import REGION, STARTER, TODO
+
 CHECK = re.compile(r'^check\("(\d+[a-z])"', re.M)
 
 
@@ -44,32 +43,14 @@ def starter(source: str) -> str:
             todos = TODO.findall(source[: region.start()])
             if not todos:
                 raise ValueError(f"no `# TODO 1a: ...` above this region:\n{region[0]}")
-            told = todos[-1].replace('"', "'")
-            lines = [f'raise NotImplementedError("{told}")']
+            message = todos[-1][0].replace('"', "'")
+            lines = [f'raise NotImplementedError("{message}")']
         return "\n".join(region[1] + line for line in lines)
 
     released = REGION.sub(replace, source)
     if "### BEGIN" in released or "### END" in released:
         raise ValueError(f"a solution marker without its partner:\n{source}")
     return released
-
-
-def solved(source: str) -> str:
-    """A cell's source without markers and starters."""
-    return re.sub(r"^[ ]*(### (BEGIN|END) SOLUTION|# STARTER:.*)\n?", "", source, flags=re.M)
-
-
-def module(notebook: nbformat.NotebookNode, path: str) -> str:
-    """The solution, of the notebook at `path`, as a module: cells with a region, and those tagged "given"."""
-    cells = [
-        solved(cell.source).strip()
-        for cell in notebook.cells
-        if cell.cell_type == "code"
-        and ("given" in cell.metadata.get("tags", []) or REGION.search(cell.source))
-        and not re.search(r"^predict\(", cell.source, re.M)
-    ]
-    head = f'"""Made from {path} by `python -m lab_utils.build`: change it there."""\n'
-    return head + "\n" + "\n\n\n".join(cells) + "\n"
 
 
 def stamp(notebook: nbformat.NotebookNode) -> None:

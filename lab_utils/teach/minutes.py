@@ -37,14 +37,9 @@ _STATED = re.compile(r"^\*\*\d+ minutes\.\*\*", re.M)
 
 
 def of_lab(source: nbformat.NotebookNode, seconds: float, questions: int) -> int:
-    """Minutes that a lab takes.
-
-    Args:
-        source: its marked notebook.
-        seconds: how long its solution runs.
-        questions: at its end.
-    """
-    return _rounded(sum(map(of_cell, source.cells)) + seconds / 60 + QUESTION * questions)
+    """Minutes that a lab takes, by its marked notebook, the seconds of its solution, and its questions."""
+    minutes = sum(map(of_cell, source.cells)) + seconds / 60 + QUESTION * questions
+    return 5 * math.ceil(minutes / 5)
 
 
 def of_cell(cell: nbformat.NotebookNode) -> float:
@@ -57,21 +52,12 @@ def of_cell(cell: nbformat.NotebookNode) -> float:
 
 
 def of_text(text: str) -> float:
-    """Minutes for a text in Markdown and the exercises that it sets."""
+    """Minutes for a text in Markdown and the exercises that it sets; a TODO's first mention sets it."""
     text = re.sub(r"\]\([^)]*\)", "]", text)  # addresses are not read
-    return len(text.split()) / WORDS + sum(_exercises(text).values())
-
-
-def _exercises(text: str) -> dict[str, int]:
-    """Minutes of each exercise that a text sets; the first mention of a TODO sets it."""
-    found: dict[str, int] = {}
-    for id, level, own in _EXERCISE.findall(text):
-        found.setdefault(id, int(own) if own else LEVELS[level or UNMARKED])
-    return found
-
-
-def _rounded(minutes: float) -> int:
-    return 5 * math.ceil(minutes / 5)
+    exercises: dict[str, int] = {}
+    for id, level, stated in _EXERCISE.findall(text):
+        exercises.setdefault(id, int(stated) if stated else LEVELS[level or UNMARKED])
+    return len(text.split()) / WORDS + sum(exercises.values())
 
 
 def seconds(root: Path) -> dict[str, int]:

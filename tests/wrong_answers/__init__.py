@@ -1,6 +1,7 @@
 """Answers of learners, lab by lab: right ones in other habits, wrong ones with the words that they must hear.
 
-`lab_NN.ANSWERS` holds them by TODO. tests/test_labs.py gives each to its check.
+`lab_NN.ANSWERS` holds them by TODO. tests/test_labs.py gives each to its check, and with them the slips that the
+checks themselves hold (`todo(slips=...)`), each of which is a `Mutant`, too.
 """
 
 import ast
@@ -9,6 +10,8 @@ import re
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
+
+from lab_utils.check import sources, todos
 
 Words = str | re.Pattern[str]
 
@@ -21,10 +24,9 @@ class Mutant:
     new: str
     says: Words
 
-    def source(self, solution: str) -> str:
-        """The solution's module with this mistake."""
-        assert solution.count(self.old) == 1, f"once in the solution: {self.old}"
-        return solution.replace(self.old, self.new)
+    def source(self, todo: str) -> str:
+        """The solution's module with this mistake in a TODO."""
+        return sources.with_slip(todo, self.old, self.new)
 
 
 @dataclass(frozen=True)
@@ -33,9 +35,9 @@ class Right:
 
     code: str
 
-    def source(self, solution: str) -> str:
+    def source(self, todo: str) -> str:
         """The solution's module with this cell at its end, whose names win."""
-        return f"{solution}\n\n{textwrap.dedent(self.code).strip()}\n"
+        return f"{_solution(todo)}\n\n{textwrap.dedent(self.code).strip()}\n"
 
 
 # What the labs' own cells pass by name, so that a learner's parameters have those names.
@@ -75,12 +77,16 @@ class Forgotten:
     column: int
     says: Words = "is a return missing?"
 
-    def source(self, solution: str) -> str:
+    def source(self, todo: str) -> str:
         """The solution's module without that return."""
-        lines = solution.splitlines(keepends=True)
+        lines = _solution(todo).splitlines(keepends=True)
         text = lines[self.line - 1]
         lines[self.line - 1] = text[: self.column] + text[self.column :].removeprefix("return ")
         return "".join(lines)
+
+
+def _solution(todo: str) -> str:
+    return sources.text(todos.lab_of(todo))
 
 
 Answer = Mutant | Right | Wrong | Forgotten
@@ -96,13 +102,15 @@ def heard(says: Words, message: str) -> bool:
     return bool(re.search(says if isinstance(says, re.Pattern) else re.escape(says), message))
 
 
-def forgotten(solution: str, region: str) -> Iterator[Forgotten]:
-    """For each function that returns something within `region`, its last return forgotten.
+def of_todo(entry: todos.Todo) -> list[Answer]:
+    """The answers kept for a TODO, then the slips that its check holds."""
+    slips = [Mutant(old, new, message) for (old, new), message in entry.slips.items()]
+    return [*of_lab(entry.lab).get(entry.id, []), *slips]
 
-    Args:
-        solution: the solution's module.
-        region: the part of it that the TODO asks for.
-    """
+
+def forgotten(todo: str) -> Iterator[Forgotten]:
+    """For each function that returns something within a TODO's last region, its last return forgotten."""
+    solution, region = _solution(todo), sources.regions(todos.lab_of(todo))[todo][-1]
     first = solution[: solution.index(region)].count("\n") + 1
     lines = range(first, first + region.count("\n") + 1)
     for function in ast.walk(ast.parse(solution)):

@@ -30,19 +30,13 @@ def reading(report):
 
 ANSWERS = {
     "10a": [
-        Mutant("environ.setdefault(name, value)", "environ[name] = value", "had set"),
         Mutant("if chip in PJRT_CHIPS:", "if True:", "stream executor"),
         Mutant("if chip in PJRT_CHIPS:", 'if chip == "v5e":', "v5p"),
-        Mutant('"PJRT_DEVICE": "TPU",', "", "PJRT_DEVICE is not set"),
-        Mutant(
-            '"TF_PLUGGABLE_DEVICE_LIBRARY_PATH": library', '"TPU_LIBRARY_PATH": library', "PATH"
-        ),
         Mutant(
             '"NEXT_PLUGGABLE_DEVICE_USE_C_API": "true"',
             '"NEXT_PLUGGABLE_DEVICE_USE_C_API": True',
             "takes strings alone",
         ),
-        Mutant('"PJRT_DEVICE": "TPU"', '"PJRT_DEVICE": "tpu"', "'TPU'"),
         # Setdefault
         Right(r"""
 def prepare(environ, chip, library):
@@ -97,7 +91,7 @@ def prepare(environ, chip, library):
     environ.setdefault("NEXT_PLUGGABLE_DEVICE_USE_C_API", "true")
     environ.setdefault("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", library)
 """,
-            "is: no PJRT variable belongs there. Yours sets",
+            "where no PJRT variable belongs",
         ),
         # On any chip but None
         Wrong(
@@ -108,7 +102,7 @@ def prepare(environ, chip, library):
         environ.setdefault("NEXT_PLUGGABLE_DEVICE_USE_C_API", "true")
         environ.setdefault("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", library)
 """,
-            "is: no PJRT variable belongs there. Yours sets",
+            "where no PJRT variable belongs",
         ),
         # True, no text
         Wrong(
@@ -131,7 +125,7 @@ def prepare(environ, chip, library):
         os.environ.setdefault("NEXT_PLUGGABLE_DEVICE_USE_C_API", "true")
         os.environ.setdefault("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", library)
 """,
-            "PJRT_DEVICE is not set",
+            "at ['PJRT_DEVICE'] expected 'TPU', yours gives nothing",
         ),
         # An empty text counts as not set
         Wrong(
@@ -141,7 +135,7 @@ def prepare(environ, chip, library):
         for name, value in (("PJRT_DEVICE", "TPU"), ("NEXT_PLUGGABLE_DEVICE_USE_C_API", "true"), ("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", library)):
             environ[name] = environ.get(name) or value
 """,
-            "a variable that the user has set stays as it is",
+            "A variable that the user has set stays as it is",
         ),
         # Clears for older chips
         Wrong(
@@ -154,7 +148,7 @@ def prepare(environ, chip, library):
         else:
             environ.pop(name, None)
 """,
-            "set, yours makes it None: a variable that the user has set",
+            "A variable that the user has set stays as it is, on a v2 too",
         ),
     ],
     "10b": [
@@ -166,9 +160,7 @@ def prepare(environ, chip, library):
         Mutant(
             'if api == "TPUEstimator" or chip == "tpu7x":', 'if api == "TPUEstimator":', "TPU7x"
         ),
-        Mutant('"tensorflow-tpu==2.20.0 libtpu==0.0.21.1"', '"tensorflow-tpu==2.20.0"', "libtpu"),
         Mutant("if python >= (3, 13):", "if False:", "3.13"),
-        Mutant("if python >= (3, 13):", "if True:", "safest"),
         Mutant('if api == "JAX":', 'if api == "JAX" and chip == "v5e":', "JAX"),
         Mutant('return "tpu-vm-tf-2.15.0-se"', 'return "tensorflow==2.15.0"', "image"),
         # The one that the wrong ones below are made from
@@ -204,10 +196,10 @@ def choose(chip, api, python):
     if chip in ("v5e", "v5p", "v6e") and api == "TPUStrategy":
         return "tpu-vm-tf-2.14.1-pjrt"
 """,
-            "pinned too",
+            "from 2.15.0 on will do as well",
         ),
         # v4 forgotten
-        Mutant('chip in ("v2", "v3", "v4")', 'chip in ("v2", "v3")', "v4 needs the image"),
+        Mutant('chip in ("v2", "v3", "v4")', 'chip in ("v2", "v3")', "on a v4 needs an image"),
         # Match
         Right(r"""
 def choose(chip, api, python):
@@ -237,24 +229,22 @@ def choose(chip, api, python):
         # TPUEstimator on v5e
         Wrong(
             _10B.replace('api == "TPUStrategy" and ', ""),
-            "is not known to work with anything; yours says",
+            "is not known to work with anything",
         ),
         # TPU7x with TPUStrategy
         Wrong(
             _10B.replace('("v5e", "v5p", "v6e")', '("v5e", "v5p", "v6e", "tpu7x")'),
-            "x; for TPUStrategy yours says tensorflow-tpu==",
+            "No TensorFlow runs on TPU7x, with TPUStrategy",
         ),
         # V6e forgotten
-        Wrong(
-            _10B.replace('("v5e", "v5p", "v6e")', '("v5e", "v5p")'), "goes with tensorflow-tpu=="
-        ),
+        Wrong(_10B.replace('("v5e", "v5p", "v6e")', '("v5e", "v5p")'), "on a v6e with Python 3.12"),
         # The pairs swapped
         Wrong(
             _10B.replace("in ((3, 11), (3, 12))", "== (3, 13)").replace(
                 '== (3, 13):\n            return "tensorflow-tpu==2.20',
                 'in ((3, 11), (3, 12)):\n            return "tensorflow-tpu==2.20',
             ),
-            "yours says tensorflow-tpu==",
+            "expected 'tensorflow-tpu==2.19.1 libtpu==0.0.10', yours",
         ),
         # Libtpu left out
         Wrong(
@@ -264,14 +254,14 @@ def choose(chip, api, python):
         # JAX on TPU7x not known
         Wrong(
             _10B.replace('if api == "JAX":', 'if api == "JAX" and chip != "tpu7x":'),
-            "yours says None",
+            "is jax[tpu]: expected 'jax[tpu]', yours gives None",
         ),
         # JAX not on v2
         Wrong(
             _10B.replace(
                 'if api == "JAX":', 'if api == "JAX" and chip in PJRT_CHIPS + ("tpu7x",):'
             ),
-            "yours says tpu-vm-tf-",
+            "is jax[tpu]: expected 'jax[tpu]', yours gives 'tpu-vm",
         ),
         # The image for TPUEstimator alone
         Wrong(
@@ -279,12 +269,12 @@ def choose(chip, api, python):
                 'if chip in ("v2", "v3", "v4"):',
                 'if chip in ("v2", "v3", "v4") and api == "TPUEstimator":',
             ),
-            "se: no wheel on PyPI has it. Yours says None",
+            "no wheel on PyPI has it",
         ),
         # "nothing" as a text
         Wrong(
             _10B.replace("return None", 'return "nothing"'),
-            "is not known to work with anything; yours says nothing",
+            "is not known to work with anything",
         ),
         # A list of requirements
         Wrong(
@@ -299,14 +289,7 @@ def choose(chip, api, python):
         Mutant(
             "    try:\n        run(create)\n        return work()\n    finally:\n        run(delete)",
             "    run(create)\n    found = work()\n    run(delete)\n    return found",
-            "the work raises an exception, the machine stays",
-        ),
-        Mutant(
-            "        run(create)\n        return work()", "        return work()", "never created"
-        ),
-        Mutant("return work()", "work()", "should return what work() returned"),
-        Mutant(
-            "finally:\n        run(delete)", "finally:\n        pass", "you pay until there is one"
+            "the work raises an exception, the machine is deleted",
         ),
         # Errors caught by kind: a Stop is none of them
         Wrong(
@@ -391,7 +374,7 @@ def rent(run, create, delete, work):
     finally:
         run(delete)
 """,
-            "deletes 2 times",
+            "'delete', 'delete']",
         ),
         # A context manager
         Right(
@@ -436,10 +419,6 @@ def rent(run, create, delete, work):
         ),
     ],
     "10d": [
-        Mutant(" + other_minutes / 60", "", "until it is deleted"),
-        Mutant("hours * chips * price", "hours * price", "chip"),
-        Mutant("steps * step_seconds / 3600", "steps * step_seconds / 60", "hour"),
-        Mutant("steps * step_seconds / 3600", "step_seconds / 3600", "steps"),
         # Steps
         Right(r"""
 def bill(step_seconds, steps, chips, price, other_minutes):
@@ -466,7 +445,7 @@ def bill(step_seconds, steps, chips, price, other_minutes):
 def bill(step_seconds, steps, chips, price, other_minutes):
     return (step_seconds * steps / 3600 + other_minutes) * chips * price
 """,
-            "The machine costs until it is deleted, at work or not",
+            "The other minutes are not hours",
         ),
         # One chip
         Wrong(
@@ -498,7 +477,7 @@ def bill(step_seconds, steps, chips, price, other_minutes):
 def bill(step_seconds, steps, chips, price, other_minutes):
     return math.ceil(step_seconds * steps / 3600 + other_minutes / 60) * chips * price
 """,
-            "The machine costs until it is deleted, at work or not",
+            "the machine costs until it is deleted, at work or not",
         ),
         # Seconds as hours
         Wrong(
@@ -506,7 +485,7 @@ def bill(step_seconds, steps, chips, price, other_minutes):
 def bill(step_seconds, steps, chips, price, other_minutes):
     return (step_seconds * steps + other_minutes * 60) * chips * price
 """,
-            "steps of half a second are one hour; four chips at",
+            "steps of half a second are one hour",
         ),
         # Rounded to cents
         Wrong(
@@ -514,15 +493,12 @@ def bill(step_seconds, steps, chips, price, other_minutes):
 def bill(step_seconds, steps, chips, price, other_minutes):
     return round((step_seconds * steps / 3600 + other_minutes / 60) * chips * price, 2)
 """,
-            "do not round; yours gives",
+            "not rounded",
         ),
     ],
     "10e": [
-        Mutant("useful > 0 and ", "", "never ends"),
-        Mutant("spot / useful < full", "spot < full", "1.80"),
         Mutant("spot / useful < full", "spot / useful <= full", "not cheaper"),
         Mutant("spot / useful < full", "spot * useful < full", "1.80"),
-        Mutant("interruptions * lost_minutes / 60", "interruptions * lost_minutes", "0.80"),
         # Lost time added instead of divided by
         Wrong(
             r"""
@@ -623,7 +599,7 @@ def reading(report):
         return "clock"
     return "reached"
 """,
-            "A step that does not learn is broken on any machine. That",
+            "A step that does not learn is broken on any machine",
         ),
         # Clock before the platform
         Wrong(
@@ -638,7 +614,7 @@ def reading(report):
         return "no chip"
     return "reached"
 """,
-            "The platform is asked for before the clock. That is",
+            "The platform is asked for before the clock",
         ),
         # Nan alone
         Wrong(
@@ -648,7 +624,7 @@ def reading(report):
         # Inf alone
         Wrong(
             _10E.replace("math.isfinite(loss) for", "not math.isinf(loss) for"),
-            "A loss on the way was no number. That is",
+            "A loss on the way was no number",
         ),
         # The last loss's finiteness alone
         Wrong(
@@ -665,7 +641,7 @@ def reading(report):
         # Equal losses pass
         Wrong(
             _10E.replace("not losses[-1] < losses[0]", "losses[-1] > losses[0]"),
-            "The last loss is not below the first: they are equal. That",
+            "The last loss is not below the first: they are equal",
         ),
         # Must fall at every step
         Wrong(
@@ -680,7 +656,7 @@ def reading(report):
                 'figure(report, "step") < figure(report, "least time")',
                 'figure(report, "step") <= figure(report, "least time")',
             ),
-            "The step takes its least time, and not less. That is",
+            "The step takes its least time, and not less",
         ),
         # Compares the lowest
         Wrong(

@@ -18,6 +18,16 @@ from lab_utils.port.contrib import names
 _import = builtins.__import__
 _used: dict[str, str] = {}
 
+# Private modules, and what they had in version 1, as tf-slim uses it; it stands in tf.compat.v1 today.
+_LEFT = {
+    "tensorflow.python.framework.ops": (
+        "IndexedSlices", "Tensor", "TensorShape", "convert_to_tensor_or_indexed_slices",
+        "register_tensor_conversion_function",
+    ),
+    "tensorflow.python.ops.array_ops": ("stack", "unstack"),
+    "tensorflow.python.ops.control_flow_ops": ("Assert", "case", "cond", "while_loop"),
+}  # fmt: skip
+
 
 class Gone(AttributeError):
     """A name of TensorFlow 1 that stands nowhere today; the message says what took its place."""
@@ -31,7 +41,9 @@ def install() -> None:
     from lab_utils.estimator import v1
 
     v1.disable_v2_behavior()
-    importlib.import_module("lab_utils.port.contrib.left")
+    for module, left in _LEFT.items():
+        for name in left:
+            vars(importlib.import_module(module)).setdefault(name, getattr(v1, name))
     # A class needs no more than a conversion function today to be taken for a tensor.
     ops = importlib.import_module("tensorflow.python.framework.ops")
     vars(ops).setdefault("register_dense_tensor_like_type", lambda kind: None)
@@ -67,7 +79,7 @@ def _found(place: str) -> Any:
         for part in place.split("."):
             value = getattr(value, part)
         return value
-    value = _import_whole(head)
+    value = importlib.import_module(head)
     path = head
     for part in rest:
         path += f".{part}"
@@ -75,17 +87,6 @@ def _found(place: str) -> Any:
         whole = importlib.util.find_spec(path) if hasattr(value, "__path__") else None
         value = importlib.import_module(path) if whole else getattr(value, part)
     return value
-
-
-def _import_whole(name: str) -> types.ModuleType:
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if name != "tf_slim" or error.name != "tf_slim":
-            raise
-        raise Gone(
-            "tf.contrib.layers, slim and metrics are the package tf-slim now: pip install tf-slim"
-        ) from None
 
 
 class _Contrib(types.ModuleType):
@@ -135,10 +136,8 @@ class _Version1(types.ModuleType):
     def __getattr__(self, name: str) -> Any:
         from lab_utils.estimator import v1
 
-        try:
+        if hasattr(v1, name):
             return getattr(v1, name)
-        except AttributeError:
-            pass
         try:
             return importlib.import_module(f"tensorflow.{name}")  # tf.python, tf.core
         except ImportError:

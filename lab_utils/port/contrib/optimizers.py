@@ -17,34 +17,21 @@ def extend_with_decoupled_weight_decay(base: type) -> type:
         def __init__(self, weight_decay: Any, *arguments: Any, **options: Any) -> None:
             super().__init__(*arguments, **options)
             self._weight_decay = weight_decay
-            self._decayed: list | None = None
-
-        def minimize(
-            self, *arguments: Any, decay_var_list: Iterable | None = None, **options: Any
-        ) -> tf.Operation:
-            self._decayed = None if decay_var_list is None else list(decay_var_list)
-            return super().minimize(*arguments, **options)
 
         def apply_gradients(
-            self,
-            grads_and_vars: Iterable,
-            global_step: Any = None,
-            name: str | None = None,
-            decay_var_list: Iterable | None = None,
+            self, grads_and_vars: Iterable, global_step: Any = None, name: str | None = None
         ) -> tf.Operation:
             pairs = list(grads_and_vars)
-            decayed = self._decayed if decay_var_list is None else list(decay_var_list)
-            names = None if decayed is None else {variable.name for variable in decayed}
             rate = self._weight_decay() if callable(self._weight_decay) else self._weight_decay
             decays = [
                 variable.assign_sub(tf.cast(rate, variable.dtype.base_dtype) * variable)
                 for gradient, variable in pairs
-                if gradient is not None and (names is None or variable.name in names)
+                if gradient is not None
             ]
             with tf.control_dependencies(decays):
                 return super().apply_gradients(pairs, global_step, name)
 
-    Decoupled.__name__ = Decoupled.__qualname__ = f"{base.__name__.removesuffix('Optimizer')}W"
+    Decoupled.__name__ = f"{base.__name__.removesuffix('Optimizer')}W"
     return Decoupled
 
 

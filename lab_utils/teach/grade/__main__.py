@@ -54,7 +54,11 @@ def _grade_all(
             under_way[number] = f"{submission.learner}, {at}"
             bar.set_postfix_str("; ".join(under_way.values()))
 
-        results[number] = result = _graded(submission, limits, show)
+        result = runs.Graded(None, problem=submission.problem)
+        if submission.lab is not None:
+            plan = cells.plan(submission.lab, submission.code)
+            result = runs.grade(plan, limits, show)
+        results[number] = result
         under_way.pop(number, None)
         points = f"{result.points} of {len(result.results)}, " if result.results else ""
         bar.write(f"{submission.learner}, {submission.name}: {points}{result.status}")
@@ -67,15 +71,6 @@ def _grade_all(
             limits.stop.set()
             pool.shutdown(cancel_futures=True)
             raise
-
-
-def _graded(submission: Submission, limits: runs.Limits, show) -> runs.Graded:
-    if submission.lab is None:
-        return runs.Graded(None, problem=submission.problem)
-    try:
-        return runs.grade(cells.plan(submission.lab, submission.code), limits, show)
-    except FileNotFoundError as error:
-        return runs.Graded(None, problem=str(error))
 
 
 def _write(table: Sequence[page.Row], options: argparse.Namespace) -> None:

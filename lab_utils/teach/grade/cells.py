@@ -42,7 +42,7 @@ def plan(lab: int, code: Sequence[Code]) -> Plan:
     experiment of the lab's, perhaps changed a little, what it defines is run, since an answer may use it.
 
     Raises:
-        FileNotFoundError: the labs are not here.
+        ValueError: the labs are not here.
     """
     given, starters, experiments = _released(lab)
     known = {*map(_words, given), *map(_words, starters)}
@@ -105,6 +105,6 @@ def _solution(lab: int) -> set[str]:
 def _code_cells(folder: str, lab: int) -> list[dict]:
     paths = sorted((LABS.parent / folder).glob(f"{lab:02d}_*.ipynb"))
     if not paths:
-        raise FileNotFoundError(f"{folder}/ holds no lab {lab:02d}: grade in a clone of the course")
+        raise ValueError(f"{folder}/ holds no lab {lab:02d}: grade in a clone of the course")
     cells = json.loads(paths[0].read_text(encoding="utf-8"))["cells"]
     return [cell for cell in cells if cell["cell_type"] == "code"]

@@ -1,15 +1,18 @@
 """TODO 1c, 1d and 1e: model_fn in its three modes, around inference functions with known answers."""
 
 import contextlib
+import inspect
+import types
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from lab_utils.check.labs.lab_01.loss import compare
+from lab_utils.check.labs.logits import classes_compared
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import todo
-from lab_utils.check.tools import a, classes_compared, expect, model_with, translated
+from lab_utils.check.tools import a, expect, scope_of, translated, with_names
 from lab_utils.estimator import tf, v1
 
 CLASSES, RATE = 10, 0.05
@@ -24,6 +27,48 @@ def linear_logits(images: tf.Tensor) -> tf.Tensor:
     """A linear layer that starts at zero: the first loss is ln 10 exactly."""
     flat = tf.reshape(images, [-1, 64])
     return v1.layers.dense(flat, CLASSES, kernel_initializer=v1.zeros_initializer())
+
+
+def model_with(model_fn: Callable, inference: Callable) -> Callable:
+    """`model_fn`, but that it and its helpers find another function under the name `inference`.
+
+    When called, it raises `Wrong` where `inference` is never asked.
+    """
+    asked = []
+
+    def asking(*arguments: Any, **named: Any) -> Any:
+        asked.append(True)
+        return inference(*arguments, **named)
+
+    model = with_names(model_fn, inference=asking)
+    told = "model_fn should get its logits from inference(features), the function of TODO 1b."
+
+    def called(*arguments: Any, **named: Any) -> Any:
+        try:
+            spec = model(*arguments, **named)
+        except Exception:
+            expect(bool(asked) or _mentions(model_fn, "inference"), told)
+            raise
+        expect(bool(asked), told)
+        return spec
+
+    return called
+
+
+def _mentions(function: Callable, name: str) -> bool:
+    """Whether a function, or one of the same module that it names, uses that global name."""
+    scope, seen = scope_of(function), set()
+    waiting = [getattr(inspect.unwrap(function), "__code__", None)]
+    while waiting:
+        code = waiting.pop()
+        if not isinstance(code, types.CodeType) or code in seen:
+            continue
+        seen.add(code)
+        if name in code.co_names:
+            return True
+        waiting += [each for each in code.co_consts if isinstance(each, types.CodeType)]
+        waiting += [getattr(scope.get(each), "__code__", None) for each in code.co_names]
+    return False
 
 
 def one_loss() -> contextlib.AbstractContextManager[None]:

@@ -5,12 +5,12 @@ from collections.abc import Callable
 
 import numpy as np
 
+from lab_utils.check.labs.logits import classes_compared
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import todo
 from lab_utils.check.tools import (
     a,
     call,
-    classes_compared,
     expect,
     expect_dataset,
     other_names,

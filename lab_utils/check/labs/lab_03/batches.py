@@ -6,9 +6,10 @@ from numbers import Integral
 
 import numpy as np
 
+from lab_utils.check.labs.logits import classes_compared
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import todo
-from lab_utils.check.tools import a, call, classes_compared, expect, expect_dataset, translated
+from lab_utils.check.tools import a, call, expect, expect_dataset, translated
 from lab_utils.estimator import tf, v1
 
 

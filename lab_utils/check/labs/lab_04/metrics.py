@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from lab_utils.check.labs.logits import classes_compared
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import todo
-from lab_utils.check.tools import a, call, classes_compared, expect, other_names, translated
+from lab_utils.check.tools import a, call, expect, other_names, translated
 from lab_utils.estimator import tf, tpu, v1
 
 NAMES = ("labels", "logits", "losses", "weight")

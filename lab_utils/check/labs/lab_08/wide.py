@@ -4,9 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lab_utils.check.outcome import Wrong
-from lab_utils.check.todos import todo
-from lab_utils.check.tools import a, expect, expect_dataset
+from lab_utils.check.todos import Cases, todo
+from lab_utils.check.tools import expect_dataset, returns, translated
 from lab_utils.estimator import tf
 
 ROWS = 6
@@ -19,59 +18,38 @@ ROWS = 6
         "What do you do with a tensor of another type than float64?",
     ),
     why="Only float64 changes: labels stay integers, names stay names, and so does the structure.",
+    slips={
+        ("if tensor.dtype == tf.float64 else tensor", "if tensor.dtype.is_floating else tensor"): "Only "
+        "float64 becomes float32: float16 should stay float16.",
+        ("tf.cast(tensor, tf.float32) if tensor.dtype == tf.float64 else tensor", "tf.cast(tensor, tf.float32)"):
+        "Only float64 becomes float32; yours casts all types, also integers and text, which should stay.",
+        ("parts if len(parts) > 1 else parts[0])", "parts)"): "The structure should stay: an element that "
+        "is not a tuple becomes a tuple of one in yours.",
+    },
 )
-def narrow(narrowed: Callable) -> str:
+def narrow(narrowed: Callable) -> Cases:
     """Other structures, values and shapes than the lab's own."""
     values = np.arange(ROWS * 4).reshape(ROWS, 4) / 3
-    plain = (values, np.arange(ROWS))
-    named = (
-        {
-            "pixels": np.arange(ROWS * 4, dtype=np.uint8).reshape(ROWS, 4),
-            "age": values[:, 0],
-            "half": values.astype(np.float16),
-            "name": np.array([b"rose"] * ROWS),
-            "weight": np.ones(ROWS, np.float32),
-            "more": {"spread": values * 2},
-        },
-        np.arange(ROWS, dtype=np.int64),
-    )
-    for structure in (plain, named, values):
+    named = {
+        "pixels": np.arange(ROWS * 4, dtype=np.uint8).reshape(ROWS, 4),
+        "age": values[:, 0],
+        "half": values.astype(np.float16),
+        "name": np.array([b"rose"] * ROWS),
+        "weight": np.ones(ROWS, np.float32),
+        "more": {"spread": values * 2},
+    }
+    for told, structure in (
+        ("an array and labels", (values, np.arange(ROWS))),
+        ("a dict and labels", (named, np.arange(ROWS, dtype=np.int64))),
+        ("an array alone", values),
+    ):
         before = tf.data.Dataset.from_tensor_slices(structure).batch(2, drop_remainder=True)
         made = narrowed(lambda params, dataset=before: dataset.take(params["taken"]))
-        expect(callable(made), f"narrowed should return an input_fn, a function; yours returns {a(made)}.")
-        try:
+        returns(made, callable, "narrowed", "an input_fn, a function")
+        with translated("argument", "TPUEstimator calls input_fn(params); yours takes other arguments."):
             after = made({"taken": 3})
-        except TypeError as error:
-            if "argument" not in str(error):
-                raise
-            raise Wrong(f"TPUEstimator calls input_fn(params): {error}.") from None
         expect_dataset(after, "the input_fn that narrowed returns")
-        _compare(before, after)
+        spec = tf.nest.map_structure(lambda each: f"{each.dtype.name} {each.shape}", after.element_spec)
+        yield f"The structure should stay, with types and shapes, of {told}", spec
+        yield f"The values of {told}", list(after.as_numpy_iterator())
     return "float64 becomes float32, and all else stays."
-
-
-def _compare(before: tf.data.Dataset, after: tf.data.Dataset) -> None:
-    """The same structure, shapes, types but for float64, and values."""
-    was, now = before.element_spec, after.element_spec
-    try:
-        tf.nest.assert_same_structure(was, now)
-    except (ValueError, TypeError):
-        raise Wrong(f"The structure should stay: {_shown(was)}; yours has {_shown(now)}.") from None
-    for old, new in zip(tf.nest.flatten(was), tf.nest.flatten(now), strict=True):
-        right = tf.float32 if old.dtype == tf.float64 else old.dtype
-        expect(
-            new.dtype == right,
-            f"{old.dtype.name} should become {right.name}; yours is {new.dtype.name}."
-            if right != old.dtype
-            else f"{old.dtype.name} should stay {old.dtype.name}; yours becomes {new.dtype.name}.",
-        )
-        expect(new.shape == old.shape, f"The shape {old.shape} should stay; yours is {new.shape}.")
-    first, second = list(before.as_numpy_iterator()), list(after.as_numpy_iterator())
-    expect(len(first) == len(second), f"{len(first)} batches went in, and {len(second)} come out: pass params on, and keep each batch.")
-    for old, new in zip(tf.nest.flatten(first), tf.nest.flatten(second), strict=True):
-        same = old == new if old.dtype == object else np.isclose(old, new, rtol=1e-6)
-        expect(bool(np.all(same)), "The values should stay as they were, up to float32's digits.")
-
-
-def _shown(spec: object) -> str:
-    return str(tf.nest.map_structure(lambda each: each.dtype.name, spec))

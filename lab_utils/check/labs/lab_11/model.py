@@ -6,9 +6,10 @@ import keras
 import numpy as np
 
 from lab_utils.check.labs.digits import expect_digits_model
+from lab_utils.check.labs.networks import all_layers
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import todo
-from lab_utils.check.tools import a, all_layers, expect
+from lab_utils.check.tools import a, expect
 from lab_utils.estimator import tf
 
 IMAGES = np.random.default_rng(1).integers(0, 17, [130, 8, 8, 1]).astype(np.uint8)

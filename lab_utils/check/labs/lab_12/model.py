@@ -5,8 +5,9 @@ from collections.abc import Callable
 import keras
 import numpy as np
 
+from lab_utils.check.labs.networks import all_layers
 from lab_utils.check.todos import todo
-from lab_utils.check.tools import a, all_layers, expect, expect_dataset, scope_of
+from lab_utils.check.tools import a, expect, expect_dataset, scope_of
 from lab_utils.estimator import tf
 
 

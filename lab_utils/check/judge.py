@@ -1,0 +1,155 @@
+"""What is to be said of a learner's objects: cases beside those of our solution, known slips, exceptions."""
+
+import contextlib
+import io
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lab_utils.check import returns, sources, todos
+from lab_utils.check.outcome import CannotCheck, Status, Wrong
+from lab_utils.check.same import difference
+from lab_utils.common import source
+
+_CHECKS = str(Path(__file__).parent)
+_LONGEST = 400  # characters of an exception's message
+_PATIENCE = 5.0  # seconds in which slips are tried
+
+
+@dataclass
+class Results:
+    """What a check found: cases with the tolerance of their numbers, and its sentence or exception."""
+
+    cases: dict[str, tuple[Any, float]] = field(default_factory=dict)
+    end: str | BaseException = ""
+
+
+def judge(entry: todos.Todo, attempts: Sequence[Any]) -> tuple[Status, str]:
+    """The verdict on the learner's objects, and the reason."""
+    if any(attempt is ... for attempt in attempts):
+        return Status.NOT_ATTEMPTED, "Replace the dots by your code."
+    results = _results(entry, attempts)
+    why = _apart(entry, results)
+    if not why and isinstance(results.end, CannotCheck):
+        return Status.CANNOT_CHECK, str(results.end)
+    if not why and (starter := _open(entry.id, results.end)):
+        return Status.NOT_ATTEMPTED, starter
+    if not why and isinstance(results.end, str):
+        return Status.CORRECT, results.end
+    why = why or _raised(results.end)
+    if slip := _slip(entry, results):
+        why = f"{slip}\n{why}"
+    if "return missing" not in why:
+        whole = sources.text(entry.lab)
+        for name, attempt in zip(entry.names, attempts, strict=True):
+            if forgotten := returns.forgotten(attempt, name, whole):
+                why = f"{forgotten}\n{why}"
+    return Status.INCORRECT, why
+
+
+def _results(entry: todos.Todo, objects: Sequence[Any], like: Results | None = None) -> Results:
+    """Runs a check to its end, also where a case is wrong; no further than it agrees with `like`."""
+    results = Results()
+    try:
+        running = entry.function(*objects)
+        while not isinstance(running, str):
+            label, result, *tolerance = next(running)
+            assert label not in results.cases, f"TODO {entry.id} has two cases: {label}"
+            results.cases[label] = result, *(tolerance or [1e-6])
+            if like and (label not in like.cases or _differs(label, results, like)):
+                return results
+        results.end = running
+    except StopIteration as stop:
+        results.end = stop.value
+    except (Exception, SystemExit) as error:
+        results.end = error
+    return results
+
+
+def _ours(entry: todos.Todo, module: Any, like: Results | None = None) -> Results:
+    """The same for the objects of our solution, or of one with a slip; nobody is to see what they print."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        return _results(entry, [getattr(module, name) for name in entry.names], like)
+
+
+def _differs(label: str, expected: Results, found: Results) -> str:
+    """How one case differs; "" where it does not."""
+    result, tolerance = expected.cases[label]
+    return difference(result, found.cases[label][0], tolerance)
+
+
+def _apart(entry: todos.Todo, results: Results) -> str:
+    """The first case in which the learner's result is not that of our solution; "" where there is none."""
+    ours = _ours(entry, sources.solved(entry.lab)) if results.cases else results
+    for label in results.cases:
+        if apart := _differs(label, ours, results):
+            return f"{label}: {apart}."
+    return ""
+
+
+def _slip(entry: todos.Todo, results: Results) -> str:
+    """What is said of the slip that gives the same results as the learner's objects; "" if none does."""
+    end = time.monotonic() + _PATIENCE
+    for number, ((old, new), message) in enumerate(entry.slips.items(), 1):
+        if time.monotonic() > end:
+            break
+        with contextlib.suppress(Exception):
+            slipped = sources.with_slip(entry.id, old, new)
+            module = sources.load(slipped, f"TODO {entry.id}, with slip {number}")
+            theirs = _ours(entry, module, like=results)
+            ends = [(type(each.end), str(each.end)) for each in (theirs, results)]
+            if theirs.cases.keys() == results.cases.keys() and ends[0] == ends[1]:
+                return message
+    return ""
+
+
+def _open(id: str, error: str | BaseException) -> str:
+    """What is to be said of a starter: this TODO's own, or another's that it builds on; "" of all else."""
+    if not isinstance(error, NotImplementedError):
+        return ""
+    named = re.search(r"TODO (\d+[a-z])", str(error))
+    if named is None and str(error):
+        return ""
+    if named is None or named[1] == id:  # nbgrader's own starter says nothing
+        return "Replace `raise NotImplementedError` by your code."
+    return f"It uses TODO {named[1]}, which is not solved yet."
+
+
+def _raised(end: BaseException) -> str:
+    """What an exception of a check, or of the learner's code, says, with its line."""
+    if isinstance(end, Wrong):
+        return str(end)
+    if isinstance(end, SystemExit):
+        return "Your code ends the process (sys.exit, exit or quit): raise an error of its own instead."
+    kind = type(end).__name__  # which AutoGraph repeats
+    message = _shortened(_reason(str(end)).removeprefix(f"{kind}: "))
+    traceback = end.__traceback__
+    while traceback and traceback.tb_frame.f_code.co_filename.startswith(_CHECKS):
+        traceback = traceback.tb_next
+    place = source.place(end.with_traceback(traceback))
+    if place:
+        return f"Your code raised {kind}: {message}\nAt {place}"
+    return f"The check could not run on what you gave. {kind}: {message}"
+
+
+def _reason(text: str) -> str:
+    """What an exception says without the stacks that TensorFlow puts before and after it, on one line."""
+    text = re.split(r"\n *Original stack trace for ", text)[0]
+    if "Detected at node" in text:
+        text = re.split(r"\nNode: .*\n", text)[-1]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if lines and lines[0].startswith("in user code"):  # AutoGraph puts the message last
+        lines = lines[-1:]
+    text = " ".join(line for line in lines if not line.startswith("[[{{node"))
+    text = re.sub(r"\{\{function_node [^}]*\}\} ?", "", text)
+    return re.sub(r" ?\[Op:[^\]]*\]( name: .*)?$", "", text)
+
+
+def _shortened(text: str) -> str:
+    """The beginning and the end of a long text: either may hold the reason."""
+    if len(text) <= _LONGEST:
+        return text
+    return f"{text[: _LONGEST // 3]} ... {text[-2 * _LONGEST // 3 :]}"

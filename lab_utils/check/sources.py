@@ -1,0 +1,138 @@
+"""The marked notebooks of the course: regions to write, the solutions as modules, titles and minutes.
+
+What a learner is to write stands between nbgrader's markers, below a comment that names its TODO (see
+`lab_utils.teach.marks`). Cells with such a region, and those tagged "given", make up the module of a lab's
+solution. It is made when it is first asked for; Python's linecache holds its source, since AutoGraph, Beam
+and tracebacks read sources.
+"""
+
+import json
+import linecache
+import re
+import sys
+import textwrap
+import types
+from functools import cache
+from pathlib import Path
+
+from lab_utils.common.source import SOLUTION
+
+# The wheel brings them beside this file; in a checkout they stand at its top (pyproject.toml).
+_FOLDERS = (
+    Path(__file__).with_name("notebooks"),
+    Path(__file__).parents[2] / "solutions" / "source",
+)
+REGION = re.compile(r"^([ ]*)### BEGIN SOLUTION\n(.*?)^\1### END SOLUTION$", re.M | re.S)
+STARTER = re.compile(r"^[ ]*# STARTER: ?(.*)$", re.M)
+TODO = re.compile(r"^[ ]*# (TODO (\d+[a-z]): .*)$", re.M)
+_MARKS = re.compile(r"^[ ]*(### (BEGIN|END) SOLUTION|# STARTER:.*)\n?", re.M)
+_TITLE = re.compile(r"# \d\d · (.+)\n[^*]*\*\*(\d+) minutes\.\*\*")
+
+
+def folder() -> Path:
+    """Where the marked notebooks are.
+
+    Raises:
+        FileNotFoundError: neither a wheel nor a checkout brings them.
+    """
+    for each in _FOLDERS:
+        if each.is_dir():
+            return each
+    raise FileNotFoundError(f"the course's solutions are missing: {_FOLDERS[0]}; install it again")
+
+
+@cache
+def paths() -> dict[int, Path]:
+    """The marked notebook of each lab, by number."""
+    return {int(path.name[:2]): path for path in sorted(folder().glob("[0-9][0-9]_*.ipynb"))}
+
+
+@cache
+def _cells(lab: int) -> tuple[dict, ...]:
+    cells = json.loads(paths()[lab].read_text(encoding="utf-8"))["cells"]
+    return tuple(cell | {"source": "".join(cell["source"])} for cell in cells)
+
+
+@cache
+def labs() -> dict[int, dict]:
+    """The labs by number: {"title": ..., "minutes": ...}, as their first cells state them."""
+    stated = {lab: _TITLE.match(_cells(lab)[0]["source"]) for lab in paths()}
+    return {
+        lab: {"title": each[1].strip(), "minutes": int(each[2])} for lab, each in stated.items()
+    }
+
+
+def ids(lab: int) -> list[str]:
+    """The TODOs of a lab, without importing its checks, which takes TensorFlow."""
+    return sorted(match[2] for match in TODO.finditer(text(lab)))
+
+
+def without_marks(source: str) -> str:
+    """A cell's source without markers and starters."""
+    return _MARKS.sub("", source)
+
+
+def is_of_solution(source: str, tags: list[str]) -> bool:
+    """Whether a code cell belongs to the solution's module; cells with predictions do not."""
+    return bool("given" in tags or REGION.search(source)) and not re.search(
+        r"^predict\(", source, re.M
+    )
+
+
+@cache
+def text(lab: int) -> str:
+    """The source of a lab's solution as a module; "" where there is no such lab."""
+    cells = _cells(lab) if lab in paths() else ()
+    parts = [
+        without_marks(cell["source"]).strip()
+        for cell in cells
+        if cell["cell_type"] == "code"
+        and is_of_solution(cell["source"], cell["metadata"].get("tags", []))
+    ]
+    return "\n\n\n".join(parts) + "\n"
+
+
+@cache
+def regions(lab: int) -> dict[str, list[str]]:
+    """What each TODO of a lab asks for, as it stands in the solution's module: a region, or several."""
+    found: dict[str, list[str]] = {}
+    for source in (cell["source"] for cell in _cells(lab) if cell["cell_type"] == "code"):
+        for region in REGION.finditer(source):
+            if above := TODO.findall(source[: region.start()]):
+                found.setdefault(above[-1][1], []).append(without_marks(region[2]).rstrip())
+    return found
+
+
+def region(todo: str) -> str:
+    """Our code for a TODO."""
+    return textwrap.dedent("\n".join(regions(int(todo[:-1]))[todo])).strip("\n")
+
+
+def with_slip(todo: str, old: str, new: str) -> str:
+    """The source of the solution's module with one slip: `old` becomes `new`.
+
+    Raises:
+        ValueError: `old` stands neither once in one of the TODO's regions, nor once in the module.
+    """
+    lab = int(todo[:-1])
+    for place in (*regions(lab)[todo], text(lab)):
+        if place.count(old) == 1 and text(lab).count(place) == 1:
+            return text(lab).replace(place, place.replace(old, new))
+    raise ValueError(f"TODO {todo}: not once in the solution: {old}")
+
+
+def load(source: str, name: str) -> types.ModuleType:
+    """A module of that source; reports name it "the course's solution" (see `common.source`)."""
+    file = SOLUTION + name
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    module = types.ModuleType("lab_utils_solution_of_" + re.sub(r"\W", "_", name))
+    module.__file__ = file
+    sys.modules[module.__name__] = module  # classes find their module there
+    exec(compile(source, file, "exec"), module.__dict__)
+    return module
+
+
+@cache
+def solved(lab: int) -> types.ModuleType:
+    """The solution of a lab as a module."""
+    return load(text(lab), f"lab {lab:02d}")

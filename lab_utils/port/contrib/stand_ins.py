@@ -1,0 +1,130 @@
+"""Names of tf.contrib.data, image and training that TensorFlow has no more, in a few lines each."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from lab_utils.estimator import tf, v1
+
+
+def batch_and_drop_remainder(batch_size: int) -> Callable:
+    """For Dataset.apply: whole batches only. Today `batch(batch_size, drop_remainder=True)`."""
+    return lambda dataset: dataset.batch(batch_size, drop_remainder=True)
+
+
+def sloppy_interleave(map_func: Callable, cycle_length: int, block_length: int = 1) -> Callable:
+    """For Dataset.apply: interleaves in any order. Today `parallel_interleave(..., sloppy=True)`."""
+    return v1.data.experimental.parallel_interleave(
+        map_func, cycle_length, block_length, sloppy=True
+    )
+
+
+def transform(
+    images: Any, transforms: Any, interpolation: str = "NEAREST", name: str | None = None
+) -> tf.Tensor:
+    """Projective transforms (rows of 8) of one image or a batch of them; outside of an image is 0."""
+    images = tf.convert_to_tensor(images)
+    batch = images[None] if images.shape.ndims == 3 else images
+    moved = tf.raw_ops.ImageProjectiveTransformV3(
+        images=batch,
+        transforms=tf.reshape(tf.cast(transforms, tf.float32), [-1, 8]),
+        output_shape=tf.shape(batch)[1:3],
+        fill_value=0.0,
+        interpolation=interpolation.upper(),
+        fill_mode="CONSTANT",
+        name=name,
+    )
+    moved.set_shape(batch.shape)
+    return moved[0] if images.shape.ndims == 3 else moved
+
+
+def rotate(
+    images: Any, angles: Any, interpolation: str = "NEAREST", name: str | None = None
+) -> tf.Tensor:
+    """Images turned by `angles` (radians, counter-clockwise) around their middle."""
+    images = tf.convert_to_tensor(images)
+    size = tf.cast(tf.shape(images)[-3:-1] - 1, tf.float32)
+    height, width = size[0], size[1]
+    angles = tf.reshape(tf.cast(angles, tf.float32), [-1])
+    cos, sin, zero = tf.cos(angles), tf.sin(angles), tf.zeros_like(angles)
+    x = (width - (cos * width - sin * height)) / 2
+    y = (height - (sin * width + cos * height)) / 2
+    rows = tf.stack([cos, -sin, x, sin, cos, y, zero, zero], axis=1)
+    return transform(images, rows, interpolation, name)
+
+
+def translate(
+    images: Any, translations: Any, interpolation: str = "NEAREST", name: str | None = None
+) -> tf.Tensor:
+    """Images moved by `translations` (dx, dy) in pixels."""
+    moved = tf.reshape(tf.cast(translations, tf.float32), [-1, 2])
+    one, zero = tf.ones_like(moved[:, 0]), tf.zeros_like(moved[:, 0])
+    rows = tf.stack([one, zero, -moved[:, 0], zero, one, -moved[:, 1], zero, zero], axis=1)
+    return transform(images, rows, interpolation, name)
+
+
+class HParams:
+    """tf.contrib.training.HParams: hyperparameters as attributes, each with the type of its first value."""
+
+    def __init__(self, **values: Any) -> None:
+        self._names: list[str] = []
+        for name, value in values.items():
+            self.add_hparam(name, value)
+
+    def add_hparam(self, name: str, value: Any) -> None:
+        """Adds a hyperparameter; ValueError if its name is there already, or is a method's."""
+        if hasattr(self, name):
+            raise ValueError(f"Hyperparameter name is reserved: {name}")
+        self._names.append(name)
+        setattr(self, name, list(value) if isinstance(value, tuple) else value)
+
+    def set_hparam(self, name: str, value: Any) -> None:
+        """Gives a hyperparameter another value, as the type that it has; ValueError if it is of none."""
+        if name not in self._names:
+            raise ValueError(f"Unknown hyperparameter: {name}")
+        setattr(self, name, _as_type_of(getattr(self, name), value))
+
+    def parse(self, values: str) -> "HParams":
+        """Takes values from a text such as "learning_rate=0.1,layers=[3,4],name=big"; else ValueError."""
+        for part in re.findall(r"[^,\[]+(?:\[[^\]]*\])?", values):
+            name, text = part.split("=")
+            self.set_hparam(name.strip(), text.strip())
+        return self
+
+    def override_from_dict(self, values: Mapping[str, Any]) -> "HParams":
+        """Takes values from a dict."""
+        for name, value in values.items():
+            self.set_hparam(name, value)
+        return self
+
+    def to_json(self) -> str:
+        """The values as JSON text."""
+        return json.dumps(self.values())
+
+    def values(self) -> dict[str, Any]:
+        """The hyperparameters as a dict."""
+        return {name: getattr(self, name) for name in self._names}
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """A value, or `default`."""
+        return self.values().get(key, default)
+
+    def __getitem__(self, name: str) -> Any:
+        """params["batch_size"], as input functions of a port have it."""
+        return self.values()[name]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._names
+
+
+def _as_type_of(old: Any, new: Any) -> Any:
+    """`new`, perhaps a text, with the type of `old`."""
+    if old is None or new is None:
+        return new
+    if isinstance(old, list):
+        items = new.strip("[]").split(",") if isinstance(new, str) else new
+        return [_as_type_of(old[0], item) if old else item for item in items]
+    if isinstance(old, bool):
+        return str(new).lower() in ("true", "1")
+    return type(old)(new)
