@@ -24,8 +24,9 @@ def lowered(model_fn=dense, data=(ROWS, CLASSES), **arguments):
 def compilations(monkeypatch, tmp_path):
     """How often the bridge was asked for a program, while nothing is in the cache at first."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    original, asked = lower._compile, []
-    monkeypatch.setattr(lower, "_compile", lambda *given: asked.append(1) or original(*given))
+    step, asked = lower._Lowering, []
+    original = step._compiled
+    monkeypatch.setattr(step, "_compiled", lambda *given: asked.append(1) or original(*given))
     return asked
 
 

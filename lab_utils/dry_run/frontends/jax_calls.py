@@ -70,9 +70,8 @@ def trace(step: Callable, call: tuple) -> Any:
         return jax.jit(function, donate_argnums=donated).trace(*arrays)
     try:
         return _as_inner_asks(step, call)
-    except (
-        Exception
-    ):  # what is no array may be a size, a switch or a function: it then is a constant
+    except Exception:
+        # What is not an array may be a size, a switch or a function: it then is a constant.
         if all(map(_is_array, jax.tree.leaves(call))):
             raise
         return _as_inner_asks(*_arrays_alone(step, call))
