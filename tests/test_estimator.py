@@ -179,10 +179,3 @@ made.evaluate(input_fn, steps=1)
     assert answer.stdout + answer.stderr == ""
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "tmp"]
     assert not list((tmp_path / "tmp").iterdir())  # a fixed name there may be anybody's
-
-
-def test_estimator_is_imported_as_in_tensorflow_2_15():
-    from tensorflow.compat.v1.estimator import tpu as imported
-    from tensorflow.estimator import Estimator
-
-    assert Estimator is tf.estimator.Estimator and imported is v1.estimator.tpu

@@ -116,7 +116,6 @@ def test_a_user_without_a_home_is_an_os_error(monkeypatch):
         "flowers.task --train_data_path=a --eval_data_path=b --output_dir=",
         "flowers.task --train_data_path= --eval_data_path=b --output_dir=c",
         "flowers.predict --saved_model= a.jpg",
-        "flowers.page --run_dir= --eval_csv=a --output_dir=b",
         "flowers.port --records=",
         "datasets folder --output_dir=out |",
         "runtime --verify --output=",

@@ -1,7 +1,6 @@
 """What the run exports, and predicting with it: encoded images in, classes and probabilities out."""
 
 import io
-import json
 import os
 import shutil
 import subprocess
@@ -128,19 +127,6 @@ def test_predict_names_what_it_cannot_use_and_goes_on(
     assert (tmp_path / "p.png").stat().st_size > 10_000
 
 
-def test_predict_keeps_the_order_over_several_batches(saved_model, tiny_photos):
-    paths = sorted(tiny_photos.glob("*/*"))
-    together, _ = predict.predict(saved_model, paths, batch_size=100)
-    apart, damaged = predict.predict(saved_model, paths, batch_size=4)
-    assert not damaged
-    assert [prediction.path for prediction in apart] == paths
-    np.testing.assert_allclose(
-        [prediction.probabilities for prediction in apart],
-        [prediction.probabilities for prediction in together],
-        atol=1e-5,
-    )
-
-
 def test_export_is_float32_whatever_training_took(
     run_flags, tmp_path, finished_run, serve, photographs
 ):
@@ -167,14 +153,6 @@ def test_the_page_holds_pictures_and_figures(finished_run, tiny_csv, tmp_path):
         assert (tmp_path / f"{name}.png").stat().st_size > 5_000
 
 
-def test_training_losses_are_read_back_by_step(finished_run):
-    losses = page.training_losses(finished_run[0])
-    history = [json.loads(line) for line in (finished_run[0] / "history.jsonl").open()]
-    assert losses
-    assert {step for step, _ in losses} <= set(range(history[-1]["step"] + 1))
-    assert all(np.isfinite(loss) for _, loss in losses)
-
-
 def flip_a_byte(file: Path) -> None:
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1
@@ -184,19 +162,6 @@ def flip_a_byte(file: Path) -> None:
 def _predict(monkeypatch, *arguments) -> int:
     monkeypatch.setattr("sys.argv", ["predict", *map(str, arguments)])
     return predict.main()
-
-
-@pytest.mark.parametrize("name", ["kept.jpg", "kept.png"])
-def test_predict_never_writes_over_a_photograph(
-    monkeypatch, capsys, saved_model, photographs, tmp_path, name
-):
-    """`--output *.jpg` names the first photograph as the output."""
-    photograph = tmp_path / name
-    photograph.write_bytes(photographs[0].read_bytes())
-    with pytest.raises(SystemExit):
-        _predict(monkeypatch, "--saved_model", saved_model, "--output", photograph, photograph)
-    assert "is there, and no output of this command" in capsys.readouterr().err
-    assert photograph.read_bytes() == photographs[0].read_bytes()
 
 
 @pytest.mark.parametrize(

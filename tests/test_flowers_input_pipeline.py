@@ -147,15 +147,6 @@ def test_evaluation_gives_each_image_to_one_host(reader, tiny_records, hosts):
     assert max(map(len, shares)) - min(map(len, shares)) <= 1
 
 
-@pytest.mark.parametrize("cache_limit", [input_pipeline.CACHE_LIMIT, 0])
-def test_training_gives_each_image_to_one_host(reader, tiny_records, monkeypatch, cache_limit):
-    monkeypatch.setattr(input_pipeline, "CACHE_LIMIT", cache_limit)
-    shares = [
-        Counter(seen(reader("train", 5, deployment=context(host, 3)).take(1))) for host in range(3)
-    ]
-    assert sum(shares, Counter()) == stored(tiny_records, "train", train_size(SIZE))
-
-
 def test_decoding_squeezes_the_whole_image_whatever_its_kind():
     halves = np.zeros([40, 80, 3], np.uint8)
     halves[:, 40:] = (0, 0, 255)

@@ -122,15 +122,6 @@ def test_views_are_fixed_by_the_seed(images):
     assert not np.allclose(one, views(images, [4, 7]))
 
 
-@pytest.mark.parametrize(("start", "length"), [(0.0, 1.0), (1.0, -1.0), (0.3, 0.5), (0.9, -0.7)])
-@pytest.mark.parametrize("target", [8, 40, 64])
-def test_sampling_weights_sum_to_one(start, length, target):
-    matrix = augment._sampling_matrix(tf.constant([start]), tf.constant([length]), 40, target)
-    assert matrix.shape == [1, target, 40]
-    np.testing.assert_allclose(tf.reduce_sum(matrix, 2), 1, atol=1e-5)
-    assert matrix.numpy().min() >= 0
-
-
 @pytest.mark.parametrize("mode", [MODES.TRAIN, MODES.EVAL])
 def test_bfloat16_computes_in_it_and_keeps_float32_variables(mode, no_dropout):
     def fetch(graph, spec):
@@ -148,16 +139,6 @@ def test_bfloat16_computes_in_it_and_keeps_float32_variables(mode, no_dropout):
     )
     assert all(np.isfinite(value).all() for value in values)
     np.testing.assert_allclose(values[0], exact, rtol=0.1, atol=0.1)
-
-
-def test_serving_computes_in_float32_even_after_bfloat16_training():
-    def fetch(graph, spec):
-        assert not [
-            op for op in graph.get_operations() for out in op.outputs if out.dtype == tf.bfloat16
-        ]
-        return spec.predictions["probabilities"]
-
-    evaluate(fetch, MODES.PREDICT, use_bfloat16=True)
 
 
 def metrics_of(batches) -> dict:
@@ -208,12 +189,6 @@ def test_metrics_count_padding_for_nothing(seed):
     other = run(2, 1e9, 1e9)
     for name, value in metrics.items():
         np.testing.assert_array_equal(value, other[name])
-
-
-def test_confusion_has_labels_down_and_predictions_across():
-    logits = np.eye(CLASSES, dtype=np.float32)[[1, 1, 2, 0]]
-    metrics = metrics_of([[np.array([0, 1, 2, 2], np.int32), logits, np.ones(4), np.ones(4)]])
-    assert metrics["confusion"].tolist() == [[0, 1, 0], [0, 1, 0], [1, 0, 1]]
 
 
 def test_the_learning_rate_rises_and_falls_to_zero():

@@ -99,16 +99,6 @@ def test_a_damaged_last_checkpoint_costs_its_steps_alone(copy, again, finished_r
     assert_same_weights(copy, finished_run[0], 16)
 
 
-def test_an_evaluation_that_was_not_written_is_made(copy, again, finished_run):
-    expected = history(copy)
-    lines = (copy / "history.jsonl").read_text().splitlines(keepends=True)
-    (copy / "history.jsonl").write_text("".join(lines[:-1]))
-    (copy / "result.json").unlink()
-    again(copy)
-    assert history(copy) == expected
-    assert (copy / "result.json").exists()
-
-
 def checkpoints(run_dir: Path) -> list[int]:
     found = (re.search(r"ckpt-(\d+)\.index", file.name) for file in run_dir.glob("model.*.index"))
     return sorted(int(match[1]) for match in found)
@@ -143,24 +133,6 @@ def test_killed_after_a_checkpoint_the_same_command_ends_at_the_same_place(
     assert result["step"] == 16
     assert Path(result["saved_model"], "saved_model.pb").exists()
     assert_same_weights(run_dir, finished_run[0], 16)
-
-
-@pytest.mark.parametrize(
-    ("changed", "words"),
-    [
-        ("--train_data_path=nowhere/train-*", ["nowhere", "lab_utils.convert"]),
-        ("--eval_data_path={records}/test-*", ["test-*", "eval-*, train-*"]),
-    ],
-)
-def test_data_that_is_not_there_is_one_sentence(
-    run_flags, tiny_records, tmp_path, capsys, changed, words
-):
-    changed = changed.format(records=tiny_records.folder)
-    assert task.main([*run_flags, f"--output_dir={tmp_path}", changed]) == 1
-    message = capsys.readouterr().err
-    assert message.startswith("task: ")
-    assert len(message.splitlines()) == 1
-    assert all(word in message for word in words), message
 
 
 @pytest.mark.parametrize(

@@ -48,21 +48,6 @@ def test_predictions_of_any_number_and_shape(number, labels):
     assert {axes.get_xlabel() for axes in figure.axes[1::2]} == {"probability"}
 
 
-def test_the_most_probable_of_many_classes_are_shown_in_their_order():
-    labels = [f"class {i}" for i in range(40)]
-    shares = np.full([1, 40], 0.001)
-    shares[0, [3, 9, 20]] = [0.2, 0.5, 0.25]
-    bars = plots.predictions(pictures(1), shares, labels, [None]).axes[1]
-    named = [label.get_text() for label in bars.get_yticklabels()]
-    assert len(named) == plots.BARS
-    assert [name for name in named if name in ("class 3", "class 9", "class 20")] == [
-        "class 3",
-        "class 9",
-        "class 20",
-    ]
-    assert [bar.get_width() for bar in bars.patches][named.index("class 9")] == 0.5
-
-
 def test_class_names_with_dollar_signs_are_drawn_as_they_are(monkeypatch):
     """Not as formulas, which fail or lose their signs."""
 

@@ -29,7 +29,7 @@ def on(monkeypatch):
     def be(machine, imported=(), **packages):
         versions = {name.replace("_", "-"): version for name, version in packages.items()}
         monkeypatch.setattr(tpu, "detect", lambda: machine)
-        monkeypatch.setattr(tpu, "_version", lambda name: versions.get(name, ""))
+        monkeypatch.setattr(tpu, "version", lambda name: versions.get(name, ""))
         monkeypatch.setattr(tpu, "_libtpu_path", lambda: "/somewhere/libtpu.so")
         for name in ("tensorflow", "jax"):
             if name in imported:

@@ -111,16 +111,6 @@ def test_an_error_is_told_without_names_and_paths(monkeypatch):
     assert told.startswith("XlaRuntimeError: libtpu.so of ...: xxx") and len(told) == 600
 
 
-@pytest.mark.parametrize("error", [KeyError, OSError])
-def test_a_user_id_without_a_name_is_no_trouble(monkeypatch, error):
-    def nobody():
-        raise error("no passwd entry")
-
-    monkeypatch.setattr(report_.getpass, "getuser", nobody)
-    monkeypatch.setattr(report_.platform, "node", lambda: "quxhostzz")
-    assert report_.anonymous("busy on quxhostzz") == "busy on ..."
-
-
 def figure(name, value, unit="ms"):
     return {"name": name, "value": value, "unit": unit, "kind": "measured here"}
 

@@ -20,14 +20,15 @@ from lab_utils import DISTRIBUTION, datasets, runtime
 from lab_utils.common import command
 from lab_utils.common.figures import counted
 from lab_utils.dry_run import cache
+from lab_utils.runtime import install
 
 MEMORY = 2.0  # GiB free: the largest lab, with a browser beside it, stays below
 # GiB of a learner: a server, a kernel with TensorFlow and a dry run (hub.md says how it was measured).
 LEARNER = 1.3
 DISK = 2.0  # GiB free in the working folder: TFRecords, checkpoints and exports of all labs
 CHECKOUT = (Path(__file__).parents[2] / "Makefile").exists()
-# In a handout there is neither a Makefile nor a lock file; its wheel stands beside the labs.
-INSTALL = "`make setup`" if CHECKOUT else f"pip install --find-links . '{DISTRIBUTION}[course]'"
+# In a handout there is neither a Makefile nor a lock file.
+INSTALL = "`make setup`" if CHECKOUT else "run a lab's first cell: it installs what is missing"
 
 
 @dataclass(frozen=True)
@@ -78,32 +79,29 @@ def python() -> Check:
 def packages(*extras: str) -> Check:
     """Every package that lab_utils and its `extras` ask for is here, in a version that it accepts.
 
-    By default the extra "course" of pyproject.toml, and in a checkout "lab", with which `make lab` opens.
+    By default the extra "course" of pyproject.toml: what runs JupyterLab need not be in its kernel.
     """
     from packaging.requirements import Requirement
 
-    wrong, install = [], []
     try:
         wanted = list(map(Requirement, importlib.metadata.requires(DISTRIBUTION) or []))
     except importlib.metadata.PackageNotFoundError:
         return Check(False, "packages", "lab_utils is not installed", INSTALL)
-    chosen = {"", *(extras or (("course", "lab") if CHECKOUT else ("course",)))}
+    chosen = {"", *(extras or ("course",))}
     for requirement in wanted:  # an extra may ask for others of this package's own
         if requirement.name == DISTRIBUTION and _applies(requirement, chosen):
             chosen |= requirement.extras
+    wrong, names = [], []
     for requirement in wanted:
         if requirement.name == DISTRIBUTION or not _applies(requirement, chosen):
             continue
-        try:
-            version = importlib.metadata.version(requirement.name)
-        except importlib.metadata.PackageNotFoundError:
-            version = ""
+        version = install.version(requirement.name)
         if not version or version not in requirement.specifier:
             has = f"is {version}, not {requirement.specifier}" if version else "is missing"
             wrong.append(f"{requirement.name} {has}")
-            install.append(f'"{requirement.name}{requirement.specifier}"')
+            names.append(f'"{requirement.name}{requirement.specifier}"')
     found = "; ".join(wrong) or "all here, in versions that fit"
-    remedy = "make setup" if CHECKOUT else f"%pip install {' '.join(install)}"
+    remedy = INSTALL if CHECKOUT else f"%pip install {' '.join(names)}"
     return Check(not wrong, "packages", found, remedy)
 
 
@@ -121,8 +119,7 @@ def tensorflow() -> Check:
         "print(json.dumps({'tensorflow': tf.__version__, 'gpus': len(gpus)}))"
     )
     if problem:
-        how = INSTALL.replace("[course]", "[course,cpu]")
-        return Check(False, "TensorFlow with TPUEstimator", problem, how)
+        return Check(False, "TensorFlow with TPUEstimator", problem, INSTALL)
     found = f"{answer['tensorflow']}, TPUEstimator imports; GPUs it sees: {answer['gpus']}"
     return Check(True, "TensorFlow with TPUEstimator", found)
 
@@ -172,7 +169,7 @@ def disk() -> Check:
 
 def data() -> Check:
     """The bundled pictures are all there, unchanged."""
-    again = "git checkout -- datasets" if CHECKOUT else f"{INSTALL} --force-reinstall --no-deps"
+    again = "git checkout -- datasets" if CHECKOUT else "install the course's wheel again"
     try:
         folder = datasets.bundled().folder
         lines = (folder / "SHA256SUMS").read_text(encoding="utf-8").splitlines()

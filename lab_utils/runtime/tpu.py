@@ -1,6 +1,5 @@
 """The way to a TPU: what must stand in the environment before the import, and the strategy after it."""
 
-import importlib.metadata
 import os
 import socket
 import sys
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 from lab_utils.common.figures import counted
 from lab_utils.common.notices import quiet
 from lab_utils.runtime import chips
+from lab_utils.runtime.install import version
 from lab_utils.runtime.places import Machine, detect
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def prepare_tpu(framework: str = "") -> str:
         RuntimeError: the framework has been imported without them, or it would end the process.
     """
     machine = detect()
-    installed = _version("tensorflow-tpu")
+    installed = version("tensorflow-tpu")
     framework = framework or ("tensorflow" if installed else "jax")
     library = ""
     if framework == "tensorflow" and installed:
@@ -166,14 +166,6 @@ def _plain(message: str, machine: Machine) -> str:
     )
 
 
-def _version(package: str) -> str:
-    """The installed version; "" for none."""
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return ""
-
-
 def _libtpu_path() -> str:
     try:
         import libtpu
@@ -184,12 +176,12 @@ def _libtpu_path() -> str:
 
 def _refuse_wrong_pair(installed: str) -> None:
     """Raises RuntimeError where importing TensorFlow with this libtpu would end the process."""
-    libtpu = _version("libtpu")
+    libtpu = version("libtpu")
     if not libtpu or installed not in _PAIRS:
         return
 
-    def number(version: str) -> tuple[int, ...]:
-        return tuple(int(part) for part in version.split(".") if part.isdigit())
+    def number(text: str) -> tuple[int, ...]:
+        return tuple(int(part) for part in text.split(".") if part.isdigit())
 
     first, last = _PAIRS[installed]
     if not number(first) <= number(libtpu)[:3] <= number(last):
