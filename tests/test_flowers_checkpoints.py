@@ -117,3 +117,10 @@ def test_what_a_killed_run_was_just_writing_is_removed_and_nothing_else(tmp_path
     there = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     assert there == set(kept)
     assert not (tmp_path / "export" / "temp-1795329029").exists()
+
+
+@pytest.mark.parametrize("text", ['{"step": 4}\n{"st', "4\n", '{"accuracy": 1}\n'])
+def test_a_damaged_history_is_a_sentence(tmp_path, text):
+    (tmp_path / "history.jsonl").write_text(text)
+    with pytest.raises(RuntimeError, match=r"history\.jsonl is damaged: move it away"):
+        checkpoints.read_history(str(tmp_path))

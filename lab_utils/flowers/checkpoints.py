@@ -99,6 +99,16 @@ def keep_labels(folder: str, labels: list[str]) -> str:
 
 
 def read_history(folder: str) -> list[dict[str, Any]]:
-    """The evaluations of a run so far."""
-    lines = text(os.path.join(folder, "history.jsonl")).splitlines()
-    return [json.loads(line) for line in lines]
+    """The evaluations of a run so far, each with its `step`.
+
+    Raises:
+        RuntimeError: the file is damaged.
+    """
+    path = os.path.join(folder, "history.jsonl")
+    try:
+        records = [json.loads(line) for line in text(path).splitlines()]
+        return sorted(records, key=lambda record: record["step"])
+    except (ValueError, TypeError, KeyError):
+        raise RuntimeError(
+            f"{path} is damaged: move it away; the evaluations so far are lost, the checkpoints are not"
+        ) from None

@@ -99,7 +99,7 @@ def make(
 
     result = json.loads((run_dir / "result.json").read_text("utf-8"))
     labels = result["labels"]
-    history = sorted(read_history(str(run_dir)), key=lambda record: record["step"])
+    history = read_history(str(run_dir))
     predictions, truth = _predictions(result["saved_model"], eval_csv)
 
     output_dir.mkdir(parents=True, exist_ok=True)
