@@ -6,6 +6,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from lab_utils.common.notices import in_notebook
 from lab_utils.common.source import place_of_stack
 
 SECONDS = 10  # without progress; then after twice as long each time
@@ -13,7 +14,13 @@ SECONDS = 10  # without progress; then after twice as long each time
 
 @contextmanager
 def told(activity: str) -> Iterator[None]:
-    """Context manager: after `SECONDS` at one line of the learner's, the standard error has a line on it."""
+    """Context manager: after `SECONDS` at one line of the learner's, the standard error has a line on it.
+
+    Not in a notebook, where the line of progress ticks, and a cell's outputs stay.
+    """
+    if in_notebook():
+        yield
+        return
     main, done = threading.main_thread().ident, threading.Event()
 
     def watch() -> None:
