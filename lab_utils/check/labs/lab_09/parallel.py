@@ -1,0 +1,169 @@
+"""JAX by hand: TODO 9g, a step split over examples, 9h, over weights, 9i, the bytes that each exchanges, and 9j, how long."""
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lab_utils.check.outcome import CannotCheck
+from lab_utils.check.todos import Cases, todo
+from lab_utils.check.tools import returns
+
+_DEVICES, _WIDTH, _BATCH = 8, 16, 32
+_SHAPES = {"inner": (_WIDTH, 4 * _WIDTH), "outer": (4 * _WIDTH, _WIDTH)}
+
+
+def _devices() -> list[Any]:
+    """Eight virtual devices. Raises CannotCheck where JAX has started with fewer."""
+    import jax
+
+    with contextlib.suppress(RuntimeError):  # JAX has started
+        jax.config.update("jax_platforms", "cpu")
+        jax.config.update("jax_num_cpu_devices", _DEVICES)
+    if len(jax.devices()) < _DEVICES:
+        raise CannotCheck(
+            f"JAX has started with {len(jax.devices())} device here, and this needs {_DEVICES}: restart the kernel "
+            "and run the cells from the top."
+        )
+    return jax.devices()[:_DEVICES]
+
+
+def _step(weights: dict, x: Any, target: Any) -> tuple[dict, Any]:
+    import jax
+    import jax.numpy as jnp
+
+    def loss_of(weights: dict) -> Any:
+        out = jax.nn.relu(x @ weights["inner"]) @ weights["outer"]
+        return jnp.mean((out - target) ** 2)
+
+    loss, gradients = jax.value_and_grad(loss_of)(weights)
+    return jax.tree.map(lambda w, g: w - 0.1 * g, weights, gradients), loss
+
+
+def _parts(make: Callable, name: str, reasons: dict[str, str]) -> Cases:
+    """What the learner's step gives each device, with a reason for each, and what it computes."""
+    import jax
+
+    step = make(_step, _devices())
+    returns(step, callable, name, "the jitted step, jax.jit(step, ...)")
+    draw = np.random.default_rng(5).standard_normal
+    weights = {key: draw(shape).astype(np.float32) / 4 for key, shape in _SHAPES.items()}
+    example = weights, *(draw((_BATCH, _WIDTH)).astype(np.float32) for _ in range(2))
+    jitted = step if hasattr(step, "lower") else jax.jit(step)
+    compiled = jitted.lower(*example).compile()
+    inputs, outputs = compiled.input_shardings[0], compiled.output_shardings
+    yield f"Devices of the mesh, of {_DEVICES} given", len(jax.tree.leaves(inputs)[0].device_set)
+    for key, shape in _SHAPES.items():
+        told = f"What each device holds of {key}, of the shape {shape}: {reasons[key]}"
+        yield told, inputs[0][key].shard_shape(shape)
+    for key, each in zip(("x", "target"), inputs[1:], strict=True):
+        told = f"What each device gets of {key}, of the shape {(_BATCH, _WIDTH)}: {reasons['batch']}"
+        yield told, each.shard_shape((_BATCH, _WIDTH))
+    for key, shape in _SHAPES.items():
+        yield f"What each device holds of the new {key}: {reasons['new']}", outputs[0][key].shard_shape(shape)
+    told = "The new weights and the loss should be what the step computes on one device"
+    yield told, jax.tree.map(np.asarray, jitted(*example)), 1e-4
+
+
+@todo(
+    "9g",
+    hints=(
+        "The mesh takes an array of devices and a tuple of names, one for each axis of that array.",
+        "A PartitionSpec names, axis by axis, along which mesh axis an array is split. An empty one splits nothing.",
+        "in_shardings has one entry for each argument of step; one entry stands for a whole dict.",
+    ),
+    why="The batch is split, the weights are on every device, and the compiler adds the all-reduce.",
+)
+def over_examples(data_parallel: Callable) -> Cases:
+    """Each device holds all weights and its share of the batch."""
+    whole = "each device should hold all weights"
+    reasons = {
+        "inner": whole,
+        "outer": whole,
+        "batch": "the first axis counts the examples, and each device should get its share of them",
+        "new": "with out_shardings as for the weights that go in, the next step can take them",
+    }
+    yield from _parts(data_parallel, "data_parallel", reasons)
+    return f"{_DEVICES} devices, {_BATCH // _DEVICES} of {_BATCH} examples each, all weights on each: the same step."
+
+
+@todo(
+    "9h",
+    hints=(
+        "The columns of inner belong to the rows of outer: which axis of each has 4 * width entries?",
+        "weights is a dict. Its entry in in_shardings is a dict as well, with the same keys.",
+        "Each device sees the whole batch.",
+    ),
+    why="Each device computes some of the hidden units for all examples, and only their sum is exchanged.",
+)
+def over_weights(tensor_parallel: Callable) -> Cases:
+    """Each device holds some hidden units: columns of inner, the same rows of outer."""
+    reasons = {
+        "inner": "all rows of some columns, otherwise sums of [batch, 4 * width] are exchanged",
+        "outer": "the rows that belong to its columns of inner",
+        "batch": "each device should see the whole batch",
+        "new": "the new weights should come out split as they go in, out_shardings has an entry for them",
+    }
+    yield from _parts(tensor_parallel, "tensor_parallel", reasons)
+    return f"{_DEVICES} devices, {4 * _WIDTH // _DEVICES} of {4 * _WIDTH} hidden units each: the same step."
+
+
+_BYTES = "return 4 * weights, 4 * batch * width"
+
+
+@todo(
+    "9i",
+    hints=(
+        "Data-parallel: what has each device computed from its own examples that all devices need the sum of?",
+        "Tensor-parallel: x @ inner needs no exchange. What shape has the product with outer, a sum over all units?",
+        "A float32 has four bytes.",
+    ),
+    why="Gradients have the shape of the weights; the sums of a split layer have the shape of its output.",
+    slips={
+        (_BYTES, "return weights, 4 * batch * width"): "Data-parallel, count bytes, not numbers.",
+        (_BYTES, "return 4 * weights, batch * width"): "Tensor-parallel, count bytes, not numbers.",
+        (_BYTES, "return weights, batch * width"): "Count bytes, not numbers.",
+        ("weights = 2 * width", "weights = width"): "Data-parallel, there are two matrices.",
+        (_BYTES, "return 4 * weights, 16 * batch * width"): "Tensor-parallel, the hidden units stay where they are; "
+        "the output is summed.",
+        (_BYTES, "return 4 * weights, 8 * batch * width"): "Tensor-parallel, x is data, so nothing is exchanged on "
+        "the way back.",
+    },
+)
+def by_hand(all_reduce_bytes: Callable) -> Cases:
+    """Bytes that one device all-reduces in a step, both ways, for several sizes."""
+    for batch, width in ((512, 1024), (4096, 1024), (64, 256)):
+        found = all_reduce_bytes(batch, width)
+        noun = "two numbers, (data-parallel, tensor-parallel)"
+        returns(found, lambda each: isinstance(each, tuple | list) and len(each) == 2, "all_reduce_bytes", noun)
+        for way, bytes_ in zip(("data-parallel", "tensor-parallel"), found, strict=True):
+            told = f"Bytes that are all-reduced {way}, for a batch of {batch} and a width of {width}"
+            yield told, bytes_, 1e-4  # the loss itself may be counted
+    return "Gradients in one case, activations in the other. Now ask the compiler."
+
+
+@todo(
+    "9j",
+    hints=(
+        "How large is a piece, and how many of them does a device send in one round? How many rounds are there?",
+        "All these bytes leave through two links, half of them through each.",
+    ),
+    why="Each device sends nearly twice the array, whatever the number of devices: a ring scales.",
+    slips={
+        ("return 2 * (devices", "return (devices"): "There are two rounds: the sums have to travel to all devices "
+        "as well.",
+        ("/ (2 * link)", "/ link"): "A device sends in both directions at once, half of the bytes through each link.",
+        ("(devices - 1)", "devices"): "A device keeps one piece to itself: it sends n - 1 pieces, and not n.",
+        ("piece = bytes_ / devices", "piece = bytes_"): "A piece is one n-th of the array, and not all of it.",
+        ("2 * (devices - 1) *", "2 *"): "In each round a device sends n - 1 pieces.",
+    },
+)
+def ring(all_reduce_seconds: Callable) -> Cases:
+    """Twice n - 1 pieces of an n-th, over two links."""
+    for bytes_, devices, link in ((4000, 4, 100.0), (4000, 2, 100.0), (9e6, 9, 5e5), (7e8, 256, 9e10)):
+        told = f"{bytes_:g} bytes, {devices} devices, {link:g} bytes/s a link"
+        pieces = f"a device sends 2 x {devices - 1} pieces of {bytes_ / devices:g} bytes over two links, in seconds"
+        yield f"{told}: {pieces}", all_reduce_seconds(bytes_, devices, link)
+    yield "One device has nobody to send to, so 4000 bytes take 0 s", all_reduce_seconds(4000, 1, 100.0)
+    return "Two rounds of n - 1 pieces, in both directions: nearly the whole array through each link."
