@@ -70,6 +70,8 @@ def test_a_treatment_replaces_lines_and_keeps_their_indentation():
     after = patient.treated({number: "x = 1\ny = 2"}).splitlines()
     assert after[number - 1 : number + 1] == ["    x = 1", "    y = 2"]
     assert len(patient.treated({number: ""}).splitlines()) == len(before) - 1
+    for start in ("\n", "  \n\n"):
+        assert patient.treated({number: f"{start}x = 1\ny = 2\n"}) == "\n".join(after) + "\n"
     with pytest.raises(ValueError, match="lines 1 to"):
         patient.treated({1000: ""})
 

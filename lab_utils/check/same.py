@@ -67,7 +67,7 @@ def a(value: Any) -> str:
 def _plain(value: Any) -> Any:
     """Tensors and variables as arrays, single numbers as Python's, shapes as lists; the rest as it is."""
     if callable(getattr(value, "as_list", None)):
-        return value.as_list()
+        return value.as_list() if value.rank is not None else "an unknown shape"
     if callable(getattr(value, "numpy", None)):
         try:
             value = value.numpy()

@@ -11,7 +11,7 @@ from lab_utils.estimator import tf, v1
 Arrays = dict[str, np.ndarray]
 
 
-class _Graph:
+class ModelGraph:
     """A graph that is fed a batch, with its session."""
 
     def __init__(self, config: Any, batch: Any, build: Callable[..., Any]) -> None:
@@ -35,18 +35,22 @@ class _Graph:
         return [name for name in self._variables if name != "global_step"]
 
     def run(self, fetches: Any, batch: Any) -> Any:
+        """Values of `fetches` for a batch like the first."""
         feeds = zip(tf.nest.flatten(self._feeds), tf.nest.flatten(batch), strict=True)
         return self._session.run(fetches, dict(feeds))
 
     def read(self) -> Arrays:
+        """The present values of all variables, by name."""
         return self._session.run(self._variables)
 
     def write(self, values: Arrays) -> None:
+        """Sets variables by name."""
         for name, value in values.items():
             initializer = self._variables[name].initializer
             self._session.run(initializer, {initializer.inputs[1]: value})
 
     def close(self) -> None:
+        """Ends the session."""
         self._session.close()
 
 
@@ -67,8 +71,8 @@ class EstimatorSide:
         def predicting(features: Any) -> Any:
             return estimator.model_fn(features, None, "infer", config)
 
-        self._train = _Graph(config, (features, labels), training)
-        self._predict = _Graph(config, features, predicting)
+        self._train = ModelGraph(config, (features, labels), training)
+        self._predict = ModelGraph(config, features, predicting)
         predictions = self._predict.spec.predictions
         if prediction not in predictions:
             raise ValueError(

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from lab_utils.check.clinic import compare, signs
+from lab_utils.check.clinic import signs
 from lab_utils.check.clinic.ward import Ward, ward
 from lab_utils.common import files, source
 from lab_utils.dry_run import Finding, Report, Severity, dry_run
@@ -53,7 +53,7 @@ def examine(patient: Ward, text: str) -> Examination:
     report, port = _report(patient, text)
     own = {fault.rule for fault in patient.faults}
     found = [f for f in report.findings if f.severity is not Severity.NOTE or f.rule in own]
-    changed = "" if found else compare.difference(port, _healthy(patient.name), patient.weight)
+    changed = "" if found else signs.difference(port, _healthy(patient.name), patient.weight)
     return Examination(found, changed, report)
 
 

@@ -1,9 +1,12 @@
-"""The signs of a program: what it feeds, trains, evaluates and predicts on a CPU, measured here.
+"""The signs of a program: what it feeds, trains, evaluates and predicts on a CPU, beside the healthy one's.
 
-The model is called on given batches with weights that follow from the variables' names, so two programs that
-mean the same give the same numbers whatever their style.
+A program whose fault is gone because the feature is gone too gives other signs. The model is called on the
+healthy program's batches, with weights that follow from the variables' names, so two programs that mean the
+same give the same numbers whatever their style. Where training draws random numbers, what is trained is
+compared, not how far.
 """
 
+import collections
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,11 +14,18 @@ from typing import Any
 
 import numpy as np
 
+from lab_utils.check.outcome import Wrong
+from lab_utils.check.tools import expect
+from lab_utils.common.figures import counted
 from lab_utils.dry_run.inspect import all_nodes, ancestors, is_random
+from lab_utils.equivalence.sides import ModelGraph
 from lab_utils.estimator import tf, v1
 
-_WRITES = ("WriteScalarSummary", "WriteHistogramSummary", "WriteSummary", "WriteImageSummary")
 _BATCH, _MOST = 64, 12  # examples of a batch; batches of an input that is read
+_TOLERANCE = 1e-4
+_NAMES = {"train": "training", "eval": "evaluation", "infer": "prediction"}
+_OPTIONS = {"eval": "eval_input_fn", "infer": "predict_input_fn"}
+_ALL_REDUCE = "On a CPU there is no all-reduce: wrap the optimizer only if params['use_tpu']."
 
 
 @dataclass(frozen=True)
@@ -34,20 +44,7 @@ class Port:
 
     def input(self, mode: str) -> Callable | None:
         """The input_fn of a mode, if there is one."""
-        return {
-            "train": self.train,
-            "eval": self.others.get("eval_input_fn"),
-            "infer": self.others.get("predict_input_fn"),
-        }[mode]
-
-
-@dataclass
-class Signs:
-    """What was measured here; `batches` by mode are those of its own input functions."""
-
-    batches: dict[str, list[Any]]
-    random_inputs: dict[str, bool]
-    models: dict[str, "Model"]
+        return self.train if mode == "train" else self.others.get(_OPTIONS[mode])
 
 
 @dataclass(frozen=True)
@@ -60,112 +57,208 @@ class Model:
     summaries: int
 
 
+@dataclass(frozen=True)
+class Signs:
+    """What was measured of the healthy program, by mode; `batches` are those of its own input functions."""
+
+    batches: dict[str, list[tuple]]
+    random_inputs: dict[str, bool]
+    models: dict[str, Model]
+
+
 def measured(port: Port) -> Signs:
     """The signs of the healthy program, on its own batches."""
-    batches, random = {}, {}
-    for mode in ("train", "eval", "infer"):
-        if port.input(mode):
-            batches[mode], random[mode] = read(port, mode)
-    models = {mode: model(port, mode, own) for mode, own in batches.items()}
-    return Signs(batches, random, models)
+    inputs = {mode: _read(port, mode) for mode in _NAMES if port.input(mode)}
+    batches = {mode: batches for mode, (batches, _) in inputs.items()}
+    models = {mode: _model(port, mode, each) for mode, each in batches.items()}
+    return Signs(batches, {mode: random for mode, (_, random) in inputs.items()}, models)
 
 
-def read(port: Port, mode: str) -> tuple[list[Any], bool]:
+def difference(port: Port, healthy: Signs, weight: str) -> str:
+    """A sentence on the first thing that the program does unlike the healthy one; "" for none.
+
+    Args:
+        port: the program's.
+        healthy: the healthy one's signs.
+        weight: the feature that is 0 for an example which only fills up a batch; "" for none.
+    """
+    try:
+        for mode in healthy.batches:
+            _expect_input(port, mode, healthy, weight)
+        for mode, batches in healthy.batches.items():
+            _expect_model(_attempt(_model, port, mode, batches), healthy.models[mode], mode)
+    except Wrong as different:
+        return str(different)
+    return ""
+
+
+def _read(port: Port, mode: str) -> tuple[list[tuple], bool]:
     """Batches of an input function, _MOST at most; whether it draws random numbers."""
-    with tf.Graph().as_default() as graph:
-        params = dict(port.estimator.params or {}) | {"batch_size": _BATCH, "use_tpu": False}
-        given = port.input(mode)(params)
-        if isinstance(given, tf.data.Dataset):
-            iterator = v1.data.make_initializable_iterator(given)
-            start, batch = iterator.initializer, iterator.get_next()
-        else:
-            start, batch = tf.no_op(), given
-        batch = batch if isinstance(batch, tuple) else (batch, None)
-        present = tuple(part for part in batch if part is not None)
+    found = []
+    with tf.Graph().as_default() as graph, v1.Session(graph=graph) as session:
+        batch = port.input(mode)({**port.estimator.params, "batch_size": _BATCH, "use_tpu": False})
+        if isinstance(batch, tf.data.Dataset):
+            iterator = v1.data.make_initializable_iterator(batch)
+            session.run(iterator.initializer)
+            batch = iterator.get_next()
+        session.run(v1.tables_initializer())
+        batch = batch if isinstance(batch, tuple) else (batch,)
         random = any(is_random(node.op) for node in all_nodes(graph.as_graph_def()))
-        found = []
-        with v1.Session(graph=graph) as session:
-            session.run([start, v1.tables_initializer()])
-            while len(found) < _MOST:
-                try:
-                    values = session.run(present)
-                except tf.errors.OutOfRangeError:
-                    break
-                found.append((values[0], values[1] if len(values) == 2 else None))
+        while len(found) < _MOST:
+            try:
+                found.append(session.run(tuple(part for part in batch if part is not None)))
+            except tf.errors.OutOfRangeError:
+                break
     return found, random
 
 
-def model(port: Port, mode: str, batches: list[Any]) -> Model:
+def _model(port: Port, mode: str, batches: list[tuple]) -> Model:
     """Calls model_fn in `mode` and runs it on `batches`: one step in training, all of them otherwise."""
-    with tf.Graph().as_default() as graph:
-        v1.set_random_seed(1)
-        step = v1.train.create_global_step()
-        feeds = tf.nest.map_structure(_placeholder, batches[0])
-        config = port.estimator.config
-        spec = port.estimator.model_fn(*feeds, mode, config)
-        random = any(is_random(op.type) for op in ancestors([t.op for t in _results(spec, mode)]))
-        nodes = all_nodes(graph.as_graph_def())
-        summaries = sum(node.op in _WRITES for node in nodes)
-        with v1.Session(graph=graph) as session:
-            session.run([v1.global_variables_initializer(), v1.local_variables_initializer()])
-            session.run(v1.tables_initializer())
-            for each in v1.trainable_variables():
-                value = _value(each.op.name, each.shape.as_list())
-                session.run(each.initializer, {each.initializer.inputs[1]: value})
-            return _run(session, spec, mode, feeds, batches, random, summaries, step)
+    config = port.estimator.config
 
+    def build(batch: tuple) -> Any:
+        features, labels = (*batch, None)[:2]
+        return port.estimator.model_fn(features, labels, mode, config)
 
-def _run(session, spec, mode, feeds, batches, random, summaries, step) -> Model:
-    def fed(batch: Any) -> dict:
-        pairs = zip(tf.nest.flatten(feeds), tf.nest.flatten(batch), strict=True)
-        return {tensor: value for tensor, value in pairs if tensor is not None}
-
-    first, numbers, moved = fed(batches[0]), {}, frozenset()
+    made = ModelGraph(config, batches[0], build)
+    spec, before = made.spec, made.read()
+    drawn = {name: _value(name, before[name].shape) for name in made.trained}
+    made.write(drawn)
+    before |= drawn
+    results = spec.predictions.values() if mode == "infer" else [spec.loss]
+    random = any(is_random(op.type) for op in ancestors([each.op for each in results]))
+    ops = [node.op for node in all_nodes(made.graph.as_graph_def())]
+    summaries = sum(op.startswith("Write") and op.endswith("Summary") for op in ops)
+    numbers, moved = {}, frozenset()
     if mode == "infer":
-        numbers = {
-            f"the prediction {k}": v for k, v in session.run(spec.predictions, first).items()
-        }
+        predictions = made.run(spec.predictions, batches[0])
+        numbers = {f"the prediction {name}": value for name, value in predictions.items()}
     elif mode == "eval":
-        numbers["the loss"] = session.run(spec.loss, first)
+        numbers["the loss"] = made.run(spec.loss, batches[0])
         for batch in batches:
-            session.run([update for _, update in spec.eval_metric_ops.values()], fed(batch))
-        values = session.run({name: pair[0] for name, pair in spec.eval_metric_ops.items()})
-        numbers |= {f"the metric {name}": value for name, value in values.items()}
+            made.run([update for _, update in spec.eval_metric_ops.values()], batch)
+        for name, (value, _) in spec.eval_metric_ops.items():
+            numbers[f"the metric {name}"] = made.run(value, batches[0])
     else:
-        variables = {each.op.name: each for each in v1.global_variables()}
-        before = session.run(variables)
-        loss, _ = session.run([spec.loss, spec.train_op], first)
-        after = session.run(variables)
-        moved = frozenset(n for n in variables if not np.array_equal(before[n], after[n]))
+        loss, _ = made.run([spec.loss, spec.train_op], batches[0])
+        after = made.read()
+        moved = frozenset(n for n in before if not np.array_equal(before[n], after[n]))
+        moved -= {n for n in moved if _is_slot(n, made.trained)}
         numbers["the global step"] = after["global_step"]
         if not random:
-            trained = {each.op.name for each in v1.trainable_variables()}
             numbers["the loss"] = loss
-            numbers |= {f"the new value of {n}": after[n] for n in sorted(moved & trained)}
-    return Model(numbers, moved - _slots(moved), random, summaries)
+            trained = sorted(moved & set(made.trained))
+            numbers |= {f"the new value of {name}": after[name] for name in trained}
+    made.close()
+    return Model(numbers, moved, random, summaries)
 
 
-def _slots(names: frozenset[str]) -> frozenset[str]:
-    """Variables that belong to an optimizer, which another optimizer of the same kind names otherwise."""
-    trained = {each.op.name for each in v1.trainable_variables()}
-    return frozenset(
-        n for n in names if any(n.startswith(f"{t}/") for t in trained) or "_power" in n
-    )
-
-
-def _results(spec: Any, mode: str) -> list[Any]:
-    if mode == "infer":
-        return list(spec.predictions.values())
-    return [spec.loss]
-
-
-def _placeholder(array: Any) -> Any:
-    if array is None:
-        return None
-    array = np.asarray(array)
-    dtype = tf.string if array.dtype.kind in "OSU" else array.dtype
-    return v1.placeholder(dtype, array.shape)
-
-
-def _value(name: str, shape: list[int]) -> np.ndarray:
+def _value(name: str, shape: tuple[int, ...]) -> np.ndarray:
     return np.random.RandomState(zlib.crc32(name.encode())).normal(0, 0.5, shape)
+
+
+def _is_slot(name: str, trained: list[str]) -> bool:
+    """Whether a variable is an optimizer's, which another one of the same kind names otherwise."""
+    return "_power" in name or any(name.startswith(f"{each}/") for each in trained)
+
+
+def _attempt(function: Callable, port: Port, mode: str, *arguments: Any) -> Any:
+    """`function` on a learner's program; raises Wrong in place of whatever that raises."""
+    try:
+        return function(port, mode, *arguments)
+    except Exception as error:
+        if "CrossReplicaSum" in str(error):
+            raise Wrong(_ALL_REDUCE) from error
+        what = f"the input for {_NAMES[mode]}" if function is _read else _NAMES[mode]
+        first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+        raise Wrong(f"On a CPU, {what} raises {type(error).__name__}: {first[:260]}") from error
+
+
+def _expect_input(port: Port, mode: str, healthy: Signs, weight: str) -> None:
+    what = f"The input for {_NAMES[mode]}"
+    expect(
+        port.input(mode) is not None, f"port() gives no input function for {_NAMES[mode]} any more."
+    )
+    batches, random = _attempt(_read, port, mode)
+    if random != healthy.random_inputs[mode]:
+        if random:
+            raise Wrong(f"{what} draws random numbers, and should not.")
+        raise Wrong(f"{what} no longer draws anything at random: was augmentation taken out?")
+    columns = [_columns(each, weight, random) for each in (healthy.batches[mode], batches)]
+    lacking = sorted(columns[0].keys() - columns[1].keys())
+    expect(not lacking, f"{what} no longer gives {', '.join(lacking)}.")
+    wanted, found = (
+        collections.Counter(zip(*(each[name] for name in columns[0]), strict=True))
+        for each in columns
+    )
+    if mode != "train":
+        missing, other = (wanted - found).total(), (found - wanted).total()
+        expect(
+            wanted == found,
+            f"{what} should give each of its {counted(wanted.total(), 'example')} once, as it is. Missing: "
+            f"{missing}; other ones, or counted twice: {other}.",
+        )
+        return
+    strange = len(found.keys() - wanted.keys())
+    expect(not strange, f"{counted(strange, 'example')} of training: not among those of the data.")
+    seen = len(found) / len(wanted)
+    expect(seen >= 0.6, f"Training sees {seen:.0%} of the examples: the others are lost.")
+
+
+def _columns(batches: list[tuple], weight: str, augmented: bool) -> dict[str, list[bytes]]:
+    """The examples of some batches by feature, those of weight 0 left out, without the zeros at a row's end.
+
+    Where they are augmented, a row's values count and not their places: a mirrored picture is the same one.
+    """
+    columns: dict[str, list[bytes]] = collections.defaultdict(list)
+    for batch in batches:
+        flat = {}
+        for part, value in zip(("features", "labels"), batch, strict=False):
+            items = value.items() if isinstance(value, dict) else [("", value)]
+            flat |= {
+                f"{part} {name}".strip(): np.asarray(each)
+                for name, each in items
+                if each is not None
+            }
+        weights = next((flat.pop(n) for n in list(flat) if weight and n.endswith(weight)), None)
+        for name, value in flat.items():
+            if value.dtype.kind in "biuf":
+                rows = value if weights is None else value[weights.astype(bool).ravel()]
+                columns[name] += [
+                    _key(np.sort(row, axis=None) if augmented else row) for row in rows
+                ]
+    return columns
+
+
+def _key(row: np.ndarray) -> bytes:
+    return np.trim_zeros(np.round(np.ravel(row).astype(np.float64), 3) + 0.0, "b").tobytes()
+
+
+def _expect_model(found: Model, healthy: Model, mode: str) -> None:
+    what = _NAMES[mode]
+    if found.random != healthy.random:
+        if found.random:
+            raise Wrong(f"The model draws random numbers in {what}, and should not.")
+        raise Wrong(
+            f"The model draws nothing at random in {what} any more: was dropout or noise taken out?"
+        )
+    for names, told in (
+        (healthy.moved - found.moved, "does not change {}."),
+        (found.moved - healthy.moved, "changes {}, and should not."),
+    ):
+        expect(not names, "A training step " + told.format(", ".join(sorted(names)[:4])))
+    expect(
+        found.summaries >= healthy.summaries,
+        f"host_call writes {found.summaries} summaries; it wrote {healthy.summaries} before.",
+    )
+    for name, value in healthy.numbers.items():
+        expect(name in found.numbers, f"In {what} {name} is missing.")
+        other = found.numbers[name]
+        shapes = list(np.shape(other)), list(np.shape(value))
+        told = f"In {what} {name} has the shape {shapes[0]}, and should have {shapes[1]}."
+        expect(shapes[0] == shapes[1], told)
+        if not np.allclose(value, other, _TOLERANCE, _TOLERANCE * np.abs(value).max(initial=1e-6)):
+            if np.ndim(value):
+                raise Wrong(f"In {what} {name} is other numbers than the same weights should give.")
+            told = f"{float(other):.5g}, and the same weights should give {float(value):.5g}."
+            raise Wrong(f"In {what} {name} is {told}")

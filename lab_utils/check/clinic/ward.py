@@ -150,6 +150,7 @@ class Ward:
                 raise ValueError(f"the program has lines 1 to {len(lines)}, not {number}")
             old = lines[int(number) - 1]
             indent = old[: len(old) - len(old.lstrip())]
+            new = re.sub(r"\A(?:[ \t]*\n)+", "", new)  # an editor leaves empty lines above
             if new and not new[0].isspace():
                 new = "\n".join(indent + line if line else line for line in new.splitlines())
             lines[int(number) - 1] = new if new.strip() else None
