@@ -11,7 +11,7 @@ from PIL import Image, ImageFile
 
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import Cases, todo
-from lab_utils.check.tools import a, expect, returns, with_names
+from lab_utils.check.tools import a, expect, other_names, returns
 from lab_utils.estimator import tf
 
 
@@ -181,7 +181,8 @@ def reading(parse: Callable) -> Cases:
         example.features.feature[f"image/{name}"].int64_list.value.append(3)
     records = tf.data.Dataset.from_tensors(example.SerializeToString())
     for side, edge in ((96, 12), (24, 3)):  # larger than the picture, and smaller, which a crop would show
-        dataset = records.map(with_names(parse, SIZE=side))
+        with other_names(parse, SIZE=side):
+            dataset = records.map(parse)
         spec = dataset.element_spec
         pair = isinstance(spec, tuple) and len(spec) == 2
         expect(pair, "parse should return a pair: the picture and its class.")

@@ -58,7 +58,7 @@ def cropping(view: Callable) -> Cases:
         )
         view(tf.constant(jpeg()))
     image = traced.outputs[0]
-    told = "The view (channels=3 makes three of them, resize sets height and width; uint8 is a quarter of the bytes "
+    told = "The view (channels=3 makes three of them, resize sets height and width; uint8 is a quarter of the bytes"
     yield f"{told} to carry) in type and static shape", [image.dtype.name, image.shape]
     definition = traced.graph.as_graph_def()
     nodes = [*definition.node, *(node for each in definition.library.function for node in each.node_def)]
