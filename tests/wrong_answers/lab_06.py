@@ -725,7 +725,7 @@ def make_input_fn(files):
         # Naive_example
         Wrong(
             _6E.replace("decoded, num", "naive_example, num"),
-            "as `decoded` gives them; yours is float",
+            "as `decoded` gives them: expected ['uint8 [5, 128, 128, 3]'",
         ),
         # TFRecordDataset instead of read
         Wrong(
@@ -821,7 +821,7 @@ def make_cached_input_fn(files):
         # Cache after shuffle
         Wrong(
             _6F.replace(".cache().shuffle(1024)", ".shuffle(1024).cache()"),
-            "The shuffle stands above the cache: every epoch would",
+            "No shuffle stands below the cache: every epoch would",
         ),
         # Cache after repeat
         Wrong(
@@ -877,7 +877,7 @@ def host_cores(images_per_second, cpu_ms):
 def host_cores(images_per_second, cpu_ms):
     return images_per_second / cpu_ms / 1000
 """,
-            "cores busy; yours says",
+            "keep 2 cores busy: expected 2, yours gives 8",
         ),
         # Upside down
         Wrong(
@@ -885,7 +885,7 @@ def host_cores(images_per_second, cpu_ms):
 def host_cores(images_per_second, cpu_ms):
     return 1000 / (images_per_second * cpu_ms)
 """,
-            "cores busy; yours says",
+            "keep 2 cores busy: expected 2, yours gives 0.5",
         ),
         # Rounded up
         Wrong(
@@ -917,7 +917,7 @@ def host_cores(images_per_second, cpu_ms):
 def host_cores(images_per_second, cpu_ms):
     return images_per_second * cpu_ms / 1000 / os.cpu_count()
 """,
-            "cores busy; yours says",
+            "keep 2 cores busy: expected 2",
         ),
     ],
     "6i": [

@@ -71,7 +71,7 @@ def keeping(make_cached_input_fn: Callable) -> str:
     same([image.dtype.name, image.shape], ["uint8", [160, 160, 3]], told)
     expect(
         "shuffle" in names[at:],
-        "The shuffle stands above the cache, or nowhere: every epoch would bring the same order.",
+        "No shuffle stands below the cache: every epoch would bring the same order.",
     )
     _mixes([call for call in calls[at:] if call.name == "shuffle"], 240)
     return "Decoded once, kept as uint8, and reshuffled in each epoch."
