@@ -186,6 +186,16 @@ def read(files):
 """,
             "each record once, without repeat; yours give 6, 6 of them different",
         ),
+        # The first four files only
+        Wrong(_6A.replace("(files,", "(files[:4],"), "yours give 24, 24 of them different"),
+        # The first record of each file only
+        Wrong(
+            r"""
+def read(files):
+    return tf.data.Dataset.from_tensor_slices(files).interleave(lambda f: tf.data.TFRecordDataset(f).take(1), num_parallel_calls=AUTOTUNE, deterministic=False)
+""",
+            "yours give 9, 9 of them different",
+        ),
         # Text lines
         Wrong(
             r"""
