@@ -756,14 +756,16 @@ host_call = (lambda *_: host_fn(*tensors), tensors)
         ),
     ],
     "4e": [
-        Mutant("if step - self.last >= self.steps:", "if step % self.steps == 0:", "divides"),
-        Mutant("            self.last = step\n", "", "again and again"),
-        Mutant(
-            "if step - self.last >= self.steps:", "if step - self.last == self.steps:", "never acts"
+        # Always at the first call
+        Wrong(
+            acting("""
+            if not self.last or step - self.last >= self.steps:
+                self.action(step)
+                self.last = step
+        """),
+            "with 50 steps in loops of 1",
         ),
-        Mutant("self.last = step\n", "self.last += 1\n", "again and again"),
-        Mutant("            self.action(step)\n", "", "never"),
-        Mutant("self.action(step)", "self.action(self.steps)", "step as it is"),
+        Mutant("            self.action(step)\n", "", "yours gives []"),
         Right(
             acting("""
             if step < self.last + self.steps:
@@ -846,7 +848,7 @@ host_call = (lambda *_: host_fn(*tensors), tensors)
                 self.action(step)
             self.last = step
         """),
-            "never acts",
+            "yours gives []",
         ),
         Wrong(
             acting("""
@@ -862,7 +864,7 @@ host_call = (lambda *_: host_fn(*tensors), tensors)
                 self.action(self.last + self.steps)
                 self.last = step
         """),
-            "give it the step",
+            "The steps that action gets, with 50 steps in loops of 30",
         ),
         Wrong(
             acting("""
