@@ -93,7 +93,7 @@ ANSWERS = {
         ),
         Wrong(
             "def step(features, labels):\n    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, features @ weights)\n    return float(tf.reduce_mean(losses))",
-            "tensor",
+            "SymbolicTensor",
         ),
         Wrong(
             "def step(features, labels):\n    logits = features @ weights\n    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)\n    return tf.reduce_mean(losses), logits",
