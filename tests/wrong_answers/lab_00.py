@@ -6,7 +6,6 @@ from wrong_answers import Mutant, Right, Wrong
 
 ANSWERS = {
     "0a": [
-        Mutant("return 2 * m * k * n", "return m * k * n", "half"),
         Mutant("return 2 * m * k * n", "return 2 * m * n", "sum of k products"),
         Mutant("return 2 * m * k * n", "return 2 * (m * k + k * n)", "sum of k products"),
         Mutant("return 2 * m * k * n", "return 2 * m * k * m", "sum of k products"),
@@ -29,7 +28,6 @@ ANSWERS = {
         Wrong("def matmul_flop(m, k, n):\n    return 2 * m * k, 2 * k * n", "number"),
     ],
     "0b": [
-        Mutant("2 * rows * columns * hertz", "rows * columns * hertz", "half"),
         Mutant("2 * rows * columns * hertz", "2 * (rows + columns) * hertz", "grid"),
         Mutant("2 * rows * columns * hertz", "2 * rows * columns / hertz", "cycles a second"),
         Mutant("2 * rows * columns * hertz", "2 * rows * columns", "cycles a second"),
@@ -64,9 +62,7 @@ ANSWERS = {
     ],
     "0c": [
         Mutant("return tf.reduce_mean(losses)", "return losses", "scalar"),
-        Mutant("return tf.reduce_mean(losses)", "return tf.reduce_sum(losses)", "mean"),
         Mutant("return tf.reduce_mean(losses)", "return losses.numpy().mean()", "numpy"),
-        Mutant("(labels, logits)", "(labels, tf.nn.softmax(logits))", "logits"),
         Mutant("features @ weights", "tf.zeros([8, 1000])", "weights"),
         Right(
             "def step(features, labels):\n    logits = tf.linalg.matmul(features, weights)\n    losses = tf.nn.softmax_cross_entropy_with_logits(tf.one_hot(labels, 1000), logits)\n    return tf.reduce_mean(losses)"
@@ -97,7 +93,7 @@ ANSWERS = {
         ),
         Wrong(
             "def step(features, labels):\n    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, features @ weights)\n    return float(tf.reduce_mean(losses))",
-            "tensor",
+            "SymbolicTensor",
         ),
         Wrong(
             "def step(features, labels):\n    logits = features @ weights\n    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)\n    return tf.reduce_mean(losses), logits",

@@ -49,11 +49,6 @@ ANSWERS = {
         Mutant('AdamOptimizer(params["learning_rate"])', "AdamOptimizer()", "learning_rate"),
         Mutant("v1.train.AdamOptimizer(", "v1.train.GradientDescentOptimizer(", "Adam"),
         Mutant("v1.train.AdamOptimizer(", "tf.keras.optimizers.Adam(", "Keras optimizer cannot"),
-        Mutant(
-            "CrossShardOptimizer(optimizer)",
-            "CrossShardOptimizer(optimizer, reduction=v1.losses.Reduction.SUM)",
-            "Leave reduction alone",
-        ),
         Right("""
             def make_optimizer(params):
                 adam = v1.train.AdamOptimizer(learning_rate=params["learning_rate"])

@@ -20,11 +20,8 @@ def padding(body: str) -> str:
 
 ANSWERS = {
     "3a": [
-        Mutant("batch = per_core * cores", "batch = per_core", "per_core * cores"),
         Mutant("steps = -(-examples // batch)", "steps = examples // batch", "steps"),
         Mutant("steps = -(-examples // batch)", "steps = examples // batch + 1", "divides"),
-        Mutant("seen = examples // batch * batch", "seen = examples % batch", "drops"),
-        Mutant("seen = examples // batch * batch", "seen = examples // batch", "not batches"),
         Mutant("steps * batch - examples", "examples - seen", "padding"),
         Mutant("return seen, steps, steps * batch - examples", "return seen, steps", "three"),
         Mutant("-(-examples // batch)", "np.ceil(examples / batch)", "whole numbers"),
@@ -304,12 +301,6 @@ def metric_fn(y, z, w):
     return {"accuracy": v1.metrics.mean(tf.boolean_mask(hit, w > 0))}
 """),
         Mutant(", weights=weight)}", ")}", "weight 0"),
-        Mutant(
-            "v1.metrics.accuracy(labels, predicted, weights=weight)",
-            "v1.metrics.mean(weight * tf.cast(tf.equal(labels, tf.cast(predicted, tf.int32)), "
-            "tf.float32))",
-            "as wrong",
-        ),
         Mutant("weights=weight)}", "weights=1.0 - weight)}", "weight 0"),
         Mutant(
             '{"accuracy": v1.metrics.accuracy(labels, predicted',

@@ -8,71 +8,44 @@ import numpy as np
 
 from lab_utils.check.labs.logits import classes_compared
 from lab_utils.check.outcome import Wrong
-from lab_utils.check.todos import todo
-from lab_utils.check.tools import a, call, expect, expect_dataset, translated
+from lab_utils.check.todos import Cases, todo
+from lab_utils.check.tools import a, call, expect, expect_dataset, returns, translated
 from lab_utils.estimator import tf, v1
 
 
 @todo(
     "3a",
     hints=(
-        "batch = per_core * cores is what one step takes. How many whole ones fit into "
-        "examples?",
+        "batch = per_core * cores is what one step takes. How many whole ones fit into examples?",
         "steps is rounded up: math.ceil, or floor division of the negative number.",
         "padding is what steps * batch is more than examples.",
     ),
     why="Rounding down gives what full batches see; rounding up, what all examples need.",
+    slips={
+        ("batch = per_core * cores", "batch = per_core"): "One step takes per_core * cores examples.",
+        ("examples // batch * batch", "examples // batch"): "seen should be examples, not batches.",
+        ("examples // batch * batch", "examples % batch"): "seen is what the evaluation drops; the rest is "
+        "what it sees.",
+        ("return seen, steps,", "return steps, seen,"): "These are the right numbers in another order: "
+        "return (seen, steps, padding).",
+    },
 )
-def plan(eval_plan: Callable) -> str:
+def plan(eval_plan: Callable) -> Cases:
     """What full batches leave out, and what padding brings it back."""
-    for examples, per_core, cores in ((370, 16, 8), (384, 16, 8), (100, 16, 8), (50, 7, 1)):
-        given = eval_plan(examples, per_core, cores)
-        expect(
-            isinstance(given, tuple | list) and len(given) == 3,
-            f"eval_plan should return three numbers, (seen, steps, padding); yours returns {given!r}.",
-        )
-        expect(
-            all(isinstance(each, Integral) for each in given),
-            f"seen, steps and padding should be whole numbers, of type int; yours are {given!r}.",
-        )
-        seen, steps, padding = given
-        batch = per_core * cores
-        whole, rest = divmod(examples, batch)
-        case = f"{examples} examples, {cores} cores with {per_core} each:"
-        needed = whole + (rest > 0)
-        right = (whole * batch, needed, needed * batch - examples)
-        expect(
-            tuple(given) == right or len(set(right)) < 3 or set(given) != set(right),
-            f"{case} these are the right numbers in another order: return (seen, steps, padding).",
-        )
-        if cores > 1 and (seen, steps) == (
-            examples // per_core * per_core,
-            -(-examples // per_core),
-        ):
-            raise Wrong(f"{case} one step takes per_core * cores, which is {batch}.")
-        expect(
-            seen != whole or not whole,
-            f"{case} seen should be examples, not batches; yours is {seen}.",
-        )
-        expect(
-            seen != rest or seen == whole * batch,
-            f"{case} seen is {seen}, which is what the evaluation drops; the rest is what it sees.",
-        )
-        expect(
-            seen == whole * batch,
-            f"{case} there are {whole} full batches of {batch}, so {whole * batch} examples are seen; "
-            f"yours says {seen}.",
-        )
-        hint = " It divides evenly: there is no batch to fill up." if not rest else ""
-        expect(
-            steps == needed,
-            f"{case} {needed} steps see all of them; yours says {steps}.{hint}",
-        )
-        expect(
-            padding == needed * batch - examples,
-            f"{case} {needed} steps have {needed * batch} rows, so the padding is "
-            f"{needed * batch - examples}; yours is {padding}.",
-        )
+    for examples, per_core, cores, told in (
+        (370, 16, 8, ""),
+        (384, 16, 8, ", which divides evenly: there is no batch to fill up"),
+        (100, 16, 8, ""),
+        (50, 7, 1, ""),
+    ):
+        found = eval_plan(examples, per_core, cores)
+        three = isinstance(found, tuple | list) and len(found) == 3
+        noun = "three numbers, (seen, steps, padding)"
+        returns(found, lambda _, three=three: three, "eval_plan", noun)
+        whole = all(isinstance(each, Integral) for each in found)
+        expect(whole, f"seen, steps and padding should be whole numbers, int; yours are {found!r}.")
+        label = f"(seen, steps, padding) of {examples} examples, {cores} cores with {per_core} each{told}"
+        yield label, [int(each) for each in found]
     return "Right for each of our cases."
 
 
@@ -216,51 +189,42 @@ def _other_types(error: TypeError) -> Exception:
         "As in lab 02. What should a row of padding add to the sum, and what to the count?",
         "weights= takes one number a row, and uses it for both.",
     ),
-    why="A weight of 0 leaves a row out of the sum and out of the count; multiplying by it would "
-    "leave it in the count.",
+    why="A weight of 0 leaves a row out of the sum and out of the count; multiplying by it would leave it in "
+    "the count.",
+    slips={
+        (
+            "v1.metrics.accuracy(labels, predicted, weights=weight)",
+            "v1.metrics.mean(weight * tf.cast(tf.equal(labels, tf.cast(predicted, tf.int32)), tf.float32))",
+        ): "Padding counts as wrong: use weights=.",
+        ("weights=weight)", "weights=labels > 0)"): "Rows with label 0 are left out, but 0 is a class. The "
+        "weight says what counts.",
+    },
 )
-def weighted_metric(metric_fn: Callable) -> str:
+def weighted_metric(metric_fn: Callable) -> Cases:
     """An accuracy over two batches that padding does not touch."""
     batches = (
         ([1, 0, 3, 4], [1, 0, 3, 9], [1, 1, 1, 1]),
         ([5, 0, 7, 0], [5, 0, 1, 0], [1, 0, 1, 0]),
     )
+    one_batch = (
+        "The value of accuracy depends on the batch at hand; it should add up over all batches, as the pair of "
+        "v1.metrics.accuracy does."
+    )
     with tf.Graph().as_default(), v1.Session() as session:
-        labels = v1.placeholder(tf.int32, [4])
-        said = v1.placeholder(tf.int32, [4])
+        labels, said = (v1.placeholder(tf.int32, [4]) for _ in range(2))
         weight = v1.placeholder(tf.float32, [4])
         with classes_compared():
-            given = {"labels": labels, "logits": tf.one_hot(said, 10), "weight": weight}
-            made = call(metric_fn, given)
-        expect(
-            isinstance(made, dict) and "accuracy" in made,
-            f'metric_fn should return a dict with "accuracy"; yours returns '
-            f"{list(made) if isinstance(made, dict) else a(made)}.",
-        )
-        pair = made["accuracy"]
-        expect(
-            isinstance(pair, tuple) and len(pair) == 2,
-            "A metric is a pair (value so far, update op), as v1.metrics.accuracy makes it.",
-        )
+            inputs = {"labels": labels, "logits": tf.one_hot(said, 10), "weight": weight}
+            found = call(metric_fn, inputs)
+        returns(found, lambda each: "accuracy" in each, "metric_fn", 'a dict with "accuracy"')
+        pair = found["accuracy"]
+        told = "A metric is a pair (value so far, update op), as v1.metrics.accuracy makes it."
+        expect(isinstance(pair, tuple) and len(pair) == 2, told)
         session.run(v1.local_variables_initializer())
         for batch in batches:
             session.run(pair[1], dict(zip((labels, said, weight), batch, strict=True)))
-        with translated(
-            "must feed a value",
-            "The value of accuracy depends on the batch at hand; it should add up over all batches, as the "
-            "pair of v1.metrics.accuracy does.",
-            (tf.errors.InvalidArgumentError,),
-        ):
+        with translated("must feed a value", one_batch, (tf.errors.InvalidArgumentError,)):
             value = session.run(pair[0])
-    told = "With 4 of 6 examples right and two rows of padding, accuracy is 4/6, 0.667; yours is"
-    expect(abs(value - 4 / 8) > 1e-6, f"{told} 4/8: padding counts as wrong. Use weights=.")
-    expect(
-        abs(value - (3 / 4 + 1 / 2) / 2) > 1e-6,
-        f"{told} {value:.3f}, the mean of two batches: one with two examples counts as much as one with four.",
-    )
-    expect(
-        abs(value - 3 / 5) > 1e-6,
-        f"{told} {value:.3f}: rows with label 0 are left out, but 0 is a class. The weight says what counts.",
-    )
-    expect(abs(value - 4 / 6) < 1e-6, f"{told} {value:.3f}. Do rows of weight 0 count?")
+    label = "accuracy with 4 of 6 examples right in two batches, where rows of weight 0 do not count"
+    yield label, value
     return "4 of 6 right, and two rows of padding change nothing."

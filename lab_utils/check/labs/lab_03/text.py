@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 
 from lab_utils.check.outcome import Wrong
-from lab_utils.check.todos import todo
-from lab_utils.check.tools import a, expect, expect_dataset, translated
+from lab_utils.check.todos import Cases, todo
+from lab_utils.check.tools import expect, expect_dataset, returns, translated
 from lab_utils.dry_run.inspect import CannotLower, lower_function
 from lab_utils.estimator import tf
 
@@ -30,7 +30,7 @@ def _sentences() -> tf.data.Dataset:
     why="Cut, then count, then pad: so the count is that of the words that are still there, and "
     "every row has one length.",
 )
-def padded_text(padded: Callable) -> str:
+def padded_text(padded: Callable) -> Cases:
     """Sentences of one length with their counts, in full batches."""
     length, batch = 5, 2
     dataset = padded(_sentences(), length, batch)
@@ -41,52 +41,23 @@ def padded_text(padded: Callable) -> str:
         f"Each element should be a pair (words, how many); yours is {spec}.",
     )
     words, counts = spec
-    expect(
-        (words.shape.rank, counts.shape.rank) != (1, 2),
-        "The pair is in the other order: the words first, then how many they are.",
-    )
-    expect(
-        words.shape.rank == 2 and words.shape[1] is not None,
-        f"The words have the static shape {words.shape}: padded to the longest of each batch. Pad to "
-        "[length].",
-    )
-    expect(
-        words.shape[0] is not None,
-        f"The words have the static shape {words.shape}: the last batch may be smaller. drop_remainder=True.",
-    )
-    expect(
-        words.shape.as_list() == [batch, length] and counts.shape.as_list() == [batch],
-        f"With length {length} and batch {batch} the shapes should be [{batch}, {length}] and [{batch}]; "
-        f"yours are {words.shape} and {counts.shape}.",
-    )
-    expect(
-        words.dtype == counts.dtype == tf.int32,
-        f"Both should be int32; yours are {words.dtype.name} and {counts.dtype.name}.",
-    )
-    try:
+    in_order = (words.shape.rank, counts.shape.rank) != (1, 2)
+    expect(in_order, "The pair is in the other order: the words first, then how many they are.")
+    told = "The static shape of the words, padded to [length] rather than the longest (drop_remainder=True)"
+    yield f"{told}, with length {length} and batch {batch}", str(words.shape)
+    yield "The static shape of the counts", str(counts.shape)
+    yield "The types, both int32", [words.dtype.name, counts.dtype.name]
+    too_long = f"A sentence of 7 words is longer than {length}: cut it before it is padded."
+    with translated("", too_long, (tf.errors.OpError,)):
         taken = list(dataset.as_numpy_iterator())
-    except tf.errors.OpError as error:
-        raise Wrong(
-            f"A sentence of 7 words is longer than {length}: cut it before it is padded. TensorFlow says: "
-            f"{error.message.split('}} ')[-1].split(' [Op')[0]}"
-        ) from None
-    rows, numbers = (np.concatenate(part) for part in zip(*taken, strict=True))
-    given = [(list(row), int(number)) for row, number in zip(rows, numbers, strict=True)]
-    cut = [each[:length] for each in SENTENCES[:4]]
-    wanted = [(each + [0] * (length - len(each)), len(each)) for each in cut]
-    rows = [row for row, _ in given]
-    for number, (row, _) in enumerate(wanted):
-        found = [int(each) for each in rows[number]] if number < len(rows) else "missing"
-        expect(
-            found == row,
-            f"Sentence {number + 1}, {SENTENCES[number]}, should become {row}; yours is {found}. Each sentence "
-            "stays, in its place: cut to its first words, then filled up with 0 at its end.",
-        )
-    expect(
-        given == wanted,
-        f"Of {list(SENTENCES[:4])}, {[n for _, n in wanted]} words are kept; yours counts "
-        f"{[n for _, n in given]}.",
-    )
+    rows = [row.tolist() for words, _ in taken for row in words]
+    numbers = [int(number) for _, counts in taken for number in counts]
+    each = "Each sentence should become a row: cut to its first words, then filled up with 0. The sentence"
+    for number, sentence in enumerate(SENTENCES[:4]):
+        found = rows[number] if number < len(rows) else None
+        yield f"{each} {number + 1}, {sentence}", found
+    yield "How many sentences there are in full batches", len(rows)
+    yield "How many words of each sentence are kept, which counts them after the cut", numbers
     return "One shape for all; words counted after the cut."
 
 
@@ -99,7 +70,7 @@ def padded_text(padded: Callable) -> str:
     ),
     why="The mask has a static width and keeps the shape; the values say what counts.",
 )
-def mean_over_words(mean_of_words: Callable) -> str:
+def mean_over_words(mean_of_words: Callable) -> Cases:
     """The mean over the words alone, in shapes that XLA knows."""
     lengths = np.array([1, 3, 4, 0], np.int32)
     random = np.random.default_rng(0).normal(size=[4, 6, 5]).astype(np.float32)
@@ -114,29 +85,13 @@ def mean_over_words(mean_of_words: Callable) -> str:
         raise Wrong(
             "The mask is [B, T], the vectors are [B, T, D]: mask[:, :, None] gives it the third axis."
         ) from None
-    expect(made is not None, f"mean_of_words returns {a(made)}.")
-    expect(
-        made.shape.as_list() == [4, 5],
-        f"From [4, 6, 5] the means should be [4, 5]; yours are {made.shape}.",
-    )
-    expect(
-        made.dtype == tf.float32,
-        f"The means should be float32, as the vectors are; yours are {made.dtype.name}.",
-    )
+    returns(made, tf.Tensor, "mean_of_words", "a tensor")
+    yield "The shape and type of the means", [made.shape.as_list(), made.dtype.name]
     made = made.numpy()
-    total = np.where(is_word, random, 0.0).sum(axis=1)
-    expect(
-        np.abs(made[:3]).max() < 50,
-        "The padding counts: huge vectors after the last word should not change the mean. Multiply by the mask before you add up.",
-    )
-    expect(
-        bool(np.isfinite(made).all()) and not np.abs(made[3]).max() > 1e-6,
-        f"A sentence of no words should give zeros; yours gives {made[3, 0]:.3g}. (0 / 0 is not a number: divide by 1 at least.)",
-    )
-    expect(
-        np.allclose(made, total / np.maximum(lengths, 1)[:, None], atol=1e-4),
-        "The mean of a sentence should be its sum divided by the number of its words.",
-    )
+    counted = "Huge vectors of padding after the last word leave the mean as it is"
+    yield counted, bool(np.abs(made[:3]).max() < 50)
+    yield "The mean of no words, zeros (0 / 0 is not a number: divide by 1 at least)", made[3]
+    yield "The sums of the vectors of words, divided by the number of its words", made, 1e-4
     wider = np.pad(vectors, ((0, 0), (0, 3), (0, 0)))
     with translated(
         "",
