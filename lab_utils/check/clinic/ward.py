@@ -92,7 +92,7 @@ class Ward:
         if fault.wrong:
             if text.count(fault.wrong) != 1:
                 raise ValueError(
-                    f"{self.name}: {text.count(fault.wrong)} times {fault.wrong!r} in the sick one"
+                    f"{self.name}, sick: {text.count(fault.wrong)} times {fault.wrong!r}"
                 )
             first = text[: text.index(fault.wrong)].count("\n") + 1
             before, after = fault.right.splitlines(), fault.wrong.splitlines()
@@ -101,11 +101,7 @@ class Ward:
                 if tag == "delete":  # a line is missing: those beside the gap show it
                     found |= {first + gap - 1, first + gap}
         for start in fault.at:
-            found |= {
-                number
-                for number, line in enumerate(text.splitlines(), 1)
-                if line.strip().startswith(start) or start in line
-            }
+            found |= {number for number, line in enumerate(text.splitlines(), 1) if start in line}
         return _whole_statements(text, found)
 
     def judge(self, diagnosis: Mapping[int, str]) -> Verdict:
@@ -121,15 +117,14 @@ class Ward:
             for line, why in reasons.items()
             if line in sick and not any(line in at[f] and f.why == why for f in self.faults)
         ]
-        named = {line for line in reasons}
-        missed = [f for f in self.faults if f not in found and not at[f] & named]
-        accused = {line: self._word_on(line) for line in reasons if line not in sick}
+        missed = [f for f in self.faults if f not in found and not at[f] & reasons.keys()]
+        text = dict(enumerate(self.sick.splitlines(), 1))
+        accused = {
+            line: next((word for part, word in self.fine.items() if part in text.get(line, "")), "")
+            for line in reasons
+            if line not in sick
+        }
         return Verdict(found, misread, accused, missed)
-
-    def _word_on(self, number: int) -> str:
-        lines = self.sick.splitlines()
-        line = lines[number - 1] if 0 < number <= len(lines) else ""
-        return next((word for part, word in self.fine.items() if part in line), "")
 
     def treated(self, treatment: Mapping[int, str] | str | Path) -> str:
         """The sick program after a treatment: new lines by line number, a whole program, or its file.
