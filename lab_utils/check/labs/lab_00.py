@@ -18,8 +18,14 @@ _LOSSES = "tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)"
     ),
     why="Each of the m * n entries takes k multiplications and k additions.",
     slips={
-        ("2 * m * k * n", "m * k * n"): "That is half of it: an addition goes with each multiplication.",
-        ("2 * m * k * n", "m * n * (2 * k - 1)"): "That is k - 1 additions for each entry. By custom it is "
+        (
+            "2 * m * k * n",
+            "m * k * n",
+        ): "That is half of it: an addition goes with each multiplication.",
+        (
+            "2 * m * k * n",
+            "m * n * (2 * k - 1)",
+        ): "That is k - 1 additions for each entry. By custom it is "
         "k additions: a multiplication and an addition for each of the k products.",
         ("2 * m * k * n", "2 * m * k * n / 1e9"): "Return FLOP, rather than GFLOP.",
     },
@@ -41,7 +47,10 @@ def product(matmul_flop: Callable) -> Cases:
     why="Every cell does two FLOP in each cycle, and there are hertz cycles in a second.",
     slips={
         ("2 * rows", "rows"): "That is half of it: each cell multiplies and adds.",
-        ("2 * rows", "4 * rows"): "That is twice as much: one multiplication and one addition make two.",
+        (
+            "2 * rows",
+            "4 * rows",
+        ): "That is twice as much: one multiplication and one addition make two.",
         ("* hertz", "* hertz / 1e12"): "Return FLOP/s, rather than TFLOP/s.",
     },
 )
@@ -61,13 +70,24 @@ def peak(peak_flops: Callable) -> Cases:
     ),
     why="The op does the softmax itself, and a mean keeps the size of the loss whatever the batch size is.",
     slips={
-        ("reduce_mean(losses)", "reduce_sum(losses)"): "That is the sum over the batch: take the mean, else "
+        (
+            "reduce_mean(losses)",
+            "reduce_sum(losses)",
+        ): "That is the sum over the batch: take the mean, else "
         "the learning rate depends on its size.",
-        ("tf.reduce_mean(losses)", "tf.reduce_sum(losses) / 8"): "A batch of 8 is right, and others are not: "
-        "divide by the size of the batch at hand.",
-        ("tf.reduce_mean(losses)", "-tf.reduce_mean(losses)"): "The sign is wrong: the cross-entropy is the "
+        (
+            "tf.reduce_mean(losses)",
+            "tf.reduce_sum(losses) / 8",
+        ): "A batch of 8 is right, and others are not: divide by the size of the batch at hand.",
+        (
+            "tf.reduce_mean(losses)",
+            "-tf.reduce_mean(losses)",
+        ): "The sign is wrong: the cross-entropy is the "
         "negative logarithm of the label's probability.",
-        (_LOSSES, _LOSSES.replace("logits)", "tf.nn.softmax(logits))")): "That is the cross-entropy of the "
+        (
+            _LOSSES,
+            _LOSSES.replace("logits)", "tf.nn.softmax(logits))"),
+        ): "That is the cross-entropy of the "
         "softmax: it takes logits, and does the softmax itself.",
     },
 )

@@ -23,13 +23,24 @@ _STREAM = "is driven by the stream executor, where no PJRT variable belongs"
     ),
     why="What the user set stays, and the stream executor's chips get nothing.",
     slips={
-        ("environ.setdefault(name, value)", "environ[name] = value"): "The user had set PJRT_DEVICE=CPU, "
+        (
+            "environ.setdefault(name, value)",
+            "environ[name] = value",
+        ): "The user had set PJRT_DEVICE=CPU, "
         "and yours overwrote it: setdefault leaves what is there.",
-        ("environ.setdefault(name, value)", "environ[name] = environ.get(name) or value"): "A variable "
-        "that the user has set stays as it is, also where it is empty.",
+        (
+            "environ.setdefault(name, value)",
+            "environ[name] = environ.get(name) or value",
+        ): "A variable that the user has set stays as it is, also where it is empty.",
         ('"PJRT_DEVICE": "TPU",', ""): "PJRT_DEVICE is not set.",
-        ('"PJRT_DEVICE": "TPU"', '"PJRT_DEVICE": "tpu"'): "PJRT_DEVICE should be 'TPU', in capitals.",
-        ('"TF_PLUGGABLE_DEVICE_LIBRARY_PATH": library', '"TPU_LIBRARY_PATH": library'): "That is not the "
+        (
+            '"PJRT_DEVICE": "TPU"',
+            '"PJRT_DEVICE": "tpu"',
+        ): "PJRT_DEVICE should be 'TPU', in capitals.",
+        (
+            '"TF_PLUGGABLE_DEVICE_LIBRARY_PATH": library',
+            '"TPU_LIBRARY_PATH": library',
+        ): "That is not the "
         "name under which TensorFlow looks for the library: TF_PLUGGABLE_DEVICE_LIBRARY_PATH.",
     },
 )
@@ -44,13 +55,24 @@ def environment(prepare: Callable) -> Cases:
         ("v3", {}, f"A v3 {_STREAM}"),
         ("v4", {}, f"A v4 {_STREAM}"),
         (None, {"HOME": "/root"}, "Without a chip nothing has to be set"),
-        ("v2", {"PJRT_DEVICE": "CPU"}, "A variable that the user has set stays as it is, on a v2 too"),
-        ("v5e", {"PJRT_DEVICE": ""}, "A variable that the user has set stays as it is, an empty one too"),
+        (
+            "v2",
+            {"PJRT_DEVICE": "CPU"},
+            "A variable that the user has set stays as it is, on a v2 too",
+        ),
+        (
+            "v5e",
+            {"PJRT_DEVICE": ""},
+            "A variable that the user has set stays as it is, an empty one too",
+        ),
     ):
         environ: dict[str, Any] = dict(before)
         prepare(environ, chip, _LIBRARY)
         wrong = [name for name, value in environ.items() if not isinstance(value, str)]
-        expect(not wrong, f"The value of {', '.join(wrong)} must be a string: os.environ takes strings alone.")
+        expect(
+            not wrong,
+            f"The value of {', '.join(wrong)} must be a string: os.environ takes strings alone.",
+        )
         c_api = environ.get("NEXT_PLUGGABLE_DEVICE_USE_C_API", "")
         if c_api.lower() in ("true", "1"):
             environ["NEXT_PLUGGABLE_DEVICE_USE_C_API"] = "true"
@@ -66,12 +88,20 @@ def environment(prepare: Callable) -> Cases:
     ),
     why="The table's rows, from the widest to the narrowest.",
     slips={
-        (" libtpu==0.0.21.1", ""): "libtpu is to be pinned too: with the newest one, importing TensorFlow "
+        (
+            " libtpu==0.0.21.1",
+            "",
+        ): "libtpu is to be pinned too: with the newest one, importing TensorFlow "
         "ends the process.",
-        (" libtpu==0.0.10", ""): "libtpu is to be pinned too: with the newest one, importing TensorFlow "
+        (
+            " libtpu==0.0.10",
+            "",
+        ): "libtpu is to be pinned too: with the newest one, importing TensorFlow "
         "ends the process.",
-        ("if python >= (3, 13):", "if True:"): "With Python 3.11 and 3.12 goes the safest pair known, that "
-        "of 2.19.1.",
+        (
+            "if python >= (3, 13):",
+            "if True:",
+        ): "With Python 3.11 and 3.12 goes the safest pair known, that of 2.19.1.",
     },
 )
 def choice(choose: Callable) -> Cases:
@@ -84,11 +114,18 @@ def choice(choose: Callable) -> Cases:
     for chip in _NEW:
         told = f"TPUEstimator on a {chip} is not known to work with anything"
         yield told, _chosen(choose, chip, "TPUEstimator", (3, 12))
-        for python, why in (((3, 12), ""), ((3, 11), ""), ((3, 13), ", for which 2.19.1 has no wheel")):
+        for python, why in (
+            ((3, 12), ""),
+            ((3, 11), ""),
+            ((3, 13), ", for which 2.19.1 has no wheel"),
+        ):
             found = _chosen(choose, chip, "TPUStrategy", python)
             if not _is_official(found):
                 told = f"TPUStrategy on a {chip} with Python {python[0]}.{python[1]}{why}"
-                yield f"{told} (an image tpu-vm-tf-x.y.z-pjrt from 2.15.0 on will do as well)", found
+                yield (
+                    f"{told} (an image tpu-vm-tf-x.y.z-pjrt from 2.15.0 on will do as well)",
+                    found,
+                )
     for api in ("TPUStrategy", "TPUEstimator"):
         yield f"No TensorFlow runs on TPU7x, with {api}", _chosen(choose, "tpu7x", api, (3, 12))
     for chip in ("v2", "v3", "v4", *_NEW, "tpu7x"):
@@ -127,11 +164,16 @@ def _chosen(choose: Callable, chip: str, api: str, python: tuple[int, int]) -> s
     ),
     why="A machine costs until it is deleted; finally runs after a return, an error and a Stop alike.",
     slips={
-        ("finally:\n        run(delete)", "finally:\n        pass"): "There is no deletion: you pay until there "
-        "is one.",
+        (
+            "finally:\n        run(delete)",
+            "finally:\n        pass",
+        ): "There is no deletion: you pay until there is one.",
         ("run(create)\n        ", ""): "The machine is never created: run(create).",
         ("return work()", "work()"): "rent should return what work() returned.",
-        ("try:\n        run(create)\n", "run(create)\n    try:\n"): "When create fails, the machine may still be "
+        (
+            "try:\n        run(create)\n",
+            "run(create)\n    try:\n",
+        ): "When create fails, the machine may still be "
         "there (a timeout): delete it in that case too.",
     },
 )
@@ -148,7 +190,9 @@ def start_and_end(rent: Callable) -> Cases:
     ):
         done, found, error = _rented(rent, **fails)
         yield f"When {when}, the machine is deleted in the end, once", done
-        heard = fails.get("work", error)  # an error of create or of the deletion may become another one
+        heard = fails.get(
+            "work", error
+        )  # an error of create or of the deletion may become another one
         told = f"When {when}, the caller has to hear of it" if fails else "What rent returns"
         yield told, "the error" if error and error is heard else found
     return "Created, used, and deleted in every case; results and errors come through."
@@ -185,14 +229,23 @@ def _rented(rent: Callable, **fails: BaseException) -> tuple[list[str], Any, Bas
     ),
     why="A machine costs for as long as it is there, whatever it does.",
     slips={
-        ("hours * chips * price", "hours * price"): "The price is for a chip and an hour: four chips cost "
-        "four times as much.",
+        (
+            "hours * chips * price",
+            "hours * price",
+        ): "The price is for a chip and an hour: four chips cost four times as much.",
         (" + other_minutes / 60", ""): "The machine costs until it is deleted, at work or not.",
-        ("other_minutes / 60", "other_minutes"): "The other minutes are not hours: 30 are half an hour.",
-        ("steps * step_seconds / 3600", "step_seconds / 3600"): "Twice the steps should take twice the "
-        "time; yours does not look at steps.",
-        ("steps * step_seconds / 3600", "steps * step_seconds / 60"): "The price is for an hour, of 3,600 "
-        "seconds.",
+        (
+            "other_minutes / 60",
+            "other_minutes",
+        ): "The other minutes are not hours: 30 are half an hour.",
+        (
+            "steps * step_seconds / 3600",
+            "step_seconds / 3600",
+        ): "Twice the steps should take twice the time; yours does not look at steps.",
+        (
+            "steps * step_seconds / 3600",
+            "steps * step_seconds / 60",
+        ): "The price is for an hour, of 3,600 seconds.",
     },
 )
 def money(bill: Callable) -> Cases:
@@ -217,13 +270,23 @@ def money(bill: Callable) -> Cases:
     ),
     why="You pay for the hour and use a part of it: divide by that part.",
     slips={
-        ("useful > 0 and ", ""): "Interruptions eat more than the hour: the job never ends, at any price.",
-        ("spot / useful < full", "spot < full"): "Where half of each hour is lost, an hour of work costs "
-        "1.80, not 0.90.",
-        ("spot / useful < full", "spot * (2 - useful) < full"): "What is lost has to be done again on the "
+        (
+            "useful > 0 and ",
+            "",
+        ): "Interruptions eat more than the hour: the job never ends, at any price.",
+        (
+            "spot / useful < full",
+            "spot < full",
+        ): "Where half of each hour is lost, an hour of work costs 1.80, not 0.90.",
+        (
+            "spot / useful < full",
+            "spot * (2 - useful) < full",
+        ): "What is lost has to be done again on the "
         "same machine: an hour of work costs 0.60 / 0.5 = 1.20, not 0.60 times 1.5.",
-        ("interruptions * lost_minutes / 60", "interruptions * lost_minutes"): "30 lost minutes are half an "
-        "hour: an hour of work costs 0.80.",
+        (
+            "interruptions * lost_minutes / 60",
+            "interruptions * lost_minutes",
+        ): "30 lost minutes are half an hour: an hour of work costs 0.80.",
     },
 )
 def spot(spot_pays: Callable) -> Cases:
@@ -275,7 +338,10 @@ def verdict(reading: Callable) -> Cases:
     ):  # fmt: skip
         said = reading(_report(**report))
         answers = ("broken", "no chip", "clock", "reached")
-        expect(said in answers, f"reading should return one of {', '.join(answers)}; yours returns {said!r}.")
+        expect(
+            said in answers,
+            f"reading should return one of {', '.join(answers)}; yours returns {said!r}.",
+        )
         yield told, said
     return "It learns, on a chip, in a time that can be."
 

@@ -100,7 +100,8 @@ def _expect_order(calls: list[Call]) -> None:
         "With reshuffle_each_iteration=False every pass brings the same order.",
     )
     expect(
-        "cache" not in names or names.index("cache") < min(names.index("repeat"), names.index("map")),
+        "cache" not in names
+        or names.index("cache") < min(names.index("repeat"), names.index("map")),
         "cache() keeps what stands above it: changed pictures would be the same in each pass, and a dataset "
         "without end never fits.",
     )
@@ -110,7 +111,10 @@ def _expect_order(calls: list[Call]) -> None:
     )
 
 
-_HIDDEN, _LOGITS = 'layers.Dense(64, activation="relu", dtype=dtype)', 'layers.Dense(10, dtype="float32")'
+_HIDDEN, _LOGITS = (
+    'layers.Dense(64, activation="relu", dtype=dtype)',
+    'layers.Dense(10, dtype="float32")',
+)
 
 
 @todo(
@@ -121,20 +125,35 @@ _HIDDEN, _LOGITS = 'layers.Dense(64, activation="relu", dtype=dtype)', 'layers.D
     ),
     why="The policy keeps variables in float32; the logits should be float32 too.",
     slips={
-        (_LOGITS, "layers.Dense(10, dtype=dtype)"): "The logits come out in bfloat16: the loss needs the "
+        (
+            _LOGITS,
+            "layers.Dense(10, dtype=dtype)",
+        ): "The logits come out in bfloat16: the loss needs the "
         'digits of float32. Give the last layer dtype="float32".',
-        (_HIDDEN, 'layers.Dense(64, activation="relu")'): "The hidden layer computes in float32: give it "
-        "dtype=dtype.",
-        (_HIDDEN, 'layers.Dense(64, activation="relu", dtype="bfloat16")'): "Some variables are bfloat16: "
-        "take dtype=dtype, which keeps them in float32.",
-        (_HIDDEN, 'layers.Dense(64, activation="relu", dtype="mixed_bfloat16")'): "The hidden layer computes "
-        "in bfloat16 whatever is asked for: take dtype=dtype.",
-        (_HIDDEN, "layers.Dense(64, dtype=dtype)"): "The hidden layer has no ReLU: two layers without one "
-        "are one layer.",
-        (_LOGITS, 'layers.Dense(10, activation="softmax", dtype="float32")'): "The outputs add up to 1: that "
-        "is a softmax. The loss is of logits, so leave it out.",
-        (_LOGITS, 'layers.Dense(10, activation="relu", dtype="float32")'): "The last layer has a ReLU: "
-        "logits may be negative.",
+        (
+            _HIDDEN,
+            'layers.Dense(64, activation="relu")',
+        ): "The hidden layer computes in float32: give it dtype=dtype.",
+        (
+            _HIDDEN,
+            'layers.Dense(64, activation="relu", dtype="bfloat16")',
+        ): "Some variables are bfloat16: take dtype=dtype, which keeps them in float32.",
+        (
+            _HIDDEN,
+            'layers.Dense(64, activation="relu", dtype="mixed_bfloat16")',
+        ): "The hidden layer computes in bfloat16 whatever is asked for: take dtype=dtype.",
+        (
+            _HIDDEN,
+            "layers.Dense(64, dtype=dtype)",
+        ): "The hidden layer has no ReLU: two layers without one are one layer.",
+        (
+            _LOGITS,
+            'layers.Dense(10, activation="softmax", dtype="float32")',
+        ): "The outputs add up to 1: that is a softmax. The loss is of logits, so leave it out.",
+        (
+            _LOGITS,
+            'layers.Dense(10, activation="relu", dtype="float32")',
+        ): "The last layer has a ReLU: logits may be negative.",
     },
 )
 def model(make_model: Callable) -> Cases:
@@ -144,11 +163,16 @@ def model(make_model: Callable) -> Cases:
         returns(made, keras.Model, "make_model", "a keras.Model")
         output = made.outputs[0]
         yield f"The logits with {policy}", [list(output.shape), output.dtype]
-        yield f"The variables with {policy}", sorted({each.dtype for each in made.trainable_variables})
+        yield (
+            f"The variables with {policy}",
+            sorted({each.dtype for each in made.trainable_variables}),
+        )
         hidden = [layer for layer in all_layers(made) if getattr(layer, "units", None) == 64]
         told = f"With {policy} the types in which a hidden Dense layer of 64 computes"
         yield told, [layer.compute_dtype for layer in hidden]
-    narrow = [type(each).__name__ for each in all_layers(made) if "bfloat16" in str(each.compute_dtype)]
+    narrow = [
+        type(each).__name__ for each in all_layers(made) if "bfloat16" in str(each.compute_dtype)
+    ]
     yield "Layers that compute in bfloat16 with float32", narrow
     yield "The shapes of the weights", draw_weights(made)
     yield "The logits with weights given", made(IMAGES), 1e-3
@@ -185,7 +209,9 @@ def compiled(make_compiled: Callable) -> str:
     returns(optimizer, keras.optimizers.SGD, "make_compiled", "a model whose optimizer is SGD")
     same(optimizer.momentum, 0.9, "The optimizer should be SGD with a momentum of 0.9")
     same(
-        optimizer.nesterov, False, "Nesterov's momentum gives other updates: SGD with a momentum of 0.9 alone"
+        optimizer.nesterov,
+        False,
+        "Nesterov's momentum gives other updates: SGD with a momentum of 0.9 alone",
     )
     same(float(optimizer.learning_rate), 0.5, "The optimizer should take learning_rate")
     same(made.steps_per_execution, 7, "steps_per_execution: hand it to compile")
@@ -218,9 +244,7 @@ def _expect_weighted(made: keras.Model) -> None:
         reported = made.evaluate(data, verbose=0, return_dict=True)
     accuracies = [value for name, value in reported.items() if name != "loss"]
     expect(bool(accuracies), 'There is no accuracy: weighted_metrics=["accuracy"].')
-    told = (
-        "With the one right answer of weight 1 and three wrong ones of weight 0 (weighted_metrics) accuracy"
-    )
+    told = "With the one right answer of weight 1 and three wrong ones of weight 0 (weighted_metrics) accuracy"
     same(accuracies[0], 1.0, told, 0.01)
 
 
@@ -235,18 +259,30 @@ _FULL = "dataset.batch(global_batch, drop_remainder=True)"
     ),
     why="Full batches without losing a picture: what fills them up weighs nothing.",
     slips={
-        ("-len(labels) % global_batch", "0"): "The pictures that fill no batch are left out: fill up to a "
-        "multiple of global_batch.",
-        ("-len(labels) % global_batch", "len(labels) % global_batch"): "Some pictures are left out: what is "
-        "missing to the next multiple is -n % m.",
-        ("-len(labels) % global_batch", "global_batch - len(labels) % global_batch"): "Where the pictures "
-        "fill their batches, yours adds a needless one.",
-        ("np.zeros(missing)]).astype", "np.ones(missing)]).astype"): "What fills up has the weight of a "
-        "picture: it should weigh 0.",
-        ("(images, labels, weights))\n", "(images, labels))\n"): "Each element should have 3 parts: images, "
-        "labels and weights.",
-        (_FULL, "dataset.batch(global_batch)"): "The last batch may be smaller, and a TPU program has one "
-        "shape. drop_remainder=True.",
+        (
+            "-len(labels) % global_batch",
+            "0",
+        ): "The pictures that fill no batch are left out: fill up to a multiple of global_batch.",
+        (
+            "-len(labels) % global_batch",
+            "len(labels) % global_batch",
+        ): "Some pictures are left out: what is missing to the next multiple is -n % m.",
+        (
+            "-len(labels) % global_batch",
+            "global_batch - len(labels) % global_batch",
+        ): "Where the pictures fill their batches, yours adds a needless one.",
+        (
+            "np.zeros(missing)]).astype",
+            "np.ones(missing)]).astype",
+        ): "What fills up has the weight of a picture: it should weigh 0.",
+        (
+            "(images, labels, weights))\n",
+            "(images, labels))\n",
+        ): "Each element should have 3 parts: images, labels and weights.",
+        (
+            _FULL,
+            "dataset.batch(global_batch)",
+        ): "The last batch may be smaller, and a TPU program has one shape. drop_remainder=True.",
         (").astype(np.float32)", ")"): "The weights should be float32.",
     },
 )
@@ -257,7 +293,10 @@ def eval_dataset(make_eval_dataset: Callable) -> Cases:
         yield from _kinds(dataset, "make_eval_dataset", batch)
         most = count // batch + 5
         batches = list(dataset.take(most).as_numpy_iterator())
-        expect(len(batches) < most, "The evaluation does not end: each picture once, so without repeat().")
+        expect(
+            len(batches) < most,
+            "The evaluation does not end: each picture once, so without repeat().",
+        )
         expect(bool(batches), f"Of {count} pictures in batches of {batch}, all are left out.")
         images, labels, *weights = map(np.concatenate, zip(*batches, strict=True))
         told = f"{count} pictures in batches of {batch}"

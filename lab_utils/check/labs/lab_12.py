@@ -24,16 +24,28 @@ _ROW_SUM = "counts.sum(axis=1, keepdims=True)"
     why="1 added to each count leaves no pair impossible, which would cost infinitely many bits.",
     slips={
         ("-np.log2(", "-np.log("): "Those are nats, of the natural logarithm: bits need log2.",
-        ("return -np.log2", "return np.log2"): "Bits are positive: minus the logarithm of a share below 1.",
+        (
+            "return -np.log2",
+            "return np.log2",
+        ): "Bits are positive: minus the logarithm of a share below 1.",
         (
             "counts = np.ones((",
             "counts = np.zeros((",
         ): "A pair that never came in train is impossible: start each count at 1.",
-        (_COUNTED, "counts[train[:-1], train[1:]] += 1"): "Each pair was counted once, however often it "
+        (
+            _COUNTED,
+            "counts[train[:-1], train[1:]] += 1",
+        ): "Each pair was counted once, however often it "
         "comes: counts[i, j] += 1 with arrays of places adds once to each. np.add.at adds every time.",
-        (_ROW_SUM, "counts.sum(axis=0, keepdims=True)"): "Those are shares of columns: a row holds what "
+        (
+            _ROW_SUM,
+            "counts.sum(axis=0, keepdims=True)",
+        ): "Those are shares of columns: a row holds what "
         "can follow one character, so divide by its sum, axis=1.",
-        (_ROW_SUM, "counts.sum()"): "Those are shares of all pairs: divide each row by its own sum, of "
+        (
+            _ROW_SUM,
+            "counts.sum()",
+        ): "Those are shares of all pairs: divide each row by its own sum, of "
         "what can follow one character.",
         (
             "held[:-1], held[1:]",
@@ -44,7 +56,10 @@ _ROW_SUM = "counts.sum(axis=1, keepdims=True)"
             "train[1:], train[:-1]",
         ): "A pair of train is counted the wrong way round: the row is the character before.",
         (".mean()", ".sum()"): "That is the sum over the three characters: take the mean.",
-        (".mean()", ".sum() / len(held)"): "The first character of held has none before it, so three of "
+        (
+            ".mean()",
+            ".sum() / len(held)",
+        ): "The first character of held has none before it, so three of "
         "four cost bits: the mean is over three.",
     },
 )
@@ -119,7 +134,10 @@ _LAST = "layers.Dense(len(characters))(net)"
     ),
     why="The state has the batch's shape, so the batch belongs to the model.",
     slips={
-        ("return_sequences=True, ", ""): "The LSTM should answer at every character: return_sequences=True.",
+        (
+            "return_sequences=True, ",
+            "",
+        ): "The LSTM should answer at every character: return_sequences=True.",
         (", stateful=stateful", ""): "With stateful the state should be carried from call to call: "
         "stateful=stateful.",
         (
@@ -134,7 +152,10 @@ _LAST = "layers.Dense(len(characters))(net)"
             _LAST,
             'layers.Dense(len(characters), activation="relu")(net)',
         ): "No logit is negative: leave out the activation on the last layer.",
-        ("len(characters), 32", "len(characters), 32, mask_zero=True"): "The LSTM passes over character 0, "
+        (
+            "len(characters), 32",
+            "len(characters), 32, mask_zero=True",
+        ): "The LSTM passes over character 0, "
         "which is a character like the others here, not padding: leave out mask_zero.",
         ("batch_shape=(batch, length)", "batch_shape=(BATCH, length)"): "The batch is an argument: "
         "batch_shape=(batch, length).",
@@ -156,9 +177,15 @@ def model(make_model: Callable) -> Cases:
     yield f"{told}, without a batch", draw_weights(free)
     whole = np.array([[5, 0, 61, 7, 0, 33], [1, 48, 20, 0, 67, 12]], np.int32)
     yield "The logits of six characters, with weights given", free(whole), 1e-3
-    yield ("Those in training, where nothing is drawn at random either", free(whole, training=True), 1e-3)
+    yield (
+        "Those in training, where nothing is drawn at random either",
+        free(whole, training=True),
+        1e-3,
+    )
     parts = [np.asarray(keeping(part)) for part in (whole[:, :3], whole[:, 3:])]
-    told = "Six characters in two parts, with stateful, where the state is carried from call to call"
+    told = (
+        "Six characters in two parts, with stateful, where the state is carried from call to call"
+    )
     yield told, np.concatenate(parts, axis=1), 1e-3
     return "An answer at every character, and a state that is carried where it should be."
 
@@ -189,7 +216,9 @@ def reset(FromTheTop: type) -> Cases:
             for layer in tried.layers[2:]
             if any(np.any(np.asarray(state)) for state in layer.states)
         ]
-        told = f"After on_epoch_begin of epoch {epoch} the state is still there (layer.reset_state())"
+        told = (
+            f"After on_epoch_begin of epoch {epoch} the state is still there (layer.reset_state())"
+        )
         yield told, left
     yield "The weights, which stay", [np.asarray(each) for each in tried.trainable_variables]
     return "Each epoch starts at the top, with nothing remembered."
@@ -209,12 +238,24 @@ _GIVEN_RNG = "Draw with the rng that is given: in yours the"
     why="Shares do not change when the largest logit is subtracted, and nothing overflows.",
     slips={
         (_DRAWN, "int(np.argmax(shares))"): f"{_GIVEN_RNG} likeliest kind comes each time.",
-        ("rng.choice", "np.random.default_rng(0).choice"): f"{_GIVEN_RNG} same kind comes each time.",
-        ("rng.choice", "np.random.default_rng(1).choice"): f"{_GIVEN_RNG} same kind comes each time.",
-        (", p=shares / shares.sum()", ""): "All kinds come equally often: draw by their shares, p=.",
+        (
+            "rng.choice",
+            "np.random.default_rng(0).choice",
+        ): f"{_GIVEN_RNG} same kind comes each time.",
+        (
+            "rng.choice",
+            "np.random.default_rng(1).choice",
+        ): f"{_GIVEN_RNG} same kind comes each time.",
+        (
+            ", p=shares / shares.sum()",
+            "",
+        ): "All kinds come equally often: draw by their shares, p=.",
         ("np.float64) / temperature", "np.float64) * temperature"): "The logits are divided by the "
         "temperature, not multiplied.",
-        ("np.float64) / temperature", "np.float64)"): "The logits should be divided by the temperature.",
+        (
+            "np.float64) / temperature",
+            "np.float64)",
+        ): "The logits should be divided by the temperature.",
         (
             "scaled - scaled.max()",
             "scaled",
@@ -268,7 +309,9 @@ def line(write_line: Callable) -> Cases:
         program = tf.function(run).get_concrete_function(tf.TensorSpec([], tf.int32), most)
         made = program.structured_outputs
         pair = isinstance(made, tuple | list) and len(made) == 2
-        returns(made, lambda _, pair=pair: pair, "write_line", "a pair, the line and the number written")
+        returns(
+            made, lambda _, pair=pair: pair, "write_line", "a pair, the line and the number written"
+        )
         kinds = [(each.shape, each.dtype) for each in made]
         yield f"With most of {most} the shapes and types of the line and of the number", kinds
         definition = program.graph.as_graph_def()
@@ -304,7 +347,10 @@ _LATE = "return tf.matmul(tf.where(earlier, tf.nn.softmax(scores), 0.0), value)"
     ),
     why="All places are computed in one matmul, and the mask keeps each from looking ahead.",
     slips={
-        (_MASKED, ""): "Each place looks at all places, also at those that come later. There it would read "
+        (
+            _MASKED,
+            "",
+        ): "Each place looks at all places, also at those that come later. There it would read "
         "the answer.",
         (
             "tf.where(earlier,",
@@ -318,7 +364,10 @@ _LATE = "return tf.matmul(tf.where(earlier, tf.nn.softmax(scores), 0.0), value)"
             "tf.where(earlier,",
             "tf.where(keras.ops.tri(query.shape[1], k=-1, dtype='bool'),",
         ): "Each place sees itself too: the mask keeps the diagonal.",
-        (" / query.shape[-1] ** 0.5", ""): "The scores are not divided by the square root of the width.",
+        (
+            " / query.shape[-1] ** 0.5",
+            "",
+        ): "The scores are not divided by the square root of the width.",
         (
             " / query.shape[-1] ** 0.5",
             " / query.shape[-1]",
@@ -331,7 +380,10 @@ _LATE = "return tf.matmul(tf.where(earlier, tf.nn.softmax(scores), 0.0), value)"
             "tf.nn.softmax(scores)",
             "tf.nn.softmax(scores, axis=1)",
         ): "The shares of a row do not add up to 1: the softmax goes over the last axis.",
-        (_WEIGHED, "return tf.nn.softmax(scores)"): "Those are the shares: weigh the values with them.",
+        (
+            _WEIGHED,
+            "return tf.nn.softmax(scores)",
+        ): "Those are the shares: weigh the values with them.",
     },
 )
 def causal_attention(attend: Callable) -> Cases:

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from lab_utils.check.clinic.ward import Verdict, Ward, ward
+from lab_utils.check.labs.treatment import treated
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import todo
 from lab_utils.check.tools import a, expect
-from lab_utils.check.labs.treatment import treated
-from lab_utils.check.clinic.ward import Verdict, Ward, ward
 
 
 def _diagnosed(name: str, diagnosis: Any) -> str:
@@ -79,9 +79,11 @@ def _enter(name: str, first: str, second: str) -> None:
         "Change as little as you can: the program must still compute what it was written for.",
         "The message names the rule. `python -m lab_utils.dry_run --rules` shows its page, with wrong and right code.",
     )
-    todo(second, treatment_hints, "Each fault fixed at its own line, and nothing taken out that was wanted.")(
-        _named(names["treatment"], lambda given: treated(name, given))
-    )
+    todo(
+        second,
+        treatment_hints,
+        "Each fault fixed at its own line, and nothing taken out that was wanted.",
+    )(_named(names["treatment"], lambda given: treated(name, given)))
 
 
 def _named(parameter: str, check: Callable[[Any], str]) -> Callable[..., str]:
@@ -96,5 +98,7 @@ def _named(parameter: str, check: Callable[[Any], str]) -> Callable[..., str]:
     return checked
 
 
-for _number, _name in enumerate(("digits", "photographs", "reviews", "portraits", "boxes", "films")):
+for _number, _name in enumerate(
+    ("digits", "photographs", "reviews", "portraits", "boxes", "films")
+):
     _enter(_name, f"13{chr(ord('a') + 2 * _number)}", f"13{chr(ord('b') + 2 * _number)}")

@@ -49,7 +49,12 @@ def _report(step: float, feed: float, cores: int) -> Any:
 )
 def bottleneck(bottleneck: Callable) -> str:
     """The rate of a port and what limits it, for several reports."""
-    for step, feed, cores in ((100.0, 500.0, 8), (100.0, 5000.0, 8), (40.0, 70.0, 2), (9.0, 1e6, 4)):
+    for step, feed, cores in (
+        (100.0, 500.0, 8),
+        (100.0, 5000.0, 8),
+        (40.0, 70.0, 2),
+        (9.0, 1e6, 4),
+    ):
         rate, limit = min((step * cores, "step"), (feed, "feed"))
         told = f"With {cores} cores of at most {step:g} examples/s each and a feed of {feed:g} examples/s"
         found = bottleneck(_report(step, feed, cores))
@@ -98,7 +103,11 @@ def twin(keras_twin: Callable) -> str:
     model(ids[:64])  # a model of one's own class has its weights from here on
     names = same_names([each.path for each in model.weights])
     found = ladder(
-        estimator, model, batches, to_keras=lambda f, l: (f["input_ids"], l), names=names
+        estimator,
+        model,
+        batches,
+        to_keras=lambda features, labels: (features["input_ids"], labels),
+        names=names,
     )
     expect(found.holds, f"The ladder says:\n{found}")
     return f"All {len(found.rungs)} rungs hold: the Keras model is the Estimator's model."

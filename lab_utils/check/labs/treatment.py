@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from lab_utils.check.clinic import Unfit, examine, ward
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.tools import a, expect
-from lab_utils.check.clinic import Unfit, examine, ward
 
 _MOST = 4  # findings in one message
 

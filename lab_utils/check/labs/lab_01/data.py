@@ -1,13 +1,12 @@
 """What goes into the model, and the model: TODO 1a, input_fn, 1b, inference, and 1f, serving."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from lab_utils.check.labs import logits as of_logits
 from lab_utils.check.todos import Cases, todo
-from lab_utils.check.tools import expect, expect_dataset, returns, translated, with_names
+from lab_utils.check.tools import expect, expect_dataset, returns, translated
 from lab_utils.estimator import tf, v1
 
 COUNT, BATCH, CLASSES = 200, 16, 10
@@ -25,8 +24,10 @@ COUNT, BATCH, CLASSES = 200, 16, 10
     why="shuffle and repeat come before batch, so that each epoch mixes single examples; evaluation has "
     "neither, and keeps its last, smaller batch.",
     slips={
-        (".batch(batch_size)", ".batch(batch_size, drop_remainder=True)"): "Evaluation should give each "
-        "example exactly once: batch drops the last, smaller one.",
+        (
+            ".batch(batch_size)",
+            ".batch(batch_size, drop_remainder=True)",
+        ): "Evaluation should give each example exactly once: batch drops the last, smaller one.",
     },
 )
 def input_fn_of_digits(make_input_fn: Callable) -> Cases:
@@ -54,7 +55,10 @@ def input_fn_of_digits(make_input_fn: Callable) -> Cases:
     seen = np.concatenate([labels for _, labels in ends])
     yield "Evaluation gives every example exactly once, in any order", sorted(seen.tolist())
     first, second = labels[:COUNT], labels[COUNT : 2 * COUNT]
-    yield "Training shuffles: not in the same order as the arrays", not np.array_equal(first, numbers)
+    yield (
+        "Training shuffles: not in the same order as the arrays",
+        not np.array_equal(first, numbers),
+    )
     mixed = any(np.ptp(labels) >= len(labels) for _, labels in endless)
     yield "Training shuffles single examples, before batch, and does not keep them together", mixed
     yield "Training never ends: repeat() without a number", _endless(training)
@@ -169,7 +173,10 @@ def serving(serving_input_fn: Callable) -> Cases:
         expect(named, f'receiver_tensors should be a dict with the one name "pixels", not {sent}.')
         pixels = sent["pixels"]
         found = [pixels.op.type, pixels.dtype.name, str(pixels.shape)]
-        yield "The caller fills a placeholder with any number of images, float32 [None, 8, 8]", found
+        yield (
+            "The caller fills a placeholder with any number of images, float32 [None, 8, 8]",
+            found,
+        )
         features = session.run(receiver.features, {pixels: counts})
     yield "What the model gets of three images: scaled, once, as in training", features
     return "Counts from 0 to 16 come in; the model gets what it was trained on."

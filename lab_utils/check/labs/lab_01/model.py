@@ -7,7 +7,7 @@ import numpy as np
 
 from lab_utils.check.labs import logits as of_logits
 from lab_utils.check.todos import Cases, todo
-from lab_utils.check.tools import expect, expect_dataset, returns, translated, with_names
+from lab_utils.check.tools import expect, returns, translated, with_names
 from lab_utils.estimator import tf, v1
 
 CLASSES = 10
@@ -80,8 +80,15 @@ def prediction(model_fn: Callable) -> Cases:
         expect(not missing, f"predictions should hold {' and '.join(missing)}, too.")
         wanted = [named["class_id"], named["probabilities"]]
         class_id, shares = session.run(wanted, {images: pictures})
-    yield "class_id, [7] for 7 images, the most likely class of each row of logits", class_id.tolist()
-    yield "probabilities, ten that add up to 1 for each image: softmax, once, of the logits", shares, 1e-4
+    yield (
+        "class_id, [7] for 7 images, the most likely class of each row of logits",
+        class_id.tolist(),
+    )
+    yield (
+        "probabilities, ten that add up to 1 for each image: softmax, once, of the logits",
+        shares,
+        1e-4,
+    )
     return "One class and ten probabilities for each image, without labels."
 
 
@@ -94,8 +101,10 @@ def prediction(model_fn: Callable) -> Cases:
     ),
     why="The pair of v1.metrics keeps its counters between batches, so the value is that of all examples.",
     slips={
-        (_LOSS, "tf.reduce_sum(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits))"): "The "
-        "loss is the sum over the batch: take the mean, as in training.",
+        (
+            _LOSS,
+            "tf.reduce_sum(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits))",
+        ): "The loss is the sum over the batch: take the mean, as in training.",
     },
 )
 def evaluation(model_fn: Callable) -> Cases:
@@ -130,7 +139,9 @@ def evaluation(model_fn: Callable) -> Cases:
         ):
             spec = _spec(model_fn, _known_logits, images, labels, "eval")
         metrics = spec.eval_metric_ops
-        expect("accuracy" in metrics, f'eval_metric_ops should hold "accuracy", not {list(metrics)}.')
+        expect(
+            "accuracy" in metrics, f'eval_metric_ops should hold "accuracy", not {list(metrics)}.'
+        )
         session.run([v1.global_variables_initializer(), v1.local_variables_initializer()])
         value, update = metrics["accuracy"]
         for part in (slice(0, 40), slice(40, 60)):
@@ -138,7 +149,10 @@ def evaluation(model_fn: Callable) -> Cases:
             loss, _ = _run(session, [spec.loss, update], fed)
         with translated(".", one_batch, (tf.errors.InvalidArgumentError,)):
             accuracy = session.run(value)
-    yield "accuracy of 35 of 60 in two batches: labels against the most likely class of a row", accuracy
+    yield (
+        "accuracy of 35 of 60 in two batches: labels against the most likely class of a row",
+        accuracy,
+    )
     yield "The loss of the second batch, the mean cross-entropy, as in training", loss, 1e-3
     return "Accuracy adds up over batches of 40 and 20: 35 of 60."
 
@@ -152,14 +166,24 @@ def evaluation(model_fn: Callable) -> Cases:
     ),
     why="minimize with global_step counts the step in the same op that moves the variables.",
     slips={
-        ("inference(features)", "v1.layers.dense(features, 10)"): "model_fn should get its logits from "
-        "inference(features), the function of TODO 1b.",
-        (_LOSS, "tf.reduce_sum(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits))"): "The "
+        (
+            "inference(features)",
+            "v1.layers.dense(features, 10)",
+        ): "model_fn should get its logits from inference(features), the function of TODO 1b.",
+        (
+            _LOSS,
+            "tf.reduce_sum(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits))",
+        ): "The "
         "loss grows with the batch: take the mean; else the learning rate depends on the batch size.",
-        (_LOSS, _LOSS.replace("logits)", "tf.nn.softmax(logits))")): "Softmax is applied twice: the loss "
-        "takes logits, and does the softmax itself.",
+        (
+            _LOSS,
+            _LOSS.replace("logits)", "tf.nn.softmax(logits))"),
+        ): "Softmax is applied twice: the loss takes logits, and does the softmax itself.",
         ("minimize(loss,", "minimize(-loss,"): "A step makes the loss larger: is it maximised?",
-        ("AdamOptimizer", "GradientDescentOptimizer"): "The optimizer should be v1.train.AdamOptimizer.",
+        (
+            "AdamOptimizer",
+            "GradientDescentOptimizer",
+        ): "The optimizer should be v1.train.AdamOptimizer.",
         ("AdamOptimizer", "RMSPropOptimizer"): "The optimizer should be v1.train.AdamOptimizer.",
     },
 )
@@ -172,9 +196,7 @@ def training(model_fn: Callable) -> Cases:
         "A Keras optimizer is made for another training loop: take v1.train.AdamOptimizer, whose minimize "
         "returns the train_op."
     )
-    no_gradient = (
-        "The loss has no gradient: something between the variables and the loss, such as argmax, has none."
-    )
+    no_gradient = "The loss has no gradient: something between the variables and the loss, such as argmax, has none."
     with tf.Graph().as_default(), v1.Session() as session:
         step = v1.train.create_global_step()
         images = v1.placeholder(tf.float32, [None, 8, 8])
@@ -188,19 +210,30 @@ def training(model_fn: Callable) -> Cases:
         session.run(v1.global_variables_initializer())
         fed = {images: pictures, labels: truths}
         twice = {images: np.tile(pictures, (2, 1, 1)), labels: np.tile(truths, 2)}
-        yield "The cross-entropy of logits of zero, a mean, ln 10", _run(session, spec.loss, fed), 1e-3
+        yield (
+            "The cross-entropy of logits of zero, a mean, ln 10",
+            _run(session, spec.loss, fed),
+            1e-3,
+        )
         yield "The mean loss of the same examples twice", _run(session, spec.loss, twice), 1e-3
         session.run(spec.train_op, fed | {"learning_rate:0": 0.0})
         counted = session.run(step)
-        yield "The global step after one run of train_op, one step (global_step of minimize)", counted
+        yield (
+            "The global step after one run of train_op, one step (global_step of minimize)",
+            counted,
+        )
         found = session.run(spec.loss, fed)
         yield 'The loss after a step with params["learning_rate"] of 0', found, 1e-5
         session.run(spec.train_op, fed)
         found = session.run(spec.loss, fed)
-        label = "The loss after a step of Adam, which moves variables by the learning rate, 0.05 here"
+        label = (
+            "The loss after a step of Adam, which moves variables by the learning rate, 0.05 here"
+        )
         yield f'{label} (params["learning_rate"], as it is)', found, 0.02
         for _ in range(60):
             session.run(spec.train_op, fed)
         end = session.run(spec.loss, fed)
-    expect(end < 1.0, f"Sixty steps on one batch should bring the loss below 1; yours is {end:.3f}.")
+    expect(
+        end < 1.0, f"Sixty steps on one batch should bring the loss below 1; yours is {end:.3f}."
+    )
     return f"The loss is a mean and starts at ln 10; 60 steps on one batch bring it to {end:.2f}."

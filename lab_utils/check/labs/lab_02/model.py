@@ -1,8 +1,6 @@
 """What a core runs: TODO 2a, the optimizer, and 2b and 2c, the spec."""
 
-import contextlib
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -13,12 +11,10 @@ from lab_utils.check.tools import (
     a,
     call,
     expect,
-    expect_dataset,
-    other_names,
     returns,
     translated,
 )
-from lab_utils.dry_run.inspect import replicas, settings
+from lab_utils.dry_run.inspect import replicas
 from lab_utils.estimator import tf, tpu, v1
 
 _WRAPPED = "CrossShardOptimizer(optimizer)"
@@ -32,9 +28,15 @@ _WRAPPED = "CrossShardOptimizer(optimizer)"
     ),
     why="The wrapper sums gradients over the cores. A CPU has one copy of the model and no kernel for the sum.",
     slips={
-        (_WRAPPED, "CrossShardOptimizer(optimizer, reduction=v1.losses.Reduction.SUM)"): "Leave reduction "
+        (
+            _WRAPPED,
+            "CrossShardOptimizer(optimizer, reduction=v1.losses.Reduction.SUM)",
+        ): "Leave reduction "
         "alone: by default each core's loss is divided by the number of cores first.",
-        (_WRAPPED, f"CrossShardOptimizer(v1.tpu.{_WRAPPED})"): "The optimizer is wrapped twice, and each "
+        (
+            _WRAPPED,
+            f"CrossShardOptimizer(v1.tpu.{_WRAPPED})",
+        ): "The optimizer is wrapped twice, and each "
         "wrapper divides the loss by the number of cores: wrap it once.",
     },
 )
@@ -47,7 +49,9 @@ def optimizer(make_optimizer: Callable) -> Cases:
         with translated("Keras", keras):
             wrapped = make_optimizer(on_tpu)
         returns(plain, v1.train.Optimizer, "make_optimizer", "an optimizer of v1.train")
-        label = "With use_tpu false there is one copy of the model and nothing to sum: the optimizer"
+        label = (
+            "With use_tpu false there is one copy of the model and nothing to sum: the optimizer"
+        )
         yield label, type(plain).__name__
         yield 'With params["use_tpu"] the optimizer', type(wrapped).__name__
         variable = v1.get_variable("variable", initializer=2.0)

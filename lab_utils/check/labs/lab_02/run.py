@@ -2,23 +2,20 @@
 
 import contextlib
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from lab_utils.check.labs.logits import classes_compared
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import Cases, todo
 from lab_utils.check.tools import (
     a,
-    call,
     expect,
     expect_dataset,
     other_names,
     returns,
     translated,
 )
-from lab_utils.dry_run.inspect import replicas, settings
+from lab_utils.dry_run.inspect import settings
 from lab_utils.estimator import tf, tpu, v1
 
 SETTINGS = {
@@ -63,7 +60,9 @@ def input_fn(make_input_fn: Callable) -> Cases:
             for count, (images, labels) in enumerate(taken, 1):
                 paired = np.allclose(images[:, 0, 0] * 16, labels) or not ours
                 scaled = images.dtype == np.float32 and images.max() <= 1.0
-                label = f"Images in batch {count} of {run} are scaled, float32, with their own labels"
+                label = (
+                    f"Images in batch {count} of {run} are scaled, float32, with their own labels"
+                )
                 yield label, bool(scaled and paired)
     return "Every batch has the shape that the program is compiled for."
 
@@ -71,7 +70,9 @@ def input_fn(make_input_fn: Callable) -> Cases:
 def _batches(input_fn: Callable, run: str) -> tuple[int, list[tuple[np.ndarray, np.ndarray]]]:
     """How many batches of 24 an input_fn gives, below 0 where that is unknown, and the first two."""
     params = "input_fn should take params: TPUEstimator passes the batch size there."
-    inside = "Make the whole dataset inside input_fn, which the Estimator calls in a graph of its own."
+    inside = (
+        "Make the whole dataset inside input_fn, which the Estimator calls in a graph of its own."
+    )
     named = 'The batch size stands in params["batch_size"]: TPUEstimator puts it there in each run.'
     graphs = "EagerTensor|same graph|different graph"
     with tf.Graph().as_default(), v1.Session() as session:
@@ -117,9 +118,7 @@ def config(make_config: Callable) -> Cases:
     """A RunConfig with TPUConfig, and a resolver on a TPU alone."""
     resolver = tf.distribute.cluster_resolver.TPUClusterResolver
     by_name = "Pass RunConfig's arguments by name."
-    no_master = (
-        'cluster should be a resolver of settings["tpu"], a TPUClusterResolver; a name alone cannot find a TPU.'
-    )
+    no_master = 'cluster should be a resolver of settings["tpu"], a TPUClusterResolver; a name alone cannot find a TPU.'
     estimators = "tf.estimator.RunConfig takes no arguments for a TPU: use tpu.RunConfig."
     unnamed = 'The resolver should look for settings["tpu"]: pass it.'
     for use_tpu, loop in ((False, 30), (True, 40)):
@@ -132,7 +131,9 @@ def config(make_config: Callable) -> Cases:
         ):
             found = make_config(given)
         returns(found, tpu.RunConfig, "make_config", "a tpu.RunConfig")
-        where = f"Where use_tpu is {use_tpu} and iterations_per_loop {loop}".lower().replace("w", "W", 1)
+        where = f"Where use_tpu is {use_tpu} and iterations_per_loop {loop}".lower().replace(
+            "w", "W", 1
+        )
         yield f"{where}, model_dir", found.model_dir
         told = f"tpu_config should be a tpu.TPUConfig(...); yours is {a(found.tpu_config)}."
         expect(isinstance(found.tpu_config, tpu.TPUConfig), told)

@@ -22,12 +22,19 @@ from lab_utils.estimator import tf, v1
     ),
     why="Rounding down gives what full batches see; rounding up, what all examples need.",
     slips={
-        ("batch = per_core * cores", "batch = per_core"): "One step takes per_core * cores examples.",
+        (
+            "batch = per_core * cores",
+            "batch = per_core",
+        ): "One step takes per_core * cores examples.",
         ("examples // batch * batch", "examples // batch"): "seen should be examples, not batches.",
-        ("examples // batch * batch", "examples % batch"): "seen is what the evaluation drops; the rest is "
-        "what it sees.",
-        ("return seen, steps,", "return steps, seen,"): "These are the right numbers in another order: "
-        "return (seen, steps, padding).",
+        (
+            "examples // batch * batch",
+            "examples % batch",
+        ): "seen is what the evaluation drops; the rest is what it sees.",
+        (
+            "return seen, steps,",
+            "return steps, seen,",
+        ): "These are the right numbers in another order: return (seen, steps, padding).",
     },
 )
 def plan(eval_plan: Callable) -> Cases:
@@ -107,7 +114,10 @@ def eval_input(make_eval_input_fn: Callable) -> str:
             f"hold {kept.sum()} rows of weight 1, {len(set(seen) & set(numbers))} different examples. Does "
             "an example count more than once, or is there padding without weight 0?",
         )
-        expect(np.array_equal(label[kept], labels[seen]), "Images come with the labels of other images: keep each image and its label in one element.")
+        expect(
+            np.array_equal(label[kept], labels[seen]),
+            "Images come with the labels of other images: keep each image and its label in one element.",
+        )
     return "50 of 50 examples once, in full batches; the padding has weight 0."
 
 
@@ -196,8 +206,10 @@ def _other_types(error: TypeError) -> Exception:
             "v1.metrics.accuracy(labels, predicted, weights=weight)",
             "v1.metrics.mean(weight * tf.cast(tf.equal(labels, tf.cast(predicted, tf.int32)), tf.float32))",
         ): "Padding counts as wrong: use weights=.",
-        ("weights=weight)", "weights=labels > 0)"): "Rows with label 0 are left out, but 0 is a class. The "
-        "weight says what counts.",
+        (
+            "weights=weight)",
+            "weights=labels > 0)",
+        ): "Rows with label 0 are left out, but 0 is a class. The weight says what counts.",
     },
 )
 def weighted_metric(metric_fn: Callable) -> Cases:
@@ -225,6 +237,8 @@ def weighted_metric(metric_fn: Callable) -> Cases:
             session.run(pair[1], dict(zip((labels, said, weight), batch, strict=True)))
         with translated("must feed a value", one_batch, (tf.errors.InvalidArgumentError,)):
             value = session.run(pair[0])
-    label = "accuracy with 4 of 6 examples right in two batches, where rows of weight 0 do not count"
+    label = (
+        "accuracy with 4 of 6 examples right in two batches, where rows of weight 0 do not count"
+    )
     yield label, value
     return "4 of 6 right, and two rows of padding change nothing."

@@ -19,30 +19,55 @@ from lab_utils.estimator import tf, v1
     why="It compares with the step at which it last acted, so it is right whatever steps it gets to"
     " see.",
     slips={
-        ("if step - self.last >= self.steps:", "if step % self.steps == 0:"): "A loop seldom ends at a "
+        (
+            "if step - self.last >= self.steps:",
+            "if step % self.steps == 0:",
+        ): "A loop seldom ends at a "
         "step that 50 divides, so yours misses some. It may come late, not never.",
-        ("            self.last = step\n", ""): "It acts again and again: keep the step at which it last acted.",
-        ("self.last = step\n", "self.last += 1\n"): "It acts again and again: keep the step at which it "
-        "last acted.",
-        ("self.last = step", "self.last += self.steps"): "Once it acts too soon after it last acted. "
+        (
+            "            self.last = step\n",
+            "",
+        ): "It acts again and again: keep the step at which it last acted.",
+        (
+            "self.last = step\n",
+            "self.last += 1\n",
+        ): "It acts again and again: keep the step at which it last acted.",
+        (
+            "self.last = step",
+            "self.last += self.steps",
+        ): "Once it acts too soon after it last acted. "
         "Count from the step at which it acted, rather than from a multiple of 50.",
-        ("if step - self.last >= self.steps:", "if step // self.steps > self.last // self.steps:"): "Once "
+        (
+            "if step - self.last >= self.steps:",
+            "if step // self.steps > self.last // self.steps:",
+        ): "Once "
         "it acts too soon after it last acted. Count from the step at which it acted, rather than from a multiple "
         "of 50.",
-        ("if step - self.last >= self.steps:", "if step - self.last == self.steps:"): "It never acts where "
+        (
+            "if step - self.last >= self.steps:",
+            "if step - self.last == self.steps:",
+        ): "It never acts where "
         "a loop goes past the step that is due: 50 steps or more have to be taken.",
-        ("self.action(step)", "self.action(self.steps)"): "action gets another step: give it the step as "
-        "it is then.",
+        (
+            "self.action(step)",
+            "self.action(self.steps)",
+        ): "action gets another step: give it the step as it is then.",
     },
 )
 def hook(Every: type) -> Cases:
     """When it acts, in loops of several lengths, and resumed."""
     for loop in (1, 30, 64):
         acted = _acts(Every, 50, 0, loop, 200 // loop)
-        yield f"The steps that action gets, with 50 steps in loops of {loop}, from step 0 to 200", acted
+        yield (
+            f"The steps that action gets, with 50 steps in loops of {loop}, from step 0 to 200",
+            acted,
+        )
     acted = _acts(Every, 50, 1000, 30, 10)
     gaps = sorted({after - before for before, after in zip(acted, acted[1:], strict=False)})
-    yield "The steps from one action to the next, with 50 steps in loops of 30, resumed at step 1000", gaps
+    yield (
+        "The steps from one action to the next, with 50 steps in loops of 30, resumed at step 1000",
+        gaps,
+    )
     return "It acts at the end of the loop in which its time comes, and is never left out."
 
 

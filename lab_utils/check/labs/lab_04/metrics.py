@@ -72,9 +72,14 @@ def host_metrics(metric_fn: Callable) -> str:
         padded = (float(np.mean(each)), float(np.mean(each * weight)))
         counted = min(abs(values[name] - wrong) for wrong in padded) < 1e-5
         hint = " Does padding count?" if counted else ""
-        halves = [np.average(part, weights=w) for part, w in zip(np.split(each, 2), np.split(weight, 2), strict=True)]
+        halves = [
+            np.average(part, weights=w)
+            for part, w in zip(np.split(each, 2), np.split(weight, 2), strict=True)
+        ]
         if abs(values[name] - np.mean(halves)) < 1e-5:
-            hint = " That is the mean of two batches, in which the one with 5 examples counts as much."
+            hint = (
+                " That is the mean of two batches, in which the one with 5 examples counts as much."
+            )
         expect(
             abs(values[name] - right) < 1e-4,
             f"{name} of two batches, with 21 examples and 11 rows of padding, is {right:.4f}; yours is "
@@ -196,7 +201,10 @@ def _run_core(eval_spec: Callable, core: dict[str, np.ndarray]) -> tuple:
                 f"{each.name} is a scalar, and what leaves the cores is joined along axis 0. Bring one for "
                 "each row.",
             )
-        expect(spec.loss.shape.rank == 0, "The spec's loss should be a scalar: the mean over the rows of weight 1.")
+        expect(
+            spec.loss.shape.rank == 0,
+            "The spec's loss should be a scalar: the mean over the rows of weight 1.",
+        )
         loss, values = session.run([spec.loss, tensors])
         _compare(loss, core)
         return function, names, values

@@ -169,7 +169,9 @@ def training(train_spec: Callable) -> str:
                 'make_host_fn should get params["summary_dir"] and params["summary_steps"], here "here" and 7; '
                 f"yours gets {made}.",
             )
-            expect(bool(received), "The function in host_call should be what make_host_fn returned.")
+            expect(
+                bool(received), "The function in host_call should be what make_host_fn returned."
+            )
             expect(
                 all(getattr(each, "graph", None) is session.graph for each in received.values()),
                 closes,

@@ -47,8 +47,14 @@ def dofn(ToExample: type) -> Cases:
         again = "process reads the labels file again, for every row: do so in setup."
         with translated("labels.txt", again, (FileNotFoundError,)):
             for line, told in (
-                ("a.jpg,daisy", "with the label of line 2 (the first is number 1; each ends in a line break)"),
-                ("a.jpg,roses", "with the label of line 3 (the first is number 1; each ends in a line break)"),
+                (
+                    "a.jpg,daisy",
+                    "with the label of line 2 (the first is number 1; each ends in a line break)",
+                ),
+                (
+                    "a.jpg,roses",
+                    "with the label of line 3 (the first is number 1; each ends in a line break)",
+                ),
                 ("a.jpg,rosses", "with an unknown label"),
                 ("missing.jpg,roses", "with a missing file"),
                 ("png.jpg,roses", "with a PNG"),
@@ -57,7 +63,11 @@ def dofn(ToExample: type) -> Cases:
                 yield f"For a row {told}, {line!r}, process yields", _outputs(made, line)
     for bug in (_Bug("a bug"), OSError("a bug")):
         broken = mock.Mock(side_effect=bug)
-        with other_names(ToExample.process, make_example=broken, read_row=lambda *_, **__: ("a.jpg", "roses", b"")):
+        with other_names(
+            ToExample.process,
+            make_example=broken,
+            read_row=lambda *_, **__: ("a.jpg", "roses", b""),
+        ):
             found = _outputs(made, "a.jpg,roses")
         expect(
             str(found).startswith(type(bug).__name__),
@@ -83,14 +93,19 @@ def _outputs(made: beam.DoFn, line: str) -> Any:
         if "labels.txt" in str(error):
             raise
         return f"{type(error).__name__}: {error}. One such row would end the whole job; it should be a reject"
-    return [_told(each, line) for each in outputs] or "nothing: the row would be lost without a trace"
+    return [
+        _told(each, line) for each in outputs
+    ] or "nothing: the row would be lost without a trace"
 
 
 def _told(output: Any, line: str) -> Any:
     """An example as its class and file, a reject as its tag, its row and whether it has a reason."""
     if isinstance(output, bytes):
         feature = tf.train.Example.FromString(output).features.feature
-        text, name = (feature[f"image/{key}"].bytes_list.value[0].decode() for key in ("class/text", "filename"))
+        text, name = (
+            feature[f"image/{key}"].bytes_list.value[0].decode()
+            for key in ("class/text", "filename")
+        )
         number = feature["image/class/label"].int64_list.value[0]
         return {"label": number, "text": text, "filename": Path(name).name}
     if not isinstance(output, beam.pvalue.TaggedOutput):
@@ -130,7 +145,10 @@ def runner(make_pipeline: Callable) -> Cases:
                 "PipelineOptions takes the flags of this process, those of the notebook's kernel: give it a list.",
             )
             flags = [direct.direct_running_mode, direct.direct_num_workers]
-            yield f"The mode (--direct_running_mode) and number (--direct_num_workers) of {workers} workers", flags
+            yield (
+                f"The mode (--direct_running_mode) and number (--direct_num_workers) of {workers} workers",
+                flags,
+            )
     return "FnApiRunner, in one process or in several."
 
 
@@ -201,7 +219,9 @@ def publishing(publish: Callable) -> Cases:
     for rows in (12, 8):
         label = f"{told} for {rows} rows (raise an error that gives the three numbers, and leave all as it is)"
         yield label, _published(publish, rows)
-    label = f"{told} make 10 rows (return both counts, and rename: half of a copy looks like a result)"
+    label = (
+        f"{told} make 10 rows (return both counts, and rename: half of a copy looks like a result)"
+    )
     yield label, _published(publish, 10)
     label = "7 examples and an empty rejects.tsv make 7 rows"
     yield label, _published(publish, 7, rejects=0)

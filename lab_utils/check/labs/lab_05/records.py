@@ -34,7 +34,10 @@ def picture(format: str = "JPEG", height: int = 40, width: int = 60) -> bytes:
     ),
     why="The header is enough for the size. The end marker tells what the header cannot: whether the rest is there.",
     slips={
-        ("image.height, image.width", "image.size"): "For 40 rows and 60 columns (60, 40) comes out: "
+        (
+            "image.height, image.width",
+            "image.size",
+        ): "For 40 rows and 60 columns (60, 40) comes out: "
         "that is width first, as Pillow's .size has it. Return (height, width).",
     },
 )
@@ -45,7 +48,10 @@ def size(image_size: Callable) -> Cases:
         try:
             yield "For a JPEG of 40 rows and 60 columns", image_size(jpeg)
             hollow = image_size(_without_tables(jpeg))
-            yield "For a JPEG of 40 rows and 60 columns of which only the header can be read", hollow
+            yield (
+                "For a JPEG of 40 rows and 60 columns of which only the header can be read",
+                hollow,
+            )
             large = image_size(picture(height=900, width=1300))
             yield "For a JPEG of 900 rows and 1,300 columns", large
         except (_Decoded, tf.errors.InvalidArgumentError):
@@ -139,14 +145,20 @@ def example(make_example: Callable) -> Cases:
     for name, told in _FEATURES.items():
         feature = features.get(name, tf.train.Feature())
         kind = feature.WhichOneof("kind") or "no such feature"
-        yield f"{name} of a picture {told}", [kind, *getattr(getattr(feature, kind, None), "value", [])]
+        yield (
+            f"{name} of a picture {told}",
+            [kind, *getattr(getattr(feature, kind, None), "value", [])],
+        )
     encoded = features.get("image/encoded", tf.train.Feature()).bytes_list.value
     expect(
         list(encoded) == [data],
         "image/encoded should be the JPEG file, byte for byte: neither decoded nor encoded again.",
     )
     bad = _outcome(make_example, data[: len(data) * 3 // 4], "half.jpg", 7, "rose")
-    yield "Half a JPEG as the data (take height and width from image_size, which rejects it)", bad[0]
+    yield (
+        "Half a JPEG as the data (take height and width from image_size, which rejects it)",
+        bad[0],
+    )
     return "Nine features, as the readers of ImageNet expect them."
 
 
@@ -159,12 +171,19 @@ def example(make_example: Callable) -> Cases:
     ),
     why="Every picture comes out in one shape and type, so that batches of it have one shape.",
     slips={
-        ("[SIZE, SIZE])", "[SIZE, SIZE]) / 255"): "The picture comes out black: uint8 goes from 0 to "
+        (
+            "[SIZE, SIZE])",
+            "[SIZE, SIZE]) / 255",
+        ): "The picture comes out black: uint8 goes from 0 to "
         "255, so scale nothing before the cast.",
-        ("tf.image.resize(image,", "tf.image.resize(tf.transpose(image, [1, 0, 2]),"): "The picture's "
-        "rows have become columns: its height is the first axis, and stays so.",
-        ("tf.image.resize(image,", "tf.image.resize(image[..., ::-1],"): "Red and blue are swapped: "
-        "decode_jpeg gives red, green, blue, and this order stays.",
+        (
+            "tf.image.resize(image,",
+            "tf.image.resize(tf.transpose(image, [1, 0, 2]),",
+        ): "The picture's rows have become columns: its height is the first axis, and stays so.",
+        (
+            "tf.image.resize(image,",
+            "tf.image.resize(image[..., ::-1],",
+        ): "Red and blue are swapped: decode_jpeg gives red, green, blue, and this order stays.",
         ("tf.image.resize(", "tf.image.resize_with_pad("): "There are black bars at the edges: the "
         "picture was padded, not squeezed into the square.",
     },
@@ -180,7 +199,10 @@ def reading(parse: Callable) -> Cases:
     for name in ("height", "width", "channels"):
         example.features.feature[f"image/{name}"].int64_list.value.append(3)
     records = tf.data.Dataset.from_tensors(example.SerializeToString())
-    for side, edge in ((96, 12), (24, 3)):  # larger than the picture, and smaller, which a crop would show
+    for side, edge in (
+        (96, 12),
+        (24, 3),
+    ):  # larger than the picture, and smaller, which a crop would show
         with other_names(parse, SIZE=side):
             dataset = records.map(parse)
         spec = dataset.element_spec
@@ -195,7 +217,10 @@ def reading(parse: Callable) -> Cases:
             "The same record gives another picture each time: parse reads what is there; views that are drawn "
             "at random belong into the training's own step.",
         )
-        yield f"{told}, the class of a record of class 3, counted from 1 (from 0 is asked for)", label
+        yield (
+            f"{told}, the class of a record of class 3, counted from 1 (from 0 is asked for)",
+            label,
+        )
         for name, corner in (
             ("top left", image[:edge, :edge]),
             ("top right", image[:edge, -edge:]),
@@ -204,7 +229,11 @@ def reading(parse: Callable) -> Cases:
         ):
             colour = (corner.mean(axis=(0, 1)) / 255).astype(np.float32)
             told = f"The {name} of a picture whose red grows to the right and green downwards"
-            yield f"{told}, the whole of it squeezed into {side} x {side}, as red, green, blue of 0 to 1", colour, 0.06
+            yield (
+                f"{told}, the whole of it squeezed into {side} x {side}, as red, green, blue of 0 to 1",
+                colour,
+                0.06,
+            )
     return "Pictures of one static shape, classes from 0."
 
 
@@ -216,18 +245,30 @@ def reading(parse: Callable) -> Cases:
     ),
     why="Every request waits once; its bytes flow afterwards; streams wait side by side.",
     slips={
-        ("requests * latency + ", ""): "The latency is missing: each request waits before its first byte.",
-        (" + file_bytes / bandwidth", ""): "The bytes are missing: 1,000 bytes at 100 bytes/s take 10 s.",
+        (
+            "requests * latency + ",
+            "",
+        ): "The latency is missing: each request waits before its first byte.",
+        (
+            " + file_bytes / bandwidth",
+            "",
+        ): "The bytes are missing: 1,000 bytes at 100 bytes/s take 10 s.",
         ("math.ceil(file_bytes / buffer_size)", "file_bytes / buffer_size"): "Part of a piece is a "
         "request, too: round up.",
-        ("math.ceil(file_bytes / buffer_size)", "file_bytes // buffer_size"): "The last, smaller piece "
-        "is a request, too: round up.",
+        (
+            "math.ceil(file_bytes / buffer_size)",
+            "file_bytes // buffer_size",
+        ): "The last, smaller piece is a request, too: round up.",
         ("file_bytes / bandwidth", "requests * buffer_size / bandwidth"): "The last piece has 200 "
         "bytes, not 400: the bytes of the file do not change with the buffer.",
-        ("math.ceil(files / streams)", "files"): "Two streams read at the same time; yours reads one "
-        "after another.",
-        ("math.ceil(files / streams)", "files / streams"): "Five files in two streams: a file is not "
-        "divided, so one stream reads three of them.",
+        (
+            "math.ceil(files / streams)",
+            "files",
+        ): "Two streams read at the same time; yours reads one after another.",
+        (
+            "math.ceil(files / streams)",
+            "files / streams",
+        ): "Five files in two streams: a file is not divided, so one stream reads three of them.",
     },
 )
 def bucket(bucket_seconds: Callable) -> Cases:
@@ -235,9 +276,21 @@ def bucket(bucket_seconds: Callable) -> Cases:
     for told, *numbers in (
         ("1,000 bytes in one piece", 1, 1000, 1000, 1),
         ("1,000 bytes in pieces of 400, three requests", 1, 1000, 400, 1),
-        ("Five such files in one piece each, in two streams of which one reads three", 5, 1000, 1000, 2),
+        (
+            "Five such files in one piece each, in two streams of which one reads three",
+            5,
+            1000,
+            1000,
+            2,
+        ),
         ("Two such files in eight streams", 2, 1000, 1000, 8),
-        ("Five files in pieces of 400 in two streams (no request reads from two files)", 5, 1000, 400, 2),
+        (
+            "Five files in pieces of 400 in two streams (no request reads from two files)",
+            5,
+            1000,
+            400,
+            2,
+        ),
     ):
         found = bucket_seconds(*numbers, 2.0, 100.0)
         yield f"{told}, with 2 s a request and 100 bytes/s", found

@@ -81,10 +81,15 @@ def reading(read: Callable) -> str:
         settings.get("num_parallel_calls") is not None,
         "interleave without num_parallel_calls opens several files and reads them by turns, in one thread.",
     )
-    expect(settings.get("cycle_length") != 1, "With cycle_length=1 only one file is open at a time.")
-    in_any_order = settings.get("deterministic") is False or dataset.options().deterministic is False
     expect(
-        in_any_order or any("map_func" not in call.arguments for call in interleaves),  # num_parallel_reads
+        settings.get("cycle_length") != 1, "With cycle_length=1 only one file is open at a time."
+    )
+    in_any_order = (
+        settings.get("deterministic") is False or dataset.options().deterministic is False
+    )
+    expect(
+        in_any_order
+        or any("map_func" not in call.arguments for call in interleaves),  # num_parallel_reads
         "As it is, the order of the records is fixed, and a reader that has its record waits for one that has not: "
         "deterministic=False.",
     )
@@ -130,7 +135,10 @@ def sharing(share: Callable) -> Cases:
             few = f"ValueError: {error}"
             if {"3", "6"} <= set(re.findall(r"\d+", str(error))):
                 few = "ValueError"
-        yield f"3 files for 6 hosts, on host {host} (raise a ValueError that says both numbers)", few
+        yield (
+            f"3 files for 6 hosts, on host {host} (raise a ValueError that says both numbers)",
+            few,
+        )
     return "Every file has one host, and every host has a file."
 
 
@@ -148,13 +156,22 @@ _CORE = "its batch is for one core, the global batch over all cores"
 def modes(input_calls: Callable) -> Cases:
     """Calls and batch sizes of the four input modes, on 4 hosts with 32 cores."""
     for mode, told in (
-        ("PER_HOST_V1", "once for each host; its batch is a host's share, for all cores of that host"),
+        (
+            "PER_HOST_V1",
+            "once for each host; its batch is a host's share, for all cores of that host",
+        ),
         ("PER_HOST_V2", f"once for each host; {_CORE}"),
         ("PER_SHARD_V1", f"once for each core; {_CORE}"),
-        ("BROADCAST", "once, on host 0, however many hosts there are; every core gets the whole batch"),
+        (
+            "BROADCAST",
+            "once, on host 0, however many hosts there are; every core gets the whole batch",
+        ),
     ):
         found = input_calls(mode, 960, 4, 32)
         yield f"{mode}, 4 hosts, 32 cores, a global batch of 960 (it is called {told})", found
         whole = all(isinstance(each, Integral) for each in found)
-        expect(whole, f"A batch size is a whole number; yours gives {found} for {mode}: divide with //.")
+        expect(
+            whole,
+            f"A batch size is a whole number; yours gives {found} for {mode}: divide with //.",
+        )
     return "Once for each host, core or job, and the batch of those who share it."

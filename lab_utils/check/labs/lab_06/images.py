@@ -53,22 +53,26 @@ def cropping(view: Callable) -> Cases:
 
     with other_names(view, random_window=window, SIZE=SIZE):
         traced = tf.function(view).get_concrete_function(tf.TensorSpec([], tf.string))
-        expect(
-            bool(asked), "Take the part from random_window, which draws another one each time."
-        )
+        expect(bool(asked), "Take the part from random_window, which draws another one each time.")
         view(tf.constant(jpeg()))
     image = traced.outputs[0]
     told = "The view (channels=3 makes three of them, resize sets height and width; uint8 is a quarter of the bytes"
     yield f"{told} to carry) in type and static shape", [image.dtype.name, image.shape]
     definition = traced.graph.as_graph_def()
-    nodes = [*definition.node, *(node for each in definition.library.function for node in each.node_def)]
+    nodes = [
+        *definition.node,
+        *(node for each in definition.library.function for node in each.node_def),
+    ]
     whole = {"DecodeJpeg", "DecodeImage", "DecodePng"} & {node.op for node in nodes}
     expect(
         not whole,
         f"The whole picture is decoded ({', '.join(sorted(whole))}). extract_jpeg_shape reads the shape from "
         "the header, and decode_and_crop_jpeg decodes the part alone.",
     )
-    yield "random_window gets the picture's shape (extract_jpeg_shape)", np.asarray(asked[-1]).tolist()
+    yield (
+        "random_window gets the picture's shape (extract_jpeg_shape)",
+        np.asarray(asked[-1]).tolist(),
+    )
     views = np.array([traced(tf.constant(jpeg(200))).numpy() for _ in range(12)]) / 255
     edges = views[:, :, [0, -1], 0].mean(axis=1)  # red, left and right
     mirrored = edges[:, 0] > edges[:, 1] + 0.2
@@ -80,7 +84,11 @@ def cropping(view: Callable) -> Cases:
         ("bottom right", views[0, -16:, -16:]),
     ):
         told = f"The {name} of the part that random_window gave, (top, left, height, width), squeezed into the square"
-        yield f"{told}, in red, green and blue", corner.mean(axis=(0, 1))[:2].astype(np.float32), 0.06
+        yield (
+            f"{told}, in red, green and blue",
+            corner.mean(axis=(0, 1))[:2].astype(np.float32),
+            0.06,
+        )
     blue = views[:, 8:-8, 8:-8, 2].mean(axis=(1, 2))
     told = "The least and the most blue of 12 views, of 0 to 1 (colours are for the device, in the model)"
     yield told, [blue.min(), blue.max()], 0.02

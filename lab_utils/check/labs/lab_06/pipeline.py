@@ -67,7 +67,9 @@ def keeping(make_cached_input_fn: Callable) -> str:
         "repeat stands above the cache, which then is never full, and grows with every epoch.",
     )
     (image,) = (leaf for leaf in tf.nest.flatten(kept) if (leaf.shape.rank or 0) >= 3)
-    told = "What the cache keeps (what `whole` gives; `decoded` gives the same part of each for ever)"
+    told = (
+        "What the cache keeps (what `whole` gives; `decoded` gives the same part of each for ever)"
+    )
     same([image.dtype.name, image.shape], ["uint8", [160, 160, 3]], told)
     expect(
         "shuffle" in names[at:],
@@ -92,7 +94,12 @@ def _checked(make: Callable) -> list[Call]:
     """What both pipelines need; the steps that they take."""
     with files_of_records() as files:
         input_fn = make(files)
-        returns(input_fn, callable, make.__name__ if hasattr(make, "__name__") else "It", "the function input_fn")
+        returns(
+            input_fn,
+            callable,
+            make.__name__ if hasattr(make, "__name__") else "It",
+            "the function input_fn",
+        )
         with recorded() as calls:
             dataset = input_fn({"batch_size": 5})
         expect_dataset(dataset, "input_fn")
@@ -151,14 +158,20 @@ def _checked(make: Callable) -> list[Call]:
     ),
     why="Work to be done in a second over the work that one core does in a second.",
     slips={
-        (" / 1000", ""): "4,000 images/s at 0.5 ms are 2,000 milliseconds of CPU in each second; a core "
+        (
+            " / 1000",
+            "",
+        ): "4,000 images/s at 0.5 ms are 2,000 milliseconds of CPU in each second; a core "
         "has 1,000 of them.",
     },
 )
 def cores(host_cores: Callable) -> Cases:
     """Images a second times seconds of CPU an image."""
     yield "4,000 images/s at 0.5 ms keep 2 cores busy", host_cores(4000, 0.5)
-    yield "1,000 images/s at 0.25 ms keep a quarter of a core busy: do not round", host_cores(1000, 0.25)
+    yield (
+        "1,000 images/s at 0.25 ms keep a quarter of a core busy: do not round",
+        host_cores(1000, 0.25),
+    )
     return "Work a second over what a core does in a second."
 
 
@@ -193,8 +206,10 @@ def _job(waits: list[float], every: float) -> list[Event]:
     ),
     why="Only what the step itself waits for makes it longer; work on other threads is hidden behind it.",
     slips={
-        ('spent("IteratorGetNextOp::DoCompute") /', '2 * spent("IteratorGetNextOp::DoCompute") /'): "`Iterator::Root` "
-        "is the same waiting once more. Take one of the two.",
+        (
+            'spent("IteratorGetNextOp::DoCompute") /',
+            '2 * spent("IteratorGetNextOp::DoCompute") /',
+        ): "`Iterator::Root` is the same waiting once more. Take one of the two.",
     },
 )
 def share(waiting_share: Callable) -> Cases:

@@ -14,14 +14,17 @@ from lab_utils.estimator import tf, tpu, v1
 _CLASSES = 3
 
 
-def _built(inference: Callable, size: int, bfloat16: bool) -> tuple[tf.Graph, tf.Tensor, dict[str, tuple]]:
+def _built(
+    inference: Callable, size: int, bfloat16: bool
+) -> tuple[tf.Graph, tf.Tensor, dict[str, tuple]]:
     """The training graph, its logits, and the shape and type of each variable by its name."""
     with tf.Graph().as_default() as graph:
         images = v1.placeholder(tf.float32, [4, size, size, 3])
         logits = inference(images, _CLASSES, True, bfloat16)
         returns(logits, tf.Tensor, "inference", "a tensor of logits")
         kinds = {
-            each.name: (each.shape.as_list(), each.dtype.base_dtype.name) for each in v1.global_variables()
+            each.name: (each.shape.as_list(), each.dtype.base_dtype.name)
+            for each in v1.global_variables()
         }
         return graph, logits, kinds
 
@@ -30,7 +33,9 @@ def _momentum(inference: Callable) -> float:
     """From 0, two updates of a moving average by one batch go 1 + momentum as far as one; -1 without updates."""
     random = np.random.default_rng(4)
     with tf.Graph().as_default() as graph, v1.Session() as session:
-        inference(tf.constant(random.uniform(-1, 1, [4, 32, 32, 3]), tf.float32), _CLASSES, True, False)
+        inference(
+            tf.constant(random.uniform(-1, 1, [4, 32, 32, 3]), tf.float32), _CLASSES, True, False
+        )
         average = [each for each in v1.global_variables() if "moving_mean" in each.name][0]
         updates = graph.get_collection(v1.GraphKeys.UPDATE_OPS)
         session.run(v1.global_variables_initializer())
@@ -57,7 +62,11 @@ def _pooled(types: list[str]) -> str:
     """How the head pools, by the types of the graph's operations."""
     if "Max" in types:
         return "maximum"
-    return "mean" if "Sum" not in types or {"Mean", "AvgPool", "RealDiv", "Mul"} & set(types) else "sum"
+    return (
+        "mean"
+        if "Sum" not in types or {"Mean", "AvgPool", "RealDiv", "Mul"} & set(types)
+        else "sum"
+    )
 
 
 @todo(
@@ -76,19 +85,32 @@ def convolutions(inference: Callable) -> Cases:
         graph, logits, variables = _built(inference, 64, bfloat16)
         found = f"With bfloat16={bfloat16}:"
         yield (
-            f"{found} 4 images of {_CLASSES} classes as logits (cast them to float32, the loss needs more than 8 bits)"
-        ), f"{logits.dtype.name} {logits.shape}"
+            (
+                f"{found} 4 images of {_CLASSES} classes as logits (cast them to float32, the loss needs more than 8 bits)"
+            ),
+            f"{logits.dtype.name} {logits.shape}",
+        )
         yield (
-            f"{found} kernels of the convolutions (3 by 3, with 32, 64, 128 and 256 filters, on the 48 channels of "
-            "space_to_depth)"
-        ), [shape for name, (shape, _) in variables.items() if len(shape) == 4 and "moving" not in name]
+            (
+                f"{found} kernels of the convolutions (3 by 3, with 32, 64, 128 and 256 filters, on the 48 channels of "
+                "space_to_depth)"
+            ),
+            [
+                shape
+                for name, (shape, _) in variables.items()
+                if len(shape) == 4 and "moving" not in name
+            ],
+        )
         operations = graph.get_operations()
         kinds = {each.outputs[0].dtype.name for each in operations if each.type == "Conv2D"}
         yield f"{found} the types in which the convolutions compute", sorted(kinds)
         yield (
-            f"{found} the types of the variables (8 bits would lose small updates; layers within "
-            "v1.tpu.bfloat16_scope() keep them in float32)"
-        ), sorted({kind for _, kind in variables.values()})
+            (
+                f"{found} the types of the variables (8 bits would lose small updates; layers within "
+                "v1.tpu.bfloat16_scope() keep them in float32)"
+            ),
+            sorted({kind for _, kind in variables.values()}),
+        )
     larger = _built(inference, 128, False)[2]
     grown = ", ".join(name for name in variables if larger.get(name) != variables[name])
     expect(
@@ -99,11 +121,15 @@ def convolutions(inference: Callable) -> Cases:
     types = [each.type for each in operations]
     bent = sum(each in ("Relu", "Maximum") for each in types)
     yield "tf.nn.relu should follow each of the four convolutions", min(bent, 4)
-    yield "A max_pooling2d(net, 2, 2) between two convolutions makes three of them", types.count("MaxPool")
+    yield (
+        "A max_pooling2d(net, 2, 2) between two convolutions makes three of them",
+        types.count("MaxPool"),
+    )
     yield "What the head takes over the positions, tf.reduce_mean(net, [1, 2])", _pooled(types)
-    yield "The head should be one dense layer, from 256 numbers to the classes, with weights", [
-        shape for shape, _ in variables.values() if len(shape) == 2
-    ]
+    yield (
+        "The head should be one dense layer, from 256 numbers to the classes, with weights",
+        [shape for shape, _ in variables.values() if len(shape) == 2],
+    )
     averages = sum("moving_mean" in name for name in variables)
     yield "Batch normalisation belongs to each of the four convolutions", averages
     expect_bare(logits)
@@ -188,24 +214,46 @@ def training(model_fn: Callable) -> Cases:
         rate = v1.placeholder_with_default(0.1, [])
         spec, wrapped, calls = _spec(model_fn, False, rate)
         returns(spec, tpu.TPUEstimatorSpec, "model_fn", "a tpu.TPUEstimatorSpec")
-        expect(spec.train_op is not None and spec.loss is not None, "The spec has no loss or train_op.")
-        expect(bool(spec.host_call), "The spec has no host_call: TensorBoard would see nothing of a training on a TPU.")
+        expect(
+            spec.train_op is not None and spec.loss is not None, "The spec has no loss or train_op."
+        )
+        expect(
+            bool(spec.host_call),
+            "The spec has no host_call: TensorBoard would see nothing of a training on a TPU.",
+        )
         expect(bool(calls), _PAIR)
         yield (
-            'CrossShardOptimizers without params["use_tpu"], where there is one copy of the model (on a CPU they have '
-            "no kernel)"
-        ), wrapped
+            (
+                'CrossShardOptimizers without params["use_tpu"], where there is one copy of the model (on a CPU they have '
+                "no kernel)"
+            ),
+            wrapped,
+        )
         (updates,) = (each for each in v1.global_variables() if each.op.name == "updates")
         session.run(v1.global_variables_initializer())
         start = session.run(spec.loss)
-        yield "What host_call(loss, rate, params) gets for the loss and the rate", session.run(list(calls[0])), 1e-3
-        session.run(spec.train_op, {rate: 0.0})
-        yield "The global step after one run of train_op (give minimize the global_step)", session.run(step)
         yield (
-            "How often the step runs the UPDATE_OPS, in which batch normalisation keeps its moving averages (without "
-            "them evaluation uses those of an untrained model; make the train_op depend on them)"
-        ), session.run(updates)
-        yield "The loss after a step with a learning rate of 0 (give the optimizer rate)", session.run(spec.loss), 1e-5
+            "What host_call(loss, rate, params) gets for the loss and the rate",
+            session.run(list(calls[0])),
+            1e-3,
+        )
+        session.run(spec.train_op, {rate: 0.0})
+        yield (
+            "The global step after one run of train_op (give minimize the global_step)",
+            session.run(step),
+        )
+        yield (
+            (
+                "How often the step runs the UPDATE_OPS, in which batch normalisation keeps its moving averages (without "
+                "them evaluation uses those of an untrained model; make the train_op depend on them)"
+            ),
+            session.run(updates),
+        )
+        yield (
+            "The loss after a step with a learning rate of 0 (give the optimizer rate)",
+            session.run(spec.loss),
+            1e-5,
+        )
         for _ in range(40):
             session.run(spec.train_op)
         end = session.run(spec.loss)
@@ -226,5 +274,8 @@ def training(model_fn: Callable) -> Cases:
     with tf.Graph().as_default():
         v1.train.create_global_step()
         wrapped = _spec(model_fn, True, 0.5)[1]
-    yield 'CrossShardOptimizers with params["use_tpu"] (without one the cores would drift apart)', wrapped
+    yield (
+        'CrossShardOptimizers with params["use_tpu"] (without one the cores would drift apart)',
+        wrapped,
+    )
     return "Averages first, then one step, with gradients all-reduced over the cores of a TPU."

@@ -12,7 +12,12 @@ from lab_utils.check.tools import a, expect, expect_dataset, returns, scope_of, 
 from lab_utils.estimator import tf, v1
 
 SIZE = 32
-_COLOURS = {"red": (200, 30, 30), "grey": (128, 128, 128), "blue": (30, 30, 200), "black": (0, 0, 0)}
+_COLOURS = {
+    "red": (200, 30, 30),
+    "grey": (128, 128, 128),
+    "blue": (30, 30, 200),
+    "black": (0, 0, 0),
+}
 _PLACES = 5, SIZE // 2, SIZE - 6
 
 
@@ -56,7 +61,10 @@ def _kind(tensor: tf.Tensor | tf.TensorSpec) -> str:
     ),
     why="Means over areas use every pixel, and rounding keeps their mean: training and serving see the same.",
     slips={
-        ("tf.round(image)", "image"): "The means are cut off, not rounded: tf.cast drops what is behind the point, "
+        (
+            "tf.round(image)",
+            "image",
+        ): "The means are cut off, not rounded: tf.cast drops what is behind the point, "
         "so tf.round comes first.",
         (', method="area"', ""): "The pixels are not the means over areas: tf.image.resize without "
         'method="area" looks at a few pixels and passes over the rest.',
@@ -68,9 +76,12 @@ def one_image(preprocess: Callable) -> Cases:
         encoded = _encoded(_banded(width, height))
         kind, pixels = _prepared(preprocess, encoded)
         yield (
-            f"Type and static shape for size={SIZE}, of a picture of {width} x {height} (channels=3 makes three of "
-            "a grey image's one; resize sets height and width; pixels stay uint8 on their way to the device)"
-        ), kind
+            (
+                f"Type and static shape for size={SIZE}, of a picture of {width} x {height} (channels=3 makes three of "
+                "a grey image's one; resize sets height and width; pixels stay uint8 on their way to the device)"
+            ),
+            kind,
+        )
         expect(
             all(np.array_equal(pixels, _prepared(preprocess, encoded)[1]) for _ in range(3)),
             "The same bytes give another result each time. Evaluation and serving come by here: nothing random.",
@@ -81,21 +92,26 @@ def one_image(preprocess: Callable) -> Cases:
         }
         named = np.array(list(far))[np.argmin(list(far.values()), axis=0)]
         yield (
-            "The whole picture should fill the square, squeezed, in uint8 from 0 to 255: colours near its corners and "
-            f"in its middle, of one of {width} x {height}, red at its left and blue at its right"
-        ), named.tolist()
-    yield "Type and static shape, of a grey picture", _prepared(
-        preprocess, _encoded(_banded(40, 40), mode="L")
-    )[0]
+            (
+                "The whole picture should fill the square, squeezed, in uint8 from 0 to 255: colours near its corners and "
+                f"in its middle, of one of {width} x {height}, red at its left and blue at its right"
+            ),
+            named.tolist(),
+        )
+    yield (
+        "Type and static shape, of a grey picture",
+        _prepared(preprocess, _encoded(_banded(40, 40), mode="L"))[0],
+    )
     noise = np.random.default_rng(8).integers(0, 256, [80, 112, 3]).astype(np.uint8)
     with translated(
         "",
         "A picture in another format than JPEG, here a BMP, fails; tf.io.decode_image takes every kind.",
         (tf.errors.InvalidArgumentError,),
     ):
-        yield "Each pixel should be the rounded mean over its area", _prepared(
-            preprocess, _encoded(noise, "BMP")
-        )[1]
+        yield (
+            "Each pixel should be the rounded mean over its area",
+            _prepared(preprocess, _encoded(noise, "BMP"))[1],
+        )
     return "Any size, grey or colour: the whole picture, uint8, with a static shape."
 
 
@@ -105,7 +121,9 @@ def _write_records(folder: str, images: list[bytes]) -> None:
         for n, image in enumerate(images):
             feature = {
                 "image/encoded": tf.train.Feature(bytes_list=tf.train.BytesList(value=[image])),
-                "image/class/label": tf.train.Feature(int64_list=tf.train.Int64List(value=[n % 3 + 1])),
+                "image/class/label": tf.train.Feature(
+                    int64_list=tf.train.Int64List(value=[n % 3 + 1])
+                ),
             }
             example = tf.train.Example(features=tf.train.Features(feature=feature))
             writer.write(example.SerializeToString())
@@ -128,20 +146,31 @@ def input_fn(make_input_fn: Callable) -> Cases:
         training = make_input_fn(f"{folder}/eval-*", True)(params)
         expect_dataset(training, "input_fn")
         yield (
-            'parse should return a pair: a dict of "image", made by preprocess, and "weight", a float32 scalar, and '
-            "the label, an int32 scalar. A batch of 4"
-        ), tf.nest.map_structure(_kind, training.element_spec)
+            (
+                'parse should return a pair: a dict of "image", made by preprocess, and "weight", a float32 scalar, and '
+                "the label, an int32 scalar. A batch of 4"
+            ),
+            tf.nest.map_structure(_kind, training.element_spec),
+        )
         evaluation = make_input_fn(f"{folder}/eval-*", False)(params)
         passes = [  # what is drawn at random is drawn again in each pass
-            tf.nest.map_structure(lambda *parts: np.concatenate(parts), *evaluation.take(2).as_numpy_iterator())
+            tf.nest.map_structure(
+                lambda *parts: np.concatenate(parts), *evaluation.take(2).as_numpy_iterator()
+            )
             for _ in range(5)
         ]
     features, label = passes[0]
     yield (
-        "Labels 1, 2, 3, 1, 2, 3 of the records, which count from 1, 0 being background; a model of n classes wants "
-        "0 to n - 1"
-    ), label[:6]
-    yield "Real images have weight 1; with others they count for nothing or too much", features["weight"][:6]
+        (
+            "Labels 1, 2, 3, 1, 2, 3 of the records, which count from 1, 0 being background; a model of n classes wants "
+            "0 to n - 1"
+        ),
+        label[:6],
+    )
+    yield (
+        "Real images have weight 1; with others they count for nothing or too much",
+        features["weight"][:6],
+    )
     preprocess = scope_of(make_input_fn)["preprocess"]
     for n, encoded in enumerate(images):
         wanted = _prepared(preprocess, encoded)[1]
@@ -179,25 +208,42 @@ def _seen(views: Callable, mode: str, steps: list[int]) -> tuple[str, list[np.nd
     ),
     why="Random views belong to training alone, and follow from the step, so that a resumed run sees the same.",
     slips={
-        ("if mode == TRAIN:", "if True:"): "In mode 'eval' the same pictures look different at another step: "
+        (
+            "if mode == TRAIN:",
+            "if True:",
+        ): "In mode 'eval' the same pictures look different at another step: "
         "augment in TRAIN alone.",
-        ("if mode == TRAIN:", "if mode != PREDICT:"): "In mode 'eval' the same pictures look different at "
+        (
+            "if mode == TRAIN:",
+            "if mode != PREDICT:",
+        ): "In mode 'eval' the same pictures look different at "
         "another step: augment in TRAIN alone.",
-        ("if mode == TRAIN:", "if False:"): "In training the pictures come out unchanged: random_views.",
+        (
+            "if mode == TRAIN:",
+            "if False:",
+        ): "In training the pictures come out unchanged: random_views.",
     },
 )
 def augmented(views: Callable) -> Cases:
     """Another view at each step of training, the same pixels in every other mode."""
     kind, images = _seen(views, "eval", [0, 1])
     yield "In mode 'eval' the model takes float32, in the pictures' shape", kind
-    yield "In mode 'eval' 0 to 255 becomes -1 to 1, at any step, and nothing else should happen", images, 1e-3
+    yield (
+        "In mode 'eval' 0 to 255 becomes -1 to 1, at any step, and nothing else should happen",
+        images,
+        1e-3,
+    )
     with translated(
         "",
         "In mode 'infer' a caller sends any number of pictures, and views fails: random_views belongs to TRAIN alone.",
     ):
         kind, images = _seen(views, "infer", [0, 1])
     yield "In mode 'infer' the model takes float32, in the pictures' shape, of any number", kind
-    yield "In mode 'infer' 0 to 255 becomes -1 to 1, at any step, and nothing else should happen", images, 1e-3
+    yield (
+        "In mode 'infer' 0 to 255 becomes -1 to 1, at any step, and nothing else should happen",
+        images,
+        1e-3,
+    )
     kind, (first, again, later) = _seen(views, "train", [3, 3, 4])
     yield "In training the model takes float32, in the pictures' shape", kind
     expect(
@@ -210,9 +256,13 @@ def augmented(views: Callable) -> Cases:
         "Training gets the same views at every step: the seed should hold the global step.",
     )
     yield (
-        "In training, random_views takes images from -1 to 1, so scale first. The seed should be [0, global step]: "
-        "the views of the steps 3 and 4"
-    ), [first, later], 1e-3
+        (
+            "In training, random_views takes images from -1 to 1, so scale first. The seed should be [0, global step]: "
+            "the views of the steps 3 and 4"
+        ),
+        [first, later],
+        1e-3,
+    )
     return "Each step of training has its own views; evaluation and serving see the picture itself."
 
 
@@ -235,7 +285,8 @@ def serving(make_serving_input_fn: Callable) -> Cases:
     with tf.Graph().as_default(), v1.Session() as session:
         try:
             with translated(
-                "not scalars", "The placeholder holds one string; a caller sends any number of them: [None]."
+                "not scalars",
+                "The placeholder holds one string; a caller sends any number of them: [None].",
             ):
                 receiver = made()
         finally:
@@ -245,15 +296,22 @@ def serving(make_serving_input_fn: Callable) -> Cases:
             f"Return a v1.estimator.export.ServingInputReceiver; yours returns {a(receiver)}.",
         )
         sent = receiver.receiver_tensors
-        yield 'What a caller sends: any number of strings, [None], the placeholder itself, as "image_bytes"', {
-            name: f"{each.op.type} {_kind(each)}" for name, each in sent.items()
-        }
-        image = receiver.features.get("image")
-        expect(image is not None, f'model_fn looks for features["image"]; yours hold {list(receiver.features)}.')
         yield (
-            'features["image"], as preprocess makes it (map_fn takes it that what comes out is of the type that '
-            "went in, string: tell it with fn_output_signature=tf.uint8)"
-        ), _kind(image)
+            'What a caller sends: any number of strings, [None], the placeholder itself, as "image_bytes"',
+            {name: f"{each.op.type} {_kind(each)}" for name, each in sent.items()},
+        )
+        image = receiver.features.get("image")
+        expect(
+            image is not None,
+            f'model_fn looks for features["image"]; yours hold {list(receiver.features)}.',
+        )
+        yield (
+            (
+                'features["image"], as preprocess makes it (map_fn takes it that what comes out is of the type that '
+                "went in, string: tell it with fn_output_signature=tf.uint8)"
+            ),
+            _kind(image),
+        )
         tries = [session.run(image, {sent["image_bytes"]: images}) for _ in range(5)]
     expect(
         all(np.array_equal(tries[0], each) for each in tries),

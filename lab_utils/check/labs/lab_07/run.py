@@ -7,7 +7,7 @@ from unittest import mock
 
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import Cases, todo
-from lab_utils.check.tools import a, expect, returns
+from lab_utils.check.tools import expect, returns
 from lab_utils.estimator import tf, tpu
 from lab_utils.flowers import rest
 
@@ -46,7 +46,9 @@ def _arguments(make_estimator: Callable, use_tpu: bool) -> dict[str, Any]:
         made = make_estimator(_model, _SETTINGS | {"use_tpu": use_tpu})
     returns(made, Recorder, "make_estimator", "a tpu.TPUEstimator")
     config = arguments["config"]
-    expect(isinstance(config, tpu.RunConfig), f"config should be a tpu.RunConfig; yours is {config}.")
+    expect(
+        isinstance(config, tpu.RunConfig), f"config should be a tpu.RunConfig; yours is {config}."
+    )
     return arguments
 
 
@@ -82,8 +84,9 @@ def estimator_of(make_estimator: Callable) -> Cases:
     missing = ", ".join(sorted(needed - (found["params"] or {}).keys()))
     expect(not missing, f"model_fn and input_fn look for {missing} in params: params=settings.")
     yield (
-        "By default the export holds a second graph that only a TPU can run: export_to_tpu"
-    ), found["export_to_tpu"]
+        ("By default the export holds a second graph that only a TPU can run: export_to_tpu"),
+        found["export_to_tpu"],
+    )
     expect(
         found["model_fn"] is _model,
         "The TPUEstimator should get `model`, the function that make_estimator is given.",
@@ -112,10 +115,15 @@ _CODED = "base64.b64encode(picture).decode()"
     ),
     why='Bytes travel as base64 within {"b64": ...}; a plain string would be taken for the value itself.',
     slips={
-        (f'{{"b64": {_CODED}}}', _CODED): "The server reads base64 where the picture's bytes should be. Either a "
+        (
+            f'{{"b64": {_CODED}}}',
+            _CODED,
+        ): "The server reads base64 where the picture's bytes should be. Either a "
         'string stands without the object {"b64": ...} that says so, or the bytes were encoded twice.',
-        ("in pictures]", "in reversed(pictures)]"): "The pictures arrive in another order: answers come in the "
-        "order of the instances.",
+        (
+            "in pictures]",
+            "in reversed(pictures)]",
+        ): "The pictures arrive in another order: answers come in the order of the instances.",
     },
 )
 def body(predict_body: Callable) -> Cases:
@@ -132,9 +140,12 @@ def body(predict_body: Callable) -> Cases:
         except rest.RequestError as error:
             raise Wrong(_rejected(str(error))) from None
         yield (
-            f"What the server reads of {told}: the bytes of each, unchanged, one instance a picture (str() of bytes "
-            "writes b'...' around them; .decode() makes text of base64)"
-        ), found
+            (
+                f"What the server reads of {told}: the bytes of each, unchanged, one instance a picture (str() of bytes "
+                "writes b'...' around them; .decode() makes text of base64)"
+            ),
+            found,
+        )
     return "The server reads the bytes that you sent, a picture an instance."
 
 

@@ -31,28 +31,50 @@ def _images() -> np.ndarray:
     why="A mean over positions leaves one number for each filter, so the dense layer needs no weight for a "
     "position.",
     slips={
-        (_MEAN, "v1.layers.flatten(x)"): "There are still weights: one for each position and filter. "
+        (
+            _MEAN,
+            "v1.layers.flatten(x)",
+        ): "There are still weights: one for each position and filter. "
         "Pool before the first dense layer.",
-        (_MEAN, "x[:, 0, 0, :]"): "The logits do not depend on all positions: pool over height and width.",
-        (_MEAN, "tf.reduce_mean(x, [0, 1])"): "Axis 0 is the images, which stay apart: height and width "
-        "are axes 1 and 2.",
-        (_MEAN, "tf.reduce_mean(x, [1, 2, 3], keepdims=True)[:, 0, 0]"): "The dense layer of 300 should "
-        "get the 20 numbers of each image, one for each filter.",
-        (f"{_MEAN}\n    x = {_HIDDEN}", _MEAN): "One thing at a time: the dense layer of 300 should stay, "
-        "after the pooling.",
-        (f"{_MEAN}\n    x = {_HIDDEN}", f"{_HIDDEN}\n    x = {_MEAN}"): "The mean is taken after the dense "
+        (
+            _MEAN,
+            "x[:, 0, 0, :]",
+        ): "The logits do not depend on all positions: pool over height and width.",
+        (
+            _MEAN,
+            "tf.reduce_mean(x, [0, 1])",
+        ): "Axis 0 is the images, which stay apart: height and width are axes 1 and 2.",
+        (
+            _MEAN,
+            "tf.reduce_mean(x, [1, 2, 3], keepdims=True)[:, 0, 0]",
+        ): "The dense layer of 300 should get the 20 numbers of each image, one for each filter.",
+        (
+            f"{_MEAN}\n    x = {_HIDDEN}",
+            _MEAN,
+        ): "One thing at a time: the dense layer of 300 should stay, after the pooling.",
+        (
+            f"{_MEAN}\n    x = {_HIDDEN}",
+            f"{_HIDDEN}\n    x = {_MEAN}",
+        ): "The mean is taken after the dense "
         "layer, which then works at each of 1,444 positions: pool first.",
         ("reduce_mean", "reduce_max"): "That is each filter's maximum; take its mean.",
-        ("reduce_mean", "reduce_sum"): "That is each filter's sum, 1,444 times as large as its mean: take the mean.",
-        (", activation=tf.nn.relu", ""): "The dense layer of 300 has lost its relu: two layers without one "
-        "are one layer.",
+        (
+            "reduce_mean",
+            "reduce_sum",
+        ): "That is each filter's sum, 1,444 times as large as its mean: take the mean.",
+        (
+            ", activation=tf.nn.relu",
+            "",
+        ): "The dense layer of 300 has lost its relu: two layers without one are one layer.",
         **logits.slips("v1.layers.dense(x, 5)"),
     },
 )
 def pooled(inference_pooled: Callable) -> Cases:
     """A mean over positions in place of a weight for each."""
     filters = np.random.default_rng(1).uniform(0, 2, [4, 6, 8, 20])  # what convolutions give
-    pooled = with_names(inference_pooled, convolutions=lambda images: tf.constant(filters, tf.float32))
+    pooled = with_names(
+        inference_pooled, convolutions=lambda images: tf.constant(filters, tf.float32)
+    )
     shapes, found = outputs(lambda: pooled(tf.constant(_images())), "inference_pooled")
     yield "The shapes of the weights behind the convolutions", shapes
     yield "The logits of four images, with given filters and weights", found, 1e-3
@@ -67,15 +89,27 @@ def pooled(inference_pooled: Callable) -> Cases:
     ),
     why="The scope keeps variables in float32, and the casts stand at both ends only.",
     slips={
-        ("with v1.tpu.bfloat16_scope():", "if True:"): "The variables are bfloat16: small updates to them "
+        (
+            "with v1.tpu.bfloat16_scope():",
+            "if True:",
+        ): "The variables are bfloat16: small updates to them "
         "would be lost. Build the layers under v1.tpu.bfloat16_scope().",
-        ("tf.cast(images, tf.bfloat16)", "images"): "The layers should calculate in bfloat16: cast the "
-        "images.",
-        ("tf.cast(images, tf.bfloat16)", "tf.cast(images, tf.float16)"): "The layers should calculate in "
-        "bfloat16, which is not float16.",
-        ("tf.cast(logits, tf.float32)", "logits"): "The logits are bfloat16, and the loss wants float32: "
-        "cast them.",
-        ("tf.cast(logits, tf.float32)", "tf.nn.softmax(tf.cast(logits, tf.float32))"): "The logits are not "
+        (
+            "tf.cast(images, tf.bfloat16)",
+            "images",
+        ): "The layers should calculate in bfloat16: cast the images.",
+        (
+            "tf.cast(images, tf.bfloat16)",
+            "tf.cast(images, tf.float16)",
+        ): "The layers should calculate in bfloat16, which is not float16.",
+        (
+            "tf.cast(logits, tf.float32)",
+            "logits",
+        ): "The logits are bfloat16, and the loss wants float32: cast them.",
+        (
+            "tf.cast(logits, tf.float32)",
+            "tf.nn.softmax(tf.cast(logits, tf.float32))",
+        ): "The logits are not "
         "those that `inference` gave: cast them, and leave the softmax to the loss.",
     },
 )

@@ -19,11 +19,18 @@ ROWS = 6
     ),
     why="Only float64 changes: labels stay integers, names stay names, and so does the structure.",
     slips={
-        ("if tensor.dtype == tf.float64 else tensor", "if tensor.dtype.is_floating else tensor"): "Only "
-        "float64 becomes float32: float16 should stay float16.",
-        ("tf.cast(tensor, tf.float32) if tensor.dtype == tf.float64 else tensor", "tf.cast(tensor, tf.float32)"):
-        "Only float64 becomes float32; yours casts all types, also integers and text, which should stay.",
-        ("parts if len(parts) > 1 else parts[0])", "parts)"): "The structure should stay: an element that "
+        (
+            "if tensor.dtype == tf.float64 else tensor",
+            "if tensor.dtype.is_floating else tensor",
+        ): "Only float64 becomes float32: float16 should stay float16.",
+        (
+            "tf.cast(tensor, tf.float32) if tensor.dtype == tf.float64 else tensor",
+            "tf.cast(tensor, tf.float32)",
+        ): "Only float64 becomes float32; yours casts all types, also integers and text, which should stay.",
+        (
+            "parts if len(parts) > 1 else parts[0])",
+            "parts)",
+        ): "The structure should stay: an element that "
         "is not a tuple becomes a tuple of one in yours.",
     },
 )
@@ -46,10 +53,14 @@ def narrow(narrowed: Callable) -> Cases:
         before = tf.data.Dataset.from_tensor_slices(structure).batch(2, drop_remainder=True)
         made = narrowed(lambda params, dataset=before: dataset.take(params["taken"]))
         returns(made, callable, "narrowed", "an input_fn, a function")
-        with translated("argument", "TPUEstimator calls input_fn(params); yours takes other arguments."):
+        with translated(
+            "argument", "TPUEstimator calls input_fn(params); yours takes other arguments."
+        ):
             after = made({"taken": 3})
         expect_dataset(after, "the input_fn that narrowed returns")
-        spec = tf.nest.map_structure(lambda each: f"{each.dtype.name} {each.shape}", after.element_spec)
+        spec = tf.nest.map_structure(
+            lambda each: f"{each.dtype.name} {each.shape}", after.element_spec
+        )
         yield f"The structure should stay, with types and shapes, of {told}", spec
         yield f"The values of {told}", list(after.as_numpy_iterator())
     return "float64 becomes float32, and all else stays."

@@ -50,7 +50,10 @@ def model(make_model: Callable) -> str:
     labels = (np.arange(40) % 10).astype(np.int32)
     outputs = np.asarray(made(images, training=False))
     expect(
-        all(strategy.extended.variable_created_in_scope(getattr(v, "value", v)) for v in made.weights),
+        all(
+            strategy.extended.variable_created_in_scope(getattr(v, "value", v))
+            for v in made.weights
+        ),
         "The variables were made outside of strategy.scope(): no replica would get a copy of its own.",
     )
     expect_digits_model(made, images, images[..., None])
@@ -63,7 +66,11 @@ def model(make_model: Callable) -> str:
         compiled.get("jit_compile") is False,
         "jit_compile=False is missing: Keras would have XLA compile the step for each virtual device.",
     )
-    same(made.steps_per_execution, 5, "steps_per_execution, which is what iterations_per_loop was: pass it to compile")
+    same(
+        made.steps_per_execution,
+        5,
+        "steps_per_execution, which is what iterations_per_loop was: pass it to compile",
+    )
     with (
         translated(
             "Mixing different tf.distribute.Strategy",
@@ -80,10 +87,17 @@ def model(make_model: Callable) -> str:
     ):
         found = made.evaluate(images, labels, batch_size=8, verbose=0, return_dict=True)
     right = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, outputs).numpy().mean()
-    same(found["loss"], right, "The mean cross-entropy of these outputs, logits (say from_logits=True)", 1e-3)
+    same(
+        found["loss"],
+        right,
+        "The mean cross-entropy of these outputs, logits (say from_logits=True)",
+        1e-3,
+    )
     expect("accuracy" in found, 'Ask compile for the metric "accuracy".')
     share = np.mean(outputs.argmax(axis=1) == labels)
-    same(found["accuracy"], share, "The share of images that are named correctly, your metric", 1e-3)
+    same(
+        found["accuracy"], share, "The share of images that are named correctly, your metric", 1e-3
+    )
     return "Built and compiled in the scope: each replica gets its copy, and gradients are summed."
 
 
@@ -102,7 +116,9 @@ _FACTORS = (1.0, 1.0, -0.3, 0.1, 2.0, 0.1)  # times the gradients, step by step
 def same_adam(make_adam: Callable) -> Cases:
     """The same updates as AdamOptimizer(0.003), whatever the size of the gradient."""
     made = make_adam()
-    returns(made, keras.optimizers.Optimizer, "make_adam", "a Keras optimizer, from keras.optimizers")
+    returns(
+        made, keras.optimizers.Optimizer, "make_adam", "a Keras optimizer, from keras.optimizers"
+    )
     expect(hasattr(made, "beta_1"), f"The Estimator trains with Adam; yours is {made.name}.")
     for name in ("clipnorm", "clipvalue", "global_clipnorm", "weight_decay", "use_ema", "amsgrad"):
         expect(not getattr(made, name, None), f"AdamOptimizer knows no {name}: leave it out.")
@@ -116,8 +132,16 @@ def same_adam(make_adam: Callable) -> Cases:
         moved.append(-np.array(variable) / RATE)
     told = "How far a variable moves, in units of the learning rate 0.003,"
     yield f"{told} by a gradient of 2 (is the learning rate that?)", moved[0][0], 1e-3
-    yield f"{told} by {len(_FACTORS)} other gradients (what is remembered of old ones?)", moved[-1][0], 2e-3
     yield (
-        f"{told} by small gradients, of 0.01, 1e-7, 1e-8 and 1e-9 (what is added to the root of the second moment?)"
-    ), moved[0][1:], 1e-2
+        f"{told} by {len(_FACTORS)} other gradients (what is remembered of old ones?)",
+        moved[-1][0],
+        2e-3,
+    )
+    yield (
+        (
+            f"{told} by small gradients, of 0.01, 1e-7, 1e-8 and 1e-9 (what is added to the root of the second moment?)"
+        ),
+        moved[0][1:],
+        1e-2,
+    )
     return "The same updates, for gradients from 2 down to 1e-9."

@@ -58,10 +58,15 @@ def _parts(make: Callable, name: str, reasons: dict[str, str]) -> Cases:
         told = f"What each device holds of {key}, of the shape {shape}: {reasons[key]}"
         yield told, inputs[0][key].shard_shape(shape)
     for key, each in zip(("x", "target"), inputs[1:], strict=True):
-        told = f"What each device gets of {key}, of the shape {(_BATCH, _WIDTH)}: {reasons['batch']}"
+        told = (
+            f"What each device gets of {key}, of the shape {(_BATCH, _WIDTH)}: {reasons['batch']}"
+        )
         yield told, each.shard_shape((_BATCH, _WIDTH))
     for key, shape in _SHAPES.items():
-        yield f"What each device holds of the new {key}: {reasons['new']}", outputs[0][key].shard_shape(shape)
+        yield (
+            f"What each device holds of the new {key}: {reasons['new']}",
+            outputs[0][key].shard_shape(shape),
+        )
     told = "The new weights and the loss should be what the step computes on one device"
     yield told, jax.tree.map(np.asarray, jitted(*example)), 1e-4
 
@@ -125,10 +130,14 @@ _BYTES = "return 4 * weights, 4 * batch * width"
         (_BYTES, "return 4 * weights, batch * width"): "Tensor-parallel, count bytes, not numbers.",
         (_BYTES, "return weights, batch * width"): "Count bytes, not numbers.",
         ("weights = 2 * width", "weights = width"): "Data-parallel, there are two matrices.",
-        (_BYTES, "return 4 * weights, 16 * batch * width"): "Tensor-parallel, the hidden units stay where they are; "
-        "the output is summed.",
-        (_BYTES, "return 4 * weights, 8 * batch * width"): "Tensor-parallel, x is data, so nothing is exchanged on "
-        "the way back.",
+        (
+            _BYTES,
+            "return 4 * weights, 16 * batch * width",
+        ): "Tensor-parallel, the hidden units stay where they are; the output is summed.",
+        (
+            _BYTES,
+            "return 4 * weights, 8 * batch * width",
+        ): "Tensor-parallel, x is data, so nothing is exchanged on the way back.",
     },
 )
 def by_hand(all_reduce_bytes: Callable) -> Cases:
@@ -136,9 +145,16 @@ def by_hand(all_reduce_bytes: Callable) -> Cases:
     for batch, width in ((512, 1024), (4096, 1024), (64, 256)):
         found = all_reduce_bytes(batch, width)
         noun = "two numbers, (data-parallel, tensor-parallel)"
-        returns(found, lambda each: isinstance(each, tuple | list) and len(each) == 2, "all_reduce_bytes", noun)
+        returns(
+            found,
+            lambda each: isinstance(each, tuple | list) and len(each) == 2,
+            "all_reduce_bytes",
+            noun,
+        )
         for way, bytes_ in zip(("data-parallel", "tensor-parallel"), found, strict=True):
-            told = f"Bytes that are all-reduced {way}, for a batch of {batch} and a width of {width}"
+            told = (
+                f"Bytes that are all-reduced {way}, for a batch of {batch} and a width of {width}"
+            )
             yield told, bytes_, 1e-4  # the loss itself may be counted
     return "Gradients in one case, activations in the other. Now ask the compiler."
 
@@ -151,19 +167,40 @@ def by_hand(all_reduce_bytes: Callable) -> Cases:
     ),
     why="Each device sends nearly twice the array, whatever the number of devices: a ring scales.",
     slips={
-        ("return 2 * (devices", "return (devices"): "There are two rounds: the sums have to travel to all devices "
-        "as well.",
-        ("/ (2 * link)", "/ link"): "A device sends in both directions at once, half of the bytes through each link.",
-        ("(devices - 1)", "devices"): "A device keeps one piece to itself: it sends n - 1 pieces, and not n.",
-        ("piece = bytes_ / devices", "piece = bytes_"): "A piece is one n-th of the array, and not all of it.",
+        (
+            "return 2 * (devices",
+            "return (devices",
+        ): "There are two rounds: the sums have to travel to all devices as well.",
+        (
+            "/ (2 * link)",
+            "/ link",
+        ): "A device sends in both directions at once, half of the bytes through each link.",
+        (
+            "(devices - 1)",
+            "devices",
+        ): "A device keeps one piece to itself: it sends n - 1 pieces, and not n.",
+        (
+            "piece = bytes_ / devices",
+            "piece = bytes_",
+        ): "A piece is one n-th of the array, and not all of it.",
         ("2 * (devices - 1) *", "2 *"): "In each round a device sends n - 1 pieces.",
     },
 )
 def ring(all_reduce_seconds: Callable) -> Cases:
     """Twice n - 1 pieces of an n-th, over two links."""
-    for bytes_, devices, link in ((4000, 4, 100.0), (4000, 2, 100.0), (9e6, 9, 5e5), (7e8, 256, 9e10)):
+    for bytes_, devices, link in (
+        (4000, 4, 100.0),
+        (4000, 2, 100.0),
+        (9e6, 9, 5e5),
+        (7e8, 256, 9e10),
+    ):
         told = f"{bytes_:g} bytes, {devices} devices, {link:g} bytes/s a link"
         pieces = f"a device sends 2 x {devices - 1} pieces of {bytes_ / devices:g} bytes over two links, in seconds"
         yield f"{told}: {pieces}", all_reduce_seconds(bytes_, devices, link)
-    yield "One device has nobody to send to, so 4000 bytes take 0 s", all_reduce_seconds(4000, 1, 100.0)
-    return "Two rounds of n - 1 pieces, in both directions: nearly the whole array through each link."
+    yield (
+        "One device has nobody to send to, so 4000 bytes take 0 s",
+        all_reduce_seconds(4000, 1, 100.0),
+    )
+    return (
+        "Two rounds of n - 1 pieces, in both directions: nearly the whole array through each link."
+    )

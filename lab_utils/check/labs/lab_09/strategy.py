@@ -32,7 +32,9 @@ class _Recorder:
         initialize = (tf.tpu.experimental, "initialize_tpu_system")
         find = self._call("TPUClusterResolver", self.resolver)
 
-        def connected(tpu: str | None = None, **_: Any) -> Any:  # TPUClusterResolver.connect, as it does
+        def connected(
+            tpu: str | None = None, **_: Any
+        ) -> Any:  # TPUClusterResolver.connect, as it does
             found = find(tpu)
             self._call(connect[1])(found)
             self._call(initialize[1])(found)
@@ -81,9 +83,12 @@ def strategy(make_strategy: Callable) -> Cases:
     with recorder.patched():
         found = make_strategy(use_tpu=True, tpu="my-tpu")
     yield (
-        "With use_tpu, find the TPU that is named, connect, initialize_tpu_system, and last TPUStrategy, all three "
-        "of the resolver: the calls"
-    ), recorder.calls
+        (
+            "With use_tpu, find the TPU that is named, connect, initialize_tpu_system, and last TPUStrategy, all three "
+            "of the resolver: the calls"
+        ),
+        recorder.calls,
+    )
     expect(found is recorder.strategy, f"Return the TPUStrategy that you made, not {a(found)}.")
     return "One flag decides where the model lives; nothing else in the code asks."
 
@@ -103,8 +108,10 @@ class _Replicas:
     ),
     why="The dataset yields the global batch, and the strategy gives each replica its part.",
     slips={
-        ("per_core * strategy.num_replicas_in_sync", "per_core"): "That is one replica's, and the dataset has to yield a "
-        "batch for all eight together.",
+        (
+            "per_core * strategy.num_replicas_in_sync",
+            "per_core",
+        ): "That is one replica's, and the dataset has to yield a batch for all eight together.",
     },
 )
 def dataset(make_dataset: Callable) -> Cases:
@@ -113,9 +120,12 @@ def dataset(make_dataset: Callable) -> Cases:
         made = make_dataset(split, 4, _Replicas(replicas))
         expect_dataset(made, "make_dataset")
         yield (
-            f"A batch of {split} with per_core=4 on {replicas} replicas (take the number of replicas from the strategy; "
-            "with None the shape is not fixed: the last batch may be short, so XLA would compile twice, drop_remainder=True)"
-        ), [f"{each.dtype.name} {each.shape}" for each in made.element_spec]
+            (
+                f"A batch of {split} with per_core=4 on {replicas} replicas (take the number of replicas from the strategy; "
+                "with None the shape is not fixed: the last batch may be short, so XLA would compile twice, drop_remainder=True)"
+            ),
+            [f"{each.dtype.name} {each.shape}" for each in made.element_spec],
+        )
         expect(
             split == "train" or made.cardinality() != tf.data.INFINITE_CARDINALITY,
             "The evaluation never ends: only training repeats.",
@@ -135,13 +145,23 @@ _PART = "tf.reduce_sum(losses) / global_batch"
     ),
     why="Parts of one mean can be summed; means cannot.",
     slips={
-        (_PART, "tf.reduce_mean(losses)"): "That is 4 times the mean: a mean over the replica's own examples makes "
+        (
+            _PART,
+            "tf.reduce_mean(losses)",
+        ): "That is 4 times the mean: a mean over the replica's own examples makes "
         "the step larger, the more replicas there are.",
-        (_PART, "tf.reduce_sum(losses)"): "That is 32 times the mean: the sum is not divided by global_batch.",
-        (_PART, "tf.reduce_mean(losses) / global_batch"): "That is an eighth of the mean: the mean over a replica is "
-        "divided twice.",
-        (_LOSSES, _LOSSES.replace("logits)", "tf.nn.softmax(logits))")): "That is the cross-entropy of "
-        "softmax(logits): it takes the logits themselves.",
+        (
+            _PART,
+            "tf.reduce_sum(losses)",
+        ): "That is 32 times the mean: the sum is not divided by global_batch.",
+        (
+            _PART,
+            "tf.reduce_mean(losses) / global_batch",
+        ): "That is an eighth of the mean: the mean over a replica is divided twice.",
+        (
+            _LOSSES,
+            _LOSSES.replace("logits)", "tf.nn.softmax(logits))"),
+        ): "That is the cross-entropy of softmax(logits): it takes the logits themselves.",
     },
 )
 def replica_loss(replica_loss: Callable) -> Cases:
@@ -157,7 +177,11 @@ def replica_loss(replica_loss: Callable) -> Cases:
     )
     same(parts[0].shape, [], "The shape of a replica's part, which should be a scalar")
     total = tf.add_n([tf.cast(part, tf.float32) for part in parts])
-    yield "Four replicas of 8 examples each: their parts should sum to the mean over all 32", total, 1e-3
+    yield (
+        "Four replicas of 8 examples each: their parts should sum to the mean over all 32",
+        total,
+        1e-3,
+    )
     with tf.GradientTape() as tape:
         tape.watch(logits)
         part = replica_loss(labels, logits, 32)
@@ -218,7 +242,10 @@ def resumable(make_callbacks: Callable) -> Cases:
         "What the run saved does not lie in folder: two runs would mix theirs up.",
     )
     yield (
-        "A run that was stopped in its third epoch started over, or somewhere else. What is saved has to lie in "
-        "folder, at the end of each epoch. The epoch in which it goes on"
-    ), first
+        (
+            "A run that was stopped in its third epoch started over, or somewhere else. What is saved has to lie in "
+            "folder, at the end of each epoch. The epoch in which it goes on"
+        ),
+        first,
+    )
     return "Stopped in epoch 3, it goes on with epoch 3: weights, optimizer and epoch."
