@@ -6,6 +6,7 @@ from wrong_answers import Mutant, Right, Wrong
 
 ANSWERS = {
     "0a": [
+        Mutant("return 2 * m * k * n", "return m * k * n", "half"),
         Mutant("return 2 * m * k * n", "return 2 * m * n", "sum of k products"),
         Mutant("return 2 * m * k * n", "return 2 * (m * k + k * n)", "sum of k products"),
         Mutant("return 2 * m * k * n", "return 2 * m * k * m", "sum of k products"),
@@ -28,6 +29,7 @@ ANSWERS = {
         Wrong("def matmul_flop(m, k, n):\n    return 2 * m * k, 2 * k * n", "number"),
     ],
     "0b": [
+        Mutant("2 * rows * columns * hertz", "rows * columns * hertz", "half"),
         Mutant("2 * rows * columns * hertz", "2 * (rows + columns) * hertz", "grid"),
         Mutant("2 * rows * columns * hertz", "2 * rows * columns / hertz", "cycles a second"),
         Mutant("2 * rows * columns * hertz", "2 * rows * columns", "cycles a second"),

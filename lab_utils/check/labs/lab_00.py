@@ -1,11 +1,12 @@
 """The checks of lab 00, orientation: counting FLOP, and a first step function."""
 
 from collections.abc import Callable
+from numbers import Real
 
 import numpy as np
 
 from lab_utils.check.todos import Cases, todo
-from lab_utils.check.tools import expect, returns
+from lab_utils.check.tools import a, expect, returns
 
 _LOSSES = "tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)"
 
@@ -14,27 +15,38 @@ _LOSSES = "tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)"
     "0a",
     hints=(
         "How many entries has the result, and what is each of them a sum of?",
-        "m * n entries, each the sum of k products. By custom that is k multiplications and k additions.",
+        "m * n entries, each the sum of k products. By custom that is k multiplications and k "
+        "additions.",
     ),
     why="Each of the m * n entries takes k multiplications and k additions.",
-    slips={
-        (
-            "2 * m * k * n",
-            "m * k * n",
-        ): "That is half of it: an addition goes with each multiplication.",
-        (
-            "2 * m * k * n",
-            "m * n * (2 * k - 1)",
-        ): "That is k - 1 additions for each entry. By custom it is "
-        "k additions: a multiplication and an addition for each of the k products.",
-        ("2 * m * k * n", "2 * m * k * n / 1e9"): "Return FLOP, rather than GFLOP.",
-    },
 )
-def product(matmul_flop: Callable) -> Cases:
+def product(matmul_flop: Callable) -> str:
     """Two FLOP for each of m * k * n multiply-adds."""
     for m, k, n in ((3, 5, 7), (11, 2, 6)):
-        label = f"[{m}, {k}] times [{k}, {n}] has {m * n} entries, each the sum of k products"
-        yield f"{label}, k = {k}", matmul_flop(m, k, n)
+        found = matmul_flop(m, k, n)
+        expect(
+            isinstance(found, Real),
+            f"matmul_flop should return one number; yours returns {a(found)}.",
+        )
+        right = 2 * m * k * n
+        case = f"[{m}, {k}] times [{k}, {n}]:"
+        expect(
+            2 * found != right,
+            f"{case} that is half of it: an addition goes with each multiplication.",
+        )
+        expect(
+            found != right - m * n,
+            f"{case} {found:,} counts k - 1 additions for each entry. By custom it is k additions: a "
+            "multiplication and an addition for each of the k products.",
+        )
+        expect(
+            not any(found * unit == right for unit in (1e3, 1e6, 1e9, 1e12)),
+            f"{case} yours gives {found:.3g}: return FLOP, rather than GFLOP or the like.",
+        )
+        expect(
+            found == right,
+            f"{case} {m * n} entries, each the sum of k products, k = {k}; yours gives {found:,} FLOP.",
+        )
     return "Two FLOP for each of m * k * n multiply-adds."
 
 
@@ -45,20 +57,36 @@ def product(matmul_flop: Callable) -> Cases:
         "All cells together do so much in a cycle; hertz is the number of cycles in a second.",
     ),
     why="Every cell does two FLOP in each cycle, and there are hertz cycles in a second.",
-    slips={
-        ("2 * rows", "rows"): "That is half of it: each cell multiplies and adds.",
-        (
-            "2 * rows",
-            "4 * rows",
-        ): "That is twice as much: one multiplication and one addition make two.",
-        ("* hertz", "* hertz / 1e12"): "Return FLOP/s, rather than TFLOP/s.",
-    },
 )
-def peak(peak_flops: Callable) -> Cases:
+def peak(peak_flops: Callable) -> str:
     """The peak of a matrix unit."""
     for rows, columns, hertz in ((3, 5, 7.0), (8, 2, 100.0)):
-        label = f"{rows} rows of {columns} columns make a grid of {rows * columns} cells"
-        yield f"{label}; at {hertz:.0f} cycles a second", peak_flops(rows, columns, hertz)
+        found = peak_flops(rows, columns, hertz)
+        expect(
+            isinstance(found, Real),
+            f"peak_flops should return one number; yours returns {a(found)}.",
+        )
+        cells = rows * columns
+        right = 2 * cells * hertz
+        case = f"{rows} rows of {columns} columns at {hertz:.0f} hertz:"
+        expect(found != right / 2, f"{case} that is half of it: each cell multiplies and adds.")
+        expect(
+            found != 2 * right,
+            f"{case} that is twice as much: one multiplication and one addition make two.",
+        )
+        expect(
+            found not in (2 * cells, 2 * cells / hertz),
+            f"{case} {found:.3g} are not FLOP a second: multiply what all cells do in a cycle by hertz, the number of cycles a second.",
+        )
+        expect(
+            not any(found * unit == right for unit in (1e3, 1e6, 1e9, 1e12)),
+            f"{case} yours gives {found:.3g}: return FLOP/s, rather than TFLOP/s or the like.",
+        )
+        expect(
+            found == right,
+            f"{case} a grid of {cells} cells (rows times columns), each doing two FLOP in a cycle, makes "
+            f"{right:,.0f} FLOP/s; yours gives {found:,.0f}.",
+        )
     return "Every cell multiplies and adds once a cycle."
 
 
