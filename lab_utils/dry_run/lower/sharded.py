@@ -129,4 +129,5 @@ def _example(mesh: Mapping[str, int], cores: int) -> dict[str, int]:
 
 def as_many(cores: int) -> str:
     """What to do for a step that needs so many devices here."""
-    return f'give JAX {cores} devices before it starts, jax.config.update("jax_num_cpu_devices", {cores})'
+    devices = counted(cores, "device")
+    return f'give JAX {devices} before it starts, jax.config.update("jax_num_cpu_devices", {cores})'
