@@ -11,7 +11,6 @@ from pathlib import Path
 import nbformat
 
 from lab_utils.common import files
-from lab_utils.dry_run import cache
 
 ROOT = Path(__file__).parents[1]
 STORED = Path(__file__).with_suffix(".json")
@@ -21,10 +20,7 @@ def digest(solution: Path) -> str:
     """Of its cells, of what they and the lab's checks import of this package, and of the lock."""
     notebook = nbformat.read(solution, as_version=4)
     cells = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
-    modules = {"lab_utils.check"}
-    for cell in cells:
-        modules |= _imported(cell)
-    paths = cache.imported(*modules)
+    paths = _closure({"lab_utils.check"}.union(*map(_imported, cells)))
     paths |= set((ROOT / "lab_utils/check/labs").rglob(f"lab_{solution.name[:2]}*/*.py"))
     paths |= set((ROOT / "lab_utils/check/labs").glob(f"lab_{solution.name[:2]}*.py"))
     summed = hashlib.sha256("\0".join(cells).encode())
@@ -33,10 +29,23 @@ def digest(solution: Path) -> str:
     return summed.hexdigest()[:16]
 
 
-def _imported(cell: str) -> set[str]:
-    """The modules that a cell names; a cell with IPython's own commands names none."""
+def _closure(modules: set[str]) -> set[Path]:
+    """The files of these modules, and of all of this package that they import, also inside functions."""
+    paths: set[Path] = set()
+    waiting = sorted(modules)
+    while waiting:
+        place = ROOT.joinpath(*waiting.pop().split("."))
+        for path in (place.with_suffix(".py"), place / "__init__.py"):
+            if place.is_relative_to(ROOT / "lab_utils") and path.is_file() and path not in paths:
+                paths.add(path)
+                waiting += _imported(path.read_text(encoding="utf-8"))
+    return paths
+
+
+def _imported(code: str) -> set[str]:
+    """The modules that code names; a cell with IPython's own commands names none."""
     try:
-        nodes = list(ast.walk(ast.parse(cell)))
+        nodes = list(ast.walk(ast.parse(code)))
     except SyntaxError:
         return set()
     found = {a.name for node in nodes if isinstance(node, ast.Import) for a in node.names}
