@@ -99,6 +99,7 @@ def test_a_worker_of_an_earlier_run_that_ends_late_does_not_end_this_one():
 
 def test_of_two_conversions_as_processes_the_second_is_refused_at_its_start(endless):
     process = start_and_wait_for_the_first_shard(endless)
+    process.send_signal(signal.SIGSTOP)  # so that it has not ended before the second one begins
     second = endless.command("--overwrite")
     assert second.returncode == 1
     assert "another conversion is writing into" in second.stderr

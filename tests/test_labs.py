@@ -133,7 +133,7 @@ def test_todos_agree_between_text_code_checks_and_hints(path):
 @pytest.mark.parametrize("path", LABS, ids=by_name)
 def test_lab_cells_are_python_without_outputs_or_solutions(path):
     for cell in code_cells(path):
-        ast.parse(cell.source)
+        ast.parse(re.sub(r"%pip .*", "pass", cell.source))  # of the first cell
         assert not cell.outputs and cell.execution_count is None
         assert "SOLUTION" not in cell.source and "STARTER" not in cell.source
 
