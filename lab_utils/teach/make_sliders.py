@@ -35,7 +35,7 @@ def _jax() -> Any:
 
 
 def _step(weights: dict, x: Any, target: Any) -> tuple[dict, Any]:
-    """A step of gradient descent of the block of lab 09."""
+    """A step of gradient descent of the block of lab 10."""
     import jax
     import jax.numpy as jnp
 

@@ -5,7 +5,7 @@ Minutes are those of reading, of the exercises, and of waiting for the cells, ro
 - words of the text at 150 a minute, an assumption: 238 is the mean for English non-fiction (Brysbaert, "How
   many words do we read per minute?", Journal of Memory and Language 109, 2019), and one works along here;
 - lines of given code at 20 a minute, an assumption;
-- each exercise by its level, which stands behind its name (`**TODO 9a.** *Easy.*`), or by minutes of its
+- each exercise by its level, which stands behind its name (`**TODO 10a.** *Easy.*`), or by minutes of its
   own (`*Hard, 40 minutes.*`), all assumptions;
 - a minute for each prediction, and a minute for each question at the end, assumptions;
 - the running time of the solution, measured on a machine at rest (`solutions/instructor/seconds.yaml`); a lab

@@ -1,805 +1,667 @@
 """What learners get wrong in lab 12, and the words that they must hear."""
 
-import re
-
 from wrong_answers import Mutant, Right, Wrong
 
-_12A = r"""
-def bigram_bits(train, held, kinds):
-    counts = np.ones((kinds, kinds))
-    np.add.at(counts, (train[:-1], train[1:]), 1)
-    shares = counts / counts.sum(axis=1, keepdims=True)
-    return float(np.mean(-np.log2(shares[held[:-1], held[1:]])))
+_10B = r"""
+def choose(chip, api, python):
+    if api == "JAX":
+        return "jax[tpu]"
+    if chip in ("v2", "v3", "v4"):
+        return "tpu-vm-tf-2.15.0-se"
+    if api == "TPUStrategy" and chip in ("v5e", "v5p", "v6e"):
+        if tuple(python[:2]) in ((3, 11), (3, 12)):
+            return "tensorflow-tpu==2.19.1 libtpu==0.0.10"
+        if tuple(python[:2]) == (3, 13):
+            return "tensorflow-tpu==2.20.0 libtpu==0.0.21.1"
+    return None
 """
 
-_12B = r"""
-def make_dataset(ids, batch, length):
-    each = (len(ids) - 1) // batch // length * length
-    read = ids[:each * batch].reshape(batch, each)
-    follow = ids[1:each * batch + 1].reshape(batch, each)
-    read = read.reshape(batch, -1, length).swapaxes(0, 1)
-    follow = follow.reshape(batch, -1, length).swapaxes(0, 1)
-    return tf.data.Dataset.from_tensor_slices((read, follow))
-"""
-
-_12C = r"""
-def make_model(batch, length, stateful):
-    return keras.Sequential([
-        keras.Input(batch_shape=(batch, length), dtype="int32"),
-        layers.Embedding(len(characters), 32),
-        layers.LSTM(UNITS, return_sequences=True, stateful=stateful),
-        layers.Dense(len(characters)),
-    ])
-"""
-
-_12D = r"""
-class FromTheTop(keras.callbacks.Callback):
-    def on_epoch_begin(self, epoch, logs=None):
-        for layer in self.model.layers:
-            if hasattr(layer, "reset_state"):
-                layer.reset_state()
-"""
-
-_12E = r"""
-def sample(logits, temperature, rng):
-    scaled = np.asarray(logits, np.float64) / temperature
-    shares = np.exp(scaled - scaled.max())
-    return int(rng.choice(len(shares), p=shares / shares.sum()))
-"""
-
-_12F = r"""
-def write_line(following, first, end, most):
-    def more(n, last, line):
-        return tf.logical_and(n < most, tf.not_equal(last, end))
-    def write(n, last, line):
-        last = following(last)
-        return n + 1, last, tf.tensor_scatter_nd_update(line, [[n]], [last])
-    n, _, line = tf.while_loop(more, write, (tf.constant(0), first, tf.zeros([most], tf.int32)))
-    return line, n
+_10E = r"""
+def reading(report):
+    losses = report["losses"]
+    if not all(math.isfinite(loss) for loss in losses) or not losses[-1] < losses[0]:
+        return "broken"
+    if report["platform"] != "tpu":
+        return "no chip"
+    if figure(report, "step") < figure(report, "least time"):
+        return "clock"
+    return "reached"
 """
 
 ANSWERS = {
     "12a": [
-        # The one that the wrong ones below are made from
-        Right(_12A),
-        # Loops and Counter
+        Mutant("if chip in PJRT_CHIPS:", "if True:", "stream executor"),
+        Mutant("if chip in PJRT_CHIPS:", 'if chip == "v5e":', "v5p"),
+        Mutant(
+            '"NEXT_PLUGGABLE_DEVICE_USE_C_API": "true"',
+            '"NEXT_PLUGGABLE_DEVICE_USE_C_API": True',
+            "takes strings alone",
+        ),
+        # Setdefault
         Right(r"""
-import collections, math
-def bigram_bits(train, held, kinds):
-    pairs = collections.Counter(zip(train.tolist(), train.tolist()[1:]))
-    firsts = collections.Counter(train.tolist()[:-1])
-    def cost(a, b):
-        return -math.log2((pairs[a, b] + 1) / (firsts[a] + kinds))
-    costs = [cost(a, b) for a, b in zip(held[:-1].tolist(), held[1:].tolist())]
-    return sum(costs) / len(costs)
+def prepare(environ, chip, library):
+    if chip not in PJRT_CHIPS:
+        return
+    for name, value in {"PJRT_DEVICE": "TPU", "NEXT_PLUGGABLE_DEVICE_USE_C_API": "true", "TF_PLUGGABLE_DEVICE_LIBRARY_PATH": str(library)}.items():
+        environ.setdefault(name, value)
 """),
-        # Bincount, nats to bits
+        # Merge
         Right(r"""
-def bigram_bits(train, held, kinds):
-    train, held = np.asarray(train, np.int64), np.asarray(held, np.int64)
-    counts = np.bincount(train[:-1] * kinds + train[1:], minlength=kinds**2).reshape(kinds, kinds) + 1
-    log = np.log(counts) - np.log(counts.sum(1))[:, None]
-    return -log[held[:-1], held[1:]].mean() / np.log(2)
+def prepare(environ, chip, library):
+    if chip in PJRT_CHIPS:
+        wanted = dict(PJRT_DEVICE="TPU", NEXT_PLUGGABLE_DEVICE_USE_C_API="true", TF_PLUGGABLE_DEVICE_LIBRARY_PATH=library)
+        environ.update({k: v for k, v in wanted.items() if k not in environ})
 """),
-        # TensorFlow
+        # Helper, returns environ
         Right(r"""
-def bigram_bits(train, held, kinds):
-    pairs = tf.stack([train[:-1], train[1:]], axis=1)
-    counts = tf.tensor_scatter_nd_add(tf.ones([kinds, kinds], tf.float64), pairs, tf.ones(len(train) - 1, tf.float64))
-    shares = counts / tf.reduce_sum(counts, 1, keepdims=True)
-    found = tf.gather_nd(shares, tf.stack([held[:-1], held[1:]], axis=1))
-    return float(tf.reduce_mean(-tf.math.log(found)) / np.log(2.0))
+def _set_once(environ, name, value):
+    if environ.get(name) is None:
+        environ[name] = value
+def prepare(environ, chip, library):
+    if chip in ("v5e", "v5p", "v6e"):
+        _set_once(environ, "PJRT_DEVICE", "TPU")
+        _set_once(environ, "NEXT_PLUGGABLE_DEVICE_USE_C_API", "true")
+        _set_once(environ, "TF_PLUGGABLE_DEVICE_LIBRARY_PATH", library)
+    return environ
 """),
-        # Nats
+        # True with a capital
+        Right(r"""
+def prepare(environ, chip, library):
+    if chip in PJRT_CHIPS:
+        environ.setdefault("PJRT_DEVICE", "TPU")
+        environ.setdefault("NEXT_PLUGGABLE_DEVICE_USE_C_API", "True")
+        environ.setdefault("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", library)
+"""),
+        # Writes over
         Wrong(
-            _12A.replace("np.log2", "np.log"),
-            "bits need log2",
+            r"""
+def prepare(environ, chip, library):
+    if chip in PJRT_CHIPS:
+        environ["PJRT_DEVICE"] = "TPU"
+        environ["NEXT_PLUGGABLE_DEVICE_USE_C_API"] = "true"
+        environ["TF_PLUGGABLE_DEVICE_LIBRARY_PATH"] = library
+""",
+            "The user had set PJRT_DEVICE=CPU, and yours overwrote it",
         ),
-        # Repeated pairs count once
+        # On every chip
         Wrong(
-            _12A.replace(
-                "np.add.at(counts, (train[:-1], train[1:]), 1)",
-                "counts[train[:-1], train[1:]] += 1",
-            ),
-            "with arrays of places adds once to each. np.add.at adds",
+            r"""
+def prepare(environ, chip, library):
+    environ.setdefault("PJRT_DEVICE", "TPU")
+    environ.setdefault("NEXT_PLUGGABLE_DEVICE_USE_C_API", "true")
+    environ.setdefault("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", library)
+""",
+            "where no PJRT variable belongs",
         ),
-        # No 1 added
+        # On any chip but None
         Wrong(
-            _12A.replace("np.ones", "np.zeros"),
-            "A pair that never came in train is impossible: start each",
+            r"""
+def prepare(environ, chip, library):
+    if chip:
+        environ.setdefault("PJRT_DEVICE", "TPU")
+        environ.setdefault("NEXT_PLUGGABLE_DEVICE_USE_C_API", "true")
+        environ.setdefault("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", library)
+""",
+            "where no PJRT variable belongs",
         ),
-        # 1 over
+        # True, no text
         Wrong(
-            _12A.replace("np.ones((kinds, kinds))", "np.full((kinds, kinds), 1e-9)"),
-            "added to each of three kinds its share is",
+            r"""
+def prepare(environ, chip, library):
+    if chip in PJRT_CHIPS:
+        environ.setdefault("PJRT_DEVICE", "TPU")
+        environ.setdefault("NEXT_PLUGGABLE_DEVICE_USE_C_API", True)
+        environ.setdefault("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", library)
+""",
+            "The value of NEXT_PLUGGABLE_DEVICE_USE_C_API must be a string",
         ),
-        # Columns
+        # Os.environ, not what was given
         Wrong(
-            _12A.replace("axis=1, keepdims=True", "axis=0, keepdims=True"),
-            "Those are shares of columns: a row holds what can follow",
+            r"""
+import os
+def prepare(environ, chip, library):
+    if chip in PJRT_CHIPS:
+        os.environ.setdefault("PJRT_DEVICE", "TPU")
+        os.environ.setdefault("NEXT_PLUGGABLE_DEVICE_USE_C_API", "true")
+        os.environ.setdefault("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", library)
+""",
+            "at ['PJRT_DEVICE'] expected 'TPU', yours gives nothing",
         ),
-        # Joint
+        # An empty text counts as not set
         Wrong(
-            _12A.replace("counts.sum(axis=1, keepdims=True)", "counts.sum()"),
-            "Those are shares of all pairs: divide each row by its own",
+            r"""
+def prepare(environ, chip, library):
+    if chip in PJRT_CHIPS:
+        for name, value in (("PJRT_DEVICE", "TPU"), ("NEXT_PLUGGABLE_DEVICE_USE_C_API", "true"), ("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", library)):
+            environ[name] = environ.get(name) or value
+""",
+            "A variable that the user has set stays as it is",
         ),
-        # The following one as the given one
+        # Clears for older chips
         Wrong(
-            _12A.replace("shares[held[:-1], held[1:]]", "shares[held[1:], held[:-1]]"),
-            "A pair of held is taken the wrong way round: the row is",
-        ),
-        # Counted backwards
-        Wrong(
-            _12A.replace("(train[:-1], train[1:])", "(train[1:], train[:-1])"),
-            "added to each of three kinds its share is",
-        ),
-        # Counts the held-out too
-        Wrong(
-            _12A.replace(
-                "    shares =", "    np.add.at(counts, (held[:-1], held[1:]), 1)\n    shares ="
-            ),
-            "added to each of three kinds its share is",
-        ),
-        # The sum
-        Wrong(
-            _12A.replace("np.mean(", "np.sum("),
-            "That is the sum over the three characters: take the mean",
+            r"""
+def prepare(environ, chip, library):
+    names = {"PJRT_DEVICE": "TPU", "NEXT_PLUGGABLE_DEVICE_USE_C_API": "true", "TF_PLUGGABLE_DEVICE_LIBRARY_PATH": library}
+    for name, value in names.items():
+        if chip in PJRT_CHIPS:
+            environ.setdefault(name, value)
+        else:
+            environ.pop(name, None)
+""",
+            "A variable that the user has set stays as it is, on a v2 too",
         ),
     ],
     "12b": [
-        # Windows that overlap
-        Wrong(
-            """
-def make_dataset(ids, batch, length):
-    per = (len(ids) - 1) // batch
-    x = ids[: per * batch].reshape(batch, per)
-    y = ids[1 : per * batch + 1].reshape(batch, per)
-    starts = range(0, per - length + 1, 1)
-    return tf.data.Dataset.from_tensor_slices((np.stack([x[:, i:i+length] for i in starts]), np.stack([y[:, i:i+length] for i in starts])))
-""",
-            "(no repeat(), no overlap): expected 31",
+        Mutant(
+            'if api == "TPUEstimator" or chip == "tpu7x":',
+            'if chip == "tpu7x":',
+            "TPUEstimator on a v5e",
         ),
         Mutant(
-            "reshape(batch, steps, length).swapaxes(0, 1)",
-            "reshape(steps, batch, length)",
-            "continue",
+            'if api == "TPUEstimator" or chip == "tpu7x":', 'if api == "TPUEstimator":', "TPU7x"
         ),
-        Mutant("(windows(0), windows(1))", "(windows(0), windows(0))", "follow"),
-        Mutant("(windows(0), windows(1))", "(windows(1), windows(0))", "follow"),
-        Mutant(
-            "reshape(batch, steps, length).swapaxes(0, 1)",
-            "reshape(batch, steps, length)",
-            re.compile(r"\[4, 8\]"),
-        ),
-        Mutant("windows(1)))\n", "windows(1))).shuffle(9, seed=1)\n", "continue"),
-        Mutant("(len(ids) - 1) // (batch", "(len(ids) - 1) // (2 * batch", "batches"),
+        Mutant("if python >= (3, 13):", "if False:", "3.13"),
+        Mutant('if api == "JAX":', 'if api == "JAX" and chip == "v5e":', "JAX"),
+        Mutant('return "tpu-vm-tf-2.15.0-se"', 'return "tensorflow==2.15.0"', "image"),
         # The one that the wrong ones below are made from
-        Right(_12B),
-        # A generator of slices with from_tensor_slices of a list
+        Right(_10B),
+        # Dict
         Right(r"""
-def make_dataset(ids, batch, length):
-    count = (len(ids) - 1) // (batch * length)
-    stream = count * length
-    starts = np.arange(batch)[:, None] * stream
-    index = [starts + n * length + np.arange(length) for n in range(count)]
-    return tf.data.Dataset.from_tensor_slices((np.stack([ids[i] for i in index]), np.stack([ids[i + 1] for i in index])))
+def choose(chip, api, python):
+    table = {}
+    for c in ("v2", "v3", "v4"):
+        table[c, "TPUEstimator"] = table[c, "TPUStrategy"] = "tpu-vm-tf-2.15.0-se"
+    for c in ("v5e", "v5p", "v6e"):
+        table[c, "TPUStrategy"] = {(3, 11): "tensorflow-tpu==2.19.1 libtpu==0.0.10", (3, 12): "tensorflow-tpu==2.19.1 libtpu==0.0.10", (3, 13): "tensorflow-tpu==2.20.0 libtpu==0.0.21.1"}.get(python)
+    return "jax[tpu]" if api == "JAX" else table.get((chip, api))
 """),
-        # Tf.data on columns
+        # Google's images for the newer chips
         Right(r"""
-def make_dataset(ids, batch, length):
-    n = (len(ids) - 1) // (batch * length) * length
-    x, y = (np.reshape(part[:batch * n], [batch, n]).T for part in (ids[:-1], ids[1:]))
-    data = tf.data.Dataset.from_tensor_slices((x, y)).batch(length, drop_remainder=True)
-    def turned(a, b):
-        return tf.ensure_shape(tf.transpose(a), [batch, length]), tf.ensure_shape(tf.transpose(b), [batch, length])
-    return data.map(turned)
+def choose(chip, api, python):
+    if api == "JAX":
+        return "jax[tpu]"
+    if chip in ("v2", "v3", "v4"):
+        return "tpu-vm-tf-2.15.0-se"
+    if chip in ("v5e", "v5p", "v6e") and api == "TPUStrategy":
+        return "tpu-vm-tf-2.18.0-pjrt"
 """),
-        # Streams of all characters, overlap by one
-        Right(r"""
-def make_dataset(ids, batch, length):
-    ids = np.asarray(ids)
-    size = (len(ids) - 1) // batch
-    count = size // length
-    def window(n):
-        columns = np.stack([ids[k * count * length + n * length: k * count * length + (n + 1) * length + 1] for k in range(batch)])
-        return columns[:, :-1], columns[:, 1:]
-    windows = [window(n) for n in range(count)]
-    return tf.data.Dataset.from_tensor_slices(tuple(np.stack(part) for part in zip(*windows)))
-"""),
-        # Shapes that TensorFlow does not know
-        Wrong(
-            _12B.replace(
-                "(read, follow))",
-                "(read, follow)).map(lambda a, b: tuple(tf.py_function(lambda *x: x, [a, b], [tf.int32] * 2)))",
-            ),
-            "both parts should be int32 [4, 8]",
-        ),
-        # Consecutive windows in one batch
+        # An image of before PJRT
         Wrong(
             r"""
-def make_dataset(ids, batch, length):
-    n = (len(ids) - 1) // length
-    x, y = ids[:n * length].reshape(n, length), ids[1:n * length + 1].reshape(n, length)
-    return tf.data.Dataset.from_tensor_slices((x, y)).batch(batch, drop_remainder=True)
+def choose(chip, api, python):
+    if api == "JAX":
+        return "jax[tpu]"
+    if chip in ("v2", "v3", "v4"):
+        return "tpu-vm-tf-2.15.0-se"
+    if chip in ("v5e", "v5p", "v6e") and api == "TPUStrategy":
+        return "tpu-vm-tf-2.14.1-pjrt"
 """,
-            "Row k of a batch does not continue row k of the batch",
+            "from 2.15.0 on will do as well",
         ),
-        # Shuffled
-        Wrong(
-            _12B.replace("(read, follow))", "(read, follow)).shuffle(100)"),
-            "Row k of a batch does not continue row k of the batch",
+        # v4 forgotten
+        Mutant('chip in ("v2", "v3", "v4")', 'chip in ("v2", "v3")', "on a v4 needs an image"),
+        # Match
+        Right(r"""
+def choose(chip, api, python):
+    match chip, api, python:
+        case _, "JAX", _:
+            return "jax[tpu]"
+        case "v2" | "v3" | "v4", "TPUEstimator" | "TPUStrategy", _:
+            return "tpu-vm-tf-2.15.0-se"
+        case "v5e" | "v5p" | "v6e", "TPUStrategy", (3, 11) | (3, 12):
+            return "libtpu==0.0.10 tensorflow-tpu==2.19.1"
+        case "v5e" | "v5p" | "v6e", "TPUStrategy", (3, 13):
+            return "libtpu==0.0.21.1 tensorflow-tpu==2.20.0"
+"""),
+        # The table as a list of rows
+        Right(r"""
+ROWS = [(("v2", "v3", "v4"), ("TPUEstimator", "TPUStrategy"), None, "tpu-vm-tf-2.15.0-se"), (PJRT_CHIPS, ("TPUStrategy",), ((3, 11), (3, 12)), "tensorflow-tpu==2.19.1 libtpu==0.0.10"),
+        (PJRT_CHIPS, ("TPUStrategy",), ((3, 13),), "tensorflow-tpu==2.20.0 libtpu==0.0.21.1"), (PJRT_CHIPS + ("v2", "v3", "v4", "tpu7x"), ("JAX",), None, "jax[tpu]")]
+def choose(chip, api, python):
+    return next((take for chips, apis, pythons, take in ROWS if chip in chips and api in apis and (pythons is None or python in pythons)), None)
+"""),
+        # 3.13 and later
+        Right(_10B.replace("tuple(python[:2]) == (3, 13)", "tuple(python[:2]) >= (3, 13)")),
+        # 3.12 and earlier
+        Right(
+            _10B.replace("tuple(python[:2]) in ((3, 11), (3, 12))", "tuple(python[:2]) <= (3, 12)")
         ),
-        # Repeated
+        # TPUEstimator on v5e
         Wrong(
-            _12B.replace("(read, follow))", "(read, follow)).repeat()"),
-            "(no repeat(), no overlap): expected 31",
+            _10B.replace('api == "TPUStrategy" and ', ""),
+            "is not known to work with anything",
         ),
-        # Not shifted
+        # TPU7x with TPUStrategy
         Wrong(
-            _12B.replace("ids[1:each * batch + 1]", "ids[:each * batch]"),
-            "The second part should hold the characters that follow",
+            _10B.replace('("v5e", "v5p", "v6e")', '("v5e", "v5p", "v6e", "tpu7x")'),
+            "No TensorFlow runs on TPU7x, with TPUStrategy",
         ),
-        # Shifted the wrong way
+        # V6e forgotten
+        Wrong(_10B.replace('("v5e", "v5p", "v6e")', '("v5e", "v5p")'), "on a v6e with Python 3.12"),
+        # The pairs swapped
         Wrong(
-            _12B.replace(
-                "ids[1:each * batch + 1].reshape", "np.roll(ids[:each * batch], 1).reshape"
+            _10B.replace("in ((3, 11), (3, 12))", "== (3, 13)").replace(
+                '== (3, 13):\n            return "tensorflow-tpu==2.20',
+                'in ((3, 11), (3, 12)):\n            return "tensorflow-tpu==2.20',
             ),
-            "The second part should hold the characters that follow",
+            "expected 'tensorflow-tpu==2.19.1 libtpu==0.0.10', yours",
         ),
-        # Shifted within the window: rolled
+        # Libtpu left out
         Wrong(
-            _12B.replace(
-                "ids[1:each * batch + 1].reshape", "np.roll(ids[:each * batch], -1).reshape"
+            _10B.replace("tensorflow-tpu==2.19.1 libtpu==0.0.10", "tensorflow-tpu==2.19.1"),
+            "libtpu is to be pinned too: with the newest one, importing",
+        ),
+        # JAX on TPU7x not known
+        Wrong(
+            _10B.replace('if api == "JAX":', 'if api == "JAX" and chip != "tpu7x":'),
+            "is jax[tpu]: expected 'jax[tpu]', yours gives None",
+        ),
+        # JAX not on v2
+        Wrong(
+            _10B.replace(
+                'if api == "JAX":', 'if api == "JAX" and chip in PJRT_CHIPS + ("tpu7x",):'
             ),
-            "The second part should hold the characters that follow",
+            "is jax[tpu]: expected 'jax[tpu]', yours gives 'tpu-vm",
         ),
-        # Shifted by two
+        # The image for TPUEstimator alone
         Wrong(
-            _12B.replace(
-                "ids[1:each * batch + 1]", "np.append(ids, 0)[2:each * batch + 2].astype(np.int32)"
+            _10B.replace(
+                'if chip in ("v2", "v3", "v4"):',
+                'if chip in ("v2", "v3", "v4") and api == "TPUEstimator":',
             ),
-            "The second part should hold the characters that follow",
+            "no wheel on PyPI has it",
         ),
-        # Axes swapped
+        # "nothing" as a text
         Wrong(
-            _12B.replace(
-                "return tf.data.Dataset.from_tensor_slices((read, follow))",
-                "return tf.data.Dataset.from_tensor_slices((read.swapaxes(1, 2), follow.swapaxes(1, 2)))",
+            _10B.replace("return None", 'return "nothing"'),
+            "is not known to work with anything",
+        ),
+        # A list of requirements
+        Wrong(
+            _10B.replace(
+                'return "tensorflow-tpu==2.19.1 libtpu==0.0.10"',
+                'return ["tensorflow-tpu==2.19.1", "libtpu==0.0.10"]',
             ),
-            "both parts should be",
-        ),
-        # No swapaxes
-        Wrong(
-            _12B.replace(
-                "read.reshape(batch, -1, length).swapaxes(0, 1)", "read.reshape(-1, batch, length)"
-            ).replace(
-                "follow.reshape(batch, -1, length).swapaxes(0, 1)",
-                "follow.reshape(-1, batch, length)",
-            ),
-            "Row k of a batch does not continue row k of the batch",
-        ),
-        # Every batch overlaps the last by half
-        Wrong(
-            r"""
-def make_dataset(ids, batch, length):
-    each = (len(ids) - 1) // batch
-    starts = range(0, each - length, length // 2)
-    rows = [np.stack([ids[k * each + s:k * each + s + length + 1] for k in range(batch)]) for s in starts]
-    rows = np.stack(rows)
-    return tf.data.Dataset.from_tensor_slices((rows[..., :-1], rows[..., 1:]))
-""",
-            "(no repeat(), no overlap): expected 31",
+            "choose should return text or None; for v",
         ),
     ],
     "12c": [
-        # Character 0 taken for padding
+        Mutant(
+            "    try:\n        run(create)\n        return work()\n    finally:\n        run(delete)",
+            "    run(create)\n    found = work()\n    run(delete)\n    return found",
+            "the work raises an exception, the machine is deleted",
+        ),
+        # Errors caught by kind: a Stop is none of them
         Wrong(
-            """
-def make_model(batch, length, stateful):
-    return keras.Sequential([
-        keras.Input(batch_shape=(batch, length)),
-        layers.Embedding(len(characters), 32, mask_zero=True),
-        layers.LSTM(UNITS, return_sequences=True, stateful=stateful),
-        layers.Dense(len(characters)),
-    ])
+            r"""
+def rent(run, create, delete, work):
+    try:
+        run(create)
+        found = work()
+    except Exception:
+        run(delete)
+        raise
+    run(delete)
+    return found
 """,
-            "passes over character 0",
+            "somebody presses Stop",
         ),
-        # The one that the wrong ones below are made from
-        Right(_12C),
-        # Functional
-        Right(r"""
-def make_model(batch, length, stateful):
-    read = keras.Input(batch_shape=(batch, length), dtype="int32")
-    net = layers.Embedding(input_dim=len(characters), output_dim=32)(read)
-    net = layers.LSTM(units=UNITS, stateful=stateful, return_sequences=True)(net)
-    return keras.Model(inputs=read, outputs=layers.Dense(units=len(characters), activation="linear")(net))
-"""),
-        # TimeDistributed, RNN of a cell
-        Right(r"""
-def make_model(batch, length, stateful):
-    kinds = len(characters)
-    ids = keras.Input((length,), batch_size=batch, dtype="int32")
-    net = layers.Embedding(kinds, 32)(ids)
-    net = layers.RNN(layers.LSTMCell(UNITS), return_sequences=True, stateful=stateful)(net)
-    return keras.Model(ids, layers.TimeDistributed(layers.Dense(kinds))(net))
-"""),
-        # Add, helper
-        Right(r"""
-def _layers(stateful):
-    yield layers.Embedding(len(characters), 32)
-    yield layers.LSTM(128, return_sequences=True, stateful=stateful)
-    yield layers.Dense(len(characters), activation=None)
-def make_model(batch, length, stateful):
-    model = keras.Sequential()
-    model.add(keras.Input(batch_shape=[batch, length], dtype=tf.int32))
-    for layer in _layers(stateful):
-        model.add(layer)
-    return model
-"""),
-        # Last character alone
+        # The error is swallowed
         Wrong(
-            _12C.replace("return_sequences=True, ", ""), "The LSTM should answer at every character"
+            r"""
+def rent(run, create, delete, work):
+    try:
+        run(create)
+        return work()
+    except Exception as error:
+        print(error)
+    finally:
+        run(delete)
+""",
+            "the caller has to hear of it",
         ),
-        # Never stateful
+        # A return in finally swallows as well
         Wrong(
-            _12C.replace("stateful=stateful", "stateful=False"),
-            "With stateful the state should be carried from call to call",
+            r"""
+def rent(run, create, delete, work):
+    found = None
+    try:
+        run(create)
+        found = work()
+    finally:
+        run(delete)
+        return found
+""",
+            "the caller has to hear of it",
         ),
-        # Always stateful
+        # Create outside
         Wrong(
-            _12C.replace("stateful=stateful", "stateful=True"),
-            "Your code raised ValueError: When using `stateful=True` in",
+            r"""
+def rent(run, create, delete, work):
+    run(create)
+    try:
+        return work()
+    finally:
+        run(delete)
+""",
+            "a timeout",
         ),
-        # Softmax
+        # A deletion whose failure is not heard
         Wrong(
-            _12C.replace(
-                "layers.Dense(len(characters))",
-                'layers.Dense(len(characters), activation="softmax")',
-            ),
-            "that is a softmax. The loss is of logits, so leave it out",
+            r"""
+def rent(run, create, delete, work):
+    try:
+        run(create)
+        return work()
+    finally:
+        try:
+            run(delete)
+        except Exception:
+            pass
+""",
+            "you go on paying",
         ),
-        # Embedding of 64
+        # Deleted twice
         Wrong(
-            _12C.replace(
-                "layers.Embedding(len(characters), 32)", "layers.Embedding(len(characters), 64)"
-            ),
-            "The weights of an embedding in 32 numbers",
+            r"""
+def rent(run, create, delete, work):
+    try:
+        run(create)
+        return work()
+    except BaseException:
+        run(delete)
+        raise
+    finally:
+        run(delete)
+""",
+            "'delete', 'delete']",
         ),
-        # Embedding too small
-        Wrong(
-            _12C.replace("layers.Embedding(len(characters), 32)", "layers.Embedding(32, 32)"),
-            "The weights of an embedding in 32 numbers",
+        # A context manager
+        Right(
+            r"""
+import contextlib
+def rent(run, create, delete, work):
+    with contextlib.ExitStack() as stack:
+        stack.callback(run, delete)
+        run(create)
+        return work()
+"""
         ),
-        # UNITS logits
-        Wrong(
-            _12C.replace("layers.Dense(len(characters))", "layers.Dense(UNITS)"),
-            "a logit for each of 68 kinds",
+        # Every error named
+        Right(
+            r"""
+def rent(run, create, delete, work):
+    try:
+        run(create)
+        result = work()
+    except BaseException:
+        run(delete)
+        raise
+    run(delete)
+    return result
+"""
         ),
-        # GRU
-        Wrong(_12C.replace("layers.LSTM", "layers.GRU"), "one LSTM of UNITS = 128"),
-        # Two LSTMs
-        Wrong(
-            _12C.replace(
-                "        layers.Dense",
-                "        layers.LSTM(UNITS, return_sequences=True, stateful=stateful),\n        layers.Dense",
-            ),
-            "one LSTM of UNITS = 128",
-        ),
-        # Bidirectional
-        Wrong(
-            _12C.replace(
-                "layers.LSTM(UNITS, return_sequences=True, stateful=stateful)",
-                "layers.Bidirectional(layers.LSTM(UNITS // 2, return_sequences=True, stateful=stateful))",
-            ),
-            "one LSTM of UNITS = 128",
+        # A generator-based context manager
+        Right(
+            r"""
+from contextlib import contextmanager
+@contextmanager
+def machine(run, create, delete):
+    try:
+        run(create)
+        yield
+    finally:
+        run(delete)
+def rent(run, create, delete, work):
+    with machine(run, create, delete):
+        return work()
+"""
         ),
     ],
     "12d": [
-        Mutant(
-            "                layer.reset_state()\n",
-            "                layer.reset_state\n",
-            "still there",
-        ),
-        Mutant(
-            "for layer in self.model.layers:\n            if has",
-            "for layer in self.model.layers[:2]:\n            if has",
-            "still there",
-        ),
-        Mutant(
-            "in self.model.layers:\n            if has",
-            "in self.model.layers[:3]:\n            if has",
-            "expected [], yours gives ['GRU']",
-        ),
-        Mutant(
-            "        for layer in self.model.layers:\n",
-            "        for layer in [self.model]:\n",
-            "still there",
-        ),
-        # The one that the wrong ones below are made from
-        Right(_12D),
-        # Getattr with a default
+        # Steps
         Right(r"""
-class FromTheTop(keras.callbacks.Callback):
-    def on_epoch_begin(self, epoch, logs=None):
-        nothing = lambda: None
-        for each in self.model.layers:
-            getattr(each, "reset_state", nothing)()
+def bill(step_seconds, steps, chips, price, other_minutes):
+    training = step_seconds * steps / 3600
+    around = other_minutes / 60
+    return (training + around) * chips * price
 """),
-        # Comprehension
+        # Lambda, minutes
         Right(r"""
-class FromTheTop(keras.callbacks.Callback):
-    def on_epoch_begin(self, epoch, logs=None):
-        stateful = [layer for layer in self.model.layers if callable(getattr(layer, "reset_state", None))]
-        list(map(lambda layer: layer.reset_state(), stateful))
+bill = lambda step_seconds, steps, chips, price, other_minutes: price * chips * (other_minutes + step_seconds * steps / 60) / 60
 """),
-        # Try
+        # Helper, datetime
         Right(r"""
-class FromTheTop(keras.callbacks.Callback):
-    def _reset(self, layer):
-        try:
-            reset = layer.reset_state
-        except AttributeError:
-            return
-        reset()
-    def on_epoch_begin(self, epoch, logs=None):
-        for layer in self.model.layers:
-            self._reset(layer)
+import datetime
+def hours(**kwargs):
+    return datetime.timedelta(**kwargs).total_seconds() / 3600
+def bill(step_seconds, steps, chips, price, other_minutes):
+    total = hours(seconds=step_seconds * steps, minutes=other_minutes)
+    return total * chips * price
 """),
-        # Epoch end
+        # Minutes as hours
         Wrong(
             r"""
-class FromTheTop(keras.callbacks.Callback):
-    def on_epoch_end(self, epoch, logs=None):
-        for layer in self.model.layers:
-            if hasattr(layer, "reset_state"):
-                layer.reset_state()
+def bill(step_seconds, steps, chips, price, other_minutes):
+    return (step_seconds * steps / 3600 + other_minutes) * chips * price
 """,
-            "epoch 0 the state is still there (layer.reset_state())",
+            "The other minutes are not hours",
         ),
-        # Train begin
+        # One chip
         Wrong(
             r"""
-class FromTheTop(keras.callbacks.Callback):
-    def on_train_begin(self, logs=None):
-        for layer in self.model.layers:
-            if hasattr(layer, "reset_state"):
-                layer.reset_state()
+def bill(step_seconds, steps, chips, price, other_minutes):
+    return (step_seconds * steps / 3600 + other_minutes / 60) * price
 """,
-            "epoch 0 the state is still there (layer.reset_state())",
+            "The price is for a chip and an hour: four chips cost four",
         ),
-        # Every batch
+        # Minutes without chips
         Wrong(
             r"""
-class FromTheTop(keras.callbacks.Callback):
-    def on_train_batch_begin(self, batch, logs=None):
-        for layer in self.model.layers:
-            if hasattr(layer, "reset_state"):
-                layer.reset_state()
+def bill(step_seconds, steps, chips, price, other_minutes):
+    return step_seconds * steps / 3600 * chips * price + other_minutes / 60 * price
 """,
-            "epoch 0 the state is still there (layer.reset_state())",
+            "One hour of steps and one of waiting, on eight chips at",
         ),
-        # Every layer
-        Wrong(
-            _12D.replace(
-                '            if hasattr(layer, "reset_state"):\n                layer.reset_state()',
-                "            layer.reset_state()",
-            ),
-            "Your code raised AttributeError",
-        ),
-        # Not called
-        Wrong(
-            _12D.replace("layer.reset_state()", "layer.reset_state"),
-            "epoch 0 the state is still there (layer.reset_state())",
-        ),
-        # The first epoch only
-        Wrong(
-            _12D.replace("if hasattr", "if epoch == 0 and hasattr"),
-            "epoch 1 the state is still there (layer.reset_state())",
-        ),
-        # Not the first epoch
-        Wrong(
-            _12D.replace("if hasattr", "if epoch and hasattr"),
-            "epoch 0 the state is still there (layer.reset_state())",
-        ),
-        # Every second epoch
-        Wrong(
-            _12D.replace("if hasattr", "if epoch % 2 == 0 and hasattr"),
-            "epoch 1 the state is still there (layer.reset_state())",
-        ),
-        # Layer 1 alone
+        # Training alone
         Wrong(
             r"""
-class FromTheTop(keras.callbacks.Callback):
-    def on_epoch_begin(self, epoch, logs=None):
-        self.model.layers[1].reset_state()
+def bill(step_seconds, steps, chips, price, other_minutes):
+    return step_seconds * steps / 3600 * chips * price
 """,
-            "Your code raised AttributeError",
+            "The machine costs until it is deleted, at work or not",
         ),
-        # The first that has one
+        # Hours rounded up
         Wrong(
-            _12D.replace(
-                "                layer.reset_state()",
-                "                layer.reset_state()\n                break",
-            ),
-            "expected [], yours gives ['GRU']",
+            r"""
+def bill(step_seconds, steps, chips, price, other_minutes):
+    return math.ceil(step_seconds * steps / 3600 + other_minutes / 60) * chips * price
+""",
+            "the machine costs until it is deleted, at work or not",
+        ),
+        # Seconds as hours
+        Wrong(
+            r"""
+def bill(step_seconds, steps, chips, price, other_minutes):
+    return (step_seconds * steps + other_minutes * 60) * chips * price
+""",
+            "steps of half a second are one hour",
+        ),
+        # Rounded to cents
+        Wrong(
+            r"""
+def bill(step_seconds, steps, chips, price, other_minutes):
+    return round((step_seconds * steps / 3600 + other_minutes / 60) * chips * price, 2)
+""",
+            "not rounded",
         ),
     ],
     "12e": [
-        # The one that the wrong ones below are made from
-        Right(_12E),
-        # Gumbel
-        Right(r"""
-def sample(logits, temperature, rng):
-    return int(np.argmax(np.asarray(logits) / temperature + rng.gumbel(size=len(logits))))
-"""),
-        # Cumulative sum
-        Right(r"""
-def softmax(x):
-    e = np.exp(x - np.max(x))
-    return e / np.sum(e)
-def sample(logits, temperature, rng):
-    edges = np.cumsum(softmax(np.array(logits, dtype="float64") / temperature))
-    return int(min(np.searchsorted(edges, rng.random()), len(edges) - 1))
-"""),
-        # Multinomial, logsumexp
-        Right(r"""
-def sample(logits, temperature, rng):
-    z = np.asarray(logits, float) / float(temperature)
-    log_total = np.logaddexp.reduce(z)
-    return int(rng.multinomial(1, np.exp(z - log_total)).argmax())
-"""),
-        # Tf.nn.softmax
-        Right(r"""
-def sample(logits, temperature, rng):
-    p = tf.nn.softmax(tf.cast(logits, tf.float64) / temperature).numpy()
-    return rng.choice(p.size, p=p / p.sum())
-"""),
-        # Overflow
-        Wrong(
-            _12E.replace("scaled - scaled.max()", "scaled"),
-            "exp overflows unless the largest is taken off first",
-        ),
-        # Times the temperature
-        Wrong(
-            _12E.replace("/ temperature", "* temperature"),
-            "The logits are divided by the temperature, not multiplied",
-        ),
-        # No temperature
-        Wrong(
-            _12E.replace(" / temperature", ""), "The logits should be divided by the temperature"
-        ),
-        # Temperature after the softmax
+        Mutant("spot / useful < full", "spot / useful <= full", "not cheaper"),
+        Mutant("spot / useful < full", "spot * useful < full", "1.80"),
+        # Lost time added instead of divided by
         Wrong(
             r"""
-def sample(logits, temperature, rng):
-    logits = np.asarray(logits, np.float64)
-    shares = np.exp(logits - logits.max())
-    shares = shares / shares.sum() / temperature
-    return int(rng.choice(len(shares), p=shares / shares.sum()))
+def spot_pays(spot, full, interruptions, lost_minutes):
+    return spot * (1 + interruptions * lost_minutes / 60) < full
 """,
-            "The logits should be divided by the temperature",
+            "0.60 / 0.5 = 1.20",
         ),
-        # The likeliest
+        # The price itself
         Wrong(
-            _12E.replace(
-                "int(rng.choice(len(shares), p=shares / shares.sum()))", "int(shares.argmax())"
-            ),
-            "the likeliest kind comes each time",
+            r"""
+def spot_pays(spot, full, interruptions, lost_minutes):
+    return spot / (1 - interruptions * lost_minutes / 60 + 1e-9)
+""",
+            "True or False",
         ),
-        # Numpy's global generator
-        Wrong(
-            _12E.replace("rng.choice", "np.random.choice"),
-            "Two generators of the same seed draw different characters",
+        # In minutes
+        Right(
+            r"""
+def spot_pays(spot, full, interruptions, lost_minutes):
+    left = 60 - interruptions * lost_minutes
+    if left <= 0:
+        return False
+    return 60 * spot < full * left
+"""
         ),
-        # A new generator
-        Wrong(
-            _12E.replace("rng.choice", "np.random.default_rng(0).choice"),
-            "the same kind comes each time",
-        ),
-        # All alike
-        Wrong(_12E.replace(", p=shares / shares.sum()", ""), "All kinds come equally often"),
-        # Clipped logits
-        Wrong(
-            _12E.replace("scaled - scaled.max()", "np.clip(scaled, -50, 50)"),
-            "take the largest off before exp",
-        ),
-        # A character, not its number
-        Wrong(
-            _12E.replace(
-                "int(rng.choice(len(shares), p=shares / shares.sum()))",
-                "characters[int(rng.choice(len(shares), p=shares / shares.sum()))]",
-            ),
-            "sample should return the number of one kind; yours returns",
+        # By infinity
+        Right(
+            r"""
+def spot_pays(spot, full, interruptions, lost_minutes):
+    useful = max(0.0, 1 - interruptions * lost_minutes / 60)
+    price = spot / useful if useful else math.inf
+    return price < full
+"""
         ),
     ],
     "12f": [
-        # A function of its own, with AutoGraph's while
-        Right(
-            """
-def write_line(following, first, end, most):
-    @tf.function
-    def go(first):
-        line = tf.fill([most], end)
-        n = tf.constant(0)
-        last = first
-        while n < most and last != end:
-            last = following(last)
-            line = tf.tensor_scatter_nd_update(line, [[n]], [last])
-            n += 1
-        return line, n
-    return go(first)
-""",
-        ),
-        Mutant("return (count < most) & (last != end)", "return count < most", "end"),
+        Mutant("not all(map(math.isfinite, losses)) or ", "", "infinite"),
+        Mutant(" or losses[-1] >= losses[0]", "", "rose"),
+        Mutant('report["platform"] != "tpu"', 'report["platform"] == "cpu"', "GPU"),
+        Mutant('figure(report, "step") < figure(report, "least time")', "False", "least time"),
         Mutant(
-            "return (count < most) & (last != end)", "return last != end", "goes on past the last"
+            'figure(report, "step") < figure(report, "least time")',
+            'figure(report, "step") > figure(report, "least time")',
+            "bound",
         ),
-        Mutant("        last = following(last)\n", "        following(last)\n", "following"),
-        Mutant("    return line, count\n", "    return line[:count], count\n", "shape"),
-        Mutant("    return line, count\n", "    return line\n", "pair"),
-        Mutant(
-            "return count + 1, last, tf.tensor",
-            "return count + 1, last + 0, tf.identity(line) if True else tf.tensor",
-            "following",
-        ),
-        Mutant("    return line, count\n", "", "return missing"),
+        Mutant('figure(report, "step") <', 'figure(report, "first step") <', "first step"),
+        Mutant('return "reached"', "return True", "one of"),
         # The one that the wrong ones below are made from
-        Right(_12F),
-        # TensorArray
+        Right(_10E),
+        # Numpy, conditional chain
         Right(r"""
-def write_line(following, first, end, most):
-    array = tf.TensorArray(tf.int32, size=most, element_shape=[])
-    def cond(n, last, _):
-        return (n < most) & (last != end)
-    def body(n, last, array):
-        new = following(last)
-        return n + 1, new, array.write(n, new)
-    n, _, array = tf.while_loop(cond, body, [0, first, array])
-    return array.stack(), n
+import numpy as np
+def reading(report):
+    losses = np.asarray(report["losses"], float)
+    broken = not np.isfinite(losses).all() or losses[-1] >= losses[0]
+    return ("broken" if broken else "no chip" if report["platform"] != "tpu"
+            else "clock" if figure(report, "step") < figure(report, "least time") else "reached")
 """),
-        # Maximum_iterations, one_hot blend
+        # Helpers
         Right(r"""
-def write_line(following, first, end, most):
-    places = tf.range(most)
-    def body(count, last, line):
-        new = following(last)
-        return count + 1, new, tf.where(places == count, new, line)
-    count, _, line = tf.while_loop(lambda count, last, line: tf.not_equal(last, end), body,
-        loop_vars=(tf.zeros([], tf.int32), first, tf.fill([most], end)), maximum_iterations=most)
-    return line, count
+def _falls(losses):
+    return all(map(math.isfinite, losses)) and losses[0] > losses[-1]
+def _too_fast(report):
+    step, least = (figure(report, name) for name in ("step", "least time"))
+    return step < least
+def reading(report):
+    for said, found in (("broken", lambda: not _falls(report["losses"])), ("no chip", lambda: report.get("platform") != "tpu"), ("clock", lambda: _too_fast(report))):
+        if found():
+            return said
+    return "reached"
 """),
-        # A done flag
+        # Any, early return
         Right(r"""
-def write_line(following, first, end, most):
-    def step(state):
-        n, last, line, _ = state
-        new = following(last)
-        return [(n + 1, new, tf.tensor_scatter_nd_update(line, tf.reshape(n, [1, 1]), tf.reshape(new, [1])), tf.equal(new, end))]
-    start = (tf.constant(0), first, tf.zeros(most, tf.int32), tf.constant(False))
-    (written, _, line, _), = tf.while_loop(lambda s: ~s[3] & (s[0] < most), step, [start])
-    return line, written
+def reading(report):
+    first, *_, last = report["losses"]
+    if any(math.isnan(x) or math.isinf(x) for x in report["losses"]):
+        return "broken"
+    if last >= first:
+        return "broken"
+    if not report["platform"] == "tpu":
+        return "no chip"
+    if figure(report, "least time") > figure(report, "step"):
+        return "clock"
+    else:
+        return "reached"
 """),
-        # Grows
+        # Platform first
         Wrong(
             r"""
-def write_line(following, first, end, most):
-    def more(line):
-        return tf.logical_and(tf.shape(line)[0] < most + 1, tf.not_equal(line[-1], end))
-    (line,) = tf.while_loop(more, lambda line: (tf.concat([line, following(line[-1])[None]], 0),), (first[None],), shape_invariants=(tf.TensorShape([None]),))
-    return line[1:], tf.shape(line)[0] - 1
+def reading(report):
+    losses = report["losses"]
+    if report["platform"] != "tpu":
+        return "no chip"
+    if not all(math.isfinite(loss) for loss in losses) or not losses[-1] < losses[0]:
+        return "broken"
+    if figure(report, "step") < figure(report, "least time"):
+        return "clock"
+    return "reached"
 """,
-            "the shapes and types of the line",
+            "A step that does not learn is broken on any machine",
         ),
-        # End is not counted
+        # Clock before the platform
         Wrong(
-            _12F.replace("return line, n", "return line, tf.maximum(n - 1, 0)"),
-            "the end and most of",
+            r"""
+def reading(report):
+    losses = report["losses"]
+    if not all(math.isfinite(loss) for loss in losses) or not losses[-1] < losses[0]:
+        return "broken"
+    if figure(report, "step") < figure(report, "least time"):
+        return "clock"
+    if report["platform"] != "tpu":
+        return "no chip"
+    return "reached"
+""",
+            "The platform is asked for before the clock",
         ),
-        # Never ends before it is full
+        # Nan alone
         Wrong(
-            _12F.replace("tf.logical_and(n < most, tf.not_equal(last, end))", "n < most"),
-            "the end and most of",
+            _10E.replace("math.isfinite(loss) for", "not math.isnan(loss) for"),
+            "A loss on the way was infinite: the last one alone does",
         ),
-        # Overruns
+        # Inf alone
         Wrong(
-            _12F.replace(
-                "tf.logical_and(n < most, tf.not_equal(last, end))", "tf.not_equal(last, end)"
+            _10E.replace("math.isfinite(loss) for", "not math.isinf(loss) for"),
+            "A loss on the way was no number",
+        ),
+        # The last loss's finiteness alone
+        Wrong(
+            _10E.replace(
+                "not all(math.isfinite(loss) for loss in losses)", "not math.isfinite(losses[-1])"
             ),
-            "places the loop goes on past the last of them: it ends at",
+            "A loss on the way was infinite: the last one alone does",
         ),
-        # One place short
-        Wrong(_12F.replace("n < most", "n < most - 1"), "the end and most of"),
-        # First is in the line
+        # Finite only where all are not
         Wrong(
-            r"""
-def write_line(following, first, end, most):
-    def more(n, last, line):
-        return tf.logical_and(n < most, tf.not_equal(last, end))
-    def write(n, last, line):
-        return n + 1, following(last), tf.tensor_scatter_nd_update(line, [[n]], [last])
-    n, _, line = tf.while_loop(more, write, (tf.constant(0), first, tf.zeros([most], tf.int32)))
-    return line, n
-""",
-            "`following` counts up, with 9 the end",
+            _10E.replace("not all(math", "not any(math"),
+            "A loss on the way was infinite: the last one alone does",
         ),
-        # Python loop over values
+        # Equal losses pass
         Wrong(
-            r"""
-def write_line(following, first, end, most):
-    line, last = [], first
-    while len(line) < most:
-        last = following(last)
-        line.append(int(last))
-        if int(last) == int(end):
-            break
-    return tf.constant(line + [0] * (most - len(line))), tf.constant(len(line))
-""",
-            "Your code raised NotImplementedError: See https",
+            _10E.replace("not losses[-1] < losses[0]", "losses[-1] > losses[0]"),
+            "The last loss is not below the first: they are equal",
         ),
-        # Unrolled: Python for
+        # Must fall at every step
         Wrong(
-            r"""
-def write_line(following, first, end, most):
-    last, line, alive, count = first, [], tf.constant(True), tf.constant(0)
-    for _ in range(most):
-        last = following(last)
-        line.append(last)
-        count += tf.cast(alive, tf.int32)
-        alive = alive & (last != end)
-    return tf.stack(line), count
-""",
-            "There is no loop in the program: a loop of Python's puts",
+            _10E.replace(
+                "not losses[-1] < losses[0]", "not all(b < a for a, b in zip(losses, losses[1:]))"
+            ),
+            "The last loss is below the first: it may rise on the way",
         ),
-        # The same character again
+        # Slower than 10 times is the clock
         Wrong(
-            _12F.replace("last = following(last)", "last = following(first)"),
-            "`following` counts up, with 9 the end",
+            _10E.replace(
+                'figure(report, "step") < figure(report, "least time")',
+                'figure(report, "step") <= figure(report, "least time")',
+            ),
+            "The step takes its least time, and not less",
         ),
-        # Backwards
+        # Compares the lowest
         Wrong(
-            _12F.replace("return line, n", "return line[::-1], n"),
-            "`following` counts up, with 9 the end",
-        ),
-    ],
-    "12g": [
-        # Keras's own operations
-        Right(
-            r"""
-def attend(query, key, value):
-    length, width = query.shape[1:]
-    scores = keras.ops.einsum("bqd,bkd->bqk", query, key) / np.sqrt(width).astype("float32")
-    hidden = keras.ops.triu(keras.ops.ones((length, length)), k=1)
-    return keras.ops.softmax(scores - 1e9 * hidden, axis=-1) @ value
-"""
-        ),
-        # band_part, and the mask within tf.where the other way round
-        Right(
-            r"""
-def attend(query, key, value):
-    query = query * query.shape[-1] ** -0.5
-    later = tf.linalg.band_part(tf.ones([query.shape[1]] * 2), -1, 0) == 0
-    scores = tf.where(later, float("-inf"), query @ tf.transpose(key, [0, 2, 1]))
-    return tf.einsum("bqk,bkd->bqd", tf.nn.softmax(scores, axis=2), value)
-"""
-        ),
-        # Keras's layer
-        Right(
-            r"""
-def attend(query, key, value):
-    scaled = query / float(query.shape[-1]) ** 0.5
-    return layers.Attention()([scaled, value, key], use_causal_mask=True)
-"""
-        ),
-        Mutant(
-            "tf.where(earlier, scores, -1e9)",
-            "scores + 0 * tf.cast(earlier, tf.float32)",
-            "at those that come later",
-        ),
-        Mutant(
-            "tf.where(earlier, scores, -1e9)\n    return tf.matmul(tf.nn.softmax(scores), value)",
-            "tf.nn.softmax(scores)\n    return tf.matmul(tf.where(earlier, scores, 0.0), value)",
-            "do not add up to 1",
+            _10E.replace("losses[-1] < losses[0]", "min(losses) < losses[0]"),
+            "The last loss is above the first, whatever came between",
         ),
     ],
 }

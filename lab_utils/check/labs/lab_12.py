@@ -1,396 +1,362 @@
-"""The checks of lab 12, text: the baseline, an LSTM with a state, what writes, and attention."""
+"""The checks of lab 12, on real TPUs: what stands before the first step, what it costs, and a report."""
 
+import math
+import re
 from collections.abc import Callable
+from typing import Any
 
-import keras
-import numpy as np
-
-from lab_utils.check.labs.networks import all_layers, draw_weights
+from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import Cases, todo
-from lab_utils.check.tools import expect, expect_dataset, returns, translated, with_names
-from lab_utils.estimator import tf
+from lab_utils.check.tools import a, expect
+from lab_utils.runtime.verify.report import checks
 
-_COUNTED = "np.add.at(counts, (train[:-1], train[1:]), 1)"
-_ROW_SUM = "counts.sum(axis=1, keepdims=True)"
+_LIBRARY = "/usr/lib/python3/libtpu/libtpu.so"
+_NEW = ("v5e", "v5p", "v6e")
+_STREAM = "is driven by the stream executor, where no PJRT variable belongs"
 
 
 @todo(
     "12a",
     hints=(
-        "A table [kinds, kinds], a row for each character, a column for each that follows: what does it start with?",
-        "Adding 1 at many places at once counts a place once; numpy has a function that counts each time.",
-        "Divide each row by its sum; look up the pairs of held; which logarithm gives bits?",
+        "On which chips does this belong? Leave at once on others.",
+        "A dict has a method that sets a key only where there is none. Values in an environment are text.",
     ),
-    why="1 added to each count leaves no pair impossible, which would cost infinitely many bits.",
+    why="What the user set stays, and the stream executor's chips get nothing.",
     slips={
-        ("-np.log2(", "-np.log("): "Those are nats, of the natural logarithm: bits need log2.",
         (
-            "return -np.log2",
-            "return np.log2",
-        ): "Bits are positive: minus the logarithm of a share below 1.",
+            "environ.setdefault(name, value)",
+            "environ[name] = value",
+        ): "The user had set PJRT_DEVICE=CPU, "
+        "and yours overwrote it: setdefault leaves what is there.",
         (
-            "counts = np.ones((",
-            "counts = np.zeros((",
-        ): "A pair that never came in train is impossible: start each count at 1.",
+            "environ.setdefault(name, value)",
+            "environ[name] = environ.get(name) or value",
+        ): "A variable that the user has set stays as it is, also where it is empty.",
+        ('"PJRT_DEVICE": "TPU",', ""): "PJRT_DEVICE is not set.",
         (
-            _COUNTED,
-            "counts[train[:-1], train[1:]] += 1",
-        ): "Each pair was counted once, however often it "
-        "comes: counts[i, j] += 1 with arrays of places adds once to each. np.add.at adds every time.",
+            '"PJRT_DEVICE": "TPU"',
+            '"PJRT_DEVICE": "tpu"',
+        ): "PJRT_DEVICE should be 'TPU', in capitals.",
         (
-            _ROW_SUM,
-            "counts.sum(axis=0, keepdims=True)",
-        ): "Those are shares of columns: a row holds what "
-        "can follow one character, so divide by its sum, axis=1.",
-        (
-            _ROW_SUM,
-            "counts.sum()",
-        ): "Those are shares of all pairs: divide each row by its own sum, of "
-        "what can follow one character.",
-        (
-            "held[:-1], held[1:]",
-            "held[1:], held[:-1]",
-        ): "A pair of held is taken the wrong way round: the row is the character before.",
-        (
-            "train[:-1], train[1:]",
-            "train[1:], train[:-1]",
-        ): "A pair of train is counted the wrong way round: the row is the character before.",
-        (".mean()", ".sum()"): "That is the sum over the three characters: take the mean.",
-        (
-            ".mean()",
-            ".sum() / len(held)",
-        ): "The first character of held has none before it, so three of "
-        "four cost bits: the mean is over three.",
+            '"TF_PLUGGABLE_DEVICE_LIBRARY_PATH": library',
+            '"TPU_LIBRARY_PATH": library',
+        ): "That is not the "
+        "name under which TensorFlow looks for the library: TF_PLUGGABLE_DEVICE_LIBRARY_PATH.",
     },
 )
-def bits(bigram_bits: Callable) -> Cases:
-    """Mean -log2 of the share, with 1 added to each count."""
-    train = np.array([0, 1, 0, 1, 0, 1, 2, 2])
-    for held, told in (
+def environment(prepare: Callable) -> Cases:
+    """The PJRT variables where they belong, and nothing overwritten."""
+    for chip, before, told in (
+        ("v5e", {"HOME": "/root"}, "The environment for a v5e"),
+        ("v5e", {"PJRT_DEVICE": "CPU"}, "On a v5e the user had set PJRT_DEVICE=CPU, and it stays"),
+        ("v5p", {}, "The environment for a v5p"),
+        ("v6e", {}, "The environment for a v6e"),
+        ("v2", {}, f"A v2 {_STREAM}"),
+        ("v3", {}, f"A v3 {_STREAM}"),
+        ("v4", {}, f"A v4 {_STREAM}"),
+        (None, {"HOME": "/root"}, "Without a chip nothing has to be set"),
         (
-            [0, 1, 2, 2],
-            "In train [0, 1, 0, 1, 0, 1, 2, 2] 1 follows 0 three times of three, so with 1 added to each of three "
-            "kinds its share is 4/6 in the row of 0. Mean bits of held [0, 1, 2, 2]",
+            "v2",
+            {"PJRT_DEVICE": "CPU"},
+            "A variable that the user has set stays as it is, on a v2 too",
         ),
-        ([2, 0], "Bits of 0 after 2, a pair that never came in train"),
+        (
+            "v5e",
+            {"PJRT_DEVICE": ""},
+            "A variable that the user has set stays as it is, an empty one too",
+        ),
     ):
-        with np.errstate(divide="ignore"):
-            found = bigram_bits(train, np.array(held), 3)
-        yield told, found, 1e-4
-    return "Pairs counted, shares by row, a mean of bits."
+        environ: dict[str, Any] = dict(before)
+        prepare(environ, chip, _LIBRARY)
+        wrong = [name for name, value in environ.items() if not isinstance(value, str)]
+        expect(
+            not wrong,
+            f"The value of {', '.join(wrong)} must be a string: os.environ takes strings alone.",
+        )
+        c_api = environ.get("NEXT_PLUGGABLE_DEVICE_USE_C_API", "")
+        if c_api.lower() in ("true", "1"):
+            environ["NEXT_PLUGGABLE_DEVICE_USE_C_API"] = "true"
+        yield told, environ
+    return "Set before the import, where it belongs, and never over the user's own."
 
 
 @todo(
     "12b",
     hints=(
-        "How many whole batches are there, if each takes batch * length characters, and the last character needs "
-        "one that follows it?",
-        "A reshape puts a stream into each row; which two axes change places, so that a batch takes a piece of each?",
-        "What follows is the same, cut out of ids one place further on.",
+        "Which API does not ask for the chip? Which chips do not ask for the Python?",
+        "What is left after these depends on python alone; tuples compare part by part.",
     ),
-    why="Row k goes on in row k, so a state that is carried over belongs to its text.",
+    why="The table's rows, from the widest to the narrowest.",
+    slips={
+        (
+            " libtpu==0.0.21.1",
+            "",
+        ): "libtpu is to be pinned too: with the newest one, importing TensorFlow "
+        "ends the process.",
+        (
+            " libtpu==0.0.10",
+            "",
+        ): "libtpu is to be pinned too: with the newest one, importing TensorFlow "
+        "ends the process.",
+        (
+            "if python >= (3, 13):",
+            "if True:",
+        ): "With Python 3.11 and 3.12 goes the safest pair known, that of 2.19.1.",
+    },
 )
-def streams(make_dataset: Callable) -> Cases:
-    """Fixed shapes, each row going on where it ended."""
-    for count in (1000, 257, 256):
-        dataset = make_dataset(np.arange(count, dtype=np.int32), 4, 8)
-        expect_dataset(dataset, "make_dataset")
-        spec = dataset.element_spec
-        pair = isinstance(spec, tuple) and len(spec) == 2
-        expect(pair, f"Each element should be a pair; yours is {spec}.")
-        told = f"{count} characters in batches of 4 with a length of 8"
-        kinds = [(each.shape, each.dtype) for each in spec]
-        yield f"{told}: both parts should be int32 [4, 8]", kinds
-        batches = list(dataset.take(count).as_numpy_iterator())
-        told += ": how many, if an epoch reads each character once (no repeat(), no overlap)"
-        yield told, len(batches)
-        expect(
-            all(np.array_equal(read + 1, following) for read, following in batches),
-            "The second part should hold the characters that follow those of the first: the same, one place "
-            "further on in ids.",
-        )
-        rows = np.concatenate([read for read, _ in batches], axis=1)
-        expect(
-            (np.diff(rows, axis=1) == 1).all(),
-            "Row k of a batch does not continue row k of the batch before, so a state that is carried on "
-            "would be another place's. Each row is a stream of its own.",
-        )
-        expect(
-            len(np.unique(rows)) == rows.size,
-            "Some characters are read twice: each row is another part of the text.",
-        )
-    return "Streams side by side, each batch going on where the last one ended."
+def choice(choose: Callable) -> Cases:
+    """What to install for a chip and an API; None where nothing is known to work."""
+    for chip in ("v2", "v3", "v4"):
+        for api in ("TPUEstimator", "TPUStrategy"):
+            if (chip, api) != ("v4", "TPUEstimator"):  # nobody has reported it: both answers stand
+                told = f"{api} on a {chip} needs an image: no wheel on PyPI has it"
+                yield told, _chosen(choose, chip, api, (3, 10))
+    for chip in _NEW:
+        told = f"TPUEstimator on a {chip} is not known to work with anything"
+        yield told, _chosen(choose, chip, "TPUEstimator", (3, 12))
+        for python, why in (
+            ((3, 12), ""),
+            ((3, 11), ""),
+            ((3, 13), ", for which 2.19.1 has no wheel"),
+        ):
+            found = _chosen(choose, chip, "TPUStrategy", python)
+            if not _is_official(found):
+                told = f"TPUStrategy on a {chip} with Python {python[0]}.{python[1]}{why}"
+                yield (
+                    f"{told} (an image tpu-vm-tf-x.y.z-pjrt from 2.15.0 on will do as well)",
+                    found,
+                )
+    for api in ("TPUStrategy", "TPUEstimator"):
+        yield f"No TensorFlow runs on TPU7x, with {api}", _chosen(choose, "tpu7x", api, (3, 12))
+    for chip in ("v2", "v3", "v4", *_NEW, "tpu7x"):
+        found = _chosen(choose, chip, "JAX", (3, 12))
+        right = found is not None and all(each.startswith("jax[tpu]") for each in found.split())
+        yield f"JAX on a {chip} is jax[tpu]", "jax[tpu]" if right else found
+    return "The pairs that import, the image, and None where nothing is known to work."
 
 
-_LAST = "layers.Dense(len(characters))(net)"
+def _is_official(found: str | None) -> bool:
+    """Whether that is one of Google's images for v5e, v5p and v6e: tpu-vm-tf-x.y.z[-pod]-pjrt, 2.15.0 or later."""
+    named = re.fullmatch(r"tpu-vm-tf-(\d+)\.(\d+)\.\d+(-pod)?-pjrt", found or "")
+    return named is not None and (int(named[1]), int(named[2])) >= (2, 15)
+
+
+def _chosen(choose: Callable, chip: str, api: str, python: tuple[int, int]) -> str | None:
+    """What is to be installed, in an order of its own."""
+    found = choose(chip, api, python)
+    if found is None:
+        return None
+    expect(
+        isinstance(found, str),
+        f"choose should return text or None; for {chip} and {api} yours returns {a(found)}.",
+    )
+    parts = found.removeprefix("pip install ").split()
+    return " ".join(sorted((each.strip("'\"") for each in parts), reverse=True))
 
 
 @todo(
     "12c",
     hints=(
-        "batch_shape fixes both numbers; the layers follow each other.",
-        "One argument of LSTM makes it answer at every character, another keeps its state.",
-        "A logit for each kind: how many, and with which activation?",
+        "Which statement of Python runs its block whatever happened before it?",
+        "Where does create stand: inside what is guarded, or before it? A command that failed may still have made "
+        "the machine.",
+        "What does the caller have to hear: the work's result, its error, or the deletion's?",
     ),
-    why="The state has the batch's shape, so the batch belongs to the model.",
+    why="A machine costs until it is deleted; finally runs after a return, an error and a Stop alike.",
     slips={
         (
-            "return_sequences=True, ",
-            "",
-        ): "The LSTM should answer at every character: return_sequences=True.",
-        (", stateful=stateful", ""): "With stateful the state should be carried from call to call: "
-        "stateful=stateful.",
+            "finally:\n        run(delete)",
+            "finally:\n        pass",
+        ): "There is no deletion: you pay until there is one.",
+        ("run(create)\n        ", ""): "The machine is never created: run(create).",
+        ("return work()", "work()"): "rent should return what work() returned.",
         (
-            "stateful=stateful",
-            "stateful=True",
-        ): "Without stateful the model is not stateful: hand the argument on.",
-        (
-            _LAST,
-            'layers.Dense(len(characters), activation="softmax")(net)',
-        ): "The outputs add up to 1: that is a softmax. The loss is of logits, so leave it out.",
-        (
-            _LAST,
-            'layers.Dense(len(characters), activation="relu")(net)',
-        ): "No logit is negative: leave out the activation on the last layer.",
-        (
-            "len(characters), 32",
-            "len(characters), 32, mask_zero=True",
-        ): "The LSTM passes over character 0, "
-        "which is a character like the others here, not padding: leave out mask_zero.",
-        ("batch_shape=(batch, length)", "batch_shape=(BATCH, length)"): "The batch is an argument: "
-        "batch_shape=(batch, length).",
-        ("layers.LSTM(UNITS", "layers.LSTM(64"): "There should be one LSTM, of UNITS = 128.",
+            "try:\n        run(create)\n",
+            "run(create)\n    try:\n",
+        ): "When create fails, the machine may still be "
+        "there (a timeout): delete it in that case too.",
     },
 )
-def model(make_model: Callable) -> Cases:
-    """An answer at every character; the state carried where asked for."""
-    make_model = with_names(make_model, UNITS=128)
-    keeping = make_model(2, 3, True)
-    returns(keeping, keras.Model, "make_model", "a keras.Model")
-    told = "The output for [2, 3]: at every character a logit for each of 68 kinds"
-    yield told, list(keeping.outputs[0].shape)
-    told = "The weights of an embedding in 32 numbers, one LSTM of UNITS = 128, and logits"
-    yield told, draw_weights(keeping)
-    free = make_model(None, None, False)
-    stateful = any(getattr(layer, "stateful", False) for layer in all_layers(free))
-    yield "Whether a layer has a state with stateful=False", stateful
-    yield f"{told}, without a batch", draw_weights(free)
-    whole = np.array([[5, 0, 61, 7, 0, 33], [1, 48, 20, 0, 67, 12]], np.int32)
-    yield "The logits of six characters, with weights given", free(whole), 1e-3
-    yield (
-        "Those in training, where nothing is drawn at random either",
-        free(whole, training=True),
-        1e-3,
-    )
-    parts = [np.asarray(keeping(part)) for part in (whole[:, :3], whole[:, 3:])]
-    told = (
-        "Six characters in two parts, with stateful, where the state is carried from call to call"
-    )
-    yield told, np.concatenate(parts, axis=1), 1e-3
-    return "An answer at every character, and a state that is carried where it should be."
+def start_and_end(rent: Callable) -> Cases:
+    """The machine is deleted once, last, after success, errors and a Stop; errors and results come through."""
+    stop = "somebody presses Stop (KeyboardInterrupt is not an Exception)"
+    for when, fails in (
+        ("nothing fails", {}),
+        ("the work raises an exception", {"work": ValueError("work")}),
+        (stop, {"work": KeyboardInterrupt("work")}),
+        ("the work calls sys.exit", {"work": SystemExit("work")}),
+        ("create fails, perhaps by a timeout", {"create": RuntimeError("create")}),
+        ("the deletion fails, and you go on paying", {"delete": RuntimeError("delete")}),
+    ):
+        done, found, error = _rented(rent, **fails)
+        yield f"When {when}, the machine is deleted in the end, once", done
+        heard = fails.get(
+            "work", error
+        )  # an error of create or of the deletion may become another one
+        told = f"When {when}, the caller has to hear of it" if fails else "What rent returns"
+        yield told, "the error" if error and error is heard else found
+    return "Created, used, and deleted in every case; results and errors come through."
+
+
+def _rented(rent: Callable, **fails: BaseException) -> tuple[list[str], Any, BaseException | None]:
+    """What was done in which order, what rent returned, and what it raised, where those steps fail so."""
+    done: list[str] = []
+
+    def does(name: str) -> str:
+        done.append(name)
+        if name in fails:
+            raise fails[name]
+        return "result"
+
+    def run(command: list[str]) -> None:
+        fits = command in (["create"], ["delete"])
+        expect(fits, f"run() gets one of the two commands as it is; yours: {command}.")
+        does(command[0])
+
+    try:
+        return done, rent(run, ["create"], ["delete"], lambda: does("work")), None
+    except BaseException as error:
+        if isinstance(error, Wrong | NotImplementedError) and error not in fails.values():
+            raise
+        return done, None, error
 
 
 @todo(
     "12d",
     hints=(
-        "self.model.layers lists the layers. Not all of them have a state: what does hasattr tell?",
-        "A method that is only named does nothing.",
+        "Bring steps and minutes into one unit first: the price is for an hour.",
+        "Who is paid while the machine waits, and for how many chips?",
     ),
-    why="A new epoch starts at the top of each stream, and the state is that of its end.",
+    why="A machine costs for as long as it is there, whatever it does.",
+    slips={
+        (
+            "hours * chips * price",
+            "hours * price",
+        ): "The price is for a chip and an hour: four chips cost four times as much.",
+        (" + other_minutes / 60", ""): "The machine costs until it is deleted, at work or not.",
+        (
+            "other_minutes / 60",
+            "other_minutes",
+        ): "The other minutes are not hours: 30 are half an hour.",
+        (
+            "steps * step_seconds / 3600",
+            "step_seconds / 3600",
+        ): "Twice the steps should take twice the time; yours does not look at steps.",
+        (
+            "steps * step_seconds / 3600",
+            "steps * step_seconds / 60",
+        ): "The price is for an hour, of 3,600 seconds.",
+    },
 )
-def reset(FromTheTop: type) -> Cases:
-    """Every stateful layer is empty when an epoch begins."""
-    read = keras.Input(batch_shape=(1, 4), dtype="int32")
-    net = keras.layers.Embedding(5, 3)(read)
-    net = keras.layers.LSTM(3, return_sequences=True, stateful=True)(net)
-    tried = keras.Model(read, keras.layers.GRU(3, stateful=True)(net))
-    draw_weights(tried)
-    callback = FromTheTop()
-    returns(callback, keras.callbacks.Callback, "FromTheTop()", "a keras.callbacks.Callback")
-    callback.set_model(tried)
-    for epoch in range(3):
-        tried(np.array([[1, 2, 3, 4]], np.int32))
-        callback.on_epoch_begin(epoch)
-        left = [
-            type(layer).__name__
-            for layer in tried.layers[2:]
-            if any(np.any(np.asarray(state)) for state in layer.states)
-        ]
-        told = (
-            f"After on_epoch_begin of epoch {epoch} the state is still there (layer.reset_state())"
-        )
-        yield told, left
-    yield "The weights, which stay", [np.asarray(each) for each in tried.trainable_variables]
-    return "Each epoch starts at the top, with nothing remembered."
-
-
-_DRAWN = "rng.choice(len(shares), p=shares / shares.sum())"
-_GIVEN_RNG = "Draw with the rng that is given: in yours the"
+def money(bill: Callable) -> Cases:
+    """Hours of the machine, times chips, times the price."""
+    for told, *inputs in (
+        ("7,200 steps of half a second are one hour; on four chips at 2.00 an hour", 0.5, 7200, 4, 2.0, 0),
+        ("14,400 such steps", 0.5, 14400, 4, 2.0, 0),
+        ("30 minutes without a step at 6.00 an hour, for the machine costs until it is deleted, at work or not",
+         0.5, 0, 1, 6.0, 30),
+        ("One hour of steps and one of waiting, on eight chips at 2.00", 0.5, 7200, 8, 2.0, 60),
+        ("1,500 steps of 1.5 ms on four chips at 1.00, not rounded", 1.5e-3, 1500, 4, 1.0, 0),
+    ):  # fmt: skip
+        yield told, bill(*inputs)
+    return "Hours of the machine, at work or not, times chips, times the price."
 
 
 @todo(
     "12e",
     hints=(
-        "In which order: divide, softmax, draw? exp of 800 overflows.",
-        "Subtracting one number from all logits leaves their shares as they are. Which one keeps exp below 1?",
-        "A numpy Generator can draw by given shares.",
+        "Of an hour that you pay for, which part is useful?",
+        "What does an hour of useful work cost then? And what if nothing of the hour is left?",
     ),
-    why="Shares do not change when the largest logit is subtracted, and nothing overflows.",
+    why="You pay for the hour and use a part of it: divide by that part.",
     slips={
-        (_DRAWN, "int(np.argmax(shares))"): f"{_GIVEN_RNG} likeliest kind comes each time.",
         (
-            "rng.choice",
-            "np.random.default_rng(0).choice",
-        ): f"{_GIVEN_RNG} same kind comes each time.",
-        (
-            "rng.choice",
-            "np.random.default_rng(1).choice",
-        ): f"{_GIVEN_RNG} same kind comes each time.",
-        (
-            ", p=shares / shares.sum()",
+            "useful > 0 and ",
             "",
-        ): "All kinds come equally often: draw by their shares, p=.",
-        ("np.float64) / temperature", "np.float64) * temperature"): "The logits are divided by the "
-        "temperature, not multiplied.",
+        ): "Interruptions eat more than the hour: the job never ends, at any price.",
         (
-            "np.float64) / temperature",
-            "np.float64)",
-        ): "The logits should be divided by the temperature.",
+            "spot / useful < full",
+            "spot < full",
+        ): "Where half of each hour is lost, an hour of work costs 1.80, not 0.90.",
         (
-            "scaled - scaled.max()",
-            "scaled",
-        ): "exp overflows unless the largest is taken off first, after the division.",
+            "spot / useful < full",
+            "spot * (2 - useful) < full",
+        ): "What is lost has to be done again on the "
+        "same machine: an hour of work costs 0.60 / 0.5 = 1.20, not 0.60 times 1.5.",
+        (
+            "interruptions * lost_minutes / 60",
+            "interruptions * lost_minutes",
+        ): "30 lost minutes are half an hour: an hour of work costs 0.80.",
     },
 )
-def sampling(sample: Callable) -> Cases:
-    """Draws by softmax(logits / temperature)."""
-    logits = np.array([2.0, 0.0, 1.0, -9.0], np.float32)
-    one = sample(logits, 1.0, np.random.default_rng(0))
-    fits = np.ndim(one) == 0 and np.issubdtype(np.asarray(one).dtype, np.integer)
-    returns(one, lambda _: fits, "sample", "the number of one kind")
-    generators = [np.random.default_rng(5) for _ in range(2)]
-    courses = [[int(sample(logits, 3.0, rng)) for _ in range(60)] for rng in generators]
-    expect(
-        courses[0] == courses[1],
-        "Two generators of the same seed draw different characters: draw with the rng that is given, and "
-        "nothing else.",
-    )
-    for temperature in (1.0, 0.5, 3.0):
-        rng = np.random.default_rng(7)
-        drawn = [int(sample(logits, temperature, rng)) for _ in range(3000)]
-        told = f"Shares of what is drawn at a temperature of {temperature:g}, softmax(logits / temperature)"
-        yield told, np.bincount(drawn, minlength=4) / 3000, 0.05
-    rng, many = np.random.default_rng(9), np.array([3.0] + 11 * [0.0])
-    missing = set(range(12)) - {int(sample(many, 1.0, rng)) for _ in range(600)}
-    yield "Kinds with a share of 3 % that are never drawn in 600 draws", sorted(missing)
-    with np.errstate(all="ignore"):
-        large = {int(sample(np.array([4000.0, 5000.0]), 0.5, rng)) for _ in range(40)}
-    told = "Of logits of 4000 and 5000 the second comes always: take the largest off before exp"
-    yield told, sorted(large)
-    return "Drawn as softmax(logits / temperature) says, also of large logits."
+def spot(spot_pays: Callable) -> Cases:
+    """The price over the useful part of an hour, against the full price."""
+    for told, *inputs in (
+        ("Without interruptions 0.40 is less than 1.00", 0.4, 1.0, 0, 10),
+        ("A spot machine at 1.20 is dearer than one at 1.00 from the start", 1.2, 1.0, 0, 10),
+        ("Half of each hour is lost, so an hour of work costs 1.80, not 0.90", 0.9, 1.0, 1, 30),
+        ("Half of each hour is lost, so an hour of work costs 0.80", 0.4, 1.0, 1, 30),
+        ("Twice 15 minutes are lost, so an hour of work costs 0.60 / 0.5 = 1.20", 0.6, 1.0, 2, 15),
+        ("Interruptions eat more than the hour: the job never ends, at any price", 0.1, 1.0, 4, 30),
+        ("Interruptions eat the whole hour: the job never ends, at any price", 0.1, 1.0, 2, 30),
+        ("Both cost 1.00 for an hour of work: spot is not cheaper", 0.5, 1.0, 1, 30),
+    ):
+        found = spot_pays(*inputs)
+        is_bool = type(found).__name__ in ("bool", "bool_")
+        expect(is_bool, f"spot_pays should return True or False; yours returns {a(found)}.")
+        yield told, bool(found)
+    return "An hour of useful work is what is compared."
 
 
 @todo(
     "12f",
     hints=(
-        "What changes from round to round? The count, the last character, the line: those are the loop's variables.",
-        "Two reasons to stop: which comparison is each?",
-        "A place of the line is written by tf.tensor_scatter_nd_update, with an index of shape [1, 1].",
+        "Four questions in the order of the list; the first one that is answered with yes decides.",
+        "NaN is never smaller than anything; math.isfinite finds it anywhere in the list.",
     ),
-    why="A loop may go round as often as it likes, if no tensor in it grows.",
+    why="A step that learns nothing is broken anywhere; a time means something on a chip only.",
 )
-def line(write_line: Callable) -> Cases:
-    """A line of fixed shape, filled until the end or until it is full."""
-
-    def run(first: tf.Tensor, most: int) -> tuple:
-        return write_line(lambda character: character + 1, first, 9, most)
-
-    for most in (20, 4):
-        program = tf.function(run).get_concrete_function(tf.TensorSpec([], tf.int32), most)
-        made = program.structured_outputs
-        pair = isinstance(made, tuple | list) and len(made) == 2
-        returns(
-            made, lambda _, pair=pair: pair, "write_line", "a pair, the line and the number written"
-        )
-        kinds = [(each.shape, each.dtype) for each in made]
-        yield f"With most of {most} the shapes and types of the line and of the number", kinds
-        definition = program.graph.as_graph_def()
-        inner = (node for function in definition.library.function for node in function.node_def)
+def verdict(reading: Callable) -> Cases:
+    """Four kinds of report, told apart."""
+    for told, report in (
+        ("A step of 3 ms that needs at least 1.5 ms is a chip at work: a bound is not a target", {}),
+        ("The loss rose: whatever ran, it did not learn", {"losses": [1.8, 1.9]}),
+        ("A loss on the way was infinite: the last one alone does not show it", {"losses": [1.8, math.inf, 0.5]}),
+        ("The last loss is not a number", {"losses": [1.8, math.nan]}),
+        ("A loss on the way was no number", {"losses": [1.8, math.nan, 0.5]}),
+        ("The last loss is not below the first: they are equal", {"losses": [1.8, 1.8]}),
+        ("The last loss is above the first, whatever came between", {"losses": [1.8, 0.5, 1.9]}),
+        ("The last loss is below the first: it may rise on the way", {"losses": [1.8, 2.5, 0.5]}),
+        ("The platform is asked for before the clock", {"platform": "cpu", "step": 1.0}),
+        ("The step takes its least time, and not less", {"step": 1.5}),
+        ("This ran on a CPU", {"platform": "cpu", "step": 80.0}),
+        ("This ran on a GPU, and the least time is a TPU's", {"platform": "gpu"}),
+        ("A step that does not learn is broken on any machine", {"platform": "cpu", "losses": [1.8, 1.9]}),
+        ("The step took less than the least time, which cannot be (the first step, with all that starts up, is not "
+         "the one to look at)", {"step": 1.0, "first": 4.0}),
+        ("The step took less than the least time that the compiler's bytes allow", {"step": 1.0, "first": 0.9}),
+    ):  # fmt: skip
+        said = reading(_report(**report))
+        answers = ("broken", "no chip", "clock", "reached")
         expect(
-            any(node.op in ("While", "StatelessWhile") for node in (*definition.node, *inner)),
-            "There is no loop in the program: a loop of Python's puts one copy of its body there for each "
-            "place. tf.while_loop goes round as often as is needed.",
+            said in answers,
+            f"reading should return one of {', '.join(answers)}; yours returns {said!r}.",
         )
-        past = (
-            f"With a line of {most} places the loop goes on past the last of them: it ends at `end` or when "
-            "the line is full, whichever comes first."
+        yield told, said
+    return "It learns, on a chip, in a time that can be."
+
+
+def _report(
+    platform: str = "tpu", step: float = 3.0, first: float = 9.0, losses: tuple | list = (1.8, 0.5)
+) -> dict[str, Any]:
+    figures = [
+        {"name": name, "value": value, "unit": unit, "kind": "made up"}
+        for name, value, unit in (
+            ("compilation", 12.0, "s"),
+            ("first step", first, "ms"),
+            ("step", step, "ms"),
+            ("least time of the step, v5e", 1.5, "ms"),
         )
-        with translated("", past, (tf.errors.InvalidArgumentError,)):
-            text, written = (each.numpy() for each in program(tf.constant(3)))
-        reason = "the end is the last" if most == 20 else "most is the limit"
-        told = f"From 3, `following` counts up, with 9 the end and most of {most} ({reason}): four characters, and "
-        yield told + "how many are written", (text[:4].tolist(), int(written))
-    return "One shape for every line, and a loop that ends when it should."
-
-
-_MASKED = "scores = tf.where(earlier, scores, -1e9)"
-_WEIGHED = "return tf.matmul(tf.nn.softmax(scores), value)"
-_LATE = "return tf.matmul(tf.where(earlier, tf.nn.softmax(scores), 0.0), value)"
-
-
-@todo(
-    "12g",
-    hints=(
-        "Which shape do the scores have? Row i of them belongs to place i, and column j to the place that it looks at.",
-        "Hide the later places before the softmax: what score gives a share of 0?",
-        "tf.linalg.band_part keeps the part of a matrix on and below its diagonal; keras.ops.tri makes one.",
-    ),
-    why="All places are computed in one matmul, and the mask keeps each from looking ahead.",
-    slips={
-        (
-            _MASKED,
-            "",
-        ): "Each place looks at all places, also at those that come later. There it would read "
-        "the answer.",
-        (
-            "tf.where(earlier,",
-            "tf.where(tf.transpose(earlier),",
-        ): "The mask lets places look ahead, and hides what they have read.",
-        (
-            "tf.where(earlier,",
-            "tf.where(keras.ops.tri(query.shape[1], k=1, dtype='bool'),",
-        ): "The mask lets each place look one place ahead.",
-        (
-            "tf.where(earlier,",
-            "tf.where(keras.ops.tri(query.shape[1], k=-1, dtype='bool'),",
-        ): "Each place sees itself too: the mask keeps the diagonal.",
-        (
-            " / query.shape[-1] ** 0.5",
-            "",
-        ): "The scores are not divided by the square root of the width.",
-        (
-            " / query.shape[-1] ** 0.5",
-            " / query.shape[-1]",
-        ): "The scores are divided by the width, not by its square root.",
-        (
-            f"{_MASKED}\n    {_WEIGHED}",
-            _LATE,
-        ): "The shares of a row do not add up to 1: set the mask before the softmax.",
-        (
-            "tf.nn.softmax(scores)",
-            "tf.nn.softmax(scores, axis=1)",
-        ): "The shares of a row do not add up to 1: the softmax goes over the last axis.",
-        (
-            _WEIGHED,
-            "return tf.nn.softmax(scores)",
-        ): "Those are the shares: weigh the values with them.",
-    },
-)
-def causal_attention(attend: Callable) -> Cases:
-    """Softmax-weighted values of the places so far, for several shapes."""
-    draw = np.random.default_rng(4).standard_normal
-    for shape in ((3, 5, 4), (2, 9, 16)):
-        found = attend(*(tf.constant(draw(shape), tf.float32) for _ in range(3)))
-        returns(found, lambda value: hasattr(value, "shape"), "attend", "a tensor")
-        yield f"What each place of {list(shape)} sees of itself and of those before it", found, 1e-3
-    return "Each place sees itself and those before it, in one matmul for all."
+    ]
+    made = {"platform": platform, "chip": "made up", "losses": list(losses), "figures": figures}
+    return made | {"checks": checks(made)}

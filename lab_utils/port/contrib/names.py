@@ -105,9 +105,9 @@ GONE = {
     "rnn.LSTMBlockFusedCell": "it has no kernel for a TPU: tf.compat.v1.nn.rnn_cell.LSTMCell takes its place",
     "seq2seq": "the package tensorflow-addons 0.23 has it as tfa.seq2seq",
     "tensorrt": "it is for GPUs; on a TPU, leave it out",
-    "tpu.TPUDistributionStrategy": "tf.distribute.TPUStrategy took its place; lab 09 shows it",
+    "tpu.TPUDistributionStrategy": "tf.distribute.TPUStrategy took its place; lab 10 shows it",
     "tpu.keras_to_tpu_model": "tf.distribute.TPUStrategy took its place: make the model within its scope; "
-    "lab 09 shows it",
+    "lab 10 shows it",
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""The model: TODO 9c, compiled in a strategy's scope, and 9f, the Estimator's optimizer in Keras."""
+"""The model: TODO 10c, compiled in a strategy's scope, and 10f, the Estimator's optimizer in Keras."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +18,7 @@ RATE = 3e-3
 
 
 @todo(
-    "9c",
+    "10c",
     hints=(
         "Which two things make variables? Both belong into the scope.",
         "The last layer has no softmax: what does the loss have to be told?",
@@ -105,7 +105,7 @@ _FACTORS = (1.0, 1.0, -0.3, 0.1, 2.0, 0.1)  # times the gradients, step by step
 
 
 @todo(
-    "9f",
+    "10f",
     hints=(
         "Print the configuration of both: keras.optimizers.Adam().get_config(), and "
         "help(tf.compat.v1.train.AdamOptimizer).",

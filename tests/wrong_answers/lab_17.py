@@ -1,4 +1,4 @@
-"""What learners get wrong in lab 14, the capstone, and the words that they must hear."""
+"""What learners get wrong in lab 17, the capstone, and the words that they must hear."""
 
 import re
 
@@ -77,7 +77,7 @@ _TWIN_CHANGED = """
 """
 
 ANSWERS = {
-    "14a": [
+    "17a": [
         Wrong("questions_treatment = {}", "TPU101"),
         Wrong(_untreated(41), "TPU119"),
         Wrong(_untreated(65), "TPU208"),
@@ -122,7 +122,7 @@ ANSWERS = {
             )
         ),
     ],
-    "14b": [
+    "17b": [
         Mutant(".value * report.cores", ".value", "With 8 cores"),
         Mutant(
             'if step <= feed else (feed, "feed")', 'if step >= feed else (feed, "feed")', "at most"
@@ -158,7 +158,7 @@ ANSWERS = {
             "    return [np.float64(step * report.cores), 'step']"
         ),
     ],
-    "14c": [
+    "17c": [
         Mutant("/ 4.0", "/ 16.0", re.compile("outputs differ|update of")),
         Mutant(" + POSITIONS", "", "outputs"),
         Mutant("* -10000.0", "* 0.0", "outputs differ"),

@@ -1,4 +1,4 @@
-"""Where it runs, and how it trains: TODO 9a, the strategy, 9b, its batches, 9d, a part of the loss, 9e, going on."""
+"""Where it runs, and how it trains: TODO 10a, the strategy, 10b, its batches, 10d, a part of the loss, 10e, going on."""
 
 import contextlib
 import tempfile
@@ -62,7 +62,7 @@ class _Recorder:
 
 
 @todo(
-    "9a",
+    "10a",
     hints=(
         "The default strategy is there already: tf.distribute.get_strategy().",
         "With a TPU four calls follow each other. Which object do the last three of them take?",
@@ -101,7 +101,7 @@ class _Replicas:
 
 
 @todo(
-    "9b",
+    "10b",
     hints=(
         "Keras splits what the dataset yields over the replicas. How many examples is that in a step?",
         "The strategy knows the number of replicas. And what fixes a batch's shape?",
@@ -138,7 +138,7 @@ _PART = "tf.reduce_sum(losses) / global_batch"
 
 
 @todo(
-    "9d",
+    "10d",
     hints=(
         "The replicas' gradients are summed. What must each give, so that the sum is the mean over all?",
         "A sum over this replica's examples, and a division: by how many?",
@@ -215,7 +215,7 @@ def _fit(callbacks: list, stop_in: int | None = None) -> int | None:
 
 
 @todo(
-    "9e",
+    "10e",
     hints=(
         "Look through keras.callbacks: one of them both saves and puts back.",
         "ModelCheckpoint saves, and nothing more.",

@@ -1,4 +1,4 @@
-"""Lab 14, the capstone: nine faults, what bounds the port, and its Keras twin."""
+"""Lab 17, the capstone: nine faults, what bounds the port, and its Keras twin."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ from lab_utils.common.figures import Figure, Kind
 
 
 @todo(
-    "14a",
+    "17a",
     hints=(
         "Go from the input to the metrics, and ask of each line what eight cores make of it.",
         "Four faults give a message, five do not. The last one is found by counting, not by the dry run.",
@@ -40,7 +40,7 @@ def _report(step: float, feed: float, cores: int) -> Any:
 
 
 @todo(
-    "14b",
+    "17b",
     hints=(
         "report.cost holds the rate of one core. How many cores does the report speak of?",
         "The port is as fast as the slower of the two: name that one.",
@@ -73,7 +73,7 @@ def bottleneck(bottleneck: Callable) -> str:
 
 
 @todo(
-    "14c",
+    "17c",
     hints=(
         "Follow create_model line by line: each tf.layers.dense has a keras.layers.Dense of the same name.",
         "The optimizer has a learning rate and a momentum, and the loss takes logits.",

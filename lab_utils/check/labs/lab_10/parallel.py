@@ -1,4 +1,4 @@
-"""JAX by hand: TODO 9g, a step split over examples, 9h, over weights, 9i, the bytes that each exchanges, and 9j, how long."""
+"""JAX by hand: TODO 10g, a step split over examples, 10h, over weights, 10i, the bytes that each exchanges, and 10j, how long."""
 
 import contextlib
 from collections.abc import Callable
@@ -72,7 +72,7 @@ def _parts(make: Callable, name: str, reasons: dict[str, str]) -> Cases:
 
 
 @todo(
-    "9g",
+    "10g",
     hints=(
         "The mesh takes an array of devices and a tuple of names, one for each axis of that array.",
         "A PartitionSpec names, axis by axis, along which mesh axis an array is split. An empty one splits nothing.",
@@ -94,7 +94,7 @@ def over_examples(data_parallel: Callable) -> Cases:
 
 
 @todo(
-    "9h",
+    "10h",
     hints=(
         "The columns of inner belong to the rows of outer: which axis of each has 4 * width entries?",
         "weights is a dict. Its entry in in_shardings is a dict as well, with the same keys.",
@@ -118,7 +118,7 @@ _BYTES = "return 4 * weights, 4 * batch * width"
 
 
 @todo(
-    "9i",
+    "10i",
     hints=(
         "Data-parallel: what has each device computed from its own examples that all devices need the sum of?",
         "Tensor-parallel: x @ inner needs no exchange. What shape has the product with outer, a sum over all units?",
@@ -160,7 +160,7 @@ def by_hand(all_reduce_bytes: Callable) -> Cases:
 
 
 @todo(
-    "9j",
+    "10j",
     hints=(
         "How large is a piece, and how many of them does a device send in one round? How many rounds are there?",
         "All these bytes leave through two links, half of them through each.",
