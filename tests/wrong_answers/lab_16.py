@@ -51,7 +51,7 @@ def _whole(name: str, old: str, new: str) -> str:
     return f"{name}_treatment = {text.replace(old, new)!r}"
 
 
-ANSWERS = {f"13{letter}": _diagnoses(name) for letter, name in zip("acegik", NAMES, strict=True)}
+ANSWERS = {f"16{letter}": _diagnoses(name) for letter, name in zip("acegik", NAMES, strict=True)}
 ANSWERS |= {
     "16b": [
         Wrong(_untreated("digits", "optimizer = tf.train.AdamOptimizer(rate)"), "TPU201"),

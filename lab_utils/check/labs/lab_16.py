@@ -101,4 +101,4 @@ def _named(parameter: str, check: Callable[[Any], str]) -> Callable[..., str]:
 for _number, _name in enumerate(
     ("digits", "photographs", "reviews", "portraits", "boxes", "films")
 ):
-    _enter(_name, f"13{chr(ord('a') + 2 * _number)}", f"13{chr(ord('b') + 2 * _number)}")
+    _enter(_name, f"16{chr(ord('a') + 2 * _number)}", f"16{chr(ord('b') + 2 * _number)}")
