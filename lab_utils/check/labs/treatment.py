@@ -1,14 +1,94 @@
-"""A treatment of a patient of the clinic, judged by the dry run and by what the program computes."""
+"""A patient of the clinic as TODOs: its diagnosis, judged line by line, and its treatment, judged by the dry run."""
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from lab_utils.check.clinic import Unfit, examine, ward
+from lab_utils.check.clinic.ward import Verdict, Ward
 from lab_utils.check.outcome import Wrong
+from lab_utils.check.todos import todo
 from lab_utils.check.tools import a, expect
 
 _MOST = 4  # findings in one message
+
+
+def enter_diagnosis(id: str, name: str, hints: Sequence[str], why: str = "") -> None:
+    """Enters a TODO: `{name}_diagnosis`, a dict from lines of the listing to letters of `choices`."""
+    _enter(id, hints, why, lambda diagnosis: diagnosed(name, diagnosis), f"{name}_diagnosis")
+
+
+def enter_treatment(id: str, name: str, hints: Sequence[str], why: str = "") -> None:
+    """Enters a TODO: `{name}_treatment`, new text by line of the listing, a whole program, or its Path."""
+    _enter(id, hints, why, lambda treatment: treated(name, treatment), f"{name}_treatment")
+
+
+def enter_patient(id: str, name: str, hints: Sequence[str], why: str = "") -> None:
+    """Enters one TODO of both, for a small program with one fault: which line, why, and its fix."""
+
+    def judged(diagnosis: Any, treatment: Any) -> str:
+        sentence = diagnosed(name, diagnosis)
+        return f"{sentence} {treated(name, treatment)}"
+
+    _enter(id, hints, why, judged, f"{name}_diagnosis", f"{name}_treatment")
+
+
+def _enter(id: str, hints: Sequence[str], why: str, check: Callable, *parameters: str) -> None:
+    """`check` as a TODO; its parameters bear the names of the learner's variables."""
+
+    def function(*results: Any) -> str:
+        return check(*results)
+
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    names = [inspect.Parameter(parameter, kind) for parameter in parameters]
+    function.__signature__ = inspect.Signature(names)
+    todo(id, hints, why)(function)
+
+
+def diagnosed(name: str, diagnosis: Any) -> str:
+    """What is right about a diagnosis, in a sentence; raises `Wrong` where a fault is missed or misread."""
+    patient = ward(name)
+    expect(
+        isinstance(diagnosis, Mapping),
+        f"A diagnosis is a dict from line numbers to letters, such as {{12: 'B'}}; yours is {a(diagnosis)}.",
+    )
+    last = len(patient.sick.splitlines())
+    for line, letter in diagnosis.items():
+        expect(
+            isinstance(line, int) and 0 < line <= last,
+            f"{line!r} is not a line of the program: they go from 1 to {last}.",
+        )
+        expect(
+            str(letter).strip().upper() in patient.choices,
+            f"Line {line}: {letter!r} is not one of the letters {min(patient.choices)} to {max(patient.choices)}.",
+        )
+    verdict = patient.judge(diagnosis)
+    if verdict.misread or verdict.accused or len(verdict.found) < len(patient.faults):
+        raise Wrong(_message(patient, verdict))
+    if len(patient.faults) == 1:
+        return verdict.found[0].told
+    silent = sum(fault.silent for fault in patient.faults)
+    words = " ".join(f"({number}) {fault.told}" for number, fault in enumerate(verdict.found, 1))
+    return f"All {len(patient.faults)} faults, {silent} of them silent on a TPU too. {words}"
+
+
+def _message(patient: Ward, verdict: Verdict) -> str:
+    sentences = [f"{len(verdict.found)} of {len(patient.faults)} faults found."]
+    sentences += [f"Found: {fault.why}. {fault.told}" for fault in verdict.found]
+    if verdict.misread:
+        lines = ", ".join(map(str, sorted(verdict.misread)))
+        sentences.append(
+            f"Something is wrong at line {lines}, but not for the reason that you give."
+        )
+    for line, word in sorted(verdict.accused.items()):
+        sentences.append(f"Line {line} is healthy. {word}".rstrip())
+    if verdict.missed:
+        silent = sum(fault.silent for fault in verdict.missed)
+        sentences.append(
+            f"Not seen yet: {len(verdict.missed)}, of which {silent} would give no message on a TPU."
+        )
+    return "\n".join(sentences)
 
 
 def treated(name: str, treatment: Any) -> str:
