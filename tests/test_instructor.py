@@ -15,23 +15,33 @@ PLANS = guide.plans(ROOT)["plans"]
 
 @pytest.mark.parametrize("plan", PLANS, ids=lambda plan: plan["title"])
 def test_each_lab_stands_in_one_place_of_a_plan_and_the_minutes_fit(plan):
-    taught = [lab for session in plan["sessions"] for lab, _ in guide.parts(session)]
+    taught = [lab for session in plan["sessions"] for lab in session["labs"]]
     assert sorted(taught + guide.not_taught(plan)) == list(overview.labs())
     assert taught == sorted(taught), "labs build on those before them"
-    left = {f"{lab:02d}" for lab in guide.not_taught(plan)} & {"13", "14"}
+    left = {f"{lab:02d}" for lab in guide.not_taught(plan)} & {"16", "17"}
     assert left <= set(re.findall(r"\d\d", plan.get("next", ""))), "where the last labs come in"
     assert 45 * plan["hours"] <= guide.minutes(ROOT, plan) <= 60 * plan["hours"]
 
 
 def test_lectures_count_and_each_session_fits_into_its_hours():
-    session = {"labs": [0, {3: ["Recap"]}], "break": 15}
+    session = {"labs": [0, 3], "break": 15}
+    labs = overview.labs()[0]["minutes"] + overview.labs()[3]["minutes"]
     lectures = slides.minutes(ROOT, 0) + slides.minutes(ROOT, 3)
-    recap = dict(guide.sections(ROOT, 3))["Recap"]
-    assert guide.of_session(ROOT, session) == lectures + overview.labs()[0]["minutes"] + recap + 15
-    timed = [session for plan in PLANS for session in plan["sessions"] if "minutes" in session]
-    assert timed and all(guide.of_session(ROOT, each) <= each["minutes"] for each in timed)
-    with pytest.raises(ValueError, match="lab 03 has no section {'None'}; there are 1. What XLA"):
-        guide.taught(ROOT, 3, ["None"])
+    assert guide.of_session(ROOT, {}, session) == lectures + labs + 15
+    assert guide.of_session(ROOT, {"lecture": 5}, session) == 10 + labs + 15
+    timed = [(plan, each) for plan in PLANS for each in plan["sessions"] if "minutes" in each]
+    assert timed and all(guide.of_session(ROOT, *pair) <= pair[1]["minutes"] for pair in timed)
+
+
+def test_one_day_holds_the_spine_and_no_lab_of_it_is_long():
+    (day,) = (plan for plan in PLANS if plan["title"] == "One day")
+    spine = [lab for session in day["sessions"] for lab in session["labs"]]
+    assert spine == list(range(minutes.SPINE))
+    stated = {lab: entry["minutes"] for lab, entry in overview.labs().items()}
+    assert sum(stated[lab] for lab in spine) <= 300 and max(stated[lab] for lab in spine) <= 50
+    assert max(stated.values()) <= 60 and sum(stated.values()) <= 900
+    for path in sorted((ROOT / "solutions/source").glob("*.ipynb"))[: minutes.SPINE]:
+        assert len(nbformat.read(path, as_version=4).cells) <= 45, path.name
 
 
 def test_the_minutes_of_a_lab_follow_from_what_it_holds():

@@ -37,6 +37,7 @@ SOURCES = Path("solutions/source")
 TITLES = Path("lab_utils/dry_run/rules/labs.json")
 LINKS = re.compile(r"(<!-- links, by lab_utils.build -->\n).*?(<!-- end of links -->)", re.S)
 ROW = re.compile(r"^(\| (\d\d) [^|]*\| )\d+( \|)", re.M)
+FOLDED = 15  # lines of a given cell, from which on it is shown folded
 HEADING = re.compile(r"# (\d\d) · (.+)")
 
 
@@ -53,8 +54,11 @@ def _set_up(notebook: nbformat.NotebookNode, cell_source: str) -> nbformat.Noteb
 
 
 def _lab(source: nbformat.NotebookNode, name: str, course: Course) -> nbformat.NotebookNode:
-    """The lab of a source: starters, the set-up cell, questions, and below the title links to open it."""
+    """The lab of a source: starters, the set-up cell, long given cells folded, links to open it elsewhere."""
     notebook = _set_up(_with_cells(source, starter), setup_cell(course))
+    for cell in notebook.cells:
+        if "given" in cell.metadata.get("tags", []) and cell.source.count("\n") >= FOLDED:
+            cell.metadata["jupyter"] = {"source_hidden": True}
     if opened := links(course, name):
         heading, newline, rest = notebook.cells[0].source.partition("\n")
         notebook.cells[0].source = f"{heading}\n\n{opened}{newline}{rest}"
@@ -95,17 +99,20 @@ def build() -> dict[str, str]:
     Raises:
         NotebookError: a source or the outputs of a solution cannot be read, or no lab can be made of it.
     """
-    made, titles, told = {}, {}, {}
+    made, sources, titles, told = {}, {}, {}, {}
     course, asked, seconds = Course.of(ROOT), quiz.questions(ROOT), minutes.seconds(ROOT)
     for path in _sources():
-        name = path.name
         with _naming(path):
-            source = notebook_format.read(path, outputs=False)
-            titles[name[:2]] = title(source, name)
+            sources[path.name] = notebook_format.read(path, outputs=False)
+            titles[path.name] = title(sources[path.name], path.name)
+    for path in _sources():
+        name, source = path.name, sources[path.name]
+        with _naming(path):
             own = asked.get(name[:2], [])
+            minutes.stamp(source, name, 0, titles)  # its words count
             takes = minutes.of_lab(source, seconds.get(name[:2], 0), len(own))
-            told[name[:2]] = {"title": titles[name[:2]], "minutes": takes}
-            minutes.stamp(source, takes)
+            told[name[:2]] = {"title": titles[name], "minutes": takes}
+            minutes.stamp(source, name, takes, titles)
             stamp(source)
             made[f"{SOURCES}/{name}"] = _text(source, outputs=False)
             if own:
@@ -114,7 +121,8 @@ def build() -> dict[str, str]:
         made[f"solutions/{name}"] = _text(_solution(source, name, course), outputs=True)
     if readme := _readme(course, told, [path.name for path in _sources()]):
         made["README.md"] = readme
-    made[str(TITLES)] = json.dumps(titles, ensure_ascii=False, indent=2) + "\n"
+    rule_titles = {name[:2]: text for name, text in titles.items()}
+    made[str(TITLES)] = json.dumps(rule_titles, ensure_ascii=False, indent=2) + "\n"
     return made
 
 

@@ -1,6 +1,7 @@
 """The instructor's guide: plans with minutes a section, demos, a page a lab with wrong answers to expect."""
 
 import importlib
+import math
 import re
 import sys
 from collections.abc import Iterator
@@ -20,40 +21,26 @@ def plans(root: Path) -> dict[str, list[dict]]:
     return yaml.safe_load((root / "solutions/instructor/plans.yaml").read_text(encoding="utf-8"))
 
 
-def parts(session: dict) -> list[tuple[int, list[str] | None]]:
-    """The labs of a session, each with the sections that are taught; None for the whole lab."""
-    pairs = [each if isinstance(each, dict) else {each: None} for each in session["labs"]]
-    return [part for pair in pairs for part in pair.items()]
-
-
 def not_taught(plan: dict) -> list[int]:
     """The labs that a plan does not name."""
-    named = {lab for session in plan["sessions"] for lab, _ in parts(session)}
+    named = {lab for session in plan["sessions"] for lab in session["labs"]}
     return [lab for lab in overview.labs() if lab not in named]
 
 
-def taught(root: Path, lab: int, chosen: list[str] | None) -> list[tuple[str, int]]:
-    """What a plan takes of a lab, with minutes: the lecture, and the sections; all of them for None.
-
-    Raises:
-        ValueError: the lab has no section of that name.
-    """
-    of_lab = dict(sections(root, lab))
-    if missing := set(chosen or ()) - of_lab.keys():
-        raise ValueError(f"lab {lab:02d} has no section {missing}; there are {', '.join(of_lab)}")
-    names = [name for name in of_lab if chosen is None or name in chosen]
-    return [("lecture", slides.minutes(root, lab)), *((name, of_lab[name]) for name in names)]
+def taught(root: Path, plan: dict, lab: int) -> tuple[int, int]:
+    """Minutes of a lab in a plan: of its lecture, which the plan may limit, and of the lab."""
+    lecture = min(slides.minutes(root, lab), plan.get("lecture", math.inf))
+    return lecture, overview.labs()[lab]["minutes"]
 
 
-def of_session(root: Path, session: dict) -> int:
+def of_session(root: Path, plan: dict, session: dict) -> int:
     """Minutes of a session with its lectures and its break."""
-    labs = sum(minutes for part in parts(session) for _, minutes in taught(root, *part))
-    return labs + session.get("break", 0)
+    return sum(sum(taught(root, plan, lab)) for lab in session["labs"]) + session.get("break", 0)
 
 
 def minutes(root: Path, plan: dict) -> int:
     """Minutes of a plan with its lectures and breaks."""
-    return sum(of_session(root, session) for session in plan["sessions"])
+    return sum(of_session(root, plan, session) for session in plan["sessions"])
 
 
 def sections(root: Path, lab: int) -> list[tuple[str, int]]:
@@ -90,8 +77,8 @@ def made(root: Path) -> dict[str, str]:
         rest = ", ".join(labs[lab] for lab in not_taught(plan))
         sessions = []
         for session in plan["sessions"]:
-            taken = [(lab, chosen, taught(root, lab, chosen)) for lab, chosen in parts(session)]
-            sessions.append((session, of_session(root, session), taken))
+            taken = [(lab, *taught(root, plan, lab)) for lab in session["labs"]]
+            sessions.append((session, of_session(root, plan, session), taken))
         shown.append((plan, minutes(root, plan), sessions, rest))
     demos = [
         (demo["title"], [_step(root, step) for step in demo["steps"]])

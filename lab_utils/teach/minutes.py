@@ -33,7 +33,13 @@ SECONDS = Path("solutions/instructor/seconds.yaml")
 _EXERCISE = re.compile(
     r"\*\*TODO (\d+[a-z])\b[^*]*\*\*(?: \*(Easy|Medium|Hard)(?:, (\d+) minutes)?\.\*)?"
 )
-_STATED = re.compile(r"^\*\*\d+ minutes\.\*\*", re.M)
+SPINE = 8  # labs of the one-day route, the first of the course
+_STATED = re.compile(
+    r"^\*\*\d+ minutes\.\*\*"
+    r"(?: Step \d of \d of the one-day route(?:, its last|; next: \[[^]]*\]\([^)]*\))\."
+    r"| An elective, behind the one-day route \(labs 00 to 07\)\.)?",
+    re.M,
+)
 
 
 def of_lab(source: nbformat.NotebookNode, seconds: float, questions: int) -> int:
@@ -66,7 +72,28 @@ def seconds(root: Path) -> dict[str, int]:
     return (yaml.safe_load(path.read_text(encoding="utf-8")) or {}) if path.exists() else {}
 
 
-def stamp(source: nbformat.NotebookNode, minutes: int) -> None:
-    """Writes the minutes into the title cell, in the place of those that it states."""
+def stamp(source: nbformat.NotebookNode, name: str, minutes: int, titles: dict[str, str]) -> None:
+    """Writes the minutes and the lab's place in the course into its title cell.
+
+    Args:
+        source: the notebook.
+        name: of its file.
+        minutes: of the lab.
+        titles: the title of each notebook by file name, in the course's order.
+    """
+    place = f"**{minutes} minutes.** {_place(name, titles)}"
     title = source.cells[0]
-    title.source = _STATED.sub(f"**{minutes} minutes.**", title.source, count=1)
+    title.source = _STATED.sub(lambda _: place, title.source, count=1)
+
+
+def _place(name: str, titles: dict[str, str]) -> str:
+    """The lab's place on the route, in a sentence."""
+    spine = list(titles)[:SPINE]
+    if name not in spine:
+        return "An elective, behind the one-day route (labs 00 to 07)."
+    step = spine.index(name) + 1
+    sentence = f"Step {step} of {len(spine)} of the one-day route"
+    if step == len(spine):
+        return f"{sentence}, its last."
+    after = spine[step]
+    return f"{sentence}; next: [{after[:2]} · {titles[after]}]({after})."
