@@ -5,8 +5,10 @@ from pathlib import Path
 
 import nbformat
 import pytest
+import wrong_answers
+from wrong_answers import Right
 
-from lab_utils.check import overview
+from lab_utils.check import overview, todos
 from lab_utils.teach import guide, minutes, slides, stored
 
 ROOT = Path(__file__).parents[1]
@@ -95,6 +97,17 @@ def test_demos_take_ten_minutes_and_their_outputs_are_there():
             assert stored.output(ROOT, step["lab"], step["cell"])
     with pytest.raises(ValueError, match="shows nothing in a cell 'none'"):
         stored.output(ROOT, 2, "none")
+
+
+@pytest.mark.parametrize("lab", overview.labs())
+def test_the_guide_tells_what_each_wrong_answer_heard(lab):
+    """STORE_MESSAGES=1 python -m pytest tests/test_labs.py -k "answers and all" -m slow writes them."""
+    stored_messages = wrong_answers.messages(lab)
+    for todo in todos.of_lab(lab):
+        wrong = [each for each in wrong_answers.of_todo(todo) if type(each) is not Right]
+        for answer in wrong:
+            message = stored_messages.get(wrong_answers.key(todo.id, answer), "nothing is stored")
+            assert wrong_answers.heard(answer.says, message), f"{todo.id}: {answer}"
 
 
 def test_the_guide_has_a_page_a_lab_that_names_each_todo_and_its_wrong_answers():

@@ -103,12 +103,13 @@ def _step(root: Path, step: dict) -> dict[str, Any]:
 
 
 def _answers(root: Path, lab: int) -> Iterator[tuple[Any, str, list[tuple[Any, str]]]]:
-    """Each TODO, what it is about, and the wrong answers that the tests hold with the words to expect."""
+    """Each TODO, what it is about, and wrong answers with what the check told them when it last ran."""
     sys.path.insert(0, str(root / "tests"))
     try:
         wrong_answers = importlib.import_module("wrong_answers")
     finally:
         sys.path.remove(str(root / "tests"))
+    messages = wrong_answers.messages(lab)
     for todo in todos.of_lab(lab):
-        wrong = [answer for answer in wrong_answers.of_todo(todo) if hasattr(answer, "says")]
-        yield todo, todo.about, [(each, getattr(each.says, "pattern", each.says)) for each in wrong]
+        pairs = [(each, wrong_answers.key(todo.id, each)) for each in wrong_answers.of_todo(todo)]
+        yield todo, todo.about, [(each, messages[key]) for each, key in pairs if key in messages]

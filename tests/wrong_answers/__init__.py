@@ -6,13 +6,17 @@ checks themselves hold (`todo(slips=...)`), each of which is a `Mutant`, too.
 
 import ast
 import importlib
+import json
 import re
 import textwrap
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from lab_utils.check import sources, todos
 
+MESSAGES = Path(__file__).with_name("messages")  # a file a lab: what each wrong answer was told
 Words = str | re.Pattern[str]
 
 
@@ -100,6 +104,24 @@ def of_lab(number: int) -> dict[str, list[Answer]]:
 def heard(says: Words, message: str) -> bool:
     """Whether a message holds those words: literally, or as the pattern that `re.compile` made."""
     return bool(re.search(says if isinstance(says, re.Pattern) else re.escape(says), message))
+
+
+def key(todo: str, answer: Answer) -> str:
+    """The name of an answer among the stored messages, by what it holds."""
+    return f"{todo}-{zlib.crc32(repr(answer).encode()):08x}"
+
+
+def messages(lab: int) -> dict[str, str]:
+    """What the checks told the wrong answers of a lab when they last ran, by `key`."""
+    path = MESSAGES / f"{lab:02d}.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+def store(lab: int, told: dict[str, str]) -> None:
+    """Writes what all wrong answers of a lab were told."""
+    MESSAGES.mkdir(exist_ok=True)
+    text = json.dumps(told, ensure_ascii=False, indent=1, sort_keys=True)
+    (MESSAGES / f"{lab:02d}.json").write_text(f"{text}\n", encoding="utf-8")
 
 
 def of_todo(entry: todos.Todo) -> list[Answer]:
