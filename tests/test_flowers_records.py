@@ -48,19 +48,6 @@ def test_another_habit_of_naming_records_is_explained(tiny_records, pattern, wor
     assert words in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("changed", "words"),
-    [
-        (lambda content: content.update(labels=[]), "labels"),
-        (lambda content: content["splits"]["train"]["shards"].pop(), "do not add up"),
-    ],
-)
-def test_a_manifest_that_cannot_be_used_is_one_sentence(copy, changed, words):
-    change(copy, changed)
-    with pytest.raises(ManifestError, match=words):
-        Records.find(f"{copy}/train-*")
-
-
 def test_both_splits_must_have_the_same_classes(copy, run_flags, tmp_path, capsys):
     change(copy, lambda content: content.update(labels=["daisy", "tulips", "roses"]))
     flags = [*run_flags, f"--eval_data_path={copy}/eval-*", f"--output_dir={tmp_path / 'run'}"]

@@ -1,8 +1,6 @@
 """python -m lab_utils.port: the diff of other people's programs, what it lists, what it leaves alone."""
 
-import os
 import re
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -308,7 +306,7 @@ def test_what_is_not_python_3_is_told_with_its_line(text, tmp_path, capsys):
     with pytest.raises(NotPython, match=r"line \d+: this is not Python 3.*Python 2"):
         ported(text.encode())
     (tmp_path / "old.py").write_text(text)
-    assert main([str(tmp_path / "old.py"), "--no-dry-run"]) == 2
+    assert main([str(tmp_path / "old.py")]) == 2
     assert "old.py: line" in capsys.readouterr().err
 
 
@@ -316,9 +314,9 @@ def test_a_file_is_changed_only_when_told_to(tmp_path, capsysbinary):
     file = tmp_path / "train.py"
     file.write_bytes((SOURCES / "plain" / "tutorial.py").read_bytes())
     old = file.read_bytes()
-    assert main([str(file), "--no-dry-run"]) == 0
+    assert main([str(file)]) == 0
     assert file.read_bytes() == old and b"+  classifier = tf.est" in capsysbinary.readouterr().out
-    assert main([str(file), "--no-dry-run", "--write"]) == 0
+    assert main([str(file), "--write"]) == 0
     assert file.read_bytes() == ported(old)[0]
 
 
@@ -353,31 +351,8 @@ def test_where_the_port_cannot_be_written_it_is_told(tmp_path, monkeypatch, caps
         raise OSError(28, "No space left on device", str(path))
 
     monkeypatch.setattr("lab_utils.common.files.write", full)
-    assert main([str(file), "--no-dry-run", "--write"]) == 2
+    assert main([str(file), "--write"]) == 2
     assert "train.py: No space left" in capsys.readouterr().err
-
-
-def test_a_signal_takes_the_port_beside_the_file_away(tmp_path, monkeypatch):
-    """It stands there while it is judged, as its neighbours are imported by it."""
-    file = tmp_path / "train.py"
-    file.write_bytes((SOURCES / "plain" / "tutorial.py").read_bytes())
-    seen = []
-
-    def judge(when, path, *_):
-        if when == "after":
-            seen.append(path.name)
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    monkeypatch.setattr("lab_utils.port.__main__._dry_run", judge)
-    before = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGHUP)}
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            main([str(file)])
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    assert seen and seen != ["train.py"] and list(tmp_path.iterdir()) == [file]
 
 
 @pytest.mark.parametrize(

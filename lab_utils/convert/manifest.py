@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,22 +58,6 @@ class Manifest:
     def paths(self, split: str) -> list[str]:
         """Returns the paths of a split's shards."""
         return [storage.join(self.folder, shard.file) for shard in self.splits[split].shards]
-
-    def problem(self) -> str:
-        """What shows that this manifest was changed since it was written; "" where nothing does."""
-        if not self.labels or len(set(self.labels)) < len(self.labels):
-            return "labels should hold each class once, and at least one"
-        for name, split in self.splits.items():
-            files = [shard.file for shard in split.shards]
-            pattern = re.compile(rf"{re.escape(name)}-[\w.-]+")
-            if len(set(files)) < len(files) or not all(map(pattern.fullmatch, files)):
-                return f"the files of {name} should be called {name}-..., each once"
-            if split.per_class.keys() != set(self.labels):
-                return f"the classes of {name} are not those of labels"
-            sums = {sum(split.per_class.values()), sum(shard.examples for shard in split.shards)}
-            if sums != {split.examples}:
-                return f"the examples of {name}, of its classes and of its shards do not add up"
-        return ""
 
     def to_json(self) -> str:
         """Returns the text of manifest.json."""

@@ -38,10 +38,6 @@ class Records:
                 f"{storage.join(pattern, 'train-*')}"
             )
         manifest = read_manifest(folder or ".")
-        if problem := manifest.problem():
-            raise ManifestError(
-                f"the manifest in {manifest.folder} cannot be used: {problem}. Convert again"
-            )
         shards = {shard.file: shard for split in manifest.splits.values() for shard in split.shards}
         matching = sorted(name for name in shards if fnmatch.fnmatchcase(name, names))
         examples = sum(shards[name].examples for name in matching)

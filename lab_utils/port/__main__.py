@@ -2,24 +2,20 @@
 
 import argparse
 import difflib
-import re
-import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from lab_utils.common import command, files, interrupts
+from lab_utils.common import command, files
 from lab_utils.port.port import ported
 from lab_utils.port.program import NotPython
 
 _EPILOG = """\
 examples:
     python -m lab_utils.port train.py > train.diff && patch -p1 < train.diff
-    python -m lab_utils.port train.py --write -- --data_dir=data
+    python -m lab_utils.port train.py --write && python -m lab_utils.dry_run --main train.py
 
-The diff goes to stdout, what is left to do and the dry runs (trace and read) to stderr. Flags after
--- are the program's own, for its dry run.
+The diff goes to stdout, what is left to do to stderr.
 
 exit status: 0 ported (or nothing to port), 2 the file cannot be read or written
 """
@@ -36,10 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("file", metavar="FILE.py", type=files.path_argument)
     parser.add_argument("--write", action="store_true", help="change the file")
-    parser.add_argument("--no-dry-run", action="store_true", help="no dry run before and after")
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    end = words.index("--") if "--" in words else len(words)
-    flags, program_flags = parser.parse_args(words[:end]), words[end + 1 :]
+    flags = parser.parse_args(arguments)
     path = flags.file
     if path.suffix == ".ipynb":
         parser.error(f"{path} is a notebook: jupyter nbconvert --to script makes a program of it")
@@ -57,11 +50,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for item in todo:
         _say(f"  {path}: {item}")
     try:
-        if not flags.no_dry_run:
-            interrupts.as_ctrl_c()  # the port, which stands beside the file meanwhile, goes then, too
-            _dry_run("before", path, ["--contrib"], program_flags)
-            if new != old:
-                _dry_run_of_new(path, new, program_flags)
         if flags.write and new != old:
             files.write(path, new)
             _say(f"{path} is written.")
@@ -90,26 +78,6 @@ def diff(old: bytes, new: bytes, path: Path) -> bytes:
 
 def _say(text: str) -> None:
     print(text, file=sys.stderr)
-
-
-def _dry_run_of_new(path: Path, new: bytes, program_flags: Sequence[str]) -> None:
-    """The port stands beside the file while it is judged, as its neighbours are imported by it."""
-    with tempfile.NamedTemporaryFile(
-        dir=path.absolute().parent, prefix="ported_", suffix=".py"
-    ) as file:
-        file.write(new)
-        file.flush()
-        _dry_run("after", Path(file.name), [], program_flags)
-
-
-def _dry_run(when: str, path: Path, more: Sequence[str], program_flags: Sequence[str]) -> None:
-    command_line = [sys.executable, "-m", "lab_utils.dry_run", "--main", str(path), *more]
-    command_line += ["--stages", "trace,read", "--", *program_flags]
-    ran = subprocess.run(command_line, capture_output=True, text=True)
-    output = ran.stdout if ran.returncode < 2 else ran.stderr or ran.stdout
-    verdict = re.compile(r"Ready|Not ready|No verdict|.*(ERROR|WARNING) TPU")
-    lines = [line for line in output.splitlines() if verdict.match(line)]
-    _say(f"dry run {when}: " + "\n  ".join(lines or output.splitlines()[-2:] or ["no report"]))
 
 
 if __name__ == "__main__":
