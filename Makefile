@@ -87,7 +87,8 @@ HANDOUT ?= out/handout
 handout: $(READY)
 	@rm -rf "$(HANDOUT)" && mkdir -p "$(HANDOUT)"
 	@$(BIN)/uv build --quiet --wheel --out-dir "$(HANDOUT)" && rm -f "$(HANDOUT)/.gitignore"
-	@cp labs/*.ipynb LICENSE solutions/instructor/START.md "$(HANDOUT)"
+	@cp labs/*.ipynb labs/*.md LICENSE solutions/instructor/START.md "$(HANDOUT)"
+	@sed -i 's#](../labs/#](#g' "$(HANDOUT)"/*.ipynb
 	@$(BIN)/python -m zipfile -c "$(HANDOUT).zip" "$(HANDOUT)"
 	@echo "$(HANDOUT).zip"
 

@@ -36,12 +36,14 @@ def write_source(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     paths = {kind: sorted((ROOT / kind).glob("*.ipynb")) for kind in ("labs", "solutions")}
     texts = {f"{kind}/{path.name}": _notebook(path, kind) for kind in paths for path in paths[kind]}
+    texts |= {f"labs/{p.name}": p.read_text("utf-8") for p in (ROOT / "labs").glob("*.md")}
     texts |= {f"rules/{id}.md": rules.page(id) for id in rules.catalogue()}
     texts |= {name: (_OWN / name).read_text("utf-8") for name in ("glossary.md", "index.md")}
     texts["_static/site.css"] = (_OWN / "site.css").read_text("utf-8")
     texts["rules/index.md"] = _rule_list()
     front = texts["index.md"].replace("TRACKS", _tracks())
     texts["index.md"] = front.replace("REPORT", _report())
+    places = [{"file": f"labs/{path.stem}"} for path in (ROOT / "labs").glob("*.md")]
     look_up = {
         "file": "rules/index",
         "sections": [{"file": f"rules/{id}"} for id in rules.catalogue()],
@@ -53,7 +55,7 @@ def write_source(folder: Path) -> None:
         }
         for kind in paths
     ]
-    parts.append({"caption": "To look up", "chapters": [{"file": "glossary"}, look_up]})
+    parts.append({"caption": "To look up", "chapters": [{"file": "glossary"}, *places, look_up]})
     contents = {"format": "jb-book", "root": "index", "parts": parts}
     config = yaml.safe_load((_OWN / "config.yml").read_text("utf-8"))
     if address := Course.of(ROOT).address:
@@ -116,9 +118,10 @@ def _notebook(path: Path, kind: str) -> str:
 
 
 def _inside(match: re.Match) -> str:
-    """A link to a file of the clone: one to a lab works in the book, others are named."""
+    """A link to a file of the clone: one to a lab or a page beside it works in the book, others are named."""
     name = match[2].rpartition("/")[2]
-    return f"[{match[1]}]({name})" if name.endswith(".ipynb") else f"{match[1]} (`{match[2]}`)"
+    works = name.endswith(".ipynb") or (ROOT / "labs" / match[2]).exists()
+    return f"[{match[1]}]({name})" if works else f"{match[1]} (`{match[2]}`)"
 
 
 def _rule_list() -> str:
@@ -133,7 +136,7 @@ def _rule_list() -> str:
 def _tracks() -> str:
     lines = ["| track | for whom | hours | labs |\n| --- | --- | --- | --- |"]
     for plan in guide.plans(ROOT)["plans"]:
-        labs = " ".join(f"{lab:02d}" for s in plan["sessions"] for lab, _ in guide.parts(s))
+        labs = " ".join(f"{lab:02d}" for s in plan["sessions"] for lab in s["labs"])
         about = f"{plan['for']} {plan.get('next', '')}"
         lines.append(f"| {plan['title']} | {about} | {plan['hours']} | {labs} |")
     return "\n".join(lines)
