@@ -2,7 +2,6 @@
 
 import importlib
 import math
-import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,16 +48,7 @@ def sections(root: Path, lab: int) -> list[tuple[str, int]]:
     What stands above the first heading, the questions and the running time are shared out among them.
     """
     (path,) = (root / "solutions/source").glob(f"{lab:02d}_*.ipynb")
-    weights: list[list[Any]] = []
-    for cell in nbformat.read(path, as_version=4).cells:
-        if cell.cell_type == "markdown":
-            for part in re.split(r"^(?=## )", cell.source, flags=re.M):
-                if heading := re.match(r"## (.+)", part):
-                    weights.append([heading[1], 0.0])
-                if weights:
-                    weights[-1][1] += formula.of_text(part)
-        elif weights:
-            weights[-1][1] += formula.of_cell(cell)
+    _, *weights = formula.sections(nbformat.read(path, as_version=4))
     total, whole = sum(weight for _, weight in weights), overview.labs()[lab]["minutes"]
     shared, before, sofar = [], 0, 0.0
     for name, weight in weights:

@@ -8,6 +8,7 @@ Minutes are those of reading, of the exercises, and of waiting for the cells, ro
 - each exercise by its level, which stands behind its name (`**TODO 10a.** *Easy.*`), or by minutes of its
   own (`*Hard, 40 minutes.*`), all assumptions;
 - a minute for each prediction, and a minute for each question at the end, assumptions;
+- nothing for a section whose heading begins with "Further", which a learner may leave out;
 - the running time of the solution, measured on a machine at rest (`solutions/instructor/seconds.yaml`); a lab
   that is not listed there counts without it.
 
@@ -44,8 +45,21 @@ _STATED = re.compile(
 
 def of_lab(source: nbformat.NotebookNode, seconds: float, questions: int) -> int:
     """Minutes that a lab takes, by its marked notebook, the seconds of its solution, and its questions."""
-    minutes = sum(map(of_cell, source.cells)) + seconds / 60 + QUESTION * questions
-    return 5 * math.ceil(minutes / 5)
+    parts = [minutes for _, minutes in sections(source)]
+    return 5 * math.ceil((sum(parts) + seconds / 60 + QUESTION * questions) / 5)
+
+
+def sections(source: nbformat.NotebookNode) -> list[tuple[str, float]]:
+    """Minutes of each section of a notebook, by its heading; "" is what stands above the first."""
+    parts: list[tuple[str, float]] = [("", 0.0)]
+    for cell in source.cells:
+        if cell.cell_type == "markdown":
+            head, *tail = re.split(r"^(?=## )", cell.source, flags=re.M)
+            parts[-1] = parts[-1][0], parts[-1][1] + of_text(head)
+            parts += [(part.partition("\n")[0][3:], of_text(part)) for part in tail]
+        else:
+            parts[-1] = parts[-1][0], parts[-1][1] + of_cell(cell)
+    return [(name, 0.0 if name.startswith("Further") else own) for name, own in parts]
 
 
 def of_cell(cell: nbformat.NotebookNode) -> float:
