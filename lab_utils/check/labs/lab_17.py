@@ -1,6 +1,5 @@
-"""Lab 17, the capstone: nine faults, what bounds the port, and its Keras twin."""
+"""Lab 17, the capstone: nine faults, and a Keras twin."""
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -8,7 +7,6 @@ import numpy as np
 
 from lab_utils.check.todos import todo
 from lab_utils.check.tools import a, expect
-from lab_utils.common.figures import Figure, Kind
 
 
 @todo(
@@ -26,54 +24,8 @@ def nine_faults(questions_treatment: Any) -> str:
     return treated("questions", questions_treatment)
 
 
-def _report(step: float, feed: float, cores: int) -> Any:
-    """A report with those rates: examples/s of a core, and of the input pipeline."""
-    from lab_utils.dry_run import Report
-    from lab_utils.dry_run.inspect import CompiledStep, Cost, Feed
-
-    rate = Figure("examples a second", step, "examples/s", Kind.COMPILER)
-    fed = Figure("examples a second", feed, "examples/s", Kind.MEASURED)
-    report = Report("made up", "v2:2x2", cores)
-    report.compiled = [CompiledStep("train step", cost=Cost(examples_per_second=rate))]
-    report.feed = Feed(examples_per_second=fed)
-    return report
-
-
 @todo(
     "17b",
-    hints=(
-        "report.cost holds the rate of one core. How many cores does the report speak of?",
-        "The port is as fast as the slower of the two: name that one.",
-    ),
-    why="The cores together take at most so much, the host gives so much, and the smaller one is the rate.",
-)
-def bottleneck(bottleneck: Callable) -> str:
-    """The rate of a port and what limits it, for several reports."""
-    for step, feed, cores in (
-        (100.0, 500.0, 8),
-        (100.0, 5000.0, 8),
-        (40.0, 70.0, 2),
-        (9.0, 1e6, 4),
-    ):
-        rate, limit = min((step * cores, "step"), (feed, "feed"))
-        told = f"With {cores} cores of at most {step:g} examples/s each and a feed of {feed:g} examples/s"
-        found = bottleneck(_report(step, feed, cores))
-        expect(
-            isinstance(found, tuple | list)
-            and len(found) == 2
-            and isinstance(found[0], int | float | np.number),
-            f"bottleneck should return (examples a second, 'step' or 'feed'); yours returns {a(found)}.",
-        )
-        expect(
-            math.isclose(float(found[0]), rate, rel_tol=1e-6),
-            f"{told} the port makes at most {rate:g} a second; yours says {float(found[0]):g}.",
-        )
-        expect(found[1] == limit, f"{told} the limit is {limit!r}; yours says {found[1]!r}.")
-    return "The slower of the two, whichever it is."
-
-
-@todo(
-    "17c",
     hints=(
         "Follow create_model line by line: each tf.layers.dense has a keras.layers.Dense of the same name.",
         "The optimizer has a learning rate and a momentum, and the loss takes logits.",
