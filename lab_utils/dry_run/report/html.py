@@ -147,7 +147,7 @@ def _inline(said: str) -> str:
 def _cards(report: Outcome) -> str:
     cards = []
     if steps := [step for step in report.compiled if step.memory.used is not None]:
-        cards.append(f"<h3>Memory of a core</h3>{''.join(map(_memory, steps))}{_kinds(steps)}")
+        cards.append(f"<h3>Memory of a core</h3>{''.join(map(_memory, steps))}")
     if steps := [step for step in report.compiled if step.cost.roofline]:
         sentences = [words.speed_sentence(step, report.cores) for step in steps]
         cards.append(
@@ -157,7 +157,7 @@ def _cards(report: Outcome) -> str:
         )
     cards += [_lines(step) for step in report.compiled if step.lines]
     if report.feed.examples_per_second is not None:
-        cards.append(_feed(report))
+        cards.append(f"<h3>Input pipeline</h3><p>{escape(words.feed_sentence(report))}</p>")
     shown = "".join(f'<div class="card">{card}</div>' for card in cards)
     return f'<div class="cards">{shown}</div>' if cards else ""
 
@@ -177,11 +177,6 @@ def _memory(step: CompiledStep) -> str:
     )
 
 
-def _kinds(steps: list[CompiledStep]) -> str:
-    kinds = {kind_text(figure) for step in steps for figure in step.memory.values()}
-    return f'<p class="soft">Sizes {escape("; ".join(sorted(kinds)))}.</p>'
-
-
 def _lines(step: CompiledStep) -> str:
     rows = "".join(
         f'<tr><td class="place" colspan="3">{_inline(str(line.place) or "no line")}</td></tr>'
@@ -195,14 +190,6 @@ def _lines(step: CompiledStep) -> str:
         f'<h3>Lines of the {escape(step.name)}</h3><table class="lines">{head}{rows}</table>'
         f'<p class="soft">{escape(words.LINES_BASIS)}</p>'
     )
-
-
-def _feed(report: Outcome) -> str:
-    sentence, gauge = words.feed_sentence(report), ""
-    if report.feed.required is not None:
-        rate, required = report.feed.examples_per_second.value, report.feed.required.value
-        gauge = _picture(svg.feed_gauge(rate, required, sentence))
-    return f"<h3>Input pipeline</h3>{gauge}<p>{escape(sentence)}</p>"
 
 
 def _table(rows: list[tuple[str, Figure]]) -> str:

@@ -1,4 +1,4 @@
-"""The report's pictures as inline SVG: memory bar, roofline, feed gauge. No scripts, no outside resources.
+"""The report's pictures as inline SVG: memory bar and roofline. No scripts, no outside resources.
 
 Text takes the page's own colour; the other colours are CSS variables of the page that `html` makes, so
 one drawing serves light and dark themes. Every picture has a title and a description in words.
@@ -15,11 +15,11 @@ LEAST = 3  # the width of a part that is too small to be seen
 
 
 def memory_bar(step: CompiledStep, description: str) -> str:
-    """A core's memory by part as one bar on a GiB axis, with the end of what a core lets a program use."""
+    """A core's memory by part as one bar, with the end of what a core lets a program use."""
     limit, used = step.memory.available.value, step.memory.used
     left, right, top, height = 4, WIDTH - 4, 22, 30
     scale = (right - left) / (max(limit, used) * 1.02)
-    end, bottom = left + limit * scale, top + height
+    end = left + limit * scale
     shapes = [_rect("room", left, top, limit * scale, height)]
     x = float(left)
     for part, size in step.memory.parts.items():
@@ -30,30 +30,10 @@ def memory_bar(step: CompiledStep, description: str) -> str:
         x += width
     if step.memory.needed is not None:
         shapes.append(_rect("beyond", end, top, left + used * scale - end, height))
-    shapes.append(_line("limit", end, end, top - 6, bottom + 6))
+    shapes.append(_line("limit", end, end, top - 6, top + height + 6))
     beside = (end - 4, "end") if end > WIDTH / 2 else (end + 4, "start")
     shapes.append(_text(beside[0], top - 8, f"usable {memory(limit)}", beside[1]))
-    size, unit = (2**30, "GiB") if max(limit, used) >= 2**30 else (2**20, "MiB")
-    for tick in _linear_ticks(max(limit, used) / size):
-        at = left + tick * size * scale
-        anchor, name = ("start", f"0 {unit}") if tick == 0 else ("middle", f"{tick:g}")
-        shapes.append(_line("axis", at, at, bottom, bottom + 5))
-        shapes.append(_text(at, bottom + 18, name, anchor))
-    return _svg(f"Memory of a core, {step.name}", description, 74, shapes)
-
-
-def feed_gauge(rate: float, required: float, description: str) -> str:
-    """Examples/s measured here above the most that the cores of one host take, as two bars on one scale."""
-    left, width = 4, WIDTH - 8
-    shapes = []
-    for y, css, value, label in (
-        (20, "measured", rate, "this machine (measured here)"),
-        (68, "demand", required, "one host's cores, at most (computed)"),
-    ):
-        shapes.append(_text(left, y - 6, f"{label}: {rounded(value)} examples/s"))
-        shapes.append(_rect("room", left, y, width, 18))
-        shapes.append(_rect(css, left, y, max(value * width / max(rate, required), 1.5), 18))
-    return _svg("Input pipeline against the required rate", description, 92, shapes)
+    return _svg(f"Memory of a core, {step.name}", description, 60, shapes)
 
 
 def roofline(steps: list[CompiledStep], description: str) -> str:
@@ -86,13 +66,12 @@ def roofline(steps: list[CompiledStep], description: str) -> str:
         shapes.append(_text(left - 6, at + 4, label, "end"))
     start = bandwidth * 10.0**low
     angle = math.degrees(math.atan2(y(start) - y(peak), x(ridge) - x(10.0**low)))
-    slope = [10.0**low * (ridge / 10.0**low) ** share for share in (0.3, 0.68)]
-    clear = max(slope, key=lambda at: min(abs(math.log(at / point)) for _, point in points))
+    middle = math.sqrt(ridge * 10.0**low)  # of the slope
     shapes += [
         f'<polyline class="roof" points="{x(10.0**low):.1f},{y(start):.1f} {x(ridge):.1f},{y(peak):.1f} '
         f'{right},{y(peak):.1f}"/>',
         _text(right - 2, y(peak) - 10, f"peak {scaled(peak, 'FLOP/s')}", "end", "halo"),
-        f'<text class="halo" transform="translate({x(clear):.1f} {y(bandwidth * clear):.1f}) '
+        f'<text class="halo" transform="translate({x(middle):.1f} {y(bandwidth * middle):.1f}) '
         f'rotate({-angle:.1f})" y="-9" text-anchor="middle">memory {scaled(bandwidth, "B/s")}</text>',
         _marker("ridge", x(ridge), y(peak)),
     ]
@@ -135,13 +114,6 @@ def _line(css: str, x1: float, x2: float, y1: float, y2: float) -> str:
 
 def _text(x: float, y: float, text: str, anchor: str = "start", css: str = "") -> str:
     return f'<text class="{css}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{text}</text>'
-
-
-def _linear_ticks(end: float) -> list[float]:
-    """At most seven round numbers from 0 to `end`."""
-    step = 10 ** math.floor(math.log10(end / 6)) if end > 0 else 1.0
-    step *= next(factor for factor in (1, 2, 5, 10) if end / (step * factor) <= 6)
-    return [index * step for index in range(int(end / step) + 1)]
 
 
 def _svg(title: str, description: str, height: int, shapes: list[str]) -> str:
