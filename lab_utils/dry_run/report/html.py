@@ -55,7 +55,8 @@ def fragment(report: Outcome) -> str:
         _table(report.figures()),
         _list("Not checked", report.not_checked),
     ]
-    return f'<div class="lu-dry-run"><style>{_style()}</style>{"".join(parts)}</div>'
+    fits = "overflow-x:auto;overflow-wrap:break-word"  # also where the style sheet is dropped
+    return f'<div class="lu-dry-run" style="{fits}"><style>{_style()}</style>{"".join(parts)}</div>'
 
 
 @cache
@@ -179,15 +180,12 @@ def _memory(step: CompiledStep) -> str:
 
 def _lines(step: CompiledStep) -> str:
     rows = "".join(
-        f'<tr><td class="place" colspan="3">{_inline(str(line.place) or "no line")}</td></tr>'
-        f'<tr><td class="number">{line.cycles:,.0f}</td>'
-        f'<td class="number">{escape(scaled(line.bytes, "B"))}</td>'
-        f'<td class="number">{escape(scaled(line.flops, "FLOP"))}</td></tr>'
+        f"<li>{_inline(str(line.place) or 'no line')}<br>{line.cycles:,.0f} cycles, "
+        f"{scaled(line.bytes, 'B')}, {scaled(line.flops, 'FLOP')}</li>"
         for line in step.lines
     )
-    head = "<tr><th>Cycles</th><th>HBM traffic</th><th>FLOPs</th></tr>"
     return (
-        f'<h3>Lines of the {escape(step.name)}</h3><table class="lines">{head}{rows}</table>'
+        f'<h3>Lines of the {escape(step.name)}</h3><ul class="plain">{rows}</ul>'
         f'<p class="soft">{escape(words.LINES_BASIS)}</p>'
     )
 
