@@ -1,8 +1,8 @@
 """A dry run's report as HTML: a fragment for notebooks, and a page of its own.
 
 No scripts, no outside resources. Colours follow JupyterLab's theme through its CSS variables; a page of
-its own is light or dark as the reader's system asks. A notebook that is not trusted drops style sheets and
-SVG: badges keep their colours there, and the sentences say what the pictures show.
+its own is light or dark as the reader's system asks. A notebook that is not trusted drops style sheets: what
+must not be lost there is in style attributes.
 """
 
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ import markdown
 from lab_utils.common.figures import Figure, counted, figure_text, kind_text, scaled
 from lab_utils.dry_run import rules
 from lab_utils.dry_run.records import CompiledStep, Finding, Severity, StageResult
-from lab_utils.dry_run.report import svg, words
+from lab_utils.dry_run.report import words
 from lab_utils.dry_run.report.outcome import COULD_NOT_RUN, FINDINGS, READY, Outcome
 from lab_utils.notebook import look
 
@@ -63,10 +63,7 @@ def fragment(report: Outcome) -> str:
 def _style() -> str:
     sheet = Path(__file__).with_name("report.css").read_text(encoding="utf-8")
     # Twice: JupyterLab's own rules for outputs are more specific than one class.
-    sheet = sheet.replace(".lu-dry-run", ".lu-dry-run.lu-dry-run")
-    colours = {"error": look.WRONG} | look.MEMORY
-    variables = "".join(f"--{name}:{colour};" for name, colour in colours.items())
-    return f".lu-dry-run{{{variables}}}\n{sheet}"
+    return sheet.replace(".lu-dry-run", ".lu-dry-run.lu-dry-run")
 
 
 def _badge(kind: str, text: str) -> str:
@@ -130,11 +127,6 @@ def _rule_page(id: str) -> str:
     return f'<details><summary>Rule page {id}</summary><div class="body">{text}</div></details>'
 
 
-def _picture(drawing: str) -> str:
-    """An SVG that shows where the style sheet is kept; elsewhere its words would be strewn about."""
-    return f'<div class="drawn" style="display:none">{drawing}</div>'
-
-
 def _inline(said: str) -> str:
     """Text as HTML, with `code` between backticks."""
     pieces = escape(said).split("`")
@@ -152,7 +144,7 @@ def _cards(report: Outcome) -> str:
     if steps := [step for step in report.compiled if step.cost.roofline]:
         sentences = [words.speed_sentence(step, report.cores) for step in steps]
         cards.append(
-            f"<h3>Speed</h3>{_picture(svg.roofline(steps, ' '.join(sentences)))}"
+            "<h3>Speed</h3>"
             + "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
             + f'<p class="soft">{escape(words.speed_basis(steps[0]))}</p>'
         )
@@ -164,17 +156,23 @@ def _cards(report: Outcome) -> str:
 
 
 def _memory(step: CompiledStep) -> str:
-    sentence = words.memory_sentence(step)
-    if step.memory.available is None:
-        return f"<p>{escape(sentence)}</p>"
-    legend = "".join(
-        f'<li><span class="swatch {part}">{part[0].upper()}</span> '
-        f"{part} {figure_text(step.memory[part])}</li>"
-        for part in step.memory.parts
-    )
+    """A core's memory by part, as a bar with its legend."""
+    sentence = f"<p>{escape(words.memory_sentence(step))}</p>"
+    available = step.memory.available
+    if available is None:
+        return sentence
+    whole, bar, legend = max(available.value, step.memory.used), "", ""
+    for part, size in step.memory.parts.items():
+        colour = look.MEMORY[part]
+        bar += f'<div style="width:{100 * size / whole:.2f}%;background:{colour}"></div>'
+        legend += (
+            f'<li><span class="swatch" style="background:{colour};color:#fff">{part[0].upper()}</span> '
+            f"{part} {figure_text(step.memory[part])}</li>"
+        )
+    frame = f"display:flex;height:16px;border:1px solid {look.NEUTRAL}"
     return (
-        f"<h4>{escape(step.name).capitalize()}</h4>{_picture(svg.memory_bar(step, sentence))}"
-        f'<ul class="legend">{legend}</ul><p>{escape(sentence)}</p>'
+        f'<h4>{escape(step.name).capitalize()}</h4><div class="bar" style="{frame}">{bar}</div>'
+        f'<ul class="legend">{legend}</ul>{sentence}'
     )
 
 
