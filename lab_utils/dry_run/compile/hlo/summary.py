@@ -7,7 +7,7 @@ from typing import Any
 
 from lab_utils.dry_run.compile.hlo.collectives import Collective, collective
 from lab_utils.dry_run.compile.hlo.layout import Shape, numbers
-from lab_utils.dry_run.compile.hlo.parse import Instruction, Visit, parse, rounds, visits
+from lab_utils.dry_run.compile.hlo.parse import Instruction, Visit, parse, visits
 from lab_utils.dry_run.compile.hlo.traffic import traffic
 from lab_utils.dry_run.compile.hlo.work import Work
 from lab_utils.dry_run.compile.hlo.work import work as work_of
@@ -57,7 +57,6 @@ class Summary:
     collectives: list[Collective] = field(default_factory=list)
     work: list[Work] = field(default_factory=list)
     aliased: list[int] = field(default_factory=list)  # arguments whose memory a result takes
-    loops: int = 0  # whose number of rounds the compiler does not know
     loop_flops: float = 0.0  # of matmuls, in rounds after the first
     loop_bytes: float = 0.0  # read from HBM and written to it, in rounds after the first
     moved: float = 0.0  # read from HBM and written to it, in all rounds
@@ -171,7 +170,6 @@ def _add(
         summary.buffers += [
             Buffer(each.op_name, shape, number) for shape in each.shapes if not shape.memory_space
         ]
-    summary.loops += each.opcode == "while" and rounds(each, computations, known) is None
 
 
 def _collectives(
