@@ -64,7 +64,6 @@ def feed(rate: float = 412.0, required: float = 29304.0) -> Feed:
     """An input pipeline's figures."""
     return Feed(
         examples_per_second=Figure("examples from input_fn", rate, "examples/s", Kind.MEASURED),
-        bytes_per_second=Figure("data from input_fn", rate * 1.07e6, "B/s", Kind.MEASURED),
         host_cores=Figure("cores of this machine in use", 1.83, "cores", Kind.MEASURED),
         required=Figure("required rate of one host, at most", required, "examples/s", Kind.DERIVED),
         host_cores_needed=Figure(

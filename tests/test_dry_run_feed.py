@@ -23,38 +23,22 @@ def batches(examples: int = 40, batch: int = 8) -> tf.data.Dataset:
     return tf.data.Dataset.from_tensor_slices(data).batch(batch, drop_remainder=True)
 
 
-@pytest.mark.parametrize("source", ["function", "dataset", "tensors"])
-def test_a_pass_is_counted_in_examples_and_bytes(source):
-    if source == "dataset":
-        reader = feed._EagerReader(batches())
-    else:
-        made = (
-            batches
-            if source == "function"
-            else lambda: tf.compat.v1.data.make_one_shot_iterator(batches()).get_next()
-        )
-        reader = feed._GraphReader(made, tf.Graph())
-    read = [reader.next() for _ in range(5)]
-    assert read == [(8, 8 * (3 * 5 * 4 + 4))] * 5
-    with pytest.raises(tf.errors.OutOfRangeError):
-        reader.next()
-    reader.close()
-
-
-def test_strings_sparse_tensors_and_unknown_shapes_are_counted():
+def test_batches_of_strings_and_sparse_tensors_are_counted():
     def made():
         lines = tf.data.Dataset.from_tensor_slices(["a", "bcd", "ef"]).batch(2)
         return lines.map(lambda text: (text, tf.sparse.from_dense([[0, 7], [0, 0]])))
 
-    reader = feed._GraphReader(made, tf.Graph())
-    sparse = 2 * 8 + 1 * 4 + 2 * 8  # one index pair, one int32, the shape
-    assert [reader.next(), reader.next()] == [(2, 4 + sparse), (1, 2 + sparse)]
-    reader.close()
+    assert feed.measure(made, seconds=SHORT).batches_in_pass == 2
 
 
 def test_finite_data_is_read_again_and_its_batches_are_told():
     assert feed.measure(batches, seconds=SHORT).batches_in_pass == 5
     assert feed.measure(batches(), seconds=SHORT).batches_in_pass == 5
+
+    def tensors():
+        return tf.compat.v1.data.make_one_shot_iterator(batches().repeat()).get_next()
+
+    assert feed.measure(tensors, seconds=SHORT).batches_in_pass is None
     assert feed.measure(lambda: batches().repeat(), seconds=SHORT).batches_in_pass is None
 
 
@@ -67,12 +51,7 @@ def test_the_rate_is_that_of_the_pipeline():
         data = tf.data.Dataset.range(1000).map(lambda n: tf.numpy_function(wait, [n], tf.int64))
         return data.map(lambda n: tf.ensure_shape(n, [])).batch(2)
 
-    said = []
-    rate = feed.measure(slow, seconds=SHORT, progress=said.append)
-    assert 0 < rate.examples_per_second <= 50
-    assert rate.windows and len(said) == len(rate.windows)
-    # Eight int64 bytes an example; the two are taken over the same time.
-    assert rate.bytes_per_second == pytest.approx(8 * rate.examples_per_second, rel=0.8)
+    assert 0 < feed.measure(slow, seconds=SHORT).examples_per_second <= 50
     told = feed.measure(slow, seconds=SHORT, batch_size=20)
     assert told.examples_per_second > 2 * 50  # ten times as many examples in each batch
 
@@ -113,7 +92,7 @@ def test_it_works_where_eager_execution_is_off():
 
 
 def rate(used: float, idle: float) -> feed.FeedRate:
-    return feed.FeedRate([90.0, 100.0, 120.0], 1e6, 0.1, used, idle, 4, 0, None)
+    return feed.FeedRate(100.0, 0.1, used, idle, 4, None)
 
 
 @pytest.mark.parametrize(

@@ -93,8 +93,7 @@ def test_op_that_the_tpu_takes(name):
     assert list(read_ops.unsupported(CoreProgram(graph).ops())) == []
 
 
-def test_table_says_what_it_was_made_from():
-    assert op_table.made_from().startswith("tensorflow-tpu 2.19.1, 20")
+def test_the_table_knows_types_and_ops():
     assert "string" not in op_table.allowed_types("GatherV2")["Tparams"]
     assert not op_table.has_op("NoSuchOp")
 

@@ -208,8 +208,7 @@ class Feed(FigureTable):
     """The input pipeline: what was measured here, and what the TPU could take.
 
     Attributes:
-        examples_per_second: measured; slowest_window and fastest_window of the time bound it.
-        bytes_per_second, first_batch_seconds, memory_rise, batches: of the pipeline.
+        examples_per_second, first_batch_seconds, batches: of the pipeline, measured.
         host_cores: of this machine's `machine_cores`, those that the pipeline kept busy.
         required: examples/s that the cores of one host take at most.
         times_too_slow: `required` over what is delivered here.
@@ -217,13 +216,9 @@ class Feed(FigureTable):
     """
 
     examples_per_second: Figure | None = None
-    slowest_window: Figure | None = None
-    fastest_window: Figure | None = None
-    bytes_per_second: Figure | None = None
     first_batch_seconds: Figure | None = None
     host_cores: Figure | None = None
     machine_cores: Figure | None = None
-    memory_rise: Figure | None = None
     batches: Figure | None = None
     required: Figure | None = None
     times_too_slow: Figure | None = None

@@ -1,6 +1,5 @@
 """Stage 3: the step, compiled by libtpu for a topology that need not be here."""
 
-import math
 import re
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager
@@ -15,7 +14,7 @@ from lab_utils.dry_run.compile.lines import by_line, spans
 from lab_utils.dry_run.compile.record import Compiled
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.private.process import CompilerMissing, Progress
-from lab_utils.dry_run.program import Program, Role
+from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.records import MEMORY_PARTS, CompiledStep, Cost, Memory, Mode
 from lab_utils.dry_run.session import Session, Skip, leaves_room
 from lab_utils.runtime import chips
@@ -66,7 +65,15 @@ def carry_out(session: Session) -> Generator[None, None, str]:
             train = train or compiled
             said.append(_taken(session, compiled))
     if session.largest_batch and train:
-        session.result.figures.append(_largest_batch(session, train))
+        largest = largest_batch(
+            lambda batch: session.workload.lower(session.cores, global_batch=batch * session.cores),
+            session.topology,
+            known=train,
+            progress=session.say,
+        )
+        session.result.figures.append(
+            Figure("largest batch a core that fits", float(largest), "examples", Kind.COMPILER)
+        )
     return ", ".join(said)
 
 
@@ -88,18 +95,6 @@ def _shared(program: Program) -> str:
         return ""
     mesh = ", ".join(f"{axis}={size}" for axis, size in program.partition.mesh.items())
     return f" for the mesh {mesh}" if mesh else " for one core"
-
-
-def _largest_batch(session: Session, known: Compiled) -> Figure:
-    cores, start = session.cores, known.program.per_core_batch
-    largest = largest_batch(
-        lambda batch: session.workload.lower(cores, global_batch=batch * cores),
-        session.topology,
-        known=known,
-        upto=16 * start if known.step.fits else start,
-        progress=session.say,
-    )
-    return Figure("largest batch a core that fits", float(largest), "examples", Kind.COMPILER)
 
 
 def compile_program(
@@ -169,45 +164,28 @@ def largest_batch(
     topology: str,
     *,
     known: Compiled,
-    upto: int,
     progress: Progress | None = None,
 ) -> int:
     """The largest batch a core that fits, a multiple of 8; 0 if none does.
 
-    Memory grows about linearly with the batch: the next batch to try is where the line through what is
-    known so far meets the limit, and each third time the middle of what is left, as the line may mislead.
+    Batches up to 16 times that of `known` are tried.
 
     Args:
         lower: gives the program for a batch a core.
         known: the step as it was compiled for some batch.
-        upto: batches above it are not tried.
 
     Raises:
         as compile_program.
     """
-    fit, too_large, tried = 0, upto // 8 + 1, 0
-    constant = sum(each.bytes for each in known.program.inputs if each.role == Role.VARIABLE)
-    below, above = (0.0, float(constant)), None  # points of the line: batch / 8, bytes
-    batch, compiled = known.program.per_core_batch / 8, known
-    while True:
-        used = compiled.step.memory.used
-        if compiled.step.fits:
-            fit, below = max(fit, int(batch)), (batch, used)
+    batch = known.program.per_core_batch
+    fits, too_large = (batch // 8, 2 * batch + 1) if known.step.fits else (0, -(-batch // 8))
+    while too_large - fits > 1:
+        middle = (fits + too_large) // 2
+        if compile_program(lower(8 * middle), topology, progress=progress).step.fits:
+            fits = middle
         else:
-            too_large = min(too_large, math.ceil(batch))
-            above = (batch, used) if used else None
-        if too_large - fit <= 1:
-            return 8 * fit
-        tried += 1
-        if tried % 3 == 0 or (above is None and not compiled.step.fits):
-            batch = (fit + too_large) // 2
-        else:
-            (low, less), (high, more) = below, above or (0.0, float(constant))
-            limit = compiled.step.memory.available.value
-            slope = (more - less) / (high - low) if high != low else 0.0
-            batch = int(low + (limit - less) / slope) if slope > 0 else 2 * fit
-        batch = min(max(batch, fit + 1), too_large - 1)
-        compiled = compile_program(lower(8 * batch), topology, progress=progress)
+            too_large = middle
+    return 8 * fits
 
 
 def _take_figures(compiled: Compiled, answer: dict[str, Any]) -> None:

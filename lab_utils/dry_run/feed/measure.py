@@ -5,22 +5,19 @@ and dropped. The rate is a measurement of one moment.
 """
 
 import os
-import statistics
 import time
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import psutil
 
-from lab_utils.common.figures import Figure, Kind, rounded
+from lab_utils.common.figures import Figure, Kind
 from lab_utils.dry_run import elsewhere
 from lab_utils.dry_run.records import Feed
 from lab_utils.estimator import tf, v1
-
-_WINDOWS = 3  # the rate is the median of this many equal parts of the time given
 
 
 class NoBatches(Exception):
@@ -31,25 +28,16 @@ class NoBatches(Exception):
 class FeedRate:
     """What was measured of an input pipeline on this machine.
 
-    `examples_per_second` is the median of the rates of `windows`. `host_cores` is the processor time of
-    this process over the time that passed; `idle_cores` what this machine had left beside it.
-    `batches_in_pass` is None for a dataset that did not end while it was measured. `memory_rise` is in
-    bytes.
+    `host_cores` is the processor time of this process over the time that passed; `idle_cores` what this
+    machine had left. `batches_in_pass` is None for a dataset that did not end while it was measured.
     """
 
-    windows: list[float]
-    bytes_per_second: float
+    examples_per_second: float
     first_batch_seconds: float
     host_cores: float
     idle_cores: float
     machine_cores: int
-    memory_rise: int
     batches_in_pass: int | None
-
-    @property
-    def examples_per_second(self) -> float:
-        """Examples (not batches) a second."""
-        return statistics.median(self.windows)
 
     def figures(self) -> Feed:
         """The figures of the report."""
@@ -57,16 +45,12 @@ class FeedRate:
         def measured(name: str, value: float, unit: str) -> Figure:
             return Figure(name, float(value), unit, Kind.MEASURED)
 
-        rate, slow, fast = self.examples_per_second, min(self.windows), max(self.windows)
+        rate, first = self.examples_per_second, self.first_batch_seconds
         feed = Feed(
             examples_per_second=measured("examples from the input pipeline", rate, "examples/s"),
-            slowest_window=measured("the same, slowest third of the time", slow, "examples/s"),
-            fastest_window=measured("the same, fastest third of the time", fast, "examples/s"),
-            bytes_per_second=measured("data from the input pipeline", self.bytes_per_second, "B/s"),
-            first_batch_seconds=measured("time to the first batch", self.first_batch_seconds, "s"),
+            first_batch_seconds=measured("time to the first batch", first, "s"),
             host_cores=measured("cores of this machine in use", self.host_cores, "cores"),
             machine_cores=measured("cores of this machine", self.machine_cores, "cores"),
-            memory_rise=measured("rise of this process's memory", self.memory_rise, "bytes"),
         )
         if self.batches_in_pass is not None:
             feed.batches = measured("batches in the dataset", self.batches_in_pass, "batches")
@@ -78,7 +62,6 @@ def measure(
     *,
     seconds: float = 2.0,
     batch_size: int | None = None,
-    progress: Callable[[str], None] | None = None,
 ) -> FeedRate:
     """Reads batches for about `seconds` after a warm-up, as fast as they come.
 
@@ -89,141 +72,90 @@ def measure(
             called in a graph of its own as TPUEstimator calls input_fn.
         seconds: how long to measure; longer where a batch takes longer.
         batch_size: examples in a batch; None takes the first dimension of its first tensor.
-        progress: told what is going on, a few times a second at most.
 
     Raises:
         NoBatches: the dataset is empty.
         Exception: whatever `source` or the reading of its batches raises.
     """
     process = psutil.Process()
-    memory_before = memory_peak = process.memory_info().rss
-    with closing(_reader(source)) as reader:
-        count = _Counter(reader, batch_size)
+    with closing(_batches(source)) as batches:
+        count, in_pass = 0, None
+
+        def examples_of_next() -> int:
+            nonlocal count, in_pass
+            while (examples := next(batches)) is None:
+                if not count:
+                    raise NoBatches
+                count, in_pass = 0, count
+            count += 1
+            return batch_size or examples
+
         began = time.perf_counter()
-        count.next()
+        examples_of_next()
         first = time.perf_counter() - began
         while time.perf_counter() - began < seconds / 4:
-            count.next()
-        windows, bytes_read = [], 0
+            examples_of_next()
         processor, idle, start = _processor_seconds(process), _idle_seconds(), time.perf_counter()
-        for window in range(_WINDOWS):
-            opened, examples = time.perf_counter(), 0
-            while not examples or time.perf_counter() - opened < seconds / _WINDOWS:
-                batch_examples, batch_bytes = count.next()
-                examples += batch_examples
-                bytes_read += batch_bytes
-            windows.append(examples / (time.perf_counter() - opened))
-            memory_peak = max(memory_peak, process.memory_info().rss)
-            if progress:
-                progress(f"{rounded(windows[-1])} examples/s ({window + 1} of {_WINDOWS})")
+        examples = 0
+        while not examples or time.perf_counter() - start < seconds:
+            examples += examples_of_next()
         passed = time.perf_counter() - start
         used = (_processor_seconds(process) - processor) / passed
         cores = usable_cores()
         return FeedRate(
-            windows=windows,
-            bytes_per_second=bytes_read / passed,
+            examples_per_second=examples / passed,
             first_batch_seconds=first,
             host_cores=used,
             idle_cores=max(0.0, min((_idle_seconds() - idle) / passed, cores - used)),
             machine_cores=cores,
-            memory_rise=memory_peak - memory_before,
-            batches_in_pass=count.batches_in_pass,
+            batches_in_pass=in_pass,
         )
 
 
-class _GraphReader:
-    """Reads the batches of an input_fn in a session; also where eager execution is disabled."""
-
-    def __init__(self, make: Callable[[], Any], graph: tf.Graph) -> None:
-        with graph.as_default():
-            data = make()
-            self._initialize = []
-            if isinstance(data, tf.data.Dataset):
-                iterator = v1.data.make_initializable_iterator(data)
-                self._initialize = [iterator.initializer]
-                data = iterator.get_next()
-            # Composite tensors count as their components; what a batch may hold beside tensors, not at all.
-            leaves = [
-                leaf for leaf in tf.nest.flatten(data, expand_composites=True) if tf.is_tensor(leaf)
-            ]
-            sizes = [_size(leaf) for leaf in leaves]
-            shape = tf.shape(leaves[0], tf.int64)
-            first = shape[0] if leaves[0].shape.rank != 0 else tf.constant(1, tf.int64)
-            # The group makes the batch; sizes alone may be known without it, and the batch left unread.
-            self._fetches = (tf.group(*leaves), first, tf.add_n(sizes))
-            setup = [v1.local_variables_initializer(), v1.tables_initializer()]
-        elsewhere.check(graph)
-        self._session = v1.Session(graph=graph)
-        self._session.run(setup)
-        self.restart()
-
-    def restart(self) -> None:
-        self._session.run(self._initialize)
-
-    def next(self) -> tuple[int, int]:
-        _, examples, size = self._session.run(self._fetches)
-        return int(examples), int(size)
-
-    def close(self) -> None:
-        self._session.close()
-
-
-class _EagerReader:
-    """Reads the batches of a dataset under eager execution."""
-
-    def __init__(self, dataset: tf.data.Dataset) -> None:
-        self._dataset = dataset
-        self.restart()
-
-    def restart(self) -> None:
-        self._batches = iter(self._dataset)
-
-    def next(self) -> tuple[int, int]:
-        batch = self._batches.get_next()
-        leaves = tf.nest.flatten(batch, expand_composites=True)
-        examples = leaves[0].shape[0] if leaves[0].shape.rank else 1
-        return examples, sum(int(_size(leaf)) for leaf in leaves)
-
-    def close(self) -> None:
-        del self._batches
-
-
-def _reader(source: Callable[[], Any] | tf.data.Dataset) -> _GraphReader | _EagerReader:
-    """A dataset made under eager execution can only be read there; all else is read in a graph."""
+def _batches(source: Callable[[], Any] | tf.data.Dataset) -> Iterator[int | None]:
+    """The examples of each batch, again and again; None at each end of the data."""
     if not isinstance(source, tf.data.Dataset):
-        return _GraphReader(source, tf.Graph())
-    if tf.executing_eagerly():
-        return _EagerReader(source)
-    return _GraphReader(lambda: source, v1.get_default_graph())
+        return _graph_batches(source, tf.Graph())
+    if not tf.executing_eagerly():
+        return _graph_batches(lambda: source, v1.get_default_graph())
+    return _eager_batches(source)
 
 
-class _Counter:
-    """Counts the batches of a reader, and restarts it when the data ends."""
-
-    def __init__(self, reader: _GraphReader | _EagerReader, batch_size: int | None) -> None:
-        self._reader, self._batch_size, self._batches = reader, batch_size, 0
-        self.batches_in_pass: int | None = None
-
-    def next(self) -> tuple[int, int]:
-        """Examples and bytes of the next batch."""
+def _graph_batches(make: Callable[[], Any], graph: tf.Graph) -> Iterator[int | None]:
+    """Reads what an input_fn makes in a session; also where eager execution is disabled."""
+    with graph.as_default():
+        data = make()
+        initialize = []
+        if isinstance(data, tf.data.Dataset):
+            iterator = v1.data.make_initializable_iterator(data)
+            initialize = [iterator.initializer]
+            data = iterator.get_next()
+        # Composite tensors count as their components; what a batch may hold beside tensors, not at all.
+        leaves = [
+            each for each in tf.nest.flatten(data, expand_composites=True) if tf.is_tensor(each)
+        ]
+        first = tf.shape(leaves[0])[0] if leaves[0].shape.rank != 0 else tf.constant(1)
+        # The group makes the batch; its size alone may be known without it, and the batch left unread.
+        fetches = first, tf.group(*leaves)
+        setup = [v1.local_variables_initializer(), v1.tables_initializer()]
+    elsewhere.check(graph)
+    with v1.Session(graph=graph) as session:
+        session.run(setup)
         while True:
-            try:
-                examples, size = self._reader.next()
-                self._batches += 1
-                return self._batch_size or examples, size
-            except tf.errors.OutOfRangeError:
-                if not self._batches:
-                    raise NoBatches from None
-                self.batches_in_pass = self._batches
-                self._batches = 0
-                self._reader.restart()
+            session.run(initialize)
+            with suppress(tf.errors.OutOfRangeError):
+                while True:
+                    yield int(session.run(fetches)[0])
+            yield None
 
 
-def _size(leaf: tf.Tensor) -> tf.Tensor:
-    """Bytes of a tensor, int64; of a string tensor, those of its strings."""
-    if leaf.dtype == tf.string:
-        return tf.reduce_sum(tf.cast(tf.strings.length(leaf), tf.int64))
-    return tf.size(leaf, tf.int64) * leaf.dtype.size
+def _eager_batches(dataset: tf.data.Dataset) -> Iterator[int | None]:
+    """Reads a dataset that was made under eager execution, and can only be read there."""
+    while True:
+        for batch in dataset:
+            leaf = tf.nest.flatten(batch, expand_composites=True)[0]
+            yield leaf.shape[0] if leaf.shape.rank else 1
+        yield None
 
 
 def _processor_seconds(process: psutil.Process) -> float:

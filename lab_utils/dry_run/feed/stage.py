@@ -17,12 +17,8 @@ def carry_out(session: Session) -> str:
         if pipeline is None:
             raise Skip("an example batch was given, and no input pipeline")
         try:
-            rate = measure(
-                pipeline,
-                seconds=session.feed_seconds,
-                batch_size=batch_size,
-                progress=session.say,
-            )
+            session.say("reading batches")
+            rate = measure(pipeline, seconds=session.feed_seconds, batch_size=batch_size)
         except NoBatches:
             session.found([rules.finding("TPU504", where)])
             return "no batch"

@@ -22,7 +22,6 @@ from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.private import jax_tracing as _tracing
 from lab_utils.dry_run.program import Input, Output, Partition, Program, Role
 from lab_utils.dry_run.read import jaxpr as read_jaxpr
-from lab_utils.dry_run.read import jaxpr_flops
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.traced import Trace
@@ -109,7 +108,7 @@ class JaxWorkload:
         """What the step's jaxpr tells."""
         one_cache = jax_calls.has_cache(self.step)
         found = read_jaxpr.changing(self._traces, self.where, one_cache=one_cache)
-        return found + read_jaxpr.read(self._traces[0], self.where, pmapped=self.pmapped)
+        return found + read_jaxpr.read(self._traces[0], self.where)
 
     def lower(
         self, cores: int, mode: Mode = Mode.TRAIN, global_batch: int | None = None
@@ -140,25 +139,12 @@ class JaxWorkload:
             inputs=inputs,
             outputs=[Output(each.name, Role.VARIABLE) for each in inputs if each.name in state],
             where=self.where,
-            partition=self._partition(jaxpr, arguments, mesh, state),
+            partition=Partition(
+                mesh,
+                [number for number, each in enumerate(arguments) if each.donated],
+                bool(read_jaxpr.uncounted(jaxpr, self.where)),
+            ),
             left_out=self._left_out(jaxpr),
-        )
-
-    def _partition(
-        self, jaxpr: Any, arguments: list[_tracing.Argument], mesh: dict[str, int], state: set[str]
-    ) -> Partition:
-        split = [sharded.axes_of(each.spec) for each in arguments]
-        of_batch = [
-            parts for each, parts in zip(arguments, split, strict=True) if each.name not in state
-        ]
-        return Partition(
-            mesh,
-            [number for number, each in enumerate(arguments) if each.donated],
-            split,
-            sorted({axis for parts in of_batch for part in parts for axis in part}),
-            jaxpr_flops.flops(jaxpr),
-            bool(read_jaxpr.uncounted(jaxpr, self.where)),
-            read_jaxpr.constrained(jaxpr, self.where),
         )
 
     def _mapped(self, jaxpr: Any) -> str:
@@ -189,7 +175,9 @@ class JaxWorkload:
                 f"The FLOPs of Pallas kernels ({lines}): without a cost_estimate in pallas_call the compiler "
                 "counts none, so the bound may be far too low."
             )
-        if self._mapped(jaxpr) and _DRAWING & read_jaxpr.primitives(jaxpr):
+        if mapped := self._mapped(jaxpr):
+            said.append(f"Whether what {mapped} maps averages its gradients (jax.lax.pmean).")
+        if mapped and _DRAWING & read_jaxpr.primitives(jaxpr):
             said.append(
                 "Whether each core draws random numbers of its own: a key that all cores hold needs "
                 "jax.random.fold_in(key, jax.lax.axis_index(...))."

@@ -66,8 +66,8 @@ def laid_out(
         shown = ", ".join(f"{axis}={size}" for axis, size in sizes.items())
         raise InputUnfit(
             f"the mesh ({shown}: {counted(math.prod(sizes.values()), 'device')}) cannot be laid on "
-            f"{topology} with its {counted(cores, 'core')}: say how, as in "
-            f"dry_run(..., mesh_axes={_example(mesh, cores)})"
+            f"{topology} with its {counted(cores, 'core')}: say how, as in dry_run(..., "
+            f"mesh_axes={dict.fromkeys(mesh, 1) | {next(iter(mesh)): cores}})"
         )
     if sizes == mesh:
         return text, mesh
@@ -116,15 +116,6 @@ def axes_of(spec: tuple | None) -> list[tuple[str, ...]]:
 
 def _sizes(axes: str) -> list[tuple[str, int]]:
     return [(name, int(size)) for name, size in _AXIS.findall(axes)]
-
-
-def _example(mesh: Mapping[str, int], cores: int) -> dict[str, int]:
-    """Sizes that fit: the first axis takes what the others leave."""
-    first, *others = mesh
-    rest = math.prod(mesh[axis] for axis in others)
-    if cores % rest:
-        return {first: cores} | dict.fromkeys(others, 1)
-    return {first: cores // rest} | {axis: mesh[axis] for axis in others}
 
 
 def as_many(cores: int) -> str:

@@ -31,11 +31,6 @@ def _notes() -> dict[str, Any]:
     return {key: text.split() if isinstance(text, str) else text for key, text in notes.items()}
 
 
-def made_from() -> str:
-    """The wheel that the table was made from, and when."""
-    return f"{_table()['wheel']}, {_table()['made']}"
-
-
 def compiles(op: str) -> bool:
     """Whether the TPU compiler has a kernel for this type of op."""
     return op in _table()["ops"]

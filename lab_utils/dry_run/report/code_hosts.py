@@ -1,9 +1,7 @@
 """A report's findings where code is reviewed: GitHub's annotations, and SARIF 2.1.0 (OASIS, 2020-03-27)."""
 
 import json
-import os
-import re
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from urllib.parse import quote
 
 from lab_utils.dry_run import rules
@@ -14,7 +12,6 @@ from lab_utils.dry_run.report.words import title
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 )
-_CELL = re.compile(r"(.+\.ipynb)\[(cell \d+)[^\]]*\]")
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 
 
@@ -107,16 +104,8 @@ def _location(found: Finding) -> dict:
 
 
 def _file_and_cell(file: str) -> tuple[str, str]:
-    """Path and cell: ("nb.ipynb", "cell 3"), ("", "cell In [5]") of a notebook at work, ("train.py", "").
-
-    A workflow of GitHub's names the repository's top in GITHUB_WORKSPACE, from which code hosts name files;
-    elsewhere the path is as it was.
-    """
+    """Path and cell: ("nb.ipynb", "cell 3"), ("", "cell In [5]") of a notebook at work, ("train.py", "")."""
     if file.startswith(("cell ", "a notebook cell")):
         return "", file
-    named = _CELL.fullmatch(file)
-    path, cell = named.groups() if named else (file, "")
-    top = os.environ.get("GITHUB_WORKSPACE")
-    if path and top and Path(path).absolute().is_relative_to(top):
-        path = Path(path).absolute().relative_to(top).as_posix()
+    path, _, cell = file.partition("[cell ")
     return (PurePath(path).as_posix() if path else ""), cell

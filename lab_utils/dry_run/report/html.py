@@ -1,8 +1,8 @@
 """A dry run's report as HTML: a fragment for notebooks, and a page of its own.
 
 No scripts, no outside resources. Colours follow JupyterLab's theme through its CSS variables; a page of
-its own is light or dark as the reader's system asks. A notebook that is not trusted drops style sheets and
-SVG: badges keep their colours there, and the sentences say what the pictures show.
+its own is light or dark as the reader's system asks. A notebook that is not trusted drops style sheets: what
+must not be lost there is in style attributes.
 """
 
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ import markdown
 from lab_utils.common.figures import Figure, counted, figure_text, kind_text, scaled
 from lab_utils.dry_run import rules
 from lab_utils.dry_run.records import CompiledStep, Finding, Severity, StageResult
-from lab_utils.dry_run.report import svg, words
+from lab_utils.dry_run.report import words
 from lab_utils.dry_run.report.outcome import COULD_NOT_RUN, FINDINGS, READY, Outcome
 from lab_utils.notebook import look
 
@@ -55,17 +55,15 @@ def fragment(report: Outcome) -> str:
         _table(report.figures()),
         _list("Not checked", report.not_checked),
     ]
-    return f'<div class="lu-dry-run"><style>{_style()}</style>{"".join(parts)}</div>'
+    fits = "overflow-x:auto;overflow-wrap:break-word"  # also where the style sheet is dropped
+    return f'<div class="lu-dry-run" style="{fits}"><style>{_style()}</style>{"".join(parts)}</div>'
 
 
 @cache
 def _style() -> str:
     sheet = Path(__file__).with_name("report.css").read_text(encoding="utf-8")
     # Twice: JupyterLab's own rules for outputs are more specific than one class.
-    sheet = sheet.replace(".lu-dry-run", ".lu-dry-run.lu-dry-run")
-    colours = {"error": look.WRONG} | look.MEMORY
-    variables = "".join(f"--{name}:{colour};" for name, colour in colours.items())
-    return f".lu-dry-run{{{variables}}}\n{sheet}"
+    return sheet.replace(".lu-dry-run", ".lu-dry-run.lu-dry-run")
 
 
 def _badge(kind: str, text: str) -> str:
@@ -129,11 +127,6 @@ def _rule_page(id: str) -> str:
     return f'<details><summary>Rule page {id}</summary><div class="body">{text}</div></details>'
 
 
-def _picture(drawing: str) -> str:
-    """An SVG that shows where the style sheet is kept; elsewhere its words would be strewn about."""
-    return f'<div class="drawn" style="display:none">{drawing}</div>'
-
-
 def _inline(said: str) -> str:
     """Text as HTML, with `code` between backticks."""
     pieces = escape(said).split("`")
@@ -147,62 +140,52 @@ def _inline(said: str) -> str:
 def _cards(report: Outcome) -> str:
     cards = []
     if steps := [step for step in report.compiled if step.memory.used is not None]:
-        cards.append(f"<h3>Memory of a core</h3>{''.join(map(_memory, steps))}{_kinds(steps)}")
+        cards.append(f"<h3>Memory of a core</h3>{''.join(map(_memory, steps))}")
     if steps := [step for step in report.compiled if step.cost.roofline]:
         sentences = [words.speed_sentence(step, report.cores) for step in steps]
         cards.append(
-            f"<h3>Speed</h3>{_picture(svg.roofline(steps, ' '.join(sentences)))}"
+            "<h3>Speed</h3>"
             + "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
             + f'<p class="soft">{escape(words.speed_basis(steps[0]))}</p>'
         )
     cards += [_lines(step) for step in report.compiled if step.lines]
     if report.feed.examples_per_second is not None:
-        cards.append(_feed(report))
+        cards.append(f"<h3>Input pipeline</h3><p>{escape(words.feed_sentence(report))}</p>")
     shown = "".join(f'<div class="card">{card}</div>' for card in cards)
     return f'<div class="cards">{shown}</div>' if cards else ""
 
 
 def _memory(step: CompiledStep) -> str:
-    sentence = words.memory_sentence(step)
-    if step.memory.available is None:
-        return f"<p>{escape(sentence)}</p>"
-    legend = "".join(
-        f'<li><span class="swatch {part}">{part[0].upper()}</span> '
-        f"{part} {figure_text(step.memory[part])}</li>"
-        for part in step.memory.parts
-    )
+    """A core's memory by part, as a bar with its legend."""
+    sentence = f"<p>{escape(words.memory_sentence(step))}</p>"
+    available = step.memory.available
+    if available is None:
+        return sentence
+    whole, bar, legend = max(available.value, step.memory.used), "", ""
+    for part, size in step.memory.parts.items():
+        colour = look.MEMORY[part]
+        bar += f'<div style="width:{100 * size / whole:.2f}%;background:{colour}"></div>'
+        legend += (
+            f'<li><span class="swatch" style="background:{colour};color:#fff">{part[0].upper()}</span> '
+            f"{part} {figure_text(step.memory[part])}</li>"
+        )
+    frame = f"display:flex;height:16px;border:1px solid {look.NEUTRAL}"
     return (
-        f"<h4>{escape(step.name).capitalize()}</h4>{_picture(svg.memory_bar(step, sentence))}"
-        f'<ul class="legend">{legend}</ul><p>{escape(sentence)}</p>'
+        f'<h4>{escape(step.name).capitalize()}</h4><div class="bar" style="{frame}">{bar}</div>'
+        f'<ul class="legend">{legend}</ul>{sentence}'
     )
-
-
-def _kinds(steps: list[CompiledStep]) -> str:
-    kinds = {kind_text(figure) for step in steps for figure in step.memory.values()}
-    return f'<p class="soft">Sizes {escape("; ".join(sorted(kinds)))}.</p>'
 
 
 def _lines(step: CompiledStep) -> str:
     rows = "".join(
-        f'<tr><td class="place" colspan="3">{_inline(str(line.place) or "no line")}</td></tr>'
-        f'<tr><td class="number">{line.cycles:,.0f}</td>'
-        f'<td class="number">{escape(scaled(line.bytes, "B"))}</td>'
-        f'<td class="number">{escape(scaled(line.flops, "FLOP"))}</td></tr>'
+        f"<li>{_inline(str(line.place) or 'no line')}<br>{line.cycles:,.0f} cycles, "
+        f"{scaled(line.bytes, 'B')}, {scaled(line.flops, 'FLOP')}</li>"
         for line in step.lines
     )
-    head = "<tr><th>Cycles</th><th>HBM traffic</th><th>FLOPs</th></tr>"
     return (
-        f'<h3>Lines of the {escape(step.name)}</h3><table class="lines">{head}{rows}</table>'
+        f'<h3>Lines of the {escape(step.name)}</h3><ul class="plain">{rows}</ul>'
         f'<p class="soft">{escape(words.LINES_BASIS)}</p>'
     )
-
-
-def _feed(report: Outcome) -> str:
-    sentence, gauge = words.feed_sentence(report), ""
-    if report.feed.required is not None:
-        rate, required = report.feed.examples_per_second.value, report.feed.required.value
-        gauge = _picture(svg.feed_gauge(rate, required, sentence))
-    return f"<h3>Input pipeline</h3>{gauge}<p>{escape(sentence)}</p>"
 
 
 def _table(rows: list[tuple[str, Figure]]) -> str:

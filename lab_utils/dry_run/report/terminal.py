@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Sequence
 from itertools import groupby
 
-from lab_utils.common.figures import Figure, counted, figure_text, memory, scaled
+from lab_utils.common.figures import Figure, counted, figure_text, kind_text, scaled
 from lab_utils.dry_run.records import CompiledStep, Finding, Severity, StageResult
 from lab_utils.dry_run.report.outcome import FINDINGS, READY, Outcome
 from lab_utils.dry_run.report.words import (
@@ -19,8 +19,6 @@ from lab_utils.dry_run.report.words import (
 )
 
 WIDTH = 100
-_BAR = 60
-_FILL = {"arguments": "█", "temporaries": "▓", "outputs": "▒", "code": "░"}
 _COLOURS = {"red": 31, "green": 32, "yellow": 33, "blue": 34, "bold": 1}
 _SEVERITY_COLOUR = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "blue"}
 
@@ -48,7 +46,7 @@ def render(report: Outcome, colour: bool = False) -> str:
         ignored = [f"{found.rule} at {found.where}" for found in report.ignored]
         blocks.append([paint("IGNORED", "bold"), *_items(ignored)])
     for step in report.compiled:
-        lines = _memory_lines(step) if step.memory.used is not None else []
+        lines = _wrapped(memory_sentence(step)) if step.memory.used is not None else []
         if step.cost.roofline:
             lines += _wrapped(speed_sentence(step, report.cores)) + _wrapped(speed_basis(step))
         lines += _line_costs(step)
@@ -106,28 +104,6 @@ def _finding_lines(group: list[Finding], paint) -> list[str]:
     return lines
 
 
-def _memory_lines(step: CompiledStep) -> list[str]:
-    """A bar of the memory by part; a core's end is marked, and what does not fit stands beyond it."""
-    lines = _wrapped(memory_sentence(step))
-    parts, available = step.memory.parts, step.memory.available
-    if not parts or available is None:
-        return lines
-    limit, fits = available.value, step.memory.needed is None
-    per_cell = max(limit, step.memory.used) / _BAR
-    cells, end, filled = "", 0.0, 0
-    for part, size in parts.items():
-        end += size
-        upto = min(_BAR, max(round(end / per_cell), filled + (size > 0)))
-        cells += _FILL[part] * (upto - filled)
-        filled = upto
-    cells = cells.ljust(_BAR, "·")
-    mark = round(limit / per_cell)
-    end = f" {memory(limit)} usable" if fits else f" ] usable: {memory(limit)}"
-    lines.append(f"  [{cells[:mark]}]{cells[mark:]}{end}")
-    legend = "   ".join(f"{_FILL[part]} {part} {memory(size)}" for part, size in parts.items())
-    return lines + _wrapped(legend, "  ", "  ")
-
-
 def _line_costs(step: CompiledStep) -> list[str]:
     """The most expensive lines of a step, each with its share of the cycles of those that have any."""
     if not step.lines:
@@ -140,25 +116,11 @@ def _line_costs(step: CompiledStep) -> list[str]:
 
 
 def _table(rows: list[tuple[str, Figure]]) -> list[str]:
-    """Figures in columns (group, name, value, kind); the kinds' long sources are footnotes."""
-    notes: dict[str, int] = {}
-    cells = []
-    for group, figure in rows:
-        kind = str(figure.kind)
-        if figure.source:
-            kind += f" [{notes.setdefault(figure.source, len(notes) + 1)}]"
-        cells.append((group, figure.name, figure_text(figure), kind))
-    widths = [max(len(row[column]) for row in cells) for column in range(3)]
-    widths[1] = min(
-        widths[1], WIDTH - 6 - widths[0] - widths[2] - max(len(row[3]) for row in cells)
-    )
-    lines, previous = [], None
-    for group, name, value, kind in cells:
-        shown = group if group != previous else ""
-        first, *rest = textwrap.wrap(name, max(widths[1], 12)) or [""]
-        lines.append(f"{shown:<{widths[0]}}  {first:<{widths[1]}}  {value:>{widths[2]}}  {kind}")
-        lines += [" " * (widths[0] + 2) + line for line in rest]
-        previous = group
-    for source, number in notes.items():
-        lines += _wrapped(source, f"[{number}] ", "    ")
+    """Figures by group, each with its value and its kind."""
+    lines = []
+    for group, figures in groupby(rows, key=lambda row: row[0]):
+        lines.append(group)
+        for _, figure in figures:
+            head = f"  {figure.name:<42} {figure_text(figure):>16}  "
+            lines += _wrapped(kind_text(figure), head, " " * len(head))
     return lines

@@ -3,9 +3,7 @@
 The estimate is made of the program itself, so that it holds also where the TPU compiler gave no figures.
 """
 
-import ctypes
 import math
-import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,16 +38,6 @@ class Plan:
     cores: int
     batch: int
     steps: int
-
-
-def give_back() -> None:
-    """Returns freed memory to the system, which glibc keeps: 160 MiB after the lowering of a ResNet-50.
-
-    (Measured 2026-11-22; with other C libraries nothing happens.)
-    """
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
-    if trim:
-        trim(0)
 
 
 def affordable(program: Program, steps: int, fewest: int = 2) -> Plan | None:

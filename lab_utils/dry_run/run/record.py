@@ -5,15 +5,6 @@ from dataclasses import dataclass, field
 from lab_utils.dry_run.records import Finding
 
 
-@dataclass(frozen=True)
-class Disagreement:
-    """A variable that differs between cores after `step` (from 1), by at most `difference`."""
-
-    variable: str
-    step: int
-    difference: float
-
-
 @dataclass
 class VirtualRun:
     """What happened.
@@ -23,7 +14,7 @@ class VirtualRun:
         losses: of each step, one for each core; empty where the step returns none.
         one_core_losses: of each step, of one core fed the whole global batch; empty where that was
             not run. Of the first alone, where cores take statistics of their own examples.
-        disagreements: trained variables (and their optimizer slots) that differ, by first step.
+        drifted: trained variables (and their optimizer slots) that differ between cores.
         notes: what was seen and is not a fault.
         not_compared: what was not run or not compared, and why.
         cached: an earlier dry run ran the same program from the same values on the same batches.
@@ -32,7 +23,7 @@ class VirtualRun:
     steps: int = 0
     losses: list[list[float]] = field(default_factory=list)
     one_core_losses: list[float] = field(default_factory=list)
-    disagreements: list[Disagreement] = field(default_factory=list)
+    drifted: list[str] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     not_compared: list[str] = field(default_factory=list)

@@ -11,7 +11,7 @@ from lab_utils.common.figures import Figure, Kind, counted
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.private.process import CompilerMissing
 from lab_utils.dry_run.program import Program
-from lab_utils.dry_run.run.budget import Plan, affordable, give_back
+from lab_utils.dry_run.run.budget import Plan, affordable
 from lab_utils.dry_run.run.virtual import running
 from lab_utils.dry_run.session import Session, Skip, first_line, leaves_room
 
@@ -47,8 +47,7 @@ def carry_out(session: Session) -> Generator[None, None, str]:
             f"{counted(plan.cores, 'virtual core')} ran {plan.steps} with {plan.batch} each."
         )
     if not beside:
-        give_back()  # the compiler takes most at its end
-        yield
+        yield  # the compiler takes most at its end
     try:
         with running(run, steps=plan.steps, one_core=one_core) as finish:
             if beside:

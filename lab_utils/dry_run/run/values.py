@@ -11,7 +11,7 @@ from lab_utils.dry_run.program import Program, Role
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.run.losses import lost_at
-from lab_utils.dry_run.run.record import Disagreement, VirtualRun
+from lab_utils.dry_run.run.record import VirtualRun
 
 # Relative to the larger value. Summation in another order gives 1e-6 or so.
 SAME_VARIABLE = 1e-5
@@ -27,17 +27,16 @@ def look_at_values(
     """TPU401, TPU405 and TPU408, from what the child says of each variable after each step."""
     result.findings += _not_finite(program, steps, batches, result.losses)
     trained = {each.name for each in program.inputs if each.trainable}
-    first = _first_differences(steps)
-    others = sorted(name for name in first if not _is_trained(name, trained))
+    differing = _differing(steps)
+    others = sorted(name for name in differing if not _is_trained(name, trained))
     if others:
         result.notes.append(
             f"{', '.join(others[:_SHOWN])}{' ...' if others[_SHOWN:] else ''} differ between cores, "
             "as statistics of each core's own examples do; core 0's are saved."
         )
-    result.disagreements = [each for name, each in first.items() if name not in others]
+    result.drifted = names = [name for name in differing if name not in others]
     after = steps[-1]["variables"]
-    if result.disagreements:
-        names = [each.variable for each in result.disagreements]
+    if names:
         more = f" and {len(names) - _SHOWN} more" if names[_SHOWN:] else ""
         result.findings.append(
             finding(
@@ -75,17 +74,17 @@ def _not_finite(
     return []
 
 
-def _first_differences(steps: list[dict[str, Any]]) -> dict[str, Disagreement]:
-    """The variables that differ between the cores, as they do at first, by name."""
-    first: dict[str, Disagreement] = {}
-    for number, step in enumerate(steps, 1):
+def _differing(steps: list[dict[str, Any]]) -> list[str]:
+    """The variables that differ between the cores, in the order in which they begin to."""
+    names = {}
+    for step in steps:
         for name, entry in step["variables"].items():
             difference = entry.get("difference", math.inf)
             same = len(set(entry["digests"])) == 1
             same = same or difference <= SAME_VARIABLE * entry.get("scale", 0)
             if not same and entry.get("finite", True):
-                first.setdefault(name, Disagreement(name, number, difference))
-    return first
+                names[name] = None
+    return list(names)
 
 
 def _gathering(program: Program, trained: set[str], after: dict[str, Any]) -> str:

@@ -5,10 +5,9 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from lab_utils.dry_run.compile.hlo import frames
-from lab_utils.dry_run.compile.hlo.collectives import Collective, Sources, collective
+from lab_utils.dry_run.compile.hlo.collectives import Collective, collective
 from lab_utils.dry_run.compile.hlo.layout import Shape, numbers
-from lab_utils.dry_run.compile.hlo.parse import Instruction, Visit, parse, rounds, visits
+from lab_utils.dry_run.compile.hlo.parse import Instruction, Visit, parse, visits
 from lab_utils.dry_run.compile.hlo.traffic import traffic
 from lab_utils.dry_run.compile.hlo.work import Work
 from lab_utils.dry_run.compile.hlo.work import work as work_of
@@ -58,7 +57,6 @@ class Summary:
     collectives: list[Collective] = field(default_factory=list)
     work: list[Work] = field(default_factory=list)
     aliased: list[int] = field(default_factory=list)  # arguments whose memory a result takes
-    loops: int = 0  # whose number of rounds the compiler does not know
     loop_flops: float = 0.0  # of matmuls, in rounds after the first
     loop_bytes: float = 0.0  # read from HBM and written to it, in rounds after the first
     moved: float = 0.0  # read from HBM and written to it, in all rounds
@@ -142,7 +140,7 @@ def summarise(text: str, *, largest: int = 50) -> Summary:
     products = (each for each in known.values() if each.opcode in ("convolution", "dot"))
     flops = {each.name: _product(each, known, 1).flops for each in products}
     summary.work = work_of(text, computations, entry, flops)
-    summary.collectives = _collectives(text, computations, entry)
+    summary.collectives = _collectives(computations, entry, known)
     unique = {(each.name, each.shape): each for each in summary.buffers}
     summary.buffers = sorted(unique.values(), key=lambda b: b.shape.padded_bytes, reverse=True)[
         :largest
@@ -172,19 +170,16 @@ def _add(
         summary.buffers += [
             Buffer(each.op_name, shape, number) for shape in each.shapes if not shape.memory_space
         ]
-    summary.loops += each.opcode == "while" and rounds(each, computations, known) is None
 
 
 def _collectives(
-    text: str, computations: dict[str, list[Instruction]], entry: str
+    computations: dict[str, list[Instruction]], entry: str, known: dict[str, Instruction]
 ) -> list[Collective]:
     """Each collective once: one that is spread over several instructions bears the same channel in all."""
-    sources, stacks = Sources(computations, entry), frames.stacks(text)
     found: dict[str, Collective] = {}
     for visit in visits(computations, entry):
         each = visit.instruction
-        line = frames.line_of(each.text, stacks)
-        if made := collective(each, visit.times, visit.body, sources, line):
+        if made := collective(each, visit.times, visit.body, known):
             channel = re.search(r"channel_id=(\d+)", each.text)
             found.setdefault(channel[0] if channel else each.name, made)
     return list(found.values())
