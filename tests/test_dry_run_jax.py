@@ -246,28 +246,6 @@ def test_an_evaluation_has_no_state_and_the_batch_of_its_batch():
     assert (program.mode, program.per_core_batch) == ("forward", 64)
 
 
-def mapped(gradients_of, *, loops=1):
-    """A step of jax.shard_map that says itself which results are equal on all cores."""
-
-    def step(params, features):
-        def one(params, _):
-            grads = jax.grad(lambda p: jnp.mean((features @ p) ** 2))(params)
-            return params - 0.1 * gradients_of(grads), None
-
-        return jax.lax.scan(one, params, length=loops)[0]
-
-    mesh = Mesh(np.array(jax.devices()[:1]), ("data",))
-    specs = PartitionSpec(), PartitionSpec("data")
-    step = jax.shard_map(step, mesh=mesh, in_specs=specs, out_specs=specs[0], check_vma=False)
-    return jax.jit(step), (shape(8, 8), shape(64, 8))
-
-
-@pytest.mark.parametrize("loops", [1, 3])
-def test_cores_that_go_apart_are_told(loops):
-    assert found(*mapped(lambda grads: jax.lax.pmean(grads, "data"), loops=loops)) == []
-    assert found(*mapped(lambda grads: grads, loops=loops)) == ["TPU245"]
-
-
 @needs_pmap
 def test_what_a_mapped_step_draws_is_not_checked():
     def step(x, key):
@@ -279,18 +257,6 @@ def test_what_a_mapped_step_draws_is_not_checked():
     assert "axis_index" in mapped.lower(count).left_out
     alone = JaxWorkload(jax.jit(step), (shape(8), jax.random.key(0)), "v5e:1x1")
     assert not alone.lower(1).left_out
-
-
-@needs_pmap
-def test_statistics_of_each_core_may_go_apart():
-    def step(state, x):
-        grads = jax.grad(lambda p: jnp.mean((x @ p) ** 2))(state["params"])
-        mean = 0.9 * state["mean"] + 0.1 * x.mean(0)
-        return {"params": state["params"] - jax.lax.pmean(grads, "batch"), "mean": mean}
-
-    count = jax.device_count()
-    state = {"params": shape(count, 8, 8), "mean": shape(count, 8)}
-    assert found(jax.pmap(step, axis_name="batch"), (state, shape(count, 64, 8))) == []
 
 
 def test_state_that_turns_from_a_python_number_is_a_note():
@@ -366,7 +332,6 @@ def test_flops_of_a_pallas_kernel_that_no_bound_holds_are_told(given, is_kernel,
     assert (b"tpu_custom_call" in program.hlo) is is_kernel
     assert ("FLOPs of Pallas kernels (" in program.left_out) is uncounted
     assert program.partition.uncounted is uncounted
-    assert not is_kernel or program.partition.flops == 2.0 * 256**3  # two rounds of its grid
 
 
 def test_a_mesh_of_one_cpu_is_laid_on_a_topology():

@@ -51,15 +51,6 @@ class Output:
 
 
 @dataclass(frozen=True)
-class Constraint:
-    """An array that a step lays out over the mesh: its whole size in bytes, and the axes that split it."""
-
-    bytes: int
-    axes: frozenset[str]
-    where: Place
-
-
-@dataclass(frozen=True)
 class Partition:
     """How the cores share a step whose arrays have shardings.
 
@@ -68,18 +59,14 @@ class Partition:
         donated: the numbers of the inputs whose memory the step may take.
         split: for each input, for each of its axes, the mesh axes that it is split over.
         batch_axes: the mesh axes that the batch is split over.
-        flops: of the matmuls of the whole step, as it is written; None where they are not known.
         uncounted: Pallas kernels hold FLOPs that the compiler does not count.
-        constrained: the arrays that the step itself lays out (with_sharding_constraint).
     """
 
     mesh: dict[str, int]
     donated: list[int]
     split: list[list[tuple[str, ...]]]
     batch_axes: list[str]
-    flops: float | None = None
     uncounted: bool = False
-    constrained: list[Constraint] = field(default_factory=list)
 
     @property
     def cores(self) -> int:

@@ -114,11 +114,11 @@ def image_classifier(fault):
     return Step(step, (state, iter(batches)))
 
 
-@program("TPU242", "TPU245")
+@program("TPU242")
 def pmap_era(fault):
     """Flax's examples before 2023: pmap, replicate, shard, pmean."""
 
-    def train_step(state, batch, smoothing):  # <- TPU245
+    def train_step(state, batch, smoothing):
         def loss_fn(params):
             logits, new = state.apply_fn(
                 {"params": params, "batch_stats": state.batch_stats},
@@ -130,8 +130,8 @@ def pmap_era(fault):
             return optax.softmax_cross_entropy(logits, onehot).mean(), new
 
         (loss, new), grads = jax.value_and_grad(loss_fn, has_aux=True)(state.params)
-        if fault != "TPU245":
-            grads = jax.lax.pmean(grads, axis_name="batch")
+        # Without these means each core would go its own way.
+        grads = jax.lax.pmean(grads, axis_name="batch")
         stats = jax.lax.pmean(new["batch_stats"], axis_name="batch")
         if fault == "TPU242":
             stats = jax.tree.map(lambda a: a.astype(jnp.bfloat16), stats)  # <- TPU242

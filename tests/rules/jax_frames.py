@@ -12,9 +12,7 @@ from rules.wrong_jax import (
     NamedSharding,
     PartitionSpec,
     batch,
-    constrained,
     descend,
-    each_core_on_its_own,
     jax,
     jnp,
     loss_of,
@@ -119,30 +117,6 @@ def _sharded(snippet: Snippet) -> Port:
     return Port(jax.jit(descend), (state, given), mesh_axes={"data": 4, "model": 2})
 
 
-def _of_hidden(snippet: Snippet) -> Port:
-    """The block makes `hidden` of itself."""
-
-    def constrain(hidden):
-        return snippet.run(_NAMES | {"hidden": lambda: hidden}).get("hidden")
-
-    return Port(jax.jit(constrained(constrain)), (params(), batch()))
-
-
-def _gradients(snippet: Snippet) -> Port:
-    """The block makes the gradients of a core, of `loss`, `params` and `batch`."""
-
-    def step(params, batch):
-        given = {
-            "loss": lambda: lambda params, batch: loss_of(params, *batch),
-            "params": lambda: params,
-            "batch": lambda: batch,
-        }
-        grads = snippet.run(_NAMES | given).get("grads")
-        return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads)
-
-    return each_core_on_its_own(step)
-
-
 def _example(made: Made) -> tuple:
     return params(), batch()
 
@@ -174,7 +148,6 @@ FRAMES = {
     "TPU242": _in_step(of=(), narrow=True),
     "TPU243": _calls,
     "TPU244": _made_step(_ids),
-    "TPU245": _gradients,
     "TPU340": _sharded,
     "TPU341": _made_step(_example),
     "TPU342": _made_step(
@@ -182,5 +155,4 @@ FRAMES = {
         batch=lambda: tuple(jnp.zeros(each.shape, each.dtype) for each in batch(64)),
     ),
     "TPU343": _in_step(of=("rate",)),
-    "TPU344": _of_hidden,
 }

@@ -40,22 +40,6 @@ def descend(params, batch):
     return jax.tree.map(lambda p, g: p - 0.1 * g, params, gradients), loss
 
 
-def constrained(constrain):
-    """A step whose hidden layer goes through `constrain`."""
-
-    def loss(params, features, labels):
-        hidden = jax.nn.relu(features @ params["first"].astype(jnp.bfloat16))
-        hidden = constrain(hidden)
-        logits = (hidden @ params["second"].astype(jnp.bfloat16)).astype(jnp.float32)
-        return jnp.mean((logits - labels) ** 2)
-
-    def step(params, batch):
-        gradients = jax.grad(loss)(params, *batch)
-        return jax.tree.map(lambda p, g: p - 0.1 * g, params, gradients)
-
-    return step
-
-
 def params(first=(), second=()):
     """The parameters' shapes."""
     return {
@@ -68,15 +52,6 @@ def batch(examples=BATCH, spec=("data",)):
     """A batch's shapes."""
     features = shape(examples, WIDTH, dtype=jnp.bfloat16, spec=spec)
     return features, shape(examples, 8 * WIDTH, spec=spec)
-
-
-def each_core_on_its_own(step):
-    """A pmapped step of gradient descent, and its example on all devices of this process."""
-    count = jax.device_count()
-    example = jax.tree.map(
-        lambda each: jax.ShapeDtypeStruct((count, *each.shape), each.dtype), (params(), batch(64))
-    )
-    return Port(jax.pmap(step, axis_name="data"), example)
 
 
 @wrong("TPU240")
@@ -135,17 +110,6 @@ def a_table_from_outside(wrong):
     return Port(jax.jit(step), (ids,) if wrong else (ids, shape(*table.shape)))
 
 
-@wrong("TPU245")
-def gradients_without_a_mean(wrong):
-    def step(params, batch):  # <- TPU245
-        grads = jax.grad(loss_of)(params, *batch)
-        if not wrong:
-            grads = jax.lax.pmean(grads, "data")
-        return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads)
-
-    return each_core_on_its_own(step)
-
-
 @wrong("TPU340")
 def one_matrix_split_over_the_batch(wrong):
     return Port(jax.jit(descend), (params(first=("data",) if wrong else ()), batch()))
@@ -173,12 +137,3 @@ def python_decides_by_a_value(wrong):
         return params, loss
 
     return Port(jax.jit(step), (params(), batch()))
-
-
-@wrong("TPU344")
-def an_activation_made_whole(wrong):
-    def constrain(hidden):
-        spec = PartitionSpec() if wrong else PartitionSpec("data")
-        return jax.lax.with_sharding_constraint(hidden, NamedSharding(MESH, spec))  # <- TPU344
-
-    return Port(jax.jit(constrained(constrain)), (params(), batch()))

@@ -13,7 +13,6 @@ from lab_utils.dry_run.rules import finding
 _MOST = 0.5  # of the bytes of the state: when so many are split like the batch, that is how the program works
 _SMALL = 64 * 2**10  # bytes of an array that is not worth a word
 _SHOWN = 4
-_REPEATED = 1.5  # times the FLOPs of the step: what rematerialisation adds by itself stays below
 
 
 def figures_of(compiled: Compiled) -> list[Figure]:
@@ -33,7 +32,7 @@ def findings_of(compiled: Compiled) -> list[Finding]:
     program = compiled.program
     if program.partition is None:
         return []
-    found = [*_gathered(compiled), *_repeated(compiled), *_not_reused(compiled)]
+    found = [*_gathered(compiled), *_not_reused(compiled)]
     if program.partition.cores == 1 and program.cores > 1:
         idle = program.cores - 1
         found.append(finding("TPU342", program.where, topology=compiled.topology, idle=idle))
@@ -82,47 +81,6 @@ def _gathered(compiled: Compiled) -> list[Finding]:
         )
         for (place, over), numbers in lines.items()
     ]
-
-
-def _repeated(compiled: Compiled) -> list[Finding]:
-    """TPU344 where the cores together do clearly more matmul FLOPs than the step is written with."""
-    program, partition = compiled.program, compiled.program.partition
-    done = partition.cores * sum(each.flops for each in compiled.summary.products)
-    if not partition.flops or partition.cores == 1 or done < _REPEATED * partition.flops:
-        return []
-    # Where an activation that was split is made whole, each core goes on with all of it.
-    gathers = [
-        each
-        for each in compiled.summary.collectives
-        if each.kind == "all-gather" and each.parameter is None and each.bytes >= _SMALL
-    ]
-    place, what = program.where, "No array is gathered on the way: something is not split at all."
-    asked = {line: each for each in gathers if (line := _asked_for(each, partition))}
-    if len(asked) == 1:
-        ((place, first),) = asked.items()
-        what = f"This line asks for an activation that is whole over {_over(first, partition)}."
-    elif gathers:
-        first = max(gathers, key=lambda each: each.bytes)
-        place = place_of_line(first.file, first.line)
-        size, over = scaled(first.bytes, "B"), _over(first, partition)
-        what = f"This line gathers an activation over {over}: {size} a step."
-    times = f"{done / partition.flops:.1f}"
-    return [finding("TPU344", place or program.where, times=times, what=what)]
-
-
-def _asked_for(gather: Collective, partition: Partition) -> Place | None:
-    """The one line that lays out an array as this gather leaves it.
-
-    The compiler itself names the line of an op beside it.
-    """
-    over = set(axes(gather.groups, partition.mesh) or ())
-    lines = {
-        each.where
-        for each in partition.constrained
-        if over.isdisjoint(each.axes)
-        and gather.bytes * math.prod(partition.mesh[axis] for axis in each.axes) == each.bytes
-    }
-    return lines.pop() if over and len(lines) == 1 else None
 
 
 def _not_reused(compiled: Compiled) -> list[Finding]:

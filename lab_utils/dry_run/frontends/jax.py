@@ -22,13 +22,11 @@ from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.private import jax_tracing as _tracing
 from lab_utils.dry_run.program import Input, Output, Partition, Program, Role
 from lab_utils.dry_run.read import jaxpr as read_jaxpr
-from lab_utils.dry_run.read import jaxpr_flops
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.traced import Trace
 from lab_utils.runtime import chips
 
-_DRAWING = {"random_bits", "threefry2x32", "rng_bit_generator"}
 _DECIDED = (
     "Use jax.lax.cond and jax.lax.scan (or jnp.where) where Python decides by a traced value."
 )
@@ -109,7 +107,7 @@ class JaxWorkload:
         """What the step's jaxpr tells."""
         one_cache = jax_calls.has_cache(self.step)
         found = read_jaxpr.changing(self._traces, self.where, one_cache=one_cache)
-        return found + read_jaxpr.read(self._traces[0], self.where, pmapped=self.pmapped)
+        return found + read_jaxpr.read(self._traces[0], self.where)
 
     def lower(
         self, cores: int, mode: Mode = Mode.TRAIN, global_batch: int | None = None
@@ -156,9 +154,7 @@ class JaxWorkload:
             [number for number, each in enumerate(arguments) if each.donated],
             split,
             sorted({axis for parts in of_batch for part in parts for axis in part}),
-            jaxpr_flops.flops(jaxpr),
             bool(read_jaxpr.uncounted(jaxpr, self.where)),
-            read_jaxpr.constrained(jaxpr, self.where),
         )
 
     def _mapped(self, jaxpr: Any) -> str:
@@ -189,10 +185,10 @@ class JaxWorkload:
                 f"The FLOPs of Pallas kernels ({lines}): without a cost_estimate in pallas_call the compiler "
                 "counts none, so the bound may be far too low."
             )
-        if self._mapped(jaxpr) and _DRAWING & read_jaxpr.primitives(jaxpr):
+        if self._mapped(jaxpr):
             said.append(
-                "Whether each core draws random numbers of its own: a key that all cores hold needs "
-                "jax.random.fold_in(key, jax.lax.axis_index(...))."
+                "Whether the cores of a mapped step agree: gradients need jax.lax.pmean, and a random key "
+                "that all cores hold needs jax.random.fold_in(key, jax.lax.axis_index(...))."
             )
         return " ".join(said)
 

@@ -6,17 +6,14 @@ from typing import Any
 
 from lab_utils.common.figures import memory
 from lab_utils.common.source import Place
-from lab_utils.dry_run.lower.sharded import axes_of
 from lab_utils.dry_run.private import jax_tracing as _tracing
-from lab_utils.dry_run.program import Constraint
-from lab_utils.dry_run.read import apart
-from lab_utils.dry_run.read.jaxpr_flops import PALLAS, inner
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
 
 _WIDE = ("float64", "complex128")
 _LARGE_CONSTANT = 8 * 2**20  # bytes
 _SHOWN = 4
+_PALLAS = "pallas_call"  # the primitive of a Pallas kernel
 _DEPTH = 3  # of the parts of arguments and results that may be state
 
 
@@ -28,12 +25,20 @@ def equations(jaxpr: Any) -> Iterator[Any]:
             yield from equations(body)
 
 
-def read(traced: Any, where: Place, *, pmapped: bool = False) -> list[Finding]:
-    """The findings of one traced step; `where` is the step's own line. `pmapped`: jax.pmap made it."""
+def inner(equation: Any) -> Iterator[Any]:
+    """The jaxprs of loops, branches and functions that an equation holds."""
+    for value in equation.params.values():
+        for each in value if isinstance(value, tuple | list) else (value,):
+            jaxpr = getattr(each, "jaxpr", each)
+            if hasattr(jaxpr, "eqns"):
+                yield jaxpr
+
+
+def read(traced: Any, where: Place) -> list[Finding]:
+    """The findings of one traced step; `where` is the step's own line."""
     jaxpr, state = traced.jaxpr.jaxpr, state_numbers(traced)
     found = [*_wide(jaxpr, where), *_callbacks(jaxpr), *_constants(traced, where)]
-    found += _state(jaxpr, state, where)
-    return found + apart.findings(traced, state, where, pmapped=pmapped)
+    return found + _state(jaxpr, state, where)
 
 
 def primitives(jaxpr: Any) -> set[str]:
@@ -48,26 +53,13 @@ def callbacks(jaxpr: Any) -> set[Any]:
 
 def uncounted(jaxpr: Any, where: Place) -> list[Place]:
     """Where Pallas kernels are called that give no cost_estimate: the compiler counts no FLOPs of theirs."""
-    kernels = (each for each in equations(jaxpr) if each.primitive.name == PALLAS)
+    kernels = (each for each in equations(jaxpr) if each.primitive.name == _PALLAS)
     silent = (
         each
         for each in kernels
         if not each.params.get("interpret") and each.params.get("cost_estimate") is None
     )
     return list(dict.fromkeys(_tracing.place(each) or where for each in silent))
-
-
-def constrained(jaxpr: Any, where: Place) -> list[Constraint]:
-    """What `with_sharding_constraint` lays out in a step, and at which of the caller's lines."""
-    return [
-        Constraint(
-            each.outvars[0].aval.size * each.outvars[0].aval.dtype.itemsize,
-            frozenset(itertools.chain(*axes_of(getattr(each.params["sharding"], "spec", None)))),
-            _tracing.place(each) or where,
-        )
-        for each in equations(jaxpr)
-        if each.primitive.name == "sharding_constraint"
-    ]
 
 
 def _wide(jaxpr: Any, where: Place) -> list[Finding]:
