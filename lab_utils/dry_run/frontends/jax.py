@@ -20,6 +20,7 @@ from lab_utils.dry_run.frontends import jax_calls
 from lab_utils.dry_run.lower import sharded
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.private import jax_tracing as _tracing
+from lab_utils.dry_run.private import process
 from lab_utils.dry_run.program import Input, Output, Partition, Program, Role
 from lab_utils.dry_run.read import jaxpr as read_jaxpr
 from lab_utils.dry_run.records import Finding, Mode
@@ -78,8 +79,6 @@ class JaxWorkload:
         return [self._traced(call) for call in self.examples]
 
     def _traced(self, call: tuple) -> Any:
-        if unfit := _tracing.unfit():
-            raise CannotLower(unfit, where=self.where, only_here=True)
         try:
             traced = jax_calls.trace(self.step, call)
         except Exception as error:  # whatever the learner's function raises is the step's fault
@@ -91,13 +90,18 @@ class JaxWorkload:
                     where=self.where,
                     only_here=True,
                 ) from error
-            boolean = isinstance(error, jax.errors.NonConcreteBooleanIndexError)
-            hint = _MASKED if boolean else _DECIDED
-            around = "" if jax_calls.is_jitted(self.step) else _AROUND
-            raise NotJax(error, self.where, hint + around) from error
+            raise self._refused(error) from error
         if _tracing.OLD_PMAP in read_jaxpr.primitives(traced.jaxpr.jaxpr):
             raise CannotLower("jax.pmap needs jax 0.8 or later", where=self.where, only_here=True)
         return traced
+
+    def _refused(self, error: Exception) -> CannotLower:
+        """What an error of JAX means: with a JAX that was not tried, nothing about the step."""
+        if untried := process.untried():
+            return CannotLower(f"{untried}: {error}", where=self.where, only_here=True)
+        boolean = isinstance(error, jax.errors.NonConcreteBooleanIndexError)
+        around = "" if jax_calls.is_jitted(self.step) else _AROUND
+        return NotJax(error, self.where, (_MASKED if boolean else _DECIDED) + around)
 
     def trace(self, cores: int) -> list[Trace]:
         """None: a JAX step has no graphs of TPUEstimator's."""
@@ -129,6 +133,8 @@ class JaxWorkload:
             raise NotJax(error, self.where) from error
         batch = _batch(arguments, state, axes=2 if self.pmapped else 1)
         per_core_batch = batch / math.prod(mesh.values())
+        specs = [sharded.axes_of(each.spec) for each in arguments if each.name not in state]
+        of_batch = {axis for parts in specs for part in parts for axis in part}
         return Program(
             name=self.where.function or "step",
             mode=Mode.TRAIN if state else Mode.FORWARD,
@@ -138,23 +144,14 @@ class JaxWorkload:
             inputs=inputs,
             outputs=[Output(each.name, Role.VARIABLE) for each in inputs if each.name in state],
             where=self.where,
-            partition=self._partition(jaxpr, arguments, mesh, state),
+            partition=Partition(
+                mesh,
+                [number for number, each in enumerate(arguments) if each.donated],
+                [sharded.axes_of(each.spec) for each in arguments],
+                sorted(of_batch),
+                bool(read_jaxpr.uncounted(jaxpr, self.where)),
+            ),
             left_out=self._left_out(jaxpr),
-        )
-
-    def _partition(
-        self, jaxpr: Any, arguments: list[_tracing.Argument], mesh: dict[str, int], state: set[str]
-    ) -> Partition:
-        split = [sharded.axes_of(each.spec) for each in arguments]
-        of_batch = [
-            parts for each, parts in zip(arguments, split, strict=True) if each.name not in state
-        ]
-        return Partition(
-            mesh,
-            [number for number, each in enumerate(arguments) if each.donated],
-            split,
-            sorted({axis for parts in of_batch for part in parts for axis in part}),
-            bool(read_jaxpr.uncounted(jaxpr, self.where)),
         )
 
     def _mapped(self, jaxpr: Any) -> str:
@@ -173,7 +170,7 @@ class JaxWorkload:
                 lowered = traced.lower(lowering_platforms=("tpu",))
                 return lowered.as_text(debug_info=True), _tracing.arguments(traced, lowered)
             except Exception as error:  # JAX has many ways to refuse
-                raise NotJax(error, self.where) from error
+                raise self._refused(error) from error
 
     def _left_out(self, jaxpr: Any) -> str:
         said = []

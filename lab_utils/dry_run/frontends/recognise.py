@@ -8,6 +8,7 @@ from lab_utils.dry_run.frontends.estimator import EstimatorWorkload
 from lab_utils.dry_run.frontends.function import FunctionWorkload
 from lab_utils.dry_run.frontends.is_jax import is_jax
 from lab_utils.dry_run.frontends.keras import KerasWorkload
+from lab_utils.dry_run.private import process
 from lab_utils.dry_run.trace import listing
 from lab_utils.dry_run.workload import Inputs, Workload
 from lab_utils.estimator import tf, v1
@@ -78,6 +79,10 @@ def _keras(subject: Any, data: Any, *_: Any) -> Workload | None:
 def _jax(subject: Any, data: Any, topology: str, mesh_axes: Any, *_: Any) -> Workload | None:
     if not is_jax(subject, data):
         return None
+    try:
+        process.require("jax")
+    except process.CompilerMissing as error:  # it is too old
+        raise TypeError(str(error)) from error
     from lab_utils.dry_run.frontends.jax import JaxWorkload  # which imports JAX
 
     return JaxWorkload(subject, data, topology, mesh_axes)

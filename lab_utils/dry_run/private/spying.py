@@ -1,7 +1,4 @@
-"""What TPUEstimator does while it builds a graph: its calls of model_fn, and the specs that model_fn makes.
-
-The private names that are watched are in the list of tpu_estimator.py, which says when one has moved.
-"""
+"""What TPUEstimator does while it builds a graph: its calls of model_fn, and the specs that it makes."""
 
 import inspect
 import traceback
