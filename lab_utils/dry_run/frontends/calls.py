@@ -49,7 +49,7 @@ class Recording:
 
     Attributes:
         models: those of the Estimators that it called.
-        fit: a Keras model and the dataset of its fit, or a step and that of strategy.run.
+        fit: a Keras model and the dataset of its fit.
         calls: in words, in their order: "train(max_steps=1000)".
         not_checked: sentences on calls that the judged Estimator does not stand for.
         after: why what follows the last call is not known; "" where the program went on to its end.
@@ -113,11 +113,11 @@ class Recording:
         if sentence not in self.not_checked:
             self.not_checked.append(sentence)
 
-    def note_fit(self, subject: Any, dataset: Any, call: str) -> None:
-        """Notes a call of fit or strategy.run; raises Enough: what follows needs a trained model."""
+    def note_fit(self, model: Any, dataset: Any, call: str) -> None:
+        """Notes a call of fit; raises Enough: what follows needs a trained model."""
         self.calls.append(call)
         if not self.models:
-            self.fit = subject, dataset
+            self.fit = model, dataset
         raise Enough("it needs a trained model")
 
     def refuse_program(self, command: Any) -> None:

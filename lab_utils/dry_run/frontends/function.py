@@ -82,7 +82,6 @@ class FunctionWorkload(StepWorkload):
         program = lower_function(self.step, features, labels, cores=cores, **traced)
         if self.dataset is not None:
             program.origin.read = functools.partial(self._read, program.global_batch, cores)
-        program.may_add_up = getattr(self.step, "of_replica", False)
         return program
 
     def _batch(self, size: int | None) -> tuple[Any, Any]:
