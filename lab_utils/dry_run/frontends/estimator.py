@@ -110,8 +110,7 @@ def lower_estimator(
         CannotLower: the step cannot be built or lowered; its `finding()` says what to fix.
         TypeError: `estimator` is not a TPUEstimator.
     """
-    mode = Mode(mode)
-    return _Built(estimator, input_fn, cores=cores, mode=mode, global_batch=global_batch).lowered()
+    return EstimatorWorkload(estimator, Inputs(input_fn)).lower(cores, Mode(mode), global_batch)
 
 
 @dataclass
