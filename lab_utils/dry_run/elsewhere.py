@@ -4,7 +4,6 @@ import functools
 import platform
 import re
 import socket
-from typing import Any
 
 from lab_utils.estimator import LeftTensorFlow, tf
 from lab_utils.port.contrib import Gone
@@ -74,19 +73,10 @@ def check(graph: tf.Graph) -> None:
 
 @functools.cache
 def _reachable(scheme: str) -> bool:
-    if scheme not in _schemes():
-        return False
     if scheme != "gs":
-        return True
+        return scheme in map(tf.compat.as_str, tf.io.gfile.get_registered_schemes())
     try:
         socket.create_connection(_SERVER, _SECONDS).close()
     except OSError:
         return False
     return True
-
-
-def _schemes() -> list[Any]:
-    return [
-        each.decode() if isinstance(each, bytes) else each
-        for each in tf.io.gfile.get_registered_schemes()
-    ]

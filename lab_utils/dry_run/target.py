@@ -120,8 +120,6 @@ def _program(name: str) -> Path | ModuleSpec:
     path = Path(name)
     if path.is_file():
         return path
-    if path.is_dir() and ("/" in name or not (path / "__main__.py").is_file()):
-        raise TargetError(f"{path.absolute()} is a folder: name the program in it")
     if name.endswith((".py", ".ipynb")) or "/" in name:
         raise TargetError(f"there is no file {path.absolute()}")
     sys.path.insert(0, str(Path.cwd()))
