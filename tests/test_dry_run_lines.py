@@ -95,7 +95,7 @@ def test_bytes_flops_and_cycles_stand_at_the_learners_line(summary):
 
 def test_the_sum_over_cores_and_what_takes_an_arguments_place(summary):
     (told,) = summary.collectives
-    assert (told.kind, told.bytes, told.line, told.parameter) == ("all-reduce", RESULT, 7, None)
+    assert (told.kind, told.bytes) == ("all-reduce", RESULT)
     assert summary.aliased == [1]
 
 

@@ -57,15 +57,11 @@ class Partition:
     Attributes:
         mesh: the sizes of its axes by name; {} for a step of a single core.
         donated: the numbers of the inputs whose memory the step may take.
-        split: for each input, for each of its axes, the mesh axes that it is split over.
-        batch_axes: the mesh axes that the batch is split over.
         uncounted: Pallas kernels hold FLOPs that the compiler does not count.
     """
 
     mesh: dict[str, int]
     donated: list[int]
-    split: list[list[tuple[str, ...]]]
-    batch_axes: list[str]
     uncounted: bool = False
 
     @property

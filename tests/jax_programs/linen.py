@@ -130,7 +130,6 @@ def pmap_era(fault):
             return optax.softmax_cross_entropy(logits, onehot).mean(), new
 
         (loss, new), grads = jax.value_and_grad(loss_fn, has_aux=True)(state.params)
-        # Without these means each core would go its own way.
         grads = jax.lax.pmean(grads, axis_name="batch")
         stats = jax.lax.pmean(new["batch_stats"], axis_name="batch")
         if fault == "TPU242":

@@ -149,14 +149,11 @@ MEGATRON = {
 }
 
 
-@program("TPU340")
+@program()
 def tensor_parallel(fault):
     """Megatron's split over "model", a batch over "data", activations constrained; class with __call__."""
     cfg, mesh = dataclasses.replace(Config(), width=512), mesh_of("data", "model")
-    specs = MEGATRON
-    if fault == "TPU340":  # the batch is split over "data" too
-        specs = MEGATRON | {"head": P("data", None)}
-    shardings = jax.tree.map(lambda s: NamedSharding(mesh, s), specs)
+    shardings = jax.tree.map(lambda s: NamedSharding(mesh, s), MEGATRON)
     rows = NamedSharding(mesh, P("data", None, None))
 
     class TrainStep:
@@ -176,7 +173,7 @@ def tensor_parallel(fault):
                     ), None
 
                 x, _ = jax.lax.scan(jax.checkpoint(layer), x, params["blocks"])
-                logits = x @ params["head"].astype(jnp.bfloat16)  # <- TPU340
+                logits = x @ params["head"].astype(jnp.bfloat16)
                 logits = logits.astype(jnp.float32)
                 return optax.softmax_cross_entropy_with_integer_labels(logits, tokens[:, 1:]).mean()
 

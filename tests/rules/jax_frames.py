@@ -103,20 +103,6 @@ def _calls(snippet: Snippet) -> Port:
     return Port(jax.jit(step), tuple(map(iter, zip(*seen, strict=True))))
 
 
-def _sharded(snippet: Snippet) -> Port:
-    """The block makes the sharding of the `weights`, the first of two layers."""
-    mesh = jax.sharding.Mesh(MESH.devices.reshape(1, 1), ("data", "model"))
-    made = snippet.run(_NAMES | {"mesh": lambda: mesh}).get("weights")
-
-    def placed(array, sharding=None):
-        sharding = sharding or NamedSharding(mesh, array.sharding.spec)
-        return jax.ShapeDtypeStruct(array.shape, array.dtype, sharding=sharding)
-
-    state, given = jax.tree.map(placed, (params(), batch()))
-    state["first"] = placed(state["first"], made)
-    return Port(jax.jit(descend), (state, given), mesh_axes={"data": 4, "model": 2})
-
-
 def _example(made: Made) -> tuple:
     return params(), batch()
 
@@ -148,7 +134,6 @@ FRAMES = {
     "TPU242": _in_step(of=(), narrow=True),
     "TPU243": _calls,
     "TPU244": _made_step(_ids),
-    "TPU340": _sharded,
     "TPU341": _made_step(_example),
     "TPU342": _made_step(
         _on_batch,

@@ -110,11 +110,6 @@ def a_table_from_outside(wrong):
     return Port(jax.jit(step), (ids,) if wrong else (ids, shape(*table.shape)))
 
 
-@wrong("TPU340")
-def one_matrix_split_over_the_batch(wrong):
-    return Port(jax.jit(descend), (params(first=("data",) if wrong else ()), batch()))
-
-
 @wrong("TPU341")
 def the_batch_is_donated(wrong):
     return Port(jax.jit(descend, donate_argnums=(0, 1) if wrong else 0), (params(), batch()))

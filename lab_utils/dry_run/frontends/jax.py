@@ -133,8 +133,6 @@ class JaxWorkload:
             raise NotJax(error, self.where) from error
         batch = _batch(arguments, state, axes=2 if self.pmapped else 1)
         per_core_batch = batch / math.prod(mesh.values())
-        specs = [sharded.axes_of(each.spec) for each in arguments if each.name not in state]
-        of_batch = {axis for parts in specs for part in parts for axis in part}
         return Program(
             name=self.where.function or "step",
             mode=Mode.TRAIN if state else Mode.FORWARD,
@@ -147,8 +145,6 @@ class JaxWorkload:
             partition=Partition(
                 mesh,
                 [number for number, each in enumerate(arguments) if each.donated],
-                [sharded.axes_of(each.spec) for each in arguments],
-                sorted(of_batch),
                 bool(read_jaxpr.uncounted(jaxpr, self.where)),
             ),
             left_out=self._left_out(jaxpr),

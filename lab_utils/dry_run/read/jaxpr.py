@@ -13,16 +13,7 @@ from lab_utils.dry_run.rules import finding
 _WIDE = ("float64", "complex128")
 _LARGE_CONSTANT = 8 * 2**20  # bytes
 _SHOWN = 4
-_PALLAS = "pallas_call"  # the primitive of a Pallas kernel
 _DEPTH = 3  # of the parts of arguments and results that may be state
-
-
-def equations(jaxpr: Any) -> Iterator[Any]:
-    """Every equation of a jaxpr, those of loops, branches and inner functions with them."""
-    for equation in jaxpr.eqns:
-        yield equation
-        for body in inner(equation):
-            yield from equations(body)
 
 
 def inner(equation: Any) -> Iterator[Any]:
@@ -32,6 +23,14 @@ def inner(equation: Any) -> Iterator[Any]:
             jaxpr = getattr(each, "jaxpr", each)
             if hasattr(jaxpr, "eqns"):
                 yield jaxpr
+
+
+def equations(jaxpr: Any) -> Iterator[Any]:
+    """Every equation of a jaxpr, those of loops, branches and inner functions with them."""
+    for equation in jaxpr.eqns:
+        yield equation
+        for body in inner(equation):
+            yield from equations(body)
 
 
 def read(traced: Any, where: Place) -> list[Finding]:
@@ -53,7 +52,7 @@ def callbacks(jaxpr: Any) -> set[Any]:
 
 def uncounted(jaxpr: Any, where: Place) -> list[Place]:
     """Where Pallas kernels are called that give no cost_estimate: the compiler counts no FLOPs of theirs."""
-    kernels = (each for each in equations(jaxpr) if each.primitive.name == _PALLAS)
+    kernels = (each for each in equations(jaxpr) if each.primitive.name == "pallas_call")
     silent = (
         each
         for each in kernels

@@ -5,8 +5,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from lab_utils.dry_run.compile.hlo import frames
-from lab_utils.dry_run.compile.hlo.collectives import Collective, Sources, collective
+from lab_utils.dry_run.compile.hlo.collectives import Collective, collective
 from lab_utils.dry_run.compile.hlo.layout import Shape, numbers
 from lab_utils.dry_run.compile.hlo.parse import Instruction, Visit, parse, rounds, visits
 from lab_utils.dry_run.compile.hlo.traffic import traffic
@@ -142,7 +141,7 @@ def summarise(text: str, *, largest: int = 50) -> Summary:
     products = (each for each in known.values() if each.opcode in ("convolution", "dot"))
     flops = {each.name: _product(each, known, 1).flops for each in products}
     summary.work = work_of(text, computations, entry, flops)
-    summary.collectives = _collectives(text, computations, entry)
+    summary.collectives = _collectives(computations, entry, known)
     unique = {(each.name, each.shape): each for each in summary.buffers}
     summary.buffers = sorted(unique.values(), key=lambda b: b.shape.padded_bytes, reverse=True)[
         :largest
@@ -176,15 +175,13 @@ def _add(
 
 
 def _collectives(
-    text: str, computations: dict[str, list[Instruction]], entry: str
+    computations: dict[str, list[Instruction]], entry: str, known: dict[str, Instruction]
 ) -> list[Collective]:
     """Each collective once: one that is spread over several instructions bears the same channel in all."""
-    sources, stacks = Sources(computations, entry), frames.stacks(text)
     found: dict[str, Collective] = {}
     for visit in visits(computations, entry):
         each = visit.instruction
-        line = frames.line_of(each.text, stacks)
-        if made := collective(each, visit.times, visit.body, sources, line):
+        if made := collective(each, visit.times, visit.body, known):
             channel = re.search(r"channel_id=(\d+)", each.text)
             found.setdefault(channel[0] if channel else each.name, made)
     return list(found.values())
