@@ -295,9 +295,7 @@ def test_a_program_of_a_package_is_named_as_a_module(tmp_path, monkeypatch):
     (tmp_path / "digits" / "__init__.py").write_text("")
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(
-        target.TargetError, match=r"give --main digits\.jobs\.train, from the folder"
-    ):
+    with pytest.raises(target.TargetError, match=r"give --main package\.module, from the folder"):
         target.load_main("digits/jobs/train.py", [])
     estimator, data, *_ = target.load_main("digits.jobs.train", [])
     assert estimator.model_dir == "gs://b/run" and data.__module__ == "digits.jobs.port"

@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -61,10 +61,9 @@ class StepWorkload(Workload):
             self.program(one, 1, Mode.TRAIN, global_batch, draws),
         )
 
-    @contextmanager
-    def feed(self, cores: int) -> Iterator[tuple[tf.data.Dataset | None, None]]:
-        """Context manager: the dataset, where one was given; its own first dimension is the batch."""
-        yield self.dataset, None
+    def feed(self, cores: int) -> AbstractContextManager[tuple[tf.data.Dataset | None, None]]:
+        """The dataset, where one was given; its own first dimension is the batch."""
+        return nullcontext((self.dataset, None))
 
 
 class FunctionWorkload(StepWorkload):

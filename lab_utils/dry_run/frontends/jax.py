@@ -7,8 +7,8 @@ and nothing runs. The compiler works in the child process, as for every other pr
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
@@ -26,6 +26,7 @@ from lab_utils.dry_run.read import jaxpr as read_jaxpr
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.traced import Trace
+from lab_utils.dry_run.workload import Workload
 from lab_utils.runtime import chips
 
 _DECIDED = (
@@ -52,14 +53,12 @@ class NotJax(CannotLower):
         return finding("TPU343", self.where, message=message, reason=message[:300], hint=self.hint)
 
 
-class JaxWorkload:
+class JaxWorkload(Workload):
     """A JAX step with an example of its arguments.
 
     Raises:
         TypeError, ValueError: as jax_calls.examples.
     """
-
-    most_steps = None
 
     def __init__(
         self, step: Callable, data: Any, topology: str, mesh_axes: Mapping[str, int] | None = None
@@ -102,10 +101,6 @@ class JaxWorkload:
         boolean = isinstance(error, jax.errors.NonConcreteBooleanIndexError)
         around = "" if jax_calls.is_jitted(self.step) else _AROUND
         return NotJax(error, self.where, (_MASKED if boolean else _DECIDED) + around)
-
-    def trace(self, cores: int) -> list[Trace]:
-        """None: a JAX step has no graphs of TPUEstimator's."""
-        return []
 
     def read(self, traces: list[Trace], cores: int) -> list[Finding]:
         """What the step's jaxpr tells."""
@@ -188,11 +183,6 @@ class JaxWorkload:
     def lower_alike(self, cores: int, global_batch: int) -> tuple[Program, Program]:
         """Not for JAX: see `lower`."""
         raise InputUnfit("a JAX step is not run here")
-
-    @contextmanager
-    def feed(self, cores: int) -> Iterator[tuple[None, None]]:
-        """Context manager: no input pipeline."""
-        yield None, None
 
 
 def _input(array: _tracing.Argument, mesh: dict[str, int], *, state: bool) -> Input:

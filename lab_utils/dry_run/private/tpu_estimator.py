@@ -25,7 +25,7 @@ CORES_PER_HOST = 8  # of v2 and v3, the TPUs that TPUEstimator was made for
 
 @dataclass
 class Settings:
-    """What a TPUEstimator was constructed with; `model_fn` is the user's own function."""
+    """The arguments that a TPUEstimator was constructed with; `model_fn` is the user's own function."""
 
     model_fn: Callable
     params: dict[str, Any]
