@@ -31,14 +31,12 @@ class StepWorkload(Workload):
     dataset: tf.data.Dataset | None
     feed_place = Place(text="the dataset")
 
-    def traced(
-        self, cores: int, mode: Mode = Mode.TRAIN, global_batch: int | None = None
-    ) -> tuple[Any, list[Any]]:
-        """The step as one of `cores` cores runs it, a ConcreteFunction, and the specs of its arguments."""
+    def traced(self, cores: int, mode: Mode = Mode.TRAIN, global_batch: int | None = None) -> Any:
+        """The step as one of `cores` cores runs it: a ConcreteFunction of nests of one core's tensors."""
 
     def program(
         self,
-        traced: tuple[Any, list[Any]],
+        traced: Any,
         cores: int,
         mode: Mode,
         global_batch: int | None,
@@ -55,7 +53,7 @@ class StepWorkload(Workload):
     def lower_alike(self, cores: int, global_batch: int) -> tuple[Program, Program]:
         """The steps of `cores` cores and of one, that draw the same random numbers for an example."""
         many, one = (self.traced(number, Mode.TRAIN, global_batch) for number in (cores, 1))
-        draws = alike(many[0].graph, one[0].graph, cores, global_batch // cores)
+        draws = alike(many.graph, one.graph, cores, global_batch // cores)
         return (
             self.program(many, cores, Mode.TRAIN, global_batch, draws),
             self.program(one, 1, Mode.TRAIN, global_batch, draws),
@@ -88,21 +86,19 @@ class FunctionWorkload(StepWorkload):
         if self.dataset is not None and made_at.has(self.dataset, "TPU119"):
             where = made_at.of_elements(self.dataset, "TPU119") or self.feed_place
             return [finding("TPU119", where, source="the dataset")]
-        return read_step(self.traced(cores)[0])
+        return read_step(self.traced(cores))
 
-    def traced(
-        self, cores: int, mode: Mode = Mode.TRAIN, global_batch: int | None = None
-    ) -> tuple[Any, list[Any]]:
+    def traced(self, cores: int, mode: Mode = Mode.TRAIN, global_batch: int | None = None) -> Any:
         """The step, traced for its share of the example batch."""
         arrays = self._arrays(global_batch)
         specs = tf.nest.map_structure(
             lambda array: share(tf.TensorSpec(array.shape, array.dtype), cores), arrays
         )
-        return trace_step(self.step, list(specs), cores), list(specs)
+        return trace_step(self.step, list(specs), cores)
 
     def program(
         self,
-        traced: tuple[Any, list[Any]],
+        traced: Any,
         cores: int,
         mode: Mode,
         global_batch: int | None,
@@ -112,7 +108,7 @@ class FunctionWorkload(StepWorkload):
         python = getattr(self.step, "python_function", self.step)
         name = getattr(python, "__name__", "step")
         program = lower_traced(
-            *traced, ["feature", "label"], name=name, mode="train", cores=cores, draws=draws
+            traced, ["feature", "label"], name=name, mode="train", cores=cores, draws=draws
         )
         program.where, program.one_batch = self.where, True
         program.origin.read = lambda: self._read(program.global_batch, cores, global_batch)
@@ -169,7 +165,6 @@ def trace_step(step: Callable, specs: list[Any], cores: int) -> Any:
 
 def lower_traced(
     concrete: Any,
-    specs: list[Any],
     roles: list[str],
     *,
     name: str,
@@ -178,11 +173,12 @@ def lower_traced(
     trained: Sequence[tf.Variable] | None = None,
     draws: dict[str, Draw] | None = None,
 ) -> Program:
-    """Lowers what `trace_step` gave for `specs`, each with its role.
+    """Lowers what `trace_step` gave; `roles` are those of its arguments.
 
     Raises:
         CannotLower: the step cannot be lowered.
     """
+    specs = concrete.structured_input_signature[0]
     with _tensorflow.eager():
         names = [
             leaf

@@ -45,11 +45,9 @@ class KerasWorkload(StepWorkload):
         """What the train step of a core holds that a TPU would refuse, and a batch that does not fit it."""
         if unfit := _unfit(self._batches, self.dataset, self.feed_place, cores):
             return [unfit]
-        return read_step(self.traced(cores)[0], made_at.of_layer)
+        return read_step(self.traced(cores), made_at.of_layer)
 
-    def traced(
-        self, cores: int, mode: Mode = Mode.TRAIN, global_batch: int | None = None
-    ) -> tuple[Any, list[Any]]:
+    def traced(self, cores: int, mode: Mode = Mode.TRAIN, global_batch: int | None = None) -> Any:
         """The model's train_step (or test_step), traced as TPUStrategy would run it.
 
         The dataset's batch is the global one, which TPUStrategy splits over the cores; the optimizer sums the
@@ -69,11 +67,11 @@ class KerasWorkload(StepWorkload):
             return results.pop("loss", next(iter(results.values()), tf.constant(0.0)))
 
         with _tensorflow.strategy(cores):
-            return trace_step(step, specs, cores), specs
+            return trace_step(step, specs, cores)
 
     def program(
         self,
-        traced: tuple[Any, list[Any]],
+        traced: Any,
         cores: int,
         mode: Mode,
         global_batch: int | None,
@@ -88,7 +86,7 @@ class KerasWorkload(StepWorkload):
                     yield [split(np.asarray(array), cores) for array in tf.nest.flatten(batch)]
 
         program = lower_traced(
-            *traced,
+            traced,
             ["feature", "label", "label/weight"],
             name=f"{mode} step of {model.name}",
             mode=mode,
