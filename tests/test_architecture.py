@@ -48,7 +48,7 @@ BUDGET = {
     "common": 900,
     "convert": 1_950,
     "datasets": 675,
-    "dry_run": 13_150,
+    "dry_run": 12_225,
     "equivalence": 525,
     "flowers": 2_150,
     "notebook": 550,

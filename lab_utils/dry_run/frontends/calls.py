@@ -52,7 +52,7 @@ class Recording:
         fit: a Keras model and the dataset of its fit.
         calls: in words, in their order: "train(max_steps=1000)".
         not_checked: sentences on calls that the judged Estimator does not stand for.
-        after: why what follows the last call is not known; "" where the program went on to its end.
+        after: why what follows the last call is not judged; "" where the program went on to its end.
         called: is called at each call.
     """
 
@@ -81,7 +81,7 @@ class Recording:
         self.calls.append(call)
         self.called()
         if len(self.calls) >= _MOST_CALLS:
-            raise Enough
+            raise Enough(f"it goes on after {_MOST_CALLS} calls")
 
     def _model_of(self, estimator: Any, mode: Mode) -> Model:
         """The model of an Estimator. Programs make a second one to evaluate, or a new one in each round."""
