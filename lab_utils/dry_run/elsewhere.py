@@ -24,8 +24,8 @@ class Elsewhere(Exception):
 
 def named(text: str) -> str:
     """The first remote address in a text, such as an exception's message; "" if there is none."""
-    found = _ADDRESS.search(text)
-    return found[0] if found else ""
+    location = _ADDRESS.search(text)
+    return location[0] if location else ""
 
 
 def lacking(error: BaseException) -> str:
@@ -55,8 +55,8 @@ def address(graph: tf.Graph) -> str:
     for op in strings:
         if op.outputs[0].dtype == tf.string:
             for value in op.get_attr("value").string_val:
-                if found := named(value.decode(errors="replace")):
-                    return found
+                if location := named(value.decode(errors="replace")):
+                    return location
     return ""
 
 
@@ -66,9 +66,9 @@ def check(graph: tf.Graph) -> None:
     Raises:
         Elsewhere: the pipeline reads from where this machine cannot.
     """
-    found = address(graph)
-    if found and not _reachable(found.partition("://")[0]):
-        raise Elsewhere(f"the data lie at {found}, which this machine cannot read")
+    location = address(graph)
+    if location and not _reachable(location.partition("://")[0]):
+        raise Elsewhere(f"the data lie at {location}, which this machine cannot read")
 
 
 @functools.cache

@@ -164,21 +164,21 @@ class JaxWorkload(Workload):
                 raise self._refused(error) from error
 
     def _left_out(self, jaxpr: Any) -> str:
-        said = []
+        sentences = []
         if read_jaxpr.callbacks(jaxpr):
-            said.append("Calls of the host (TPU241) are left out of the compiled step.")
+            sentences.append("Calls of the host (TPU241) are left out of the compiled step.")
         if kernels := read_jaxpr.uncounted(jaxpr, self.where):
             lines = ", ".join(each.position for each in kernels)
-            said.append(
+            sentences.append(
                 f"The FLOPs of Pallas kernels ({lines}): without a cost_estimate in pallas_call the compiler "
                 "counts none, so the bound may be far too low."
             )
         if self._mapped(jaxpr):
-            said.append(
+            sentences.append(
                 "Whether the cores of a mapped step agree: gradients need jax.lax.pmean, and a random key "
                 "that all cores hold needs jax.random.fold_in(key, jax.lax.axis_index(...))."
             )
-        return " ".join(said)
+        return " ".join(sentences)
 
     def lower_alike(self, cores: int, global_batch: int) -> tuple[Program, Program]:
         """Not for JAX: see `lower`."""

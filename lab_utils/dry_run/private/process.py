@@ -170,18 +170,18 @@ def started(
             running.end()
 
 
-def _failure(code: int, said: str) -> Exception:
+def _failure(code: int, output: str) -> Exception:
     """What became of a child that ended without a result."""
     if code == -signal.SIGKILL:
         return NoRoom(
             f"JAX's process was killed (signal 9), mostly for want of memory here: {_MAKE_ROOM}"
         )
-    if no_room := _NO_ROOM.findall(said):
+    if no_room := _NO_ROOM.findall(output):
         reason = textwrap.shorten(no_room[-1], 50)
         return NoRoom(f"no room here ({reason}): {_MAKE_ROOM}")
     how = f"was ended by signal {-code}" if code < 0 else f"ended with status {code}"
     how += f" ({newer})" if (newer := untried()) else ""
-    return ChildFailed(f"the process that runs JAX {how}; it said last:\n{said}")
+    return ChildFailed(f"the process that runs JAX {how}; it said last:\n{output}")
 
 
 def _environment(cores: int, folder: Path) -> dict[str, str]:
