@@ -8,36 +8,35 @@ from dry_run_models import CLASSES, MODELS, ROWS, dense, make, reader, v1
 from lab_utils.dry_run.compile.stage import compile_program
 from lab_utils.dry_run.frontends.estimator import lower_estimator
 from lab_utils.dry_run.private import process
-from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.run.virtual import run_program
+from lab_utils.dry_run.trace.messages import trace_findings
 from lab_utils.dry_run.trace.stage import trace
 from lab_utils.dry_run.workload import Inputs
 from lab_utils.estimator import tf
 
+# isort: split
+from tensorflow.python.distribute import distribute_lib
+from tensorflow.python.training import monitored_session, session_manager
+from tensorflow_estimator.python.estimator.tpu import tpu_context, tpu_estimator
+
 pytestmark = pytest.mark.usefixtures("own_cache")  # nothing that another TensorFlow worked out
-HERE = f"TensorFlow {tf.__version__}: see lab_utils/dry_run/private/tensorflow.py and _tpu_estimator.py"
+HERE = (
+    f"TensorFlow {tf.__version__}: see lab_utils/dry_run/private/tensorflow.py and tpu_estimator.py"
+)
 DATA = reader((ROWS, CLASSES))
-NAMES = (*_tensorflow._NAMES, *_tpu_estimator._NAMES)
-
-
-@pytest.mark.parametrize("module", [_tensorflow, _tpu_estimator], ids=lambda m: m.__name__)
-def test_every_name_is_there(module):
-    assert module.check() == []
-
-
-@pytest.mark.parametrize("module", [_tensorflow, _tpu_estimator], ids=lambda m: m.__name__)
-def test_a_name_that_moved_is_told_in_a_sentence(module, monkeypatch):
-    monkeypatch.setattr(module, "_NAMES", ((tf.Graph, "_moved"),))
-    [said] = module.check()
-    file = module.__name__.rsplit(".", 1)[-1]
-    assert "has no Graph._moved" in said and said.endswith(f"see lab_utils/dry_run/{file}.py")
-
-
-@pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="jax is not installed here")
-def test_jax_has_every_name():
-    with process.started("check", {}, {}) as running:
-        assert running.result()[0]["moved"] == []
+NAMES = (  # of functions that the dry run replaces for a while
+    (monitored_session.ChiefSessionCreator, "create_session"),
+    (monitored_session.WorkerSessionCreator, "create_session"),
+    (session_manager.SessionManager, "prepare_session"),
+    (v1.train.Saver, "restore"),
+    (distribute_lib.ReplicaContext, "all_reduce"),
+    (distribute_lib.ReplicaContextBase, "num_replicas_in_sync"),
+    (distribute_lib.StrategyBase, "num_replicas_in_sync"),
+    (tpu_context.tpu_system_metadata_lib, "_query_tpu_system_metadata"),
+    (tpu_estimator._ModelFnWrapper, "_call_model_fn"),
+    (tpu_estimator.TPUEstimator, "_call_input_fn"),
+)
 
 
 def test_a_constructors_arguments_can_be_read_back():
@@ -48,9 +47,16 @@ def test_a_constructors_arguments_can_be_read_back():
 
 
 def test_graphs_are_built_and_every_function_is_put_back():
+    """Also where the learner's own code raises."""
+
+    def broken(features, labels, mode, params):
+        raise RuntimeError("mine")
+
     owners = [(owner, name, getattr(owner, name)) for owner, name in NAMES]
     for each in trace(make(dense), Inputs(DATA), cores=8):
         assert each.error is None and each.spec is not None, f"{each.mode}, {each.error}, {HERE}"
+    [found, *_] = trace_findings(trace(make(broken), Inputs(DATA), cores=8))
+    assert found.rule == "TPU199" and "in broken" in found.where and "mine" in found.message
     for owner, name, value in owners:
         assert getattr(owner, name) is value, f"{name} was not put back, {HERE}"
 

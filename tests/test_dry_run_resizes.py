@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lab_utils.dry_run.frontends.keras import lower_keras
+from lab_utils.dry_run.frontends.keras import KerasWorkload
 from lab_utils.dry_run.graphs import all_nodes
 from lab_utils.dry_run.lower.graph_def import pruned, rename_functions
 from lab_utils.dry_run.lower.resizes import sum_resizes
@@ -56,4 +56,4 @@ def test_a_model_that_scales_its_features_up_is_lowered():
     model = tf.keras.Sequential([tf.keras.Input([6, 6, 3]), *layers])
     model.compile("sgd", "mse")
     data = tf.data.Dataset.from_tensors((tf.zeros([64, 6, 6, 3]), tf.zeros([64, 1])))
-    assert lower_keras(model, data, cores=8).per_core_batch == 8
+    assert KerasWorkload(model, data).lower(8).per_core_batch == 8

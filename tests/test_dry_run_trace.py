@@ -4,8 +4,6 @@ import pytest
 from dry_run_models import CLASSES, IMAGES, ROWS, classify, dense, make, reader, tpu, train_spec, v1
 
 from lab_utils.dry_run import dry_run, elsewhere
-from lab_utils.dry_run.private import tensorflow as _tensorflow
-from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.trace.messages import trace_findings
 from lab_utils.dry_run.trace.stage import trace
 from lab_utils.dry_run.workload import Inputs
@@ -40,17 +38,6 @@ def test_the_estimator_and_its_model_dir_are_left_alone(tmp_path):
     assert estimator.__dict__ == before
     assert estimator.params == {"mine": 1}
     assert list(tmp_path.iterdir()) == []
-
-
-def test_private_functions_are_put_back_when_the_users_code_raises():
-    def broken(features, labels, mode, params):
-        raise RuntimeError("mine")
-
-    names = (*_tensorflow._NAMES, *_tpu_estimator._NAMES)
-    owners = [(owner, name, getattr(owner, name)) for owner, name in names]
-    [found, *_] = findings(broken)
-    assert found.rule == "TPU199" and "in broken" in found.where and "mine" in found.message
-    assert all(getattr(owner, name) is value for owner, name, value in owners)
 
 
 @pytest.fixture

@@ -1,11 +1,10 @@
 """The arguments of the command, and its help."""
 
 import argparse
-import difflib
 import math
-import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import metadata
+from typing import Any
 
 from lab_utils.common import files
 from lab_utils.dry_run import cache, rules
@@ -61,11 +60,11 @@ def parser() -> argparse.ArgumentParser:
     flag("target", nargs="?", metavar="MODULE:FUNCTION", help="or FILE.py:FUNCTION")
     flag("--main", metavar="FILE.py", help="a program, notebook or module (package.train) to run up to its "
          "training; its flags follow --")  # fmt: skip
-    flag("--topology", default="v2:2x2", type=_topology,
+    flag("--topology", default="v2:2x2", type=_read(_topology, chips.BadTopology),
          help="such as v2:2x2, v5e:4x4 (default: v2:2x2)")  # fmt: skip
     flag("--stages", default=list(Stage), type=_stages, help=f"some of {names} (default: all)")
-    flag("--steps", type=_count, default=3, help="steps on virtual cores (default: 3)")
-    flag("--feed_seconds", type=_seconds, default=2.0,
+    flag("--steps", type=_positive(int), default=3, help="steps on virtual cores (default: 3)")
+    flag("--feed_seconds", type=_positive(float), default=2.0,
          help="how long to measure the input (default: 2)")  # fmt: skip
     flag("--largest_batch", action="store_true", help="find the largest batch that fits")
     flag("--no_cache", action="store_true", help="compute and measure everything again")
@@ -82,10 +81,15 @@ def parser() -> argparse.ArgumentParser:
         help="TensorFlow 1 with tf.contrib for the program's files",
     )
     for name, what in (("--select", "report no others"), ("--ignore", "leave these out")):
-        flag(name, metavar="IDS", default=(), type=_rules,
+        flag(name, metavar="IDS", default=(), type=_read(rules.chosen, ValueError),
              help=f"rules or their beginnings, such as TPU305,TPU4: {what}")  # fmt: skip
     flag("--version", action="version", version=_version())
-    flag("--rule", metavar="ID", type=_rule, help="print the page of a rule, such as TPU101")
+    flag(
+        "--rule",
+        metavar="ID",
+        type=_read(_rule, KeyError),
+        help="print the page of a rule, such as TPU101",
+    )
     flag("--rules", action="store_true", help="list the rules")
     return parser
 
@@ -93,42 +97,22 @@ def parser() -> argparse.ArgumentParser:
 def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     """The flags of a command line, those of the program behind "--" in `program`.
 
-    Ends the command where they make no sense, with the nearest flag that there is.
+    Ends the command where they make no sense.
     """
-    made = parser()
+    command = parser()
     words = list(arguments)
     end = words.index("--") if "--" in words else len(words)
-    flags, unknown = made.parse_known_args(words[:end])
+    flags = command.parse_args(words[:end])
     flags.program = words[end + 1 :]
-    if unknown:
-        _refuse_unknown(made, flags, unknown)
     if flags.rule or flags.rules:
         return flags
     if not flags.target and not flags.main:
-        made.error("name what to judge: MODULE:FUNCTION, or --main FILE.py")
+        command.error("name what to judge: MODULE:FUNCTION, or --main FILE.py")
     if flags.target and flags.main:
-        made.error(f"{flags.target}: with --main, the program's own flags follow after --")
+        command.error(f"{flags.target}: with --main, the program's own flags follow after --")
     if flags.program and not flags.main:
-        made.error("flags after -- are a program's own: name it with --main FILE.py")
-    outputs = [path for path in (flags.json, flags.html, flags.trace) if path]
-    if len({path.absolute() for path in outputs}) < len(outputs):
-        made.error("--json, --html and --trace name one file twice: give each its own")
-    for name in ("json", "html", "trace"):  # a program may change the folder
-        if path := getattr(flags, name):
-            setattr(flags, name, path.absolute())
+        command.error("flags after -- are a program's own: name it with --main FILE.py")
     return flags
-
-
-def _refuse_unknown(
-    made: argparse.ArgumentParser, flags: argparse.Namespace, unknown: list[str]
-) -> None:
-    name = unknown[0].partition("=")[0]
-    near = difflib.get_close_matches(name, set(re.findall(r"--\w+", made.format_usage())), 1)
-    if near:
-        made.error(f"there is no flag {name}; the nearest is {near[0]}")
-    if flags.main and name.startswith("-"):
-        made.error(f"there is no flag {name}; flags of {flags.main} follow after --")
-    made.error(f"unrecognized arguments: {' '.join(unknown)}")
 
 
 def _stages(text: str) -> list[str]:
@@ -140,43 +124,39 @@ def _stages(text: str) -> list[str]:
     return names
 
 
-def _rules(text: str) -> tuple[str, ...]:
-    try:
-        return rules.chosen(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+def _read(function: Callable[[str], Any], error: type[Exception]) -> Callable[[str], Any]:
+    """`function` as the type of a flag: what it raises is the message."""
+
+    def read(text: str) -> Any:
+        try:
+            return function(text)
+        except error as refused:
+            raise argparse.ArgumentTypeError(refused.args[0]) from None
+
+    return read
 
 
 def _rule(text: str) -> str:
-    try:
-        rules.page(text.upper())
-    except KeyError as error:
-        raise argparse.ArgumentTypeError(error.args[0]) from None
+    rules.page(text.upper())
     return text.upper()
 
 
 def _topology(text: str) -> str:
-    try:
-        chips.parse(text)
-    except chips.BadTopology as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+    chips.parse(text)
     return text
 
 
-def _count(text: str) -> int:
-    if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of steps such as 3")
-    return int(text)
+def _positive(kind: type) -> Callable[[str], Any]:
+    """The type of a flag, by whose name argparse refuses: "invalid positive int value: '-1'"."""
 
+    def read(text: str) -> Any:
+        number = kind(text)
+        if not 0 < number < math.inf:
+            raise ValueError
+        return number
 
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0 < seconds < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds such as 2")
-    return seconds
+    read.__name__ = f"positive {kind.__name__}"
+    return read
 
 
 def _version() -> str:

@@ -4,7 +4,6 @@ import functools
 import platform
 import re
 import socket
-from typing import Any
 
 from lab_utils.estimator import LeftTensorFlow, tf
 from lab_utils.port.contrib import Gone
@@ -25,8 +24,8 @@ class Elsewhere(Exception):
 
 def named(text: str) -> str:
     """The first remote address in a text, such as an exception's message; "" if there is none."""
-    found = _ADDRESS.search(text)
-    return found[0] if found else ""
+    location = _ADDRESS.search(text)
+    return location[0] if location else ""
 
 
 def lacking(error: BaseException) -> str:
@@ -56,8 +55,8 @@ def address(graph: tf.Graph) -> str:
     for op in strings:
         if op.outputs[0].dtype == tf.string:
             for value in op.get_attr("value").string_val:
-                if found := named(value.decode(errors="replace")):
-                    return found
+                if location := named(value.decode(errors="replace")):
+                    return location
     return ""
 
 
@@ -67,26 +66,17 @@ def check(graph: tf.Graph) -> None:
     Raises:
         Elsewhere: the pipeline reads from where this machine cannot.
     """
-    found = address(graph)
-    if found and not _reachable(found.partition("://")[0]):
-        raise Elsewhere(f"the data lie at {found}, which this machine cannot read")
+    location = address(graph)
+    if location and not _reachable(location.partition("://")[0]):
+        raise Elsewhere(f"the data lie at {location}, which this machine cannot read")
 
 
 @functools.cache
 def _reachable(scheme: str) -> bool:
-    if scheme not in _schemes():
-        return False
     if scheme != "gs":
-        return True
+        return scheme in map(tf.compat.as_str, tf.io.gfile.get_registered_schemes())
     try:
         socket.create_connection(_SERVER, _SECONDS).close()
     except OSError:
         return False
     return True
-
-
-def _schemes() -> list[Any]:
-    return [
-        each.decode() if isinstance(each, bytes) else each
-        for each in tf.io.gfile.get_registered_schemes()
-    ]

@@ -108,7 +108,7 @@ class Origin:
 class Program:
     """One step for one of `cores` equal cores, collectives over all of them in place.
 
-    Plain data, which can be pickled: its `origin`, which answers from the live program, is left behind then.
+    Plain data, but for its `origin`, which answers from the live program.
 
     Attributes:
         per_core_batch: not a whole number only where cores share an example.
@@ -146,12 +146,6 @@ class Program:
     partition: Partition | None = None
     left_out: str = ""
     origin: Origin = field(default_factory=Origin, repr=False, compare=False)
-
-    def __getstate__(self) -> dict[str, object]:
-        return {name: value for name, value in vars(self).items() if name != "origin"}
-
-    def __setstate__(self, state: dict[str, object]) -> None:
-        vars(self).update(state, origin=Origin())
 
     @property
     def global_batch(self) -> int:

@@ -32,21 +32,14 @@ class Rehearsal:
         and changes no shape.
         """
         given = _tpu_estimator.settings(estimator)
-        arguments = {
-            "model_fn": given.model_fn,
+        others = {
             "config": _tpu_estimator.config_for_dry_run(given.config, self.model_dir, any_cores),
             "params": copy.deepcopy(given.params),
             "use_tpu": True,
-            "train_batch_size": given.train_batch_size,
-            "eval_batch_size": given.eval_batch_size,
-            "predict_batch_size": given.predict_batch_size,
-            "batch_axis": given.batch_axis,
             "eval_on_tpu": given.eval_on_tpu or not given.use_tpu,
-            "export_to_tpu": given.export_to_tpu,
-            "export_to_cpu": given.export_to_cpu,
-            "embedding_config_spec": given.embedding_config_spec,
+            "warm_start_from": None,
         }
-        return tpu.TPUEstimator(**arguments | changes)
+        return tpu.TPUEstimator(**vars(given) | others | changes)
 
 
 @contextmanager

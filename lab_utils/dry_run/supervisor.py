@@ -16,9 +16,8 @@ import psutil
 from lab_utils.common import command, scratch
 from lab_utils.dry_run.report.outcome import COULD_NOT_RUN, EXIT_STATUS
 
-_STATUS_FILE = (
-    "LAB_UTILS_DRY_RUN_STATUS_FILE"  # in the child's environment: where its status belongs
-)
+# In the child's environment: where its status belongs.
+_STATUS_FILE = "LAB_UTILS_DRY_RUN_STATUS_FILE"
 _GRACE = 5  # seconds in which a program ends after Ctrl-C
 _CANNOT = EXIT_STATUS[COULD_NOT_RUN]
 
@@ -26,7 +25,7 @@ _CANNOT = EXIT_STATUS[COULD_NOT_RUN]
 def supervised(judge: Callable[[], int]) -> int:
     """The exit status of `judge`, which this same command line runs in a child process.
 
-    The child leaves its status in a file; without it there is no verdict. It ends with this process.
+    The child leaves a file when it has judged; without it there is no verdict. It ends with this process.
     """
     if (file := os.environ.pop(_STATUS_FILE, None)) is not None:
         _judge(judge, Path(file))
@@ -36,15 +35,12 @@ def supervised(judge: Callable[[], int]) -> int:
             [sys.executable, "-m", "lab_utils.dry_run", *sys.argv[1:]],
             env=os.environ | {_STATUS_FILE: str(file), "TMPDIR": folder},
         )
-
-        def interrupt(number: int, frame: object) -> NoReturn:
-            child.send_signal(signal.SIGINT)
-            raise KeyboardInterrupt
-
-        signal.signal(signal.SIGTERM, interrupt)
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             status = child.wait()
-        except KeyboardInterrupt:  # the child has heard it, too, unless its program is deaf
+        except (
+            KeyboardInterrupt
+        ):  # a terminal sends it to the child, too, whose program may be deaf
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(_GRACE)
             child.kill()
@@ -65,24 +61,22 @@ def _judge(judge: Callable[[], int], file: Path) -> NoReturn:
     """What the child does. Threads and processes that the program left would keep Python from ending."""
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     status = command.status_of(judge, _CANNOT)
-    file.write_text(str(status))
-    end_now(status if isinstance(status, int) else 0 if status is None else 1)
+    file.touch()
+    _end_now(int(status or 0))
 
 
 def _end_with(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(1)
-    end_now(1)
+    _end_now(1)
 
 
-def end_now(status: int) -> NoReturn:
+def _end_now(status: int) -> NoReturn:
     """Ends this process and those that it started."""
     with contextlib.suppress(ValueError, OSError):
         sys.stdout.flush()
         sys.stderr.flush()
     for process in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.Error):
-            # The resource tracker removes what a pool shared, and ends by itself after us.
-            if not any("resource_tracker" in word for word in process.cmdline()):
-                process.kill()
+            process.kill()
     os._exit(status)

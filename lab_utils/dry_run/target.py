@@ -120,8 +120,6 @@ def _program(name: str) -> Path | ModuleSpec:
     path = Path(name)
     if path.is_file():
         return path
-    if path.is_dir() and ("/" in name or not (path / "__main__.py").is_file()):
-        raise TargetError(f"{path.absolute()} is a folder: name the program in it")
     if name.endswith((".py", ".ipynb")) or "/" in name:
         raise TargetError(f"there is no file {path.absolute()}")
     sys.path.insert(0, str(Path.cwd()))
@@ -144,12 +142,9 @@ def _advice(name: str, error: BaseException) -> str:
         return "\n  If it lacks flags: those of the program follow after --"
     if not isinstance(error, ImportError) or "no known parent package" not in str(error):
         return ""
-    path = Path(name).absolute()
-    top = path.parent
-    while (top / "__init__.py").exists() and top != top.parent:
-        top = top.parent
-    dotted = ".".join(path.relative_to(top).with_suffix("").parts)
-    return f"\n  It belongs to a package: give --main {dotted}, from the folder {top}"
+    return (
+        "\n  It belongs to a package: give --main package.module, from the folder above the package"
+    )
 
 
 def _default_flags() -> None:

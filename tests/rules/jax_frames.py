@@ -100,7 +100,7 @@ def _calls(snippet: Snippet) -> Port:
         weights = jnp.ones(len(batch)) if weights is None else weights
         return state + jnp.sum(batch * weights[:, None]), jnp.zeros(())
 
-    return Port(jax.jit(step), list(seen))
+    return Port(jax.jit(step), tuple(map(iter, zip(*seen, strict=True))))
 
 
 def _example(made: Made) -> tuple:

@@ -49,10 +49,10 @@ class Recording:
 
     Attributes:
         models: those of the Estimators that it called.
-        fit: a Keras model and the dataset of its fit, or a step and that of strategy.run.
+        fit: a Keras model and the dataset of its fit.
         calls: in words, in their order: "train(max_steps=1000)".
         not_checked: sentences on calls that the judged Estimator does not stand for.
-        after: why what follows the last call is not known; "" where the program went on to its end.
+        after: why what follows the last call is not judged; "" where the program went on to its end.
         called: is called at each call.
     """
 
@@ -81,7 +81,7 @@ class Recording:
         self.calls.append(call)
         self.called()
         if len(self.calls) >= _MOST_CALLS:
-            raise Enough
+            raise Enough(f"it goes on after {_MOST_CALLS} calls")
 
     def _model_of(self, estimator: Any, mode: Mode) -> Model:
         """The model of an Estimator. Programs make a second one to evaluate, or a new one in each round."""
@@ -113,11 +113,11 @@ class Recording:
         if sentence not in self.not_checked:
             self.not_checked.append(sentence)
 
-    def note_fit(self, subject: Any, dataset: Any, call: str) -> None:
-        """Notes a call of fit or strategy.run; raises Enough: what follows needs a trained model."""
+    def note_fit(self, model: Any, dataset: Any, call: str) -> None:
+        """Notes a call of fit; raises Enough: what follows needs a trained model."""
         self.calls.append(call)
         if not self.models:
-            self.fit = subject, dataset
+            self.fit = model, dataset
         raise Enough("it needs a trained model")
 
     def refuse_program(self, command: Any) -> None:

@@ -92,14 +92,12 @@ def lower_estimator(
     mode: Mode = Mode.TRAIN,
     global_batch: int | None = None,
 ) -> Program:
-    """Lowers one step of a TPUEstimator, as each of `cores` cores runs it.
+    """Lowers one step of a TPUEstimator, which is left unchanged, as each of `cores` cores runs it.
 
-    The step is model_fn's, called as TPUEstimator calls it inside a replica's program: with params,
-    the core's share of the batch, and CrossShardOptimizer summing over `cores` cores. Host
-    functions (host_call, metric_fn) are not part of it; their tensors are among its outputs.
+    The step is model_fn's, called as TPUEstimator calls it inside a replica's program. Host functions
+    (host_call, metric_fn) are not part of it; their tensors are among its outputs.
 
     Args:
-        estimator: is left unchanged, with its model_dir.
         input_fn: gives the shapes now, and the batches when the program is run.
         cores: of the program; 1 for the whole global batch on one core.
         mode: TRAIN, EVAL or PREDICT.
@@ -110,8 +108,7 @@ def lower_estimator(
         CannotLower: the step cannot be built or lowered; its `finding()` says what to fix.
         TypeError: `estimator` is not a TPUEstimator.
     """
-    mode = Mode(mode)
-    return _Built(estimator, input_fn, cores=cores, mode=mode, global_batch=global_batch).lowered()
+    return EstimatorWorkload(estimator, Inputs(input_fn)).lower(cores, Mode(mode), global_batch)
 
 
 @dataclass

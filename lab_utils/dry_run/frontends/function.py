@@ -1,8 +1,8 @@
 """Frontend for a function of one batch, with an example batch or a dataset of batches."""
 
-import functools
+import itertools
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -31,146 +31,120 @@ class StepWorkload(Workload):
     dataset: tf.data.Dataset | None
     feed_place = Place(text="the dataset")
 
-    def concrete(self, cores: int, global_batch: int) -> Any:
-        """The train step as one of `cores` cores runs it: a ConcreteFunction, which `lower` takes."""
+    def traced(self, cores: int, mode: Mode = Mode.TRAIN, global_batch: int | None = None) -> Any:
+        """The step as one of `cores` cores runs it: a ConcreteFunction of nests of one core's tensors."""
+
+    def program(
+        self,
+        traced: Any,
+        cores: int,
+        mode: Mode,
+        global_batch: int | None,
+        draws: dict[str, Draw] | None = None,
+    ) -> Program:
+        """Lowers what `traced` gave; with `draws`, its random numbers are those."""
+
+    def lower(
+        self, cores: int, mode: Mode = Mode.TRAIN, global_batch: int | None = None
+    ) -> Program:
+        """One step of `mode`, as each of `cores` cores runs it."""
+        return self.program(self.traced(cores, mode, global_batch), cores, mode, global_batch)
 
     def lower_alike(self, cores: int, global_batch: int) -> tuple[Program, Program]:
         """The steps of `cores` cores and of one, that draw the same random numbers for an example."""
-        many, one = (self.concrete(number, global_batch) for number in (cores, 1))
+        many, one = (self.traced(number, Mode.TRAIN, global_batch) for number in (cores, 1))
         draws = alike(many.graph, one.graph, cores, global_batch // cores)
         return (
-            self.lower(cores, global_batch=global_batch, concrete=many, draws=draws),
-            self.lower(1, global_batch=global_batch, concrete=one, draws=draws),
+            self.program(many, cores, Mode.TRAIN, global_batch, draws),
+            self.program(one, 1, Mode.TRAIN, global_batch, draws),
         )
 
-    @contextmanager
-    def feed(self, cores: int) -> Iterator[tuple[tf.data.Dataset | None, None]]:
-        """Context manager: the dataset, where one was given; its own first dimension is the batch."""
-        yield self.dataset, None
+    def feed(self, cores: int) -> AbstractContextManager[tuple[tf.data.Dataset | None, None]]:
+        """The dataset, where one was given; its own first dimension is the batch."""
+        return nullcontext((self.dataset, None))
 
 
 class FunctionWorkload(StepWorkload):
-    """A function of one batch, with an example batch or a dataset of batches."""
+    """A function of one batch, with an example batch (features, labels) or a dataset of batches.
+
+    It returns the loss, or a nest of tensors whose first is the loss. Sums over the cores are what it asks
+    for itself: tf.distribute.get_replica_context().all_reduce, or tf.compat.v1.tpu.cross_replica_sum.
+    """
 
     def __init__(self, step: Callable, data: Any) -> None:
         self.step = step
         self.dataset = data if isinstance(data, tf.data.Dataset) else None
         self.most_steps = 1 if self.dataset is None else None
         batch = next(iter(data)) if self.dataset is not None else data
-        self.features, self.labels = (
-            batch if isinstance(batch, tuple) and len(batch) == 2 else (batch, None)
-        )
-        where = place(getattr(step, "python_function", step))
-        self.name = f"step function of {where.position}"
+        pair = batch if isinstance(batch, tuple) and len(batch) == 2 else (batch, None)
+        self.batch = tuple(each for each in pair if each is not None)
+        self.where = place(getattr(step, "python_function", step))
+        self.name = f"step function of {self.where.position}"
 
     def read(self, traces: list[Trace], cores: int) -> list[Finding]:
         """What the step of a core holds that a TPU would refuse."""
         if self.dataset is not None and made_at.has(self.dataset, "TPU119"):
             where = made_at.of_elements(self.dataset, "TPU119") or self.feed_place
             return [finding("TPU119", where, source="the dataset")]
-        return read_step(trace_function(self.step, self.features, self.labels, cores))
+        return read_step(self.traced(cores))
 
-    def lower(
+    def traced(self, cores: int, mode: Mode = Mode.TRAIN, global_batch: int | None = None) -> Any:
+        """The step, traced for its share of the example batch."""
+        arrays = self._arrays(global_batch)
+        specs = tf.nest.map_structure(
+            lambda array: share(tf.TensorSpec(array.shape, array.dtype), cores), arrays
+        )
+        return trace_step(self.step, list(specs), cores)
+
+    def program(
         self,
+        traced: Any,
         cores: int,
-        mode: Mode = Mode.TRAIN,
-        global_batch: int | None = None,
-        **traced: Any,
+        mode: Mode,
+        global_batch: int | None,
+        draws: dict[str, Draw] | None = None,
     ) -> Program:
-        """The step, as each of `cores` cores runs it; `traced` as lower_function takes it."""
-        features, labels = self._batch(global_batch)
-        program = lower_function(self.step, features, labels, cores=cores, **traced)
-        if self.dataset is not None:
-            program.origin.read = functools.partial(self._read, program.global_batch, cores)
-        program.may_add_up = getattr(self.step, "of_replica", False)
+        """The step, which reads the example batch over and over, or the dataset."""
+        python = getattr(self.step, "python_function", self.step)
+        name = getattr(python, "__name__", "step")
+        program = lower_traced(
+            traced, ["feature", "label"], name=name, mode="train", cores=cores, draws=draws
+        )
+        program.where, program.one_batch = self.where, True
+        program.origin.read = lambda: self._read(program.global_batch, cores, global_batch)
+        if not any(each.role == Role.VARIABLE for each in program.outputs):
+            program.mode = Mode.FORWARD  # it changes nothing: no step of training
         return program
 
-    def _batch(self, size: int | None) -> tuple[Any, Any]:
-        """Features and labels (or None) of the example batch, or of `size` examples."""
+    def _arrays(self, size: int | None) -> tuple[Any, ...]:
+        """The example batch as arrays, cut or repeated to `size` examples."""
+        arrays = tf.nest.map_structure(np.asarray, self.batch)
         if size is None:
-            return self.features, self.labels
-        return tuple(
-            None if each is None else tf.nest.map_structure(lambda x: _with_batch(x, size), each)
-            for each in (self.features, self.labels)
-        )
+            return arrays
+        return tf.nest.map_structure(lambda array: array[np.arange(size) % len(array)], arrays)
 
-    def _read(self, batch: int, cores: int) -> Iterator[list[np.ndarray]]:
-        examples = self.dataset.unbatch().batch(batch, drop_remainder=True)
-        for each in examples.as_numpy_iterator():
+    def _read(self, batch: int, cores: int, size: int | None) -> Iterator[list[np.ndarray]]:
+        """Global batches: of the dataset, or the example again and again."""
+        batches = itertools.repeat(self._arrays(size))
+        if self.dataset is not None:
+            examples = self.dataset.unbatch().batch(batch, drop_remainder=True)
+            batches = examples.as_numpy_iterator()
+        for each in batches:
             yield [split(array, cores) for array in tf.nest.flatten(each)]
 
-    def concrete(self, cores: int, global_batch: int) -> Any:
-        """The step, traced."""
-        return trace_function(self.step, *self._batch(global_batch), cores)
 
-
-def _with_batch(tensor: Any, batch: int) -> tf.Tensor:
-    """`tensor` cut or repeated along its first axis to `batch` examples."""
-    tensor = tf.convert_to_tensor(tensor)
-    return tf.gather(tensor, tf.range(batch) % tensor.shape[0])
-
-
-def lower_function(
-    step: Callable,
-    features: Any,
-    labels: Any = None,
-    *,
-    cores: int,
-    variables: Sequence[tf.Variable] | None = None,
-    concrete: Any = None,
-    draws: dict[str, Draw] | None = None,
-) -> Program:
+def lower_function(step: Callable, features: Any, labels: Any = None, *, cores: int) -> Program:
     """Lowers one call of `step`, as each of `cores` cores runs it on its share of the batch.
 
-    `step` returns the loss, or a nest of tensors whose first is the loss. Sums over the cores are
-    what it asks for itself: tf.distribute.get_replica_context().all_reduce, or
-    tf.compat.v1.tpu.cross_replica_sum.
-
     Args:
-        features, labels: an example global batch: nests of arrays, or of tensors. `step` is called
-            with features alone where labels is None.
-        variables: those that the step trains; by default the trainable ones among all it uses.
-        concrete: the step as `trace_function` gave it; by default it is traced here.
-        draws: in place of the step's own random numbers.
+        step: as FunctionWorkload takes it; it is called with features alone where labels is None.
+        features, labels: an example global batch: nests of arrays, or of tensors.
 
     Raises:
         InputUnfit: the batch cannot be split over the cores.
         CannotLower: the step cannot be built or lowered.
     """
-    data, specs = _arguments(features, labels, cores)
-    python = getattr(step, "python_function", step)
-
-    def read() -> Iterator[list[np.ndarray]]:
-        while True:
-            yield [split(array, cores) for array in tf.nest.flatten(data)]
-
-    program = lower_traced(
-        concrete or trace_step(step, specs, cores),
-        specs,
-        ["feature", "label"],
-        name=getattr(python, "__name__", "step"),
-        mode="train",
-        cores=cores,
-        trained=variables,
-        draws=draws,
-    )
-    program.origin.read, program.where, program.one_batch = read, place(python), True
-    if not any(each.role == Role.VARIABLE for each in program.outputs):
-        program.mode = Mode.FORWARD  # it changes nothing: no step of training
-    return program
-
-
-def trace_function(step: Callable, features: Any, labels: Any, cores: int) -> Any:
-    """The step as `lower_function` lowers it: a ConcreteFunction. It raises what that raises."""
-    return trace_step(step, _arguments(features, labels, cores)[1], cores)
-
-
-def _arguments(features: Any, labels: Any, cores: int) -> tuple[Any, list[Any]]:
-    """The example batch as arrays, and one core's specs of it."""
-    data = (features,) if labels is None else (features, labels)
-    data = tf.nest.map_structure(np.asarray, data)
-    specs = tf.nest.map_structure(lambda a: share(tf.TensorSpec(a.shape, a.dtype), cores), data)
-    return data, list(specs)
+    return FunctionWorkload(step, (features, labels)).lower(cores)
 
 
 def trace_step(step: Callable, specs: list[Any], cores: int) -> Any:
@@ -191,7 +165,6 @@ def trace_step(step: Callable, specs: list[Any], cores: int) -> Any:
 
 def lower_traced(
     concrete: Any,
-    specs: list[Any],
     roles: list[str],
     *,
     name: str,
@@ -200,11 +173,12 @@ def lower_traced(
     trained: Sequence[tf.Variable] | None = None,
     draws: dict[str, Draw] | None = None,
 ) -> Program:
-    """Lowers what `trace_step` gave for `specs`, each with its role.
+    """Lowers what `trace_step` gave; `roles` are those of its arguments.
 
     Raises:
         CannotLower: the step cannot be lowered.
     """
+    specs = concrete.structured_input_signature[0]
     with _tensorflow.eager():
         names = [
             leaf

@@ -7,8 +7,8 @@ and nothing runs. The compiler works in the child process, as for every other pr
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
@@ -20,14 +20,15 @@ from lab_utils.dry_run.frontends import jax_calls
 from lab_utils.dry_run.lower import sharded
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.private import jax_tracing as _tracing
+from lab_utils.dry_run.private import process
 from lab_utils.dry_run.program import Input, Output, Partition, Program, Role
 from lab_utils.dry_run.read import jaxpr as read_jaxpr
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.traced import Trace
+from lab_utils.dry_run.workload import Workload
 from lab_utils.runtime import chips
 
-_DRAWING = {"random_bits", "threefry2x32", "rng_bit_generator"}
 _DECIDED = (
     "Use jax.lax.cond and jax.lax.scan (or jnp.where) where Python decides by a traced value."
 )
@@ -52,14 +53,12 @@ class NotJax(CannotLower):
         return finding("TPU343", self.where, message=message, reason=message[:300], hint=self.hint)
 
 
-class JaxWorkload:
+class JaxWorkload(Workload):
     """A JAX step with an example of its arguments.
 
     Raises:
         TypeError, ValueError: as jax_calls.examples.
     """
-
-    most_steps = None
 
     def __init__(
         self, step: Callable, data: Any, topology: str, mesh_axes: Mapping[str, int] | None = None
@@ -79,8 +78,6 @@ class JaxWorkload:
         return [self._traced(call) for call in self.examples]
 
     def _traced(self, call: tuple) -> Any:
-        if unfit := _tracing.unfit():
-            raise CannotLower(unfit, where=self.where, only_here=True)
         try:
             traced = jax_calls.trace(self.step, call)
         except Exception as error:  # whatever the learner's function raises is the step's fault
@@ -92,17 +89,18 @@ class JaxWorkload:
                     where=self.where,
                     only_here=True,
                 ) from error
-            boolean = isinstance(error, jax.errors.NonConcreteBooleanIndexError)
-            hint = _MASKED if boolean else _DECIDED
-            around = "" if jax_calls.is_jitted(self.step) else _AROUND
-            raise NotJax(error, self.where, hint + around) from error
+            raise self._refused(error) from error
         if _tracing.OLD_PMAP in read_jaxpr.primitives(traced.jaxpr.jaxpr):
             raise CannotLower("jax.pmap needs jax 0.8 or later", where=self.where, only_here=True)
         return traced
 
-    def trace(self, cores: int) -> list[Trace]:
-        """None: a JAX step has no graphs of TPUEstimator's."""
-        return []
+    def _refused(self, error: Exception) -> CannotLower:
+        """What an error of JAX means: with a JAX that was not tried, nothing about the step."""
+        if untried := process.untried():
+            return CannotLower(f"{untried}: {error}", where=self.where, only_here=True)
+        boolean = isinstance(error, jax.errors.NonConcreteBooleanIndexError)
+        around = "" if jax_calls.is_jitted(self.step) else _AROUND
+        return NotJax(error, self.where, (_MASKED if boolean else _DECIDED) + around)
 
     def read(self, traces: list[Trace], cores: int) -> list[Finding]:
         """What the step's jaxpr tells."""
@@ -163,35 +161,28 @@ class JaxWorkload:
                 lowered = traced.lower(lowering_platforms=("tpu",))
                 return lowered.as_text(debug_info=True), _tracing.arguments(traced, lowered)
             except Exception as error:  # JAX has many ways to refuse
-                raise NotJax(error, self.where) from error
+                raise self._refused(error) from error
 
     def _left_out(self, jaxpr: Any) -> str:
-        said = []
+        sentences = []
         if read_jaxpr.callbacks(jaxpr):
-            said.append("Calls of the host (TPU241) are left out of the compiled step.")
+            sentences.append("Calls of the host (TPU241) are left out of the compiled step.")
         if kernels := read_jaxpr.uncounted(jaxpr, self.where):
             lines = ", ".join(each.position for each in kernels)
-            said.append(
+            sentences.append(
                 f"The FLOPs of Pallas kernels ({lines}): without a cost_estimate in pallas_call the compiler "
                 "counts none, so the bound may be far too low."
             )
-        if mapped := self._mapped(jaxpr):
-            said.append(f"Whether what {mapped} maps averages its gradients (jax.lax.pmean).")
-        if mapped and _DRAWING & read_jaxpr.primitives(jaxpr):
-            said.append(
-                "Whether each core draws random numbers of its own: a key that all cores hold needs "
-                "jax.random.fold_in(key, jax.lax.axis_index(...))."
+        if self._mapped(jaxpr):
+            sentences.append(
+                "Whether the cores of a mapped step agree: gradients need jax.lax.pmean, and a random key "
+                "that all cores hold needs jax.random.fold_in(key, jax.lax.axis_index(...))."
             )
-        return " ".join(said)
+        return " ".join(sentences)
 
     def lower_alike(self, cores: int, global_batch: int) -> tuple[Program, Program]:
         """Not for JAX: see `lower`."""
         raise InputUnfit("a JAX step is not run here")
-
-    @contextmanager
-    def feed(self, cores: int) -> Iterator[tuple[None, None]]:
-        """Context manager: no input pipeline."""
-        yield None, None
 
 
 def _input(array: _tracing.Argument, mesh: dict[str, int], *, state: bool) -> Input:

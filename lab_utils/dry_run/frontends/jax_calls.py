@@ -21,18 +21,13 @@ FEW = 8  # examples of a stream, to see whether shapes change
 def examples(step: Callable, data: Any) -> list[tuple]:
     """The positional arguments of each example call of `step`.
 
-    A tuple is the arguments where the step takes as many, else the one argument. A list that is not the one
-    argument holds an example each. An iterator, a dataset or a loader, as `data` or as one of the arguments,
-    stands for its first elements.
+    A tuple is the arguments where the step takes as many, else the one argument. An iterator, a dataset or a
+    loader as one of the arguments stands for its first elements.
 
     Raises:
         TypeError: the step cannot be called so.
         ValueError: a stream is empty.
     """
-    if _is_stream(data):
-        return [call for each in _first(data) for call in examples(step, each)]
-    if isinstance(data, list) and data and _why_not(step, (data,)):
-        return [call for each in data for call in examples(step, each)]
     call = data if type(data) is tuple else (data,)
     if _why_not(step, call) and not _why_not(step, (data,)):
         call = (data,)
@@ -41,11 +36,10 @@ def examples(step: Callable, data: Any) -> list[tuple]:
             f"the step cannot be called with the example: {reason}. Give the arguments of one "
             "call as a tuple, such as (state, batch); bind others with functools.partial"
         )
-    columns = [_first(each) if _is_stream(each) else itertools.repeat(each) for each in call]
     if not any(map(_is_stream, call)):
-        columns = [[each] for each in call]
-    calls = zip(*columns, strict=False) if columns else [()]
-    return [jax.tree.map(_abstract, each) for each in calls]
+        return [jax.tree.map(_abstract, call)]
+    columns = [_first(each) if _is_stream(each) else itertools.repeat(each) for each in call]
+    return [jax.tree.map(_abstract, each) for each in zip(*columns, strict=False)]
 
 
 def trace(step: Callable, call: tuple) -> Any:

@@ -15,7 +15,6 @@ from lab_utils.dry_run.frontends.function import (
     trace_step,
 )
 from lab_utils.dry_run.lower.draws import Draw
-from lab_utils.dry_run.lower.errors import InputUnfit
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.read.stage import read_step
@@ -46,22 +45,62 @@ class KerasWorkload(StepWorkload):
         """What the train step of a core holds that a TPU would refuse, and a batch that does not fit it."""
         if unfit := _unfit(self._batches, self.dataset, self.feed_place, cores):
             return [unfit]
-        return read_step(trace_keras(self.model, self._batches, cores), made_at.of_layer)
+        return read_step(self.traced(cores), made_at.of_layer)
 
-    def lower(
+    def traced(self, cores: int, mode: Mode = Mode.TRAIN, global_batch: int | None = None) -> Any:
+        """The model's train_step (or test_step), traced as TPUStrategy would run it.
+
+        The dataset's batch is the global one, which TPUStrategy splits over the cores; the optimizer sums the
+        gradients over them, of losses that Keras divides by their number. The loss is the step's own.
+        """
+        model, spec = self.model, self._of_size(global_batch).element_spec
+        is_tuple = isinstance(spec, tuple)
+        parts = list(spec) if is_tuple else [spec]
+        specs = tf.nest.map_structure(lambda each: share(each, cores), parts)
+
+        def step(*data: Any) -> Any:
+            model.reset_metrics()  # Keras shows the mean of all steps so far; this is one step's loss
+            # Keras takes the batch as fit does: a tuple, or the lone features.
+            results = (model.train_step if mode == "train" else model.test_step)(
+                data if is_tuple else data[0]
+            )
+            return results.pop("loss", next(iter(results.values()), tf.constant(0.0)))
+
+        with _tensorflow.strategy(cores):
+            return trace_step(step, specs, cores)
+
+    def program(
         self,
+        traced: Any,
         cores: int,
-        mode: Mode = Mode.TRAIN,
-        global_batch: int | None = None,
-        **traced: Any,
+        mode: Mode,
+        global_batch: int | None,
+        draws: dict[str, Draw] | None = None,
     ) -> Program:
-        """One step of `mode`, as each of `cores` cores runs it; `traced` as lower_keras takes it."""
-        dataset = self._of_size(global_batch)
-        return lower_keras(self.model, dataset, cores=cores, mode=mode, **traced)
+        """The step, which reads the dataset."""
+        dataset, model = self._of_size(global_batch), self.model
 
-    def concrete(self, cores: int, global_batch: int) -> Any:
-        """The train step, traced."""
-        return trace_keras(self.model, self._of_size(global_batch), cores)
+        def read() -> Iterator[list[np.ndarray]]:
+            with _tensorflow.eager():
+                for batch in dataset.as_numpy_iterator():
+                    yield [split(np.asarray(array), cores) for array in tf.nest.flatten(batch)]
+
+        program = lower_traced(
+            traced,
+            ["feature", "label", "label/weight"],
+            name=f"{mode} step of {model.name}",
+            mode=mode,
+            cores=cores,
+            trained=_trainable(model),
+            draws=draws,
+        )
+        program.origin.read, program.where = read, place(type(model)) or Place(text=model.name)
+        # A train_step of one's own may divide its loss by the global batch, and return it so.
+        own_step = not type(model).train_step.__module__.startswith(("keras.", "tf_keras."))
+        program.may_add_up = own_step
+        place_of = program.origin.place_of
+        program.origin.place_of = lambda op: made_at.of_layer(place_of(op))
+        return program
 
     def _of_size(self, batch: int | None) -> tf.data.Dataset:
         """The dataset's batches, or others of `batch` examples."""
@@ -100,81 +139,6 @@ def _unfit(
         made = made_at.of_batches(given) or where
         return finding("TPU106", made, cores=cores, batch=batch, suggestion=suggestion)
     return None
-
-
-def lower_keras(
-    model: Any,
-    dataset: tf.data.Dataset,
-    *,
-    cores: int,
-    mode: str = "train",
-    concrete: Any = None,
-    draws: dict[str, Draw] | None = None,
-) -> Program:
-    """Lowers the model's train_step (or test_step, with mode "eval") as TPUStrategy would run it.
-
-    The dataset's batch is the global one, which TPUStrategy splits over the cores; the optimizer sums the
-    gradients over them, of losses that Keras divides by their number. The loss is the step's own; with
-    `draws`, its random numbers are those. `concrete` is what `trace_keras` gave; by default it is traced
-    here.
-
-    Raises:
-        InputUnfit: the dataset's shapes are not fixed, or its batch does not divide among the cores.
-        CannotLower: the step cannot be built or lowered.
-    """
-    specs = _specs(dataset, cores)
-    concrete = concrete or trace_keras(model, dataset, cores, mode)
-
-    def read() -> Iterator[list[np.ndarray]]:
-        with _tensorflow.eager():
-            for batch in dataset.as_numpy_iterator():
-                yield [split(np.asarray(array), cores) for array in tf.nest.flatten(batch)]
-
-    program = lower_traced(
-        concrete,
-        specs,
-        ["feature", "label", "label/weight"],
-        name=f"{mode} step of {model.name}",
-        mode=mode,
-        cores=cores,
-        trained=_trainable(model),
-        draws=draws,
-    )
-    program.origin.read, program.where = read, place(type(model)) or Place(text=model.name)
-    # A train_step of one's own may divide its loss by the global batch, and return it so.
-    program.may_add_up = not type(model).train_step.__module__.startswith(("keras.", "tf_keras."))
-    place_of = program.origin.place_of
-    program.origin.place_of = lambda op: made_at.of_layer(place_of(op))
-    return program
-
-
-def _specs(dataset: tf.data.Dataset, cores: int) -> list[Any]:
-    """One core's specs of the batch."""
-    spec = dataset.element_spec
-    parts = list(spec) if isinstance(spec, tuple) else [spec]
-    try:
-        return tf.nest.map_structure(lambda each: share(each, cores), parts)
-    except InputUnfit as error:
-        if made_at.has(dataset, "TPU119"):
-            raise
-        advice = "batch with drop_remainder=True, and a multiple of the number of cores"
-        raise InputUnfit(f"{error}: {advice}") from error
-
-
-def trace_keras(model: Any, dataset: tf.data.Dataset, cores: int, mode: str = "train") -> Any:
-    """The step as `lower_keras` lowers it: a ConcreteFunction. It raises what that raises."""
-    is_tuple = isinstance(dataset.element_spec, tuple)
-
-    def step(*data: Any) -> Any:
-        model.reset_metrics()  # Keras shows the mean of all steps so far; this is one step's loss
-        # Keras takes the batch as fit does: a tuple, or the lone features.
-        results = (model.train_step if mode == "train" else model.test_step)(
-            data if is_tuple else data[0]
-        )
-        return results.pop("loss", next(iter(results.values()), tf.constant(0.0)))
-
-    with _tensorflow.strategy(cores):
-        return trace_step(step, _specs(dataset, cores), cores)
 
 
 def _trainable(model: Any) -> list[tf.Variable] | None:

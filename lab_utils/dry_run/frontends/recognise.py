@@ -1,6 +1,7 @@
 """Which frontend takes what a learner hands over."""
 
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Mapping
 from typing import Any
 
 from lab_utils.common.source import Place, is_installed, place
@@ -8,6 +9,7 @@ from lab_utils.dry_run.frontends.estimator import EstimatorWorkload
 from lab_utils.dry_run.frontends.function import FunctionWorkload
 from lab_utils.dry_run.frontends.is_jax import is_jax
 from lab_utils.dry_run.frontends.keras import KerasWorkload
+from lab_utils.dry_run.private import process
 from lab_utils.dry_run.trace import listing
 from lab_utils.dry_run.workload import Inputs, Workload
 from lab_utils.estimator import tf, v1
@@ -46,50 +48,39 @@ def workload_of(
         PlainEstimator: `subject` is an Estimator of another kind, which no TPU runs.
         TypeError: `subject` is none of these kinds, or `data` does not go with it.
     """
-    for frontend in FRONTENDS:
-        if workload := frontend(subject, data, topology, mesh_axes, inputs):
-            return workload
+    if isinstance(subject, v1.estimator.tpu.TPUEstimator):
+        return EstimatorWorkload(subject, Inputs(data, **inputs))
+    if isinstance(subject, v1.estimator.Estimator | tf.estimator.Estimator):
+        raise _refused(subject)
+    if package := _keras_of(subject):
+        if (
+            package == "keras"
+            and (backend := sys.modules["keras"].backend.backend()) != "tensorflow"
+        ):
+            raise TypeError(f"{HOW}; this Keras model runs on {backend}, not on TensorFlow")
+        return KerasWorkload(subject, data)
+    if is_jax(subject, data):
+        try:
+            process.require("jax")
+        except process.CompilerMissing as error:  # it is too old
+            raise TypeError(str(error)) from error
+        from lab_utils.dry_run.frontends.jax import JaxWorkload  # which imports JAX
+
+        return JaxWorkload(subject, data, topology, mesh_axes)
+    if callable(subject) and not isinstance(subject, type):
+        return FunctionWorkload(subject, data)
     raise TypeError(f"{HOW}; this is a {type(subject).__name__}")
 
 
-def _estimator(
-    subject: Any, data: Any, topology: str, mesh_axes: Any, inputs: dict[str, Any]
-) -> Workload | None:
-    if isinstance(subject, v1.estimator.tpu.TPUEstimator):
-        return EstimatorWorkload(subject, Inputs(data, **inputs))
-    if not isinstance(subject, v1.estimator.Estimator | tf.estimator.Estimator):
-        return None
-    for kind in type(subject).__mro__:
+def _refused(estimator: Any) -> TypeError:
+    """Why an Estimator of another class cannot be judged."""
+    for kind in type(estimator).__mro__:
         if kind.__name__ == "TPUEstimator":
-            raise TypeError(
+            return TypeError(
                 f"{kind.__module__} has a TPUEstimator of its own, which cannot be judged here: make the "
                 "estimator with tf.compat.v1.estimator.tpu.TPUEstimator, and its model_fn and input_fn can"
             )
-    raise PlainEstimator(subject)
-
-
-def _keras(subject: Any, data: Any, *_: Any) -> Workload | None:
-    package = _keras_of(subject)
-    if package == "keras" and _keras_backend() != "tensorflow":
-        raise TypeError(f"{HOW}; this Keras model runs on {_keras_backend()}, not on TensorFlow")
-    return KerasWorkload(subject, data) if package else None
-
-
-def _jax(subject: Any, data: Any, topology: str, mesh_axes: Any, *_: Any) -> Workload | None:
-    if not is_jax(subject, data):
-        return None
-    from lab_utils.dry_run.frontends.jax import JaxWorkload  # which imports JAX
-
-    return JaxWorkload(subject, data, topology, mesh_axes)
-
-
-def _function(subject: Any, data: Any, *_: Any) -> Workload | None:
-    known = callable(subject) and not isinstance(subject, type)
-    return FunctionWorkload(subject, data) if known else None
-
-
-# Each gives the workload of what it recognises, or None; the first counts.
-FRONTENDS: tuple[Callable[..., Workload | None], ...] = (_estimator, _keras, _jax, _function)
+    return PlainEstimator(estimator)
 
 
 def _keras_of(subject: Any) -> str:
@@ -98,9 +89,3 @@ def _keras_of(subject: Any) -> str:
         cls.__module__.split(".")[0] for cls in type(subject).__mro__ if cls.__name__ == "Model"
     )
     return next((name for name in packages if name in ("keras", "tf_keras")), "")
-
-
-def _keras_backend() -> str:
-    import keras
-
-    return keras.backend.backend()

@@ -6,8 +6,7 @@ run up to its first fit (fits.py).
 """
 
 import contextlib
-import importlib.util
-import logging
+import itertools
 import os
 import signal
 import subprocess
@@ -25,7 +24,6 @@ from typing import Any
 from unittest import mock
 
 from lab_utils.common import source
-from lab_utils.dry_run import waiting
 from lab_utils.dry_run.frontends import cells, fits
 from lab_utils.dry_run.frontends.calls import Enough, NothingCalled, Recording
 from lab_utils.dry_run.records import Mode
@@ -58,9 +56,11 @@ def recorded(program: Path | ModuleSpec, arguments: Sequence[str], cores: int = 
     text = path.read_bytes()
     process = os.getpid()
     with recording() as calls, ExitStack() as stack:
-        stack.enter_context(waiting.told(f"running {path.name}"))
-        stack.enter_context(fits.standing_in(cores, calls.note_fit, b"keras" in text))
-        _stand_in_for_colab(stack, text)
+        stack.enter_context(fits.without_training(cores, calls.note_fit, b"keras" in text))
+        if b"google.colab" in text:
+            colab.stand_in(lambda name: mock.MagicMock())
+        if b"COLAB_TPU_ADDR" in text:
+            stack.enter_context(mock.patch.dict(os.environ, COLAB_TPU_ADDR=_ADDRESS))
         stack.enter_context(warnings.catch_warnings())
         stack.callback(_restore_streams, sys.stdout, sys.stderr)
         stack.enter_context(mock.patch.object(sys, "argv", [name, *arguments]))
@@ -69,8 +69,8 @@ def recorded(program: Path | ModuleSpec, arguments: Sequence[str], cores: int = 
         sys.modules["__main__"] = module
         sys.path.insert(0, str(folder))
         try:
-            shell = cells.Shell(path.parent, module.__dict__)
-            if cells.is_of_jupyter(path):
+            if cells.needs_jupyter(path):
+                shell = cells.Shell(path.parent, module.__dict__)
                 module.__dict__.update(get_ipython=lambda: shell, display=lambda *_, **__: None)
             for code in cells.code_of(path):
                 exec(code, module.__dict__)
@@ -90,35 +90,12 @@ def recorded(program: Path | ModuleSpec, arguments: Sequence[str], cores: int = 
             if os.getpid() != process:  # a process that the program forked: it judges nothing
                 os._exit(0)
     if not calls.calls:
+        advice = shell.advice() if cells.needs_jupyter(path) else ""
         raise NothingCalled(
             f"{path.name} ended without calling train, evaluate or predict on an Estimator, or fit on "
-            f"a Keras model: give the flags that make it train after `--`{shell.advice()}"
+            f"a Keras model: give the flags that make it train after `--`{advice}"
         )
     return calls
-
-
-def _stand_in_for_colab(stack: ExitStack, text: bytes) -> None:
-    """What a program of Colab finds there: its modules, and the address of a TPU."""
-    if b"google.colab" in text and not _has_colab():
-        colab.stand_in(_Silent)
-    if b"COLAB_TPU_ADDR" in text:
-        stack.enter_context(mock.patch.dict(os.environ, COLAB_TPU_ADDR=_ADDRESS))
-
-
-def _has_colab() -> bool:
-    try:
-        return importlib.util.find_spec("google.colab") is not None
-    except (ModuleNotFoundError, ValueError):  # no package `google` either; or a stand-in of before
-        return False
-
-
-class _Silent(types.ModuleType):
-    """A module whose functions do nothing."""
-
-    def __getattr__(self, name: str) -> Callable:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return lambda *_, **__: {} if name == "upload" else None
 
 
 def _restore_streams(*before: Any) -> None:
@@ -175,19 +152,11 @@ def recording() -> Iterator[Recording]:
                 for name in names:
                     replace(owner, name, _nothing)
         calls.called = stack.enter_context(_patience())
-        logger = logging.getLogger("tensorflow")
-        logger.addFilter(_is_the_programs)
-        stack.callback(logger.removeFilter, _is_the_programs)
         yield calls
 
 
 def _nothing(*_: Any, **__: Any) -> None:
     """What would contact a TPU does nothing."""
-
-
-def _is_the_programs(record: logging.LogRecord) -> bool:
-    """Whether a message is to be shown: an Estimator logs its whole configuration, twice under absl."""
-    return record.levelno >= logging.WARNING or not source.is_installed(record.pathname)
 
 
 def _methods(calls: Recording) -> dict[str, Callable]:
@@ -256,36 +225,31 @@ class _Resolver(tf.distribute.cluster_resolver.SimpleClusterResolver):
 def _patience() -> Iterator[Callable[[], None]]:
     """Context manager: a program that waits for what nobody makes here is ended by Enough.
 
-    Its long sleeps end at once, and so do they all after some. Yields a function to call at each call of an
-    Estimator: the program is ended PATIENCE seconds after the last one, unless it uses the alarm itself.
+    Its long sleeps end at once, and so does the program after some. Yields a function to call at each call of
+    an Estimator: the program is ended PATIENCE seconds after the last one, unless it uses the alarm itself.
     """
-    real, count = time.sleep, [0]
+    real, count = time.sleep, itertools.count(1)
+    in_main = threading.current_thread() is threading.main_thread() and hasattr(signal, "SIGALRM")
 
     def sleep(seconds: float) -> None:
         if seconds < 1 or threading.current_thread() is not threading.main_thread():
             real(seconds)
-            return
-        count[0] += 1
-        if count[0] > _MOST_SLEEPS:
+        elif next(count) > _MOST_SLEEPS:
             raise Enough("it sleeps again and again")
 
     def end(number: int, frame: Any) -> None:
         raise Enough(f"it made no other call within {PATIENCE} s")
 
-    in_main = threading.current_thread() is threading.main_thread()
-    has_alarm = in_main and hasattr(signal, "SIGALRM")
-    with mock.patch.object(time, "sleep", sleep):
-        if not has_alarm or signal.getsignal(signal.SIGALRM) != signal.SIG_DFL:
-            yield lambda: None
-            return
+    def wait() -> None:
+        if in_main and signal.getsignal(signal.SIGALRM) is end:
+            signal.setitimer(signal.ITIMER_REAL, PATIENCE)
+
+    if in_main and signal.getsignal(signal.SIGALRM) is signal.SIG_DFL:
         signal.signal(signal.SIGALRM, end)
-
-        def wait() -> None:
-            if signal.getsignal(signal.SIGALRM) is end:
-                signal.setitimer(signal.ITIMER_REAL, PATIENCE)
-
+    with mock.patch.object(time, "sleep", sleep):
         try:
             yield wait
         finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            if in_main and signal.getsignal(signal.SIGALRM) is end:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+                signal.signal(signal.SIGALRM, signal.SIG_DFL)

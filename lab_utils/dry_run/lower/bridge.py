@@ -1,6 +1,6 @@
 """From a TensorFlow graph of one core's step to a program for XLA.
 
-Three frontends build such a graph: lower_estimator, lower_keras and lower_function. What they share
+Three frontends build such a graph: for TPUEstimator, Keras and functions. What they share
 is here: the graph is pruned to what the step computes, sums over cores become XLA's all-reduce, work
 that the host does is cut out, and TensorFlow's own bridge turns the rest into HLO. The bridge is that
 of the CPU build: the TPU's is not in any wheel that installs beside a working TensorFlow.

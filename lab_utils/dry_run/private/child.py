@@ -1,6 +1,6 @@
 """The process that imports JAX: `python -m lab_utils.dry_run.private.child FOLDER`.
 
-It reads FOLDER/request.json, does one job ("compile", "run" or "check"), writes FOLDER/result.json,
+It reads FOLDER/request.json, does one job ("compile" or "run"), writes FOLDER/result.json,
 and prints a line of progress at a time. It never imports TensorFlow. See process.py for its parent.
 """
 
@@ -120,12 +120,6 @@ def _report(outputs: list[dict[str, Any]], results: list[list[Any]]) -> dict[str
     return report
 
 
-def _check(request: dict[str, Any], folder: Path) -> dict[str, Any]:
-    from lab_utils.dry_run.private import jax as _jax
-
-    return {"moved": _jax.check()}
-
-
 def _end_with_parent(folder: Path) -> None:
     """Waits for the end of the standard input: the parent is gone, and with it who would clean up."""
     os.read(0, 1)  # unbuffered: Python's own reader would hold a lock when the job ends
@@ -138,7 +132,7 @@ def main(folder: Path) -> None:
     """Does the job that FOLDER/request.json asks for."""
     threading.Thread(target=_end_with_parent, args=(folder,), daemon=True).start()
     request = json.loads((folder / "request.json").read_text(encoding="utf-8"))
-    jobs = {"compile": _compile, "run": _run, "check": _check}
+    jobs = {"compile": _compile, "run": _run}
     result = jobs[request["job"]](request, folder)
     (folder / "result.json").write_text(json.dumps(result), encoding="utf-8")
 

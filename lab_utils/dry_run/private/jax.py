@@ -1,6 +1,6 @@
 """Every private name of JAX and jaxlib that the dry run uses. Imported in the child process alone.
 
-process.py says with which versions of JAX; `check()` says in a sentence which name moved.
+process.py says with which versions of JAX.
 """
 
 from typing import Any
@@ -100,22 +100,3 @@ def execute(executable: Any, arguments: list[list[Any]], devices: list[Any]) -> 
         for cores in arguments
     ]
     return executable.execute_sharded(joined).disassemble_into_single_device_arrays()
-
-
-def check() -> list[str]:
-    """A sentence for each private name that this JAX does not have where it is looked for."""
-    names = (
-        (jax_mlir, "make_ir_context"),
-        (xla_client, "CompileOptions"),
-        (xla_client, "DeviceAssignment"),
-        (xla_client, "XlaComputation"),
-        (xla_client._xla.mlir, "xla_computation_to_mlir_module"),
-        (ir, "Module"),
-        (_jax, "DeviceList"),
-        (topologies, "get_topology_desc"),
-    )
-    return [
-        f"JAX {jax.__version__} has no {owner.__name__}.{name}: see lab_utils/dry_run/private/jax.py"
-        for owner, name in names
-        if not hasattr(owner, name)
-    ]

@@ -1,9 +1,8 @@
 """Every private name of JAX that the frontend for JAX uses in the caller's process, where JAX is imported.
 
-process.py says with which versions of JAX; `check()` says in a sentence which name moved.
+process.py says with which versions of JAX.
 """
 
-import functools
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +13,6 @@ import jax
 from jax._src.interpreters import mlir
 
 from lab_utils.common.source import Place, place_of_stack
-from lab_utils.dry_run.private import process
 
 _CALLBACKS = ("callback", "debug_print")
 OLD_PMAP = "xla_pmap"  # jax.pmap before 0.8, which builds it on jax.shard_map
@@ -158,40 +156,3 @@ def maker(jaxpr: Any, variable: Any) -> Any:
                 inner = maker(body, inner.invars[0]) or inner
             return inner
     return None
-
-
-@functools.cache
-def unfit() -> str:
-    """Why this JAX cannot be worked with; "" where it can."""
-    said, too_old = process.outside_range()
-    if not said or too_old:
-        return said
-    try:
-        moved = check()
-    except Exception as error:  # of a JAX that nobody has seen yet
-        moved = [f"{type(error).__name__}: {error}"]
-    return f"{said}: {moved[0]}" if moved else ""
-
-
-def check() -> list[str]:
-    """A sentence for each private name that this JAX does not have where it is looked for."""
-    traced = jax.jit(lambda x: x + 1, donate_argnums=0).trace(jax.ShapeDtypeStruct((2,), "float32"))
-    lowered = traced.lower(lowering_platforms=("tpu",))
-    compile_args = getattr(getattr(lowered, "_lowering", None), "compile_args", {})
-    lacking = [name for name in ("kept_var_idx", "in_shardings") if name not in compile_args]
-    jaxpr = traced.jaxpr.jaxpr
-    owners = (
-        (mlir, "_platform_specific_lowerings"),
-        (mlir, "register_lowering"),
-        (mlir, "full_like_aval"),
-        (traced, "_in_tree"),
-        (traced, "_params"),
-        (traced, "out_tree" if hasattr(traced, "out_tree") else "_out_tree"),
-        (getattr(jaxpr.eqns[0].source_info, "traceback", None), "as_python_traceback"),
-        (jaxpr.debug_info, "arg_names"),
-    )
-    lacking += [name for owner, name in owners if not hasattr(owner, name)]
-    return [
-        f"JAX {jax.__version__} has no {name}: see lab_utils/dry_run/private/jax_tracing.py"
-        for name in lacking
-    ]

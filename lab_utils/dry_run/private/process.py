@@ -38,6 +38,7 @@ Progress = Callable[[str], None]
 # The range of JAX, stated here alone. Tried, each with a libtpu that its own jax[tpu] asks for: 0.7.2, 0.8.3,
 # 0.9.2 and 0.10.2; and 0.7.2 with libtpu 0.0.21.1, as Colab ships it. A later one is taken on trust.
 OLDEST_JAX, NEWEST_JAX = "0.7.2", "0.10.2"
+_RANGE = f"jax {OLDEST_JAX} to {NEWEST_JAX}"
 
 
 class CompilerMissing(RuntimeError):
@@ -70,16 +71,12 @@ def versions() -> dict[str, str]:
     return found
 
 
-def outside_range() -> tuple[str, bool]:
-    """A sentence where the installed JAX was not tried, "" where it was; and whether it is too old."""
+def untried() -> str:
+    """A sentence where the installed JAX is newer than any that was tried; "" where it is not."""
     installed = versions().get("jax", NEWEST_JAX)
-    if _release(installed) < _release(OLDEST_JAX):
-        said = f"jax {installed} is too old for the dry run"
-    elif _release(installed)[:2] > _release(NEWEST_JAX)[:2]:
-        said = f"jax {installed} is newer than what the dry run was tried with"
-    else:
-        return "", False
-    return f"{said}, jax {OLDEST_JAX} to {NEWEST_JAX}", "too old" in said
+    if _release(installed)[:2] <= _release(NEWEST_JAX)[:2]:
+        return ""
+    return f"jax {installed} is newer than what the dry run was tried with, {_RANGE}"
 
 
 def _release(version: str) -> tuple[int, ...]:
@@ -90,9 +87,11 @@ def require(*packages: str) -> None:
     """Raises CompilerMissing where one of "jax" and "libtpu" is not installed, or JAX is too old."""
     missing = [name for name in packages if importlib.util.find_spec(name) is None]
     if not missing:
-        said, too_old = outside_range()
-        if too_old:
-            raise CompilerMissing(f"{said}. {_INSTALL}")
+        installed = versions().get("jax", NEWEST_JAX)
+        if _release(installed) < _release(OLDEST_JAX):
+            raise CompilerMissing(
+                f"jax {installed} is too old for the dry run, {_RANGE}. {_INSTALL}"
+            )
         return
     machine = f"{platform.system()} on {platform.machine()}"
     if "libtpu" in missing and machine != "Linux on x86_64":
@@ -171,19 +170,18 @@ def started(
             running.end()
 
 
-def _failure(code: int, said: str) -> Exception:
+def _failure(code: int, output: str) -> Exception:
     """What became of a child that ended without a result."""
     if code == -signal.SIGKILL:
         return NoRoom(
             f"JAX's process was killed (signal 9), mostly for want of memory here: {_MAKE_ROOM}"
         )
-    if no_room := _NO_ROOM.findall(said):
+    if no_room := _NO_ROOM.findall(output):
         reason = textwrap.shorten(no_room[-1], 50)
         return NoRoom(f"no room here ({reason}): {_MAKE_ROOM}")
     how = f"was ended by signal {-code}" if code < 0 else f"ended with status {code}"
-    untried = outside_range()[0]
-    how += f" ({untried})" if untried else ""
-    return ChildFailed(f"the process that runs JAX {how}; it said last:\n{said}")
+    how += f" ({newer})" if (newer := untried()) else ""
+    return ChildFailed(f"the process that runs JAX {how}; it said last:\n{output}")
 
 
 def _environment(cores: int, folder: Path) -> dict[str, str]:

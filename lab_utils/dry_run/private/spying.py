@@ -1,7 +1,4 @@
-"""What TPUEstimator does while it builds a graph: its calls of model_fn, and the specs that model_fn makes.
-
-The private names that are watched are in the list of tpu_estimator.py, which says when one has moved.
-"""
+"""What TPUEstimator does while it builds a graph: its calls of model_fn, and the specs that it makes."""
 
 import inspect
 import traceback
@@ -37,14 +34,12 @@ class Made:
 class Spy:
     """What was seen while TPUEstimator built a graph.
 
-    `graph` is the whole graph; `specs` are those that model_fn made; `configured` says that the
-    settings passed TPUEstimator's checks, so that input_fn came next.
+    `graph` is the whole graph; `specs` are those that model_fn made.
     """
 
     calls: list[Call] = field(default_factory=list)
     specs: list[Made] = field(default_factory=list)
     graph: tf.Graph | None = None
-    configured: bool = False
 
 
 @contextmanager
@@ -71,7 +66,6 @@ def spying(unlabelled: bool = False) -> Iterator[Spy]:
     def call_input_fn(self, *args, **kwargs):
         spy.graph = v1.get_default_graph()
         deferred = original_input(self, *args, **kwargs)
-        spy.configured = True
         return (lambda context: _without_labels(deferred(context))) if unlabelled else deferred
 
     def noting(kind: type) -> Any:

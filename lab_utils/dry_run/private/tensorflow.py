@@ -1,18 +1,17 @@
 """Every private name of TensorFlow itself that the dry run uses, behind typed functions.
 
-Those of tensorflow-estimator are in _tpu_estimator.py. `check()` says in a sentence which name moved;
-tests/test_dry_run_private.py runs it on each supported TensorFlow.
+Those of tensorflow-estimator are in tpu_estimator.py. tests/test_dry_run_private.py, run on each supported
+TensorFlow, fails where one has moved.
 """
 
 import logging
 import os
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
-from tensorflow.compiler.tf2xla.ops import gen_xla_ops
 from tensorflow.compiler.xla.service import hlo_pb2
 from tensorflow.python.autograph.impl import api as autograph_api
 from tensorflow.python.autograph.pyct import cache as autograph_cache
@@ -230,39 +229,3 @@ def function_of_dataset(dataset: Any) -> Any | None:
     """The graph of the function that a dataset maps over its elements; None where there is none."""
     mapped = getattr(dataset, "_map_func", None)
     return mapped.function.graph if hasattr(mapped, "function") else None
-
-
-_NAMES = (
-    (monitored_session.ChiefSessionCreator, "create_session"),
-    (monitored_session.WorkerSessionCreator, "create_session"),
-    (session_manager.SessionManager, "prepare_session"),
-    (v1.train.Saver, "restore"),
-    (tpu_replication, "TPUReplicateContext"),
-    (tpu_function, "tpu_shard_context"),
-    (gen_xla_ops, "xla_all_reduce"),
-    (hlo_pb2, "HloModuleProto"),
-    (eager_context, "eager_mode"),
-    (distribute_lib.ReplicaContext, "all_reduce"),
-    (distribute_lib.ReplicaContextBase, "num_replicas_in_sync"),
-    (distribute_lib.StrategyBase, "num_replicas_in_sync"),
-    (tf.Graph, "_get_function"),
-    (tf.data.Dataset, "_inputs"),
-    (tf.Graph, "_is_function"),
-    (autograph_api._TRANSPILER, "_cache"),
-    (autograph_cache, "CodeObjectCache"),
-)
-
-
-def check() -> list[str]:
-    """A sentence for each private name that this TensorFlow does not have where it is looked for."""
-    return missing(_NAMES, f"TensorFlow {tf.__version__}", __file__)
-
-
-def missing(names: Iterable[tuple[Any, str]], package: str, file: str) -> list[str]:
-    """A sentence for each name (owner, attribute) that `package` does not have; `file` uses it."""
-    return [
-        f"{package} has no {getattr(owner, '__name__', owner)}.{name}: "
-        f"see lab_utils/dry_run/{os.path.basename(file)}"
-        for owner, name in names
-        if not hasattr(owner, name)
-    ]

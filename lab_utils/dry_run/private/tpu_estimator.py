@@ -1,11 +1,9 @@
 """Every private name of tensorflow-estimator that the dry run uses, behind typed functions.
 
-Those of TensorFlow itself are in tensorflow.py; spying.py uses the ones listed here too. `check()` says
-in a sentence which name moved;
-tests/test_dry_run_private.py runs it on each supported TensorFlow.
+Those of TensorFlow itself are in tensorflow.py. tests/test_dry_run_private.py, run on each supported
+TensorFlow, fails where one has moved.
 """
 
-import importlib.metadata
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,7 +13,6 @@ from unittest import mock
 
 import numpy as np
 
-from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.estimator import v1
 
 # isort: split
@@ -28,7 +25,7 @@ CORES_PER_HOST = 8  # of v2 and v3, the TPUs that TPUEstimator was made for
 
 @dataclass
 class Settings:
-    """What a TPUEstimator was constructed with; `model_fn` is the user's own function."""
+    """The arguments that a TPUEstimator was constructed with; `model_fn` is the user's own function."""
 
     model_fn: Callable
     params: dict[str, Any]
@@ -215,19 +212,3 @@ def call_input_fn(estimator: Any, input_fn: Callable, mode: str, invocation: int
             host_id=invocation if context.num_hosts > 1 else 0,
         )
     return deferred(user_context)
-
-
-_NAMES = (
-    (tpu_context.tpu_system_metadata_lib, "_query_tpu_system_metadata"),
-    (tpu_context, "_TPUEstimatorReplicaContext"),
-    (tpu_estimator._ModelFnWrapper, "_call_model_fn"),
-    (tpu_estimator.TPUEstimator, "_call_input_fn"),
-    (tpu_estimator.TPUEstimator, "_create_global_step"),
-    (gen_xla_ops, "xla_replica_id"),
-)
-
-
-def check() -> list[str]:
-    """A sentence for each private name that this tensorflow-estimator does not have."""
-    version = importlib.metadata.version("tensorflow-estimator")
-    return _tensorflow.missing(_NAMES, f"tensorflow-estimator {version}", __file__)
