@@ -373,12 +373,14 @@ ENDINGS = {
 
 @pytest.mark.parametrize("end", ENDINGS)
 def test_what_has_no_end_costs_its_own_todo_alone(end):
-    """In a cell of its own, below an answer, and in an answer while it is checked."""
+    """Below an answer in its cell, and in an answer while it is checked."""
     code, says = ENDINGS[end]
     body = code.replace("\n", "\n    ")
-    result = really_graded(f"{RIGHT}{code}", f"def matmul_flop(m, k, n):\n    {body}")
-    assert result.results["0a"].points and says in result.results["0b"].why
+    result = really_graded(RIGHT, f"def matmul_flop(m, k, n):\n    return 2 * m * k * n\n{code}")
+    assert result.results["0a"].points and result.results["0b"].points
     assert "only what it defines was run" in result.remarks[0] and says in result.remarks[0]
+    result = really_graded(RIGHT, f"def matmul_flop(m, k, n):\n    {body}")
+    assert result.results["0a"].points and says in result.results["0b"].why
 
 
 def test_checks_are_ours_again_whatever_a_cell_did_to_them():
