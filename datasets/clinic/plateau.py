@@ -44,7 +44,8 @@ def model_fn(features, labels, mode):
 
 def port():
     estimator = tf.estimator.Estimator(model_fn, model_dir="run/plateau")
-    return estimator, train_input_fn, {"eval_input_fn": eval_input_fn}
+    inputs = {"eval_input_fn": eval_input_fn, "predict_input_fn": eval_input_fn}
+    return estimator, train_input_fn, inputs
 
 
 WARD = {
