@@ -405,15 +405,15 @@ def test_results_are_the_same_or_differ_in_words(expected, found, words):
 
 CELL = """
 from lab_utils.check import check, hint
-check("0a", lambda m, k, n: m * k * n)
-hint("0a")
-hint("0a")
+check("0b", lambda m, k, n: m * k * n)
+hint("0b")
+hint("0b")
 """
 
 
 def test_results_of_one_cell_are_all_shown_in_their_order():
     """A notebook shows the last value alone; the verdict above a hint would be lost."""
-    cells = [nbformat.v4.new_code_cell(source) for source in (CELL, 'hint("0b")')]
+    cells = [nbformat.v4.new_code_cell(source) for source in (CELL, 'hint("0c")')]
     notebook = nbformat.v4.new_notebook(cells=cells)
     client = NotebookClient(notebook, timeout=60)
     with client.setup_kernel():
@@ -422,7 +422,7 @@ def test_results_of_one_cell_are_all_shown_in_their_order():
     assert len(cells[1].outputs) == 1, "what an earlier cell showed is not shown again"
     shown = [output.data["text/plain"] for output in notebook.cells[0].outputs]
     assert [text.split(".")[0][:18] for text in shown] == [
-        "TODO 0a: incorrect",
+        "TODO 0b: incorrect",
         "Hint 1 of 2: How m",
         "Hint 1 of 2: How m",
     ]

@@ -9,7 +9,7 @@ import pytest
 from lab_utils.check.clinic.ward import NAMES, ward
 from lab_utils.dry_run import rules
 
-ALL = (*NAMES, "questions")
+ALL = (*NAMES, "questions")  # of TPUs; the plain Estimator of lab 01 has a test of its own
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -38,6 +38,16 @@ def test_the_clinic_has_thirty_kinds_of_fault():
     assert len(kinds) >= 30
     assert sum(fault.silent for name in NAMES for fault in ward(name).faults) >= 10
     assert [len(ward(name).faults) for name in ALL] == [6, 6, 6, 6, 6, 6, 9]
+
+
+def test_a_plain_estimator_is_examined_by_what_it_computes():
+    from lab_utils.check.clinic import examine
+
+    patient = ward("plateau")
+    (fault,) = patient.faults
+    assert patient.lines(fault) == {27}
+    assert examine(patient, patient.healthy).well
+    assert "In training the loss is" in examine(patient, patient.sick).changed
 
 
 def test_a_diagnosis_is_judged_line_by_line():

@@ -335,7 +335,7 @@ def test_a_limit_that_is_none_is_told(value, tmp_path, capsys):
 
 
 LIMITS = runs.Limits(step=5, total=40, memory=2**30)  # TensorFlow alone takes 600 MiB
-RIGHT = "def peak_flops(rows, columns, hertz):\n    return 2 * rows * columns * hertz\n"
+RIGHT = 'on_a_tpu = {"TPU101": "A", "TPU201": "B"}\n'
 
 
 def really_graded(*code, given=(), limits=LIMITS):
@@ -359,7 +359,7 @@ def matmul_flop(m, k, n):
 
 
 def test_habits_of_other_places_cost_nothing():
-    result = really_graded(HABITS, f"%%time\n{RIGHT}", "def step(features, labels:\n    pass")
+    result = really_graded(HABITS, f"%%time\n{RIGHT}", "cheapest = {\n    pass")
     assert (result.results["0a"].points, result.results["0b"].points) == (1, 1), result
     assert result.results["0c"].why.startswith("Cell 3") and "Syntax" in result.results["0c"].why
 
@@ -373,19 +373,21 @@ ENDINGS = {
 
 @pytest.mark.parametrize("end", ENDINGS)
 def test_what_has_no_end_costs_its_own_todo_alone(end):
-    """In a cell of its own, below an answer, and in an answer while it is checked."""
+    """Below an answer in its cell, and in an answer while it is checked."""
     code, says = ENDINGS[end]
     body = code.replace("\n", "\n    ")
-    result = really_graded(f"{RIGHT}{code}", f"def matmul_flop(m, k, n):\n    {body}")
-    assert result.results["0b"].points and says in result.results["0a"].why
+    result = really_graded(RIGHT, f"def matmul_flop(m, k, n):\n    return 2 * m * k * n\n{code}")
+    assert result.results["0a"].points and result.results["0b"].points
     assert "only what it defines was run" in result.remarks[0] and says in result.remarks[0]
+    result = really_graded(RIGHT, f"def matmul_flop(m, k, n):\n    {body}")
+    assert result.results["0a"].points and says in result.results["0b"].why
 
 
 def test_checks_are_ours_again_whatever_a_cell_did_to_them():
     code = "import lab_utils.check.runner as r\nr.check = r.todos.find = lambda *a: 1\n"
     code += "import json\njson.dumps = lambda *a, **k: '{}'\nmatmul_flop = lambda m, k, n: 1"
     result = really_graded(code, RIGHT)
-    assert (result.results["0a"].status, result.results["0b"].points) == ("incorrect", 1)
+    assert (result.results["0b"].status, result.results["0a"].points) == ("incorrect", 1)
 
 
 def test_a_given_cell_that_does_not_run_says_why():

@@ -7,6 +7,7 @@ import json
 import random
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from lab_utils.common import files
 from lab_utils.common.figures import counted
@@ -60,19 +61,47 @@ def training_losses(run_dir: Path) -> list[tuple[int, float]]:
     return sorted(losses.items())
 
 
-def _predictions(saved_model: str, eval_csv: Path) -> tuple[list[Prediction], dict[Path, str]]:
-    """Those for SAMPLE photographs of the evaluation that can be decoded, and the true class of all."""
+def curves(run_dir: Path) -> Any:
+    """Draws loss and accuracy of a finished run over its steps; returns a matplotlib Figure."""
+    from lab_utils.flowers.checkpoints import read_history
+    from lab_utils.notebook import plots
+
+    history = read_history(str(run_dir))
+    return plots.learning_curves(
+        training_losses(run_dir), history, 1 / len(_result(run_dir)["labels"])
+    )
+
+
+def answers(run_dir: Path, eval_csv: Path) -> Any:
+    """Draws SAMPLE held-out photographs with what the export of a finished run says of them.
+
+    Args:
+        run_dir: the training run's output_dir, with result.json.
+        eval_csv: rows of path, label; the photographs are drawn from it, always the same ones.
+
+    Returns:
+        matplotlib Figure.
+
+    Raises:
+        OSError: the run's files or the CSV cannot be read.
+        RuntimeError: no photograph can be shown, or the export cannot be loaded.
+    """
+    result = _result(run_dir)
     with eval_csv.open(newline="", encoding="utf-8") as file:
         truth = {eval_csv.parent / row[0]: row[1] for row in csv.reader(file) if len(row) == 2}
     order = random.Random(0).sample(list(truth), len(truth))
     predictions: list[Prediction] = []
     while order and len(predictions) < SAMPLE:
         wanted = SAMPLE - len(predictions)
-        predictions += predict(saved_model, order[:wanted])[0]
+        predictions += predict(result["saved_model"], order[:wanted])[0]
         order = order[wanted:]
     if not predictions:
         raise RuntimeError(f"none of {counted(len(truth), 'photograph')} of {eval_csv} can be used")
-    return predictions, truth
+    return draw(predictions, result["labels"], truth)
+
+
+def _result(run_dir: Path) -> dict[str, Any]:
+    return json.loads((run_dir / "result.json").read_text("utf-8"))
 
 
 def make(
@@ -94,19 +123,16 @@ def make(
         OSError: the run's files, the CSV or the page's folder cannot be used.
         RuntimeError: no photograph of the evaluation can be shown, or the export cannot be loaded.
     """
-    from lab_utils.flowers.checkpoints import read_history
     from lab_utils.notebook import plots
 
-    result = json.loads((run_dir / "result.json").read_text("utf-8"))
+    result = _result(run_dir)
     labels = result["labels"]
-    history = read_history(str(run_dir))
-    predictions, truth = _predictions(result["saved_model"], eval_csv)
+    predictions = answers(run_dir, eval_csv)
 
     output_dir.mkdir(parents=True, exist_ok=True)
-    curves = plots.learning_curves(training_losses(run_dir), history, 1 / len(labels))
-    plots.save(draw(predictions, labels, truth), output_dir / "predictions.png")
+    plots.save(predictions, output_dir / "predictions.png")
     plots.save(plots.confusion(result["confusion"], labels), output_dir / "confusion.png")
-    plots.save(curves, output_dir / "learning_curves.png")
+    plots.save(curves(run_dir), output_dir / "learning_curves.png")
     rows = "".join(
         f"<tr><td>{html.escape(name)}</td><td>{html.escape(figure)}</td></tr>"
         for name, figure in facts.items()

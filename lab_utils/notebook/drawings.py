@@ -52,6 +52,34 @@ def all_reduce(cores: int = 8) -> None:
     axes.text(0, 4.25, f"{counted(cores, 'core')}, one step", fontsize=9, color=INK, weight="bold")
 
 
+def machine() -> None:
+    """A v2 pod, one of its hosts, and one chip; figures quoted from jax 0.10.2, `tpu_info.py`."""
+    _, (pod, host, chip) = _card(10, 3.7, 3)
+    for n in range(256):
+        near = n % 16 < 2 and n // 16 > 13
+        _box(pod, n % 16, n // 16, 0.8, 0.8, "", CORE if near else IDLE)
+    for n in range(4):
+        _box(host, 1 + 7 * (n % 2), 6.5 + 5 * (n // 2), 5.5, 3.5, f"chip {n}\n2 cores", CORE)
+    host.plot([6.5, 8], [8.2, 8.2], [6.5, 8], [13.2, 13.2], color=WRONG, lw=3)
+    host.plot([3.7, 3.7], [10, 11.5], [10.7, 10.7], [10, 11.5], color=WRONG, lw=3)
+    _box(
+        host, 1, 0.5, 12.5, 3.5, "host CPU: reads and prepares\nthe data, writes checkpoints", HOST
+    )
+    for x in (3.7, 10.7):
+        host.annotate("", (x, 6.4), (x, 4.1), arrowprops={"arrowstyle": "<->", "color": NEUTRAL})
+    for n in range(2):
+        x = 0.5 + 7.7 * n
+        _box(chip, x, 0.5, 7.2, 15, "", "#fbe9d0")
+        chip.text(x + 3.6, 14.6, f"core {n}", ha="center", fontsize=9, weight="bold", color=INK)
+        _box(chip, x + 0.6, 9, 6, 4.8, "MXU\n128 x 128\nmultiply-adds", CORE)
+        _box(chip, x + 0.6, 5.6, 6, 2.9, "vector and\nscalar units", IDLE)
+        _box(chip, x + 0.6, 1, 6, 4, "HBM 8 GB\n358 GB/s", DATA)
+    titles = ("pod: 16 x 16 chips, 512 cores", "one host: 4 chips, 8 cores", "one chip: 2 cores")
+    for axes, title in zip((pod, host, chip), titles, strict=True):
+        axes.set(xlim=(-0.2, 16.2), ylim=(-0.2, 16.2), aspect="equal")
+        axes.set_title(title, fontsize=10, color=INK)
+
+
 def batch_to_cores(batch: int = 1024, hosts: int = 2, cores: int = 16) -> None:
     """How a global batch reaches the cores, with one input_fn a host."""
     _, (axes,) = _card(7.4, 2.7)

@@ -53,6 +53,7 @@ def examine(patient: Ward, text: str) -> Examination:
     report, port = _report(patient, text)
     own = {fault.rule for fault in patient.faults}
     found = [f for f in report.findings if f.severity is not Severity.NOTE or f.rule in own]
+    found = [f for f in found if f.rule not in patient.allowed]
     changed = "" if found else signs.difference(port, _healthy(patient.name), patient.weight)
     return Examination(found, changed, report)
 

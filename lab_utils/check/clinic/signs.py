@@ -7,6 +7,7 @@ compared, not how far.
 """
 
 import collections
+import inspect
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from lab_utils.check.tools import expect
 from lab_utils.common.figures import counted
 from lab_utils.dry_run.inspect import all_nodes, ancestors, is_random
 from lab_utils.equivalence.sides import ModelGraph
-from lab_utils.estimator import tf, v1
+from lab_utils.estimator import tf, tpu, v1
 
 _BATCH, _MOST = 64, 12  # examples of a batch; batches of an input that is read
 _TOLERANCE = 1e-4
@@ -30,7 +31,7 @@ _ALL_REDUCE = "On a CPU there is no all-reduce: wrap the optimizer only if param
 
 @dataclass(frozen=True)
 class Port:
-    """What a program's port() returns: a TPUEstimator with use_tpu=False, and its input functions."""
+    """What a program's port() returns: an Estimator, or a TPUEstimator with use_tpu=False, and its inputs."""
 
     estimator: Any
     train: Callable
@@ -45,6 +46,17 @@ class Port:
     def input(self, mode: str) -> Callable | None:
         """The input_fn of a mode, if there is one."""
         return self.train if mode == "train" else self.others.get(_OPTIONS[mode])
+
+    def batches(self, mode: str) -> Any:
+        """What the input_fn of a mode returns; as for Estimator, it gets params where it names them."""
+        params = {**self.estimator.params, "batch_size": _BATCH, "use_tpu": False}
+        input_fn = self.input(mode)
+        named = "params" in inspect.signature(input_fn).parameters
+        return (
+            input_fn(params)
+            if named or isinstance(self.estimator, tpu.TPUEstimator)
+            else input_fn()
+        )
 
 
 @dataclass(frozen=True)
@@ -96,7 +108,7 @@ def _read(port: Port, mode: str) -> tuple[list[tuple], bool]:
     """Batches of an input function, _MOST at most; whether it draws random numbers."""
     found = []
     with tf.Graph().as_default() as graph, v1.Session(graph=graph) as session:
-        batch = port.input(mode)({**port.estimator.params, "batch_size": _BATCH, "use_tpu": False})
+        batch = port.batches(mode)
         if isinstance(batch, tf.data.Dataset):
             iterator = v1.data.make_initializable_iterator(batch)
             session.run(iterator.initializer)

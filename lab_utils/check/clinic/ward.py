@@ -59,7 +59,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Ward:
-    """A patient: `healthy` is the program as it should be."""
+    """A patient: `healthy` is the program as it should be; `allowed` are rules that it may break."""
 
     name: str
     title: str
@@ -69,6 +69,7 @@ class Ward:
     others: tuple[str, ...]
     fine: dict[str, str]
     weight: str = ""
+    allowed: tuple[str, ...] = ()
 
     @functools.cached_property
     def sick(self) -> str:
@@ -206,6 +207,7 @@ def ward(name: str) -> Ward:
         known["others"],
         known["healthy"],
         known.get("weight", ""),
+        known.get("allowed", ()),
     )
 
 

@@ -110,10 +110,8 @@ def treated(name: str, treatment: Any) -> str:
         not found.changed,
         f"The dry run finds nothing, but the program is not what it was meant to be. {found.changed}",
     )
-    return (
-        "The dry run has no finding left, and on a CPU the program feeds, trains, evaluates and predicts what "
-        "the healthy one does."
-    )
+    same = "on a CPU the program reads, trains, evaluates and predicts what the healthy one does."
+    return f"O{same[1:]}" if patient.allowed else f"The dry run has no finding left, and {same}"
 
 
 def _place(place: Any) -> str:

@@ -1,15 +1,16 @@
-"""What goes into the model, and the model: TODO 1a, input_fn, 1b, inference, and 1f, serving."""
+"""The checks of lab 01, the Estimator baseline: input_fn, a program of somebody else, and what to rewrite."""
 
 from collections.abc import Callable
 
 import numpy as np
 
-from lab_utils.check.labs import logits as of_logits
+from lab_utils.check.labs.decisions import expect_decisions
+from lab_utils.check.labs.treatment import enter_patient
 from lab_utils.check.todos import Cases, todo
 from lab_utils.check.tools import expect, expect_dataset, returns, translated
 from lab_utils.estimator import tf, v1
 
-COUNT, BATCH, CLASSES = 200, 16, 10
+COUNT, BATCH = 200, 16
 
 
 @todo(
@@ -98,85 +99,53 @@ def _endless(input_fn: Callable) -> bool:
         return bool(session.run(input_fn().cardinality()) in endless)
 
 
-@todo(
+enter_patient(
     "1b",
+    "plateau",
     hints=(
-        "images has no axis for channels, and a convolution wants one: None in an index adds it.",
-        "Convolution with an activation, pooling, flatten, dense: each takes what the one before returned.",
-        "Logits may have any sign. What does that say about an activation of the last layer?",
+        "1.46 nats is the cross-entropy of an answer that is 23 % sure. What keeps every answer so unsure?",
+        "Follow the ten numbers from the last layer to the loss: what range has each step's output?",
     ),
-    why="The hidden layers have activations, so that the whole is more than a linear map; the last one has "
-    "none, since the loss does the softmax.",
+    why="inference ends in logits. The loss does its own softmax, and PREDICT does one for whoever asks.",
 )
-def logits_of_digits(inference: Callable) -> str:
-    """Ten logits for each image, whatever the batch."""
-    any_number = "inference should take any number of images; is a batch size written into it?"
-    with tf.Graph().as_default(), v1.Session() as session:
-        v1.set_random_seed(1)
-        images = v1.placeholder(tf.float32, [None, 8, 8])
-        logits = inference(images)
-        returns(logits, tf.Tensor, "inference", "a tensor of logits")
-        fits = logits.dtype == tf.float32 and logits.shape.rank == 2 and logits.shape[1] == CLASSES
-        told = f"Logits should be float32 [B, 10]; yours are {logits.dtype.name} {logits.shape}."
-        expect(fits, told)
-        of_logits.expect_bare(logits)
-        has_variables = bool(v1.trainable_variables())
-        expect(has_variables, "There are no trainable variables: use layers of v1.layers.")
-        session.run(v1.global_variables_initializer())
-        probe = np.random.default_rng(3).random((24, 8, 8), np.float32)
-        few, others = probe[:5], probe[5:10]
-        with translated(".", any_number, (tf.errors.InvalidArgumentError,)):
-            whole, again, part, both, zero = (
-                session.run(logits, {images: batch})
-                for batch in (probe, probe, few, few + others, 0 * few)
-            )
-    expect(len(whole) == 24, f"24 images gave {len(whole)} rows: keep the batch axis first.")
-    of_logits.expect_logits(whole)
-    expect(whole.min() < 0, "None is negative: the last layer should have no activation.")
-    expect(
-        np.allclose(whole, again, rtol=1e-3, atol=1e-5),
-        "The same image gives other logits at each call. inference takes no mode, so leave dropout and other "
-        "chance out of it.",
-    )
-    expect(
-        np.allclose(whole[:5], part, rtol=1e-3, atol=1e-5),
-        "An image's logits depend on the other images of the batch; serving will send them one by one.",
-    )
-    expect(
-        not np.allclose(both + zero, whole[:5] + whole[5:10], rtol=1e-3, atol=1e-4),
-        "The whole is one linear map: put a hidden layer with an activation in it.",
-    )
-    return "Ten logits for each image, whatever the batch size."
 
 
 @todo(
-    "1f",
+    "1c",
     hints=(
-        "Any number of images: None is a size that is not known yet.",
-        "Two sides of the same input: what the caller sends, and what the model gets. Which of them goes "
-        "through scaled?",
-        "receiver_tensors is a dict from the name to the placeholder itself.",
+        "Which of these datasets can a TPU's host read where no Python of yours runs?",
+        "A constant is part of the graph, and a graph is sent as one message of 2 GB at most.",
     ),
-    why="The caller sends what it has, and scaled, the function of training, makes of it what the model was "
-    "trained on.",
+    why="A port needs a model_fn of its own, and a dataset that runs in the graph without Python and without all "
+    "the data in it.",
 )
-def serving(serving_input_fn: Callable) -> Cases:
-    """Raw pixels in, what training saw out."""
-    noun = "a TensorServingInputReceiver (a plain ServingInputReceiver makes a dict of a single tensor)"
-    counts = np.random.default_rng(1).integers(0, 15, (3, 8, 8)).astype(np.float32)
-    with tf.Graph().as_default(), v1.Session() as session:
-        receiver = serving_input_fn()
-        kind = tf.estimator.export.TensorServingInputReceiver
-        returns(receiver, kind, "serving_input_fn", noun)
-        sent = receiver.receiver_tensors
-        named = isinstance(sent, dict) and list(sent) == ["pixels"]
-        expect(named, f'receiver_tensors should be a dict with the one name "pixels", not {sent}.')
-        pixels = sent["pixels"]
-        found = [pixels.op.type, pixels.dtype.name, str(pixels.shape)]
-        yield (
-            "The caller fills a placeholder with any number of images, float32 [None, 8, 8]",
-            found,
-        )
-        features = session.run(receiver.features, {pixels: counts})
-    yield "What the model gets of three images: scaled, once, as in training", features
-    return "Counts from 0 to 16 come in; the model gets what it was trained on."
+def decision(first: dict) -> str:
+    """What each of six programs needs before its port."""
+    right = {
+        "own model_fn; tf.data over TFRecords": (
+            "port",
+            "A model_fn and a dataset in the graph: what is missing?",
+        ),
+        "own model_fn; 300 kB by from_tensor_slices": (
+            "port",
+            "Constants of the graph, and small: the host gets them with the graph.",
+        ),
+        "own model_fn; 6 GB by from_tensor_slices": (
+            "input",
+            "All of it becomes constants of the graph, and a graph has at most 2 GB.",
+        ),
+        "own model_fn; from_generator, with OpenCV": (
+            "input",
+            "The model is as it should be. But the generator is Python, and the TPU's host may be another machine.",
+        ),
+        "DNNClassifier; tf.data over TFRecords": (
+            "model",
+            "The dataset is as it should be. But the model_fn of a pre-made Estimator is closed inside.",
+        ),
+        "a loop around session.run with feed_dict": (
+            "both",
+            "The loop, the input and the step are all in Python here. Which of them may stay there?",
+        ),
+    }
+    expect_decisions(first, right, ("port", "input", "model", "both"))
+    return "Two can be ported now. Python in the input and constants of gigabytes have to go, and so has a closed model_fn."
