@@ -9,9 +9,7 @@ import pytest
 from lab_utils.check.clinic.ward import NAMES, ward
 from lab_utils.dry_run import rules
 
-ALL = sorted(
-    path.stem for path in (Path(__file__).parents[1] / "datasets" / "clinic").glob("*.py")
-)
+ALL = sorted(path.stem for path in (Path(__file__).parents[1] / "datasets" / "clinic").glob("*.py"))
 
 
 @pytest.mark.parametrize("name", ALL)
