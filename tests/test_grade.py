@@ -166,7 +166,9 @@ def test_what_cannot_be_graded_is_told_in_a_sentence(name, says, tmp_path, capsy
 
 
 def test_of_a_copy_of_the_whole_course_what_was_worked_on_counts_and_copies_are_remarked(tmp_path):
-    own = json.dumps(made_up_class.changed(made_up_class.notebook(), "        losses =", "        each ="))
+    own = json.dumps(
+        made_up_class.changed(made_up_class.notebook(), "        losses =", "        each =")
+    )
     labs = {
         f"ann/labs/{n}": json.dumps(made_up_class.notebook("labs", n)).encode() for n in (NAME,)
     }
