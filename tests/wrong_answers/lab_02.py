@@ -27,7 +27,7 @@ def with_setting(name: str, value: str) -> str:
 
 def with_letter(port: str, letter: str) -> str:
     """A cell: the solution's letters with another one for a port."""
-    return f"noticed = {{**noticed, {port!r}: {letter!r}}}"
+    return f"outcomes = {{**outcomes, {port!r}: {letter!r}}}"
 
 
 FUNCTION = """def metric_fn(labels, logits):
@@ -246,8 +246,8 @@ ANSWERS = {
         Wrong(with_letter("batch of 1,020", "A"), "127.5"),
         Wrong(with_letter("loop of 2", "C"), "The steps are the same ones"),
         Wrong(with_letter("loop of 2", "E"), "none of A to D"),
-        Wrong("noticed = {'plain spec': 'B'}", "a letter for each of"),
-        Right("noticed = {port: letter.lower() for port, letter in noticed.items()}"),
+        Wrong("outcomes = {'plain spec': 'B'}", "a letter for each of"),
+        Right("outcomes = {port: letter.lower() for port, letter in outcomes.items()}"),
     ],
     "2e": [
         Wrong("curves_diagnosis = {41: 'B'}", "Line 41 is healthy. The wrapper is there"),

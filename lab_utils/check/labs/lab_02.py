@@ -159,7 +159,7 @@ _STEP, _RETURN, _SAVE, _SHARE = 0.020, 0.010, 5.0, 0.01  # seconds, but for the 
     ),
     why="Each cost gives a lower bound, what may be lost or waited for an upper one; checkpoints fall on ends of loops.",
 )
-def chosen(settings: Mapping) -> str:
+def run_settings(settings: Mapping) -> str:
     """Numbers within the bounds that the text gives."""
     names = ("train_batch_size", "eval_batch_size", "iterations_per_loop", "save_checkpoints_steps")
     fits = isinstance(settings, Mapping) and set(names) == set(settings)
@@ -185,7 +185,7 @@ def chosen(settings: Mapping) -> str:
     return f"Returns cost {returns_:.1%}, checkpoints {saves:.1%}, a crash {save * _STEP / 60:.0f} minutes at most."
 
 
-_NOTICED = {  # the letter of each wrong port, and what is asked of another letter
+_OUTCOMES = {  # the letter of each wrong port, and what is asked of another letter
     "plain optimizer": ("C", "A sum over one copy is the gradient itself. What does each of eight copies learn from?"),
     "plain spec": ("B", "TPUEstimator accepts an EstimatorSpec on a CPU. Could eight cores hand over its metrics?"),
     "plain RunConfig": ("A", "Would its constructor find a TPUConfig in a RunConfig of lab 01?"),
@@ -203,9 +203,9 @@ _NOTICED = {  # the letter of each wrong port, and what is asked of another lett
     ),
     why="Classes are compared on any machine; what concerns several copies only shows where there are several.",
 )
-def who_notices(noticed: Mapping) -> str:
+def outcomes_of_wrong_ports(outcomes: Mapping) -> str:
     """A letter for each port."""
-    expect_letters(noticed, "noticed", _NOTICED, "D")
+    expect_letters(outcomes, "outcomes", _OUTCOMES, "D")
     return "Two fail anywhere, two on a TPU only, one is slow, and one is wrong without an error."
 
 
