@@ -166,7 +166,9 @@ def test_what_cannot_be_graded_is_told_in_a_sentence(name, says, tmp_path, capsy
 
 
 def test_of_a_copy_of_the_whole_course_what_was_worked_on_counts_and_copies_are_remarked(tmp_path):
-    own = json.dumps(made_up_class.changed(made_up_class.notebook(), "    loop =", "    often ="))
+    own = json.dumps(
+        made_up_class.changed(made_up_class.notebook(), "        losses =", "        each =")
+    )
     labs = {
         f"ann/labs/{n}": json.dumps(made_up_class.notebook("labs", n)).encode() for n in (NAME,)
     }
@@ -213,14 +215,14 @@ def windows(made):
 def test_the_learners_cells_are_run_whatever_became_of_the_notebook(form):
     plan = cells.plan(2, code_of(form(copy.deepcopy(made_up_class.notebook()))))
     whole = "\n".join(cell.source for cell in plan.cells if cell.whole)
-    assert "def make_optimizer" in whole and len(plan.given) == 4
+    assert "def make_optimizer" in whole and len(plan.given) == 3
     assert "train_input, max_steps" not in whole, "an experiment"
     assert "load_digits()" not in whole, "a given cell"
     assert "those of our solution" in plan.remarks[-1]
 
 
 def test_of_an_experiment_that_was_changed_what_it_defines_is_run():
-    made = made_up_class.changed(made_up_class.notebook(), "max_steps=100)", "max_steps=90)")
+    made = made_up_class.changed(made_up_class.notebook(), "max_steps=60)", "max_steps=90)")
     (cell,) = (cell for cell in cells.plan(2, code_of(made)).cells if "max_steps=90" in cell.source)
     assert not cell.whole
     made = made_up_class.with_first(made_up_class.notebook(), made_up_class.CHEAT)
@@ -242,14 +244,14 @@ def submission(learner, name=NAME, lab=2):
 def test_the_table_has_a_row_a_learner_and_a_column_a_todo():
     table = page.rows(
         [
-            (submission("ann", "first.ipynb"), graded("110000")),
-            (submission("ann", "second.ipynb"), graded("111000", remarks=["cell 3 reaches"])),
+            (submission("ann", "first.ipynb"), graded("11000")),
+            (submission("ann", "second.ipynb"), graded("11100", remarks=["cell 3 reaches"])),
             (submission('=cmd("x")', lab=None), runs.Graded(None, problem="is empty")),
         ]
     )
     other, ann = csv.DictReader(io.StringIO(page.as_csv(table)))
-    assert (ann["learner"], ann["points"], ann["of"]) == ("ann", "3", "6")
-    assert [ann[id] for id in made_up_class.TODOS] == list("111000")
+    assert (ann["learner"], ann["points"], ann["of"]) == ("ann", "3", "5")
+    assert [ann[id] for id in made_up_class.TODOS] == list("11100")
     assert "first.ipynb: left out" in ann["remarks"] and "cell 3 reaches" in ann["remarks"]
     assert other["learner"].startswith("'=") and other["2a"] == "" and "is empty" in other["status"]
 
@@ -258,14 +260,14 @@ def test_the_page_for_the_screen_has_no_names_and_no_remarks():
     numbers = {"share <i>": 1.0}, {"share <i>": float("inf")}
     table = page.rows(
         [
-            (submission(who), graded("011111", predictions=own, remarks=["the same code"]))
+            (submission(who), graded("01111", predictions=own, remarks=["the same code"]))
             for who, own in zip(("<script>ann", "bob"), numbers, strict=True)
         ]
     )
     shown, teacher = page.of_class(table), page.of_teacher(table)
     assert "bob" not in shown and "same code" not in shown and "2 x" in shown
     assert "<h3>TODO 2a: make_optimizer</h3>" in shown and "<h3>TODO 2b" not in shown
-    assert "5 of 6" in teacher and "same code" in teacher and "&lt;script&gt;ann" in teacher
+    assert "4 of 5" in teacher and "same code" in teacher and "&lt;script&gt;ann" in teacher
     for text in (shown, teacher):
         assert "<script" not in text and "<b>this" not in text and "<i>" not in text
         assert "prefers-color-scheme: dark" in text
@@ -273,7 +275,7 @@ def test_the_page_for_the_screen_has_no_names_and_no_remarks():
 
 def test_each_learner_has_a_page_of_what_the_checks_say():
     names = ["Zoë <b>", "a/b\n../c", "A_B_.._c", "李雷", "...", "x" * 300]
-    own = graded("011111", remarks=["the same code as ann"])
+    own = graded("01111", remarks=["the same code as ann"])
     pages = page.of_learners(page.rows([(submission(name), own) for name in names]))
     assert sorted(pages) == sorted(
         [
@@ -286,7 +288,7 @@ def test_each_learner_has_a_page_of_what_the_checks_say():
         ]
     )
     for text in pages.values():
-        assert "5 of 6" in text and "TODO 2a: make_optimizer" in text and "same code" not in text
+        assert "4 of 5" in text and "TODO 2a: make_optimizer" in text and "same code" not in text
 
 
 def test_a_histogram_counts_each_value_once():
@@ -307,7 +309,7 @@ def test_what_was_graded_is_written_where_grading_ends_early_or_the_disk_is_full
     def grade(plan, *_):
         if ends and "bob" in plan.cells[0].source:
             raise ends
-        return graded("111111")
+        return graded("11111")
 
     monkeypatch.setattr(runs, "grade", grade)
     arguments = [str(tmp_path / "class"), "-o", str(tmp_path / "grades.csv"), "--jobs", "1"]
@@ -315,12 +317,12 @@ def test_what_was_graded_is_written_where_grading_ends_early_or_the_disk_is_full
         with pytest.raises(ends):
             main(arguments)
         ann, bob, cid = csv.DictReader((tmp_path / "grades.csv").open())
-        assert ann["points"] == "6" and "stopped before it" in bob["status"] + cid["status"]
+        assert ann["points"] == "5" and "stopped before it" in bob["status"] + cid["status"]
         return
     monkeypatch.setattr(files, "write", full)
     assert main(arguments) == 1
     said = capsys.readouterr()
-    assert "\nann,6,6," in said.out and "grades.csv: No space left on device" in said.err
+    assert "\nann,5,5," in said.out and "grades.csv: No space left on device" in said.err
 
 
 def full(path, _):
@@ -430,7 +432,7 @@ def test_a_class_is_graded(tmp_path):
     rows = {row["learner"]: row for row in csv.DictReader(io.StringIO(output.read_text()))}
     points = {who: "".join(row[id] for id in made_up_class.TODOS) for who, row in rows.items()}
     assert points == {who: wanted for who, (_, wanted) in learners.items()} | {"broken": ""}
-    assert rows["endless"]["status"].endswith("timed out in 2d")
+    assert rows["endless"]["status"].endswith("timed out in 2b")
     assert rows["exiting"]["status"].endswith("ended its process in 2a")
     assert "reaches into" in rows["cheating"]["remarks"]
     assert "our solution" in rows["right"]["remarks"]
@@ -441,7 +443,7 @@ def test_a_class_is_graded(tmp_path):
 @pytest.mark.parametrize("form", [merged, without_ids, turned])
 def test_the_points_are_the_same_in_each_form(form):
     plan = cells.plan(2, code_of(form(made_up_class.notebook())))
-    assert runs.grade(plan, runs.Limits()).points == 6
+    assert runs.grade(plan, runs.Limits()).points == 5
 
 
 @pytest.mark.slow

@@ -30,7 +30,7 @@ def class_pages():
         results = {id: runs.Result(*says[point]) for id, point in results}
         return runs.Graded(2, results, {"share of a core": 0.5, "seconds": float(ord(points[0]))})
 
-    rows = {"Ann Lee": "110011", "Bob": "1?!-11", "A very long name, " * 4: "000000"}
+    rows = {"Ann Lee": "11001", "Bob": "1?!-1", "A very long name, " * 4: "00000"}
     table = page.rows(
         [
             (submissions.Submission((made_up_class.NAME,), 2, learner=who), graded(points))

@@ -18,6 +18,11 @@ def padding(body: str) -> str:
 """
 
 
+def with_letter(line: str, letter: str) -> str:
+    """A cell: the solution's letters with another one for a line."""
+    return f"fixes = {{**fixes, {line!r}: {letter!r}}}"
+
+
 ANSWERS = {
     "3a": [
         Mutant("steps = -(-examples // batch)", "steps = examples // batch", "steps"),
@@ -138,20 +143,16 @@ ANSWERS = {
         ),
     ],
     "3b": [
-        Mutant("examples.concatenate(padding)", "examples", "of 4 batches"),
+        Mutant("examples.concatenate(padding)", "examples", "There is no padding"),
         Mutant(
             'params["batch_size"], drop_remainder=True)\n\n    return input_fn',
             'params["batch_size"])\n\n    return input_fn',
             "drop_remainder",
         ),
-        Mutant('"weight": 0.0}, 0)', '"weight": 1.0}, 0)', "weight 0"),
+        Mutant('"weight": 0.0}, 0)', '"weight": 1.0}, 0)', "weight 1, and counts"),
         Mutant('"weight": 0.0}, 0)', '"weight": 0.0}, -1)', "class"),
-        Mutant(
-            '"weight": 0.0}, 0)', '"weight": 0}, 0)', re.compile("weight .* is int32 .* float32")
-        ),
-        Mutant(
-            "tf.zeros([8, 8])", "np.zeros([8, 8])", re.compile("image .* is float64 .* float32")
-        ),
+        Mutant('"weight": 0.0}, 0)', '"weight": 0}, 0)', "types and shapes"),
+        Mutant("tf.zeros([8, 8])", "np.zeros([8, 8])", "float64"),
         Mutant("from_tensors(nothing).repeat()", "from_tensors(nothing).repeat(14)", "depends on"),
         Mutant("from_tensors(nothing).repeat()", "from_tensors(nothing).repeat(24)", "depends on"),
         Mutant(
@@ -162,11 +163,11 @@ ANSWERS = {
         Mutant(
             "examples.concatenate(padding)",
             "padding.take(14).concatenate(examples)",
-            "In 3 batches",
+            "the weights that there are",
         ),
         Mutant("examples.concatenate(padding)", "padding.concatenate(examples)", "all padding"),
         Mutant("examples.concatenate(padding)", "examples.repeat()", "more than once"),
-        Mutant('nothing = ({"image": tf.zeros([8, 8]), ', "nothing = ({", "TypeError"),
+        Mutant('nothing = ({"image": tf.zeros([8, 8]), ', "nothing = ({", "types and shapes"),
         Right(
             padding("""
             size = params["batch_size"]
@@ -178,7 +179,7 @@ ANSWERS = {
             def make_eval_input_fn(images, labels):
                 def input_fn(params):
                     missing = -len(labels) % params["batch_size"]
-                    pictures = np.concatenate([np.float32(images) / 16, np.zeros([missing, 8, 8], np.float32)])
+                    pictures = np.concatenate([np.float32(images), np.zeros([missing, 8, 8], np.float32)])
                     classes = np.pad(np.int32(labels), (0, missing))
                     weight = np.float32(np.arange(len(classes)) < len(labels))
                     dataset = tf.data.Dataset.from_tensor_slices(({"image": pictures, "weight": weight}, classes))
@@ -251,7 +252,7 @@ ANSWERS = {
             fill = tf.data.Dataset.from_tensors(nothing).repeat()
             return examples.concatenate(fill).batch(128, drop_remainder=True)
         """),
-            re.compile("batch_size"),
+            "batch_size",
         ),
         Wrong(
             padding("""
@@ -267,7 +268,7 @@ ANSWERS = {
             fill = tf.data.Dataset.from_tensors(nothing).repeat()
             return examples.concatenate(fill).batch(params["batch_size"], drop_remainder=True)
         """),
-            "weight",
+            "types and shapes",
         ),
         Wrong(
             padding("""
@@ -282,7 +283,7 @@ ANSWERS = {
             fill = tf.data.Dataset.from_tensors(nothing).repeat(len(images) % params["batch_size"])
             return examples.concatenate(fill).batch(params["batch_size"], drop_remainder=True)
         """),
-            re.compile("depends on|enough"),
+            "leaves the last examples out",
         ),
         Wrong(
             padding("""
@@ -294,622 +295,35 @@ ANSWERS = {
         ),
     ],
     "3c": [
-        # Rows left out, parameters of other names
-        Right("""
-def metric_fn(y, z, w):
-    hit = tf.cast(tf.equal(tf.argmax(z, 1, tf.int32), y), tf.float32)
-    return {"accuracy": v1.metrics.mean(tf.boolean_mask(hit, w > 0))}
-"""),
-        Mutant(", weights=weight)}", ")}", "weight 0"),
-        Mutant("weights=weight)}", "weights=1.0 - weight)}", "weight 0"),
-        Mutant(
-            '{"accuracy": v1.metrics.accuracy(labels, predicted',
-            '{"acc": v1.metrics.accuracy(labels, predicted',
-            '"accuracy"',
-        ),
-        Right("""
-            def metric_fn(labels, logits, weight):
-                kept = weight > 0
-                classes = tf.argmax(tf.boolean_mask(logits, kept), 1)
-                return {"accuracy": v1.metrics.accuracy(tf.boolean_mask(labels, kept), classes)}
-        """),
-        Right("""
-            def right(labels, logits):
-                return tf.cast(tf.equal(labels, tf.argmax(logits, 1, output_type=tf.int32)), tf.float32)
-
-
-            def metric_fn(labels, logits, weight):
-                return dict(accuracy=v1.metrics.mean(right(labels, logits), weight))
-        """),
-        Right("""
-            metric_fn = lambda labels, logits, weight: {
-                "accuracy": v1.metrics.accuracy(labels, tf.math.top_k(logits).indices[:, 0], tf.cast(weight, tf.float32)),
-                "examples": v1.metrics.mean(weight),
-            }
-        """),
-        Wrong(
-            """
-            def metric_fn(labels, logits, weight):
-                return {"accuracy": v1.metrics.accuracy(labels, tf.argmax(logits, 1), weights=labels > 0)}
-        """,
-            re.compile("label|weight"),
-        ),
-        Wrong(
-            """
-            def metric_fn(labels, logits, weight):
-                return {"accuracy": v1.metrics.accuracy(labels, tf.argmax(logits * weight[:, None], 1))}
-        """,
-            "weight 0",
-        ),
-        Wrong(
-            """
-            def metric_fn(labels, logits, weight):
-                right = tf.cast(tf.equal(labels, tf.argmax(logits, 1, tf.int32)), tf.float32)
-                value = tf.reduce_sum(right * weight) / tf.reduce_sum(weight)
-                return {"accuracy": (value, tf.no_op())}
-        """,
-            "batches",
-        ),
-        Wrong(
-            """
-            def metric_fn(labels, logits, weight):
-                right = tf.cast(tf.equal(labels, tf.argmax(logits, 1, tf.int32)), tf.float32)
-                return {"accuracy": v1.metrics.mean(tf.reduce_sum(right * weight) / tf.reduce_sum(weight))}
-        """,
-            re.compile("batch"),
-        ),
-        Wrong(
-            """
-            def metric_fn(labels, logits, weight):
-                return {"accuracy": v1.metrics.accuracy(labels, tf.argmax(logits, 0), weights=weight)}
-        """,
-            re.compile("each row|axis|shape"),
-        ),
-        Wrong(
-            """
-            def metric_fn(labels, logits, weight):
-                return v1.metrics.accuracy(labels, tf.argmax(logits, 1), weights=weight)
-        """,
-            "dict",
-        ),
-        Wrong(
-            """
-            def metric_fn(labels, logits, weight):
-                return {"accuracy": v1.metrics.accuracy(labels * tf.cast(weight, tf.int32), tf.argmax(logits, 1))}
-        """,
-            "weight 0",
-        ),
+        Wrong(with_letter("train", "F"), "train: not F. The stream is endless"),
+        Wrong(with_letter("eval", "F"), "never see"),
+        Wrong(with_letter("eval", "A"), "never see"),
+        Wrong(with_letter("predict", "A"), "takes the padding off again"),
+        Wrong(with_letter("jpeg", "D"), "would saying one shape change them"),
+        Wrong(with_letter("contrast", "C"), "Which way compares"),
+        Wrong(with_letter("loss", "F"), "compiles, with a bound"),
+        Wrong(with_letter("metric", "E"), "Where does metric_fn run"),
+        Wrong(with_letter("metric", "G"), "none of A to F"),
+        Wrong("fixes = list(fixes.values())", "a letter for each of"),
+        Right("fixes = {line: f' {letter.lower()}' for line, letter in fixes.items()}"),
     ],
     "3d": [
-        Mutant("encoded, channels=3)", "encoded)", "channels"),
-        Mutant(
-            "return tf.image.resize(image, [SIDE, SIDE]) / 255.0",
-            "return tf.cast(image, tf.float32) / 255.0",
-            "resize",
+        Wrong("messages_diagnosis = {18: 'A'}", "Line 18 is healthy. A cut is a bound"),
+        Wrong("messages_diagnosis = {23: 'A'}", "the batches get one length later"),
+        Wrong("messages_diagnosis = {52: 'F'}", "maxlen is given"),
+        Wrong("messages_diagnosis = {29: 'B'}", "not for the reason that you give"),
+        Wrong("messages_treatment = {}", "TPU102"),
+        Wrong(
+            "messages_treatment = {18: 'words = words[:8]', 29: messages_treatment[29]}",
+            "not among those of the data",
         ),
-        Mutant(
-            "return tf.image.resize(image, [SIDE, SIDE]) / 255.0",
-            "image.set_shape([SIDE, SIDE, 3])\n    return tf.cast(image, tf.float32) / 255.0",
-            "what comes",
+        Wrong(
+            "messages_treatment = {29: messages_treatment[29], 40: 'steps = NUM_EVAL // 64'}",
+            "should give each of its 150 examples once",
         ),
-        Mutant("[SIDE, SIDE]) / 255.0", "[SIDE, SIDE])", "from 0 to 1"),
-        Mutant(
-            "tf.image.resize(image, [SIDE, SIDE])",
-            "tf.cast(tf.image.resize_with_crop_or_pad(image, SIDE, SIDE), tf.float32)",
-            "corner",
-        ),
-        Mutant(
-            "return tf.image.resize(image, [SIDE, SIDE]) / 255.0",
-            "image = tf.image.resize(image, [SIDE, SIDE])\n    return image / tf.reduce_max(image)",
-            "brightest",
-        ),
-        Mutant("[SIDE, SIDE]) / 255.0", "[SIDE, SIDE]) / 127.5 - 1.0", "from -1 to"),
-        Mutant(
-            "tf.image.resize(image, [SIDE, SIDE])",
-            "tf.image.resize_with_pad(image, SIDE, SIDE)",
-            "pad it",
-        ),
-        Mutant(
-            "image = tf.io.decode_jpeg(encoded, channels=3)\n"
-            "    return tf.image.resize(image, [SIDE, SIDE]) / 255.0",
-            "image = tf.io.decode_jpeg(encoded)\n"
-            "    return tf.ensure_shape(tf.image.resize(image, [SIDE, SIDE]) / 255.0, [SIDE, SIDE, 3])",
-            "channels=3",
-        ),
-        Right("""
-            def prepared(encoded):
-                image = tf.image.convert_image_dtype(tf.io.decode_jpeg(encoded, channels=3), tf.float32)
-                return tf.image.resize(image, size=(SIDE, SIDE))
-        """),
-        Right("""
-            def prepared(encoded):
-                image = tf.io.decode_image(encoded, channels=3, expand_animations=False)
-                image = tf.image.resize(image, [SIDE, SIDE], method="area")
-                return tf.divide(image, 255)
-        """),
-        Right("""
-            def whole(image):
-                return v1.image.resize_images(image, [SIDE, SIDE])
-
-
-            def prepared(encoded):
-                image = tf.image.decode_jpeg(contents=encoded, channels=3)
-                image = tf.cast(image, tf.float32) * (1 / 255)
-                return tf.ensure_shape(whole(image), (SIDE, SIDE, 3))
-        """),
+        Right("messages_diagnosis = {30: 'a'}"),
         Right(
-            "prepared = lambda encoded: tf.squeeze(tf.image.resize(tf.io.decode_jpeg(encoded, 3)[None], [64, 64]), 0) / 255.0"
-        ),
-        Wrong(
-            """
-            def prepared(encoded):
-                image = tf.io.decode_jpeg(encoded, channels=3)
-                image = tf.image.resize(image, [SIDE, SIDE])
-                return tf.image.convert_image_dtype(image, tf.float32)
-        """,
-            "0 to 1",
-        ),
-        Wrong(
-            """
-            def prepared(encoded):
-                image = tf.io.decode_jpeg(encoded, channels=3)
-                return tf.image.resize(image, [SIDE, SIDE], preserve_aspect_ratio=True) / 255.0
-        """,
-            "static shape",
-        ),
-        Wrong(
-            """
-            def prepared(encoded):
-                image = tf.io.decode_jpeg(encoded, channels=3)
-                return tf.image.per_image_standardization(tf.image.resize(image, [SIDE, SIDE]))
-        """,
-            "from 0 to 1",
-        ),
-        Wrong(
-            """
-            def prepared(encoded):
-                image = tf.io.decode_jpeg(encoded, channels=3)
-                image = tf.image.central_crop(image, 0.8)
-                return tf.image.resize(image, [SIDE, SIDE]) / 255.0
-        """,
-            "whole picture",
-        ),
-        Wrong(
-            """
-            def prepared(encoded):
-                image = tf.io.decode_jpeg(tf.io.read_file(encoded), channels=3)
-                return tf.image.resize(image, [SIDE, SIDE]) / 255.0
-        """,
-            re.compile("bytes|read_file"),
-        ),
-        Wrong(
-            """
-            def prepared(encoded):
-                image = tf.io.decode_jpeg(encoded, channels=1)
-                return tf.image.resize(image, [SIDE, SIDE]) / 255.0
-        """,
-            "[64, 64, 3]",
-        ),
-        Wrong(
-            """
-            def prepared(encoded):
-                image = tf.io.decode_jpeg(encoded, channels=3)
-                return tf.image.resize(image, [224, 224]) / 255.0
-        """,
-            "[64, 64, 3]",
-        ),
-        Wrong(
-            """
-            def prepared(encoded):
-                image = tf.io.decode_jpeg(encoded, channels=3)
-                image.set_shape([SIDE, SIDE, 3])
-                return tf.cast(image, tf.float32) / 255.0
-        """,
-            "resize",
-        ),
-        Wrong(
-            """
-            def prepared(encoded):
-                image = tf.io.decode_jpeg(encoded, channels=3)
-                image = tf.image.resize(image, [SIDE, SIDE])
-                return tf.cast(image, tf.uint8)
-        """,
-            "float32",
-        ),
-        Wrong(
-            """
-            def prepared(encoded):
-                image = tf.io.decode_jpeg(encoded, channels=3)
-                image = tf.image.random_flip_left_right(image)
-                return tf.image.resize(image, [SIDE, SIDE]) / 255.0
-        """,
-            "turn it",
-        ),
-    ],
-    "3e": [
-        # A name that is looked up when the dataset runs
-        Right("""
-def with_contrast(image):
-    out = tf.py_function(lambda t: tf.constant(stretched(t.numpy())), inp=[image], Tout=tf.float32)
-    same = tf.debugging.assert_equal(tf.shape(out), tf.shape(image))
-    with tf.control_dependencies([same]):
-        out = tf.identity(out)
-    out.set_shape(image.shape)
-    return out
-"""),
-        Mutant("return tf.ensure_shape(result, image.shape)", "return result", "unknown"),
-        Mutant(
-            "return tf.ensure_shape(result, image.shape)",
-            "result.set_shape(image.shape)\n    return result",
-            "believes",
-        ),
-        Mutant(
-            "tf.ensure_shape(result, image.shape)",
-            "tf.ensure_shape(result, [SIDE, SIDE, 3])",
-            "image.shape",
-        ),
-        Mutant(
-            "tf.ensure_shape(result, image.shape)",
-            "tf.ensure_shape(image, image.shape)",
-            "stretched",
-        ),
-        Mutant(
-            "tf.ensure_shape(result, image.shape)", "tf.reshape(result, image.shape)", "scrambled"
-        ),
-        Mutant(
-            "tf.ensure_shape(result, image.shape)",
-            "tf.reshape(result, tf.shape(image))",
-            "scrambled",
-        ),
-        Mutant(
-            "tf.ensure_shape(result, image.shape)",
-            "result.set_shape(image.shape)",
-            "returns nothing",
-        ),
-        Right("""
-            def with_contrast(image):
-                result = tf.numpy_function(stretched, [image], tf.float32)
-                return tf.ensure_shape(result, image.get_shape())
-        """),
-        Right("""
-            def same_shape(result, image):
-                with tf.control_dependencies([tf.debugging.assert_equal(tf.shape(result), tf.shape(image))]):
-                    result = tf.identity(result)
-                result.set_shape(image.shape)
-                return result
-
-
-            def with_contrast(image):
-                return same_shape(tf.numpy_function(stretched, [image], tf.float32), image)
-        """),
-        Right("""
-            with_contrast = lambda image: tf.ensure_shape(
-                x=tf.numpy_function(func=stretched, inp=[image], Tout=tf.float32), shape=image.shape.as_list()
-            )
-        """),
-        Wrong(
-            """
-            def with_contrast(image):
-                result = tf.numpy_function(stretched, [image], tf.float32)
-                return tf.ensure_shape(result, [None, None, 3])
-        """,
-            re.compile("image.shape"),
-        ),
-        Wrong(
-            """
-            def with_contrast(image):
-                result = tf.numpy_function(stretched, [image], tf.float32)
-                return tf.ensure_shape(result, [8, 8])
-        """,
-            "image.shape",
-        ),
-        Wrong(
-            """
-            def with_contrast(image):
-                result = tf.numpy_function(stretched, [image], tf.float32)
-                tf.ensure_shape(result, image.shape)
-                return result
-        """,
-            "unknown",
-        ),
-        Wrong(
-            """
-            def with_contrast(image):
-                result = tf.numpy_function(stretched, [image], tf.float32)
-                return tf.broadcast_to(result, image.shape)
-        """,
-            re.compile("broadcast|another shape|NumPy returns"),
-        ),
-        Wrong(
-            """
-            def with_contrast(image):
-                result = tf.numpy_function(stretched, [image], tf.float32)
-                return tf.reshape(result, image.shape)
-        """,
-            "scrambled",
-        ),
-        Wrong(
-            """
-            def with_contrast(image):
-                result = tf.numpy_function(stretched, [image], tf.float32)
-                return tf.image.resize(result, image.shape[:2])
-        """,
-            re.compile("resize|ensure_shape"),
-        ),
-        Wrong(
-            """
-            def with_contrast(image):
-                low, high = tf.reduce_min(image), tf.reduce_max(image)
-                return (image - low) / tf.maximum(high - low, 1e-6)
-        """,
-            "stretched",
-        ),
-        Wrong(
-            """
-            def with_contrast(image):
-                result = tf.numpy_function(stretched, [image], tf.float32)
-                if result.shape == image.shape:
-                    return result
-                result.set_shape(image.shape)
-                return result
-        """,
-            "believes",
-        ),
-        Wrong(
-            """
-            def with_contrast(image):
-                result = tf.numpy_function(stretched, [image], tf.float32)
-                return tf.ensure_shape(result, tf.shape(image))
-        """,
-            "the static shape is image.shape",
-        ),
-    ],
-    "3f": [
-        Mutant("words[:length], tf.minimum", "words, tf.minimum", "longer than"),
-        Mutant("tf.minimum(tf.size(words), length)", "tf.size(words)", "counts"),
-        Mutant("tf.minimum(tf.size(words), length)", "length", "counts"),
-        Mutant("([length], [])", "([None], [])", "longest"),
-        Mutant("([length], []), drop_remainder=True", "([length], [])", "drop_remainder"),
-        Mutant("return pairs.padded_batch(batch,", "return pairs.padded_batch(8,", "batch"),
-        Mutant(
-            "(words[:length], tf.minimum(tf.size(words), length))",
-            "words[:length]",
-            re.compile("pair|structure"),
-        ),
-        Right("""
-            def padded(dataset, length, batch):
-                def cut(words):
-                    kept = words[:length]
-                    return kept, tf.shape(kept)[0]
-
-                shapes = (tf.TensorShape([length]), tf.TensorShape([]))
-                return dataset.map(cut).padded_batch(batch_size=batch, padded_shapes=shapes, padding_values=(0, 0), drop_remainder=True)
-        """),
-        Right("""
-            def to_length(words, length):
-                words = words[:length]
-                count = tf.size(words)
-                row = tf.pad(words, [[0, length - count]])
-                return tf.ensure_shape(row, [length]), count
-
-
-            def padded(dataset, length, batch):
-                return dataset.map(lambda words: to_length(words, length)).batch(batch, True).prefetch(2)
-        """),
-        Right("""
-            def padded(dataset, length, batch):
-                dataset = dataset.map(lambda words: tf.slice(words, [0], [tf.minimum(length, tf.size(words))]))
-                dataset = dataset.padded_batch(batch, [length], drop_remainder=True)
-                return dataset.map(lambda words: (words, tf.math.count_nonzero(words, axis=1, dtype=tf.int32)))
-        """),
-        Wrong(
-            """
-            def padded(dataset, length, batch):
-                pairs = dataset.map(lambda words: (words[-length:], tf.minimum(tf.size(words), length)))
-                return pairs.padded_batch(batch, ([length], []), drop_remainder=True)
-        """,
-            "should become",
-        ),
-        Wrong(
-            """
-            def padded(dataset, length, batch):
-                pairs = dataset.map(lambda words: (tf.minimum(tf.size(words), length), words[:length]))
-                return pairs.padded_batch(batch, ([], [length]), drop_remainder=True)
-        """,
-            re.compile("order|pair"),
-        ),
-        Wrong(
-            """
-            def padded(dataset, length, batch):
-                pairs = dataset.map(lambda words: (words[:length], tf.size(words[:length], tf.int64)))
-                return pairs.padded_batch(batch, ([length], []), drop_remainder=True)
-        """,
-            "int32",
-        ),
-        Wrong(
-            """
-            def padded(dataset, length, batch):
-                pairs = dataset.map(lambda words: (words[:length], tf.size(words[:length])))
-                return pairs.padded_batch(batch, ([length], []), padding_values=(-1, 0), drop_remainder=True)
-        """,
-            re.compile("filled up with 0|should become"),
-        ),
-        Wrong(
-            """
-            def padded(dataset, length, batch):
-                kept = dataset.filter(lambda words: tf.size(words) <= length)
-                pairs = kept.map(lambda words: (words, tf.size(words)))
-                return pairs.padded_batch(batch, ([length], []), drop_remainder=True)
-        """,
-            "should become",
-        ),
-        Wrong(
-            """
-            def padded(dataset, length, batch):
-                pairs = dataset.map(lambda words: (words[:length], tf.size(words[:length])))
-                return pairs.padded_batch(batch, drop_remainder=True)
-        """,
-            "longest",
-        ),
-        Wrong(
-            """
-            def padded(dataset, length, batch):
-                pairs = dataset.map(lambda words: (words, tf.size(words)))
-                return pairs.padded_batch(batch, ([length], []), drop_remainder=True)
-        """,
-            "longer than",
-        ),
-        Wrong(
-            """
-            def padded(dataset, length, batch):
-                def row(words):
-                    words = words[:length]
-                    return tf.concat([tf.zeros([length - tf.size(words)], tf.int32), words], 0), tf.size(words)
-
-                pairs = dataset.map(row).map(lambda words, n: (tf.ensure_shape(words, [length]), n))
-                return pairs.batch(batch, drop_remainder=True)
-        """,
-            "should become",
-        ),
-        Wrong(
-            """
-            def padded(dataset, length, batch):
-                pairs = dataset.filter(lambda words: tf.size(words) > 0).map(lambda words: (words[:length], tf.size(words[:length])))
-                return pairs.padded_batch(batch, ([length], []), drop_remainder=True)
-        """,
-            re.compile("sentence"),
-        ),
-        Wrong(
-            """
-            def padded(dataset, length, batch):
-                pairs = dataset.map(lambda words: (words[:length], tf.size(words[:length])))
-                return pairs.padded_batch(batch, ([length], []))
-        """,
-            "drop_remainder",
-        ),
-    ],
-    "3g": [
-        Mutant(
-            "tf.sequence_mask(lengths, vectors.shape[1], vectors.dtype)",
-            "tf.sequence_mask(lengths, dtype=vectors.dtype)",
-            "maxlen",
-        ),
-        Mutant(
-            "tf.sequence_mask(lengths, vectors.shape[1], vectors.dtype)",
-            "tf.sequence_mask(lengths, tf.reduce_max(lengths), vectors.dtype)",
-            "maxlen",
-        ),
-        Mutant(
-            "tf.maximum(tf.reduce_sum(mask, axis=1), 1.0)", "tf.reduce_sum(mask, axis=1)", "zeros"
-        ),
-        Mutant(
-            "tf.maximum(tf.reduce_sum(mask, axis=1), 1.0)",
-            "vectors.shape[1]",
-            "number of its words",
-        ),
-        Mutant("vectors * mask", "vectors", "padding"),
-        Mutant("[:, :, None]", "", re.compile(r"\[B, T\]")),
-        Right("""
-            def mean_of_words(vectors, lengths):
-                is_word = tf.range(vectors.shape[1])[None, :] < lengths[:, None]
-                mask = tf.cast(is_word, vectors.dtype)
-                total = tf.einsum("bt,btd->bd", mask, vectors)
-                return tf.math.divide_no_nan(total, tf.cast(lengths, tf.float32)[:, None])
-        """),
-        Right("""
-            def mean_of_words(vectors, lengths):
-                mask = tf.sequence_mask(lengths, maxlen=tf.shape(vectors)[1])
-                kept = tf.where(tf.expand_dims(mask, -1), vectors, tf.zeros_like(vectors))
-                count = tf.maximum(lengths, 1)
-                return tf.reduce_sum(kept, 1) / tf.reshape(tf.cast(count, tf.float32), [-1, 1])
-        """),
-        Right("""
-            def mean_of_words(vectors, lengths):
-                total = 0.0
-                for position in range(vectors.shape[1]):
-                    total += tf.where((position < lengths)[:, None], vectors[:, position], 0.0)
-                safe = tf.where(lengths > 0, lengths, tf.ones_like(lengths))
-                return total / tf.cast(safe, tf.float32)[:, None]
-        """),
-        Wrong(
-            """
-            def mean_of_words(vectors, lengths):
-                return tf.reduce_mean(vectors, axis=1)
-        """,
-            "padding",
-        ),
-        Wrong(
-            """
-            def mean_of_words(vectors, lengths):
-                mask = tf.sequence_mask(lengths, vectors.shape[1], tf.float32)[:, :, None]
-                return tf.reduce_sum(vectors * mask, 1) / tf.cast(lengths, tf.float32)[:, None]
-        """,
-            "zeros",
-        ),
-        Wrong(
-            """
-            def mean_of_words(vectors, lengths):
-                mask = tf.sequence_mask(lengths, vectors.shape[1], tf.float32)[:, :, None]
-                return tf.reduce_sum(vectors * mask, 1)
-        """,
-            "number of its words",
-        ),
-        Wrong(
-            """
-            def mean_of_words(vectors, lengths):
-                mask = tf.sequence_mask(lengths, vectors.shape[1], tf.float32)[:, :, None]
-                return tf.reduce_mean(vectors * mask, 1)
-        """,
-            "number of its words",
-        ),
-        Wrong(
-            """
-            def mean_of_words(vectors, lengths):
-                mask = tf.sequence_mask(lengths, vectors.shape[1], tf.float32)[:, :, None]
-                return tf.reduce_sum(vectors * mask, 1) / (tf.reduce_sum(mask, 1) + 1)
-        """,
-            "number of its words",
-        ),
-        Wrong(
-            """
-            def mean_of_words(vectors, lengths):
-                mask = tf.cast(tf.range(vectors.shape[1])[None] <= lengths[:, None], tf.float32)[:, :, None]
-                return tf.reduce_sum(vectors * mask, 1) / tf.maximum(tf.cast(lengths, tf.float32), 1.0)[:, None]
-        """,
-            "padding",
-        ),
-        Wrong(
-            """
-            def mean_of_words(vectors, lengths):
-                mask = tf.sequence_mask(lengths, tf.reduce_max(lengths), tf.float32)
-                return tf.einsum("bt,btd->bd", mask, vectors) / tf.maximum(tf.reduce_sum(mask, 1, keepdims=True), 1)
-        """,
-            re.compile("maxlen|size"),
-        ),
-        Wrong(
-            """
-            def mean_of_words(vectors, lengths):
-                mask = tf.sequence_mask(lengths, vectors.shape[1], tf.float32)[:, :, None]
-                mean = tf.reduce_sum(vectors * mask, 1) / tf.maximum(tf.reduce_sum(mask, 1), 1.0)
-                return tf.cast(mean, tf.float64)
-        """,
-            "float32",
-        ),
-        Wrong(
-            """
-            def mean_of_words(vectors, lengths):
-                mask = tf.sequence_mask(lengths, 6, tf.float32)[:, :, None]
-                return tf.reduce_sum(vectors * mask, 1) / tf.maximum(tf.reduce_sum(mask, 1), 1.0)
-        """,
-            "vectors.shape[1]",
-        ),
-        Wrong(
-            """
-            def mean_of_words(vectors, lengths):
-                mask = tf.sequence_mask(lengths, vectors.shape[1], tf.float32)
-                return tf.reduce_sum(vectors * mask, 1) / tf.maximum(tf.reduce_sum(mask, 1), 1.0)
-        """,
-            "[B, T]",
+            'messages_treatment = {29: \'shapes = ({"words": [12], "count": [], "weight": []}, [])\'}'
         ),
     ],
 }

@@ -1,0 +1,220 @@
+"""The checks of lab 02, the four changes."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from lab_utils.check.labs.letters import expect_letters
+from lab_utils.check.labs.treatment import enter_patient
+from lab_utils.check.todos import Cases, todo
+from lab_utils.check.tools import a, expect, other_names, returns, translated
+from lab_utils.dry_run.inspect import replicas
+from lab_utils.estimator import tf, tpu, v1
+
+_WRAPPED = "CrossShardOptimizer(optimizer)"
+
+
+@todo(
+    "2a",
+    hints=(
+        "Which optimizer is there in any case, and what comes around it on a TPU?",
+        "What CrossShardOptimizer returns is an optimizer, too: the function returns the one or the other.",
+    ),
+    why="The wrapper sums gradients over the cores. A CPU has one copy of the model and no kernel for the sum.",
+    slips={
+        (_WRAPPED, "CrossShardOptimizer(optimizer, reduction=v1.losses.Reduction.SUM)"): "Leave reduction as "
+        "it is: by default the loss of each core is divided by the number of cores first.",
+        (_WRAPPED, f"CrossShardOptimizer(v1.tpu.{_WRAPPED})"): "The optimizer is wrapped twice, and each "
+        "wrapper divides the loss by the number of cores: wrap it once.",
+    },
+)  # fmt: skip
+def optimizer(make_optimizer: Callable) -> Cases:
+    """Adam, wrapped on a TPU only."""
+    on_cpu, on_tpu = ({"learning_rate": 0.5, "use_tpu": use} for use in (False, True))
+    keras = "A Keras optimizer cannot be wrapped: use v1.train.AdamOptimizer."
+    with tf.Graph().as_default(), v1.Session() as session:
+        plain = make_optimizer(on_cpu)
+        with translated("Keras", keras):
+            wrapped = make_optimizer(on_tpu)
+        returns(plain, v1.train.Optimizer, "make_optimizer", "an optimizer of v1.train")
+        one_copy = "With use_tpu false there is one copy of the model and nothing to sum"
+        yield f"{one_copy}: the optimizer", type(plain).__name__
+        yield 'With params["use_tpu"] the optimizer', type(wrapped).__name__
+        variable = v1.get_variable("variable", initializer=2.0)
+        with replicas(8):
+            ((gradient, _),) = wrapped.compute_gradients(3.0 * variable, [variable])
+        step = plain.minimize(3.0 * variable)
+        session.run(v1.global_variables_initializer())
+        session.run(step)
+        moved, share = 2.0 - session.run(variable), session.run(gradient)
+    yield "The part of one of eight cores in a gradient of 3", share
+    yield 'A first step of Adam moves a variable by params["learning_rate"]', moved, 1e-3
+    # What CrossShardOptimizer wraps, read from the update that it makes; no CPU could run that.
+    with tf.Graph().as_default() as graph, replicas(8):
+        variable = v1.get_variable("variable", initializer=2.0)
+        make_optimizer(on_tpu).apply_gradients([(tf.constant(3.0), variable)])
+    update = next(op for op in graph.get_operations() if "Apply" in op.type)
+    yield 'The update by the optimizer inside, with params["use_tpu"], is Adam too', update.type
+    rate = tf.get_static_value(update.inputs[5])
+    rate = 0.5 if rate is None else float(rate)
+    yield 'Its learning rate, with params["use_tpu"], too, params["learning_rate"] as it is', rate
+    return "Adam on a CPU, Adam with summed gradients on a TPU."
+
+
+@todo(
+    "2b",
+    hints=(
+        "eval_metrics is a pair: a function that you write, and a list of what it is called with.",
+        "`loss` is one number of each core, and has no batch axis. Which op gives a loss for each example?",
+        "A def inside the branch may be called metric_fn; it uses nothing but its own parameters.",
+    ),
+    why="What travels has the batch first. The host makes the metrics from it, and from nothing else.",
+)
+def eval_spec(model_fn: Callable) -> Cases:
+    """A function and its tensors, which the host can join and run."""
+    called = "The first part of eval_metrics should be the function itself, not called: the host calls it."
+    params = {"learning_rate": 0.1, "use_tpu": False}
+    with (
+        tf.Graph().as_default() as graph,
+        other_names(model_fn, inference=_logits),
+        translated("callable", called),
+    ):
+        v1.train.create_global_step()
+        images, labels = v1.placeholder(tf.float32, [16, 8, 8]), v1.placeholder(tf.int32, [16])
+        spec = model_fn(images, labels, "eval", params)
+    plain = isinstance(spec, tf.estimator.EstimatorSpec)
+    expect(not plain, "This is a plain EstimatorSpec, which the evaluation of a TPU refuses.")
+    noun = "a tpu.TPUEstimatorSpec in mode EVAL"
+    returns(spec, tpu.TPUEstimatorSpec, "model_fn", noun)
+    yield "The spec's mode", spec.mode
+    expect(
+        bool(spec.eval_metrics), "There are no eval_metrics: a pair of a function and its tensors."
+    )
+    function, tensors = spec.eval_metrics
+    for each in tf.nest.flatten(tensors):
+        told = f"{each.name} is a scalar. What leaves a TPU for metric_fn has the batch first, since the parts of the "
+        expect(each.shape.rank != 0, f"{told}cores are joined along it.")
+    batches = [
+        {images: np.eye(64)[rows].reshape([16, 8, 8]), labels: np.arange(16) % 10}
+        for rows in (np.arange(16) % 10, np.arange(16) % 3)
+    ]
+    with v1.Session(graph=graph) as session:
+        session.run([v1.global_variables_initializer(), v1.local_variables_initializer()])
+        sent = [session.run([spec.loss, tensors], batch) for batch in batches]
+    found = _on_the_host(function, tensors, [arrived for _, arrived in sent])
+    yield "The loss of a batch, the mean cross-entropy", sent[1][0], 1e-3
+    for name in ("accuracy", "nats"):
+        yield f"The metric {name!r} of two batches, all of the first right", found[name], 1e-3
+    return "The metrics are a function and its tensors; the host can run it."
+
+
+def _logits(images: tf.Tensor) -> tf.Tensor:
+    """In the place of inference: the first ten pixels of an image as logits."""
+    return 8.0 * tf.reshape(images, [-1, 64])[:, :10]
+
+
+def _on_the_host(function: Callable, tensors: Any, batches: list) -> dict[str, float]:
+    """The metrics after some batches, by a function that is called as the host does, in another graph."""
+    closes = (
+        "Your function closes over a tensor of model_fn, which stays on the TPU: it may use nothing of the graph but "
+        "its own arguments."
+    )
+    order = "metric_fn gets the tensors in the order of the list, or by the names of the dict: does it fit?"
+    with tf.Graph().as_default() as host, v1.Session() as session:
+        arrived = tf.nest.map_structure(
+            lambda each: v1.placeholder(each.dtype, each.shape), tensors
+        )
+        with (
+            translated("graph", closes),
+            translated("keyword argument|positional|[Ss]hape|[Rr]ank|type", order),
+        ):
+            made = function(**arrived) if isinstance(arrived, dict) else function(*arrived)
+        is_dict = isinstance(made, Mapping) and {"accuracy", "nats"} <= made.keys()
+        expect(is_dict, 'The function should return a dict with "accuracy" and "nats".')
+        for pair in made.values():
+            told = f"A metric is a pair (value so far, update op), as v1.metrics makes it; yours is {a(pair)}."
+            expect(isinstance(pair, tuple) and len(pair) == 2, told)
+        strays = [each for each in tf.nest.flatten(made) if each.graph is not host]
+        expect(not strays, closes)
+        session.run(v1.local_variables_initializer())
+        inputs = tf.nest.flatten(arrived)
+        for batch in batches:
+            feed = dict(zip(inputs, tf.nest.flatten(batch), strict=True))
+            session.run([update for _, update in made.values()], feed)
+        one_batch = "A value depends on the batch at hand; it should add up over all batches, as v1.metrics does."
+        with translated("must feed a value", one_batch, (tf.errors.InvalidArgumentError,)):
+            return session.run({name: value for name, (value, _) in made.items()})
+
+
+_STEP, _RETURN, _SAVE, _SHARE = 0.020, 0.010, 5.0, 0.01  # seconds, but for the share
+
+
+@todo(
+    "2c",
+    hints=(
+        "Which of the two batch sizes does the constructor take, that of a core or that of all cores?",
+        "How many steps have to stand between two returns, so that 10 ms are 1 % of the time? How many steps are 2 s?",
+        "Do the same for checkpoints. Where can a checkpoint be written, if the host sees the ends of loops only?",
+    ),
+    why="Each cost gives a lower bound, what may be lost or waited for an upper one; checkpoints fall on ends of loops.",
+)
+def run_settings(settings: Mapping) -> str:
+    """Numbers within the bounds that the text gives."""
+    names = ("train_batch_size", "eval_batch_size", "iterations_per_loop", "save_checkpoints_steps")
+    fits = isinstance(settings, Mapping) and set(names) == set(settings)
+    expect(fits, f"settings should be a dict of {', '.join(names)}; yours is {a(settings)}.")
+    for name, value in settings.items():
+        expect(type(value) is int, f"{name} should be a whole number, int; yours is {value!r}.")
+    train, evaluation, loop, save = (settings[name] for name in names)
+    core = "The constructor takes global sizes, over all eight cores"
+    expect(train == 8 * 128, f"{core}: with {train} a core gets {train / 8:g}, not 128.")
+    expect(evaluation == 360, f"{core}: one step evaluates {evaluation} digits, not 360.")
+    returns_ = _RETURN / (loop * _STEP + _RETURN)
+    told = f"With a loop of {loop}, {returns_:.1%} of the time goes to returns to the host."
+    expect(returns_ <= _SHARE, told)
+    told = f"A loop of {loop} takes {loop * _STEP:g} s, and the log moves at its end only."
+    expect(loop * _STEP <= 2.0, told)
+    saves = _SAVE / (save * _STEP + _SAVE)
+    told = f"With a checkpoint every {save} steps, {saves:.1%} of the time goes to writing them."
+    expect(saves <= _SHARE, told)
+    told = f"{save} steps are {save * _STEP / 60:.0f} minutes: so much would a crash cost."
+    expect(save * _STEP <= 15 * 60, told)
+    ends = f"Checkpoints are written at ends of loops, and {save} is not a multiple of {loop}."
+    expect(save % loop == 0, ends)
+    return f"Returns cost {returns_:.1%}, checkpoints {saves:.1%}, a crash {save * _STEP / 60:.0f} minutes at most."
+
+
+_OUTCOMES = {  # the letter of each wrong port, and what is asked of another letter
+    "plain optimizer": ("C", "A sum over one copy is the gradient itself. What does each of eight copies learn from?"),
+    "plain spec": ("B", "TPUEstimator accepts an EstimatorSpec on a CPU. Could eight cores hand over its metrics?"),
+    "plain RunConfig": ("A", "Would its constructor find a TPUConfig in a RunConfig of lab 01?"),
+    "plain Estimator": ("A", "Which class of spec does a plain Estimator expect of model_fn?"),
+    "batch of 1,020": ("B", "1,020 over 8 is 127.5. On which machine is the batch divided?"),
+    "loop of 2": ("D", "The steps are the same ones. How often does the TPU return to the host?"),
+}  # fmt: skip
+
+
+@todo(
+    "2d",
+    hints=(
+        "For each port: does the mistake change what one copy of the model computes? Does it change what eight do?",
+        "Two fail at once, two are noticed by a TPU only, one by nobody, and one is not wrong, only slow.",
+    ),
+    why="Classes are compared on any machine; what concerns several copies only shows where there are several.",
+)
+def outcomes_of_wrong_ports(outcomes: Mapping) -> str:
+    """A letter for each port."""
+    expect_letters(outcomes, "outcomes", _OUTCOMES, "D")
+    return "Two fail anywhere, two on a TPU only, one is slow, and one is wrong without an error."
+
+
+enter_patient(
+    "2e",
+    "curves",
+    (
+        "Follow the gradients from the loss to the variables: which object computes them, which one applies them?",
+        "CrossShardOptimizer does half of its work in compute_gradients, and the other half in apply_gradients.",
+    ),
+    "The wrapper was there, but the sum is in its apply_gradients, and that was never called.",
+)

@@ -1,0 +1,164 @@
+"""The checks of lab 03, static shapes."""
+
+from collections.abc import Callable, Mapping
+from numbers import Integral
+
+import numpy as np
+
+from lab_utils.check.labs.letters import expect_letters
+from lab_utils.check.labs.treatment import enter_patient
+from lab_utils.check.todos import Cases, todo
+from lab_utils.check.tools import a, expect, expect_dataset, returns, translated
+from lab_utils.estimator import tf, v1
+
+
+@todo(
+    "3a",
+    hints=(
+        "batch = per_core * cores is what one step takes. How many whole ones fit into examples?",
+        "steps is rounded up: math.ceil, or floor division of the negative number.",
+        "padding is what steps * batch is more than examples.",
+    ),
+    why="Rounding down gives what full batches see; rounding up, what all examples need.",
+    slips={
+        ("batch = per_core * cores", "batch = per_core"): "One step takes per_core * cores examples.",
+        ("examples // batch * batch", "examples // batch"): "seen should be examples, not batches.",
+        ("examples // batch * batch", "examples % batch"): "seen is what the evaluation drops; the rest is what it "
+        "sees.",
+        ("return seen, steps,", "return steps, seen,"): "These are the right numbers in another order: return "
+        "(seen, steps, padding).",
+        ("-(-examples // batch)", "examples // batch + 1"): "Where the batches divide evenly, yours adds a step of "
+        "nothing but padding.",
+        ("-(-examples // batch)", "examples // batch"): "The steps are rounded down: the last batch is missing.",
+    },
+)  # fmt: skip
+def plan(eval_plan: Callable) -> Cases:
+    """What full batches leave out, and what padding brings it back."""
+    for examples, per_core, cores, told in (
+        (370, 16, 8, ""),
+        (384, 16, 8, ", which divides evenly: there is no batch to fill up"),
+        (100, 16, 8, ""),
+        (50, 7, 1, ""),
+    ):
+        found = eval_plan(examples, per_core, cores)
+        three = isinstance(found, tuple | list) and len(found) == 3
+        noun = "three numbers, (seen, steps, padding)"
+        returns(found, lambda _, three=three: three, "eval_plan", noun)
+        whole = all(isinstance(each, Integral) for each in found)
+        expect(whole, f"seen, steps and padding should be whole numbers, int; yours are {found!r}.")
+        label = f"(seen, steps, padding) of {examples} examples, {cores} cores with {per_core} each{told}"
+        yield label, [int(each) for each in found]
+    return "Right for each of our cases."
+
+
+_TYPES = (
+    "A row of padding has the types and shapes of an example: float32 [8, 8], float32, int32. (0 is int32, 0.0 is "
+    "float32, and NumPy's zeros are float64.)"
+)
+
+
+@todo(
+    "3b",
+    hints=(
+        "dataset.concatenate(other) puts one dataset after another, if their elements have the "
+        "same types and shapes.",
+        "tf.data.Dataset.from_tensors has one element, and repeat() gives it for ever. Which element would be "
+        "padding: an image, a weight and a label, nested as in weighted_examples?",
+        "With endless padding no batch is smaller than the others. drop_remainder=True tells TensorFlow so, and drops "
+        "nothing.",
+    ),
+    why="The padding never ends, so it suits every batch size, and drop_remainder only makes the shape static.",
+    slips={
+        ("examples.concatenate(padding)", "examples"): "There is no padding: drop_remainder leaves the last examples "
+        "out.",
+        ("examples.concatenate(padding)", "padding.concatenate(examples)"): "The first batches are all padding: put it "
+        "after the examples.",
+        ("examples.concatenate(padding)", "examples.repeat()"): "The last batch is filled up with examples that count "
+        "more than once.",
+        ('"weight": 0.0}, 0)', '"weight": 1.0}, 0)'): "The padding has weight 1, and counts.",
+        ('"weight": 0.0}, 0)', '"weight": 0.0}, -1)'): "The loss of class -1 is an error or nan, and nan * 0 is nan.",
+        ("from_tensors(nothing).repeat()", "from_tensors(nothing).repeat(14)"): "How much padding is needed "
+        "depends on the examples and on the batch; endless padding always suffices.",
+    },
+)  # fmt: skip
+def eval_input(make_eval_input_fn: Callable) -> Cases:
+    """Every example once with weight 1, whatever the batch; all else has weight 0."""
+    for count, batch in ((50, 16), (48, 16), (7, 1024)):
+        # The n-th image is full of n, so any image tells its number.
+        images = np.tile(np.arange(count, dtype=np.float32)[:, None, None], (1, 8, 8))
+        labels = np.arange(count, dtype=np.int32) % 10
+        where = f"{count} examples in batches of {batch}"
+        input_fn = make_eval_input_fn(images, labels)
+        expect(callable(input_fn), f"Return the function input_fn; yours returns {a(input_fn)}.")
+        with tf.Graph().as_default(), v1.Session() as session:
+            with translated("Incompatible dataset elements", _TYPES):
+                dataset = input_fn({"batch_size": batch})
+            expect_dataset(dataset, "input_fn")
+            spec = dataset.element_spec
+            kinds = [f"{each.dtype.name} {each.shape}" for each in tf.nest.flatten(spec)]
+            yield (
+                f"{where}: image, weight and label, static by params['batch_size'] and drop_remainder",
+                kinds,
+            )
+            shaped = isinstance(spec, tuple) and isinstance(spec[0], Mapping)
+            expect(shaped, 'Elements should be ({"image": ..., "weight": ...}, label).')
+            iterator = v1.data.make_one_shot_iterator(dataset).get_next()
+            taken = []
+            try:
+                for _ in range(-(-count // batch)):
+                    taken.append(session.run(iterator))
+            except tf.errors.OutOfRangeError:
+                pass
+        yield f"{where}: so many batches, the last filled up with padding", len(taken)
+        image, weight, label = (
+            np.concatenate([tf.nest.flatten(each)[n] for each in taken]) for n in range(3)
+        )
+        yield f"{where}: the weights that there are", sorted({float(each) for each in weight})
+        real = weight == 1.0
+        numbers = image[real, 4, 4].astype(int)
+        yield f"{where}: rows of weight 1, each example once, by number", np.sort(numbers)
+        yield f"{where}: each image has its own label", bool((label[real] == numbers % 10).all())
+        yield (
+            f"{where}: the label of padding is a class, 0 to 9",
+            bool(set(label) <= set(range(10))),
+        )
+        finite = bool(np.isfinite(image).all())
+        yield f"{where}: all pixels are finite (nan * 0 is nan), in padding too", finite
+    return "50 of 50 examples once, in full batches; the padding has weight 0."
+
+
+_FIXES = {  # the letter of each line, and what is asked of another letter
+    "train": ("A", "The stream is endless. Who has to hear that no batch is smaller, and what would be lost?"),
+    "eval": ("B", "370 in batches of 256: how many photographs does this evaluation never see?"),
+    "predict": ("F", "Who pads the last batch of a prediction, and takes the padding off again?"),
+    "jpeg": ("C", "Files really differ in size: would saying one shape change them?"),
+    "contrast": ("D", "The size is right, and only TensorFlow does not know it. Which way compares?"),
+    "loss": ("E", "It compiles, with a bound. What does gathering the rows cost, and what would a weight?"),
+    "metric": ("F", "Where does metric_fn run, and does XLA see it?"),
+}  # fmt: skip
+
+
+@todo(
+    "3c",
+    hints=(
+        "Three places: the input pipeline on the host, the compiled step, metric_fn on the host. Where must shapes be "
+        "static?",
+        "Two lines need nothing. Each of the other answers fits one line.",
+    ),
+    why="What XLA compiles, and what enters it, needs one shape; the host does not.",
+)
+def which_fix(fixes: Mapping) -> str:
+    """A letter for each line."""
+    expect_letters(fixes, "fixes", _FIXES, "F")
+    return "Each unknown size is fixed where it arises, and two lines need nothing."
+
+
+enter_patient(
+    "3d",
+    "messages",
+    (
+        "Follow the words of one message: after which line do they have a length that is the same in each batch?",
+        "A cut gives at most so many. What does None say to padded_batch?",
+    ),
+    "Cut to a bound, then padded to that bound: so each batch has one shape.",
+)
