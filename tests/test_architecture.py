@@ -51,7 +51,7 @@ BUDGET = {
     "dry_run": 13_150,
     "equivalence": 525,
     "flowers": 2_150,
-    "notebook": 550,
+    "notebook": 575,
     "port": 1_525,
     "runtime": 1_325,
     "teach": 2_300,
