@@ -4,7 +4,7 @@ They stand on a white card, so that they read the same in a light and in a dark 
 """
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -128,6 +128,22 @@ def loops(step: float = 1.0, host: float = 0.4, loop_lengths: Sequence[int] = (1
     axes.add_patch(Rectangle((14, 1.5), 1, 0.4, facecolor=HOST, edgecolor=NEUTRAL))
     axes.text(15.3, 1.7, "the host: session, hooks, log", va="center", fontsize=8, color=INK)
     axes.set(xlim=(-8, end), ylim=(-1.5 * len(loop_lengths) + 1.2, 2.1))
+
+
+def two_machines(places: Mapping[str, Sequence[str]]) -> None:
+    """Host and core as two boxes with what runs there, and the queues between them.
+
+    Args:
+        places: the host's name and the core's, each with the names of what runs there.
+    """
+    _, (axes,) = _card(6.4, 2.2)
+    for x, fill, (place, things) in zip((0, 5.6), (HOST, CORE), places.items(), strict=True):
+        _box(axes, x, 0, 4, 3, "\n".join(things), fill)
+        axes.text(x + 2, 3.2, place, ha="center", fontsize=9, color=INK, weight="bold")
+    for y, ends, queue in ((2.0, (4.1, 5.5), "infeed"), (0.8, (5.5, 4.1), "outfeed")):
+        _arrow(axes, (ends[0], y), (ends[1], y))
+        axes.text(4.8, y + 0.15, queue, ha="center", fontsize=8, color=INK)
+    axes.set(xlim=(-0.1, 9.7), ylim=(-0.1, 3.6))
 
 
 def tile(rows: int = 100, columns: int = 300, height: int = 8, width: int = 128) -> None:

@@ -1,0 +1,142 @@
+"""Lab 04, metrics and the host: TODO 4a, metric_fn, 4b, a small patient, and 4c, iterations_per_loop."""
+
+from collections.abc import Callable, Mapping
+from numbers import Integral
+
+import numpy as np
+
+from lab_utils.check.labs.logits import classes_compared
+from lab_utils.check.labs.treatment import enter_patient
+from lab_utils.check.todos import Cases, todo
+from lab_utils.check.tools import a, call, expect, translated
+from lab_utils.estimator import tf, v1
+
+_NAMES = ("accuracy", "top_3", "mean_loss")
+
+
+def _batch(seed: int, weight: list[float]) -> dict[str, np.ndarray]:
+    """Random rows as metric_fn gets them; padding has a loss, too."""
+    random, rows = np.random.default_rng(seed), len(weight)
+    logits = random.normal(size=[rows, 10]).astype(np.float32)
+    labels = random.integers(0, 10, rows).astype(np.int32)
+    logits[np.arange(rows), labels] += 1
+    losses = np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(rows), labels]
+    return {"labels": labels, "logits": logits, "losses": losses, "weight": np.float32(weight)}
+
+
+@todo(
+    "4a",
+    hints=(
+        "As in the text above, of the four arguments.",
+        "Each of the three accepts weights=.",
+        "in_top_k answers true or false, and a mean wants numbers: tf.cast.",
+    ),
+    why="Each metric is weighted by itself, so padding stays out of its sum and out of its count.",
+    slips={
+        (
+            "tf.argmax(logits, axis=1), weights=weight)",
+            "tf.argmax(logits, axis=1))",
+        ): "Padding counts in accuracy.",
+        (
+            "v1.metrics.mean(in_top_3, weights=weight)",
+            "v1.metrics.mean(in_top_3)",
+        ): "Padding counts in top_3.",
+        (
+            "v1.metrics.mean(losses, weights=weight)",
+            "v1.metrics.mean(losses)",
+        ): "Padding counts in mean_loss.",
+        (
+            "v1.metrics.mean(losses, weights=weight)",
+            "v1.metrics.mean(losses * weight)",
+        ): "The sum of mean_loss leaves padding out, but its count does not: weights= does both.",
+    },
+)
+def host_metrics(metric_fn: Callable) -> Cases:
+    """Three metrics over two batches, which padding does not touch."""
+    batches = [_batch(1, [1] * 16), _batch(2, [1] * 5 + [0] * 11)]
+    with tf.Graph().as_default(), v1.Session() as session:
+        fed = {name: v1.placeholder(value.dtype, value.shape) for name, value in batches[0].items()}
+        with classes_compared():
+            metrics = call(metric_fn, fed)
+        expect(
+            isinstance(metrics, dict) and set(_NAMES) <= set(metrics),
+            f'metric_fn should return a dict of "accuracy", "top_3", "mean_loss"; yours returns '
+            f"{list(metrics) if isinstance(metrics, dict) else a(metrics)}.",
+        )
+        for name, pair in metrics.items():
+            expect(
+                isinstance(pair, tuple) and len(pair) == 2,
+                f"{name} should be a pair (value so far, update op), as v1.metrics makes it: the host "
+                "accumulates over batches.",
+            )
+        session.run(v1.local_variables_initializer())
+        for batch in batches:
+            updates = [update for _, update in metrics.values()]
+            session.run(updates, {fed[name]: value for name, value in batch.items()})
+        with translated(
+            "must feed a value",
+            "The value of a metric depends on the batch at hand; it should accumulate over all batches, as a "
+            "pair of v1.metrics does.",
+            (tf.errors.InvalidArgumentError,),
+        ):
+            values = session.run({name: value for name, (value, _) in metrics.items()})
+    for name in _NAMES:
+        label = f"{name} of two batches (21 examples, and 11 rows of padding that do not count)"
+        yield label, values[name], 1e-4
+    return "Three metrics of 21 examples; the 11 rows of padding change nothing."
+
+
+enter_patient(
+    "4b",
+    "parts",
+    hints=(
+        "Which lines of model_fn run on the core, and which on the host? What comes from one to the other?",
+        "Compare the names that metric_fn uses with its parameters. Which of the others are tensors?",
+    ),
+    why="`weight` is a tensor of the model: it has to be among those that eval_metrics sends. `limit` is a Python number.",
+)
+
+_JOBS = {
+    "digits": (0.05e-3, 1000, 1000),
+    "flowers": (1.5e-3, 200, 50),
+    "ResNet-50": (0.32, 1000, 100),
+}
+_CALL, _BUSY, _LONGEST = 0.4e-3, 0.95, 10  # seconds, share, seconds
+
+
+@todo(
+    "4c",
+    hints=(
+        "A loop of n steps takes n * step, and then a call. From which n on is the call 5 % of both, or less?",
+        "What has to divide both the steps between checkpoints and those between hooks?",
+    ),
+    why="Long enough that the call is small, a divisor of everything that comes between loops, and "
+    "short enough that one can wait for its end.",
+)
+def loop_lengths(loops: Mapping) -> str:
+    """Each loop against what the text asks for."""
+    expect(
+        isinstance(loops, Mapping) and set(_JOBS) <= set(loops),
+        "loops should be a dict from each job, digits, flowers and ResNet-50, to a number of steps.",
+    )
+    for job, (step, checkpoint, hook) in _JOBS.items():
+        loop = loops[job]
+        expect(
+            isinstance(loop, Integral) and loop > 0,
+            f"{job}: a loop is a whole number of steps, at least 1; yours is {loop!r}.",
+        )
+        busy = loop * step / (loop * step + _CALL)
+        expect(
+            busy >= _BUSY, f"{job}: with loops of {loop} the core is busy {busy:.1%} of the time."
+        )
+        for what, steps in (("a checkpoint", checkpoint), ("the hook", hook)):
+            late = -(-steps // loop) * loop
+            expect(
+                steps % loop == 0,
+                f"{job}: with loops of {loop}, {what} that is due at step {steps} comes at step {late}.",
+            )
+        expect(
+            loop * step <= _LONGEST,
+            f"{job}: a loop of {loop} steps takes {loop * step:.0f} seconds, in which nobody can stop it.",
+        )
+    return "Long enough for the core, and a divisor of what comes between loops."
