@@ -148,7 +148,7 @@ class ToExample(beam.DoFn):
     "5b": [
         # Another order of the branches
         Right(
-            "rows_treatment = {23: '''if label not in self.numbers:\n    yield self.reject(line, label)\n    return''', 24: ''}"
+            "rows_treatment = {23: '''if label not in self.numbers:\n    yield self.reject(line, 'no class')\n    return''', 24: ''}"
         ),
         # The line above, which the fault may be taken for
         Right("rows_diagnosis = {24: 'e'}"),

@@ -90,7 +90,7 @@ def make_cached_input_fn(files):
             _6A.replace(
                 "read(files)",
                 "tf.data.Dataset.from_tensor_slices(files).interleave("
-                "lambda f: tf.data.TFRecordDataset(f).take(1), num_parallel_calls=4)",
+                "lambda f: tf.data.TFRecordDataset(f).take(1), num_parallel_calls=AUTOTUNE)",
             ),
             "yours gives 50, 50 of them different",
         ),

@@ -152,7 +152,7 @@ def _complete(input_fn: Callable, pictures: int) -> None:
 def _crops_differ(program: ModuleType) -> str:
     """Runs the colleague's input on twelve pictures: other crops in each epoch, all else as it was."""
     text = Path(program.__file__).read_text(encoding="utf-8")
-    python = next((name for name in ("py_function", "numpy_function") if name in text), "")
+    python = next((name for name in ("numpy_function", "py_function") if name in text), "")
     expect(
         not python,
         f"{python} calls Python for each picture, one at a time, and a remote host has no Python of yours: draw "
