@@ -14,7 +14,7 @@ CLINIC = Path(__file__).parents[1] / "datasets" / "clinic"
 ALL = sorted({path.stem for path in CLINIC.glob("*.py")} - {"plateau"})
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", (*ALL, *PIPELINES))
 def test_a_chart_agrees_with_its_program(name):
     patient = ward(name)
     compile(patient.healthy, name, "exec")

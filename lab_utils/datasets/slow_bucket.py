@@ -7,6 +7,8 @@ in one stream. Both are settings here, so that a laptop without an account shows
 import http.client
 import threading
 import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -64,6 +66,18 @@ class SlowBucket:
         if answer.status != 206:
             raise OSError(f"{name}: the bucket answers {answer.status}")
         return body
+
+    def read_all(self, names: Sequence[str], buffer_size: int, streams: int = 1) -> float:
+        """Seconds to read whole files, in pieces of `buffer_size` bytes, `streams` files at a time."""
+
+        def fetch(name: str) -> None:
+            for start in range(0, self.size(name), buffer_size):
+                self.read(name, start, buffer_size)
+
+        start = time.perf_counter()
+        with ThreadPoolExecutor(streams) as pool:
+            list(pool.map(fetch, names))
+        return time.perf_counter() - start
 
     def counted(self) -> None:
         """Notes a request."""

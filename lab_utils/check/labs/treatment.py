@@ -3,9 +3,10 @@
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from lab_utils.check.clinic import Unfit, examine, ward
+from lab_utils.check.clinic import Unfit, examine, loaded, ward
 from lab_utils.check.clinic.ward import Verdict, Ward
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import todo
@@ -24,14 +25,39 @@ def enter_treatment(id: str, name: str, hints: Sequence[str], why: str = "") -> 
     _enter(id, hints, why, lambda treatment: treated(name, treatment), f"{name}_treatment")
 
 
-def enter_patient(id: str, name: str, hints: Sequence[str], why: str = "") -> None:
-    """Enters one TODO of both, for a small program with one fault: which line, why, and its fix."""
+def enter_patient(
+    id: str,
+    name: str,
+    hints: Sequence[str],
+    why: str = "",
+    run: Callable[[ModuleType], str] | None = None,
+) -> None:
+    """Enters one TODO of both, for a small program with one fault: which line, why, and its fix.
+
+    Args:
+        id: of the TODO.
+        name: of the program.
+        hints: in order.
+        why: what stands below our solution.
+        run: for a program that is not a port: runs the treated one, and returns a sentence or raises `Wrong`.
+    """
 
     def judged(diagnosis: Any, treatment: Any) -> str:
         sentence = diagnosed(name, diagnosis)
-        return f"{sentence} {treated(name, treatment)}"
+        result = _run(name, treatment, run) if run else treated(name, treatment)
+        return f"{sentence} {result}"
 
     _enter(id, hints, why, judged, f"{name}_diagnosis", f"{name}_treatment")
+
+
+def _run(name: str, treatment: Any, run: Callable[[ModuleType], str]) -> str:
+    """What `run` says of a treated program; raises `Wrong` where the program cannot be run."""
+    try:
+        return run(loaded(name, ward(name).treated(treatment)))
+    except Wrong:
+        raise
+    except Exception as error:  # whatever the learner's lines raise
+        raise Wrong(f"The treated program fails. {type(error).__name__}: {error}") from None
 
 
 def _enter(id: str, hints: Sequence[str], why: str, check: Callable, *parameters: str) -> None:
@@ -74,7 +100,8 @@ def diagnosed(name: str, diagnosis: Any) -> str:
 
 
 def _message(patient: Ward, verdict: Verdict) -> str:
-    sentences = [f"{len(verdict.found)} of {len(patient.faults)} faults found."]
+    only = len(patient.faults) == 1
+    sentences = [] if only else [f"{len(verdict.found)} of {len(patient.faults)} faults found."]
     sentences += [f"Found: {fault.why}. {fault.told}" for fault in verdict.found]
     if verdict.misread:
         lines = ", ".join(map(str, sorted(verdict.misread)))
@@ -83,7 +110,9 @@ def _message(patient: Ward, verdict: Verdict) -> str:
         )
     for line, word in sorted(verdict.accused.items()):
         sentences.append(f"Line {line} is healthy. {word}".rstrip())
-    if verdict.missed:
+    if verdict.missed and only:
+        sentences.append("The fault is not found yet.")
+    elif verdict.missed:
         silent = sum(fault.silent for fault in verdict.missed)
         sentences.append(
             f"Not seen yet: {len(verdict.missed)}, of which {silent} would give no message on a TPU."

@@ -1,0 +1,264 @@
+"""The checks of lab 05, TFRecords with Apache Beam."""
+
+import io
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from unittest import mock
+
+import numpy as np
+from PIL import Image
+
+from lab_utils.check.labs.treatment import enter_patient
+from lab_utils.check.outcome import Wrong
+from lab_utils.check.todos import Cases, todo
+from lab_utils.check.tools import a, expect, other_names, same, translated
+from lab_utils.convert.logs import quiet
+from lab_utils.convert.plain_beam import beam
+from lab_utils.estimator import tf
+
+
+def picture(format: str = "JPEG") -> bytes:
+    """A file of 40 x 60 pixels: red grows to the right, green downwards, blue is even."""
+    rgb = np.full([40, 60, 3], 90, np.uint8)
+    rgb[:, :, 0] = np.linspace(0, 250, 60)[None]
+    rgb[:, :, 1] = np.linspace(0, 250, 40)[:, None]
+    file = io.BytesIO()
+    Image.fromarray(rgb).save(file, format)
+    return file.getvalue()
+
+
+_ROWS = {
+    "a.jpg,daisy": "with the label of line 2 (the first is number 1; each ends in a line break)",
+    "a.jpg,roses": "with the label of line 3 (the first is number 1; each ends in a line break)",
+    "a.jpg,rosses": "with an unknown label",
+    "missing.jpg,roses": "with a missing file",
+    "png.jpg,roses": "with a PNG",
+    "a.jpg": "without a label",
+}
+
+
+@todo(
+    "5a",
+    hints=(
+        "What is the same for all rows, and needs a file? It belongs into setup.",
+        "enumerate can start at 1. What should happen before make_example, if the label has no number?",
+        "Around which lines does the `except Reject` go? What comes out of process then, under which tag?",
+    ),
+    why="A reject is data and goes out under its tag; any other exception is a bug and ends the job.",
+)
+def dofn(ToExample: type) -> Cases:
+    """An example or a reject for each row; the table of labels is made once."""
+    early = (
+        "__init__ reads the labels file. It runs where the pipeline is built; the workers, which may be other "
+        "machines, get a pickled copy. Read it in setup."
+    )
+    again = "process reads the labels file again, for every row: do so in setup."
+    with tempfile.TemporaryDirectory() as folder:
+        labels_file = Path(folder, "labels.txt")
+        Path(folder, "a.jpg").write_bytes(picture())
+        Path(folder, "png.jpg").write_bytes(picture("PNG"))
+        with translated("labels.txt", early, (FileNotFoundError,)):
+            made = ToExample(folder, labels_file)
+        labels_file.write_text("tulips\ndaisy\nroses\n")
+        made.setup()
+        labels_file.unlink()
+        with translated("labels.txt", again, (FileNotFoundError,)):
+            for line, told in _ROWS.items():
+                yield f"For a row {told}, {line!r}, process yields", _outputs(made, line)
+    for bug in (_Bug("a bug"), OSError("a bug")):
+        broken = mock.Mock(side_effect=bug)
+        row = mock.Mock(return_value=("a.jpg", "roses", b""))
+        with other_names(ToExample.process, make_example=broken, read_row=row):
+            found = _outputs(made, "a.jpg,roses")
+        expect(
+            str(found).startswith(type(bug).__name__),
+            f"A bug in make_example, which raises another exception than Reject, becomes {found}: a whole data set "
+            "could go to the rejects unseen. Catch Reject only, and keep other excepts to the line that they are for.",
+        )
+    return (
+        "Every row becomes an example or a reject, and the table of labels is made once a worker."
+    )
+
+
+class _Bug(KeyError, ValueError, TypeError, RuntimeError):
+    """What a bug of ours may raise."""
+
+
+def _outputs(made: beam.DoFn, line: str) -> Any:
+    """What process yields for a row, with the essentials of examples and rejects."""
+    try:
+        outputs = list(made.process(line) or [])
+    except NotImplementedError:
+        raise
+    except Exception as error:
+        if "labels.txt" in str(error):
+            raise
+        return f"{type(error).__name__}: {error}. One such row would end the whole job; it should be a reject"
+    return [_told(each, line) for each in outputs] or "nothing: the row would be lost without a trace"  # fmt: skip
+
+
+def _told(output: Any, line: str) -> Any:
+    """An example as its class and file, a reject as its tag, its row and whether it has a reason."""
+    if isinstance(output, bytes):
+        feature = tf.train.Example.FromString(output).features.feature
+        text, name = (
+            feature[f"image/{key}"].bytes_list.value[0].decode()
+            for key in ("class/text", "filename")
+        )
+        number = feature["image/class/label"].int64_list.value[0]
+        return {"label": number, "text": text, "filename": Path(name).name}
+    if not isinstance(output, beam.pvalue.TaggedOutput):
+        return f"{a(output)}, not a beam.pvalue.TaggedOutput"
+    value = output.value
+    pair = isinstance(value, tuple | list) and [type(each) for each in value] == [str, str]
+    if not pair or value[0] != line or not value[1]:
+        return f"a reject that is not the pair (line, reason), both strings: {value!r}"
+    return f'a reject under the tag "{output.tag}"'
+
+
+def _rows_arrive(program: ModuleType) -> str:
+    """Runs the colleague's job on eight rows: each must be where it belongs."""
+    good, bad = ["a.jpg,daisy", "b.jpg,roses", "a.jpg,roses"], [*list(_ROWS)[2:], "b.jpg,"]
+    with tempfile.TemporaryDirectory() as folder, quiet():
+        for name in ("a.jpg", "b.jpg", "png.jpg"):
+            Path(folder, name).write_bytes(picture("PNG" if name == "png.jpg" else "JPEG"))
+        rows, labels = Path(folder, "rows.csv"), Path(folder, "labels.txt")
+        rows.write_text("\n".join(good + bad) + "\n")
+        labels.write_text("tulips\ndaisy\nroses\n")
+        program.convert(str(rows), folder, str(labels), f"{folder}/out")
+        rejects = Path(folder, "out/rejects.tsv").read_text().splitlines()
+        files = sorted(map(str, Path(folder, "out").glob("train-*.tfrecord")))
+        records = list(tf.data.TFRecordDataset(files).as_numpy_iterator())
+    found = []
+    for record in records:
+        feature = tf.train.Example.FromString(record).features.feature
+        name = feature["image/filename"].bytes_list.value[0].decode()
+        found.append(f"{name} {feature['image/class/label'].int64_list.value[0]}")
+    told = "The lines of rejects.tsv, up to the tab, of a list with four bad rows and one with an empty label"
+    same(sorted(each.partition("\t")[0] for each in rejects), sorted(bad), told)
+    expect(all(each.partition("\t")[2] for each in rejects), "A reject has lost its reason.")
+    same(sorted(found), ["a.jpg 2", "a.jpg 3", "b.jpg 3"], "The files and classes of the examples")
+    return "Now examples and rejects make up all rows."
+
+
+enter_patient(
+    "5b",
+    "rows",
+    (
+        "Which rows of the list are neither among the examples nor among the rejects? What do they have in common?",
+        "Which line should send them to the rejects? Compare it with the lines that send the others there.",
+        "When the reject is out, process must not go on with the same row. That takes two lines.",
+    ),
+    "`yield` hands a value over and goes on; `return` ends a generator, and its value goes nowhere.",
+    _rows_arrive,
+)
+
+
+@todo(
+    "5c",
+    hints=(
+        "FixedLenFeature says shape and type of a feature; integers are int64 in a record.",
+        "channels=3 fixes the last axis, tf.image.resize the other two, as float32.",
+        "Which types does the TODO ask for, and from which number do its classes count?",
+    ),
+    why="Every picture comes out in one shape and type, so that batches of it have one shape.",
+    slips={
+        ("[SIZE, SIZE])", "[SIZE, SIZE]) / 255"): "The picture comes out black: uint8 goes from 0 to 255, so scale "
+        "nothing before the cast.",
+        ("tf.image.resize(image,", "tf.image.resize(tf.transpose(image, [1, 0, 2]),"): "The picture's rows have "
+        "become columns: its height is the first axis, and stays so.",
+        ("tf.image.resize(image,", "tf.image.resize(image[..., ::-1],"): "Red and blue are swapped: decode_jpeg gives "
+        "red, green, blue, and this order stays.",
+        ("tf.image.resize(", "tf.image.resize_with_pad("): "There are black bars at the edges: the picture was "
+        "padded, not squeezed into the square.",
+    },
+)  # fmt: skip
+def reading(parse: Callable) -> Cases:
+    """From a record to uint8 of a static shape, and a class from 0."""
+    example = tf.train.Example()
+    feature = example.features.feature
+    feature["image/encoded"].bytes_list.value.append(picture())
+    for name in ("class/label", "height", "width", "channels"):
+        feature[f"image/{name}"].int64_list.value.append(3)
+    for name in ("class/text", "format", "colorspace", "filename"):
+        feature[f"image/{name}"].bytes_list.value.append(b"RGB")
+    records = tf.data.Dataset.from_tensors(example.SerializeToString())
+    for side, edge in ((96, 12), (24, 3)):  # larger than the picture, and smaller: shows a crop
+        with other_names(parse, SIZE=side):
+            dataset = records.map(parse)
+        spec = dataset.element_spec
+        pair = isinstance(spec, tuple) and len(spec) == 2
+        expect(pair, "parse should return a pair: the picture and its class.")
+        told = f"With SIZE = {side} (use SIZE, not its value)"
+        yield f"{told}, the picture's type and static shape", [spec[0].dtype.name, spec[0].shape]
+        yield f"{told}, the type of the class", spec[1].dtype.name
+        (image, label), *others = dataset.repeat(16).as_numpy_iterator()
+        expect(
+            all(np.array_equal(each, image) for each, _ in others),
+            "The same record gives another picture each time: parse reads what is there; views that are drawn "
+            "at random belong into the training's own transform.",
+        )
+        told = f"With SIZE = {side}, the class of a record of class 3, counted from 1"
+        yield f"{told} (from 0 is asked for)", label
+        for name, rows, columns in (
+            ("top left", slice(edge), slice(edge)),
+            ("top right", slice(edge), slice(-edge, None)),
+            ("bottom left", slice(-edge, None), slice(edge)),
+            ("bottom right", slice(-edge, None), slice(-edge, None)),
+        ):
+            colour = (image[rows, columns].mean(axis=(0, 1)) / 255).astype(np.float32)
+            told = f"The {name} of a picture whose red grows to the right and green downwards"
+            squeezed = (
+                f"the whole of it squeezed into {side} x {side}, as red, green, blue of 0 to 1"
+            )
+            yield f"{told}, {squeezed}", colour, 0.06
+    return "Pictures of one static shape, classes from 0."
+
+
+_SETS = {"ImageNet": (148_000, 64, "A"), "x-rays": (3_000, 32, "B"), "flowers": (4, 1, "C")}
+
+
+@todo(
+    "5d",
+    hints=(
+        "For each set: how many files does each of the three rules ask for? Can all of them be met?",
+        "3 GB in files of 100 MB: how many of 32 hosts have a file then?",
+        "What does a second file of 2 MB win for one host?",
+    ),
+    why="First that every host has as much to read as the others, then that a file is worth opening.",
+)
+def deciding(decisions: dict) -> str:
+    """A number of files that the hosts can share, of a size that is worth opening, and the rule behind it."""
+    kind = isinstance(decisions, dict) and decisions.keys() == _SETS.keys()
+    expect(kind, f"decisions should have the keys {', '.join(_SETS)}; yours is {a(decisions)}.")
+    for name, (megabytes, hosts, rule) in _SETS.items():
+        pair = isinstance(decisions[name], tuple) and len(decisions[name]) == 2
+        expect(pair, f"{name}: a pair is asked for, (files, letter), not {decisions[name]!r}.")
+        files, letter = decisions[name]
+        whole = isinstance(files, int) and files > 0
+        expect(whole, f"{name}: {files!r} is not a number of files.")
+        size = f"{name}: {files:,} files of {megabytes / files:,.3g} MB"
+        if files % hosts:
+            raise Wrong(
+                f"{size} cannot be shared evenly by {hosts} hosts: in every pass some wait for the others."
+            )
+        expect(files > 1 or hosts == 1, f"{name}: a file can be read by one host only.")
+        expect(
+            files == 1 or megabytes / files >= 10,
+            f"{size}: so small that opening them costs more than reading.",
+        )
+        expect(
+            hosts == 1 or files >= 2 * hosts,
+            f"{size}: each host has one, and so a single stream. Give it several.",
+        )
+        if rule == "A" and not 100 <= megabytes / files <= 200:
+            raise Wrong(f"{size}: 100 to 200 MB are possible here.")
+        expect(
+            str(letter).strip().upper() == rule,
+            f"{name}: the number can be right, but rule {letter} does not decide it: which rule must give way, and "
+            "which one sets the number?",
+        )
+    return "Each host has the same number of files, and each file is worth opening."

@@ -1,0 +1,77 @@
+"""How fast input pipelines are: each measured in turns with a limit, as other programs use the machine."""
+
+import time
+from collections.abc import Iterable, Iterator
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from lab_utils.notebook.look import BAR, WRONG
+
+WINDOW, ROUNDS = 0.4, 3  # seconds, turns
+_WARM_UP = 300  # images: an epoch of the bundled flowers, which may fill a cache
+
+
+class Ladder:
+    """Input pipelines next to a limit.
+
+    Args:
+        limit: batches without end, faster than any pipeline should be.
+        batch: images in a batch.
+
+    Attributes:
+        alone: the limit's images/s and CPU ms an image.
+        rungs: name -> an array [ROUNDS, 3] of images/s, CPU ms an image and share of the limit.
+    """
+
+    def __init__(self, limit: Iterable, batch: int) -> None:
+        self.batch, self.rungs, self._limit = batch, {}, iter(limit)
+        self.alone = np.median([self._window(self._limit) for _ in range(ROUNDS)], axis=0)
+        rate, cpu = self.alone
+        print(f"the limit: {rate:,.0f} images/s, {cpu:.3f} CPU ms an image (measured here)")
+
+    def rung(self, name: str, batches: Iterable) -> float:
+        """Measures a pipeline, prints a line, and returns its share of the limit."""
+        iterator, rounds = iter(batches), []
+        for _ in range(_WARM_UP // self.batch):
+            next(iterator)
+        for _ in range(ROUNDS):
+            limit, _ = self._window(self._limit)
+            rate, cpu = self._window(iterator)
+            rounds.append((rate, cpu, rate / limit))
+        self.rungs[name] = np.array(rounds)
+        rate, cpu, share = np.median(rounds, axis=0)
+        print(f"{name}: {rate:,.0f} images/s, {share:.2f} of the limit, {cpu:.3f} CPU ms an image")
+        return share
+
+    def cpu_ms(self) -> dict[str, float]:
+        """CPU ms an image of each pipeline, the median of its rounds."""
+        return {name: float(np.median(rounds[:, 1])) for name, rounds in self.rungs.items()}
+
+    def draw(self) -> None:
+        """Draws shares of the limit and CPU time, on logarithmic axes; whiskers show all rounds."""
+        _, panels = plt.subplots(1, 2, figsize=(7, 2.2), sharey=True, layout="constrained")
+        for axes, column, label, limit in (
+            (panels[0], 2, "share of the limit", 1),
+            (panels[1], 1, "CPU ms an image", self.alone[1]),
+        ):
+            values = np.array([rounds[:, column] for rounds in self.rungs.values()])
+            middle = np.median(values, axis=1)
+            spread = [middle - values.min(axis=1), values.max(axis=1) - middle]
+            bars = axes.barh(list(self.rungs), middle, xerr=spread, color=BAR, capsize=2)
+            axes.bar_label(bars, fmt="  %.2g", fontsize=8)
+            axes.axvline(limit, color=WRONG, lw=1, ls="--")
+            axes.set(xscale="log", xlim=(middle.min() / 3, 8 * values.max()), xlabel=label)
+            axes.minorticks_off()
+        panels[0].invert_yaxis()
+
+    def _window(self, batches: Iterator) -> tuple[float, float]:
+        """Images/s and CPU ms an image over WINDOW seconds, after the batches that were waiting."""
+        settled = time.perf_counter() + WINDOW / 4
+        while time.perf_counter() < settled:
+            next(batches)
+        images, cpu, start = 0, time.process_time(), time.perf_counter()
+        while (passed := time.perf_counter() - start) < WINDOW:
+            next(batches)
+            images += self.batch
+        return images / passed, 1e3 * (time.process_time() - cpu) / images
