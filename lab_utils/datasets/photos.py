@@ -44,6 +44,12 @@ class Photos:
         """The photographs in `folder` with the three files in `csv_folder`, there or not."""
         return cls(folder, *(csv_folder / name for name in ("train.csv", "eval.csv", "labels.txt")))
 
+    def held_out(self) -> dict[Path, str]:
+        """The photographs of the evaluation, each with its class."""
+        with self.eval_csv.open(newline="", encoding="utf-8") as file:
+            rows = [row for row in csv.reader(file) if len(row) == 2]
+        return {self.eval_csv.parent / path: label for path, label in rows}
+
 
 @dataclass(frozen=True)
 class Photo:

@@ -2,7 +2,7 @@
 
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -143,4 +143,34 @@ def learning_curves(
     for axes in (loss, accuracy):
         axes.spines[["top", "right"]].set_visible(False)
         axes.set_xlim(left=0)
+    return figure
+
+
+def rows(pictures: Mapping[str, ArrayLike]) -> Figure:
+    """Rows of small pictures, float [count, height, width, 3] from -1 to 1, each row with its name."""
+    columns = max(map(len, pictures.values()))
+    figure = Figure(figsize=(7.5, 0.9 * len(pictures)), layout="constrained")
+    grid = figure.subplots(len(pictures), columns, squeeze=False)
+    for line, (name, images) in zip(grid, pictures.items(), strict=True):
+        for axes, image in zip(line, images, strict=True):
+            axes.imshow(np.clip(np.asarray(image) / 2 + 0.5, 0, 1))
+            axes.set(xticks=[], yticks=[])
+            axes.spines[:].set_visible(False)
+        line[0].set_ylabel(name, fontsize=8)
+    return figure
+
+
+def accuracies(shares: Mapping[str, float], count: int) -> Figure:
+    """Bars of accuracies on `count` pictures, 0 to 1, each with its standard error; the last stands out."""
+    figure = Figure(figsize=(7.5, 0.5 * len(shares) + 0.8), layout="constrained")
+    axes = figure.add_subplot()
+    errors = [np.sqrt(share * (1 - share) / count) for share in shares.values()]
+    colours = [FAINT] * (len(shares) - 1) + [NOTE]
+    axes.barh(list(shares), list(shares.values()), xerr=errors, color=colours, capsize=3)
+    for row, (share, error) in enumerate(zip(shares.values(), errors, strict=True)):
+        axes.text(share + error + 0.02, row, f"{share:.0%} ± {error:.0%}", va="center")
+    axes.invert_yaxis()
+    axes.set_xlim(0, 1.1)
+    axes.set_xlabel(f"share of {count} held-out pictures that are right (measured here)")
+    axes.spines[["top", "right"]].set_visible(False)
     return figure
