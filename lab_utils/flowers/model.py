@@ -128,7 +128,7 @@ def _host_call(params: dict[str, Any], loss: tf.Tensor, rate: tf.Tensor) -> tupl
 
 
 def prediction_spec(logits: tf.Tensor, params: dict[str, Any]) -> Any:
-    """The spec of PREDICT, from logits [B, classes]: "class_id", "probabilities", and where strings can be, "class"."""
+    """The spec of PREDICT, from logits [B, classes]; "class" only where strings can be."""
     predictions = {
         "class_id": tf.argmax(logits, 1, tf.int32),
         "probabilities": tf.nn.softmax(logits),
@@ -142,7 +142,7 @@ def prediction_spec(logits: tf.Tensor, params: dict[str, Any]) -> Any:
 
 
 def evaluation_spec(logits: tf.Tensor, labels: tf.Tensor, weights: tf.Tensor) -> Any:
-    """The spec of EVAL, from logits [B, classes], int32 and float32 [B]; weight 0 counts nowhere, in the loss neither."""
+    """The spec of EVAL, from logits [B, classes], int32 and float32 [B]; weight 0 counts nowhere."""
     each = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
     loss = tf.math.divide_no_nan(tf.reduce_sum(each * weights), tf.reduce_sum(weights))
     return v1.estimator.tpu.TPUEstimatorSpec(

@@ -43,9 +43,7 @@ class Inputs:
     eval_steps: int
 
 
-def make_estimator(
-    settings: Settings, labels: list[str], model_fn: Callable | None = None
-) -> Any:
+def make_estimator(settings: Settings, labels: list[str], model_fn: Callable | None = None) -> Any:
     """Builds the TPUEstimator: on a CPU or GPU as it stands, on a TPU with `use_tpu`.
 
     Args:
