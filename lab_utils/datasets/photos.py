@@ -44,12 +44,6 @@ class Photos:
         """The photographs in `folder` with the three files in `csv_folder`, there or not."""
         return cls(folder, *(csv_folder / name for name in ("train.csv", "eval.csv", "labels.txt")))
 
-    def held_out(self) -> dict[Path, str]:
-        """The photographs of the evaluation, each with its class."""
-        with self.eval_csv.open(newline="", encoding="utf-8") as file:
-            rows = [row for row in csv.reader(file) if len(row) == 2]
-        return {self.eval_csv.parent / path: label for path, label in rows}
-
 
 @dataclass(frozen=True)
 class Photo:
@@ -105,6 +99,12 @@ def from_folder(
     """
     check_outside(output_dir, folder)
     return write_split(Path(folder).resolve(), Path(output_dir).resolve(), eval_fraction)
+
+
+def classes(csv_file: Path) -> dict[Path, str]:
+    """The photographs of a CSV file of `path,label`, each with its class."""
+    with csv_file.open(newline="", encoding="utf-8") as file:
+        return {csv_file.parent / row[0]: row[1] for row in csv.reader(file) if len(row) == 2}
 
 
 def check_outside(output_dir: str | os.PathLike[str], folder: str | os.PathLike[str]) -> None:

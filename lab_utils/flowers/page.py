@@ -1,13 +1,13 @@
 """A page of pictures about a finished run: predictions, confusion, learning curves."""
 
 import contextlib
-import csv
 import html
 import json
 import random
 from collections.abc import Mapping
 from pathlib import Path
 
+from lab_utils import datasets
 from lab_utils.common import files
 from lab_utils.common.figures import counted
 from lab_utils.flowers.predict import Prediction, draw, predict
@@ -62,8 +62,7 @@ def training_losses(run_dir: Path) -> list[tuple[int, float]]:
 
 def _predictions(saved_model: str, eval_csv: Path) -> tuple[list[Prediction], dict[Path, str]]:
     """Those for SAMPLE photographs of the evaluation that can be decoded, and the true class of all."""
-    with eval_csv.open(newline="", encoding="utf-8") as file:
-        truth = {eval_csv.parent / row[0]: row[1] for row in csv.reader(file) if len(row) == 2}
+    truth = datasets.classes(eval_csv)
     order = random.Random(0).sample(list(truth), len(truth))
     predictions: list[Prediction] = []
     while order and len(predictions) < SAMPLE:
