@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from matplotlib.figure import Figure
+from matplotlib import figure as matplotlib_figure
 from numpy.typing import ArrayLike
 from PIL import Image
 
@@ -13,6 +13,15 @@ from lab_utils.common import files
 from lab_utils.notebook.look import FAINT, NEUTRAL, NOTE, RIGHT, WRONG
 
 BARS = 6  # classes shown under a photograph
+
+
+class Figure(matplotlib_figure.Figure):
+    """A figure that a cell shows without pyplot, too."""
+
+    def _repr_png_(self) -> bytes:
+        picture = io.BytesIO()
+        self.savefig(picture, format="png", dpi=110)
+        return picture.getvalue()
 
 
 def _short(label: str, width: int) -> str:
@@ -23,9 +32,7 @@ def _short(label: str, width: int) -> str:
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> None:
     """Writes a figure as PNG; raises OSError where it cannot."""
-    picture = io.BytesIO()
-    figure.savefig(picture, format="png", dpi=110)
-    files.write(path, picture.getvalue())
+    files.write(path, figure._repr_png_())
 
 
 def predictions(

@@ -96,7 +96,7 @@ def inference(images, classes, training, bfloat16):
             "v1.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)",
             "TPUEstimatorSpec",
         ),
-        Mutant(", train_op=train_op)", ")", "no loss or train_op"),
+        Mutant(", train_op=train_op)", ")", "Missing train_op"),
     ],
     "7c": [
         Wrong('leaves_diagnosis = {37: "A"}', "Line 37 is healthy"),

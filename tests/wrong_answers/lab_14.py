@@ -104,6 +104,7 @@ def predict_body(pictures):
 """),
         # A generator, NumPy
         Right("""
+import numpy as np
 def _row(picture):
     return {"b64": "".join(np.array([base64.b64encode(picture).decode()]))}
 def predict_body(pictures):
@@ -122,7 +123,7 @@ def predict_body(pictures):
         Right('causes = dict(Eve="A", Dora="D", Cem="C", Ben="F", Ann=" B ")'),
     ],
     "14c": [
-        Mutant("return [None]", "return None", "Your code raised"),
+        Mutant("return [None]", "return None", "is a return missing?"),
         Mutant("if len(pictures) == 1:", "if len(pictures) <= 2:", "the answers"),
         # Each by itself
         Wrong(
@@ -285,6 +286,7 @@ def best_batch(seconds, limit):
 """),
         # NumPy
         Right("""
+import numpy as np
 def best_batch(seconds, limit):
     batches, times = np.array(list(seconds)), np.array(list(seconds.values()))
     rates = np.where(times <= limit, batches / times, -1.0)
@@ -292,6 +294,7 @@ def best_batch(seconds, limit):
 """),
         # NumPy's own integer
         Right("""
+import numpy as np
 def best_batch(seconds, limit):
     batches, times = np.array(list(seconds)), np.array(list(seconds.values()))
     rates = np.where(times <= limit, batches / times, 0)

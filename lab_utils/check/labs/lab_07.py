@@ -8,7 +8,7 @@ from unittest import mock
 import numpy as np
 from PIL import Image
 
-from lab_utils.check.labs.logits import expect_bare
+from lab_utils.check.labs.logits import expect_bare, expect_logits
 from lab_utils.check.labs.treatment import enter_patient
 from lab_utils.check.todos import Cases, todo
 from lab_utils.check.tools import a, expect, returns, scope_of, translated, with_names
@@ -80,6 +80,11 @@ def convolutions(inference: Callable) -> Cases:
             f"Updates of moving averages with training={training}",
             _graph(inference, training, False)[2],
         )
+    with tf.Graph().as_default(), v1.Session() as session:
+        images = tf.random.stateless_uniform([4, 64, 64, 3], [1, 2], -1, 1)
+        logits = inference(images, _CLASSES, False, False)
+        session.run(v1.global_variables_initializer())
+        expect_logits(session.run(logits))
     return "bfloat16 inside, float32 weights and logits, and no weight for a position."
 
 
