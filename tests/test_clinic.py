@@ -116,7 +116,7 @@ def test_the_page_shows_markup_and_does_not_follow_it(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", (*ALL, *SMALL))
 def test_each_fault_alone_is_found_at_its_line(name):
     from lab_utils.check.clinic import examine
 
@@ -153,3 +153,27 @@ def test_a_program_is_loaded_where_nobody_may_write_beside_the_notebook(tmp_path
     (tmp_path / "file").touch()
     module = loaded("films", "x = 1\n", tmp_path / "file" / "clinic")
     assert module.x == 1 and tmp_path in Path(module.__file__).parents
+
+
+def test_a_server_can_read_three_of_five_clients():
+    import io
+
+    from PIL import Image
+
+    from lab_utils import datasets
+    from lab_utils.check.clinic.clients import TINY, requests
+    from lab_utils.flowers import rest
+
+    paths = list(datasets.classes(datasets.bundled().eval_csv))[:6]
+    sent = {name: rest.read_request(body)[0] for name, body in requests(paths).items()}
+    files = [path.read_bytes() for path in paths]
+    assert sorted(sent["Dora"]) == sorted(files) and sent["Dora"] != files
+    assert sent["Eve"][:-1] == files[:-1] and files[-1].startswith(sent["Eve"][-1])
+    assert not sent["Ann"][0].startswith(b"\xff\xd8")  # base64, read as it stands
+    ben, cem, honest = (
+        Image.open(io.BytesIO(each[0])) for each in (sent["Ben"], sent["Cem"], files)
+    )
+    assert ben.size == (TINY, TINY)
+    assert cem.getpixel((40, 40))[0] == pytest.approx(
+        honest.convert("RGB").getpixel((40, 40))[2], abs=40
+    )

@@ -6,7 +6,14 @@ Each way ends in a `Photos`: a train.csv and an eval.csv of rows `path,label`, a
 
 from lab_utils.datasets.baseline import Baseline, histogram_baseline
 from lab_utils.datasets.download import download_flower_photos
-from lab_utils.datasets.photos import DatasetError, Photos, bundled, check_outside, from_folder
+from lab_utils.datasets.photos import (
+    DatasetError,
+    Photos,
+    bundled,
+    check_outside,
+    classes,
+    from_folder,
+)
 from lab_utils.datasets.text import play
 
 __all__ = [
@@ -15,6 +22,7 @@ __all__ = [
     "Photos",
     "bundled",
     "check_outside",
+    "classes",
     "download_flower_photos",
     "from_folder",
     "histogram_baseline",

@@ -127,6 +127,31 @@ def _host_call(params: dict[str, Any], loss: tf.Tensor, rate: tf.Tensor) -> tupl
     return write, [step, tf.reshape(loss, [1]), tf.reshape(rate, [1])]
 
 
+def prediction_spec(logits: tf.Tensor, params: dict[str, Any]) -> Any:
+    """The spec of PREDICT, from logits [B, classes]; "class" only where strings can be."""
+    predictions = {
+        "class_id": tf.argmax(logits, 1, tf.int32),
+        "probabilities": tf.nn.softmax(logits),
+    }
+    if not params["use_tpu"]:  # no strings on a TPU: names are looked up where there is a CPU
+        predictions["class"] = tf.gather(tf.constant(params["labels"]), predictions["class_id"])
+    outputs = {"serving_default": v1.estimator.export.PredictOutput(predictions)}
+    return v1.estimator.tpu.TPUEstimatorSpec(
+        v1.estimator.ModeKeys.PREDICT, predictions=predictions, export_outputs=outputs
+    )
+
+
+def evaluation_spec(logits: tf.Tensor, labels: tf.Tensor, weights: tf.Tensor) -> Any:
+    """The spec of EVAL, from logits [B, classes], int32 and float32 [B]; weight 0 counts nowhere."""
+    each = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+    loss = tf.math.divide_no_nan(tf.reduce_sum(each * weights), tf.reduce_sum(weights))
+    return v1.estimator.tpu.TPUEstimatorSpec(
+        v1.estimator.ModeKeys.EVAL,
+        loss=loss,
+        eval_metrics=(metric_fn, [labels, logits, each, weights]),
+    )
+
+
 def model_fn(features: dict[str, tf.Tensor], labels: tf.Tensor, mode: str, params: dict[str, Any]):
     """The model for TPUEstimator.
 
@@ -145,24 +170,9 @@ def model_fn(features: dict[str, tf.Tensor], labels: tf.Tensor, mode: str, param
     logits = _logits(features["image"], params, mode)
 
     if mode == v1.estimator.ModeKeys.PREDICT:
-        predictions = {
-            "class_id": tf.argmax(logits, 1, tf.int32),
-            "probabilities": tf.nn.softmax(logits),
-        }
-        if params["use_tpu"]:  # no strings on a TPU: names are looked up where there is a CPU
-            return v1.estimator.tpu.TPUEstimatorSpec(mode, predictions=predictions)
-        predictions["class"] = tf.gather(tf.constant(params["labels"]), predictions["class_id"])
-        outputs = {"serving_default": v1.estimator.export.PredictOutput(predictions)}
-        return v1.estimator.tpu.TPUEstimatorSpec(
-            mode, predictions=predictions, export_outputs=outputs
-        )
-
-    weights = features["weight"]
-    cross_entropy = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+        return prediction_spec(logits, params)
     if not training:
-        loss = tf.math.divide_no_nan(tf.reduce_sum(cross_entropy * weights), tf.reduce_sum(weights))
-        tensors = [labels, logits, cross_entropy, weights]
-        return v1.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=(metric_fn, tensors))
+        return evaluation_spec(logits, labels, features["weight"])
 
     targets = tf.one_hot(labels, len(params["labels"]))
     smooth = v1.losses.softmax_cross_entropy(targets, logits, label_smoothing=LABEL_SMOOTHING)

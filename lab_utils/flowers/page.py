@@ -1,7 +1,6 @@
 """A page of pictures about a finished run: predictions, confusion, learning curves."""
 
 import contextlib
-import csv
 import html
 import json
 import random
@@ -9,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from lab_utils import datasets
 from lab_utils.common import files
 from lab_utils.common.figures import counted
 from lab_utils.flowers.predict import Prediction, draw, predict
@@ -87,8 +87,7 @@ def answers(run_dir: Path, eval_csv: Path) -> Any:
         RuntimeError: no photograph can be shown, or the export cannot be loaded.
     """
     result = _result(run_dir)
-    with eval_csv.open(newline="", encoding="utf-8") as file:
-        truth = {eval_csv.parent / row[0]: row[1] for row in csv.reader(file) if len(row) == 2}
+    truth = datasets.classes(eval_csv)
     order = random.Random(0).sample(list(truth), len(truth))
     predictions: list[Prediction] = []
     while order and len(predictions) < SAMPLE:

@@ -43,8 +43,13 @@ class Inputs:
     eval_steps: int
 
 
-def make_estimator(settings: Settings, labels: list[str]) -> Any:
+def make_estimator(settings: Settings, labels: list[str], model_fn: Callable | None = None) -> Any:
     """Builds the TPUEstimator: on a CPU or GPU as it stands, on a TPU with `use_tpu`.
+
+    Args:
+        settings: of the run.
+        labels: the class names.
+        model_fn: another model than that of `lab_utils.flowers.model`, with the same params.
 
     Returns:
         tf.compat.v1.estimator.tpu.TPUEstimator
@@ -53,7 +58,7 @@ def make_estimator(settings: Settings, labels: list[str]) -> Any:
         RuntimeError: the TPU cannot be reached.
     """
     from lab_utils.estimator import tf, tpu
-    from lab_utils.flowers.model import model_fn
+    from lab_utils.flowers import model
 
     cluster = None
     if settings.use_tpu:
@@ -84,7 +89,7 @@ def make_estimator(settings: Settings, labels: list[str]) -> Any:
     names = ("image_size", "train_steps", "learning_rate", "use_bfloat16", "seed")
     params = {name: getattr(settings, name) for name in names}
     return tpu.TPUEstimator(
-        model_fn,
+        model_fn or model.model_fn,
         config=config,
         use_tpu=settings.use_tpu,
         train_batch_size=settings.train_batch_size,

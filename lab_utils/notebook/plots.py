@@ -2,10 +2,10 @@
 
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
-from matplotlib.figure import Figure
+from matplotlib import figure as matplotlib_figure
 from numpy.typing import ArrayLike
 from PIL import Image
 
@@ -13,6 +13,15 @@ from lab_utils.common import files
 from lab_utils.notebook.look import FAINT, NEUTRAL, NOTE, RIGHT, WRONG
 
 BARS = 6  # classes shown under a photograph
+
+
+class Figure(matplotlib_figure.Figure):
+    """A figure that a cell shows without pyplot, too."""
+
+    def _repr_png_(self) -> bytes:
+        picture = io.BytesIO()
+        self.savefig(picture, format="png", dpi=110)
+        return picture.getvalue()
 
 
 def _short(label: str, width: int) -> str:
@@ -23,9 +32,7 @@ def _short(label: str, width: int) -> str:
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> None:
     """Writes a figure as PNG; raises OSError where it cannot."""
-    picture = io.BytesIO()
-    figure.savefig(picture, format="png", dpi=110)
-    files.write(path, picture.getvalue())
+    files.write(path, figure._repr_png_())
 
 
 def predictions(
@@ -143,4 +150,34 @@ def learning_curves(
     for axes in (loss, accuracy):
         axes.spines[["top", "right"]].set_visible(False)
         axes.set_xlim(left=0)
+    return figure
+
+
+def rows(pictures: Mapping[str, ArrayLike]) -> Figure:
+    """Rows of small pictures, float [count, height, width, 3] from -1 to 1, each row with its name."""
+    columns = max(map(len, pictures.values()))
+    figure = Figure(figsize=(7.5, 0.9 * len(pictures)), layout="constrained")
+    grid = figure.subplots(len(pictures), columns, squeeze=False)
+    for line, (name, images) in zip(grid, pictures.items(), strict=True):
+        for axes, image in zip(line, images, strict=True):
+            axes.imshow(np.clip(np.asarray(image) / 2 + 0.5, 0, 1))
+            axes.set(xticks=[], yticks=[])
+            axes.spines[:].set_visible(False)
+        line[0].set_ylabel(name, fontsize=8)
+    return figure
+
+
+def accuracies(shares: Mapping[str, float], count: int) -> Figure:
+    """Bars of accuracies on `count` pictures, 0 to 1, each with its standard error; the last stands out."""
+    figure = Figure(figsize=(7.5, 0.5 * len(shares) + 0.8), layout="constrained")
+    axes = figure.add_subplot()
+    errors = [np.sqrt(share * (1 - share) / count) for share in shares.values()]
+    colours = [FAINT] * (len(shares) - 1) + [NOTE]
+    axes.barh(list(shares), list(shares.values()), xerr=errors, color=colours, capsize=3)
+    for row, (share, error) in enumerate(zip(shares.values(), errors, strict=True)):
+        axes.text(share + error + 0.02, row, f"{share:.0%} ± {error:.0%}", va="center")
+    axes.invert_yaxis()
+    axes.set_xlim(0, 1.1)
+    axes.set_xlabel(f"share of {count} held-out pictures that are right (measured here)")
+    axes.spines[["top", "right"]].set_visible(False)
     return figure

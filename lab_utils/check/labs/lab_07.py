@@ -1,0 +1,298 @@
+"""The checks of lab 07, the flowers model whole: the network, its training step, a patient, the export, two accuracies."""
+
+import io
+from collections.abc import Callable
+from typing import Any
+from unittest import mock
+
+import numpy as np
+from PIL import Image
+
+from lab_utils.check.labs.logits import expect_bare, expect_logits
+from lab_utils.check.labs.treatment import enter_patient
+from lab_utils.check.todos import Cases, todo
+from lab_utils.check.tools import a, expect, returns, scope_of, translated, with_names
+from lab_utils.estimator import tf, tpu, v1
+
+_CLASSES = 3
+
+
+def _graph(inference: Callable, training: bool, bfloat16: bool) -> tuple[tf.Tensor, list, int]:
+    """The logits of a new graph, its variables, and how many UPDATE_OPS it has."""
+    with tf.Graph().as_default() as graph:
+        images = v1.placeholder(tf.float32, [4, 64, 64, 3])
+        logits = inference(images, _CLASSES, training, bfloat16)
+        returns(logits, tf.Tensor, "inference", "a tensor of logits")
+        return (
+            logits,
+            v1.global_variables(),
+            len(graph.get_collection(v1.GraphKeys.UPDATE_OPS)),
+        )
+
+
+@todo(
+    "7a",
+    hints=(
+        "Does bfloat16_scope do anything to float32 input? So where is the cast, and on what does it depend?",
+        "Pooling stands between stages: how often is that? Which axes are positions?",
+        "Which type should leave the function?",
+    ),
+    why="Activations in bfloat16 halve the bytes; variables and logits keep the digits that they need.",
+    slips={
+        ("net = stage(net, filters, training)", "net = stage(net, filters, True)"): "Batch "
+        "normalisation gets `training`: it updates its averages in training, and uses them otherwise.",
+        ("[1, 2]", "[1]"): "The mean goes over both axes of positions, height and width: [1, 2].",
+    },
+)
+def convolutions(inference: Callable) -> Cases:
+    """bfloat16 in the convolutions, float32 in variables and logits, no weight for a position."""
+    for bfloat16 in (False, True):
+        where = f"With bfloat16={bfloat16}:"
+        logits, variables, _ = _graph(inference, True, bfloat16)
+        operations = logits.graph.get_operations()
+        yield (
+            f"{where} the logits (the loss needs float32)",
+            f"{logits.dtype.name} {logits.shape}",
+        )
+        kinds = {each.outputs[0].dtype.name for each in operations if each.type == "Conv2D"}
+        yield f"{where} the types in which the convolutions compute", sorted(kinds)
+        yield (
+            f"{where} the types of the variables (layers within v1.tpu.bfloat16_scope() keep them in float32)",
+            sorted({each.dtype.base_dtype.name for each in variables}),
+        )
+    kernels = [each.shape.as_list() for each in _kernels(variables)]
+    yield (
+        "The kernels: 3 by 3 on 48, 32, 64 and 128 channels, then one dense layer without a weight for a position",
+        kernels,
+    )
+    types = [each.type for each in operations]
+    yield (
+        "How often v1.layers.max_pooling2d(net, 2, 2) stands between stages",
+        types.count("MaxPool"),
+    )
+    expect(
+        "Max" not in types,
+        "The head takes the maximum over the positions, not the mean: tf.reduce_mean(net, [1, 2]).",
+    )
+    expect_bare(logits)
+    for training in (True, False):
+        yield (
+            f"Updates of moving averages with training={training}",
+            _graph(inference, training, False)[2],
+        )
+    with tf.Graph().as_default(), v1.Session() as session:
+        images = tf.random.stateless_uniform([4, 64, 64, 3], [1, 2], -1, 1)
+        logits = inference(images, _CLASSES, False, False)
+        session.run(v1.global_variables_initializer())
+        expect_logits(session.run(logits))
+    return "bfloat16 inside, float32 weights and logits, and no weight for a position."
+
+
+def _kernels(variables: list) -> list:
+    """The kernels of layers among variables, in their order."""
+    return [each for each in variables if len(each.shape) > 1]
+
+
+def _linear(images: tf.Tensor, classes: int, training: bool, bfloat16: bool) -> tf.Tensor:
+    """Stands for inference: a linear layer that starts at zero, and a counter among the UPDATE_OPS."""
+    counter = v1.get_variable("updates", initializer=0, trainable=False)
+    v1.add_to_collection(v1.GraphKeys.UPDATE_OPS, counter.assign_add(1))
+    flat = tf.reshape(images, [images.shape[0], -1])
+    return v1.layers.dense(flat, classes, kernel_initializer=v1.zeros_initializer())
+
+
+def _spec(model_fn: Callable, use_tpu: bool) -> tuple[Any, int]:
+    """The spec of a training step on twelve easy pictures, and how many optimizers it wrapped for a TPU."""
+    truths = np.arange(12, dtype=np.int32) % _CLASSES
+    pixels = np.zeros([12, 8, 8, 3], np.uint8)
+    pixels[np.arange(12), truths] = 255
+    features = {"image": tf.constant(pixels), "weight": tf.ones([12])}
+    wrapped = []
+
+    def wrap(optimizer: Any, *_: Any, **__: Any) -> Any:
+        wrapped.append(optimizer)
+        return optimizer
+
+    model = with_names(model_fn, inference=_linear, random_views=lambda images, size, seed: images)
+    params = {"labels": ["a", "b", "c"], "image_size": 8, "train_steps": 100, "learning_rate": 0.1}
+    params |= {"use_bfloat16": False, "use_tpu": use_tpu, "seed": 0}
+    with mock.patch.object(v1.tpu, "CrossShardOptimizer", wrap):
+        spec = model(features, tf.constant(truths), "train", params)
+    returns(spec, tpu.TPUEstimatorSpec, "model_fn", "a tpu.TPUEstimatorSpec")
+    expect(spec.train_op is not None and spec.loss is not None, "The spec has no loss or train_op.")
+    return spec, len(wrapped)
+
+
+@todo(
+    "7b",
+    hints=(
+        "On a TPU the optimizer is wrapped, as in lab 02.",
+        "What makes ops that are created below it wait for others? v1.get_collection gives those others.",
+    ),
+    why="The moving averages change only if the step waits for their updates.",
+    slips={
+        (
+            "    with tf.control_dependencies(v1.get_collection(v1.GraphKeys.UPDATE_OPS)):\n"
+            "        train_op = optimizer.minimize(loss, global_step=step)",
+            "    train_op = optimizer.minimize(loss, global_step=step)",
+        ): "Nothing runs the UPDATE_OPS: make the train_op depend on them.",
+        (", global_step=step", ""): "The global step stays at 0: give it to minimize.",
+        ('if params["use_tpu"]:', "if True:"): "On a CPU there is one copy of the model, and no "
+        "kernel for the all-reduce: wrap the optimizer only with params['use_tpu'].",
+        ('if params["use_tpu"]:', "if False:"): "With params['use_tpu'] nothing all-reduces the "
+        "gradients: the cores would drift apart.",
+    },
+)
+def training(model_fn: Callable) -> Cases:
+    """One step: averages updated, gradients all-reduced where there are several cores, one step counted."""
+    with tf.Graph().as_default():
+        v1.train.create_global_step()
+        yield 'CrossShardOptimizers with params["use_tpu"]', _spec(model_fn, True)[1]
+    with tf.Graph().as_default(), v1.Session() as session:
+        step = v1.train.create_global_step()
+        spec, wrapped = _spec(model_fn, False)
+        yield 'CrossShardOptimizers without params["use_tpu"]', wrapped
+        (updates,) = (each for each in v1.global_variables() if each.op.name == "updates")
+        session.run(v1.global_variables_initializer())
+        start = session.run(spec.loss)
+        session.run(spec.train_op)
+        yield "The global step after one run of train_op", session.run(step)
+        yield "How often one step runs the UPDATE_OPS", session.run(updates)
+        for _ in range(40):
+            session.run(spec.train_op)
+        end = session.run(spec.loss)
+    expect(
+        end < 0.9 * start,
+        f"Forty steps on one batch bring the loss from {start:.3f} to {end:.3f}: minimize the loss.",
+    )
+    return "Averages first, then one step, with gradients all-reduced over the cores of a TPU."
+
+
+enter_patient(
+    "7c",
+    "leaves",
+    hints=(
+        "The weights are the same in both evaluations. What else can differ from one to the next?",
+        "Which lines do training and evaluation share, and which of them should they not?",
+    ),
+    why="Augmentation belongs to training; an evaluation that draws at random measures other pictures each time.",
+)
+
+SIZE = 32
+
+
+def _picture(number: int, format: str) -> bytes:
+    """A picture with a red quarter on the left, as a file."""
+    pixels = np.full([40, 40 + 8 * number, 3], 128, np.uint8)
+    pixels[:, :10] = 200, 30, 30
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, format)
+    return file.getvalue()
+
+
+@todo(
+    "7d",
+    hints=(
+        "A placeholder of strings, of any number: which shape is that?",
+        "tf.map_fn must be told what comes out, if it is not of the type that went in: fn_output_signature.",
+        "What does model_fn look up in its features?",
+    ),
+    why="The served model prepares pictures by the same function as evaluation did.",
+    slips={
+        (
+            ", fn_output_signature=tf.uint8",
+            "",
+        ): "map_fn takes it that what comes out is of the type that "
+        "went in, string: tell it with fn_output_signature=tf.uint8.",
+        ('{"image_bytes": encoded}', '{"bytes": encoded}'): 'A caller sends "image_bytes".',
+    },
+)
+def serving(make_serving_input_fn: Callable) -> Cases:
+    """Bytes in, what evaluation feeds the model out."""
+    made = make_serving_input_fn(SIZE)
+    returns(made, callable, "make_serving_input_fn", "a function")
+    loud = v1.logging.get_verbosity()
+    v1.logging.set_verbosity(v1.logging.FATAL)  # map_fn logs what is told below
+    with tf.Graph().as_default(), v1.Session() as session:
+        try:
+            with translated(
+                "not scalars|rank",
+                "decode_image takes one string. A caller sends any number, [None]: map it over them.",
+            ):
+                receiver = made()
+        finally:
+            v1.logging.set_verbosity(loud)
+        expect(
+            hasattr(receiver, "receiver_tensors"),
+            f"Return a v1.estimator.export.ServingInputReceiver; yours returns {a(receiver)}.",
+        )
+        sent = receiver.receiver_tensors
+        yield (
+            "What a caller sends: any number of strings, the placeholder itself",
+            {name: f"{each.op.type} {each.dtype.name} {each.shape}" for name, each in sent.items()},
+        )
+        image = receiver.features.get("image")
+        expect(
+            image is not None,
+            f'model_fn looks for features["image"]; yours hold {list(receiver.features)}.',
+        )
+        yield (
+            'The type of features["image"] and its side in pixels',
+            f"{image.dtype.name} {SIZE in image.shape[1:] or image.shape}",
+        )
+        pictures = [_picture(0, "JPEG"), _picture(1, "PNG")]
+        found = session.run(image, {sent["image_bytes"]: pictures})
+    decode = scope_of(make_serving_input_fn)["decode_image"]
+    expect(
+        all(
+            np.array_equal(one, decode(each, SIZE))
+            for one, each in zip(found, pictures, strict=True)
+        ),
+        "The model gets another picture than evaluation gives it: call decode_image, and do nothing else.",
+    )
+    return "Bytes go through the same function as in evaluation."
+
+
+@todo(
+    "7e",
+    hints=(
+        "The squared standard error of p on n pictures is p (1 - p) / n. Of a difference of two?",
+        "Is a difference of -10 points a large one?",
+    ),
+    why="A difference below two of its own standard errors is what chance gives one time in twenty.",
+    slips={
+        (
+            "<= 2 * error",
+            "<= error",
+        ): "One standard error is too few: chance alone differs by more, one "
+        "time in three. Ask for two.",
+        (
+            "abs(one - other)",
+            "one - other",
+        ): "The other model may be the better one: take the size of the difference.",
+        (
+            "((one * (1 - one) + other * (1 - other)) / n) ** 0.5",
+            "max((p * (1 - p) / n) ** 0.5 for p in (one, other))",
+        ): "That is the error of one accuracy. The difference has the errors of both.",
+        (
+            "one > other",
+            "one < other",
+        ): "The names are mixed up: the higher accuracy is the better one.",
+        ("** 0.5", ""): "The standard error is the root of that.",
+    },
+)
+def comparison(better: Callable) -> Cases:
+    """What a test of n pictures can tell."""
+    for one, other, n, words in (
+        (0.9, 0.92, 60, "90 % and 92 % of 60 pictures"),
+        (0.9, 0.92, 6000, "90 % and 92 % of 6,000 pictures"),
+        (0.92, 0.9, 6000, "92 % and 90 % of 6,000 pictures"),
+        (0.4, 0.75, 60, "40 % and 75 % of 60 pictures"),
+        (0.5, 0.66, 60, "50 % and 66 % of 60 pictures"),
+        (0.5, 0.7, 60, "50 % and 70 % of 60 pictures"),
+        (0.7, 0.5, 60, "70 % and 50 % of 60 pictures"),
+        (0.6, 0.5, 60, "60 % and 50 % of 60 pictures"),
+        (0.8, 0.8, 10_000, "80 % twice"),
+    ):
+        yield words, better(one, other, n)
+    return "It tells a difference only where there is more than chance would give."

@@ -1,0 +1,187 @@
+"""The checks of lab 14, serving: a request, five clients, one bad picture among many, and a batch."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from lab_utils.check.outcome import Wrong
+from lab_utils.check.todos import Cases, todo
+from lab_utils.check.tools import a, expect, returns, translated
+from lab_utils.flowers import rest
+
+# Bytes that are no UTF-8, and whose base64 has + and /, which the alphabet for addresses lacks.
+_PICTURES = [b"\xff\xd8\xff\xfb\xef\xbe\x00", b"\x89PNG\r\n\x1a\n\xfe\xff", b"\xff\xd8"]
+_CODED = "base64.b64encode(picture).decode()"
+
+
+@todo(
+    "14a",
+    hints=(
+        "What does base64.b64encode return, and can json.dumps write that?",
+        "How does the server know that a string is base64, and not the value itself?",
+    ),
+    why='Bytes travel as base64 within {"b64": ...}; a plain string would be taken for the value itself.',
+    slips={
+        (f'{{"b64": {_CODED}}}', _CODED): "The server reads base64 where the picture's bytes should be. Either a "
+        'string stands without the object {"b64": ...} that says so, or the bytes were encoded twice.',
+        ("in pictures]", "in reversed(pictures)]"): "The pictures arrive in another order: answers come in the "
+        "order of the instances.",
+    },
+)  # fmt: skip
+def body(predict_body: Callable) -> Cases:
+    """Read as the server reads it: the same bytes in the same order."""
+    for pictures, words in ((_PICTURES, "three pictures"), (_PICTURES[:1], "one picture")):
+        text = predict_body(list(pictures))
+        expect(
+            not isinstance(text, dict),
+            "That is a Python dict; a request's body is its JSON text: json.dumps(...).",
+        )
+        returns(text, (str, bytes, bytearray), "predict_body", "text, a str, or its bytes")
+        try:
+            pictures_read = rest.read_request(text)[0]
+        except rest.RequestError as error:
+            raise Wrong(_rejected(str(error))) from None
+        yield (
+            f"What the server reads of {words}: the bytes of each, unchanged, one instance a picture (str() of "
+            "bytes writes b'...' around them; .decode() makes text of base64)",
+            pictures_read,
+        )
+    return "The server reads the bytes that you sent, a picture an instance."
+
+
+def _rejected(said: str) -> str:
+    """What the server says, with a word on what it may come from."""
+    for part, reason in (
+        ("base64 decode", "The server reads the usual alphabet, with + and /: base64.b64encode"),
+        ("the request has", 'Each instance is {"b64": ...}, or has the input\'s name as its key'),
+        ("'instances' or 'inputs'", 'The pictures go below the key "instances"'),
+    ):
+        if part in said:
+            said += f". {reason}"
+    return f"The server answers 400: {said.rstrip('.')}."
+
+
+# Of each client: the cause, and where to look.
+_CLIENTS = {
+    "Ann": ("B", "Ann: print the beginning of her request and of an honest one."),
+    "Ben": ("F", "Ben: look at his pictures: what is gone, and what is still right?"),
+    "Cem": ("C", "Cem: look at his pictures: the shapes are right. What is not?"),
+    "Dora": ("D", "Dora: her pictures look right, and as many answers are roses as in an honest request. So what is "
+             "compared with what?"),
+    "Eve": ("A", "Eve: read what the server says, and the length of each of her pictures in bytes."),
+}  # fmt: skip
+
+
+@todo(
+    "14b",
+    hints=(
+        "Which two did the server refuse, and with which words? A fault that it can see is one of those that "
+        "break the reading.",
+        "Compare the pictures of the three others with the honest row: one by one, column by column.",
+    ),
+    why="What cannot be read is refused; blurred, recoloured or exchanged pictures are answered like all others.",
+)
+def causes(causes: Any) -> str:
+    """The cause of each client's trouble."""
+    expect(
+        isinstance(causes, Mapping),
+        f"causes is a dict from names to letters; yours is {a(causes)}.",
+    )
+    letters = {name: str(letter).strip().upper() for name, letter in causes.items()}
+    missing = ", ".join(_CLIENTS.keys() - letters.keys())
+    expect(not missing, f"There is no letter for {missing}.")
+    strange = sorted(set(letters.values()) - set("ABCDEFG"))
+    expect(not strange, f"{', '.join(strange)}: not among the letters A to G.")
+    wrong = [words for name, (letter, words) in _CLIENTS.items() if letters[name] != letter]
+    if wrong:
+        raise Wrong(f"{5 - len(wrong)} of 5 are right.\n" + "\n".join(wrong))
+    return "All five. The server noticed two of them."
+
+
+class _Server:
+    """Answers requests about numbers; those in `bad` make it refuse a request."""
+
+    def __init__(self, bad: set[int]) -> None:
+        self.bad, self.requests = bad, 0
+
+    def __call__(self, pictures: Any) -> list[str]:
+        self.requests += 1
+        pictures = list(pictures)
+        expect(
+            bool(pictures), "A request without pictures was sent: the server has nothing to answer."
+        )
+        if self.bad & set(pictures):
+            raise ValueError("A picture cannot be used")
+        return [f"answer to {picture}" for picture in pictures]
+
+
+@todo(
+    "14c",
+    hints=(
+        "A request of 60 was refused. What do two requests of 30 tell you?",
+        "When is a refused request small enough to know the picture?",
+        "A function may call itself, on a part of its list.",
+    ),
+    why="Halving finds one bad picture of n in about 2 log2(n) requests; n single ones would cost n.",
+    slips={
+        ("pictures[:half]) + ask_all(ask, pictures[half:])", "pictures[half:]) + ask_all(ask, pictures[:half])"):
+        "The answers come in another order than the pictures.",
+        ("return [None]", "return []"): "A refused picture has an answer too, None: the others would move up.",
+    },
+)  # fmt: skip
+def one_bad(ask_all: Callable) -> Cases:
+    """All answers, None for the refused, and how many requests that takes."""
+    for count, bad, most in (
+        (60, set(), 1), (60, {17}, 13), (60, {0}, 13), (60, {59}, 13), (32, {3, 4}, 17), (1, {0}, 1), (5, {0, 1, 2, 3, 4}, 9),
+    ):  # fmt: skip
+        server = _Server(bad)
+        words = f"{count} pictures, of which the server refuses {sorted(bad) or 'none'}"
+        try:
+            with translated(
+                "NoneType", "For a part of the pictures ask_all gives None: is a return missing?"
+            ):
+                answers = ask_all(server, list(range(count)))
+        except ValueError as error:
+            raise Wrong(
+                f"{words}: your function raises the server's ValueError ({error})."
+            ) from None
+        yield f"{words}: the answers", answers
+        if server.requests > most:
+            raise Wrong(
+                f"{words}: you send {server.requests} requests, and {most} are enough. Try all at once first, then halves."
+            )
+    return "Few requests, and every picture that can be answered is."
+
+
+@todo(
+    "14d",
+    hints=(
+        "Which batches keep the limit? Which of these gives the most pictures a second?",
+        "What is left to return where no batch keeps the limit?",
+    ),
+    why="The limit leaves some batches out; among the others the rate decides, and that need not be the largest batch.",
+    slips={
+        ("seconds[batch] <= limit", "seconds[batch] < limit"): "A request that takes exactly the limit keeps it.",
+        ("seconds[batch] <= limit", "seconds[batch] / batch <= limit"): "A caller waits for the whole request, not "
+        "for its share of it.",
+        (" if seconds[batch] <= limit]", "]"): "One of your batches takes longer than the limit.",
+        ("lambda batch: batch / seconds[batch]", "lambda batch: batch"): "The largest batch within the limit need "
+        "not serve the most pictures a second.",
+        ("lambda batch: batch / seconds[batch]", "lambda batch: -seconds[batch]"): "The shortest request need not "
+        "serve the most pictures a second.",
+    },
+)  # fmt: skip
+def batch_for(best_batch: Callable) -> Cases:
+    """The highest rate within the limit."""
+    for words, seconds, limit in (
+        ("64 is over the limit; batches of 1, 8 and 32 give 100, 200 and 246 pictures a second",
+         {1: 0.010, 8: 0.040, 32: 0.130, 64: 0.250}, 0.150),
+        ("All keep the limit, and the largest is not the best: 8 gives 160 pictures a second, 32 gives 80",
+         {32: 0.400, 8: 0.050, 1: 0.010, 16: 0.120}, 1.0),
+        ("100 ms keep a limit of 100 ms", {1: 0.02, 8: 0.1}, 0.1),
+        ("No batch keeps the limit: return None", {1: 0.2, 8: 0.9}, 0.1),
+    ):  # fmt: skip
+        yield (
+            f"{words}. A key of `seconds`, for {seconds} and {limit} s",
+            best_batch(dict(seconds), limit),
+        )
+    return "The most pictures a second within the limit."
