@@ -88,13 +88,10 @@ _LINE = {
 }
 _CHANGE = {
     "change": "Which change makes the product of line 3 smaller by more than half?",
-    (
-        "change",
-        "A",
-    ): "Half of the largest array is left, and the step still needs 19.5 GiB, with 15.75 to use "
+    "change A": "Half of the largest array is left, and the step still needs 19.5 GiB, with 15.75 to use "
     "(computed by the TPU compiler): a smaller type is not enough.",
-    ("change", "C"): "The largest array has no axis of filters: it is summed over them.",
-    ("change", "D"): "The pictures are a gigabyte of the whole; the temporaries fill the memory.",
+    "change C": "The largest array has no axis of filters: it is summed over them.",
+    "change D": "The pictures are a gigabyte of the whole; the temporaries fill the memory.",
 }
 
 

@@ -9,14 +9,14 @@ from lab_utils.check.tools import expect
 
 
 def judge_letters(
-    answer: Any, right: Mapping[Any, str], clues: Mapping[Any, str], choices: str = "ABCD"
+    answer: Any, right: Mapping[Any, str], clues: Mapping[str, str], choices: str = "ABCD"
 ) -> None:
     """Raises `Wrong` with a clue for each wrong letter, which does not say the right one.
 
     Args:
         answer: the learner's dict; letters of either case.
         right: the letter of each name.
-        clues: for a name what to look at; for a (name, letter) what speaks against that letter.
+        clues: by "name" what to look at; by "name letter" what speaks against that letter.
         choices: the letters that there are.
     """
     expect(
@@ -32,6 +32,7 @@ def judge_letters(
     wrong = {name: letter for name, letter in letters.items() if letter != right[name]}
     if wrong:
         told = [
-            f"{name}: {clues.get((name, letter), clues[name])}" for name, letter in wrong.items()
+            f"{name}: {clues.get(f'{name} {letter}', clues[str(name)])}"
+            for name, letter in wrong.items()
         ]
         raise Wrong("\n".join([f"{len(right) - len(wrong)} of {len(right)} are right.", *told]))

@@ -26,8 +26,8 @@ def bfloat16(bfloat16_diagnosis: Any) -> str:
         "three": "The scope and the cast at its entry are right. Which type has the result?",
         "four": "Follow the types: at the first layer, of the variables, of the result.",
         "five": _OTHER_TYPES,
-        ("five", "A"): f"The layers get bfloat16 all the same. {_OTHER_TYPES}",
-        ("five", "D"): f"The scope ends before the network is built. {_OTHER_TYPES}",
+        "five A": f"The layers get bfloat16 all the same. {_OTHER_TYPES}",
+        "five D": f"The scope ends before the network is built. {_OTHER_TYPES}",
     }
     right = {"one": "A", "two": "B", "three": "C", "four": "D", "five": "B"}
     judge_letters(bfloat16_diagnosis, right, clues)
@@ -47,29 +47,16 @@ def bfloat16(bfloat16_diagnosis: Any) -> str:
 def next_change(next_change: Any) -> str:
     """Four reports; the factors are computed by the TPU compiler (libtpu 0.0.42.1, 2026-11-23)."""
     clues = {
-        1: "Memory is the limit, and the layers are in bfloat16 with a pooled head already. What does the compiler "
+        "1": "Memory is the limit, and the layers are in bfloat16 with a pooled head already. What does the compiler "
         "do to a batch of 16?",
-        2: "Memory is the limit. Which bytes are they: pictures, activations, or weights?",
-        (
-            2,
-            "A",
-        ): "That raises the bound 3.0 times, since the weights are read once a step. Another change raises it "
-        "12 times.",
-        (
-            2,
-            "B",
-        ): "That raises the bound 1.01 times: most of the bytes are those of weights, which stay float32.",
-        (2, "D"): "The memory needs four times as long as the arithmetic.",
-        3: "Compare the two times: which one would have to fall?",
-        (
-            3,
-            "A",
-        ): "That raises the bound 1.00 times: four times the pictures have four times the FLOP.",
-        4: "Memory is the limit, the batch is full, and the weights are few. Which bytes are left?",
-        (
-            4,
-            "A",
-        ): "That even lowers the bound by 5 %: from 128 on nothing is padded, and the weights are few.",
+        "2": "Memory is the limit. Which bytes are they: pictures, activations, or weights?",
+        "2 A": "That raises the bound 3.0 times, as weights are read once a step. Another raises it 12 times.",
+        "2 B": "That raises the bound 1.01 times: most bytes are those of weights, which stay float32.",
+        "2 D": "The memory needs four times as long as the arithmetic.",
+        "3": "Compare the two times: which one would have to fall?",
+        "3 A": "That raises the bound 1.00 times: four times the pictures have four times the FLOP.",
+        "4": "Memory is the limit, the batch is full, and the weights are few. Which bytes are left?",
+        "4 A": "That lowers the bound by 5 %: from 128 on nothing is padded, and the weights are few.",
     }
     judge_letters(next_change, {1: "A", 2: "C", 3: "D", 4: "B"}, clues)
     return (
