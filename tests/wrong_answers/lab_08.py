@@ -53,14 +53,6 @@ def stored_bytes(shape, order, item=4):
         Right(r"""
 stored_bytes = lambda shape, order, item=4: item * math.prod(-(-n // t) * t for n, t in ((n, {order[0]: 128, order[1]: 8}.get(axis, 1)) for axis, n in enumerate(shape)))
 """),
-        # No padding
-        Wrong(
-            r"""
-def stored_bytes(shape, order, item=4):
-    return item * math.prod(shape)
-""",
-            "That is the array without padding",
-        ),
         # Last axes of the shape, whatever the order
         Wrong(
             r"""
@@ -71,29 +63,6 @@ def stored_bytes(shape, order, item=4):
     return item * math.prod(dims)
 """,
             "does not go by `order`",
-        ),
-        # Order read backwards: the last is innermost
-        Wrong(
-            r"""
-def stored_bytes(shape, order, item=4):
-    dims = list(shape)
-    dims[order[-1]] = -(-dims[order[-1]] // 128) * 128
-    dims[order[-2]] = -(-dims[order[-2]] // 8) * 8
-    return item * math.prod(dims)
-""",
-            "yours reads `order` from its end",
-        ),
-        # The inverse permutation
-        Wrong(
-            r"""
-def stored_bytes(shape, order, item=4):
-    dims = list(shape)
-    inner, outer = order.index(0), order.index(1)
-    dims[inner] = -(-dims[inner] // 128) * 128
-    dims[outer] = -(-dims[outer] // 8) * 8
-    return item * math.prod(dims)
-""",
-            "is the number of an axis; yours takes it for that axis's",
         ),
         # Inverse permutation, by position
         Wrong(
@@ -107,27 +76,6 @@ def stored_bytes(shape, order, item=4):
     return item * math.prod(placed)
 """,
             "is the number of an axis; yours takes it for that axis's",
-        ),
-        # 8 and 128 swapped
-        Wrong(
-            r"""
-def stored_bytes(shape, order, item=4):
-    dims = list(shape)
-    dims[order[0]] = -(-dims[order[0]] // 8) * 8
-    dims[order[1]] = -(-dims[order[1]] // 128) * 128
-    return item * math.prod(dims)
-""",
-            "8 and 128 are swapped",
-        ),
-        # 8 forgotten
-        Wrong(
-            r"""
-def stored_bytes(shape, order, item=4):
-    dims = list(shape)
-    dims[order[0]] = -(-dims[order[0]] // 128) * 128
-    return item * math.prod(dims)
-""",
-            "Only the innermost axis is filled up",
         ),
         # By the size of the axis, not by its number
         Wrong(
@@ -301,68 +249,5 @@ def pod_settings(cores, per_core, examples, batch=32, rate=0.05):
     b = int(cores) * int(per_core)
     return b, b / batch * rate, int(examples / b)
 """),
-        # Steps rounded up
-        Wrong(
-            r"""
-def pod_settings(cores, per_core, examples, batch=32, rate=0.05):
-    b = cores * per_core
-    return b, rate * b / batch, math.ceil(examples / b)
-""",
-            "and some left over",
-        ),
-        # Steps a float
-        Wrong(
-            r"""
-def pod_settings(cores, per_core, examples, batch=32, rate=0.05):
-    b = cores * per_core
-    return b, rate * b / batch, examples / b
-""",
-            "and some left over",
-        ),
-        # Rate times the cores
-        Wrong(
-            r"""
-def pod_settings(cores, per_core, examples, batch=32, rate=0.05):
-    b = cores * per_core
-    return b, rate * cores, examples // b
-""",
-            "The rate grows in proportion to the global batch",
-        ),
-        # Rate scaled by the square root
-        Wrong(
-            r"""
-def pod_settings(cores, per_core, examples, batch=32, rate=0.05):
-    b = cores * per_core
-    return b, rate * math.sqrt(b / batch), examples // b
-""",
-            "The rate grows in proportion to the global batch",
-        ),
-        # Rate not scaled
-        Wrong(
-            r"""
-def pod_settings(cores, per_core, examples, batch=32, rate=0.05):
-    b = cores * per_core
-    return b, rate, examples // b
-""",
-            "The rate is that of the small batch: scale it by global",
-        ),
-        # Rate divided
-        Wrong(
-            r"""
-def pod_settings(cores, per_core, examples, batch=32, rate=0.05):
-    b = cores * per_core
-    return b, rate * batch / b, examples // b
-""",
-            "A larger batch takes a larger rate, not a smaller one",
-        ),
-        # Steps by batch a core
-        Wrong(
-            r"""
-def pod_settings(cores, per_core, examples, batch=32, rate=0.05):
-    b = cores * per_core
-    return b, rate * b / batch, examples // per_core
-""",
-            "and some left over",
-        ),
     ],
 }

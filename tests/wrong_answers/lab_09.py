@@ -60,7 +60,7 @@ def best_change(lines, changes):
     best = max(saved, key=saved.get)
     return best, total / (total - saved[best])
 """,
-            "All lines together",
+            "The line without code counts as well",
         ),
         # What remains, the smallest
         Right("""
@@ -154,43 +154,10 @@ def largest_batch(memory, per_core):
             _9C.replace("int(fits // 128) * 128", "fits // 128 * 128"),
             "is not a whole number; a batch size is one: int",
         ),
-        # Not a multiple
-        Wrong(
-            _9C.replace("int(fits // 128) * 128", "int(fits)"),
-            "the last images would bring padding for the rest of a",
-        ),
-        # Rounded up
-        Wrong(
-            _9C.replace("int(fits // 128) * 128", "math.ceil(fits / 128) * 128"),
-            "do not fit. All four parts take room, and what does",
-        ),
         # Rounded to the nearest
         Wrong(
             _9C.replace("int(fits // 128) * 128", "round(fits / 128) * 128"),
             "10,718 images fit, in whole 128s",
-        ),
-        # Temporaries alone
-        Wrong(
-            _9C.replace(
-                'used = memory["arguments"] + memory["temporaries"] + memory["outputs"] + memory["code"]',
-                'used = memory["temporaries"]',
-            ),
-            "Those would fit if temporaries were all that takes room",
-        ),
-        # Temporaries forgotten
-        Wrong(
-            _9C.replace(' + memory["temporaries"]', ""),
-            "Without the temporaries that is too many",
-        ),
-        # Arguments forgotten
-        Wrong(
-            _9C.replace('memory["arguments"] + ', ""),
-            "Without the arguments that is too many",
-        ),
-        # Outputs forgotten
-        Wrong(
-            _9C.replace(' + memory["outputs"]', ""),
-            "Without the outputs that is too many",
         ),
         # Available counted in
         Wrong(
@@ -200,8 +167,6 @@ def largest_batch(memory, per_core):
             ),
             "fit. How much does one image take?",
         ),
-        # Bytes of all images, not of one
-        Wrong(_9C.replace("(used / per_core)", "used"), "fit. How much does one image take?"),
     ],
     "9d": [
         Mutant(

@@ -41,23 +41,11 @@ _TIMES = "total / (total - saved[best])"
             "sum(each.bytes for each in lines if",
         ): "Count the cycles of the lines that a change touches, not their bytes.",
         ("(1 - left) * sum", "left * sum"): "What is left is not saved: 1 - left is.",
-        (
-            "(1 - left) * sum",
-            "sum",
-        ): "A line that a change touches is not saved whole: `left` of it remains.",
+        ("(1 - left) * ", ""): "A line is not saved whole: `left` of it remains.",
         (_TIMES, "total / saved[best]"): "How many times as fast is the whole, before, over what "
         "remains of it, not over what is saved.",
-        (_TIMES, "saved[best] / total"): "That is the share saved; how many times as fast is the "
-        "whole, before, over what remains of it.",
-        (
-            f"return best, {_TIMES}",
-            "return best",
-        ): "best_change should return a pair, the name and how many times as fast.",
-        ("max(saved, key=saved.get)", "min(saved, key=saved.get)"): "That change saves least.",
-        (
-            "in lines)\n    saved",
-            "in lines if each.place.code)\n    saved",
-        ): "All lines together take 1,000,000 cycles, that without code as well.",
+        (f", {_TIMES}", ""): "It should return a pair, the name and how many times as fast.",
+        ("lines)\n", "lines if each.place.code)\n"): "The line without code counts as well.",
     },
 )
 def change(best_change: Callable) -> Cases:
@@ -146,8 +134,7 @@ _FAR_MORE = (
         (
             " // 128 * 128",
             "",
-        ): "That is not a multiple of 128: the last images would bring padding for "
-        "the rest of a 128.",
+        ): "That is not a multiple of 128: the last images would bring padding.",
         ("(used / per_core)", "used"): _FAR_MORE,
         ('("arguments", ', '("available", "arguments", '): _FAR_MORE,
     },
@@ -167,7 +154,7 @@ def memory(largest_batch: Callable) -> Cases:
     return "Bytes an image, images that fit, whole 128s."
 
 
-_CAST, ROWS = "tf.cast(tensor, tf.float32) if tensor.dtype == tf.float64 else tensor", 6
+_CAST, ROWS = " if tensor.dtype == tf.float64 else tensor", 6
 
 
 @todo(
@@ -178,18 +165,9 @@ _CAST, ROWS = "tf.cast(tensor, tf.float32) if tensor.dtype == tf.float64 else te
     ),
     why="Only float64 changes: labels stay integers, names stay names, and so does the structure.",
     slips={
-        ("dtype == tf.float64", "dtype.is_floating"): "Only float64 becomes "
-        "float32: float16 should stay float16.",
-        (
-            _CAST,
-            "tf.cast(tensor, tf.float32)",
-        ): "Only float64 becomes float32; yours casts all types, also "
-        "integers and text, which should stay.",
-        (
-            "parts if len(parts) > 1 else parts[0])",
-            "parts)",
-        ): "The structure should stay: an element that "
-        "is not a tuple becomes a tuple of one in yours.",
+        ("dtype == tf.float64", "dtype.is_floating"): "float16 should stay float16.",
+        (_CAST, ""): "Yours casts all types, also integers and text, which should stay.",
+        (" if len(parts) > 1 else parts[0]", ""): "An element becomes a tuple of one in yours.",
     },
 )
 def narrow(narrowed: Callable) -> Cases:
@@ -235,18 +213,10 @@ def narrow(narrowed: Callable) -> Cases:
         (
             "checkpoint % loop == 0 and ",
             "",
-        ): "Such a loop does not divide the steps to a checkpoint, so "
-        "checkpoints would come at other steps.",
-        (
-            "range(1, checkpoint + 1)",
-            "range(checkpoint, 0, -1)",
-        ): "A shorter loop is enough; yours hides hooks and logs for longer.",
+        ): "Such a loop does not divide the steps to a checkpoint.",
+        ("1, checkpoint + 1", "checkpoint, 0, -1"): "A shorter loop is enough.",
         (">= share", "> share"): "A shorter loop is enough: the share may be reached exactly.",
-        (
-            "share * (loop * step + call)",
-            "share * call",
-        ): "The share is of the whole loop, steps and call; "
-        "yours compares the steps with the call only.",
+        ("(loop * step + call)", "call"): "The share is of the whole loop, steps and call.",
     },
 )
 def loop(shortest_loop: Callable) -> Cases:
