@@ -1,27 +1,38 @@
-"""A judgement by letters: a dict from cases to the letters of the answers that the text lists."""
+"""Answers by letter: a dict from the names of a few things to the letter of what is said of each."""
 
 from collections.abc import Mapping
 from typing import Any
 
+from lab_utils.check.outcome import Wrong
+from lab_utils.check.same import a
 from lab_utils.check.tools import expect
 
 
-def expect_letters(said: Any, name: str, right: Mapping[str, tuple[str, str]], last: str) -> None:
-    """Raises `Wrong` for the first case with another letter, and asks back.
+def judge_letters(
+    answer: Any, right: Mapping[Any, str], clues: Mapping[str, str], choices: str = "ABCD"
+) -> None:
+    """Raises `Wrong` with a clue for each wrong letter, which does not say the right one.
 
     Args:
-        said: what the learner wrote, a dict from the cases of `right` to letters.
-        name: of that variable.
-        right: the letter of each case, and a question for whoever gives another one.
-        last: the last letter that there is; the first is A.
+        answer: the learner's dict; letters of either case.
+        right: the letter of each name.
+        clues: by "name" what to look at; by "name letter" what speaks against that letter.
+        choices: the letters that there are.
     """
-    fits = isinstance(said, Mapping) and set(said) == set(right)
     expect(
-        fits, f"{name} should be a dict with a letter for each of {', '.join(map(repr, right))}."
+        isinstance(answer, Mapping) and set(answer) == set(right),
+        f"A dict with the keys {', '.join(map(repr, right))}; yours is {a(answer)}.",
     )
-    for case, (letter, question) in right.items():
-        own = str(said[case]).strip().upper()
+    letters = {name: str(answer[name]).strip().upper() for name in right}
+    for name, letter in letters.items():
         expect(
-            len(own) == 1 and "A" <= own <= last, f"{case}: {said[case]!r} is none of A to {last}."
+            letter in {*choices},
+            f"{name}: {answer[name]!r} is not one of the letters {', '.join(choices)}.",
         )
-        expect(own == letter, f"{case}: not {own}. {question}")
+    wrong = {name: letter for name, letter in letters.items() if letter != right[name]}
+    if wrong:
+        told = [
+            f"{name}: {clues.get(f'{name} {letter}', clues[str(name)])}"
+            for name, letter in wrong.items()
+        ]
+        raise Wrong("\n".join([f"{len(right) - len(wrong)} of {len(right)} are right.", *told]))

@@ -42,6 +42,9 @@ def _what_pays_most(compiled: Compiled) -> list[Finding]:
         return [finding("TPU305", program.where, step=program.mode, share=share)]
     if not by_traffic:
         return []
+    hint = "Make fewer passes over large tensors, or make those smaller."
+    if program.per_core_batch < _BLOCK:
+        hint = "Take a larger batch per core, up to 128, and make fewer passes over large tensors."
     return [
         finding(
             "TPU307",
@@ -51,6 +54,7 @@ def _what_pays_most(compiled: Compiled) -> list[Finding]:
             memory_time=scaled(bound.memory_seconds, "s"),
             chip=f"a core of {compiled.chip.name}",
             compute_time=scaled(bound.compute_seconds, "s"),
+            hint=hint,
         )
     ]
 

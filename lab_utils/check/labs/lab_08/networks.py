@@ -1,4 +1,4 @@
-"""A faster network: TODO 8c, the pooled head, 8d, one of the learner's own, and 8e, bfloat16."""
+"""TODO 8b: a faster network of the learner's own."""
 
 from collections.abc import Callable
 
@@ -6,16 +6,14 @@ import numpy as np
 
 from lab_utils.check import sources
 from lab_utils.check.labs import logits
-from lab_utils.check.labs.networks import outputs
 from lab_utils.check.outcome import CannotCheck
-from lab_utils.check.todos import Cases, todo
-from lab_utils.check.tools import expect, returns, same, with_names
+from lab_utils.check.todos import todo
+from lab_utils.check.tools import expect, returns, same
 from lab_utils.estimator import tf, v1
 
 SIDE = 152  # pixels
 RATE = 400_000  # images/s of a v2-8 in float32, at least
 FLOP = 0.1e9  # for each image and training step, at least
-_MEAN, _HIDDEN = "tf.reduce_mean(x, [1, 2])", "v1.layers.dense(x, 300, activation=tf.nn.relu)"
 
 
 def _images() -> np.ndarray:
@@ -23,121 +21,7 @@ def _images() -> np.ndarray:
 
 
 @todo(
-    "8c",
-    hints=(
-        "x is [B, height, width, 20]: which axes are positions?",
-        "What stays is the two dense layers of inference_old, in their order.",
-    ),
-    why="A mean over positions leaves one number for each filter, so the dense layer needs no weight for a "
-    "position.",
-    slips={
-        (
-            _MEAN,
-            "v1.layers.flatten(x)",
-        ): "There are still weights: one for each position and filter. "
-        "Pool before the first dense layer.",
-        (
-            _MEAN,
-            "x[:, 0, 0, :]",
-        ): "The logits do not depend on all positions: pool over height and width.",
-        (
-            _MEAN,
-            "tf.reduce_mean(x, [0, 1])",
-        ): "Axis 0 is the images, which stay apart: height and width are axes 1 and 2.",
-        (
-            _MEAN,
-            "tf.reduce_mean(x, [1, 2, 3], keepdims=True)[:, 0, 0]",
-        ): "The dense layer of 300 should get the 20 numbers of each image, one for each filter.",
-        (
-            f"{_MEAN}\n    x = {_HIDDEN}",
-            _MEAN,
-        ): "One thing at a time: the dense layer of 300 should stay, after the pooling.",
-        (
-            f"{_MEAN}\n    x = {_HIDDEN}",
-            f"{_HIDDEN}\n    x = {_MEAN}",
-        ): "The mean is taken after the dense "
-        "layer, which then works at each of 1,444 positions: pool first.",
-        ("reduce_mean", "reduce_max"): "That is each filter's maximum; take its mean.",
-        (
-            "reduce_mean",
-            "reduce_sum",
-        ): "That is each filter's sum, 1,444 times as large as its mean: take the mean.",
-        (
-            ", activation=tf.nn.relu",
-            "",
-        ): "The dense layer of 300 has lost its relu: two layers without one are one layer.",
-        **logits.slips("v1.layers.dense(x, 5)"),
-    },
-)
-def pooled(inference_pooled: Callable) -> Cases:
-    """A mean over positions in place of a weight for each."""
-    filters = np.random.default_rng(1).uniform(0, 2, [4, 6, 8, 20])  # what convolutions give
-    pooled = with_names(
-        inference_pooled, convolutions=lambda images: tf.constant(filters, tf.float32)
-    )
-    shapes, found = outputs(lambda: pooled(tf.constant(_images())), "inference_pooled")
-    yield "The shapes of the weights behind the convolutions", shapes
-    yield "The logits of four images, with given filters and weights", found, 1e-3
-    return f"{sum(map(np.prod, shapes)):,} weights, where each position had its own."
-
-
-@todo(
-    "8e",
-    hints=(
-        "What type do the images have to have, for layers to calculate in bfloat16?",
-        "Which lines have to stand within v1.tpu.bfloat16_scope(), and which type should leave the function?",
-    ),
-    why="The scope keeps variables in float32, and the casts stand at both ends only.",
-    slips={
-        (
-            "with v1.tpu.bfloat16_scope():",
-            "if True:",
-        ): "The variables are bfloat16: small updates to them "
-        "would be lost. Build the layers under v1.tpu.bfloat16_scope().",
-        (
-            "tf.cast(images, tf.bfloat16)",
-            "images",
-        ): "The layers should calculate in bfloat16: cast the images.",
-        (
-            "tf.cast(images, tf.bfloat16)",
-            "tf.cast(images, tf.float16)",
-        ): "The layers should calculate in bfloat16, which is not float16.",
-        (
-            "tf.cast(logits, tf.float32)",
-            "logits",
-        ): "The logits are bfloat16, and the loss wants float32: cast them.",
-        (
-            "tf.cast(logits, tf.float32)",
-            "tf.nn.softmax(tf.cast(logits, tf.float32))",
-        ): "The logits are not "
-        "those that `inference` gave: cast them, and leave the softmax to the loss.",
-    },
-)
-def bfloat16(in_bfloat16: Callable) -> Cases:
-    """bfloat16 between the layers, float32 variables and logits."""
-    types = []
-
-    def probe(images: tf.Tensor) -> tf.Tensor:
-        x = v1.layers.conv2d(images, 16, 3, strides=4)
-        types.extend([images.dtype.name, x.dtype.name])
-        return v1.layers.dense(tf.reduce_mean(x, [1, 2]), 5)
-
-    def build() -> tf.Tensor:
-        narrow = in_bfloat16(probe)
-        returns(narrow, callable, "in_bfloat16", "a function of the images")
-        result = narrow(tf.constant(_images()))
-        types.extend(sorted({each.dtype.base_dtype.name for each in v1.trainable_variables()}))
-        return result
-
-    found = outputs(build, "Your function")[1]
-    expect(len(types) > 2, "Your function never calls `inference`.")
-    yield "The types of what the layers get and give, and of the variables", types
-    yield "The logits", found, 1e-2
-    return "bfloat16 between the layers; variables and logits stay float32."
-
-
-@todo(
-    "8d",
+    "8b",
     hints=(
         "Begin with tf.nn.space_to_depth(images, 4): everything after it works on a sixteenth of the positions.",
         "Few filters where the positions are many, more of them after a pooling.",
