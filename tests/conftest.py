@@ -28,7 +28,7 @@ proxies.spare_local()
 # As lab_utils.flowers.task has it, so that runs in this process equal those in one of their own.
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 
-# The checks of lab 10 look at eight devices of JAX, which it makes once in a process.
+# The checks of lab 11 look at eight devices of JAX, which it makes once in a process.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 with contextlib.suppress(ModuleNotFoundError):
     import jax

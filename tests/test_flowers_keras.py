@@ -91,7 +91,7 @@ def test_a_saved_model_comes_back_whole(tmp_path):
     assert again.outputs[0].dtype == "float32"
 
 
-@pytest.mark.slow  # lab 10's solution shows it in each run
+@pytest.mark.slow  # lab 11's solution shows it in each run
 def test_estimator_keras_and_jax_give_the_same(flowers_batches, tmp_path):
     """The same weights in all three; on JAX also a step on eight virtual cores, and a program for v5e."""
     side = EstimatorSide(flowers_estimator(str(tmp_path)), *flowers_batches[0], "probabilities")

@@ -44,20 +44,15 @@ class Right:
         return f"{_solution(todo)}\n\n{textwrap.dedent(self.code).strip()}\n"
 
 
-# What the labs' own cells pass by name, so that a learner's parameters have those names.
-_BY_NAME = {"10a", "10c"}
-
-
-def as_object(todo: str, names: tuple[str, ...]) -> Right:
+def as_object(names: tuple[str, ...]) -> Right:
     """The solution's functions as objects, which have no `__globals__` and no names of parameters."""
-    named = ", **named" if todo in _BY_NAME else ""
     code = f"""
         class Answer_:
             def __init__(self, function):
                 self.function = function
 
-            def __call__(self, *given{named}):
-                return self.function(*given{named})
+            def __call__(self, *given):
+                return self.function(*given)
 
         for name in {names}:
             if isinstance(globals()[name], type(lambda: 0)):

@@ -1,335 +1,206 @@
-"""The checks of lab 11, a Keras classifier for a TPU: what it is fed, the model, its compile and its rate."""
+"""The checks of lab 11, JAX by hand: a step split over examples and over weights, what each exchanges, how long."""
 
-from collections.abc import Callable, Iterator
-from itertools import pairwise
+import contextlib
+from collections.abc import Callable
 from typing import Any
 
-import keras
 import numpy as np
 
-from lab_utils.check.labs.calls import Call, recorded
-from lab_utils.check.labs.networks import all_layers, draw_weights
+from lab_utils.check.outcome import CannotCheck
 from lab_utils.check.todos import Cases, todo
-from lab_utils.check.tools import expect, expect_dataset, other_names, returns, same, translated
-from lab_utils.estimator import tf
+from lab_utils.check.tools import returns
 
-IMAGES = np.random.default_rng(1).integers(0, 17, [130, 8, 8, 1]).astype(np.uint8)
-LABELS = np.arange(130, dtype=np.int32)  # each picture known by its label
+_DEVICES, _WIDTH, _BATCH = 8, 16, 32
+_SHAPES = {"inner": (_WIDTH, 4 * _WIDTH), "outer": (4 * _WIDTH, _WIDTH)}
+
+
+def _devices() -> list[Any]:
+    """Eight virtual devices. Raises CannotCheck where JAX has started with fewer."""
+    import jax
+
+    with contextlib.suppress(RuntimeError):  # JAX has started
+        jax.config.update("jax_platforms", "cpu")
+        jax.config.update("jax_num_cpu_devices", _DEVICES)
+    if len(jax.devices()) < _DEVICES:
+        raise CannotCheck(
+            f"JAX has started with {len(jax.devices())} device here, and this needs {_DEVICES}: restart the kernel "
+            "and run the cells from the top."
+        )
+    return jax.devices()[:_DEVICES]
+
+
+def _step(weights: dict, x: Any, target: Any) -> tuple[dict, Any]:
+    import jax
+    import jax.numpy as jnp
+
+    def loss_of(weights: dict) -> Any:
+        out = jax.nn.relu(x @ weights["inner"]) @ weights["outer"]
+        return jnp.mean((out - target) ** 2)
+
+    loss, gradients = jax.value_and_grad(loss_of)(weights)
+    return jax.tree.map(lambda w, g: w - 0.1 * g, weights, gradients), loss
+
+
+def _parts(make: Callable, name: str, reasons: dict[str, str]) -> Cases:
+    """What the learner's step gives each device, with a reason for each, and what it computes."""
+    import jax
+
+    step = make(_step, _devices())
+    returns(step, callable, name, "the jitted step, jax.jit(step, ...)")
+    draw = np.random.default_rng(5).standard_normal
+    weights = {key: draw(shape).astype(np.float32) / 4 for key, shape in _SHAPES.items()}
+    example = weights, *(draw((_BATCH, _WIDTH)).astype(np.float32) for _ in range(2))
+    jitted = step if hasattr(step, "lower") else jax.jit(step)
+    compiled = jitted.lower(*example).compile()
+    inputs, outputs = compiled.input_shardings[0], compiled.output_shardings
+    yield f"Devices of the mesh, of {_DEVICES} given", len(jax.tree.leaves(inputs)[0].device_set)
+    for key, shape in _SHAPES.items():
+        told = f"What each device holds of {key}, of the shape {shape}: {reasons[key]}"
+        yield told, inputs[0][key].shard_shape(shape)
+    for key, each in zip(("x", "target"), inputs[1:], strict=True):
+        told = (
+            f"What each device gets of {key}, of the shape {(_BATCH, _WIDTH)}: {reasons['batch']}"
+        )
+        yield told, each.shard_shape((_BATCH, _WIDTH))
+    for key, shape in _SHAPES.items():
+        yield (
+            f"What each device holds of the new {key}: {reasons['new']}",
+            outputs[0][key].shard_shape(shape),
+        )
+    told = "The new weights and the loss should be what the step computes on one device"
+    yield told, jax.tree.map(np.asarray, jitted(*example)), 1e-4
 
 
 @todo(
     "11a",
     hints=(
-        "What should be shuffled, examples or batches? And what should repeat, so that no example is lost?",
-        "augmented takes a batch of images, and the labels stay as they are. What comes last?",
+        "The mesh takes an array of devices and a tuple of names, one for each axis of that array.",
+        "A PartitionSpec names, axis by axis, along which mesh axis an array is split. An empty one splits nothing.",
+        "in_shardings has one entry for each argument of step; one entry stands for a whole dict.",
     ),
-    why="Everything random is on the host, and done again in each pass.",
+    why="The batch is split, the weights are on every device, and the compiler adds the all-reduce.",
 )
-def train_dataset(make_train_dataset: Callable) -> Cases:
-    """Shuffled without end, full batches, augmented on the host."""
-    early = []
-
-    def negative(images: tf.Tensor) -> tf.Tensor:
-        """Stands for augmented, and can be undone."""
-        early.extend([True] * tf.executing_eagerly())
-        return 16 - tf.cast(images, tf.uint8)
-
-    with other_names(make_train_dataset, augmented=negative), recorded() as calls:
-        dataset = make_train_dataset(IMAGES, LABELS, 24)
-    yield from _kinds(dataset, "make_train_dataset", 24)
-    expect(
-        not early,
-        "augmented is called once, on all pictures, before training begins: every pass would bring the same "
-        "changes. Call it in dataset.map.",
-    )
-    batches = list(dataset.take(13).as_numpy_iterator())  # 312 examples of 130
-    over = f"The data end after {len(batches)} batches, and training goes on for longer: repeat()."
-    expect(len(batches) == 13, over)
-    _expect_pairs(*map(np.concatenate, zip(*batches, strict=True)))
-    _expect_order(calls)
-    few = make_train_dataset(IMAGES[:10], LABELS[:10], 24)
-    expect(
-        len(list(few.take(2))) == 2,
-        "repeat stands below batch(drop_remainder=True): each pass loses what does not fill a batch. Repeat "
-        "the examples, then batch them.",
-    )
-    return "Full batches of moved pictures, without end; the host does the moving."
-
-
-def _kinds(dataset: Any, function: str, batch: int) -> Iterator[tuple[str, Any]]:
-    """A case: shapes and types of what the learner's `function` returned."""
-    expect_dataset(dataset, function)
-    spec = dataset.element_spec
-    flat = isinstance(spec, tuple) and all(isinstance(part, tf.TensorSpec) for part in spec)
-    expect(flat, f"Each element should be a tuple of arrays; yours is {spec}.")
-    told = "fixed shapes (drop_remainder=True), images uint8, labels int32"
-    yield (
-        f"What comes with a global_batch of {batch}: {told}",
-        [spec[0].shape, *(part.dtype for part in spec)],
-    )
-
-
-def _expect_pairs(images: np.ndarray, labels: np.ndarray) -> None:
-    """Raises Wrong unless examples are shuffled, and pictures negative, each with its label."""
-    following = [(after - before) % 130 == 1 for before, after in pairwise(labels.tolist())]
-    if all(following[:23]) and all(following[24:47]):
-        in_order = np.array_equal(labels[:48], LABELS[:48])
-        expect(not in_order, "The examples come in the order of the data: shuffle them.")
-        expect(False, "Batches are shuffled, not examples: shuffle before batch.")
-    expect(
-        not np.array_equal(images, IMAGES[labels]),
-        "The pictures come as they are: send each batch through augmented(images).",
-    )
-    expect(
-        np.array_equal(16 - images, IMAGES[labels]),
-        "A picture comes with the label of another one, or went through more than augmented: shuffle pairs, "
-        "and change the images alone.",
-    )
-    expect(
-        max(labels[:24]) > 70,
-        "A small shuffle buffer hands over the first examples first: take one of the size of the data, or "
-        "of a thousand and more.",
-    )
-
-
-def _expect_order(calls: list[Call]) -> None:
-    """Raises Wrong where the steps of the training data keep what should be new, or end without prefetch."""
-    names = [call.name for call in calls]
-    expect(
-        not any(call.arguments.get("reshuffle_each_iteration") is False for call in calls),
-        "With reshuffle_each_iteration=False every pass brings the same order.",
-    )
-    expect(
-        "cache" not in names
-        or names.index("cache") < min(names.index("repeat"), names.index("map")),
-        "cache() keeps what stands above it: changed pictures would be the same in each pass, and a dataset "
-        "without end never fits.",
-    )
-    expect(
-        names[-1] == "prefetch",
-        "One batch should be prepared ahead, while the device works: prefetch, as the last step.",
-    )
-
-
-_HIDDEN, _LOGITS = (
-    'layers.Dense(64, activation="relu", dtype=dtype)',
-    'layers.Dense(10, dtype="float32")',
-)
+def over_examples(data_parallel: Callable) -> Cases:
+    """Each device holds all weights and its share of the batch."""
+    whole = "each device should hold all weights"
+    reasons = {
+        "inner": whole,
+        "outer": whole,
+        "batch": "the first axis counts the examples, and each device should get its share of them",
+        "new": "with out_shardings as for the weights that go in, the next step can take them",
+    }
+    yield from _parts(data_parallel, "data_parallel", reasons)
+    return f"{_DEVICES} devices, {_BATCH // _DEVICES} of {_BATCH} examples each, all weights on each: the same step."
 
 
 @todo(
     "11b",
     hints=(
-        "Each layer takes a dtype, which is a policy. Which layer needs one of its own?",
-        "keras.Model takes what goes in and what comes out; logits have no activation.",
+        "The columns of inner belong to the rows of outer: which axis of each has 4 * width entries?",
+        "weights is a dict. Its entry in in_shardings is a dict as well, with the same keys.",
+        "Each device sees the whole batch.",
     ),
-    why="The policy keeps variables in float32; the logits should be float32 too.",
-    slips={
-        (
-            _LOGITS,
-            "layers.Dense(10, dtype=dtype)",
-        ): "The logits come out in bfloat16: the loss needs the "
-        'digits of float32. Give the last layer dtype="float32".',
-        (
-            _HIDDEN,
-            'layers.Dense(64, activation="relu")',
-        ): "The hidden layer computes in float32: give it dtype=dtype.",
-        (
-            _HIDDEN,
-            'layers.Dense(64, activation="relu", dtype="bfloat16")',
-        ): "Some variables are bfloat16: take dtype=dtype, which keeps them in float32.",
-        (
-            _HIDDEN,
-            'layers.Dense(64, activation="relu", dtype="mixed_bfloat16")',
-        ): "The hidden layer computes in bfloat16 whatever is asked for: take dtype=dtype.",
-        (
-            _HIDDEN,
-            "layers.Dense(64, dtype=dtype)",
-        ): "The hidden layer has no ReLU: two layers without one are one layer.",
-        (
-            _LOGITS,
-            'layers.Dense(10, activation="softmax", dtype="float32")',
-        ): "The outputs add up to 1: that is a softmax. The loss is of logits, so leave it out.",
-        (
-            _LOGITS,
-            'layers.Dense(10, activation="relu", dtype="float32")',
-        ): "The last layer has a ReLU: logits may be negative.",
-    },
+    why="Each device computes some of the hidden units for all examples, and only their sum is exchanged.",
 )
-def model(make_model: Callable) -> Cases:
-    """bfloat16 inside, float32 variables and logits."""
-    for policy in ("mixed_bfloat16", "float32"):
-        made = make_model(policy)
-        returns(made, keras.Model, "make_model", "a keras.Model")
-        output = made.outputs[0]
-        yield f"The logits with {policy}", [list(output.shape), output.dtype]
-        yield (
-            f"The variables with {policy}",
-            sorted({each.dtype for each in made.trainable_variables}),
-        )
-        hidden = [layer for layer in all_layers(made) if getattr(layer, "units", None) == 64]
-        told = f"With {policy} the types in which a hidden Dense layer of 64 computes"
-        yield told, [layer.compute_dtype for layer in hidden]
-    narrow = [
-        type(each).__name__ for each in all_layers(made) if "bfloat16" in str(each.compute_dtype)
-    ]
-    yield "Layers that compute in bfloat16 with float32", narrow
-    yield "The shapes of the weights", draw_weights(made)
-    yield "The logits with weights given", made(IMAGES), 1e-3
-    told = "The logits in training, where nothing more is done (no dropout)"
-    yield told, made(IMAGES, training=True), 1e-3
-    return "bfloat16 in between, float32 variables, float32 logits."
+def over_weights(tensor_parallel: Callable) -> Cases:
+    """Each device holds some hidden units: columns of inner, the same rows of outer."""
+    reasons = {
+        "inner": "all rows of some columns, otherwise sums of [batch, 4 * width] are exchanged",
+        "outer": "the rows that belong to its columns of inner",
+        "batch": "each device should see the whole batch",
+        "new": "the new weights should come out split as they go in, out_shardings has an entry for them",
+    }
+    yield from _parts(tensor_parallel, "tensor_parallel", reasons)
+    return f"{_DEVICES} devices, {4 * _WIDTH // _DEVICES} of {4 * _WIDTH} hidden units each: the same step."
+
+
+_BYTES = "return 4 * weights, 4 * batch * width"
 
 
 @todo(
     "11c",
     hints=(
-        "Both the model and compile make variables: what should stand in the scope?",
-        "Which loss takes whole numbers for labels, and what must it be told of logits?",
-        "metrics and weighted_metrics differ in what they do with weights.",
+        "Data-parallel: what has each device computed from its own examples that all devices need the sum of?",
+        "Tensor-parallel: x @ inner needs no exchange. What shape has the product with outer, a sum over all units?",
+        "A float32 has four bytes.",
     ),
-    why="Examples of weight 0 do not count, and the host is needed only every few steps.",
+    why="Gradients have the shape of the weights; the sums of a split layer have the shape of its output.",
+    slips={
+        (_BYTES, "return weights, 4 * batch * width"): "Data-parallel, count bytes, not numbers.",
+        (_BYTES, "return 4 * weights, batch * width"): "Tensor-parallel, count bytes, not numbers.",
+        (_BYTES, "return weights, batch * width"): "Count bytes, not numbers.",
+        ("weights = 2 * width", "weights = width"): "Data-parallel, there are two matrices.",
+        (
+            _BYTES,
+            "return 4 * weights, 16 * batch * width",
+        ): "Tensor-parallel, the hidden units stay where they are; the output is summed.",
+        (
+            _BYTES,
+            "return 4 * weights, 8 * batch * width",
+        ): "Tensor-parallel, x is data, so nothing is exchanged on the way back.",
+    },
 )
-def compiled(make_compiled: Callable) -> str:
-    """Made in the strategy's scope, and compiled as the TODO says."""
-    strategy = tf.distribute.OneDeviceStrategy("/cpu:0")
-    for dtype in ("float32", "bfloat16"):
-        made = make_compiled(strategy, dtype.replace("b", "mixed_b"), 0.5, 7)
-        returns(made, keras.Model, "make_compiled", "the model")
-        expect(
-            made.distribute_strategy is strategy,
-            "The model was not made in the strategy's scope: on a TPU its variables would stay on the host.",
+def by_hand(all_reduce_bytes: Callable) -> Cases:
+    """Bytes that one device all-reduces in a step, both ways, for several sizes."""
+    for batch, width in ((512, 1024), (4096, 1024), (64, 256)):
+        found = all_reduce_bytes(batch, width)
+        noun = "two numbers, (data-parallel, tensor-parallel)"
+        returns(
+            found,
+            lambda each: isinstance(each, tuple | list) and len(each) == 2,
+            "all_reduce_bytes",
+            noun,
         )
-        expect(
-            any(layer.compute_dtype == dtype for layer in all_layers(made)[1:-1]),
-            f"The model ignores dtype, and does not compute in {dtype}: make_model(dtype).",
-        )
-    expect(bool(made.compiled), "The model is not compiled.")
-    optimizer = made.optimizer
-    returns(optimizer, keras.optimizers.SGD, "make_compiled", "a model whose optimizer is SGD")
-    same(optimizer.momentum, 0.9, "The optimizer should be SGD with a momentum of 0.9")
-    same(
-        optimizer.nesterov,
-        False,
-        "Nesterov's momentum gives other updates: SGD with a momentum of 0.9 alone",
-    )
-    same(float(optimizer.learning_rate), 0.5, "The optimizer should take learning_rate")
-    same(made.steps_per_execution, 7, "steps_per_execution: hand it to compile")
-    logits = tf.constant([[9.0, 0.0, 0.0], [0.0, 0.0, 9.0]])
-    loss = made.loss if callable(made.loss) else keras.losses.get(made.loss)
-    found = float(tf.reduce_mean(loss(tf.constant([0, 0]), logits)))
-    told = "Logits that are sure, and wrong by 9 in one of two examples; the loss (from_logits=True, a mean)"
-    same(found, 4.5002, told, 1e-3)
-    _expect_weighted(made)
-    return "Made in the scope; accuracy goes by weights; the host is asked every few steps."
-
-
-def _expect_weighted(made: keras.Model) -> None:
-    """Raises Wrong unless the model's accuracy counts examples by their weights."""
-    scope = (
-        "compile stands outside of strategy.scope(), and makes the optimizer's and the metrics' variables: "
-        "put it into the scope too."
-    )
-    kinds = (
-        "Loss and metrics should take labels that are numbers of classes, int32 [B], and logits [B, 10]: "
-        'SparseCategoricalCrossentropy and "accuracy".'
-    )
-    first = np.array([1, 0, 0, 0], np.float32)
-    answers = made.predict(IMAGES[:4], verbose=0).argmax(axis=1).astype(np.int32)
-    data = tf.data.Dataset.from_tensors((IMAGES[:4], (answers + [0, 1, 1, 1]) % 10, first))
-    with (
-        translated("Mixing different tf.distribute.Strategy", scope, (RuntimeError,)),
-        translated("", kinds, (ValueError,)),
-    ):
-        reported = made.evaluate(data, verbose=0, return_dict=True)
-    accuracies = [value for name, value in reported.items() if name != "loss"]
-    expect(bool(accuracies), 'There is no accuracy: weighted_metrics=["accuracy"].')
-    told = "With the one right answer of weight 1 and three wrong ones of weight 0 (weighted_metrics) accuracy"
-    same(accuracies[0], 1.0, told, 0.01)
-
-
-_FULL = "dataset.batch(global_batch, drop_remainder=True)"
+        for way, bytes_ in zip(("data-parallel", "tensor-parallel"), found, strict=True):
+            told = (
+                f"Bytes that are all-reduced {way}, for a batch of {batch} and a width of {width}"
+            )
+            yield told, bytes_, 1e-4  # the loss itself may be counted
+    return "Gradients in one case, activations in the other. Now ask the compiler."
 
 
 @todo(
     "11d",
     hints=(
-        "How many examples are missing to the next multiple of global_batch? -n % m tells, in Python.",
-        "Three arrays get as many more entries: which values may be anything, and which may not?",
+        "How large is a piece, and how many of them does a device send in one round? How many rounds are there?",
+        "All these bytes leave through two links, half of them through each.",
     ),
-    why="Full batches without losing a picture: what fills them up weighs nothing.",
+    why="Each device sends nearly twice the array, whatever the number of devices: a ring scales.",
     slips={
         (
-            "-len(labels) % global_batch",
-            "0",
-        ): "The pictures that fill no batch are left out: fill up to a multiple of global_batch.",
+            "return 2 * (devices",
+            "return (devices",
+        ): "There are two rounds: the sums have to travel to all devices as well.",
         (
-            "-len(labels) % global_batch",
-            "len(labels) % global_batch",
-        ): "Some pictures are left out: what is missing to the next multiple is -n % m.",
+            "/ (2 * link)",
+            "/ link",
+        ): "A device sends in both directions at once, half of the bytes through each link.",
         (
-            "-len(labels) % global_batch",
-            "global_batch - len(labels) % global_batch",
-        ): "Where the pictures fill their batches, yours adds a needless one.",
+            "(devices - 1)",
+            "devices",
+        ): "A device keeps one piece to itself: it sends n - 1 pieces, and not n.",
         (
-            "np.zeros(missing)]).astype",
-            "np.ones(missing)]).astype",
-        ): "What fills up has the weight of a picture: it should weigh 0.",
-        (
-            "(images, labels, weights))\n",
-            "(images, labels))\n",
-        ): "Each element should have 3 parts: images, labels and weights.",
-        (
-            _FULL,
-            "dataset.batch(global_batch)",
-        ): "The last batch may be smaller, and a TPU program has one shape. drop_remainder=True.",
-        (").astype(np.float32)", ")"): "The weights should be float32.",
+            "piece = bytes_ / devices",
+            "piece = bytes_",
+        ): "A piece is one n-th of the array, and not all of it.",
+        ("2 * (devices - 1) *", "2 *"): "In each round a device sends n - 1 pieces.",
     },
 )
-def eval_dataset(make_eval_dataset: Callable) -> Cases:
-    """Each picture once with weight 1, the rest with weight 0."""
-    for count, batch in ((130, 100), (96, 48), (5, 8)):
-        dataset = make_eval_dataset(IMAGES[:count], LABELS[:count], batch)
-        yield from _kinds(dataset, "make_eval_dataset", batch)
-        most = count // batch + 5
-        batches = list(dataset.take(most).as_numpy_iterator())
-        expect(
-            len(batches) < most,
-            "The evaluation does not end: each picture once, so without repeat().",
-        )
-        expect(bool(batches), f"Of {count} pictures in batches of {batch}, all are left out.")
-        images, labels, *weights = map(np.concatenate, zip(*batches, strict=True))
-        told = f"{count} pictures in batches of {batch}"
-        yield (
-            f"{told}: the weights, in their order 1 of each picture and then 0 of the filling",
-            np.ravel(weights),
-        )
-        told += ": those of weight 1 are the given ones in their order, each with its label"
-        yield told, [labels[:count], images[:count]]
-    return "Each picture once; the filling weighs nothing."
-
-
-@todo(
-    "11e",
-    hints=(
-        "How many steps is a tenth, and how many remain for the cosine?",
-        "CosineDecay has arguments for where it begins, where the warm-up leads, and how long both take.",
-    ),
-    why="A large rate harms weights that are still random, so the rate rises slowly.",
-)
-def schedule(make_schedule: Callable) -> Cases:
-    """From rate up to cores * rate, then down to 0."""
-    for cores in (4, 8):
-        made = make_schedule(0.25, cores, 200)
-        returns(made, callable, "make_schedule", "a schedule")
-        rates = np.array([float(made(step)) for step in range(0, 201, 5)])
-        for told, rate in (
-            ("At step 0 the rate should be the old one", rates[0]),
-            (f"The rate should rise to {cores} times 0.25, cores * rate", rates.max()),
-            ("Warm-up takes a tenth of 200 steps; halfway, at step 10", rates[2]),
-            ("After the warm-up the rate should fall to 0 by the last step", round(rates[-1], 2)),
-            ("The way down should be a cosine's; at step 65, a quarter of it", rates[13]),
-            ("The way down should be a cosine's; at step 110, half of it", rates[22]),
-        ):
-            yield f"For {cores} cores: {told}", rate, 0.03
-    return "From the old rate to cores times as much, and down to nothing."
+def ring(all_reduce_seconds: Callable) -> Cases:
+    """Twice n - 1 pieces of an n-th, over two links."""
+    for bytes_, devices, link in (
+        (4000, 4, 100.0),
+        (4000, 2, 100.0),
+        (9e6, 9, 5e5),
+        (7e8, 256, 9e10),
+    ):
+        told = f"{bytes_:g} bytes, {devices} devices, {link:g} bytes/s a link"
+        pieces = f"a device sends 2 x {devices - 1} pieces of {bytes_ / devices:g} bytes over two links, in seconds"
+        yield f"{told}: {pieces}", all_reduce_seconds(bytes_, devices, link)
+    yield (
+        "One device has nobody to send to, so 4000 bytes take 0 s",
+        all_reduce_seconds(4000, 1, 100.0),
+    )
+    return (
+        "Two rounds of n - 1 pieces, in both directions: nearly the whole array through each link."
+    )

@@ -1,0 +1,163 @@
+"""The checks of lab 10, today's API: the loss of a replica, a model that a TPU supports, the Estimator's Adam."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from lab_utils.check.labs.networks import all_layers
+from lab_utils.check.todos import Cases, todo
+from lab_utils.check.tools import a, expect, expect_dataset, returns, same
+from lab_utils.estimator import tf
+
+# isort: split
+import keras
+
+RATE = 3e-3
+_LOSSES = "tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)"
+_PART = "tf.reduce_sum(losses) / global_batch"
+
+
+@todo(
+    "10a",
+    hints=(
+        "The replicas' gradients are summed. What must each give, so that the sum is the mean over all?",
+        "A sum over this replica's examples, and a division: by how many?",
+    ),
+    why="Parts of one mean can be summed; means cannot.",
+    slips={
+        (
+            _PART,
+            "tf.reduce_mean(losses)",
+        ): "That is 4 times the mean: a mean over the replica's own examples makes "
+        "the step larger, the more replicas there are.",
+        (
+            _PART,
+            "tf.reduce_sum(losses)",
+        ): "That is 32 times the mean: the sum is not divided by global_batch.",
+        (
+            _PART,
+            "tf.reduce_mean(losses) / global_batch",
+        ): "That is an eighth of the mean: the mean over a replica is divided twice.",
+        (
+            _LOSSES,
+            _LOSSES.replace("logits)", "tf.nn.softmax(logits))"),
+        ): "That is the cross-entropy of softmax(logits): it takes the logits themselves.",
+    },
+)
+def replica_loss(replica_loss: Callable) -> Cases:
+    """The parts of all replicas sum to the mean over the global batch."""
+    random = np.random.default_rng(7)
+    logits = tf.constant(random.normal(size=(32, 10)), tf.float32)
+    labels = tf.constant(random.integers(0, 10, 32), tf.int32)
+    pairs = zip(tf.split(labels, 4), tf.split(logits, 4), strict=True)
+    parts = [replica_loss(*pair, 32) for pair in pairs]
+    expect(
+        tf.is_tensor(parts[0]),
+        f"A replica's part should be a tensor, through which gradients flow; yours is {a(parts[0])}.",
+    )
+    same(parts[0].shape, [], "The shape of a replica's part, which should be a scalar")
+    total = tf.add_n([tf.cast(part, tf.float32) for part in parts])
+    yield (
+        "Four replicas of 8 examples each: their parts should sum to the mean over all 32",
+        total,
+        1e-3,
+    )
+    with tf.GradientTape() as tape:
+        tape.watch(logits)
+        part = replica_loss(labels, logits, 32)
+    expect(
+        tape.gradient(part, logits) is not None,
+        "No gradient comes through to the logits: compute the part with TensorFlow's ops.",
+    )
+    return "Parts that sum to the global mean: the step does not depend on the number of replicas."
+
+
+@todo(
+    "10b",
+    hints=(
+        "The finding names ImageProjectiveTransformV3. Which two layers move and turn pictures?",
+        "The dataset's map runs on the host. A layer can be called there like a function, with training=True.",
+    ),
+    why="What is random about the pictures belongs to the input: the host makes it, and the export has none of it.",
+)
+def host_and_core(portable: Callable) -> str:
+    """No random layer in the model; the dataset changes pictures at random, in full batches."""
+    made = portable()
+    pair = isinstance(made, tuple | list) and len(made) == 2
+    returns(made, lambda _: pair, "portable", "(model, dataset)")
+    model, dataset = made
+    returns(model, keras.Model, "portable", "a Keras model first")
+    random = [
+        layer.name for layer in all_layers(model) if type(layer).__name__.startswith("Random")
+    ]
+    expect(
+        not random,
+        f"The model still holds {', '.join(random)}: it is part of the step, which runs on the core.",
+    )
+    expect(getattr(model, "optimizer", None) is not None, "The model is not compiled.")
+    expect_dataset(dataset, "portable")
+    spec = [each.shape.as_list() for each in dataset.element_spec]
+    same(spec, [[512, 8, 8, 1], [512]], "The shapes of pictures and labels in a batch")
+    images, labels = next(iter(dataset.take(1).as_numpy_iterator()))
+    parts = np.unique(np.round(images * 16, 3) % 1)  # pixels of the file are whole sixteenths
+    expect(
+        len(parts) > 1,
+        "The dataset's pictures are those of the file: nothing moves or turns them, so training sees less.",
+    )
+    expect(images.min() >= 0 and images.max() <= 1.001, "The pictures should stay within 0 and 1.")
+    logits = model(images[:16], training=True)
+    same(list(logits.shape), [16, 10], "The shape of the logits of 16 pictures")
+    again = model(images[:16], training=True)
+    expect(np.allclose(logits, again), "The model itself still draws at random in training.")
+    counts = np.bincount(labels, minlength=10)
+    expect(
+        counts.min() > 20,
+        "Each of the ten classes should be in a batch: are labels paired with pictures?",
+    )
+    return "The core computes the model, and the host moves and turns the pictures."
+
+
+_FACTORS = (1.0, 1.0, -0.3, 0.1, 2.0, 0.1)  # times the gradients, step by step
+
+
+@todo(
+    "10c",
+    hints=(
+        "Print the configuration of both: keras.optimizers.Adam().get_config(), and "
+        "help(tf.compat.v1.train.AdamOptimizer).",
+        "Which default differs, apart from the learning rate?",
+    ),
+    why="A small number under the fraction decides how far small gradients move a variable.",
+)
+def same_adam(make_adam: Callable) -> Cases:
+    """The same updates as AdamOptimizer(0.003), whatever the size of the gradient."""
+    made = make_adam()
+    returns(
+        made, keras.optimizers.Optimizer, "make_adam", "a Keras optimizer, from keras.optimizers"
+    )
+    expect(hasattr(made, "beta_1"), f"The Estimator trains with Adam; yours is {made.name}.")
+    for name in ("clipnorm", "clipvalue", "global_clipnorm", "weight_decay", "use_ema", "amsgrad"):
+        expect(not getattr(made, name, None), f"AdamOptimizer knows no {name}: leave it out.")
+    yield "beta_1 of AdamOptimizer", made.beta_1
+    yield "beta_2 of AdamOptimizer", made.beta_2
+    gradients = np.array([2.0, 1e-2, 1e-7, 1e-8, 1e-9], np.float32)
+    variable, moved = keras.Variable(np.zeros_like(gradients)), []
+    made.build([variable])
+    for factor in _FACTORS:
+        made.apply([factor * gradients], [variable])
+        moved.append(-np.array(variable) / RATE)
+    told = "How far a variable moves, in units of the learning rate 0.003,"
+    yield f"{told} by a gradient of 2 (is the learning rate that?)", moved[0][0], 1e-3
+    yield (
+        f"{told} by {len(_FACTORS)} other gradients (what is remembered of old ones?)",
+        moved[-1][0],
+        2e-3,
+    )
+    yield (
+        (
+            f"{told} by small gradients, of 0.01, 1e-7, 1e-8 and 1e-9 (what is added to the root of the second moment?)"
+        ),
+        moved[0][1:],
+        1e-2,
+    )
+    return "The same updates, for gradients from 2 down to 1e-9."
