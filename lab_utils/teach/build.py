@@ -109,7 +109,7 @@ def build() -> dict[str, str]:
         name, source = path.name, sources[path.name]
         with _naming(path):
             own = asked.get(name[:2], [])
-            minutes.stamp(source, name, 0, titles)  # its words count
+            minutes.stamp(source, name, 0, {})  # the sentence on its place is not counted
             takes = minutes.of_lab(source, seconds.get(name[:2], 0), len(own))
             told[name[:2]] = {"title": titles[name], "minutes": takes}
             minutes.stamp(source, name, takes, titles)
@@ -220,6 +220,7 @@ def execute(made: dict[str, str], names: Collection[str]) -> None:
                 text = _text(notebook, outputs=True).replace(str(ROOT), ".")  # nobody else's paths
             files.write(path, text)
             made[f"solutions/{path.name}"] = text
+            minutes.note_seconds(ROOT, {path.name[:2]: round(took)})
             print(f"executed {path.relative_to(ROOT)} in {took:.0f} s")
 
 

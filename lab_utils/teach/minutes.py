@@ -9,8 +9,8 @@ Minutes are those of reading, of the exercises, and of waiting for the cells, ro
   own (`*Hard, 40 minutes.*`), all assumptions;
 - a minute for each prediction, and a minute for each question at the end, assumptions;
 - nothing for a section whose heading begins with "Further", which a learner may leave out;
-- the running time of the solution, measured on a machine at rest (`solutions/instructor/seconds.yaml`); a lab
-  that is not listed there counts without it.
+- the running time of the solution beyond its first minute, in which one reads on (an assumption); it is measured
+  when `build --execute` runs it (`solutions/instructor/seconds.yaml`).
 
 Nobody has timed learners of these labs. Where minutes of other lessons were estimates, instructors took
 longer: 6.5 hours in the place of 4.25 (datacarpentry/r-socialsci issue 75, 2018), "almost double"
@@ -24,6 +24,7 @@ from pathlib import Path
 import nbformat
 import yaml
 
+from lab_utils.common import files
 from lab_utils.teach import marks
 
 WORDS, CODE_LINES = 150, 20  # a minute
@@ -46,7 +47,8 @@ _STATED = re.compile(
 def of_lab(source: nbformat.NotebookNode, seconds: float, questions: int) -> int:
     """Minutes that a lab takes, by its marked notebook, the seconds of its solution, and its questions."""
     parts = [minutes for _, minutes in sections(source)]
-    return 5 * math.ceil((sum(parts) + seconds / 60 + QUESTION * questions) / 5)
+    waiting = max(0.0, seconds - 60) / 60
+    return 5 * math.ceil((sum(parts) + waiting + QUESTION * questions) / 5)
 
 
 def sections(source: nbformat.NotebookNode) -> list[tuple[str, float]]:
@@ -86,6 +88,14 @@ def seconds(root: Path) -> dict[str, int]:
     return (yaml.safe_load(path.read_text(encoding="utf-8")) or {}) if path.exists() else {}
 
 
+def note_seconds(root: Path, measured: dict[str, int]) -> None:
+    """Enters how long solutions ran, by the lab's number."""
+    path = root / SECONDS
+    comment = [line for line in path.read_text(encoding="utf-8").splitlines() if line[:1] == "#"]
+    rows = [f'"{lab}": {took}' for lab, took in sorted((seconds(root) | measured).items())]
+    files.write(path, "\n".join([*comment, *rows, ""]))
+
+
 def stamp(source: nbformat.NotebookNode, name: str, minutes: int, titles: dict[str, str]) -> None:
     """Writes the minutes and the lab's place in the course into its title cell.
 
@@ -93,9 +103,9 @@ def stamp(source: nbformat.NotebookNode, name: str, minutes: int, titles: dict[s
         source: the notebook.
         name: of its file.
         minutes: of the lab.
-        titles: the title of each notebook by file name, in the course's order.
+        titles: the title of each notebook by file name, in the course's order; none leaves its place out.
     """
-    place = f"**{minutes} minutes.** {_place(name, titles)}"
+    place = f"**{minutes} minutes.** {_place(name, titles) if titles else ''}".rstrip()
     title = source.cells[0]
     title.source = _STATED.sub(lambda _: place, title.source, count=1)
 

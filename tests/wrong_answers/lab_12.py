@@ -25,8 +25,8 @@ ANSWERS = {
             "answers = {1: 'C', 2: 'A', 3: 'D', 4: 'F', 5: 'E'}", "at its import, which was over"
         ),
         Wrong("answers = {1: 'C', 2: 'A', 3: 'D', 4: 'B', 5: 'F'}", "metadata server"),
-        Wrong("answers = {1: 'C', 2: 'A', 3: 'D', 4: 'B'}", "yours has no 5"),
-        Wrong("answers = 'CADBE'", "should be a dict"),
+        Wrong("answers = {1: 'C', 2: 'A', 3: 'D', 4: 'B'}", "Not decided yet: 5"),
+        Wrong("answers = 'CADBE'", "Expected a dict"),
     ],
     "12b": [
         Mutant("spot / useful < full", "spot / useful <= full", "not cheaper"),

@@ -7,28 +7,33 @@ from lab_utils.check.tools import a, expect
 
 
 def expect_decisions(
-    answers: Any, right: Mapping[str, tuple[str, str]], choices: Sequence[str]
+    answers: Any,
+    right: Mapping[Any, tuple[str, str]],
+    choices: Sequence[str],
+    against: Mapping[str, str] | None = None,
 ) -> None:
     """Raises `Wrong` unless the learner decided each question as we do.
 
     Args:
-        answers: the learner's dict.
+        answers: the learner's dict; case and spaces around an answer do not count.
         right: for each question our answer, and a sentence that leads to it without naming it.
-        choices: all answers that there are.
+        choices: all answers that there are; a string of letters will do.
+        against: by "question answer" what speaks against that one, in the place of the general sentence.
     """
+    questions = ", ".join(map(repr, right))
     expect(
         isinstance(answers, Mapping),
-        f"Expected a dict from {len(right)} questions to answers; yours is {a(answers)}.",
+        f"Expected a dict with an answer for each of {questions}; yours is {a(answers)}.",
     )
-    lacking = [question for question in right if question not in answers]
+    lacking = [str(question) for question in right if question not in answers]
     expect(not lacking, f"Not decided yet: {'; '.join(lacking)}.")
-    known = {choice.lower() for choice in choices}
-    for question in right:
-        answer = str(answers[question]).strip().lower()
+    known = {choice.lower(): choice for choice in choices}
+    given = {question: known.get(str(answers[question]).strip().lower()) for question in right}
+    for question, answer in given.items():
         told = f"{question}: {answers[question]!r} is not one of {', '.join(choices)}."
-        expect(answer in known, told)
-    wrong = [q for q, (ours, _) in right.items() if str(answers[q]).strip().lower() != ours.lower()]
+        expect(answer is not None, told)
+    wrong = [q for q, (ours, _) in right.items() if given[q].lower() != ours.lower()]
     reasons = "\n".join(
-        f"{question}: not {answers[question]!r}. {right[question][1]}" for question in wrong
+        f"{q}: not {given[q]}. {(against or {}).get(f'{q} {given[q]}', right[q][1])}" for q in wrong
     )
     expect(not wrong, f"{len(right) - len(wrong)} of {len(right)} are right.\n{reasons}")

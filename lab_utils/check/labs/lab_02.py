@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from lab_utils.check.labs.letters import expect_letters
+from lab_utils.check.labs.decisions import expect_decisions
 from lab_utils.check.labs.treatment import enter_patient
 from lab_utils.check.todos import Cases, todo
 from lab_utils.check.tools import a, expect, other_names, returns, translated
@@ -205,7 +205,7 @@ _OUTCOMES = {  # the letter of each wrong port, and what is asked of another let
 )
 def outcomes_of_wrong_ports(outcomes: Mapping) -> str:
     """A letter for each port."""
-    expect_letters(outcomes, "outcomes", _OUTCOMES, "D")
+    expect_decisions(outcomes, _OUTCOMES, "ABCD")
     return "Two fail anywhere, two on a TPU only, one is slow, and one is wrong without an error."
 
 

@@ -5,7 +5,7 @@ from numbers import Integral
 
 import numpy as np
 
-from lab_utils.check.labs.letters import expect_letters
+from lab_utils.check.labs.decisions import expect_decisions
 from lab_utils.check.labs.treatment import enter_patient
 from lab_utils.check.todos import Cases, todo
 from lab_utils.check.tools import a, expect, expect_dataset, returns, translated
@@ -149,7 +149,7 @@ _FIXES = {  # the letter of each line, and what is asked of another letter
 )
 def which_fix(fixes: Mapping) -> str:
     """A letter for each line."""
-    expect_letters(fixes, "fixes", _FIXES, "F")
+    expect_decisions(fixes, _FIXES, "ABCDEF")
     return "Each unknown size is fixed where it arises, and two lines need nothing."
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lab_utils.check.labs.letters import judge_letters
+from lab_utils.check.labs.decisions import expect_decisions
 from lab_utils.check.same import a
 from lab_utils.check.todos import Cases, todo
 from lab_utils.check.tools import expect, expect_dataset, returns, translated
@@ -106,7 +106,7 @@ def memory_culprit(memory_diagnosis: Any) -> str:
         "The line is right. Its result has 4,096 x 1,444 x 1,444 numbers of 4 bytes; a GiB is 2**30 bytes. "
         f"Yours is {size!r}.",
     )
-    judge_letters({"change": memory_diagnosis["change"]}, {"change": "B"}, _CHANGE)
+    expect_decisions(memory_diagnosis, {"change": ("B", _CHANGE["change"])}, "ABCD", _CHANGE)
     return f"{size:.1f} GiB of scores, one for each pair of positions; a quarter of the positions leaves a sixteenth."
 
 

@@ -4,20 +4,19 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from lab_utils.check.outcome import Wrong
+from lab_utils.check.labs.decisions import expect_decisions
 from lab_utils.check.todos import Cases, todo
 from lab_utils.check.tools import a, expect
 from lab_utils.runtime.verify.report import checks
 
-_REASONS = {
-    1: "TPUEstimator drives a chip through the stream executor, and a v5p needs PJRT: no version and no variable "
-    "helps",
-    2: "pip took the newest libtpu, and this tensorflow-tpu asks it for a function that it does not have",
-    3: "the message says that TensorFlow has no kernel for the op: this package was built for CPUs and GPUs",
-    4: "TensorFlow reads the variables at its import, which was over when they were set",
-    5: "the import asks a metadata server which machine this is, and only a machine in Google's cloud has one",
-}
-_ANSWERS = {1: "C", 2: "A", 3: "D", 4: "B", 5: "E"}
+_STARTS = {
+    1: ("C", "TPUEstimator drives a chip through the stream executor, and a v5p needs PJRT: no version and no "
+        "variable helps."),
+    2: ("A", "pip took the newest libtpu, and this tensorflow-tpu asks it for a function that it does not have."),
+    3: ("D", "The message says that TensorFlow has no kernel for the op: this package is for CPUs and GPUs."),
+    4: ("B", "TensorFlow reads the variables at its import, which was over when they were set."),
+    5: ("E", "The import asks a metadata server which machine this is, and only Google's cloud has one."),
+}  # fmt: skip
 
 
 @todo(
@@ -30,15 +29,7 @@ _ANSWERS = {1: "C", 2: "A", 3: "D", 4: "B", 5: "E"}
 )
 def failed_starts(answers: dict[int, str]) -> str:
     """Five failed starts, each with the one answer that fits."""
-    kinds = "answers should be a dict from the five numbers to letters, such as {1: 'F'}"
-    expect(isinstance(answers, dict), f"{kinds}; yours is {a(answers)}.")
-    letters = {number: str(letter).strip().upper() for number, letter in answers.items()}
-    missing = sorted(_ANSWERS.keys() - letters.keys())
-    expect(not missing, f"{kinds}; yours has no {', '.join(map(str, missing))}.")
-    wrong = [number for number, letter in _ANSWERS.items() if letters[number] != letter]
-    lines = [f"{number}: {letters[number]} does not help. {_REASONS[number]}." for number in wrong]
-    if wrong:
-        raise Wrong("\n".join([f"{len(_ANSWERS) - len(wrong)} of 5 are right.", *lines]))
+    expect_decisions(answers, _STARTS, "ABCDEF")
     return "The chip, the pair of packages, the package, the order, and the place: all five."
 
 

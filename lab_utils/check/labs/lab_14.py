@@ -1,11 +1,12 @@
 """The checks of lab 14, serving: a request, five clients, one bad picture among many, and a batch."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
+from lab_utils.check.labs.decisions import expect_decisions
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import Cases, todo
-from lab_utils.check.tools import a, expect, returns, translated
+from lab_utils.check.tools import expect, returns, translated
 from lab_utils.flowers import rest
 
 # Bytes that are no UTF-8, and whose base64 has + and /, which the alphabet for addresses lacks.
@@ -62,12 +63,12 @@ def _rejected(said: str) -> str:
 
 # Of each client: the cause, and where to look.
 _CLIENTS = {
-    "Ann": ("B", "Ann: print the beginning of her request and of an honest one."),
-    "Ben": ("F", "Ben: look at his pictures: what is gone, and what is still right?"),
-    "Cem": ("C", "Cem: look at his pictures: the shapes are right. What is not?"),
-    "Dora": ("D", "Dora: her pictures look right, and as many answers are roses as in an honest request. So what is "
+    "Ann": ("B", "print the beginning of her request and of an honest one."),
+    "Ben": ("F", "look at his pictures: what is gone, and what is still right?"),
+    "Cem": ("C", "look at his pictures: the shapes are right. What is not?"),
+    "Dora": ("D", "her pictures look right, and as many answers are roses as in an honest request. So what is "
              "compared with what?"),
-    "Eve": ("A", "Eve: read what the server says, and the length of each of her pictures in bytes."),
+    "Eve": ("A", "read what the server says, and the length of each of her pictures in bytes."),
 }  # fmt: skip
 
 
@@ -82,18 +83,7 @@ _CLIENTS = {
 )
 def causes(causes: Any) -> str:
     """The cause of each client's trouble."""
-    expect(
-        isinstance(causes, Mapping),
-        f"causes is a dict from names to letters; yours is {a(causes)}.",
-    )
-    letters = {name: str(letter).strip().upper() for name, letter in causes.items()}
-    missing = ", ".join(_CLIENTS.keys() - letters.keys())
-    expect(not missing, f"There is no letter for {missing}.")
-    strange = sorted(set(letters.values()) - set("ABCDEFG"))
-    expect(not strange, f"{', '.join(strange)}: not among the letters A to G.")
-    wrong = [words for name, (letter, words) in _CLIENTS.items() if letters[name] != letter]
-    if wrong:
-        raise Wrong(f"{5 - len(wrong)} of 5 are right.\n" + "\n".join(wrong))
+    expect_decisions(causes, _CLIENTS, "ABCDEFG")
     return "All five. The server noticed two of them."
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from lab_utils.check.labs.letters import judge_letters
+from lab_utils.check.labs.decisions import expect_decisions
 from lab_utils.check.todos import todo
 
 _OTHER_TYPES = (
@@ -30,7 +30,9 @@ def bfloat16(bfloat16_diagnosis: Any) -> str:
         "five D": f"The scope ends before the network is built. {_OTHER_TYPES}",
     }
     right = {"one": "A", "two": "B", "three": "C", "four": "D", "five": "B"}
-    judge_letters(bfloat16_diagnosis, right, clues)
+    expect_decisions(
+        bfloat16_diagnosis, {n: (c, clues[n]) for n, c in right.items()}, "ABCD", clues
+    )
     return (
         "bfloat16 between the layers, float32 variables and logits: only version four has it all."
     )
@@ -58,7 +60,8 @@ def next_change(next_change: Any) -> str:
         "4": "Memory is the limit, the batch is full, and the weights are few. Which bytes are left?",
         "4 A": "That lowers the bound by 5 %: from 128 on nothing is padded, and the weights are few.",
     }
-    judge_letters(next_change, {1: "A", 2: "C", 3: "D", 4: "B"}, clues)
+    right = {1: "A", 2: "C", 3: "D", 4: "B"}
+    expect_decisions(next_change, {n: (c, clues[str(n)]) for n, c in right.items()}, "ABCD", clues)
     return (
         "By the compiler the bound rises 1.98 times in step 1, 12.2 in step 2 and 1.36 in step 4; in step 3 no change "
         "of these raises it."
