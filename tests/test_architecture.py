@@ -27,7 +27,7 @@ LAYERS = (
 LAYER = {room: number for number, (_, rooms) in enumerate(LAYERS) for room in rooms}
 
 DRY_RUN = (
-    ("private", "records", "ops", "cache", "elsewhere"),
+    ("private", "records", "ops", "cache", "elsewhere", "waiting"),
     ("rules", "program", "traced", "graphs", "rehearsal"),
     ("fingerprint", "workload", "report"),
     ("lower",),

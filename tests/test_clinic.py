@@ -10,7 +10,11 @@ from lab_utils.check.clinic.ward import NAMES, ward
 from lab_utils.dry_run import rules
 
 CLINIC = Path(__file__).parents[1] / "datasets" / "clinic"
-NO_PORTS = {"plateau", "rows", "crops"}  # a plain Estimator and two pipelines, which have no dry run
+NO_PORTS = {
+    "plateau",
+    "rows",
+    "crops",
+}  # a plain Estimator and two pipelines, which have no dry run
 ALL = sorted({path.stem for path in CLINIC.glob("*.py")} - NO_PORTS)
 
 

@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from lab_utils.common import source
-from lab_utils.dry_run import target
+from lab_utils.dry_run import target, waiting
 from lab_utils.dry_run.frontends import cells, recorder
 from lab_utils.dry_run.frontends.recognise import workload_of
 from lab_utils.dry_run.private.tensorflow import caught_log
@@ -601,6 +601,13 @@ def test_a_program_that_waits_after_its_training_is_ended(
     assert signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
 
 
+def test_a_program_that_comes_no_further_says_where_it_is(loaded, monkeypatch, capsys):
+    monkeypatch.setattr(waiting, "SECONDS", 0.1)
+    loaded(LOOP + "import threading\nthreading.Event().wait(2)\ntrain()\n")
+    said = capsys.readouterr().err
+    assert re.search(r"Still running train.py \(\d+ s at train.py:7\)", said), said
+
+
 CONTACTS = """
 import tensorflow.compat.v1 as tf
 resolver = tf.distribute.cluster_resolver.TPUClusterResolver("my-tpu", zone="z", project="p")
@@ -696,6 +703,13 @@ def test_an_error_of_syntax_is_told_at_its_line(code, where, tmp_path, monkeypat
     (tmp_path / "train.py").write_text(code)
     with pytest.raises(target.TargetError, match=f"at {where}"):
         target.load_main("train.py", [])
+
+
+def test_an_encoding_that_python_does_not_take_is_refused_in_its_words(loaded, tmp_path):
+    for start in (b"x = 1  # \xf6\n", b"\n\nx = 1  # \xf6\n"):
+        (tmp_path / "latin.py").write_bytes(start + LOOP.encode() + b"train()\n")
+        with pytest.raises(target.TargetError, match="declare its encoding|encoding declaration"):
+            target.load_main(str(tmp_path / "latin.py"), [])
 
 
 def test_an_error_in_a_traced_layer_keeps_its_line_and_its_words(tmp_path, monkeypatch):

@@ -10,6 +10,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 
 from lab_utils.common import source
+from lab_utils.dry_run import waiting
 from lab_utils.dry_run.compile import stage as compile
 from lab_utils.dry_run.elsewhere import Elsewhere
 from lab_utils.dry_run.feed import stage as feed
@@ -70,7 +71,8 @@ class _UnderWay:
         self.session.say, self.session.result = self.bar.say, result
         start = time.perf_counter()
         try:
-            next(self.steps)
+            with waiting.reported(f"in stage {result.stage}"):
+                next(self.steps)
             return True
         except StopIteration as over:
             result.status, result.detail = Status.DONE, over.value

@@ -9,8 +9,8 @@ Minutes are those of reading, of the exercises, and of waiting for the cells, ro
   own (`*Hard, 40 minutes.*`), all assumptions;
 - a minute for each prediction, and a minute for each question at the end, assumptions;
 - nothing for a section whose heading begins with "Further", which a learner may leave out;
-- the running time of the solution beyond its first minute, in which one reads on (an assumption); it is measured
-  when `build --execute` runs it (`solutions/instructor/seconds.yaml`).
+- the running time of the solution beyond its first minute, in which one reads on (an assumption);
+  `build --execute` measures it (`solutions/instructor/seconds.yaml`).
 
 Nobody has timed learners of these labs. Where minutes of other lessons were estimates, instructors took
 longer: 6.5 hours in the place of 4.25 (datacarpentry/r-socialsci issue 75, 2018), "almost double"

@@ -24,6 +24,7 @@ from typing import Any
 from unittest import mock
 
 from lab_utils.common import source
+from lab_utils.dry_run import waiting
 from lab_utils.dry_run.frontends import cells, fits
 from lab_utils.dry_run.frontends.calls import Enough, NothingCalled, Recording
 from lab_utils.dry_run.records import Mode
@@ -56,6 +57,7 @@ def recorded(program: Path | ModuleSpec, arguments: Sequence[str], cores: int = 
     text = path.read_bytes()
     process = os.getpid()
     with recording() as calls, ExitStack() as stack:
+        stack.enter_context(waiting.reported(f"running {path.name}"))
         stack.enter_context(fits.without_training(cores, calls.note_fit, b"keras" in text))
         if b"google.colab" in text:
             colab.stand_in(lambda name: mock.MagicMock())
