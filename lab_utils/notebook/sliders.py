@@ -14,9 +14,7 @@ from lab_utils.notebook.look import BAR
 
 _WIDTH = 240  # pixels of the longest bar
 _ABOUT = {
-    "batch": "One train step of a block [1024, 4096, 1024] in float32 on one core of a v5e.",
-    "topology": "The same step for 1,024 examples, split over the cores of a topology.",
-    "layout": "An array of 1,000 rows in the memory of a v5e core.",
+    "topology": "A train step of a block [1024, 4096, 1024] for 1,024 examples, split over the cores.",
 }
 # Moves the table away and shows one of its rows, chosen by a slider. No address, no library.
 _SCRIPT = """
@@ -112,7 +110,7 @@ def _stored() -> dict:
 
 
 def slider(name: str) -> Slider:
-    """The slider of that name: "batch", "topology" or "layout".
+    """The slider of that name, such as "topology".
 
     Raises:
         ValueError: there is none.

@@ -17,11 +17,8 @@ from lab_utils.runtime import chips
 
 TARGET = Path(__file__).parents[1] / "notebook" / "sliders.json"
 WIDTH = 1024  # of the block: weights [WIDTH, 4 * WIDTH] and back
-BATCHES = (1, 2, 4, 8, 16, 32, 64, 100, 128, 192, 256, 512, 1024, 2048)
 TOPOLOGIES = ("v5e:1x1", "v5e:2x2", "v5e:2x4", "v5e:4x4", "v2:2x2", "v3:2x2", "v6e:2x2")
 GLOBAL_BATCH = 1024
-COLUMNS = (8, 16, 32, 64, 100, 128, 130, 192, 256, 300)
-ROWS = 1000
 
 
 def _jax() -> Any:
@@ -73,17 +70,6 @@ def _hlo(jitted: Any, shapes: tuple) -> bytes:
     return lowered.compiler_ir("hlo").as_serialized_hlo_module_proto()
 
 
-def batch(size: int) -> dict[str, float]:
-    """One core of a v5e: the bound on a step of `size` examples, and examples/s at it."""
-    cost = _compiled("v5e:1x1", size).cost
-    bound = chips.CHIPS["v5e"].roofline(cost["flops"], cost["bytes"])
-    return {
-        "bound on a step, µs": round(1e6 * bound.seconds, 1),
-        "examples/s, at most": round(size / bound.seconds),
-        "busy with FLOP, % of the bound": round(100 * bound.compute_seconds / bound.seconds),
-    }
-
-
 def topology(name: str) -> dict[str, float]:
     """GLOBAL_BATCH examples split over the cores of a topology: each one's share, and the bound."""
     chip, cores = chips.parse(name)
@@ -91,30 +77,14 @@ def topology(name: str) -> dict[str, float]:
     bound = chip.roofline(cost["flops"], cost["bytes"])
     return {
         "cores": cores,
-        "examples a core": GLOBAL_BATCH // cores,
+        "examples per core": GLOBAL_BATCH // cores,
         "bound on a step, µs": round(1e6 * bound.seconds, 1),
         "examples/s of all cores, at most": round(GLOBAL_BATCH / bound.seconds),
     }
 
 
-def layout(columns: int) -> dict[str, float]:
-    """Bytes that a [ROWS, columns] array takes in the memory of a v5e, in float32 and bfloat16."""
-    from lab_utils.dry_run.inspect import compile_for_one_core
-
-    jax, sizes = _jax(), {}
-    for dtype in ("float32", "bfloat16"):
-        shapes = (jax.ShapeDtypeStruct((ROWS, columns), dtype),)
-        hlo = _hlo(jax.jit(lambda x: x.sum()), shapes)
-        sizes[dtype] = compile_for_one_core(hlo, "v5e:1x1").memory["arguments"]
-    kilobytes = {f"{dtype}, kB": round(size / 1e3) for dtype, size in sizes.items()}
-    padding = 100 * (1 - 4 * ROWS * columns / sizes["float32"])
-    return kilobytes | {"padding in float32, %": round(padding, 1)}
-
-
 SLIDERS = {
-    "batch": (batch, BATCHES, "examples a core"),
     "topology": (topology, TOPOLOGIES, "topology"),
-    "layout": (layout, COLUMNS, "columns"),
 }
 
 

@@ -165,7 +165,7 @@ _CAST, ROWS = " if tensor.dtype == tf.float64 else tensor", 6
     ),
     why="Only float64 changes: labels stay integers, names stay names, and so does the structure.",
     slips={
-        ("dtype == tf.float64", "dtype.is_floating"): "float16 should stay float16.",
+        ("dtype == tf.float64", "dtype.is_floating"): "bfloat16 should stay bfloat16.",
         (_CAST, ""): "Yours casts all types, also integers and text, which should stay.",
         (" if len(parts) > 1 else parts[0]", ""): "An element becomes a tuple of one in yours.",
     },
@@ -176,7 +176,7 @@ def narrow(narrowed: Callable) -> Cases:
     named = {
         "pixels": np.arange(ROWS * 4, dtype=np.uint8).reshape(ROWS, 4),
         "age": values[:, 0],
-        "half": values.astype(np.float16),
+        "half": values.astype(tf.bfloat16.as_numpy_dtype),
         "name": np.array([b"rose"] * ROWS),
         "more": {"spread": values * 2},
     }
