@@ -245,15 +245,15 @@ ANSWERS = {
         Wrong(with_letter("plain Estimator", "B"), "Which class of spec"),
         Wrong(with_letter("batch of 1,020", "A"), "127.5"),
         Wrong(with_letter("loop of 2", "C"), "The steps are the same ones"),
-        Wrong(with_letter("loop of 2", "E"), "none of A to D"),
-        Wrong("outcomes = {'plain spec': 'B'}", "a letter for each of"),
+        Wrong(with_letter("loop of 2", "E"), "is not one of A, B, C, D"),
+        Wrong("outcomes = {'plain spec': 'B'}", "Not decided yet"),
         Right("outcomes = {port: letter.lower() for port, letter in outcomes.items()}"),
     ],
     "2e": [
         Wrong("curves_diagnosis = {41: 'B'}", "Line 41 is healthy. The wrapper is there"),
         Wrong("curves_diagnosis = {43: 'B'}", "divides the loss by the number of cores"),
         Wrong("curves_diagnosis = {46: 'C'}", "not for the reason that you give"),
-        Wrong("curves_diagnosis = {}", "0 of 1 faults found"),
+        Wrong("curves_diagnosis = {}", "The fault is not found yet"),
         Wrong("curves_treatment = {}", "TPU201"),
         Wrong(
             f"curves_treatment = {{40: 'momentum = tf.train.AdamOptimizer(0.05)', 46: {FIX!r}}}",

@@ -303,8 +303,8 @@ ANSWERS = {
         Wrong(with_letter("contrast", "C"), "Which way compares"),
         Wrong(with_letter("loss", "F"), "compiles, with a bound"),
         Wrong(with_letter("metric", "E"), "Where does metric_fn run"),
-        Wrong(with_letter("metric", "G"), "none of A to F"),
-        Wrong("fixes = list(fixes.values())", "a letter for each of"),
+        Wrong(with_letter("metric", "G"), "is not one of A, B, C, D, E, F"),
+        Wrong("fixes = list(fixes.values())", "Expected a dict with an answer for each of"),
         Right("fixes = {line: f' {letter.lower()}' for line, letter in fixes.items()}"),
     ],
     "3d": [

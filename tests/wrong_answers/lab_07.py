@@ -101,7 +101,7 @@ def inference(images, classes, training, bfloat16):
     "7c": [
         Wrong('leaves_diagnosis = {37: "A"}', "Line 37 is healthy"),
         Wrong('leaves_diagnosis = {17: "C"}', "but not for the reason that you give"),
-        Wrong("leaves_diagnosis = {}", "0 of 1 faults found"),
+        Wrong("leaves_diagnosis = {}", "The fault is not found yet"),
         Wrong('leaves_treatment = {17: ""}', "was augmentation taken out?"),
         Wrong("leaves_treatment = {}", "TPU212"),
         Wrong("leaves_treatment = {17: 'if training: image ='}", "cannot be examined"),

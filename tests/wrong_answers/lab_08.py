@@ -188,7 +188,7 @@ def inference_fast(images):
         ),
     ],
     "8c": [
-        Wrong("bfloat16_diagnosis = {}", "A dict with the keys 'one', 'two'"),
+        Wrong("bfloat16_diagnosis = {}", "Not decided yet: one; two"),
         Wrong(
             "bfloat16_diagnosis = dict(one='D', two='D', three='D', four='D', five='D')",
             "The scope ends before the network is built",
@@ -206,7 +206,7 @@ def inference_fast(images):
             "bfloat16_diagnosis = {**bfloat16_diagnosis, 'three': 'D'}", "Which type has the result"
         ),
         Wrong(
-            "bfloat16_diagnosis = {**bfloat16_diagnosis, 'four': 'E'}", "is not one of the letters"
+            "bfloat16_diagnosis = {**bfloat16_diagnosis, 'four': 'E'}", "is not one of A, B, C, D"
         ),
         Right(
             "bfloat16_diagnosis = {name: letter.lower() for name, letter in bfloat16_diagnosis.items()}"
@@ -214,7 +214,10 @@ def inference_fast(images):
         Right("bfloat16_diagnosis = dict(five='B', four='D', three='C', two='B', one='A')"),
     ],
     "8d": [
-        Wrong("next_change = ['A', 'C', 'D', 'B']", "A dict with the keys 1, 2, 3, 4"),
+        Wrong(
+            "next_change = ['A', 'C', 'D', 'B']",
+            "Expected a dict with an answer for each of 1, 2, 3, 4",
+        ),
         Wrong("next_change = {1: 'B', 2: 'B', 3: 'B', 4: 'B'}", "1 of 4 are right"),
         Wrong(
             "next_change = {**next_change, 1: 'D'}", "What does the compiler do to a batch of 16"

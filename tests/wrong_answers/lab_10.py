@@ -163,13 +163,13 @@ def portable():
     "10c": [
         Mutant(", epsilon=1e-8", "", "small gradients"),
         Mutant(", epsilon=1e-8", ", epsilon=1e-6", "small gradients"),
-        Mutant("Adam(RATE,", "Adam(1e-3,", "learning rate"),
+        Mutant("Adam(3e-3,", "Adam(1e-3,", "learning rate"),
         Mutant("keras.optimizers.Adam(", "v1.train.AdamOptimizer(", "Keras optimizer"),
-        Mutant("keras.optimizers.Adam(RATE, epsilon=1e-8)", "keras.optimizers.SGD(RATE)", "Adam"),
+        Mutant("keras.optimizers.Adam(3e-3, epsilon=1e-8)", "keras.optimizers.SGD(3e-3)", "Adam"),
         # Keywords
         Right(r"""
 def make_adam():
-    return keras.optimizers.Adam(learning_rate=RATE, epsilon=1e-8)
+    return keras.optimizers.Adam(learning_rate=3e-3, epsilon=1e-8)
 """),
         # All said
         Right(r"""
@@ -180,7 +180,7 @@ def make_adam():
         # From_config
         Right(r"""
 def make_adam():
-    config = keras.optimizers.Adam(RATE).get_config()
+    config = keras.optimizers.Adam(3e-3).get_config()
     config["epsilon"] = 1e-8
     return keras.optimizers.Adam.from_config(config)
 """),
@@ -189,13 +189,13 @@ def make_adam():
 def make_adam():
     class OldAdam(keras.optimizers.Adam):
         pass
-    return OldAdam(RATE, epsilon=1e-8, name="adam")
+    return OldAdam(3e-3, epsilon=1e-8, name="adam")
 """),
         # The default
         Wrong(
             r"""
 def make_adam():
-    return keras.optimizers.Adam(RATE)
+    return keras.optimizers.Adam(3e-3)
 """,
             "what is added to the root of the second moment?",
         ),
@@ -203,7 +203,7 @@ def make_adam():
         Wrong(
             r"""
 def make_adam():
-    return keras.optimizers.Adam(RATE, epsilon=1e-7)
+    return keras.optimizers.Adam(3e-3, epsilon=1e-7)
 """,
             "what is added to the root of the second moment?",
         ),
@@ -219,7 +219,7 @@ def make_adam():
         Wrong(
             r"""
 def make_adam():
-    return keras.optimizers.Adam(RATE, beta_1=0.95, epsilon=1e-8)
+    return keras.optimizers.Adam(3e-3, beta_1=0.95, epsilon=1e-8)
 """,
             "beta_1 of AdamOptimizer: expected 0.9, yours gives 0.95",
         ),
@@ -227,7 +227,7 @@ def make_adam():
         Wrong(
             r"""
 def make_adam():
-    return keras.optimizers.Adam(RATE, epsilon=1e-8, amsgrad=True)
+    return keras.optimizers.Adam(3e-3, epsilon=1e-8, amsgrad=True)
 """,
             "AdamOptimizer knows no amsgrad: leave it out",
         ),
@@ -235,7 +235,7 @@ def make_adam():
         Wrong(
             r"""
 def make_adam():
-    return keras.optimizers.AdamW(RATE, epsilon=1e-8)
+    return keras.optimizers.AdamW(3e-3, epsilon=1e-8)
 """,
             "AdamOptimizer knows no weight_decay: leave it out",
         ),
@@ -243,7 +243,7 @@ def make_adam():
         Wrong(
             r"""
 def make_adam():
-    return keras.optimizers.Adam(RATE, epsilon=1e-8, use_ema=True)
+    return keras.optimizers.Adam(3e-3, epsilon=1e-8, use_ema=True)
 """,
             "AdamOptimizer knows no use_ema: leave it out",
         ),
