@@ -8,6 +8,7 @@ import ast
 import importlib
 import json
 import re
+import tempfile
 import textwrap
 import zlib
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from pathlib import Path
 from lab_utils.check import sources, todos
 
 MESSAGES = Path(__file__).with_name("messages")  # a file a lab: what each wrong answer was told
+_OF_THIS_MACHINE = re.compile(re.escape(tempfile.gettempdir()) + r"/[^\s'\"]*/")
 Words = str | re.Pattern[str]
 
 
@@ -115,6 +117,7 @@ def messages(lab: int) -> dict[str, str]:
 def store(lab: int, told: dict[str, str]) -> None:
     """Writes what all wrong answers of a lab were told."""
     MESSAGES.mkdir(exist_ok=True)
+    told = {key: _OF_THIS_MACHINE.sub("", message) for key, message in told.items()}
     text = json.dumps(told, ensure_ascii=False, indent=1, sort_keys=True)
     (MESSAGES / f"{lab:02d}.json").write_text(f"{text}\n", encoding="utf-8")
 
