@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from lab_utils.common.source import Place, is_installed, place
@@ -32,6 +33,17 @@ class PlainEstimator(TypeError):
         super().__init__(f"{HOW}; this is of class {self.kind}")
 
 
+@dataclass(frozen=True)
+class HandedOver:
+    """What a learner handed over: `inputs` are a TPUEstimator's other input functions."""
+
+    subject: Any
+    data: Any
+    topology: str
+    mesh_axes: Mapping[str, int] | None
+    inputs: Mapping[str, Any]
+
+
 def workload_of(
     subject: Any,
     data: Any,
@@ -48,28 +60,55 @@ def workload_of(
         PlainEstimator: `subject` is an Estimator of another kind, which no TPU runs.
         TypeError: `subject` is none of these kinds, or `data` does not go with it.
     """
-    if isinstance(subject, v1.estimator.tpu.TPUEstimator):
-        return EstimatorWorkload(subject, Inputs(data, **inputs))
-    if isinstance(subject, v1.estimator.Estimator | tf.estimator.Estimator):
-        raise _refused(subject)
-    if package := _keras_of(subject):
-        if (
-            package == "keras"
-            and (backend := sys.modules["keras"].backend.backend()) != "tensorflow"
-        ):
-            raise TypeError(f"{HOW}; this Keras model runs on {backend}, not on TensorFlow")
-        return KerasWorkload(subject, data)
-    if is_jax(subject, data):
-        try:
-            process.require("jax")
-        except process.CompilerMissing as error:  # it is too old
-            raise TypeError(str(error)) from error
-        from lab_utils.dry_run.frontends.jax import JaxWorkload  # which imports JAX
+    handed = HandedOver(subject, data, topology, mesh_axes, inputs)
+    workload = next(filter(None, (frontend(handed) for frontend in FRONTENDS)), None)
+    if workload is None:
+        raise TypeError(f"{HOW}; this is a {type(subject).__name__}")
+    return workload
 
-        return JaxWorkload(subject, data, topology, mesh_axes)
-    if callable(subject) and not isinstance(subject, type):
-        return FunctionWorkload(subject, data)
-    raise TypeError(f"{HOW}; this is a {type(subject).__name__}")
+
+def _estimator(handed: HandedOver) -> Workload | None:
+    if isinstance(handed.subject, v1.estimator.tpu.TPUEstimator):
+        return EstimatorWorkload(handed.subject, Inputs(handed.data, **handed.inputs))
+    if isinstance(handed.subject, v1.estimator.Estimator | tf.estimator.Estimator):
+        raise _refused(handed.subject)
+    return None
+
+
+def _keras(handed: HandedOver) -> Workload | None:
+    package = _keras_of(handed.subject)
+    if not package:
+        return None
+    backend = sys.modules["keras"].backend.backend() if package == "keras" else "tensorflow"
+    if backend != "tensorflow":
+        raise TypeError(f"{HOW}; this Keras model runs on {backend}, not on TensorFlow")
+    return KerasWorkload(handed.subject, handed.data)
+
+
+def _jax(handed: HandedOver) -> Workload | None:
+    if not is_jax(handed.subject, handed.data):
+        return None
+    try:
+        process.require("jax")
+    except process.CompilerMissing as error:  # it is too old
+        raise TypeError(str(error)) from error
+    from lab_utils.dry_run.frontends.jax import JaxWorkload  # which imports JAX
+
+    return JaxWorkload(handed.subject, handed.data, handed.topology, handed.mesh_axes)
+
+
+def _function(handed: HandedOver) -> Workload | None:
+    if callable(handed.subject) and not isinstance(handed.subject, type):
+        return FunctionWorkload(handed.subject, handed.data)
+    return None
+
+
+FRONTENDS = (
+    _estimator,
+    _keras,
+    _jax,
+    _function,
+)  # the first that knows what was handed over takes it
 
 
 def _refused(estimator: Any) -> TypeError:
