@@ -40,8 +40,8 @@ def test_minutes_left_follow_from_what_is_open(capsys):
     progress.record_shown("2b")
     assert overview.main([]) == 0
     line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("02 "))
-    left = round(overview.labs()[2]["minutes"] / 2)
-    told = f"02 ######...... 3 of 6  The four changes: {left} min left, 1 solution shown"
+    left = round(overview.labs()[2]["minutes"] * 2 / 5)
+    told = f"02 #######..... 3 of 5  The four changes: {left} min left, 1 solution shown"
     assert line == told
     for id in overview.ids(2):
         progress.record(id)
