@@ -182,6 +182,13 @@ def test_one_line_of_pyproject_gives_the_address_to_first_cells_and_links(reposi
         assert (opens in text) == ("Open in" in text) == (GITHUB in address)
 
 
+def test_the_minutes_stand_in_the_rows_of_labs_and_nowhere_else(repository):
+    readme = repository / "README.md"
+    readme.write_text("| 01 x | 0 | say x |\n| 02 x | 0 | say y |\n\n| 01 | 02 |\n")
+    assert build.main([]) == 0
+    assert readme.read_text() == "| 01 x | 5 | say x |\n| 02 x | 5 | say y |\n\n| 01 | 02 |\n"
+
+
 def contents(folder):
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 

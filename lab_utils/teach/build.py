@@ -36,7 +36,7 @@ ROOT = Path(__file__).parents[2]
 SOURCES = Path("solutions/source")
 TITLES = Path("lab_utils/dry_run/rules/labs.json")
 LINKS = re.compile(r"(<!-- links, by lab_utils.build -->\n).*?(<!-- end of links -->)", re.S)
-ROW = re.compile(r"^(\| (\d\d) [^|]*\| )\d+( \|)", re.M)
+ROW = re.compile(r"^(\| (\d\d) [^|]+\| )\d+( \|)", re.M)  # a lab's number and title, its minutes
 FOLDED = 15  # lines of a given cell, from which on it is shown folded
 HEADING = re.compile(r"# (\d\d) · (.+)")
 
