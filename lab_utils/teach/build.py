@@ -65,7 +65,7 @@ def _lab(source: nbformat.NotebookNode, name: str, course: Course) -> nbformat.N
     return notebook
 
 
-def _readme(course: Course, told: dict[str, dict], names: list[str]) -> str | None:
+def _readme(course: Course, of_labs: dict[str, int], names: list[str]) -> str | None:
     """README.md with links that open the labs elsewhere, and their minutes; None where there is no README."""
     path = ROOT / "README.md"
     if not path.exists():
@@ -74,8 +74,7 @@ def _readme(course: Course, told: dict[str, dict], names: list[str]) -> str | No
     text = f"\nEach lab opens from here:\n\n{''.join(rows)}\n" if rows else ""
 
     def row(found: re.Match) -> str:
-        own = told.get(found[2])
-        return f"{found[1]}{own['minutes']}{found[3]}" if own else found[0]
+        return f"{found[1]}{of_labs[found[2]]}{found[3]}" if found[2] in of_labs else found[0]
 
     page = ROW.sub(row, path.read_text(encoding="utf-8"))
     return LINKS.sub(lambda found: found[1] + text + found[2], page)
@@ -99,7 +98,7 @@ def build() -> dict[str, str]:
     Raises:
         NotebookError: a source or the outputs of a solution cannot be read, or no lab can be made of it.
     """
-    made, sources, titles, told = {}, {}, {}, {}
+    made, sources, titles, of_labs = {}, {}, {}, {}
     course, asked, seconds = Course.of(ROOT), quiz.questions(ROOT), minutes.seconds(ROOT)
     for path in _sources():
         with _naming(path):
@@ -109,9 +108,8 @@ def build() -> dict[str, str]:
         name, source = path.name, sources[path.name]
         with _naming(path):
             own = asked.get(name[:2], [])
-            minutes.stamp(source, name, 0, {})  # the sentence on its place is not counted
             takes = minutes.of_lab(source, seconds.get(name[:2], 0), len(own))
-            told[name[:2]] = {"title": titles[name], "minutes": takes}
+            of_labs[name[:2]] = takes
             minutes.stamp(source, name, takes, titles)
             stamp(source)
             made[f"{SOURCES}/{name}"] = _text(source, outputs=False)
@@ -119,7 +117,7 @@ def build() -> dict[str, str]:
                 quiz.insert(source, own)
             made[f"labs/{name}"] = _text(_lab(source, name, course), outputs=False)
         made[f"solutions/{name}"] = _text(_solution(source, name, course), outputs=True)
-    if readme := _readme(course, told, [path.name for path in _sources()]):
+    if readme := _readme(course, of_labs, [path.name for path in _sources()]):
         made["README.md"] = readme
     rule_titles = {name[:2]: text for name, text in titles.items()}
     made[str(TITLES)] = json.dumps(rule_titles, ensure_ascii=False, indent=2) + "\n"
@@ -192,7 +190,7 @@ def stale() -> list[str]:
 
 
 def execute(made: dict[str, str], names: Collection[str]) -> None:
-    """Runs those solutions of `made`, as a learner without any progress, and keeps their outputs.
+    """Runs those solutions of `made`, as a learner without any progress; writes them with their outputs.
 
     Raises:
         NotebookError: a name fits no solution; or one cannot be run, which then stays as it was.
@@ -219,8 +217,7 @@ def execute(made: dict[str, str], names: Collection[str]) -> None:
                 took = time.perf_counter() - start
                 text = _text(notebook, outputs=True).replace(str(ROOT), ".")  # nobody else's paths
             files.write(path, text)
-            made[f"solutions/{path.name}"] = text
-            minutes.note_seconds(ROOT, {path.name[:2]: round(took)})
+            minutes.note_seconds(ROOT, path.name[:2], round(took))
             print(f"executed {path.relative_to(ROOT)} in {took:.0f} s")
 
 
@@ -241,6 +238,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         made = build()  # all of it, before anything is written
         if options.execute is not None:
             execute(made, options.execute)
+            made = build()  # with the outputs, and minutes of the seconds that they took
     except NotebookError as error:
         print(f"build: {error}", file=sys.stderr)
         return 2

@@ -36,10 +36,11 @@ _EXERCISE = re.compile(
     r"\*\*TODO (\d+[a-z])\b[^*]*\*\*(?: \*(Easy|Medium|Hard)(?:, (\d+) minutes)?\.\*)?"
 )
 SPINE = 8  # labs of the one-day route, the first of the course
+_BEHIND = f"An elective, behind the one-day route (labs 00 to {SPINE - 1:02d})."
 _STATED = re.compile(
     r"^\*\*\d+ minutes\.\*\*"
     r"(?: Step \d of \d of the one-day route(?:, its last|; next: \[[^]]*\]\([^)]*\))\."
-    r"| An elective, behind the one-day route \(labs 00 to 07\)\.)?",
+    rf"| {re.escape(_BEHIND)})?",
     re.M,
 )
 
@@ -75,6 +76,7 @@ def of_cell(cell: nbformat.NotebookNode) -> float:
 
 def of_text(text: str) -> float:
     """Minutes for a text in Markdown and the exercises that it sets; a TODO's first mention sets it."""
+    text = _STATED.sub("", text)  # what the build writes itself
     text = re.sub(r"\]\([^)]*\)", "]", text)  # addresses are not read
     exercises: dict[str, int] = {}
     for id, level, stated in _EXERCISE.findall(text):
@@ -88,11 +90,11 @@ def seconds(root: Path) -> dict[str, int]:
     return (yaml.safe_load(path.read_text(encoding="utf-8")) or {}) if path.exists() else {}
 
 
-def note_seconds(root: Path, measured: dict[str, int]) -> None:
-    """Enters how long solutions ran, by the lab's number."""
+def note_seconds(root: Path, lab: str, took: int) -> None:
+    """Enters how many seconds the solution of a lab, by its number, ran."""
     path = root / SECONDS
     comment = [line for line in path.read_text(encoding="utf-8").splitlines() if line[:1] == "#"]
-    rows = [f'"{lab}": {took}' for lab, took in sorted((seconds(root) | measured).items())]
+    rows = [f'"{number}": {own}' for number, own in sorted((seconds(root) | {lab: took}).items())]
     files.write(path, "\n".join([*comment, *rows, ""]))
 
 
@@ -103,9 +105,9 @@ def stamp(source: nbformat.NotebookNode, name: str, minutes: int, titles: dict[s
         source: the notebook.
         name: of its file.
         minutes: of the lab.
-        titles: the title of each notebook by file name, in the course's order; none leaves its place out.
+        titles: the title of each notebook by file name, in the course's order.
     """
-    place = f"**{minutes} minutes.** {_place(name, titles) if titles else ''}".rstrip()
+    place = f"**{minutes} minutes.** {_place(name, titles)}"
     title = source.cells[0]
     title.source = _STATED.sub(lambda _: place, title.source, count=1)
 
@@ -114,7 +116,7 @@ def _place(name: str, titles: dict[str, str]) -> str:
     """The lab's place on the route, in a sentence."""
     spine = list(titles)[:SPINE]
     if name not in spine:
-        return "An elective, behind the one-day route (labs 00 to 07)."
+        return _BEHIND
     step = spine.index(name) + 1
     sentence = f"Step {step} of {len(spine)} of the one-day route"
     if step == len(spine):

@@ -36,14 +36,14 @@ def write_source(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     paths = {kind: sorted((ROOT / kind).glob("*.ipynb")) for kind in ("labs", "solutions")}
     texts = {f"{kind}/{path.name}": _notebook(path, kind) for kind in paths for path in paths[kind]}
-    texts |= {f"labs/{p.name}": p.read_text("utf-8") for p in (ROOT / "labs").glob("*.md")}
+    pages = sorted((ROOT / "labs").glob("*.md"))
+    texts |= {f"labs/{page.name}": page.read_text("utf-8") for page in pages}
     texts |= {f"rules/{id}.md": rules.page(id) for id in rules.catalogue()}
     texts |= {name: (_OWN / name).read_text("utf-8") for name in ("glossary.md", "index.md")}
     texts["_static/site.css"] = (_OWN / "site.css").read_text("utf-8")
     texts["rules/index.md"] = _rule_list()
     front = texts["index.md"].replace("TRACKS", _tracks())
     texts["index.md"] = front.replace("REPORT", _report())
-    places = [{"file": f"labs/{path.stem}"} for path in (ROOT / "labs").glob("*.md")]
     look_up = {
         "file": "rules/index",
         "sections": [{"file": f"rules/{id}"} for id in rules.catalogue()],
@@ -55,6 +55,7 @@ def write_source(folder: Path) -> None:
         }
         for kind in paths
     ]
+    places = [{"file": f"labs/{page.stem}"} for page in pages]
     parts.append({"caption": "To look up", "chapters": [{"file": "glossary"}, *places, look_up]})
     contents = {"format": "jb-book", "root": "index", "parts": parts}
     config = yaml.safe_load((_OWN / "config.yml").read_text("utf-8"))
