@@ -10,7 +10,7 @@ from PIL import Image
 
 from lab_utils import datasets
 from lab_utils.convert.errors import RejectError
-from lab_utils.convert.images import check_jpeg, to_rgb_jpeg
+from lab_utils.convert.images import to_rgb_jpeg
 
 SIZE = (48, 32)
 RED, WHITE, GREY = (255, 0, 0), (255, 255, 255), (128, 128, 128)
@@ -275,17 +275,17 @@ def with_hole(data: bytes, kind: str) -> bytes:
 def test_a_photograph_with_a_hole_is_refused(kind):
     for path in BUNDLED[::15]:
         with pytest.raises(RejectError, match="damaged JPEG: |cannot be decoded: "):
-            check_jpeg(with_hole(path.read_bytes(), kind))
+            to_rgb_jpeg(with_hole(path.read_bytes(), kind))
 
 
 def test_no_sound_photograph_is_refused():
     assert len(BUNDLED) == 300
     for path in [*BUNDLED, *REAL.glob("*/*.jpg")]:
-        check_jpeg(path.read_bytes())
+        to_rgb_jpeg(path.read_bytes())
 
 
 def test_stray_bytes_of_a_camera_at_the_end_are_no_hole():
     data = BUNDLED[0].read_bytes()
-    check_jpeg(data[:-2] + bytes(4) + data[-2:])
+    to_rgb_jpeg(data[:-2] + bytes(4) + data[-2:])
     with pytest.raises(RejectError, match="damaged JPEG: 399 extraneous bytes"):
-        check_jpeg(data[:-2] + bytes(400) + data[-2:])
+        to_rgb_jpeg(data[:-2] + bytes(400) + data[-2:])

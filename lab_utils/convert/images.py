@@ -55,25 +55,14 @@ def to_rgb_jpeg(data: bytes, shorter_side: int | None = None) -> RgbJpeg:
     return _transcode(data, shorter_side)
 
 
-def check_jpeg(data: bytes) -> None:
-    """Refuses a JPEG that is not whole.
+@contextlib.contextmanager
+def _whole_jpeg(data: bytes) -> Iterator[Image.Image]:
+    """The JPEG, opened; refuses one that is not whole.
 
     TensorFlow and Pillow decode a JPEG with a hole (a piece is missing, a block is zero, the end was cut off
     and closed), and fill the rest with grey or noise. libjpeg warns of it, and its warnings count here. That
     takes one decode at an eighth of the size.
-
-    Args:
-        data: the file's content, which begins as a JPEG does.
-
-    Raises:
-        RejectError: if it is truncated, damaged, too large, or of an unsupported kind.
     """
-    with _decoding(), _whole_jpeg(data):
-        pass
-
-
-@contextlib.contextmanager
-def _whole_jpeg(data: bytes) -> Iterator[Image.Image]:
     with _opened(data, ("JPEG",)) as image:
         colours = "CMYK" if image.mode == "CMYK" else "GRAY"
         try:

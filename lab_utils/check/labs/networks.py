@@ -31,13 +31,6 @@ def outputs(build: Callable[[], Any], name: str) -> tuple[list[list[int]], np.nd
         return sorted(each.shape.as_list() for each in variables), session.run(result)
 
 
-def draw_weights(model: Any) -> list[list[int]]:
-    """Gives a Keras model weights that are drawn by their shapes alone; returns the shapes, sorted."""
-    for each in model.weights:
-        each.assign(_drawn(list(each.shape)))
-    return sorted(list(each.shape) for each in model.weights)
-
-
 def _drawn(shape: list[int]) -> np.ndarray:
     """Numbers of about 1 over the root of what flows into each output."""
     random = np.random.default_rng([len(shape), *shape])
