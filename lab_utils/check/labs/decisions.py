@@ -1,6 +1,6 @@
 """Decisions as TODOs: a dict from questions to one of a few answers, judged one by one with a reason."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from lab_utils.check.tools import a, expect
@@ -37,3 +37,23 @@ def expect_decisions(
         f"{q}: not {given[q]}. {(against or {}).get(f'{q} {given[q]}', right[q][1])}" for q in wrong
     )
     expect(not wrong, f"{len(right) - len(wrong)} of {len(right)} are right.\n{reasons}")
+
+
+def pairs(decisions: Any, questions: Collection[str], first: str) -> Iterator[tuple[str, Any, Any]]:
+    """Yields each question with the two things that the learner says of it: a number and a letter.
+
+    Args:
+        decisions: the learner's dict from the questions to pairs.
+        questions: in the order in which they are judged.
+        first: what the number counts, such as "files".
+
+    Raises:
+        Wrong: it is no such dict, or the next question's is no pair.
+    """
+    kind = isinstance(decisions, dict) and decisions.keys() == set(questions)
+    expect(kind, f"decisions should have the keys {', '.join(questions)}; yours is {a(decisions)}.")
+    for question in questions:
+        pair = decisions[question]
+        fits = isinstance(pair, tuple) and len(pair) == 2
+        expect(fits, f"{question}: a pair is asked for, ({first}, letter), not {pair!r}.")
+        yield question, *pair

@@ -11,6 +11,7 @@ from unittest import mock
 import numpy as np
 from PIL import Image
 
+from lab_utils.check.labs.decisions import pairs
 from lab_utils.check.labs.treatment import enter_patient
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import Cases, todo
@@ -232,12 +233,8 @@ _SETS = {"ImageNet": (148_000, 64, "A"), "x-rays": (3_000, 32, "B"), "flowers": 
 )
 def deciding(decisions: dict) -> str:
     """A number of files that the hosts can share, of a size that is worth opening, and the rule behind it."""
-    kind = isinstance(decisions, dict) and decisions.keys() == _SETS.keys()
-    expect(kind, f"decisions should have the keys {', '.join(_SETS)}; yours is {a(decisions)}.")
-    for name, (megabytes, hosts, rule) in _SETS.items():
-        pair = isinstance(decisions[name], tuple) and len(decisions[name]) == 2
-        expect(pair, f"{name}: a pair is asked for, (files, letter), not {decisions[name]!r}.")
-        files, letter = decisions[name]
+    for name, files, letter in pairs(decisions, _SETS, "files"):
+        megabytes, hosts, rule = _SETS[name]
         whole = isinstance(files, int) and files > 0
         expect(whole, f"{name}: {files!r} is not a number of files.")
         size = f"{name}: {files:,} files of {megabytes / files:,.3g} MB"

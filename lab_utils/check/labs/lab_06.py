@@ -12,9 +12,10 @@ import numpy as np
 from PIL import Image
 
 from lab_utils.check.labs.calls import Call, has_images, recorded
+from lab_utils.check.labs.decisions import pairs
 from lab_utils.check.labs.treatment import enter_patient
 from lab_utils.check.todos import todo
-from lab_utils.check.tools import a, expect, expect_dataset, returns, same
+from lab_utils.check.tools import expect, expect_dataset, returns, same
 from lab_utils.estimator import tf
 
 RECORDS = 6  # in a file
@@ -219,12 +220,8 @@ _JOBS = {
 )
 def deciding(decisions: dict) -> str:
     """The cores that each job needs, and the change that helps it."""
-    kind = isinstance(decisions, dict) and decisions.keys() == _JOBS.keys()
-    expect(kind, f"decisions should have the keys {', '.join(_JOBS)}; yours is {a(decisions)}.")
-    for job, ((rate, cpu, busy, decoded, free, waits), (cores, right)) in _JOBS.items():
-        pair = isinstance(decisions[job], tuple) and len(decisions[job]) == 2
-        expect(pair, f"{job}: a pair is asked for, (cores, letter), not {decisions[job]!r}.")
-        found, letter = decisions[job]
+    for job, found, letter in pairs(decisions, _JOBS, "cores"):
+        (rate, cpu, busy, decoded, free, waits), (cores, right) = _JOBS[job]
         told = f"{job}: the cores for {rate:,} images/s at {cpu} ms (a core has 1,000 ms of CPU time in a second)"
         same(found, cores, told)
         letter = str(letter).strip().upper()
