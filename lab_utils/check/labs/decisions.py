@@ -48,7 +48,7 @@ def pairs(decisions: Any, questions: Collection[str], first: str) -> Iterator[tu
         first: what the number counts, such as "files".
 
     Raises:
-        Wrong: it is no such dict, or the next question's is no pair.
+        Wrong: it is not such a dict, or the next question's answer is not a pair.
     """
     kind = isinstance(decisions, dict) and decisions.keys() == set(questions)
     expect(kind, f"decisions should have the keys {', '.join(questions)}; yours is {a(decisions)}.")
