@@ -76,7 +76,7 @@ class Forms:
                 message = f"the batch size became {size}: it is of all {_CORES} cores"
                 program.leave(call, message, "08")
             arguments.append(f"{mode}_batch_size={size}")
-        program.leave(call, "give its RunConfig cluster=TPUClusterResolver(...) on a TPU", "10")
+        program.leave(call, "give its RunConfig cluster=TPUClusterResolver(...) on a TPU", "12")
         program.insert_arguments(call, *arguments)
 
     def _params(self, call: ast.Call, params: ast.expr) -> None:
@@ -134,7 +134,7 @@ class Forms:
                 program.replace(start, start + len("eval_metric_ops"), "eval_metrics")
             elif keyword.arg in ("scaffold", "training_chief_hooks"):
                 message = f"TPUEstimatorSpec takes no {keyword.arg}: see scaffold_fn and hooks"
-                program.leave(call, message, "04")
+                program.leave(call, message, "15")
         metrics = argument(call, "eval_metric_ops", 4)
         if isinstance(metrics, ast.Name):
             function = next(program.functions_around(call), program.tree)

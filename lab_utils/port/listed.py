@@ -17,14 +17,14 @@ _WITHOUT_ESTIMATOR = {
     r"(Interactive)?Session|train\.(Monitored\w*Session|Supervisor)": (
         "a training loop of its own: put the model into a model_fn, and train it by a TPUEstimator", "01"),
     r"(.*\.)?keras\.(Model|Sequential|models\.\w+)": (
-        "a Keras model trains under a TPUStrategy: its dry run is `--main`", "11"),
+        "a Keras model trains under a TPUStrategy: its dry run is `--main`", "10"),
 }  # fmt: skip
 _ANYWHERE = {
     r"py_func|numpy_function|py_function": ("runs Python, which a TPU cannot: keep it in input_fn", "03"),
     r"summary\.(scalar|image|histogram|audio|text)": (
-        "a summary in model_fn is dropped on a TPU: write it in a host_call", "04"),
+        "a summary in model_fn is dropped on a TPU: write it in a host_call", "15"),
     r"train\.(Logging|Profiler|Summary|StepCounter|NanTensor)\w*Hook": (
-        "a hook sees a TPU once in iterations_per_loop steps", "04"),
+        "a hook sees a TPU once in iterations_per_loop steps", "15"),
     r"train\.(shuffle_|maybe_|maybe_shuffle_)?batch(_join)?|train\.\w+_producer": (
         "a queue feeds this: TPUEstimator takes a tf.data.Dataset", "06"),
     r"train\.SyncReplicasOptimizer|horovod\..*": (
