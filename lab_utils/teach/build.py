@@ -28,7 +28,7 @@ import nbformat
 from lab_utils.check import life
 from lab_utils.check.sources import without_marks
 from lab_utils.common import command, files, scratch
-from lab_utils.teach import minutes, notebook_format, quiz
+from lab_utils.teach import minutes, notebook_format, quiz, slides
 from lab_utils.teach.marks import stamp, starter
 from lab_utils.teach.setup_cell import Course, links, setup_cell
 
@@ -213,8 +213,12 @@ def execute(made: dict[str, str], names: Collection[str]) -> None:
                 notebook = nbformat.reads(made[f"solutions/{path.name}"], as_version=4)
                 resources = {"metadata": {"path": str(path.parent)}}
                 start = time.perf_counter()
-                NotebookClient(notebook, timeout=600, resources=resources).execute()
+                formats = [f"--InlineBackend.figure_formats={name}" for name in ("png", "svg")]
+                options = {"timeout": 600, "resources": resources, "extra_arguments": formats}
+                NotebookClient(notebook, **options).execute()
                 took = time.perf_counter() - start
+                outputs = {cell.id: cell.get("outputs", []) for cell in notebook.cells}
+                slides.store_figures(ROOT, int(path.name[:2]), outputs)
                 text = _text(notebook, outputs=True).replace(str(ROOT), ".")  # nobody else's paths
             files.write(path, text)
             minutes.note_seconds(ROOT, path.name[:2], round(took))
