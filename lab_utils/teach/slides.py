@@ -11,7 +11,7 @@ from lab_utils.check import overview
 from lab_utils.common import files
 from lab_utils.teach import pages, stored
 
-STYLES = ("dist/reveal.css", "dist/theme/white.css", "plugin/highlight/monokai.css")
+STYLES = ("dist/reveal.css", "dist/theme/white.css")
 SCRIPTS = ("dist/reveal.js", "plugin/notes/notes.js", "plugin/highlight/highlight.js")
 _METADATA = re.compile(r"<metadata>.*?</metadata>\s*", re.S)  # it holds the time
 
