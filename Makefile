@@ -23,7 +23,7 @@ help:
 	@echo "make flowers   photographs to predictions: the whole job (DATA=folder for your own photographs)"
 	@echo "make test      run the tests"
 	@echo "make check     lint, architecture and the tests that need no TensorFlow, in under two minutes"
-	@echo "make lab       open the labs in JupyterLab"
+	@echo "make lab       open JupyterLab, with labs and solutions (ARGS=--allow-root hands a flag on to it)"
 	@echo "make doctor    is everything here that the labs need?"
 	@echo "make instructor the guide and the slides, into solutions/instructor/made"
 	@echo "make handout   what learners without a clone get: labs and wheel, into out/handout.zip"
@@ -69,7 +69,7 @@ check: lint
 # Trusted notebooks keep the style sheets of their outputs. These are the course's own.
 lab: $(READY)
 	@$(BIN)/jupyter trust solutions/*.ipynb >/dev/null
-	@$(BIN)/jupyter lab labs
+	@$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/labs $(ARGS)
 
 doctor: $(READY)
 	@$(BIN)/python -m lab_utils doctor
