@@ -13,10 +13,12 @@ Stand-ins fill their places here; those that would have work to do say that they
 This file is the only one that touches them, and tests/test_estimator.py fails when one moves.
 """
 
+import contextlib
 import importlib.util
 import os
 import sys
 import types
+from collections.abc import Iterator
 from importlib import metadata
 
 from lab_utils.common import interrupts, notices
@@ -39,8 +41,22 @@ if not _keras_2_is_its_own():
         os.environ.setdefault("KERAS_HOME", os.path.join(os.devnull, ".keras"))
 notices.quiet()
 
+
+@contextlib.contextmanager
+def _without_jax() -> Iterator[None]:
+    """Context manager: TensorFlow Lite does not import JAX, for a converter: 40 MB and 1 s less."""
+    absent = "jax" not in sys.modules
+    if absent:
+        sys.modules["jax"] = None  # `import jax` raises ImportError, which TensorFlow Lite expects
+    try:
+        yield
+    finally:
+        if absent:
+            del sys.modules["jax"]
+
+
 # An interrupt would end this import in an abort, or be swallowed.
-with notices.hide_native_notices(), interrupts.held_back():
+with notices.hide_native_notices(), interrupts.held_back(), _without_jax():
     import tensorflow as tf
 
 # In a notebook AutoGraph prints its warnings as well as logging them: the log and its level remain.

@@ -179,3 +179,10 @@ made.evaluate(input_fn, steps=1)
     assert answer.stdout + answer.stderr == ""
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "tmp"]
     assert not list((tmp_path / "tmp").iterdir())  # a fixed name there may be anybody's
+
+
+def test_tensorflow_comes_without_jax_which_can_be_imported_afterwards():
+    answer = run_python(
+        "import sys, lab_utils.estimator; print('jax' in sys.modules); import jax; jax.jit(abs)(1)"
+    )
+    assert answer.stdout == "False\n", answer.stderr
