@@ -22,7 +22,7 @@ LAYERS = (
     ("the job, the port", ("equivalence", "flowers", "port", "runtime.doctor")),
     ("on a chip", ("runtime.verify",)),
     ("the checks", ("check",)),
-    ("the teacher's", ("teach", "__main__")),
+    ("the teacher's, and commands", ("teach", "__main__", "runtime.__main__")),
 )
 LAYER = {room: number for number, (_, rooms) in enumerate(LAYERS) for room in rooms}
 
