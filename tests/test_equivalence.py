@@ -85,7 +85,7 @@ def test_a_layer_too_many_is_named(small, batches):
     port = keras.Sequential([keras.Input((6,)), *(keras.layers.Dense(n) for n in (8, 3, 3))])
     port.compile("sgd", "mse")
     found = ladder(small, port, batches)
-    assert "only Keras has" in found.rungs[0].says and "dense" in found.rungs[0].says
+    assert "Keras alone has" in found.rungs[0].says and "dense" in found.rungs[0].says
 
 
 def test_weights_are_those_of_the_checkpoint_and_may_be_paired_by_name(small, batches):

@@ -242,7 +242,7 @@ def _match(
         if len(left) != len(right):
             side, longer = ("Keras", right) if len(left) < len(right) else ("the Estimator", left)
             extra = longer[min(len(left), len(right)) :]
-            return {}, f"only {side} has {', '.join(extra)} ({kind})"
+            return {}, f"{side} alone has {', '.join(extra)} ({kind})"
         matched |= dict(zip(left, right, strict=True))
     shapes = {name: each.shape for name, each in theirs.variables(matched).items()}
     for name, path in matched.items():
