@@ -216,7 +216,7 @@ def test_images_in_both_lists_are_told():
         (["--runner=DirectRunner", "--workers=2"], "--workers is for FnApiRunner"),
         (["--runner=Nonsense"], "--runner Nonsense cannot be used here: "),
         (["--runner=no.such.Runner"], "--runner no.such.Runner cannot be used here: No module"),
-        (["--output_dir=gs://"], "gs:// names no bucket"),
+        (["--output_dir=gs://"], "gs://: no user, variable or bucket"),
         (["--train_csv= "], "--train_csv is empty"),
         (["--output_dir=absent://bucket/out"], "cannot reach absent://bucket/out"),
         (["--output_dir=/dev/null"], "/dev/null: Not a directory; give a new or empty"),

@@ -98,7 +98,7 @@ def test_estimator_keras_and_jax_give_the_same(flowers_batches, tmp_path):
     port = keras_model.network(SIDE, len(LABELS))
     for variable, name in (
         *zip(port.trainable_weights, side.trained, strict=True),
-        *zip(port.non_trainable_weights, side.kept, strict=True),
+        *zip(port.non_trainable_weights, side.untrained, strict=True),
     ):
         variable.assign(side.variables([name])[name])
     features, labels = flowers_batches[0]
