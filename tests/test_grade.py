@@ -112,7 +112,7 @@ CLASSES = {
             "bob": "damaged",
             "cid": TWO,
             "dora": "only a.pdf",
-            "eve": "not opened here",
+            "eve": "only 02.rar",
         },
     ),
     "what is no notebook": (
