@@ -95,13 +95,13 @@ handout: $(READY)
 # Jupyter Book 1 in an environment of its own, in the version that pyproject.toml names. It runs no cell.
 SITE ?= out/site
 site: $(READY)
-	@$(BIN)/python -m lab_utils.teach.site --source $(SITE)/source
+	@$(BIN)/python -m lab_utils.teach.site $(SITE)/source
 	@test -x $(SITE)/venv/bin/jupyter-book || { \
 		$(BIN)/uv venv --quiet --python $(BIN)/python $(SITE)/venv && \
 		$(BIN)/uv pip install --quiet --python $(SITE)/venv/bin/python \
 			"$$(sed -n 's/^site = \["\(.*\)"\].*/\1/p' pyproject.toml)"; }
 	@$(SITE)/venv/bin/jupyter-book build $(SITE)/source --path-output $(SITE) -q -W -n --keep-going
-	@$(BIN)/python -m lab_utils.teach.site --link $(SITE)/_build/html
+	@echo "open $(SITE)/_build/html/index.html"
 
 lint: $(READY)
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .

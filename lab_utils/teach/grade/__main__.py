@@ -1,13 +1,11 @@
 """`python -m lab_utils.grade`: grades the notebooks of a class; see the package's docstring."""
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import psutil
 from tqdm import tqdm
 
 from lab_utils.common import command, files
@@ -15,7 +13,6 @@ from lab_utils.teach import grade
 from lab_utils.teach.grade import cells, page, runs, submissions
 from lab_utils.teach.grade.submissions import Submission
 
-_ROOM = 3 * 2**30  # bytes of free memory for each of two notebooks at a time
 _WAITING = runs.Graded(None, problem="grading was stopped before it")
 
 
@@ -28,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         handed_in = submissions.find(options.folder)
         results = [_WAITING] * len(handed_in)
         try:
-            _grade_all(handed_in, results, limits, options.jobs or _jobs())
+            _grade_all(handed_in, results, limits, options.jobs)
         finally:  # after Ctrl-C what was graded until then
             table = page.rows(list(zip(handed_in, results, strict=True)))
             _write(table, options)
@@ -94,12 +91,6 @@ def _write(table: Sequence[page.Row], options: argparse.Namespace) -> None:
     print("written:", ", ".join(str(path) for path in places if path))
 
 
-def _jobs() -> int:
-    """Two notebooks at a time where this machine has the memory and the cores."""
-    two = psutil.virtual_memory().available >= 2 * _ROOM and (os.cpu_count() or 1) > 1
-    return 2 if two else 1
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m lab_utils.grade",
@@ -121,7 +112,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--total_seconds", type=_above_zero, default=runs.Limits.total, help=total)
     gib = runs.Limits.memory / 2**30
     add("--memory_gib", type=_above_zero, default=gib, help="for a notebook (%(default)g)")
-    add("--jobs", type=int, default=0, help="notebooks at a time (2 where memory allows)")
+    add("--jobs", type=int, default=2, help="notebooks at a time (%(default)d)")
     return parser
 
 

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -121,12 +120,14 @@ def of_learners(table: Sequence[Row]) -> dict[str, str]:
 
 def histogram(values: Sequence[float]) -> list[tuple[str, int]]:
     """How many values lie in each of at most eight spans; few different ones stand for themselves."""
-    values = [value for value in values if math.isfinite(value)]
     if len(set(values)) <= _BINS:
         return [(f"{value:,.4g}", count) for value, count in sorted(Counter(values).items())]
-    counts, edges = np.histogram(np.array(values, np.longdouble), _BINS)
-    spans = (f"{low:,.4g} to {high:,.4g}" for low, high in zip(edges, edges[1:], strict=False))
-    return [(span, int(count)) for span, count in zip(spans, counts, strict=True) if count]
+    counts, edges = np.histogram(values, _BINS)
+    return [
+        (f"{edges[n]:,.4g} to {edges[n + 1]:,.4g}", int(count))
+        for n, count in enumerate(counts)
+        if count
+    ]
 
 
 def _heads(table: Sequence[Row]) -> dict[str, str]:

@@ -4,27 +4,39 @@ Nothing is written twice: notebooks and pages are copied from where they stand. 
 shows is what the solutions hold.
 """
 
+import argparse
 import json
 import re
 import shutil
+import sys
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
 import yaml
 
-from lab_utils.common import files
+from lab_utils.common import command, files
 from lab_utils.dry_run import rules
-from lab_utils.teach import guide
+from lab_utils.teach import guide, stored
 from lab_utils.teach.setup_cell import Course
 
-ROOT = Path(__file__).parents[3]
-_OWN = Path(__file__).parent
+ROOT = Path(__file__).parents[2]
+_BOOK = Path(__file__).with_name("book")  # what is written for the book only
 _REPORT = 2, "dry-spec"  # the cell of a solution whose report the first page shows
-# What holds no links, tags, or the id of a rule.
-_RULE = re.compile(
-    r"<!--.*?-->|<(a|script|style|title|svg|button|h1)\b.*?</\1>|<[^>]*>|\b(TPU\d{3})\b", re.S
-)
 _LINK = re.compile(r"\[([^\]]+)\]\((?!https?:|#)([^)]*)\)")  # to a file of the clone
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line; returns 2 where something is missing."""
+    parser = argparse.ArgumentParser(prog="python -m lab_utils.teach.site", description=__doc__)
+    parser.add_argument("folder", type=files.path_argument, help="is made new")
+    options = parser.parse_args(arguments)
+    try:
+        write_source(options.folder)
+    except OSError as error:
+        print(f"site: {error}", file=sys.stderr)
+        return 2
+    return 0
 
 
 def write_source(folder: Path) -> None:
@@ -34,88 +46,53 @@ def write_source(folder: Path) -> None:
         OSError: a notebook is missing, or the folder cannot be written.
     """
     shutil.rmtree(folder, ignore_errors=True)
-    paths = {kind: sorted((ROOT / kind).glob("*.ipynb")) for kind in ("labs", "solutions")}
-    texts = {f"{kind}/{path.name}": _notebook(path, kind) for kind in paths for path in paths[kind]}
     pages = sorted((ROOT / "labs").glob("*.md"))
-    texts |= {f"labs/{page.name}": page.read_text("utf-8") for page in pages}
+    texts = {f"labs/{page.name}": page.read_text("utf-8") for page in pages}
+    parts = []
+    for kind in ("labs", "solutions"):
+        paths = sorted((ROOT / kind).glob("*.ipynb"))
+        texts |= {f"{kind}/{path.name}": notebook(path, kind) for path in paths}
+        chapters = [{"file": f"{kind}/{path.stem}"} for path in paths]
+        parts.append({"caption": kind.capitalize(), "chapters": chapters})
     texts |= {f"rules/{id}.md": rules.page(id) for id in rules.catalogue()}
-    texts |= {name: (_OWN / name).read_text("utf-8") for name in ("glossary.md", "index.md")}
-    texts["_static/site.css"] = (_OWN / "site.css").read_text("utf-8")
     texts["rules/index.md"] = _rule_list()
-    front = texts["index.md"].replace("TRACKS", _tracks())
-    texts["index.md"] = front.replace("REPORT", _report())
-    look_up = {
-        "file": "rules/index",
-        "sections": [{"file": f"rules/{id}"} for id in rules.catalogue()],
-    }
-    parts = [
-        {
-            "caption": kind.capitalize(),
-            "chapters": [{"file": f"{kind}/{p.stem}"} for p in paths[kind]],
-        }
-        for kind in paths
-    ]
-    places = [{"file": f"labs/{page.stem}"} for page in pages]
-    parts.append({"caption": "To look up", "chapters": [{"file": "glossary"}, *places, look_up]})
+    texts["glossary.md"] = (_BOOK / "glossary.md").read_text("utf-8")
+    front = (_BOOK / "index.md").read_text("utf-8")
+    texts["index.md"] = front.replace("TRACKS", _tracks()).replace("REPORT", _report())
+    texts["_static/site.css"] = (_BOOK / "site.css").read_text("utf-8")
+    sections = [{"file": f"rules/{id}"} for id in rules.catalogue()]
+    others = ["glossary", *(f"labs/{page.stem}" for page in pages)]
+    chapters = [{"file": name} for name in others]
+    chapters.append({"file": "rules/index", "sections": sections})
+    parts.append({"caption": "To look up", "chapters": chapters})
     contents = {"format": "jb-book", "root": "index", "parts": parts}
-    config = yaml.safe_load((_OWN / "config.yml").read_text("utf-8"))
+    texts["_toc.yml"] = yaml.safe_dump(contents, sort_keys=False)
+    config = yaml.safe_load((_BOOK / "config.yml").read_text("utf-8"))
     if address := Course.of(ROOT).address:
         config["repository"] = {"url": address}
         config["html"]["use_repository_button"] = True
-    texts["_toc.yml"] = yaml.safe_dump(contents, sort_keys=False)
     texts["_config.yml"] = yaml.safe_dump(config, sort_keys=False)
     for name, text in texts.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
 
 
-def link_rules(folder: Path) -> int:
-    """Makes each id of a rule in built pages a link to the rule's page; returns how many."""
-    count = 0
-    for path in sorted(folder.rglob("*.html")):
-        if path.parent.name in ("labs", "solutions", "rules", folder.name):
-            rules_at = "rules/" if path.parent == folder else "../rules/"
-            text, linked = _linked(path.read_text(encoding="utf-8"), rules_at, path.stem)
-            count += linked
-            if linked:
-                files.write(path, text)
-    return count
-
-
-def _linked(html: str, rules_at: str, page: str) -> tuple[str, int]:
-    """A page with links in its article, and their number; not to the page itself."""
-    head, start, article = html.partition("<article")
-    count = 0
-
-    def link(match: re.Match) -> str:
-        nonlocal count
-        if match[2] in (None, page) or match[2] not in rules.catalogue():
-            return match[0]
-        count += 1  # the colour is important, since a report's own sheet is
-        return (
-            f'<a style="color: inherit !important" href="{rules_at}{match[2]}.html">{match[2]}</a>'
-        )
-
-    return head + _RULE.sub(link, start + article), count
-
-
-def _notebook(path: Path, kind: str) -> str:
+def notebook(path: Path, kind: str) -> str:
     """A notebook for the book: solutions say so in their title, links into the clone become code.
 
     The set-up cell, the same in all labs, is folded.
     """
-    notebook = json.loads(path.read_text(encoding="utf-8"))
-    for cell in notebook["cells"]:
+    content = json.loads(path.read_text(encoding="utf-8"))
+    for cell in content["cells"]:
         source = "".join(cell["source"])
         if cell["cell_type"] == "code" and source.endswith("\nready()"):
             cell["metadata"]["tags"] = [*cell["metadata"].get("tags", []), "hide-input"]
         elif cell["cell_type"] == "markdown":
-            cell["source"] = _LINK.sub(_inside, source)
+            source = _LINK.sub(_inside, source)
             if kind == "solutions":
-                cell["source"] = re.sub(
-                    r"^# (\d\d · .+)$", r"# \1, solved", cell["source"], flags=re.M
-                )
-    return json.dumps(notebook)
+                source = re.sub(r"^# (\d\d · .+)$", r"# \1, solved", source, flags=re.M)
+            cell["source"] = source
+    return json.dumps(content)
 
 
 def _inside(match: re.Match) -> str:
@@ -146,7 +123,10 @@ def _tracks() -> str:
 def _report() -> str:
     """A report as the solution of a lab shows it."""
     lab, id = _REPORT
-    (path,) = (ROOT / "solutions").glob(f"{lab:02d}_*.ipynb")
-    (cell,) = (c for c in json.loads(path.read_text("utf-8"))["cells"] if c["id"] == id)
-    shown = ("".join(output.get("data", {}).get("text/html", "")) for output in cell["outputs"])
+    outputs = stored.cells(ROOT, lab)[id]["outputs"]
+    shown = ("".join(output.get("data", {}).get("text/html", "")) for output in outputs)
     return next(html for html in shown if "lu-dry-run" in html)
+
+
+if __name__ == "__main__":
+    command.run(main)
