@@ -78,9 +78,9 @@ doctor: $(READY)
 instructor: $(READY)
 	@if command -v npm >/dev/null; then \
 		npm install --silent --no-save --prefix out/npm reveal.js@5.2.1 && \
-		$(BIN)/python -m lab_utils.teach.instructor --reveal out/npm/node_modules/reveal.js; \
+		$(BIN)/python -m lab_utils.teach.guide --reveal out/npm/node_modules/reveal.js; \
 	else \
-		echo "npm is missing: no slides are made"; $(BIN)/python -m lab_utils.teach.instructor; fi
+		echo "npm is missing: no slides are made"; $(BIN)/python -m lab_utils.teach.guide; fi
 
 # The labs without the solutions' notebooks, and the course's wheel, which their first cells find beside them.
 HANDOUT ?= out/handout
