@@ -26,7 +26,7 @@ def test_a_program_of_contrib_runs_by_its_own_main(name):
     assert re.search(r"tf\.contrib itself: .*tf\.contrib\.\w+", " ".join(ran.stdout.split()))
 
 
-def test_a_name_that_is_gone_is_told_at_its_line(tmp_path):
+def test_a_name_that_is_gone_is_named_at_its_line(tmp_path):
     (tmp_path / "train.py").write_text(
         "import tensorflow as tf\nfrom tensorflow.contrib import seq2seq\n\n"
         "def main():\n    return seq2seq.BasicDecoder(1, 2)\n\nmain()\n"
