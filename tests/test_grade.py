@@ -333,13 +333,19 @@ ENDINGS = {
 
 
 @pytest.mark.parametrize("end", ENDINGS)
-def test_what_has_no_end_costs_its_own_todo_only(end):
-    """Below an answer in its cell; and in an answer while it is checked."""
+def test_a_cell_without_an_end_costs_its_own_todo_only(end):
+    code, says = ENDINGS[end]
+    result = really_graded(RIGHT, f"def matmul_flop(m, k, n):\n    return 2 * m * k * n\n{code}")
+    assert result.results["0a"].points and result.results["0b"].points
+    assert "only what it defines was run" in result.remarks[0] and says in result.remarks[0]
+
+
+@pytest.mark.parametrize("end", ["ends", "loops"])
+def test_an_answer_without_an_end_costs_its_own_todo_only(end):
     code, says = ENDINGS[end]
     body = code.replace("\n", "\n    ")
-    result = really_graded(f"{RIGHT}{code}", f"def matmul_flop(m, k, n):\n    {body}")
+    result = really_graded(RIGHT, f"def matmul_flop(m, k, n):\n    {body}")
     assert result.results["0a"].points and says in result.results["0b"].why
-    assert "only what it defines was run" in result.remarks[0] and says in result.remarks[0]
 
 
 def test_checks_are_ours_again_whatever_a_cell_did_to_them():

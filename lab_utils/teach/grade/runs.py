@@ -123,7 +123,7 @@ def grade(plan: Plan, limits: Limits, show: Callable[[str], None] = lambda at: N
                     case {"todo": id, "status": status, "why": why} if status in OUTCOMES:
                         graded.results[id] = Result(status, why)
                     case {"cell": label, "error": error}:
-                        errors[label] = _error(label, *error)
+                        errors[label] = Result("incorrect", error) if error else None
                     case {"predictions": predictions}:
                         graded.predictions |= predictions
                     case {"limit": limit}:
@@ -182,11 +182,6 @@ def _events(worker: subprocess.Popen, limits: Limits, end: float) -> Iterator[di
             started = now if "begin" in event else started
             yield event
     yield {"limit": limit}
-
-
-def _error(cell: str, kind: str = "", line: int | None = None, message: str = "") -> Result | None:
-    where = f", line {line}" if line else ""
-    return Result("incorrect", f"Cell {cell}{where} raised {kind}: {message}") if kind else None
 
 
 @contextlib.contextmanager
