@@ -208,6 +208,7 @@ def test_a_name_that_fits_no_solution_is_refused(repository, capsys):
     assert "no solution has '99' in its name; there are 01, 02" in capsys.readouterr().err
 
 
+@pytest.mark.filterwarnings("ignore")
 def test_cells_without_an_id_of_their_own_get_one_and_the_form_is_stable(tmp_path):
     """An id may be missing, or stand twice after a copy."""
     cells = [

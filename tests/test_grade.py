@@ -71,20 +71,21 @@ CLASSES = {
     "Moodle, two of one name": (
         two(f"Ann L_12{MOODLE}/{NAME}", f"Ann L_13{MOODLE}/{NAME}", f"Bob_14{MOODLE}{NAME}")
         | {"Cid_15_assignsubmission_onlinetext_/onlinetext.html": b"<p>see my link"},
-        {"Ann L (12)": TWO, "Ann L (13)": TWO, "Bob": TWO, "Cid": "only onlinetext.html"},
-    ),
-    "Moodle, two assignments, ids of each": (
-        two(f"C1-Lab 2-77/Ann L_12{MOODLE}/{NAME}") | {f"C1-Lab 3-78/Ann L_57{MOODLE}/{STATIC}": 3},
-        {"Ann L": f"{TWO}, {THREE}"},
+        {
+            "Ann L (12)": TWO,
+            "Ann L (13)": TWO,
+            "Bob (14)": TWO,
+            "Cid (15)": "only onlinetext.html",
+        },
     ),
     "Canvas": (
         two(f"leeann_LATE_123_456_{NAME}", f"raybob_124_457_{CANVAS}")
         | {"itozoe_125_text.html": b"<p>a link", "pocid_126_459_essay.pdf": b"%PDF"},
         {
-            "itozoe": "holds no notebook",
-            "leeann": TWO,
-            "pocid": "only pocid_126_459_essay.pdf",
-            "raybob": TWO,
+            "itozoe (125)": "holds no notebook",
+            "leeann (123)": TWO,
+            "pocid (126)": "only pocid_126_459_essay.pdf",
+            "raybob (124)": TWO,
         },
     ),
     "whose nobody can know": (

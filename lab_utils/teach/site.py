@@ -13,16 +13,12 @@ from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
-import yaml
-
 from lab_utils.common import command, files
 from lab_utils.dry_run import rules
-from lab_utils.teach import guide, stored
-from lab_utils.teach.setup_cell import Course
+from lab_utils.teach import guide
 
 ROOT = Path(__file__).parents[2]
 _BOOK = Path(__file__).with_name("book")  # what is written for the book only
-_REPORT = 2, "dry-spec"  # the cell of a solution whose report the first page shows
 _LINK = re.compile(r"\[([^\]]+)\]\((?!https?:|#)([^)]*)\)")  # to a file of the clone
 
 
@@ -46,34 +42,16 @@ def write_source(folder: Path) -> None:
         OSError: a notebook is missing, or the folder cannot be written.
     """
     shutil.rmtree(folder, ignore_errors=True)
-    pages = sorted((ROOT / "labs").glob("*.md"))
-    texts = {f"labs/{page.name}": page.read_text("utf-8") for page in pages}
-    parts = []
-    for kind in ("labs", "solutions"):
-        paths = sorted((ROOT / kind).glob("*.ipynb"))
-        texts |= {f"{kind}/{path.name}": notebook(path, kind) for path in paths}
-        chapters = [{"file": f"{kind}/{path.stem}"} for path in paths]
-        parts.append({"caption": kind.capitalize(), "chapters": chapters})
-    texts |= {f"rules/{id}.md": rules.page(id) for id in rules.catalogue()}
-    texts["rules/index.md"] = _rule_list()
-    texts["glossary.md"] = (_BOOK / "glossary.md").read_text("utf-8")
+    shutil.copytree(_BOOK, folder)
     front = (_BOOK / "index.md").read_text("utf-8")
-    texts["index.md"] = front.replace("TRACKS", _tracks()).replace("REPORT", _report())
-    texts["_static/site.css"] = (_BOOK / "site.css").read_text("utf-8")
-    sections = [{"file": f"rules/{id}"} for id in rules.catalogue()]
-    others = ["glossary", *(f"labs/{page.stem}" for page in pages)]
-    chapters = [{"file": name} for name in others]
-    chapters.append({"file": "rules/index", "sections": sections})
-    parts.append({"caption": "To look up", "chapters": chapters})
-    contents = {"format": "jb-book", "root": "index", "parts": parts}
-    texts["_toc.yml"] = yaml.safe_dump(contents, sort_keys=False)
-    config = yaml.safe_load((_BOOK / "config.yml").read_text("utf-8"))
-    if address := Course.of(ROOT).address:
-        config["repository"] = {"url": address}
-        config["html"]["use_repository_button"] = True
-    texts["_config.yml"] = yaml.safe_dump(config, sort_keys=False)
+    texts = {"index.md": front.replace("TRACKS", _tracks()), "rules/index.md": _rule_list()}
+    texts |= {f"rules/{id}.md": rules.page(id) for id in rules.catalogue()}
+    texts |= {f"labs/{page.name}": page.read_text("utf-8") for page in (ROOT / "labs").glob("*.md")}
+    for kind in ("labs", "solutions"):
+        for path in (ROOT / kind).glob("*.ipynb"):
+            texts[f"{kind}/{path.name}"] = notebook(path, kind)
     for name, text in texts.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
 
 
@@ -118,14 +96,6 @@ def _tracks() -> str:
         about = f"{plan['for']} {plan.get('next', '')}"
         lines.append(f"| {plan['title']} | {about} | {plan['hours']} | {labs} |")
     return "\n".join(lines)
-
-
-def _report() -> str:
-    """A report as the solution of a lab shows it."""
-    lab, id = _REPORT
-    outputs = stored.cells(ROOT, lab)[id]["outputs"]
-    shown = ("".join(output.get("data", {}).get("text/html", "")) for output in outputs)
-    return next(html for html in shown if "lu-dry-run" in html)
 
 
 if __name__ == "__main__":

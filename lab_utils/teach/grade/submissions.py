@@ -69,7 +69,9 @@ def find(place: Path) -> list[Submission]:
         problems = "; ".join(sorted({f"{file.name} {file.problem}" for file in files})[:5])
         raise ValueError(f"{place} holds no notebook of a lab. {problems}")
     by_learner: dict[str, list[Submission]] = defaultdict(list)
-    for file, learner in zip(files, _learners([file.parts for file in files]), strict=True):
+    common = len(os.path.commonprefix([file.parts[:-1] for file in files]))
+    for file in files:
+        learner = _learner(file.parts, common)
         remarks = () if learner else ("whose is it? its name gives no learner",)
         name = learner or "/".join(file.parts)
         by_learner[name].append(replace(file, learner=name, remarks=remarks))
@@ -146,36 +148,18 @@ def lab_of(text: str) -> int | None:
     return None
 
 
-def _learners(places: list[tuple[str, ...]]) -> list[str]:
-    """Whose each file is; "" where neither folder nor name says so.
+def _learner(parts: tuple[str, ...], common: int) -> str:
+    """Whose a file is; "" where neither folder nor name says so.
 
-    A platform's name counts; else the first folder below the one that holds all, unless it is a lab's;
-    else what the file's name holds beside the lab's. Two of one name are told apart by their ids.
+    A platform's name counts, with the id that tells two of one name apart; else the first folder below the
+    one that holds all, unless it is a lab's; else what the file's name holds beside the lab's.
     """
-    common = len(os.path.commonprefix([parts[:-1] for parts in places]))
-    platform = [_by_platform(parts) for parts in places]
-    ids: dict[tuple, set[str]] = defaultdict(set)
-    for export, name, id in filter(None, platform):
-        ids[export, name].add(id)
-    learners = []
-    for parts, match in zip(places, platform, strict=True):
-        if match:
-            export, name, id = match
-            learners.append(f"{name} ({id})" if len(ids[export, name]) > 1 else name)
-            continue
-        below = [part for part in parts[common:-1] if of_name(part)]
-        above = [part for part in parts[:common] if of_name(part)]
-        learners.append((below[:1] or [of_name(parts[-1])])[0] or "".join(above[-1:]))
-    return learners
-
-
-def _by_platform(parts: tuple[str, ...]) -> tuple[tuple[str, ...], str, str] | None:
-    """The folder of the export, the learner's name and id."""
-    for depth, part in enumerate(parts):
+    for part in parts:
         for pattern in _PLATFORMS:
             if match := pattern.fullmatch(part):
-                return parts[:depth], match["who"].strip(), match["id"]
-    return None
+                return f"{match['who'].strip()} ({match['id']})"
+    places = (*parts[common:-1], parts[-1], *reversed(parts[:common]))
+    return next(filter(None, map(of_name, places)), "")
 
 
 def of_name(name: str) -> str:
