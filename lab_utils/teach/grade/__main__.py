@@ -4,7 +4,6 @@ import argparse
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 from tqdm import tqdm
 
@@ -71,21 +70,16 @@ def _grade_all(
 
 
 def _write(table: Sequence[page.Row], options: argparse.Namespace) -> None:
-    """Writes what was asked for; where the table cannot be written, it is printed."""
-    try:
-        files.write(options.output, page.as_csv(table))
-    except OSError:  # hours of work must not be lost
-        print(page.as_csv(table))
-        raise
-    outputs: dict[Path, str] = {}
+    """Writes the table, and the pages that were asked for."""
+    texts = {options.output: page.as_csv(table)}
     if options.page:
-        outputs[options.page] = page.of_class(table)
+        texts[options.page] = page.of_class(table)
     if options.teacher_page:
-        outputs[options.teacher_page] = page.of_teacher(table)
+        texts[options.teacher_page] = page.of_teacher(table)
     if options.feedback:
         options.feedback.mkdir(parents=True, exist_ok=True)
-        outputs |= {options.feedback / name: t for name, t in page.of_learners(table).items()}
-    for path, text in outputs.items():
+        texts |= {options.feedback / name: text for name, text in page.of_learners(table).items()}
+    for path, text in texts.items():
         files.write(path, text)
     places = (options.output, options.page, options.teacher_page, options.feedback)
     print("written:", ", ".join(str(path) for path in places if path))
