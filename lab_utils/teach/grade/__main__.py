@@ -3,7 +3,7 @@
 import argparse
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.pool import ThreadPool
 
 from tqdm import tqdm
 
@@ -21,12 +21,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     memory = int(options.memory_gib * 2**30)
     limits = runs.Limits(options.step_seconds, options.total_seconds, memory)
     try:
-        handed_in = submissions.find(options.folder)
-        results = [_WAITING] * len(handed_in)
+        submitted = submissions.find(options.folder)
+        results = [_WAITING] * len(submitted)
         try:
-            _grade_all(handed_in, results, limits, options.jobs)
+            _grade_all(submitted, results, limits, options.jobs)
         finally:  # after Ctrl-C what was graded until then
-            table = page.rows(list(zip(handed_in, results, strict=True)))
+            table = page.rows(list(zip(submitted, results, strict=True)))
             _write(table, options)
     except ValueError as error:
         print(f"grade: {error}", file=sys.stderr)
@@ -38,13 +38,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _grade_all(
-    handed_in: Sequence[Submission], results: list[runs.Graded], limits: runs.Limits, jobs: int
+    submitted: Sequence[Submission], results: list[runs.Graded], limits: runs.Limits, jobs: int
 ) -> None:
     """Grades into `results`, and shows who is at what."""
     under_way: dict[int, str] = {}
 
     def work(number: int) -> None:
-        submission = handed_in[number]
+        submission = submitted[number]
 
         def show(at: str) -> None:
             under_way[number] = f"{submission.learner}, {at}"
@@ -58,15 +58,11 @@ def _grade_all(
         under_way.pop(number, None)
         points = f"{result.points} of {len(result.results)}, " if result.results else ""
         bar.write(f"{submission.learner}, {submission.name}: {points}{result.status}")
-        bar.update()
 
-    with tqdm(total=len(handed_in), unit="notebook") as bar, ThreadPoolExecutor(jobs) as pool:
-        try:
-            list(pool.map(work, range(len(handed_in))))
-        except BaseException:  # such as Ctrl-C, which the processes of notebooks do not hear
-            limits.stop.set()
-            pool.shutdown(cancel_futures=True)
-            raise
+    # After Ctrl-C threads of this pool are not waited for, and their workers end with this process.
+    with tqdm(total=len(submitted), unit="notebook") as bar, ThreadPool(jobs) as pool:
+        for _ in pool.imap_unordered(work, range(len(submitted))):
+            bar.update()
 
 
 def _write(table: Sequence[page.Row], options: argparse.Namespace) -> None:

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, replace
@@ -33,21 +32,13 @@ OUTCOMES = tuple(MARKS)
 TIMED_OUT, ENDED, MEMORY = "timed out", "ended its process", "out of memory"
 
 
-class Stopped(Exception):
-    """Somebody stopped the grading."""
-
-
 @dataclass(frozen=True)
 class Limits:
-    """Seconds for a cell or a check, seconds for a notebook, bytes of memory of its processes.
-
-    What sets `stop` ends all that runs.
-    """
+    """Seconds for a cell or a check, seconds for a notebook, bytes of memory of its processes."""
 
     step: float = 60
     total: float = 600
     memory: int = 4 * 2**30
-    stop: threading.Event = field(default_factory=threading.Event)
 
 
 @dataclass(frozen=True)
@@ -99,9 +90,6 @@ def grade(plan: Plan, limits: Limits, show: Callable[[str], None] = lambda at: N
     """Runs a plan's cells and checks. What ends a worker is left out in the next one.
 
     `show` is called with what is run, as "cell 3" or "check 2a".
-
-    Raises:
-        Stopped: `limits.stop` was set.
     """
     graded = Graded(plan.lab, remarks=list(plan.remarks))
     asked = {todo.id: todo for todo in todos.of_lab(plan.lab)}
@@ -154,16 +142,10 @@ def grade(plan: Plan, limits: Limits, show: Callable[[str], None] = lambda at: N
 
 
 def _events(worker: subprocess.Popen, limits: Limits, end: float) -> Iterator[dict[str, Any]]:
-    """What a worker says; the last event is the limit that it met, such as {"limit": Result(...)}.
-
-    Raises:
-        Stopped: `limits.stop` was set.
-    """
+    """What a worker says; the last event is the limit that it met, {"limit": Result(...)}."""
     started, text = time.monotonic(), b""
     while True:
         now = time.monotonic()
-        if limits.stop.is_set():
-            raise Stopped
         if now > min(started + limits.step, end):
             limit = Result(TIMED_OUT, f"It took longer than {limits.step:.0f} s.")
             break
