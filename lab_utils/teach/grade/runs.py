@@ -7,7 +7,6 @@ import select
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, replace
@@ -16,6 +15,7 @@ from typing import Any
 import psutil
 
 from lab_utils.check import life, todos
+from lab_utils.common import scratch
 from lab_utils.dry_run import cache
 from lab_utils.teach.grade.cells import Plan, answers
 
@@ -169,7 +169,7 @@ def _events(worker: subprocess.Popen, limits: Limits, end: float) -> Iterator[di
 @contextlib.contextmanager
 def _worker(job: dict[str, Any]) -> Iterator[subprocess.Popen]:
     """Context manager: a worker at its job, in a folder that is its home, too."""
-    with tempfile.TemporaryDirectory(prefix="grade-", ignore_cleanup_errors=True) as home:
+    with scratch.folder() as home:
         environment = os.environ | dict.fromkeys(_FOLDERS, home) | _QUIET
         environment.pop("NBGRADER_EXECUTION", None)
         with contextlib.suppress(OSError):  # what was compiled need not be compiled again
