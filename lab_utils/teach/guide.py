@@ -112,7 +112,7 @@ def made(root: Path) -> dict[str, str]:
 
 
 def _step(root: Path, step: dict) -> dict[str, Any]:
-    code = "".join(stored.cells(root, step["lab"])[step["cell"]]["source"])
+    code = stored.cells(root, step["lab"])[step["cell"]]["source"]
     return step | {"code": code, "output": stored.output(root, step["lab"], step["cell"])}
 
 

@@ -164,7 +164,7 @@ def _learner(parts: tuple[str, ...], common: int) -> str:
 
 def of_name(name: str) -> str:
     """The learner that a name gives, beside the lab's own: "02_four_changes_ann (1).ipynb"."""
-    for path in cells.LABS.glob("*.ipynb"):
+    for path in cells.ROOT.glob("labs/*.ipynb"):
         name = re.sub(path.stem.replace("_", "[ _-]*"), " ", name, flags=re.I)
     return " ".join(_FILLING.sub(" ", name).split()).strip(" _-.,")
 
