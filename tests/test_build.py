@@ -23,30 +23,18 @@ def test_labs_and_solutions_are_what_their_sources_make():
     assert build.stale() == [], "run `python -m lab_utils.build`"
 
 
-@pytest.mark.parametrize(
-    "path", sorted(build.ROOT.glob("labs/*.ipynb")), ids=lambda path: path.stem[:2]
-)
-def test_todos_are_lettered_as_the_text_sets_them_and_the_questions_stand_above_the_recap(path):
-    texts = [c.source for c in nbformat.read(path, 4).cells if c.cell_type == "markdown"]
+@pytest.mark.parametrize("path", sorted(build.ROOT.glob("labs/*.ipynb")), ids=lambda p: p.stem[:2])
+def test_todos_are_lettered_as_the_text_sets_them_and_ask_for_what_the_lab_has(path):
+    cells = nbformat.read(path, 4).cells
+    texts = [cell.source for cell in cells if cell.cell_type == "markdown"]
     letters = re.findall(r"^\*\*TODO \d+([a-z])[.,]", "\n".join(texts), re.M)
     assert letters == [chr(ord("a") + n) for n in range(len(letters))]
-    asked = next(n for n, text in enumerate(texts) if text.startswith("## Questions"))
-    assert re.match("## (Recap|What you have)", texts[asked + 1])
-
-
-@pytest.mark.parametrize(
-    "path", sorted(build.ROOT.glob("labs/*.ipynb")), ids=lambda path: path.stem[:2]
-)
-def test_the_text_of_a_todo_asks_for_a_function_that_the_lab_has(path):
-    cells = nbformat.read(path, 4).cells
+    questions = next(n for n, text in enumerate(texts) if text.startswith("## Questions"))
+    assert re.match("## (Recap|What you have)", texts[questions + 1])
     code = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
-    text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
-    for id, name in re.findall(
-        r"\*\*TODO (\d+[a-z])\.\*\*[^\n]*?(?:Write|Finish) `(\w+)[`(]", text
-    ):
-        assert re.search(rf"\bdef {name}\(|\bclass {name}\(|^{name} = ", code, re.M), (
-            f"{id}: {name}"
-        )
+    todo = r"\*\*TODO (\d+[a-z])\.\*\*[^\n]*?(?:Write|Finish) `(\w+)[`(]"
+    for id, name in re.findall(todo, "\n".join(texts)):
+        assert re.search(rf"\b(def|class) {name}\(|^{name} = ", code, re.M), f"{id}: {name}"
 
 
 def test_a_region_becomes_an_exception_that_names_its_todo():
@@ -80,19 +68,15 @@ def test_a_region_that_cannot_be_replaced_is_an_error(cell, message):
 
 def test_nbgrader_sees_cells_to_solve_and_cells_that_give_points():
     cells = [nbformat.v4.new_code_cell(CELL), nbformat.v4.new_code_cell('check("1a", twice)')]
-    notebook = nbformat.v4.new_notebook(cells=cells)
-    marks.stamp(notebook)
-    solution, grade = (cell.metadata["nbgrader"] for cell in cells)
-    assert solution["solution"] and not solution["grade"] and "points" not in solution
-    assert grade["grade"] and grade["locked"] and grade["points"] == 1
-    assert grade["grade_id"] == "check-1a" and solution["schema_version"] == 3
+    marks.stamp(nbformat.v4.new_notebook(cells=cells))
+    solution, check = (cell.metadata["nbgrader"] for cell in cells)
+    assert (solution["solution"], solution["grade"]) == (True, False) and "points" not in solution
+    assert (check["grade_id"], check["grade"], check["points"]) == ("check-1a", True, 1)
 
 
-@pytest.mark.parametrize("first", ["# 04 · Metrics", "# Metrics", "Metrics"])
-def test_the_heading_gives_the_title_and_repeats_the_number(first):
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(f"{first}\n\nText")])
-    if first.startswith("# 04"):
-        assert build.title(notebook, "04_metrics.ipynb") == "Metrics"
+def test_the_heading_gives_the_title_and_repeats_the_number():
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# 04 · Metrics\n")])
+    assert build.title(notebook, "04_metrics.ipynb") == "Metrics"
     with pytest.raises(ValueError, match=r"05_metrics\.ipynb.*'# 05 · TITLE'"):
         build.title(notebook, "05_metrics.ipynb")
 
@@ -157,17 +141,15 @@ def test_one_line_of_pyproject_gives_the_address_to_first_cells_and_links(reposi
     notebook = nbformat.read(source, as_version=4)
     notebook.cells.insert(1, nbformat.v4.new_code_cell(READY))
     nbformat.write(notebook, source)
-    assert build.main([]) == 0 and build.main([]) == 0 and build.stale() == []
-    lab, solution = (
+    assert build.main([]) == 0 and build.stale() == []
+    lab, solution, source = (
         nbformat.read(repository / folder / "01_x.ipynb", as_version=4).cells
-        for folder in ("labs", "solutions")
+        for folder in ("labs", "solutions", build.SOURCES)
     )
-    assert lab[1].source == solution[1].source != READY
+    assert lab[1].source == solution[1].source != source[1].source == READY
     lines = lab[1].source.splitlines()
     assert len(lines) <= 5 and max(map(len, lines)) <= 100 and lines[-1] == "ready()"
-    assert nbformat.read(source, as_version=4).cells[1].source == READY
-    elsewhere = address.rstrip("/").removesuffix(".git")
-    wanted = f"a-course[course] @ git+{elsewhere}@v1.2"
+    wanted = f"a-course[course] @ git+{address.rstrip('/').removesuffix('.git')}@v1.2"
     wanted = wanted if address else "./a_course-1.2-py3-none-any.whl[course]"
     assert f'%pip install -q "{wanted}"' in lab[1].source
     opens = "https://colab.research.google.com/github/someone/course/blob/v1.2/labs/01_x.ipynb"
