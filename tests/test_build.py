@@ -7,7 +7,7 @@ import nbformat
 import pytest
 
 from lab_utils.check import sources
-from lab_utils.teach import build, marks, notebook_format
+from lab_utils.teach import build, marks
 
 CELL = """\
 def twice(x):
@@ -106,7 +106,7 @@ def test_a_solution_is_the_source_without_markers_and_keeps_its_outputs(reposito
     assert not re.search("###|STARTER|nbgrader", solution.read_text())
     ran.cells[1].outputs = [nbformat.v4.new_output("stream", text="4")]
     ran.cells[1].execution_count = 1
-    solution.write_text(notebook_format.canonical_text(ran))
+    solution.write_text(build.canonical_text(ran))
     assert build.stale() == []
     marked = source.read_text()
     source.write_text(marked.replace("2 * x", "x + x"))
@@ -200,10 +200,8 @@ def test_cells_without_an_id_of_their_own_get_one_and_the_form_is_stable(tmp_pat
     ]  # fmt: skip
     path = tmp_path / "a.ipynb"
     path.write_text("\ufeff" + CELLS % json.dumps(cells))
-    notebook = notebook_format.read(path, outputs=True)
+    notebook = build.read(path, outputs=True)
     assert len({cell.id for cell in notebook.cells}) == 3
     assert notebook.cells[0].source == "x = 1\ny = 2"
-    path.write_text(notebook_format.canonical_text(notebook))
-    assert (
-        notebook_format.canonical_text(notebook_format.read(path, outputs=True)) == path.read_text()
-    )
+    path.write_text(build.canonical_text(notebook))
+    assert build.canonical_text(build.read(path, outputs=True)) == path.read_text()

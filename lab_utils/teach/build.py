@@ -28,9 +28,8 @@ import nbformat
 from lab_utils.check import life
 from lab_utils.check.sources import without_marks
 from lab_utils.common import command, files, scratch
-from lab_utils.teach import minutes, notebook_format, quiz
+from lab_utils.teach import minutes, quiz
 from lab_utils.teach.marks import stamp, starter
-from lab_utils.teach.notebook_format import canonical_text
 from lab_utils.teach.setup_cell import Course, links, setup_cell
 
 ROOT = Path(__file__).parents[2]
@@ -39,7 +38,39 @@ TITLES = Path("lab_utils/dry_run/rules/labs.json")
 LINKS = re.compile(r"(<!-- links, by lab_utils.build -->\n).*?(<!-- end of links -->)", re.S)
 ROW = re.compile(r"^(\| (\d\d) [^|]+\| )(\d+)( \|)", re.M)  # a lab's number and title, its minutes
 FOLDED = 15  # lines of a given cell, from which on it is shown folded
+KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 HEADING = re.compile(r"# (\d\d) · (.+)")
+
+
+def canonical_text(notebook: nbformat.NotebookNode) -> str:
+    """A notebook as text, so that a diff shows what a person changed and nothing else.
+
+    It has one kernel, sorted keys, and none of the execution times that JupyterLab writes.
+
+    Raises:
+        nbformat.ValidationError: it is not a valid notebook.
+    """
+    notebook.metadata = {"kernelspec": KERNEL, "language_info": {"name": "python"}}
+    for cell in notebook.cells:
+        cell.metadata.pop("execution", None)
+    nbformat.validate(notebook)
+    return nbformat.writes(notebook) + "\n"
+
+
+def read(path: Path, *, outputs: bool) -> nbformat.NotebookNode:
+    """A notebook with an id for each cell, outputs only if wanted.
+
+    Raises:
+        Exception: it cannot be read, or is not a valid notebook; nbformat raises many kinds.
+    """
+    notebook = nbformat.reads(path.read_text(encoding="utf-8-sig"), as_version=4)
+    notebook.nbformat_minor = 5
+    for cell in notebook.cells:
+        cell.source = cell.source.replace("\r\n", "\n")
+        if cell.cell_type == "code" and not outputs:
+            cell.outputs, cell.execution_count = [], None
+    nbformat.validate(notebook)
+    return notebook
 
 
 class NotebookError(Exception):
@@ -90,7 +121,7 @@ def build() -> dict[str, str]:
     course, questions, seconds = Course.of(ROOT), quiz.questions(ROOT), minutes.seconds(ROOT)
     for path in _sources():
         with _naming(path):
-            sources[path.name] = notebook_format.read(path, outputs=False)
+            sources[path.name] = read(path, outputs=False)
             titles[path.name] = title(sources[path.name], path.name)
     for path in _sources():
         name, number, source = path.name, path.name[:2], sources[path.name]
@@ -132,7 +163,7 @@ def _solution(source: nbformat.NotebookNode, name: str, course: Course) -> nbfor
     """The source without its markers, with the outputs that solutions/`name` has for the same cells."""
     notebook = _with_cells(source, lambda text: without_marks(text).rstrip("\n"), course)
     path = ROOT / "solutions" / name
-    ran = notebook_format.read(path, outputs=True).cells if path.exists() else []
+    ran = read(path, outputs=True).cells if path.exists() else []
     by_id = {cell.id: cell for cell in ran}
     for cell in notebook.cells:
         cell.metadata.pop("nbgrader", None)
