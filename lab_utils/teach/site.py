@@ -4,35 +4,19 @@ Nothing is written twice: notebooks and pages are copied from where they stand. 
 shows is what the solutions hold.
 """
 
-import argparse
 import json
 import re
 import shutil
 import sys
-from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
-from lab_utils.common import command, files
 from lab_utils.dry_run import rules
 from lab_utils.teach import guide
 
 ROOT = Path(__file__).parents[2]
 _BOOK = Path(__file__).with_name("book")  # what is written for the book only
 _LINK = re.compile(r"\[([^\]]+)\]\((?!https?:|#)([^)]*)\)")  # to a file of the clone
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line; returns 2 where something is missing."""
-    parser = argparse.ArgumentParser(prog="python -m lab_utils.teach.site", description=__doc__)
-    parser.add_argument("folder", type=files.path_argument, help="is made new")
-    options = parser.parse_args(arguments)
-    try:
-        write_source(options.folder)
-    except OSError as error:
-        print(f"site: {error}", file=sys.stderr)
-        return 2
-    return 0
 
 
 def write_source(folder: Path) -> None:
@@ -99,4 +83,4 @@ def _tracks() -> str:
 
 
 if __name__ == "__main__":
-    command.run(main)
+    write_source(Path(sys.argv[1]))
