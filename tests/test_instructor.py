@@ -102,7 +102,7 @@ def test_the_guide_tells_what_each_wrong_answer_heard(lab):
 
 
 def test_the_guide_has_a_page_a_lab_that_names_each_todo_and_its_wrong_answers():
-    pages = guide.made(ROOT)
+    pages = guide.texts(ROOT)
     for lab in overview.labs():
         name = f"guide_{lab:02d}.html"
         assert f'href="{name}"' in pages["guide.html"]

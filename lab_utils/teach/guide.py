@@ -32,15 +32,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     options = parser.parse_args(arguments)
     try:
-        texts = made(ROOT)
+        contents = texts(ROOT)
         if options.reveal:
             for lab in slides.of_all(ROOT):
-                texts[f"slides_{lab:02d}.html"] = slides.deck(ROOT, lab, options.reveal)
+                contents[f"slides_{lab:02d}.html"] = slides.deck(ROOT, lab, options.reveal)
     except (OSError, ValueError) as error:
         print(f"instructor: {error}", file=sys.stderr)
         return 2
     (ROOT / MADE).mkdir(parents=True, exist_ok=True)
-    for name, content in texts.items():
+    for name, content in contents.items():
         files.write(ROOT / MADE / name, content)
         print(MADE / name)
     return 0
@@ -88,7 +88,7 @@ def sections(root: Path, lab: int) -> list[tuple[str, int]]:
     ]
 
 
-def made(root: Path) -> dict[str, str]:
+def texts(root: Path) -> dict[str, str]:
     """The guide and a page for each lab, by the name of the file."""
     labs = {lab: f"{lab:02d} {entry['title']}" for lab, entry in overview.labs().items()}
     rows = []
@@ -104,11 +104,11 @@ def made(root: Path) -> dict[str, str]:
         for demo in plans(root)["demos"]
     ]
     values = {"title": "Instructor's guide", "labs": labs, "plans": rows, "demos": demos}
-    texts = {"guide.html": pages.render("guide.html", **values)}
+    contents = {"guide.html": pages.render("guide.html", **values)}
     for lab, name in labs.items():
         values = {"title": name, "sections": sections(root, lab), "todos": _answers(root, lab)}
-        texts[f"guide_{lab:02d}.html"] = pages.render("guide_lab.html", **values)
-    return texts
+        contents[f"guide_{lab:02d}.html"] = pages.render("guide_lab.html", **values)
+    return contents
 
 
 def _step(root: Path, step: dict) -> dict[str, Any]:

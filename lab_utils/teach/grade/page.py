@@ -109,13 +109,13 @@ def of_teacher(table: Sequence[Row]) -> str:
 
 def of_learners(table: Sequence[Row]) -> dict[str, str]:
     """A page for each learner by the name of its file: what each check says, without the remarks."""
-    made: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for row in table:
         stem = re.sub(r"[^\w.@ ()-]+", "_", row.learner).strip(". ")[:60] or "_"
-        taken = sum(name.casefold().startswith(f"{stem}.".casefold()) for name in made)
+        taken = sum(name.casefold().startswith(f"{stem}.".casefold()) for name in texts)
         name = f"{stem}.{taken + 1}.html" if taken else f"{stem}.html"
-        made[name] = pages.render("learner.html", title=row.learner, row=row, heads=_heads(table))
-    return made
+        texts[name] = pages.render("learner.html", title=row.learner, row=row, heads=_heads(table))
+    return texts
 
 
 def histogram(values: Sequence[float]) -> list[tuple[str, int]]:
@@ -133,8 +133,8 @@ def histogram(values: Sequence[float]) -> list[tuple[str, int]]:
 def _heads(table: Sequence[Row]) -> dict[str, str]:
     """The TODOs of the labs that anybody handed in, by id."""
     labs = sorted({lab for row in table for lab in row.labs})
-    asked = (todo for lab in labs for todo in todos.of_lab(lab))
-    return {todo.id: f"TODO {todo.id}: {', '.join(todo.names)}" for todo in asked}
+    all_todos = (todo for lab in labs for todo in todos.of_lab(lab))
+    return {todo.id: f"TODO {todo.id}: {', '.join(todo.names)}" for todo in all_todos}
 
 
 def _plain(text: str) -> str:

@@ -92,12 +92,12 @@ def grade(plan: Plan, limits: Limits, show: Callable[[str], None] = lambda at: N
     `show` is called with what is run, as "cell 3" or "check 2a".
     """
     graded = Graded(plan.lab, remarks=list(plan.remarks))
-    asked = {todo.id: todo for todo in todos.of_lab(plan.lab)}
+    by_id = {todo.id: todo for todo in todos.of_lab(plan.lab)}
     cells = {cell.label: cell for cell in plan.cells}
     errors: dict[str, Result | None] = {}
     limits_met: dict[str, Result] = {}  # by cell
     end = time.monotonic() + limits.total
-    while left := [id for id in asked if id not in graded.results]:
+    while left := [id for id in by_id if id not in graded.results]:
         job = asdict(replace(plan, cells=list(cells.values()))) | {"todos": left}
         at, limit = "", None
         with _worker(job) as worker:
@@ -122,7 +122,7 @@ def grade(plan: Plan, limits: Limits, show: Callable[[str], None] = lambda at: N
             return graded
         if time.monotonic() >= end:
             rest = Result(TIMED_OUT, f"The notebook took longer than {limits.total:.0f} s.")
-            graded.results = dict.fromkeys(asked, rest) | graded.results
+            graded.results = dict.fromkeys(by_id, rest) | graded.results
         elif kind == "check":
             graded.results.setdefault(name, limit)
         elif cells[name].whole:
@@ -131,10 +131,10 @@ def grade(plan: Plan, limits: Limits, show: Callable[[str], None] = lambda at: N
         else:
             limits_met[name] = limit
             del cells[name]
-    graded.results = {id: graded.results[id] for id in asked}
+    graded.results = {id: graded.results[id] for id in by_id}
     errors |= limits_met
     for cell in plan.cells:  # it says why, rather than that it was not attempted
-        for id, todo in asked.items():
+        for id, todo in by_id.items():
             unknown = graded.results[id].status == "not attempted"
             if unknown and errors.get(cell.label) and answers(todo, cell.source):
                 graded.results[id] = errors[cell.label]
