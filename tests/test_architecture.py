@@ -52,9 +52,9 @@ BUDGET = {
     "equivalence": 525,
     "flowers": 2_175,
     "notebook": 650,
-    "port": 1_475,
+    "port": 1_425,
     "runtime": 1_325,
-    "teach": 2_300,
+    "teach": 2_000,
 }
 MODULE = 300  # lines of a module, one job each
 

@@ -11,7 +11,7 @@ from test_dry_run_main import command
 from lab_utils.port.contrib import names, stand_ins
 
 FOLDER = Path(__file__).parent / "programs" / "sources" / "contrib"
-ALWAYS = ("slim_images", "private_paths")
+ALWAYS = ("slim_images",)
 PROGRAMS = [
     pytest.param(path.stem, marks=[] if path.stem in ALWAYS else [pytest.mark.slow])
     for path in sorted(FOLDER.glob("*.py"))
