@@ -52,9 +52,9 @@ BUDGET = {
     "equivalence": 475,
     "flowers": 2_175,
     "notebook": 500,
-    "port": 1_475,
+    "port": 1_425,
     "runtime": 1_200,
-    "teach": 2_300,
+    "teach": 2_050,
 }
 MODULE = 300  # lines of a module, one job each
 

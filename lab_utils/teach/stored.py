@@ -11,11 +11,18 @@ _LINES = 14  # of printed text, which a slide has room for
 
 
 @cache
-def cells(root: Path, lab: int) -> dict[str, dict]:
-    """The code cells of a solution by id."""
-    (path,) = (root / "solutions").glob(f"{lab:02d}_*.ipynb")
-    found = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    return {cell["id"]: cell for cell in found if cell["cell_type"] == "code"}
+def cells(root: Path, lab: int, folder: str = "solutions") -> dict[str, dict]:
+    """The code cells of a lab's notebook by id, each with its source as one string.
+
+    Raises:
+        ValueError: the folder holds no notebook of that lab.
+    """
+    paths = list((root / folder).glob(f"{lab:02d}_*.ipynb"))
+    if not paths:
+        raise ValueError(f"{folder}/ holds no lab {lab:02d}: a clone of the course has it")
+    notebook = json.loads(paths[0].read_text(encoding="utf-8"))["cells"]
+    code = (cell for cell in notebook if cell["cell_type"] == "code")
+    return {cell["id"]: cell | {"source": "".join(cell["source"])} for cell in code}
 
 
 def figure(root: Path, lab: int, cell: str) -> Path:
