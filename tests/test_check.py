@@ -350,7 +350,7 @@ def compared(lab, monkeypatch):
         yield "0.5 doubled", twice(0.5)
         return "Doubled."
 
-    slips = {("2 * x", "x ** 2"): "That is the square."}
+    slips = {"2 * x -> x ** 2": "That is the square."}
     lab[0] = todos.Todo("99a", double, ("First.",), "", slips)
     monkeypatch.setattr(
         sources, "solved", lambda number: types.SimpleNamespace(twice=lambda x: 2 * x)

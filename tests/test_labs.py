@@ -164,8 +164,8 @@ def module_of(source: str, path: Path) -> types.ModuleType:
 @pytest.mark.parametrize("path", LABS, ids=by_name)
 def test_each_slip_of_a_check_stands_in_the_solution(path):
     for todo in todos.of_lab(int(path.name[:2])):
-        for old, new in todo.slips:
-            ast.parse(sources.with_slip(todo.id, old, new))
+        for slip in todo.slips:
+            ast.parse(sources.with_slip(todo.id, *slip.split(" -> ")))
 
 
 WRONG_ALWAYS = 1  # of a TODO's wrong answers, the first; `pytest -m slow` gives all of them

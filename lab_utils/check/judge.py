@@ -100,11 +100,11 @@ def _apart(entry: todos.Todo, results: Results) -> str:
 def _slip(entry: todos.Todo, results: Results) -> str:
     """What is said of the slip that gives the same results as the learner's objects; "" if none does."""
     end = time.monotonic() + _PATIENCE
-    for number, ((old, new), message) in enumerate(entry.slips.items(), 1):
+    for number, (slip, message) in enumerate(entry.slips.items(), 1):
         if time.monotonic() > end:
             break
         with contextlib.suppress(Exception):
-            slipped = sources.with_slip(entry.id, old, new)
+            slipped = sources.with_slip(entry.id, *slip.split(" -> "))
             module = sources.load(slipped, f"TODO {entry.id}, with slip {number}")
             theirs = _ours(entry, module, like=results)
             ends = [(type(each.end), str(each.end)) for each in (theirs, results)]

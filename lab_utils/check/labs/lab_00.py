@@ -34,9 +34,6 @@ def effects(on_a_tpu: dict) -> str:
     )
 
 
-_PRODUCT = "2 * m * k * n"
-
-
 @todo(
     "0b",
     hints=(
@@ -45,13 +42,11 @@ _PRODUCT = "2 * m * k * n"
     ),
     why="Each of the m * n entries takes k multiplications and k additions.",
     slips={
-        (_PRODUCT, "m * k * n"): "That is half of it: an addition goes with each multiplication.",
-        (
-            _PRODUCT,
-            "m * n * (2 * k - 1)",
-        ): "That counts k - 1 additions for each entry. By custom it is k additions, as many as multiplications.",
-        (_PRODUCT, "2 * m * k * n / 1e9"): "That is GFLOP: return FLOP.",
-        (_PRODUCT, "2 * m * n"): "Each entry is the sum of k products: k is missing.",
+        "2 * m * k * n -> m * k * n": "That is half of it: an addition goes with each multiplication.",
+        "2 * m * k * n -> m * n * (2 * k - 1)": "That counts k - 1 additions for each entry. By custom it is k "
+        "additions, as many as multiplications.",
+        "2 * m * k * n -> 2 * m * k * n / 1e9": "That is GFLOP: return FLOP.",
+        "2 * m * k * n -> 2 * m * n": "Each entry is the sum of k products: k is missing.",
     },
 )
 def product(matmul_flop: Callable) -> Cases:

@@ -25,10 +25,8 @@ COUNT, BATCH = 200, 16
     why="shuffle and repeat come before batch, so that each epoch mixes single examples; evaluation has "
     "neither, and keeps its last, smaller batch.",
     slips={
-        (
-            ".batch(batch_size)",
-            ".batch(batch_size, drop_remainder=True)",
-        ): "Evaluation should give each example exactly once: batch drops the last, smaller one.",
+        ".batch(batch_size) -> .batch(batch_size, drop_remainder=True)": "Evaluation should give each example "
+        "exactly once: batch drops the last, smaller one.",
     },
 )
 def input_fn_of_digits(make_input_fn: Callable) -> Cases:

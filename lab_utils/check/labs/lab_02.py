@@ -12,8 +12,6 @@ from lab_utils.check.tools import a, expect, other_names, returns, translated
 from lab_utils.dry_run.inspect import replicas
 from lab_utils.estimator import tf, tpu, v1
 
-_WRAPPED = "CrossShardOptimizer(optimizer)"
-
 
 @todo(
     "2a",
@@ -23,12 +21,12 @@ _WRAPPED = "CrossShardOptimizer(optimizer)"
     ),
     why="The wrapper sums gradients over the cores. A CPU has one copy of the model and no kernel for the sum.",
     slips={
-        (_WRAPPED, "CrossShardOptimizer(optimizer, reduction=v1.losses.Reduction.SUM)"): "Leave reduction as "
-        "it is: by default the loss of each core is divided by the number of cores first.",
-        (_WRAPPED, f"CrossShardOptimizer(v1.tpu.{_WRAPPED})"): "The optimizer is wrapped twice, and each "
+        "(optimizer) -> (optimizer, reduction=v1.losses.Reduction.SUM)": "Leave reduction as it is: by default the "
+        "loss of each core is divided by the number of cores first.",
+        "(optimizer) -> (v1.tpu.CrossShardOptimizer(optimizer))": "The optimizer is wrapped twice, and each "
         "wrapper divides the loss by the number of cores: wrap it once.",
     },
-)  # fmt: skip
+)
 def optimizer(make_optimizer: Callable) -> Cases:
     """Adam, wrapped on a TPU only."""
     on_cpu, on_tpu = ({"learning_rate": 0.5, "use_tpu": use} for use in (False, True))

@@ -21,17 +21,16 @@ from lab_utils.estimator import tf, v1
     ),
     why="Rounding down gives what full batches see; rounding up, what all examples need.",
     slips={
-        ("batch = per_core * cores", "batch = per_core"): "One step takes per_core * cores examples.",
-        ("examples // batch * batch", "examples // batch"): "seen should be examples, not batches.",
-        ("examples // batch * batch", "examples % batch"): "seen is what the evaluation drops; the rest is what it "
-        "sees.",
-        ("return seen, steps,", "return steps, seen,"): "These are the right numbers in another order: return "
-        "(seen, steps, padding).",
-        ("-(-examples // batch)", "examples // batch + 1"): "Where the batches divide evenly, yours adds a step of "
+        "batch = per_core * cores -> batch = per_core": "One step takes per_core * cores examples.",
+        "examples // batch * batch -> examples // batch": "seen should be examples, not batches.",
+        "examples // batch * batch -> examples % batch": "seen is what the evaluation drops; the rest is what it sees.",
+        "return seen, steps, -> return steps, seen,": "These are the right numbers in another order: return (seen, "
+        "steps, padding).",
+        "-(-examples // batch) -> examples // batch + 1": "Where the batches divide evenly, yours adds a step of "
         "nothing but padding.",
-        ("-(-examples // batch)", "examples // batch"): "The steps are rounded down: the last batch is missing.",
+        "-(-examples // batch) -> examples // batch": "The steps are rounded down: the last batch is missing.",
     },
-)  # fmt: skip
+)
 def plan(eval_plan: Callable) -> Cases:
     """What full batches leave out, and what padding brings it back."""
     for examples, per_core, cores, told in (
@@ -69,18 +68,18 @@ _TYPES = (
     ),
     why="The padding never ends, so it suits every batch size, and drop_remainder only makes the shape static.",
     slips={
-        ("examples.concatenate(padding)", "examples"): "There is no padding: drop_remainder leaves the last examples "
+        "examples.concatenate(padding) -> examples": "There is no padding: drop_remainder leaves the last examples "
         "out.",
-        ("examples.concatenate(padding)", "padding.concatenate(examples)"): "The first batches are all padding: put it "
-        "after the examples.",
-        ("examples.concatenate(padding)", "examples.repeat()"): "The last batch is filled up with examples that count "
-        "more than once.",
-        ('"weight": 0.0}, 0)', '"weight": 1.0}, 0)'): "The padding has weight 1, and counts.",
-        ('"weight": 0.0}, 0)', '"weight": 0.0}, -1)'): "The loss of class -1 is an error or nan, and nan * 0 is nan.",
-        ("from_tensors(nothing).repeat()", "from_tensors(nothing).repeat(14)"): "How much padding is needed "
-        "depends on the examples and on the batch; endless padding always suffices.",
+        "examples.concatenate(padding) -> padding.concatenate(examples)": "The first batches are all padding: put "
+        "it after the examples.",
+        "examples.concatenate(padding) -> examples.repeat()": "The last batch is filled up with examples that "
+        "count more than once.",
+        '"weight": 0.0}, 0) -> "weight": 1.0}, 0)': "The padding has weight 1, and counts.",
+        '"weight": 0.0}, 0) -> "weight": 0.0}, -1)': "The loss of class -1 is an error or nan, and nan * 0 is nan.",
+        "from_tensors(nothing).repeat() -> from_tensors(nothing).repeat(14)": "How much padding is needed depends "
+        "on the examples and on the batch; endless padding always suffices.",
     },
-)  # fmt: skip
+)
 def eval_input(make_eval_input_fn: Callable) -> Cases:
     """Every example once with weight 1, whatever the batch; all else has weight 0."""
     for count, batch in ((50, 16), (48, 16), (7, 1024)):

@@ -33,22 +33,11 @@ def _batch(seed: int, weight: list[float]) -> dict[str, np.ndarray]:
     ),
     why="Each metric is weighted by itself, so padding stays out of its sum and out of its count.",
     slips={
-        (
-            "tf.argmax(logits, axis=1), weights=weight)",
-            "tf.argmax(logits, axis=1))",
-        ): "Padding counts in accuracy.",
-        (
-            "v1.metrics.mean(in_top_3, weights=weight)",
-            "v1.metrics.mean(in_top_3)",
-        ): "Padding counts in top_3.",
-        (
-            "v1.metrics.mean(losses, weights=weight)",
-            "v1.metrics.mean(losses)",
-        ): "Padding counts in mean_loss.",
-        (
-            "v1.metrics.mean(losses, weights=weight)",
-            "v1.metrics.mean(losses * weight)",
-        ): "The sum of mean_loss leaves padding out, but its count does not: weights= does both.",
+        "tf.argmax(logits, axis=1), weights=weight) -> tf.argmax(logits, axis=1))": "Padding counts in accuracy.",
+        "v1.metrics.mean(in_top_3, weights=weight) -> v1.metrics.mean(in_top_3)": "Padding counts in top_3.",
+        "v1.metrics.mean(losses, weights=weight) -> v1.metrics.mean(losses)": "Padding counts in mean_loss.",
+        "v1.metrics.mean(losses, weights=weight) -> v1.metrics.mean(losses * weight)": "The sum of mean_loss "
+        "leaves padding out, but its count does not: weights= does both.",
     },
 )
 def host_metrics(metric_fn: Callable) -> Cases:

@@ -167,16 +167,16 @@ enter_patient(
     ),
     why="Every picture comes out in one shape and type, so that batches of it have one shape.",
     slips={
-        ("[SIZE, SIZE])", "[SIZE, SIZE]) / 255"): "The picture comes out black: uint8 goes from 0 to 255, so scale "
+        "[SIZE, SIZE]) -> [SIZE, SIZE]) / 255": "The picture comes out black: uint8 goes from 0 to 255, so scale "
         "nothing before the cast.",
-        ("tf.image.resize(image,", "tf.image.resize(tf.transpose(image, [1, 0, 2]),"): "The picture's rows have "
+        "tf.image.resize(image, -> tf.image.resize(tf.transpose(image, [1, 0, 2]),": "The picture's rows have "
         "become columns: its height is the first axis, and stays so.",
-        ("tf.image.resize(image,", "tf.image.resize(image[..., ::-1],"): "Red and blue are swapped: decode_jpeg gives "
-        "red, green, blue, and this order stays.",
-        ("tf.image.resize(", "tf.image.resize_with_pad("): "There are black bars at the edges: the picture was "
+        "tf.image.resize(image, -> tf.image.resize(image[..., ::-1],": "Red and blue are swapped: decode_jpeg "
+        "gives red, green, blue, and this order stays.",
+        "tf.image.resize( -> tf.image.resize_with_pad(": "There are black bars at the edges: the picture was "
         "padded, not squeezed into the square.",
     },
-)  # fmt: skip
+)
 def reading(parse: Callable) -> Cases:
     """From a record to uint8 of a static shape, and a class from 0."""
     example = tf.train.Example()

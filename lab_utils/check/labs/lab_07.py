@@ -39,9 +39,9 @@ def _graph(inference: Callable, training: bool, bfloat16: bool) -> tuple[tf.Tens
     ),
     why="Activations in bfloat16 halve the bytes; variables and logits keep the digits that they need.",
     slips={
-        ("net = stage(net, filters, training)", "net = stage(net, filters, True)"): "Batch "
-        "normalisation gets `training`: it updates its averages in training, and uses them otherwise.",
-        ("[1, 2]", "[1]"): "The mean goes over both axes of positions, height and width: [1, 2].",
+        "net = stage(net, filters, training) -> net = stage(net, filters, True)": "Batch normalisation gets "
+        "`training`: it updates its averages in training, and uses them otherwise.",
+        "[1, 2] -> [1]": "The mean goes over both axes of positions, height and width: [1, 2].",
     },
 )
 def convolutions(inference: Callable) -> Cases:
@@ -131,16 +131,13 @@ def _spec(model_fn: Callable, use_tpu: bool) -> tuple[Any, int]:
     ),
     why="The moving averages change only if the step waits for their updates.",
     slips={
-        (
-            "    with tf.control_dependencies(v1.get_collection(v1.GraphKeys.UPDATE_OPS)):\n"
-            "        train_op = optimizer.minimize(loss, global_step=step)",
-            "    train_op = optimizer.minimize(loss, global_step=step)",
-        ): "Nothing runs the UPDATE_OPS: make the train_op depend on them.",
-        (", global_step=step", ""): "The global step stays at 0: give it to minimize.",
-        ('if params["use_tpu"]:', "if True:"): "On a CPU there is one copy of the model, and no "
-        "kernel for the all-reduce: wrap the optimizer only with params['use_tpu'].",
-        ('if params["use_tpu"]:', "if False:"): "With params['use_tpu'] nothing all-reduces the "
-        "gradients: the cores would drift apart.",
+        "v1.get_collection(v1.GraphKeys.UPDATE_OPS) -> []": "Nothing runs the UPDATE_OPS: make the train_op "
+        "depend on them.",
+        ", global_step=step -> ": "The global step stays at 0: give it to minimize.",
+        'if params["use_tpu"]: -> if True:': "On a CPU there is one copy of the model, and no kernel for the "
+        "all-reduce: wrap the optimizer only with params['use_tpu'].",
+        'if params["use_tpu"]: -> if False:': "With params['use_tpu'] nothing all-reduces the gradients: the cores "
+        "would drift apart.",
     },
 )
 def training(model_fn: Callable) -> Cases:
@@ -199,12 +196,9 @@ def _picture(number: int, format: str) -> bytes:
     ),
     why="The served model prepares pictures by the same function as evaluation did.",
     slips={
-        (
-            ", fn_output_signature=tf.uint8",
-            "",
-        ): "map_fn takes it that what comes out is of the type that "
-        "went in, string: tell it with fn_output_signature=tf.uint8.",
-        ('{"image_bytes": encoded}', '{"bytes": encoded}'): 'A caller sends "image_bytes".',
+        ", fn_output_signature=tf.uint8 -> ": "map_fn takes it that what comes out is of the type that went in, "
+        "string: tell it with fn_output_signature=tf.uint8.",
+        '{"image_bytes": encoded} -> {"bytes": encoded}': 'A caller sends "image_bytes".',
     },
 )
 def serving(make_serving_input_fn: Callable) -> Cases:
@@ -261,24 +255,13 @@ def serving(make_serving_input_fn: Callable) -> Cases:
     ),
     why="A difference below two of its own standard errors is what chance gives one time in twenty.",
     slips={
-        (
-            "<= 2 * error",
-            "<= error",
-        ): "One standard error is too few: chance alone differs by more, one "
-        "time in three. Ask for two.",
-        (
-            "abs(one - other)",
-            "one - other",
-        ): "The other model may be the better one: take the size of the difference.",
-        (
-            "((one * (1 - one) + other * (1 - other)) / n) ** 0.5",
-            "max((p * (1 - p) / n) ** 0.5 for p in (one, other))",
-        ): "That is the error of one accuracy. The difference has the errors of both.",
-        (
-            "one > other",
-            "one < other",
-        ): "The names are mixed up: the higher accuracy is the better one.",
-        ("** 0.5", ""): "The standard error is the root of that.",
+        "<= 2 * error -> <= error": "One standard error is too few: chance alone differs by more, one time in "
+        "three. Ask for two.",
+        "abs(one - other) -> one - other": "The other model may be the better one: take the size of the difference.",
+        "one * (1 - one) + other * (1 - other) -> max(p * (1 - p) for p in (one, other))": "That is "
+        "the error of one accuracy. The difference has the errors of both.",
+        "one > other -> one < other": "The names are mixed up: the higher accuracy is the better one.",
+        "** 0.5 -> ": "The standard error is the root of that.",
     },
 )
 def comparison(better: Callable) -> Cases:

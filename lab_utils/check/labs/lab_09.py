@@ -24,7 +24,6 @@ _LINES = [
         (9, "", 40_000, 1e6),
     )
 ]
-_TIMES = "total / (total - saved[best])"
 
 
 @todo(
@@ -36,16 +35,14 @@ _TIMES = "total / (total - saved[best])"
     ),
     why="A change gains no more than the share of the lines that it touches.",
     slips={
-        (
-            "sum(each.cycles for each in lines if",
-            "sum(each.bytes for each in lines if",
-        ): "Count the cycles of the lines that a change touches, not their bytes.",
-        ("(1 - left) * sum", "left * sum"): "What is left is not saved: 1 - left is.",
-        ("(1 - left) * ", ""): "A line is not saved whole: `left` of it remains.",
-        (_TIMES, "total / saved[best]"): "How many times as fast is the whole, before, over what "
-        "remains of it, not over what is saved.",
-        (f", {_TIMES}", ""): "It should return a pair, the name and how many times as fast.",
-        ("lines)\n", "lines if each.place.code)\n"): "The line without code counts as well.",
+        "sum(each.cycles for each in lines if -> sum(each.bytes for each in lines if": "Count the cycles of the "
+        "lines that a change touches, not their bytes.",
+        "(1 - left) * sum -> left * sum": "What is left is not saved: 1 - left is.",
+        "(1 - left) *  -> ": "A line is not saved whole: `left` of it remains.",
+        "total / (total - saved[best]) -> total / saved[best]": "How many times as fast is the whole, before, over "
+        "what remains of it, not over what is saved.",
+        ", total / (total - saved[best]) -> ": "It should return a pair, the name and how many times as fast.",
+        "lines)\n -> lines if each.place.code)\n": "The line without code counts as well.",
     },
 )
 def change(best_change: Callable) -> Cases:
@@ -110,7 +107,6 @@ def memory_culprit(memory_diagnosis: Any) -> str:
     return f"{size:.1f} GiB of scores, one for each pair of positions; a quarter of the positions leaves a sixteenth."
 
 
-_PARTS = '("arguments", "temporaries", "outputs", "code")'
 _TOO_MANY = "do not fit. All four parts take room, and what does not fill a 128 is left out."
 _FAR_MORE = (
     "Far more images fit. How much does one image take? (`available` is the room, and takes none.)"
@@ -125,18 +121,15 @@ _FAR_MORE = (
     ),
     why="Bytes grow in proportion to the batch, so one measurement is enough for an estimate.",
     slips={
-        (_PARTS, '("temporaries",)'): "Those would fit if temporaries were all that takes room: "
-        "arguments and outputs grow too.",
-        ('"arguments", ', ""): f"Without the arguments that is too many: so many {_TOO_MANY}",
-        ('"temporaries", ', ""): f"Without the temporaries that is too many: so many {_TOO_MANY}",
-        ('"outputs", ', ""): f"Without the outputs that is too many: so many {_TOO_MANY}",
-        ("// 128 * 128", "// 128 * 128 + 128"): f"Rounded up that is too many: so many {_TOO_MANY}",
-        (
-            " // 128 * 128",
-            "",
-        ): "That is not a multiple of 128: the last images would bring padding.",
-        ("(used / per_core)", "used"): _FAR_MORE,
-        ('("arguments", ', '("available", "arguments", '): _FAR_MORE,
+        '("arguments", "temporaries", "outputs", "code") -> ("temporaries",)': "Those would fit if temporaries "
+        "were all that takes room: arguments and outputs grow too.",
+        '"arguments",  -> ': f"Without the arguments that is too many: so many {_TOO_MANY}",
+        '"temporaries",  -> ': f"Without the temporaries that is too many: so many {_TOO_MANY}",
+        '"outputs",  -> ': f"Without the outputs that is too many: so many {_TOO_MANY}",
+        "// 128 * 128 -> // 128 * 128 + 128": f"Rounded up that is too many: so many {_TOO_MANY}",
+        " // 128 * 128 -> ": "That is not a multiple of 128: the last images would bring padding.",
+        "(used / per_core) -> used": _FAR_MORE,
+        '("arguments",  -> ("available", "arguments", ': _FAR_MORE,
     },
 )
 def memory(largest_batch: Callable) -> Cases:
@@ -165,9 +158,10 @@ _CAST, ROWS = " if tensor.dtype == tf.float64 else tensor", 6
     ),
     why="Only float64 changes: labels stay integers, names stay names, and so does the structure.",
     slips={
-        ("dtype == tf.float64", "dtype.is_floating"): "bfloat16 should stay bfloat16.",
-        (_CAST, ""): "Yours casts all types, also integers and text, which should stay.",
-        (" if len(parts) > 1 else parts[0]", ""): "An element becomes a tuple of one in yours.",
+        "dtype == tf.float64 -> dtype.is_floating": "bfloat16 should stay bfloat16.",
+        " if tensor.dtype == tf.float64 else tensor -> ": "Yours casts all types, also integers and text, which "
+        "should stay.",
+        " if len(parts) > 1 else parts[0] -> ": "An element becomes a tuple of one in yours.",
     },
 )
 def narrow(narrowed: Callable) -> Cases:
@@ -210,13 +204,10 @@ def narrow(narrowed: Callable) -> Cases:
     ),
     why="A longer loop than needed hides hooks and logs; one that does not divide the steps moves the checkpoints.",
     slips={
-        (
-            "checkpoint % loop == 0 and ",
-            "",
-        ): "Such a loop does not divide the steps to a checkpoint.",
-        ("1, checkpoint + 1", "checkpoint, 0, -1"): "A shorter loop is enough.",
-        (">= share", "> share"): "A shorter loop is enough: the share may be reached exactly.",
-        ("(loop * step + call)", "call"): "The share is of the whole loop, steps and call.",
+        "checkpoint % loop == 0 and  -> ": "Such a loop does not divide the steps to a checkpoint.",
+        "1, checkpoint + 1 -> checkpoint, 0, -1": "A shorter loop is enough.",
+        ">= share -> > share": "A shorter loop is enough: the share may be reached exactly.",
+        "(loop * step + call) -> call": "The share is of the whole loop, steps and call.",
     },
 )
 def loop(shortest_loop: Callable) -> Cases:

@@ -114,9 +114,6 @@ def over_weights(tensor_parallel: Callable) -> Cases:
     return f"{_DEVICES} devices, {4 * _WIDTH // _DEVICES} of {4 * _WIDTH} hidden units each: the same step."
 
 
-_BYTES = "return 4 * weights, 4 * batch * width"
-
-
 @todo(
     "11c",
     hints=(
@@ -126,18 +123,16 @@ _BYTES = "return 4 * weights, 4 * batch * width"
     ),
     why="Gradients have the shape of the weights; the sums of a split layer have the shape of its output.",
     slips={
-        (_BYTES, "return weights, 4 * batch * width"): "Data-parallel, count bytes, not numbers.",
-        (_BYTES, "return 4 * weights, batch * width"): "Tensor-parallel, count bytes, not numbers.",
-        (_BYTES, "return weights, batch * width"): "Count bytes, not numbers.",
-        ("weights = 2 * width", "weights = width"): "Data-parallel, there are two matrices.",
-        (
-            _BYTES,
-            "return 4 * weights, 16 * batch * width",
-        ): "Tensor-parallel, the hidden units stay where they are; the output is summed.",
-        (
-            _BYTES,
-            "return 4 * weights, 8 * batch * width",
-        ): "Tensor-parallel, x is data, so nothing is exchanged on the way back.",
+        "return 4 * weights, 4 * batch * width -> return weights, 4 * batch * width": "Data-parallel, count bytes, "
+        "not numbers.",
+        "return 4 * weights, 4 * batch * width -> return 4 * weights, batch * width": "Tensor-parallel, count "
+        "bytes, not numbers.",
+        "return 4 * weights, 4 * batch * width -> return weights, batch * width": "Count bytes, not numbers.",
+        "weights = 2 * width -> weights = width": "Data-parallel, there are two matrices.",
+        "return 4 * weights, 4 * batch * width -> return 4 * weights, 16 * batch * width": "Tensor-parallel, the "
+        "hidden units stay where they are; the output is summed.",
+        "return 4 * weights, 4 * batch * width -> return 4 * weights, 8 * batch * width": "Tensor-parallel, x is "
+        "data, so nothing is exchanged on the way back.",
     },
 )
 def by_hand(all_reduce_bytes: Callable) -> Cases:
@@ -167,23 +162,12 @@ def by_hand(all_reduce_bytes: Callable) -> Cases:
     ),
     why="Each device sends nearly twice the array, whatever the number of devices: a ring scales.",
     slips={
-        (
-            "return 2 * (devices",
-            "return (devices",
-        ): "There are two rounds: the sums have to travel to all devices as well.",
-        (
-            "/ (2 * link)",
-            "/ link",
-        ): "A device sends in both directions at once, half of the bytes through each link.",
-        (
-            "(devices - 1)",
-            "devices",
-        ): "A device keeps one piece to itself: it sends n - 1 pieces, and not n.",
-        (
-            "piece = bytes_ / devices",
-            "piece = bytes_",
-        ): "A piece is one n-th of the array, and not all of it.",
-        ("2 * (devices - 1) *", "2 *"): "In each round a device sends n - 1 pieces.",
+        "return 2 * (devices -> return (devices": "There are two rounds: the sums have to travel to all devices as "
+        "well.",
+        "/ (2 * link) -> / link": "A device sends in both directions at once, half of the bytes through each link.",
+        "(devices - 1) -> devices": "A device keeps one piece to itself: it sends n - 1 pieces, and not n.",
+        "piece = bytes_ / devices -> piece = bytes_": "A piece is one n-th of the array, and not all of it.",
+        "2 * (devices - 1) * -> 2 *": "In each round a device sends n - 1 pieces.",
     },
 )
 def ring(all_reduce_seconds: Callable) -> Cases:

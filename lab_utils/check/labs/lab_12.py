@@ -41,23 +41,12 @@ def failed_starts(answers: dict[int, str]) -> str:
     ),
     why="You pay for the hour and use a part of it: divide by that part.",
     slips={
-        (
-            "useful > 0 and ",
-            "",
-        ): "Interruptions eat more than the hour: the job never ends, at any price.",
-        (
-            "spot / useful < full",
-            "spot < full",
-        ): "Where half of each hour is lost, an hour of work costs 1.80, not 0.90.",
-        (
-            "spot / useful < full",
-            "spot * (2 - useful) < full",
-        ): "What is lost has to be done again on the "
-        "same machine: an hour of work costs 0.60 / 0.5 = 1.20, not 0.60 times 1.5.",
-        (
-            "interruptions * lost_minutes / 60",
-            "interruptions * lost_minutes",
-        ): "30 lost minutes are half an hour: an hour of work costs 0.80.",
+        "useful > 0 and  -> ": "Interruptions eat more than the hour: the job never ends, at any price.",
+        "spot / useful < full -> spot < full": "Where half of each hour is lost, an hour of work costs 1.80, not 0.90.",
+        "spot / useful < full -> spot * (2 - useful) < full": "What is lost has to be done again on the same "
+        "machine: an hour of work costs 0.60 / 0.5 = 1.20, not 0.60 times 1.5.",
+        "interruptions * lost_minutes / 60 -> interruptions * lost_minutes": "30 lost minutes are half an hour: an "
+        "hour of work costs 0.80.",
     },
 )
 def spot(spot_pays: Callable) -> Cases:

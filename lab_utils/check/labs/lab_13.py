@@ -77,11 +77,6 @@ def line(write_line: Callable) -> Cases:
     return "One shape for every line, and a loop that ends when it should."
 
 
-_MASKED = "scores = tf.where(earlier, scores, -1e9)"
-_WEIGHED = "return tf.matmul(tf.nn.softmax(scores), value)"
-_LATE = "return tf.matmul(tf.where(earlier, tf.nn.softmax(scores), 0.0), value)"
-
-
 @todo(
     "13c",
     hints=(
@@ -91,43 +86,23 @@ _LATE = "return tf.matmul(tf.where(earlier, tf.nn.softmax(scores), 0.0), value)"
     ),
     why="All places are computed in one matmul, and the mask keeps each from looking ahead.",
     slips={
-        (
-            _MASKED,
-            "",
-        ): "Each place looks at all places, also at those that come later. There it would read "
-        "the answer.",
-        (
-            "tf.where(earlier,",
-            "tf.where(tf.transpose(earlier),",
-        ): "The mask lets places look ahead, and hides what they have read.",
-        (
-            "tf.where(earlier,",
-            "tf.where(keras.ops.tri(query.shape[1], k=1, dtype='bool'),",
-        ): "The mask lets each place look one place ahead.",
-        (
-            "tf.where(earlier,",
-            "tf.where(keras.ops.tri(query.shape[1], k=-1, dtype='bool'),",
-        ): "Each place sees itself too: the mask keeps the diagonal.",
-        (
-            " / query.shape[-1] ** 0.5",
-            "",
-        ): "The scores are not divided by the square root of the width.",
-        (
-            " / query.shape[-1] ** 0.5",
-            " / query.shape[-1]",
-        ): "The scores are divided by the width, not by its square root.",
-        (
-            f"{_MASKED}\n    {_WEIGHED}",
-            _LATE,
-        ): "The shares of a row do not add up to 1: set the mask before the softmax.",
-        (
-            "tf.nn.softmax(scores)",
-            "tf.nn.softmax(scores, axis=1)",
-        ): "The shares of a row do not add up to 1: the softmax goes over the last axis.",
-        (
-            _WEIGHED,
-            "return tf.nn.softmax(scores)",
-        ): "Those are the shares: weigh the values with them.",
+        "scores = tf.where(earlier, scores, -1e9) -> ": "Each place looks at all places, also at those that come "
+        "later. There it would read the answer.",
+        "tf.where(earlier, -> tf.where(tf.transpose(earlier),": "The mask lets places look ahead, and hides what "
+        "they have read.",
+        "tf.where(earlier, -> tf.where(keras.ops.tri(query.shape[1], k=1, dtype='bool'),": "The mask lets each "
+        "place look one place ahead.",
+        "tf.where(earlier, -> tf.where(keras.ops.tri(query.shape[1], k=-1, dtype='bool'),": "Each place sees "
+        "itself too: the mask keeps the diagonal.",
+        " / query.shape[-1] ** 0.5 -> ": "The scores are not divided by the square root of the width.",
+        " / query.shape[-1] ** 0.5 ->  / query.shape[-1]": "The scores are divided by the width, not by its square "
+        "root.",
+        "scores, -1e9)\n    return tf.matmul(tf.nn.softmax(scores), -> tf.nn.softmax(scores), 0.0)\n    return tf.matmul(scores,": "The "
+        "shares of a row do not add up to 1: set the mask before the softmax.",
+        "tf.nn.softmax(scores) -> tf.nn.softmax(scores, axis=1)": "The shares of a row do not add up to 1: the "
+        "softmax goes over the last axis.",
+        "return tf.matmul(tf.nn.softmax(scores), value) -> return tf.nn.softmax(scores)": "Those are the shares: "
+        "weigh the values with them.",
     },
 )
 def causal_attention(attend: Callable) -> Cases:

@@ -11,7 +11,6 @@ from lab_utils.flowers import rest
 
 # Bytes that are no UTF-8, and whose base64 has + and /, which the alphabet for addresses lacks.
 _PICTURES = [b"\xff\xd8\xff\xfb\xef\xbe\x00", b"\x89PNG\r\n\x1a\n\xfe\xff", b"\xff\xd8"]
-_CODED = "base64.b64encode(picture).decode()"
 
 
 @todo(
@@ -22,12 +21,13 @@ _CODED = "base64.b64encode(picture).decode()"
     ),
     why='Bytes travel as base64 within {"b64": ...}; a plain string would be taken for the value itself.',
     slips={
-        (f'{{"b64": {_CODED}}}', _CODED): "The server reads base64 where the picture's bytes should be. Either a "
-        'string stands without the object {"b64": ...} that says so, or the bytes were encoded twice.',
-        ("in pictures]", "in reversed(pictures)]"): "The pictures arrive in another order: answers come in the "
-        "order of the instances.",
+        '{"b64": base64.b64encode(picture).decode()} -> base64.b64encode(picture).decode()': "The server reads "
+        'base64 where the picture\'s bytes should be. Either a string stands without the object {"b64": ...} that '
+        "says so, or the bytes were encoded twice.",
+        "in pictures] -> in reversed(pictures)]": "The pictures arrive in another order: answers come in the order "
+        "of the instances.",
     },
-)  # fmt: skip
+)
 def body(predict_body: Callable) -> Cases:
     """Read as the server reads it: the same bytes in the same order."""
     for pictures, words in ((_PICTURES, "three pictures"), (_PICTURES[:1], "one picture")):
@@ -113,11 +113,11 @@ class _Server:
     ),
     why="Halving finds one bad picture of n in about 2 log2(n) requests; n single ones would cost n.",
     slips={
-        ("pictures[:half]) + ask_all(ask, pictures[half:])", "pictures[half:]) + ask_all(ask, pictures[:half])"):
-        "The answers come in another order than the pictures.",
-        ("return [None]", "return []"): "A refused picture has an answer too, None: the others would move up.",
+        "pictures[:half]) + ask_all(ask, pictures[half:]) -> pictures[half:]) + ask_all(ask, pictures[:half])": "The "
+        "answers come in another order than the pictures.",
+        "return [None] -> return []": "A refused picture has an answer too, None: the others would move up.",
     },
-)  # fmt: skip
+)
 def one_bad(ask_all: Callable) -> Cases:
     """All answers, None for the refused, and how many requests that takes."""
     for count, bad, most in (
@@ -150,16 +150,16 @@ def one_bad(ask_all: Callable) -> Cases:
     ),
     why="The limit leaves some batches out; among the others the rate decides, and that need not be the largest batch.",
     slips={
-        ("seconds[batch] <= limit", "seconds[batch] < limit"): "A request that takes exactly the limit keeps it.",
-        ("seconds[batch] <= limit", "seconds[batch] / batch <= limit"): "A caller waits for the whole request, not "
+        "seconds[batch] <= limit -> seconds[batch] < limit": "A request that takes exactly the limit keeps it.",
+        "seconds[batch] <= limit -> seconds[batch] / batch <= limit": "A caller waits for the whole request, not "
         "for its share of it.",
-        (" if seconds[batch] <= limit]", "]"): "One of your batches takes longer than the limit.",
-        ("lambda batch: batch / seconds[batch]", "lambda batch: batch"): "The largest batch within the limit need "
+        " if seconds[batch] <= limit] -> ]": "One of your batches takes longer than the limit.",
+        "lambda batch: batch / seconds[batch] -> lambda batch: batch": "The largest batch within the limit need "
         "not serve the most pictures a second.",
-        ("lambda batch: batch / seconds[batch]", "lambda batch: -seconds[batch]"): "The shortest request need not "
+        "lambda batch: batch / seconds[batch] -> lambda batch: -seconds[batch]": "The shortest request need not "
         "serve the most pictures a second.",
     },
-)  # fmt: skip
+)
 def batch_for(best_batch: Callable) -> Cases:
     """The highest rate within the limit."""
     for words, seconds, limit in (

@@ -44,24 +44,6 @@ def expect_bare(logits: tf.Tensor) -> None:
     )
 
 
-def slips(last: str) -> dict[tuple[str, str], str]:
-    """What learners do to logits at the end: slips for a solution whose logits are the expression `last`."""
-    activation = "There is an activation on the last layer: logits may be any number, leave it out."
-    return {
-        (
-            last,
-            f"tf.nn.softmax({last})",
-        ): "These add up to 1: that is a softmax. The loss takes logits and "
-        "does it: leave the softmax out.",
-        (
-            last,
-            f"tf.nn.log_softmax({last})",
-        ): "These are logarithms of probabilities: the loss takes logits, leave log_softmax out.",
-        (last, f"tf.nn.relu({last})"): activation,
-        (last, f"tf.nn.sigmoid({last})"): activation,
-    }
-
-
 def classes_compared() -> contextlib.AbstractContextManager[None]:
     """Context manager: an accuracy of labels and something that is not one class a row is told."""
     return translated(r"Shapes? .*(are incompatible|must be equal)", COMPARES_CLASSES)

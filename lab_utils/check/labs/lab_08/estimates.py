@@ -4,8 +4,6 @@ from collections.abc import Callable
 
 from lab_utils.check.todos import Cases, todo
 
-_SHAPE = "padded = list(shape)"
-
 
 @todo(
     "8a",
@@ -16,35 +14,20 @@ _SHAPE = "padded = list(shape)"
     ),
     why="Only the two innermost axes lie in tiles; the compiler's order says which those are.",
     slips={
-        ("item * ", ""): "Those are elements: times `item` they are bytes.",
-        ("prod(padded)", "prod(shape)"): "That is the array without padding.",
-        (
-            "padded[order[1]] / 8) * 8",
-            "padded[order[1]])",
-        ): "Only the innermost axis is filled up in "
-        "yours; the one next to it, order[1], lies along the 8.",
-        (
-            _SHAPE,
-            f"{_SHAPE}; order = (*order[1::-1], *order[2:])",
-        ): "8 and 128 are swapped: order[0] "
-        "is filled up to a multiple of 128, order[1] to a multiple of 8.",
-        (
-            _SHAPE,
-            f"{_SHAPE}; order = order[::-1]",
-        ): "The innermost axis is order[0], and order[1] is "
-        "next to it; yours reads `order` from its end.",
-        (
-            _SHAPE,
-            f"{_SHAPE}; order = (-1, -2)",
-        ): "Yours takes the last two axes of the shape, and does not go by `order`.",
-        (
-            _SHAPE,
-            f"{_SHAPE}; order = (order.index(0), order.index(1))",
-        ): "order[0] is the number of an axis; yours takes it for that axis's place.",
-        (
-            "math.ceil(padded[order[0]] / 128)",
-            "(padded[order[0]] // 128 + 1)",
-        ): "A [16, 256] fills its tiles already and takes no padding; yours adds some.",
+        "item *  -> ": "Those are elements: times `item` they are bytes.",
+        "prod(padded) -> prod(shape)": "That is the array without padding.",
+        "padded[order[1]] / 8) * 8 -> padded[order[1]])": "Only the innermost axis is filled up in yours; the one "
+        "next to it, order[1], lies along the 8.",
+        "padded = list(shape) -> padded = list(shape); order = (*order[1::-1], *order[2:])": "8 and 128 are "
+        "swapped: order[0] is filled up to a multiple of 128, order[1] to a multiple of 8.",
+        "padded = list(shape) -> padded = list(shape); order = order[::-1]": "The innermost axis is order[0], and "
+        "order[1] is next to it; yours reads `order` from its end.",
+        "padded = list(shape) -> padded = list(shape); order = (-1, -2)": "Yours takes the last two axes of the "
+        "shape, and does not go by `order`.",
+        "padded = list(shape) -> padded = list(shape); order = (order.index(0), order.index(1))": "order[0] is the "
+        "number of an axis; yours takes it for that axis's place.",
+        "math.ceil(padded[order[0]] / 128) -> (padded[order[0]] // 128 + 1)": "A [16, 256] fills its tiles already "
+        "and takes no padding; yours adds some.",
     },
 )
 def padding(stored_bytes: Callable) -> Cases:
@@ -66,7 +49,6 @@ _FULL_STEPS = "5,000 images are 4 full steps of 1,024, and some left over."
 _IN_PROPORTION = (
     "The rate grows in proportion to the global batch: 3.2 times 320 images, 3.2 times 0.25."
 )
-_RATE, _STEPS = "rate * global_batch / batch", "examples // global_batch"
 
 
 @todo(
@@ -77,20 +59,15 @@ _RATE, _STEPS = "rate * global_batch / batch", "examples // global_batch"
     ),
     why="A larger batch takes a larger rate, and leaves fewer steps in a pass.",
     slips={
-        (
-            "cores * per_core",
-            "per_core",
-        ): "16 cores take 64 images each: 1,024 in a step of all cores.",
-        (_RATE, "rate"): "The rate is that of the small batch: scale it by global batch / batch.",
-        (
-            _RATE,
-            "rate * batch / global_batch",
-        ): "A larger batch takes a larger rate, not a smaller one.",
-        (_RATE, "rate * cores"): _IN_PROPORTION,
-        (_RATE, "rate * math.sqrt(global_batch / batch)"): _IN_PROPORTION,
-        (_STEPS, "examples / global_batch"): _FULL_STEPS,
-        (_STEPS, "-(-examples // global_batch)"): _FULL_STEPS,
-        (_STEPS, "examples // per_core"): _FULL_STEPS,
+        "cores * per_core -> per_core": "16 cores take 64 images each: 1,024 in a step of all cores.",
+        "rate * global_batch / batch -> rate": "The rate is that of the small batch: scale it by global batch / batch.",
+        "rate * global_batch / batch -> rate * batch / global_batch": "A larger batch takes a larger rate, not a "
+        "smaller one.",
+        "rate * global_batch / batch -> rate * cores": _IN_PROPORTION,
+        "rate * global_batch / batch -> rate * math.sqrt(global_batch / batch)": _IN_PROPORTION,
+        "examples // global_batch -> examples / global_batch": _FULL_STEPS,
+        "examples // global_batch -> -(-examples // global_batch)": _FULL_STEPS,
+        "examples // global_batch -> examples // per_core": _FULL_STEPS,
     },
 )
 def pod(pod_settings: Callable) -> Cases:

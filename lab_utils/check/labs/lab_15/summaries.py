@@ -22,26 +22,14 @@ from lab_utils.estimator import tf, v1
     why="The host calls host_fn in a graph of its own, so the writer is made in it; every and directory are Python "
     "values and may be used.",
     slips={
-        (
-            "tf.reduce_mean(loss)",
-            "loss[0]",
-        ): "That is the loss of one core: write the mean over the cores.",
-        (
-            "tf.reduce_mean(loss)",
-            "tf.reduce_sum(loss)",
-        ): "That is the sum over the cores: write their mean.",
-        (
-            "tf.equal(step[0] % every, 0)",
-            "step[0] % every == 0",
-        ): "In an Estimator's graph `==` asks whether two tensors are the same object: let tf.equal compare.",
-        (
-            ", tf.summary.record_if(tf.equal(step[0] % every, 0))",
-            "",
-        ): "It writes at every step: let record_if test whether the step is a multiple of every.",
-        (
-            '            tf.summary.scalar("learning_rate", rate[0], step=step[0])\n',
-            "",
-        ): 'Nothing is written under "learning_rate".',
+        "tf.reduce_mean(loss) -> loss[0]": "That is the loss of one core: write the mean over the cores.",
+        "tf.reduce_mean(loss) -> tf.reduce_sum(loss)": "That is the sum over the cores: write their mean.",
+        "tf.equal(step[0] % every, 0) -> step[0] % every == 0": "In an Estimator's graph `==` asks whether two "
+        "tensors are the same object: let tf.equal compare.",
+        ", tf.summary.record_if(tf.equal(step[0] % every, 0)) -> ": "It writes at every step: let record_if test "
+        "whether the step is a multiple of every.",
+        '            tf.summary.scalar("learning_rate", rate[0], step=step[0])\n -> ': "Nothing is written under "
+        '"learning_rate".',
     },
 )
 def host_function(make_host_fn: Callable) -> Cases:
@@ -116,22 +104,15 @@ _SOON = "Once it acts too soon after it last acted. Count from the step at which
     ),
     why="It compares with the step at which it last acted, so it is right whatever steps it gets to see.",
     slips={
-        (
-            "if step - self.last >= self.steps:",
-            "if step % self.steps == 0:",
-        ): "A loop seldom ends at a step that 50 divides, so yours misses some. It may come late, not never.",
-        ("            self.last = step\n", ""): _OFTEN,
-        ("self.last = step\n", "self.last += 1\n"): _OFTEN,
-        ("self.last = step", "self.last += self.steps"): _SOON,
-        ("if step - self.last >=", "if step // self.steps * self.steps - self.last >="): _SOON,
-        (
-            "if step - self.last >= self.steps:",
-            "if step - self.last == self.steps:",
-        ): "It never acts where a loop goes past the step that is due: 50 steps or more have to be done.",
-        (
-            "self.action(step)",
-            "self.action(self.steps)",
-        ): "action gets another step: give it the step as it is then.",
+        "if step - self.last >= self.steps: -> if step % self.steps == 0:": "A loop seldom ends at a step that 50 "
+        "divides, so yours misses some. It may come late, not never.",
+        "            self.last = step\n -> ": _OFTEN,
+        "self.last = step\n -> self.last += 1\n": _OFTEN,
+        "self.last = step -> self.last += self.steps": _SOON,
+        "if step - self.last >= -> if step // self.steps * self.steps - self.last >=": _SOON,
+        "if step - self.last >= self.steps: -> if step - self.last == self.steps:": "It never acts where a loop "
+        "goes past the step that is due: 50 steps or more have to be done.",
+        "self.action(step) -> self.action(self.steps)": "action gets another step: give it the step as it is then.",
     },
 )
 def hook(Every: type) -> Cases:
@@ -176,15 +157,10 @@ def _acts(hook_class: type, steps: int, first: int, loop: int, runs: int) -> lis
     ),
     why="scaffold_fn is called when the variables are there; the Scaffold is made after their start has been changed.",
     slips={
-        (
-            '{"conv2d/": "conv2d/"}',
-            '{"/": "/"}',
-        ): "Everything starts from the checkpoint; only conv2d/... should.",
-        (
-            '        v1.train.init_from_checkpoint(checkpoint, {"conv2d/": "conv2d/"})\n',
-            "",
-        ): "Nothing starts from the checkpoint: init_from_checkpoint belongs inside scaffold_fn, which is called "
-        "when the variables are there.",
+        '{"conv2d/": "conv2d/"} -> {"/": "/"}': "Everything starts from the checkpoint; only conv2d/... should.",
+        '        v1.train.init_from_checkpoint(checkpoint, {"conv2d/": "conv2d/"})\n -> ': "Nothing starts from "
+        "the checkpoint: init_from_checkpoint belongs inside scaffold_fn, which is called when the variables are "
+        "there.",
     },
 )
 def start_values(make_scaffold_fn: Callable) -> Cases:
