@@ -12,10 +12,10 @@ from typing import Any
 from lab_utils.check import returns, sources, todos
 from lab_utils.check.outcome import CannotCheck, Status, Wrong
 from lab_utils.check.same import difference
+from lab_utils.check.tools import reason
 from lab_utils.common import source
 
 _CHECKS = str(Path(__file__).parent)
-_LONGEST = 400  # characters of an exception's message
 _PATIENCE = 5.0  # seconds in which slips are tried
 
 
@@ -131,8 +131,7 @@ def _raised(end: BaseException) -> str:
         return str(end)
     if isinstance(end, SystemExit):
         return "Your code ends the process (sys.exit, exit or quit): raise an error of its own instead."
-    kind = type(end).__name__  # which AutoGraph repeats
-    message = _shortened(_reason(str(end)).removeprefix(f"{kind}: "))
+    kind, message = type(end).__name__, reason(end)
     traceback = end.__traceback__
     while traceback and traceback.tb_frame.f_code.co_filename.startswith(_CHECKS):
         traceback = traceback.tb_next
@@ -140,23 +139,3 @@ def _raised(end: BaseException) -> str:
     if place:
         return f"Your code raised {kind}: {message}\nAt {place}"
     return f"The check could not run on what you gave. {kind}: {message}"
-
-
-def _reason(text: str) -> str:
-    """What an exception says without the stacks that TensorFlow puts before and after it, on one line."""
-    text = re.split(r"\n *Original stack trace for ", text)[0]
-    if "Detected at node" in text:
-        text = re.split(r"\nNode: .*\n", text)[-1]
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    if lines and lines[0].startswith("in user code"):  # AutoGraph puts the message last
-        lines = lines[-1:]
-    text = " ".join(line for line in lines if not line.startswith("[[{{node"))
-    text = re.sub(r"\{\{function_node [^}]*\}\} ?", "", text)
-    return re.sub(r" ?\[Op:[^\]]*\]( name: .*)?$", "", text)
-
-
-def _shortened(text: str) -> str:
-    """The beginning and the end of a long text: either may hold the reason."""
-    if len(text) <= _LONGEST:
-        return text
-    return f"{text[: _LONGEST // 3]} ... {text[-2 * _LONGEST // 3 :]}"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-from lab_utils.check import overview
+from lab_utils.check import sources
 from lab_utils.teach import pages, stored
 
 _STYLES = ("dist/reveal.css", "dist/theme/white.css")
@@ -40,11 +40,11 @@ def deck(root: Path, lab: int, reveal: Path) -> str:
     slides = of_all(root)[lab]
     return pages.render(
         "slides.html",
-        title=f"{lab:02d} · {overview.labs()[lab]['title']}",
+        title=f"{lab:02d} · {sources.labs()[lab]['title']}",
         styles="".join((reveal / name).read_text("utf-8") for name in _STYLES),
         scripts=[script.replace("</script", "<\\/script") for script in scripts],
         lecture=minutes(root, lab),
-        minutes=overview.labs()[lab]["minutes"],
+        minutes=sources.labs()[lab]["minutes"],
         slides=[(slide, _output(root, lab, slide)) for slide in slides],
     )
 

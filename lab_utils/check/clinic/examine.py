@@ -12,6 +12,7 @@ from typing import Any
 
 from lab_utils.check.clinic import signs
 from lab_utils.check.clinic.ward import Ward, ward
+from lab_utils.check.tools import reason
 from lab_utils.common import files, source
 from lab_utils.dry_run import Finding, Report, Severity, dry_run
 from lab_utils.dry_run.inspect import module_of_file, refusal, settings_finding
@@ -70,15 +71,15 @@ def dry_run_of(patient: Ward, text: str, stages: tuple[str, ...] = QUICK) -> Rep
 def _report(patient: Ward, text: str, stages: tuple[str, ...] = QUICK) -> tuple[Report, Any]:
     try:
         port = signs.Port.of(_made(patient.name, text))
-    except ValueError as error:  # settings that the constructor refuses
-        refused = settings_finding(error)
+    except Unfit:
+        raise
+    except (
+        Exception
+    ) as error:  # settings that the constructor refuses, or whatever the learner's lines raise
+        refused = settings_finding(error) if isinstance(error, ValueError) else None
         if refused is None:
             raise _unfit(error) from error
         return refusal(patient.name, "v2:2x2", refused), None
-    except Unfit:
-        raise
-    except Exception as error:  # whatever the learner's lines raise
-        raise _unfit(error) from error
     report = dry_run(
         port.estimator, port.train, "v2:2x2", stages=stages, progress=False, **port.others
     )
@@ -128,4 +129,4 @@ def loaded(name: str, text: str, folder: Path | None = None) -> ModuleType:
 def _unfit(error: Exception) -> Unfit:
     where = source.place(error)
     at = f" At line {where.line}: `{where.code}`." if where.line else ""
-    return Unfit(f"{type(error).__name__}: {str(error).strip().splitlines()[0]}{at}")
+    return Unfit(f"{type(error).__name__}: {reason(error)}{at}")

@@ -52,8 +52,8 @@ def effects(on_a_tpu: dict) -> str:
 def product(matmul_flop: Callable) -> Cases:
     """Two FLOP for each of m * k * n multiply-adds."""
     for m, k, n in ((3, 5, 7), (11, 2, 6)):
-        told = f"[{m}, {k}] times [{k}, {n}]: {m * n} entries, each the sum of {k} products"
-        yield told, matmul_flop(m, k, n)
+        label = f"[{m}, {k}] times [{k}, {n}]: {m * n} entries, each the sum of {k} products"
+        yield label, matmul_flop(m, k, n)
     return "Two FLOP for each of m * k * n multiply-adds."
 
 

@@ -54,10 +54,8 @@ def input_fn_of_digits(make_input_fn: Callable) -> Cases:
     seen = np.concatenate([labels for _, labels in ends])
     yield "Evaluation gives every example exactly once, in any order", sorted(seen.tolist())
     first, second = labels[:COUNT], labels[COUNT : 2 * COUNT]
-    yield (
-        "Training shuffles: not in the same order as the arrays",
-        not np.array_equal(first, numbers),
-    )
+    label = "Training shuffles: not in the same order as the arrays"
+    yield label, not np.array_equal(first, numbers)
     mixed = any(np.ptp(labels) >= len(labels) for _, labels in endless)
     yield "Training shuffles single examples, before batch, and does not keep them together", mixed
     yield "Training never ends: repeat() without a number", _endless(training)

@@ -91,8 +91,8 @@ def eval_spec(model_fn: Callable) -> Cases:
     )
     function, tensors = spec.eval_metrics
     for each in tf.nest.flatten(tensors):
-        told = f"{each.name} is a scalar. What leaves a TPU for metric_fn has the batch first, since the parts of the "
-        expect(each.shape.rank != 0, f"{told}cores are joined along it.")
+        message = f"{each.name} is a scalar. What leaves a TPU for metric_fn has the batch first, since the parts of the "
+        expect(each.shape.rank != 0, f"{message}cores are joined along it.")
     batches = [
         {images: np.eye(64)[rows].reshape([16, 8, 8]), labels: np.arange(16) % 10}
         for rows in (np.arange(16) % 10, np.arange(16) % 3)
@@ -131,8 +131,8 @@ def _on_the_host(function: Callable, tensors: Any, batches: list) -> dict[str, f
         is_dict = isinstance(made, Mapping) and {"accuracy", "nats"} <= made.keys()
         expect(is_dict, 'The function should return a dict with "accuracy" and "nats".')
         for pair in made.values():
-            told = f"A metric is a pair (value so far, update op), as v1.metrics makes it; yours is {a(pair)}."
-            expect(isinstance(pair, tuple) and len(pair) == 2, told)
+            message = f"A metric is a pair (value so far, update op), as v1.metrics makes it; yours is {a(pair)}."
+            expect(isinstance(pair, tuple) and len(pair) == 2, message)
         strays = [each for each in tf.nest.flatten(made) if each.graph is not host]
         expect(not strays, closes)
         session.run(v1.local_variables_initializer())
@@ -169,15 +169,15 @@ def run_settings(settings: Mapping) -> str:
     expect(train == 8 * 128, f"{core}: with {train} a core gets {train / 8:g}, not 128.")
     expect(evaluation == 360, f"{core}: one step evaluates {evaluation} digits, not 360.")
     returns_ = _RETURN / (loop * _STEP + _RETURN)
-    told = f"With a loop of {loop}, {returns_:.1%} of the time goes to returns to the host."
-    expect(returns_ <= _SHARE, told)
-    told = f"A loop of {loop} takes {loop * _STEP:g} s, and the log moves at its end only."
-    expect(loop * _STEP <= 2.0, told)
+    message = f"With a loop of {loop}, {returns_:.1%} of the time goes to returns to the host."
+    expect(returns_ <= _SHARE, message)
+    message = f"A loop of {loop} takes {loop * _STEP:g} s, and the log moves at its end only."
+    expect(loop * _STEP <= 2.0, message)
     saves = _SAVE / (save * _STEP + _SAVE)
-    told = f"With a checkpoint every {save} steps, {saves:.1%} of the time goes to writing them."
-    expect(saves <= _SHARE, told)
-    told = f"{save} steps are {save * _STEP / 60:.0f} minutes: so much would a crash cost."
-    expect(save * _STEP <= 15 * 60, told)
+    message = f"With a checkpoint every {save} steps, {saves:.1%} of the time goes to writing them."
+    expect(saves <= _SHARE, message)
+    message = f"{save} steps are {save * _STEP / 60:.0f} minutes: so much would a crash cost."
+    expect(save * _STEP <= 15 * 60, message)
     ends = f"Checkpoints are written at ends of loops, and {save} is not a multiple of {loop}."
     expect(save % loop == 0, ends)
     return f"Returns cost {returns_:.1%}, checkpoints {saves:.1%}, a crash {save * _STEP / 60:.0f} minutes at most."

@@ -33,7 +33,7 @@ from lab_utils.estimator import tf, v1
 )
 def plan(eval_plan: Callable) -> Cases:
     """What full batches leave out, and what padding brings it back."""
-    for examples, per_core, cores, told in (
+    for examples, per_core, cores, message in (
         (370, 16, 8, ""),
         (384, 16, 8, ", which divides evenly: there is no batch to fill up"),
         (100, 16, 8, ""),
@@ -45,7 +45,7 @@ def plan(eval_plan: Callable) -> Cases:
         returns(found, lambda _, three=three: three, "eval_plan", noun)
         whole = all(isinstance(each, Integral) for each in found)
         expect(whole, f"seen, steps and padding should be whole numbers, int; yours are {found!r}.")
-        label = f"(seen, steps, padding) of {examples} examples, {cores} cores with {per_core} each{told}"
+        label = f"(seen, steps, padding) of {examples} examples, {cores} cores with {per_core} each{message}"
         yield label, [int(each) for each in found]
     return "Right for each of our cases."
 
@@ -95,10 +95,8 @@ def eval_input(make_eval_input_fn: Callable) -> Cases:
             expect_dataset(dataset, "input_fn")
             spec = dataset.element_spec
             kinds = [f"{each.dtype.name} {each.shape}" for each in tf.nest.flatten(spec)]
-            yield (
-                f"{where}: image, weight and label, static by params['batch_size'] and drop_remainder",
-                kinds,
-            )
+            label = f"{where}: image, weight and label, static by params['batch_size'] and drop_remainder"
+            yield label, kinds
             shaped = isinstance(spec, tuple) and isinstance(spec[0], Mapping)
             expect(shaped, 'Elements should be ({"image": ..., "weight": ...}, label).')
             iterator = v1.data.make_one_shot_iterator(dataset).get_next()
@@ -117,10 +115,8 @@ def eval_input(make_eval_input_fn: Callable) -> Cases:
         numbers = image[real, 4, 4].astype(int)
         yield f"{where}: rows of weight 1, each example once, by number", np.sort(numbers)
         yield f"{where}: each image has its own label", bool((label[real] == numbers % 10).all())
-        yield (
-            f"{where}: the label of padding is a class, 0 to 9",
-            bool(set(label) <= set(range(10))),
-        )
+        label = f"{where}: the label of padding is a class, 0 to 9"
+        yield label, bool(set(label) <= set(range(10)))
         finite = bool(np.isfinite(image).all())
         yield f"{where}: all pixels are finite (nan * 0 is nan), in padding too", finite
     return "50 of 50 examples once, in full batches; the padding has weight 0."

@@ -67,8 +67,8 @@ def dofn(ToExample: type) -> Cases:
         made.setup()
         labels_file.unlink()
         with translated("labels.txt", again, (FileNotFoundError,)):
-            for line, told in _ROWS.items():
-                yield f"For a row {told}, {line!r}, process yields", _outputs(made, line)
+            for line, label in _ROWS.items():
+                yield f"For a row {label}, {line!r}, process yields", _outputs(made, line)
     for bug in (_Bug("a bug"), OSError("a bug")):
         broken = mock.Mock(side_effect=bug)
         row = mock.Mock(return_value=("a.jpg", "roses", b""))
@@ -138,8 +138,8 @@ def _rows_arrive(program: ModuleType) -> str:
         feature = tf.train.Example.FromString(record).features.feature
         name = feature["image/filename"].bytes_list.value[0].decode()
         found.append(f"{name} {feature['image/class/label'].int64_list.value[0]}")
-    told = "The lines of rejects.tsv, up to the tab, of a list with four bad rows and one with an empty label"
-    same(sorted(each.partition("\t")[0] for each in rejects), sorted(bad), told)
+    label = "The lines of rejects.tsv, up to the tab, of a list with four bad rows and one with an empty label"
+    same(sorted(each.partition("\t")[0] for each in rejects), sorted(bad), label)
     expect(all(each.partition("\t")[2] for each in rejects), "A reject has lost its reason.")
     same(sorted(found), ["a.jpg 2", "a.jpg 3", "b.jpg 3"], "The files and classes of the examples")
     return "Now examples and rejects make up all rows."
@@ -193,17 +193,17 @@ def reading(parse: Callable) -> Cases:
         spec = dataset.element_spec
         pair = isinstance(spec, tuple) and len(spec) == 2
         expect(pair, "parse should return a pair: the picture and its class.")
-        told = f"With SIZE = {side} (use SIZE, not its value)"
-        yield f"{told}, the picture's type and static shape", [spec[0].dtype.name, spec[0].shape]
-        yield f"{told}, the type of the class", spec[1].dtype.name
+        label = f"With SIZE = {side} (use SIZE, not its value)"
+        yield f"{label}, the picture's type and static shape", [spec[0].dtype.name, spec[0].shape]
+        yield f"{label}, the type of the class", spec[1].dtype.name
         (image, label), *others = dataset.repeat(16).as_numpy_iterator()
         expect(
             all(np.array_equal(each, image) for each, _ in others),
             "The same record gives another picture each time: parse reads what is there; views that are drawn "
             "at random belong into the training's own transform.",
         )
-        told = f"With SIZE = {side}, the class of a record of class 3, counted from 1"
-        yield f"{told} (from 0 is asked for)", label
+        label = f"With SIZE = {side}, the class of a record of class 3, counted from 1"
+        yield f"{label} (from 0 is asked for)", label
         for name, rows, columns in (
             ("top left", slice(edge), slice(edge)),
             ("top right", slice(edge), slice(-edge, None)),
@@ -211,11 +211,11 @@ def reading(parse: Callable) -> Cases:
             ("bottom right", slice(-edge, None), slice(-edge, None)),
         ):
             colour = (image[rows, columns].mean(axis=(0, 1)) / 255).astype(np.float32)
-            told = f"The {name} of a picture whose red grows to the right and green downwards"
+            label = f"The {name} of a picture whose red grows to the right and green downwards"
             squeezed = (
                 f"the whole of it squeezed into {side} x {side}, as red, green, blue of 0 to 1"
             )
-            yield f"{told}, {squeezed}", colour, 0.06
+            yield f"{label}, {squeezed}", colour, 0.06
     return "Pictures of one static shape, classes from 0."
 
 
@@ -243,14 +243,10 @@ def deciding(decisions: dict) -> str:
                 f"{size} cannot be shared evenly by {hosts} hosts: in every pass some wait for the others."
             )
         expect(files > 1 or hosts == 1, f"{name}: a file can be read by one host only.")
-        expect(
-            files == 1 or megabytes / files >= 10,
-            f"{size}: so small that opening them costs more than reading.",
-        )
-        expect(
-            hosts == 1 or files >= 2 * hosts,
-            f"{size}: each host has one, and so a single stream. Give it several.",
-        )
+        message = f"{size}: so small that opening them costs more than reading."
+        expect(files == 1 or megabytes / files >= 10, message)
+        message = f"{size}: each host has one, and so a single stream. Give it several."
+        expect(hosts == 1 or files >= 2 * hosts, message)
         if rule == "A" and not 100 <= megabytes / files <= 200:
             raise Wrong(f"{size}: 100 to 200 MB are possible here.")
         expect(

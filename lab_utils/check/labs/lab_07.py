@@ -11,7 +11,7 @@ from PIL import Image
 from lab_utils.check.labs.logits import expect_bare, expect_logits
 from lab_utils.check.labs.treatment import enter_patient
 from lab_utils.check.todos import Cases, todo
-from lab_utils.check.tools import a, expect, returns, scope_of, translated, with_names
+from lab_utils.check.tools import a, expect, other_names, returns, scope_of, translated
 from lab_utils.estimator import tf, tpu, v1
 
 _CLASSES = 3
@@ -50,36 +50,26 @@ def convolutions(inference: Callable) -> Cases:
         where = f"With bfloat16={bfloat16}:"
         logits, variables, _ = _graph(inference, True, bfloat16)
         operations = logits.graph.get_operations()
-        yield (
-            f"{where} the logits (the loss needs float32)",
-            f"{logits.dtype.name} {logits.shape}",
-        )
+        label = f"{where} the logits (the loss needs float32)"
+        yield label, f"{logits.dtype.name} {logits.shape}"
         kinds = {each.outputs[0].dtype.name for each in operations if each.type == "Conv2D"}
         yield f"{where} the types in which the convolutions compute", sorted(kinds)
-        yield (
-            f"{where} the types of the variables (layers within v1.tpu.bfloat16_scope() keep them in float32)",
-            sorted({each.dtype.base_dtype.name for each in variables}),
-        )
+        label = f"{where} the types of the variables (layers within v1.tpu.bfloat16_scope() keep them in float32)"
+        yield label, sorted({each.dtype.base_dtype.name for each in variables})
     kernels = [each.shape.as_list() for each in _kernels(variables)]
-    yield (
-        "The kernels: 3 by 3 on 48, 32, 64 and 128 channels, then one dense layer without a weight for a position",
-        kernels,
-    )
+    label = "The kernels: 3 by 3 on 48, 32, 64 and 128 channels, then one dense layer without a weight for a position"
+    yield label, kernels
     types = [each.type for each in operations]
-    yield (
-        "How often v1.layers.max_pooling2d(net, 2, 2) stands between stages",
-        types.count("MaxPool"),
+    label = "How often v1.layers.max_pooling2d(net, 2, 2) stands between stages"
+    yield label, types.count("MaxPool")
+    message = (
+        "The head takes the maximum over the positions, not the mean: tf.reduce_mean(net, [1, 2])."
     )
-    expect(
-        "Max" not in types,
-        "The head takes the maximum over the positions, not the mean: tf.reduce_mean(net, [1, 2]).",
-    )
+    expect("Max" not in types, message)
     expect_bare(logits)
     for training in (True, False):
-        yield (
-            f"Updates of moving averages with training={training}",
-            _graph(inference, training, False)[2],
-        )
+        label = f"Updates of moving averages with training={training}"
+        yield label, _graph(inference, training, False)[2]
     with tf.Graph().as_default(), v1.Session() as session:
         images = tf.random.stateless_uniform([4, 64, 64, 3], [1, 2], -1, 1)
         logits = inference(images, _CLASSES, False, False)
@@ -113,11 +103,11 @@ def _spec(model_fn: Callable, use_tpu: bool) -> tuple[Any, int]:
         wrapped.append(optimizer)
         return optimizer
 
-    model = with_names(model_fn, inference=_linear, random_views=lambda images, size, seed: images)
+    names = {"inference": _linear, "random_views": lambda images, size, seed: images}
     params = {"labels": ["a", "b", "c"], "image_size": 8, "train_steps": 100, "learning_rate": 0.1}
     params |= {"use_bfloat16": False, "use_tpu": use_tpu, "seed": 0}
-    with mock.patch.object(v1.tpu, "CrossShardOptimizer", wrap):
-        spec = model(features, tf.constant(truths), "train", params)
+    with mock.patch.object(v1.tpu, "CrossShardOptimizer", wrap), other_names(model_fn, **names):
+        spec = model_fn(features, tf.constant(truths), "train", params)
     returns(spec, tpu.TPUEstimatorSpec, "model_fn", "a tpu.TPUEstimatorSpec")
     expect(spec.train_op is not None and spec.loss is not None, "The spec has no loss or train_op.")
     return spec, len(wrapped)
@@ -158,10 +148,10 @@ def training(model_fn: Callable) -> Cases:
         for _ in range(40):
             session.run(spec.train_op)
         end = session.run(spec.loss)
-    expect(
-        end < 0.9 * start,
-        f"Forty steps on one batch bring the loss from {start:.3f} to {end:.3f}: minimize the loss.",
+    message = (
+        f"Forty steps on one batch bring the loss from {start:.3f} to {end:.3f}: minimize the loss."
     )
+    expect(end < 0.9 * start, message)
     return "Averages first, then one step, with gradients all-reduced over the cores of a TPU."
 
 
@@ -216,24 +206,18 @@ def serving(make_serving_input_fn: Callable) -> Cases:
                 receiver = made()
         finally:
             v1.logging.set_verbosity(loud)
-        expect(
-            hasattr(receiver, "receiver_tensors"),
-            f"Return a v1.estimator.export.ServingInputReceiver; yours returns {a(receiver)}.",
-        )
+        message = f"Return a v1.estimator.export.ServingInputReceiver; yours returns {a(receiver)}."
+        expect(hasattr(receiver, "receiver_tensors"), message)
         sent = receiver.receiver_tensors
         yield (
             "What a caller sends: any number of strings, the placeholder itself",
             {name: f"{each.op.type} {each.dtype.name} {each.shape}" for name, each in sent.items()},
         )
         image = receiver.features.get("image")
-        expect(
-            image is not None,
-            f'model_fn looks for features["image"]; yours hold {list(receiver.features)}.',
-        )
-        yield (
-            'The type of features["image"] and its side in pixels',
-            f"{image.dtype.name} {SIZE in image.shape[1:] or image.shape}",
-        )
+        message = f'model_fn looks for features["image"]; yours hold {list(receiver.features)}.'
+        expect(image is not None, message)
+        label = 'The type of features["image"] and its side in pixels'
+        yield label, f"{image.dtype.name} {SIZE in image.shape[1:] or image.shape}"
         pictures = [_picture(0, "JPEG"), _picture(1, "PNG")]
         found = session.run(image, {sent["image_bytes"]: pictures})
     decode = scope_of(make_serving_input_fn)["decode_image"]

@@ -48,9 +48,9 @@ _LINES = [
 def change(best_change: Callable) -> Cases:
     """The most cycles saved, and the whole before over the whole after."""
     poolings = {"drop both poolings": ("max_pooling2d", 0.0)}
-    told = "Without the poolings 160,000 of 1,000,000 cycles are saved, with the faster convolution 200,000"
-    yield told, best_change(list(_LINES), poolings | {"a faster convolution": ("conv2d", 0.6)})
-    told = (
+    label = "Without the poolings 160,000 of 1,000,000 cycles are saved, with the faster convolution 200,000"
+    yield label, best_change(list(_LINES), poolings | {"a faster convolution": ("conv2d", 0.6)})
+    label = (
         "The convolution is the most expensive line, but a tenth of it is 50,000 cycles, and nine tenths of "
         "the head are 270,000, of 1,000,000 in all"
     )
@@ -58,9 +58,9 @@ def change(best_change: Callable) -> Cases:
         "half the convolution": ("conv2d(images", 0.9),
         "a small head": ("dense(x, 300)", 0.1),
     }
-    yield told, best_change(list(_LINES), changes)
-    told = "No line sorts, so that saves nothing. Two lines pool, and both are saved: 160,000 of 1,000,000 cycles"
-    yield told, best_change(list(_LINES), {"a faster sort": ("tf.sort", 0.0)} | poolings)
+    yield label, best_change(list(_LINES), changes)
+    label = "No line sorts, so that saves nothing. Two lines pool, and both are saved: 160,000 of 1,000,000 cycles"
+    yield label, best_change(list(_LINES), {"a faster sort": ("tf.sort", 0.0)} | poolings)
     return "The change that saves most cycles of the whole step."
 
 
@@ -92,10 +92,8 @@ _CHANGE = {
 def memory_culprit(memory_diagnosis: Any) -> str:
     """The line, the size of its result, and a change that makes it fit."""
     keys = ("line", "GiB", "change")
-    expect(
-        isinstance(memory_diagnosis, Mapping) and set(memory_diagnosis) == {*keys},
-        f"A dict with the keys {', '.join(keys)}; yours is {a(memory_diagnosis)}.",
-    )
+    message = f"A dict with the keys {', '.join(keys)}; yours is {a(memory_diagnosis)}."
+    expect(isinstance(memory_diagnosis, Mapping) and set(memory_diagnosis) == {*keys}, message)
     line, size = memory_diagnosis["line"], memory_diagnosis["GiB"]
     expect(line == 3, _LINE.get(line, f"{line!r} is not the number of a line that makes an array."))
     expect(
@@ -138,12 +136,10 @@ def memory(largest_batch: Callable) -> Cases:
     parts = used | {"available": 1.005e9}
     result = largest_batch(dict(parts), 128)
     yield "12.002 MB for 128 images, 1.005 GB of room: 10,718 images fit, in whole 128s", result
-    told = "12.002 MB for 256 images, half as much for each: 21,436 images fit, in whole 128s"
-    yield told, largest_batch(dict(parts), 256)
-    expect(
-        isinstance(result, Integral),
-        f"{result!r} is not a whole number; a batch size is one: int(...).",
-    )
+    label = "12.002 MB for 256 images, half as much for each: 21,436 images fit, in whole 128s"
+    yield label, largest_batch(dict(parts), 256)
+    message = f"{result!r} is not a whole number; a batch size is one: int(...)."
+    expect(isinstance(result, Integral), message)
     return "Bytes an image, images that fit, whole 128s."
 
 
@@ -174,7 +170,7 @@ def narrow(narrowed: Callable) -> Cases:
         "name": np.array([b"rose"] * ROWS),
         "more": {"spread": values * 2},
     }
-    for told, structure in (
+    for label, structure in (
         ("an array and labels", (values, np.arange(ROWS))),
         ("a dict and labels", (named, np.arange(ROWS, dtype=np.int64))),
         ("an array without labels", values),
@@ -190,8 +186,8 @@ def narrow(narrowed: Callable) -> Cases:
         spec = tf.nest.map_structure(
             lambda each: f"{each.dtype.name} {each.shape}", after.element_spec
         )
-        yield f"The structure should stay, with types and shapes, of {told}", spec
-        yield f"The values of {told}", list(after.as_numpy_iterator())
+        yield f"The structure should stay, with types and shapes, of {label}", spec
+        yield f"The values of {label}", list(after.as_numpy_iterator())
     return "float64 becomes float32, and all else stays."
 
 
@@ -219,12 +215,12 @@ def loop(shortest_loop: Callable) -> Cases:
         (0.0001, 0.01, 200, 0.99),  # none is enough
         (0.001, 0.002, 7, 0.6),  # a prime
     ):
-        told = (
+        label = (
             f"Steps of {1e3 * step:g} ms, {1e3 * call:g} ms a call, a checkpoint each {checkpoint} steps, at work "
             f"{share:.1%} of the time: the shortest loop that divides {checkpoint}, or all of it"
         )
         result = shortest_loop(step, call, checkpoint, share)
-        yield told, result
+        yield label, result
         expect(
             isinstance(result, Integral), f"A loop is a whole number, an int; yours is {result!r}."
         )

@@ -39,24 +39,17 @@ def replica_loss(replica_loss: Callable) -> Cases:
     labels = tf.constant(random.integers(0, 10, 32), tf.int32)
     pairs = zip(tf.split(labels, 4), tf.split(logits, 4), strict=True)
     parts = [replica_loss(*pair, 32) for pair in pairs]
-    expect(
-        tf.is_tensor(parts[0]),
-        f"A replica's part should be a tensor, through which gradients flow; yours is {a(parts[0])}.",
-    )
+    message = f"A replica's part should be a tensor, through which gradients flow; yours is {a(parts[0])}."
+    expect(tf.is_tensor(parts[0]), message)
     same(parts[0].shape, [], "The shape of a replica's part, which should be a scalar")
     total = tf.add_n([tf.cast(part, tf.float32) for part in parts])
-    yield (
-        "Four replicas of 8 examples each: their parts should sum to the mean over all 32",
-        total,
-        1e-3,
-    )
+    label = "Four replicas of 8 examples each: their parts should sum to the mean over all 32"
+    yield label, total, 1e-3
     with tf.GradientTape() as tape:
         tape.watch(logits)
         part = replica_loss(labels, logits, 32)
-    expect(
-        tape.gradient(part, logits) is not None,
-        "No gradient comes through to the logits: compute the part with TensorFlow's ops.",
-    )
+    message = "No gradient comes through to the logits: compute the part with TensorFlow's ops."
+    expect(tape.gradient(part, logits) is not None, message)
     return "Parts that sum to the global mean: the step does not depend on the number of replicas."
 
 
@@ -78,30 +71,24 @@ def host_and_core(portable: Callable) -> str:
     random = [
         layer.name for layer in _all_layers(model) if type(layer).__name__.startswith("Random")
     ]
-    expect(
-        not random,
-        f"The model still holds {', '.join(random)}: it is part of the step, which runs on the core.",
-    )
+    message = f"The model still holds {', '.join(random)}: it is part of the step, which runs on the core."
+    expect(not random, message)
     expect(getattr(model, "optimizer", None) is not None, "The model is not compiled.")
     expect_dataset(dataset, "portable")
     spec = [each.shape.as_list() for each in dataset.element_spec]
     same(spec, [[512, 8, 8, 1], [512]], "The shapes of pictures and labels in a batch")
     images, labels = next(iter(dataset.take(1).as_numpy_iterator()))
     parts = np.unique(np.round(images * 16, 3) % 1)  # pixels of the file are whole sixteenths
-    expect(
-        len(parts) > 1,
-        "The dataset's pictures are those of the file: nothing moves or turns them, so training sees less.",
-    )
+    message = "The dataset's pictures are those of the file: nothing moves or turns them, so training sees less."
+    expect(len(parts) > 1, message)
     expect(images.min() >= 0 and images.max() <= 1.001, "The pictures should stay within 0 and 1.")
     logits = model(images[:16], training=True)
     same(list(logits.shape), [16, 10], "The shape of the logits of 16 pictures")
     again = model(images[:16], training=True)
     expect(np.allclose(logits, again), "The model itself still draws at random in training.")
     counts = np.bincount(labels, minlength=10)
-    expect(
-        counts.min() > 20,
-        "Each of the ten classes should be in a batch: are labels paired with pictures?",
-    )
+    message = "Each of the ten classes should be in a batch: are labels paired with pictures?"
+    expect(counts.min() > 20, message)
     return "The core computes the model, and the host moves and turns the pictures."
 
 
@@ -142,16 +129,13 @@ def same_adam(make_adam: Callable) -> Cases:
     for factor in _FACTORS:
         made.apply([factor * gradients], [variable])
         moved.append(-np.array(variable) / RATE)
-    told = "How far a variable moves, in units of the learning rate 0.003,"
-    yield f"{told} by a gradient of 2 (is the learning rate that?)", moved[0][0], 1e-3
-    yield (
-        f"{told} by {len(_FACTORS)} other gradients (what is remembered of old ones?)",
-        moved[-1][0],
-        2e-3,
-    )
+    label = "How far a variable moves, in units of the learning rate 0.003,"
+    yield f"{label} by a gradient of 2 (is the learning rate that?)", moved[0][0], 1e-3
+    label = f"{label} by {len(_FACTORS)} other gradients (what is remembered of old ones?)"
+    yield label, moved[-1][0], 2e-3
     yield (
         (
-            f"{told} by small gradients, of 0.01, 1e-7, 1e-8 and 1e-9 (what is added to the root of the second moment?)"
+            f"{label} by small gradients, of 0.01, 1e-7, 1e-8 and 1e-9 (what is added to the root of the second moment?)"
         ),
         moved[0][1:],
         1e-2,

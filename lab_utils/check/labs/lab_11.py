@@ -55,20 +55,18 @@ def _parts(make: Callable, name: str, reasons: dict[str, str]) -> Cases:
     inputs, outputs = compiled.input_shardings[0], compiled.output_shardings
     yield f"Devices of the mesh, of {_DEVICES} given", len(jax.tree.leaves(inputs)[0].device_set)
     for key, shape in _SHAPES.items():
-        told = f"What each device holds of {key}, of the shape {shape}: {reasons[key]}"
-        yield told, inputs[0][key].shard_shape(shape)
+        label = f"What each device holds of {key}, of the shape {shape}: {reasons[key]}"
+        yield label, inputs[0][key].shard_shape(shape)
     for key, each in zip(("x", "target"), inputs[1:], strict=True):
-        told = (
+        label = (
             f"What each device gets of {key}, of the shape {(_BATCH, _WIDTH)}: {reasons['batch']}"
         )
-        yield told, each.shard_shape((_BATCH, _WIDTH))
+        yield label, each.shard_shape((_BATCH, _WIDTH))
     for key, shape in _SHAPES.items():
-        yield (
-            f"What each device holds of the new {key}: {reasons['new']}",
-            outputs[0][key].shard_shape(shape),
-        )
-    told = "The new weights and the loss should be what the step computes on one device"
-    yield told, jax.tree.map(np.asarray, jitted(*example)), 1e-4
+        label = f"What each device holds of the new {key}: {reasons['new']}"
+        yield label, outputs[0][key].shard_shape(shape)
+    label = "The new weights and the loss should be what the step computes on one device"
+    yield label, jax.tree.map(np.asarray, jitted(*example)), 1e-4
 
 
 @todo(
@@ -147,10 +145,10 @@ def by_hand(all_reduce_bytes: Callable) -> Cases:
             noun,
         )
         for way, bytes_ in zip(("data-parallel", "tensor-parallel"), found, strict=True):
-            told = (
+            label = (
                 f"Bytes that are all-reduced {way}, for a batch of {batch} and a width of {width}"
             )
-            yield told, bytes_, 1e-4  # the loss itself may be counted
+            yield label, bytes_, 1e-4  # the loss itself may be counted
     return "Gradients in one case, activations in the other. Now ask the compiler."
 
 
@@ -178,13 +176,11 @@ def ring(all_reduce_seconds: Callable) -> Cases:
         (9e6, 9, 5e5),
         (7e8, 256, 9e10),
     ):
-        told = f"{bytes_:g} bytes, {devices} devices, {link:g} bytes/s a link"
+        label = f"{bytes_:g} bytes, {devices} devices, {link:g} bytes/s a link"
         pieces = f"a device sends 2 x {devices - 1} pieces of {bytes_ / devices:g} bytes over two links, in seconds"
-        yield f"{told}: {pieces}", all_reduce_seconds(bytes_, devices, link)
-    yield (
-        "One device has nobody to send to, so 4000 bytes take 0 s",
-        all_reduce_seconds(4000, 1, 100.0),
-    )
+        yield f"{label}: {pieces}", all_reduce_seconds(bytes_, devices, link)
+    label = "One device has nobody to send to, so 4000 bytes take 0 s"
+    yield label, all_reduce_seconds(4000, 1, 100.0)
     return (
         "Two rounds of n - 1 pieces, in both directions: nearly the whole array through each link."
     )

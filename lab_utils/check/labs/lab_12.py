@@ -51,7 +51,7 @@ def failed_starts(answers: dict[int, str]) -> str:
 )
 def spot(spot_pays: Callable) -> Cases:
     """The price over the useful part of an hour, against the full price."""
-    for told, *inputs in (
+    for label, *inputs in (
         ("Without interruptions 0.40 is less than 1.00", 0.4, 1.0, 0, 10),
         ("A spot machine at 1.20 is dearer than one at 1.00 from the start", 1.2, 1.0, 0, 10),
         ("Half of each hour is lost, so an hour of work costs 1.80, not 0.90", 0.9, 1.0, 1, 30),
@@ -64,7 +64,7 @@ def spot(spot_pays: Callable) -> Cases:
         found = spot_pays(*inputs)
         is_bool = type(found).__name__ in ("bool", "bool_")
         expect(is_bool, f"spot_pays should return True or False; yours returns {a(found)}.")
-        yield told, bool(found)
+        yield label, bool(found)
     return "An hour of useful work is what is compared."
 
 
@@ -78,7 +78,7 @@ def spot(spot_pays: Callable) -> Cases:
 )
 def verdict(reading: Callable) -> Cases:
     """Four kinds of report, told apart."""
-    for told, report in (
+    for label, report in (
         ("A step of 3 ms that needs at least 1.5 ms is a chip at work: a bound is not a target", {}),
         ("The loss rose: whatever ran, it did not learn", {"losses": [1.8, 1.9]}),
         ("A loss on the way was infinite: the last one alone does not show it", {"losses": [1.8, math.inf, 0.5]}),
@@ -98,11 +98,9 @@ def verdict(reading: Callable) -> Cases:
     ):  # fmt: skip
         said = reading(_report(**report))
         answers = ("broken", "no chip", "clock", "reached")
-        expect(
-            said in answers,
-            f"reading should return one of {', '.join(answers)}; yours returns {said!r}.",
-        )
-        yield told, said
+        message = f"reading should return one of {', '.join(answers)}; yours returns {said!r}."
+        expect(said in answers, message)
+        yield label, said
     return "It learns, on a chip, in a time that can be."
 
 

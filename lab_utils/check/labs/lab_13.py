@@ -72,8 +72,8 @@ def line(write_line: Callable) -> Cases:
         with translated("", past, (tf.errors.InvalidArgumentError,)):
             text, written = (each.numpy() for each in program(tf.constant(3)))
         reason = "the end is the last" if most == 20 else "most is the limit"
-        told = f"From 3, `following` counts up, with 9 the end and most of {most} ({reason}): four characters, and "
-        yield told + "how many are written", (text[:4].tolist(), int(written))
+        label = f"From 3, `following` counts up, with 9 the end and most of {most} ({reason}): four characters, and "
+        yield label + "how many are written", (text[:4].tolist(), int(written))
     return "One shape for every line, and a loop that ends when it should."
 
 

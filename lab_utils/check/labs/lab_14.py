@@ -32,10 +32,8 @@ def body(predict_body: Callable) -> Cases:
     """Read as the server reads it: the same bytes in the same order."""
     for pictures, words in ((_PICTURES, "three pictures"), (_PICTURES[:1], "one picture")):
         text = predict_body(list(pictures))
-        expect(
-            not isinstance(text, dict),
-            "That is a Python dict; a request's body is its JSON text: json.dumps(...).",
-        )
+        message = "That is a Python dict; a request's body is its JSON text: json.dumps(...)."
+        expect(not isinstance(text, dict), message)
         returns(text, (str, bytes, bytearray), "predict_body", "text, a str, or its bytes")
         try:
             pictures_read = rest.read_request(text)[0]
@@ -170,8 +168,6 @@ def batch_for(best_batch: Callable) -> Cases:
         ("100 ms keep a limit of 100 ms", {1: 0.02, 8: 0.1}, 0.1),
         ("No batch keeps the limit: return None", {1: 0.2, 8: 0.9}, 0.1),
     ):  # fmt: skip
-        yield (
-            f"{words}. A key of `seconds`, for {seconds} and {limit} s",
-            best_batch(dict(seconds), limit),
-        )
+        label = f"{words}. A key of `seconds`, for {seconds} and {limit} s"
+        yield label, best_batch(dict(seconds), limit)
     return "The most pictures a second within the limit."

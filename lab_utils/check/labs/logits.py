@@ -23,10 +23,8 @@ def expect_logits(values: np.ndarray) -> None:
     """
     values = np.asarray(values, np.float64)
     total = values.sum(axis=-1)
-    expect(
-        not (np.allclose(total, 1.0, atol=1e-2) and (values >= 0).all()),
-        "These add up to 1: that is a softmax. The loss takes logits and does it: leave the softmax out.",
-    )
+    message = "These add up to 1: that is a softmax. The loss takes logits and does it: leave the softmax out."
+    expect(not (np.allclose(total, 1.0, atol=1e-2) and (values >= 0).all()), message)
     expect(
         not np.allclose(np.log(np.exp(np.clip(values, -80, 80)).sum(axis=-1)), 0.0, atol=1e-2),
         "These are logarithms of probabilities: the loss takes logits, leave log_softmax out.",
@@ -38,10 +36,8 @@ def expect_bare(logits: tf.Tensor) -> None:
     op = logits.op
     while op.type in _PASSED and op.inputs:
         op = op.inputs[0].op
-    expect(
-        op.type not in _BENT,
-        f"There is an activation ({op.type}) on the last layer: logits may be any number, leave it out.",
-    )
+    message = f"There is an activation ({op.type}) on the last layer: logits may be any number, leave it out."
+    expect(op.type not in _BENT, message)
 
 
 def classes_compared() -> contextlib.AbstractContextManager[None]:

@@ -40,8 +40,8 @@ def padding(stored_bytes: Callable) -> Cases:
         ((9, 100, 20), (1, 2, 0), 4, "9 x 128 x 24"),
         ((20, 20), (0, 1), 4, "128 x 24 (an axis goes by its number, not by its size)"),
     ):
-        told = f"{list(shape)} of {item} bytes each with order {order} is stored as {stored}"
-        yield told, stored_bytes(shape, order, item)
+        label = f"{list(shape)} of {item} bytes each with order {order} is stored as {stored}"
+        yield label, stored_bytes(shape, order, item)
     return "The innermost axis in 128s, the next in 8s, nothing further out."
 
 
@@ -72,7 +72,7 @@ _IN_PROPORTION = (
 )
 def pod(pod_settings: Callable) -> Cases:
     """The batch of all cores, a rate in proportion, whole steps."""
-    told = "16 cores with 64 images each, 5,000 examples, a rate of 0.25 for 320 images"
-    yield told, pod_settings(16, 64, 5000, 320, 0.25)
+    label = "16 cores with 64 images each, 5,000 examples, a rate of 0.25 for 320 images"
+    yield label, pod_settings(16, 64, 5000, 320, 0.25)
     yield "512 cores with 128 images each, 3,670 examples", pod_settings(512, 128, 3670)
     return "More cores: a larger batch, a larger rate, fewer steps in a pass."

@@ -58,10 +58,8 @@ def sharing(share: Callable) -> Cases:
         except ValueError as error:
             numbers = set(re.findall(r"\d+", str(error)))
             few = "ValueError" if {"3", "6"} <= numbers else f"ValueError: {error}"
-        yield (
-            f"3 files for 6 hosts, on host {host} (raise a ValueError that says both numbers)",
-            few,
-        )
+        label = f"3 files for 6 hosts, on host {host} (raise a ValueError that says both numbers)"
+        yield label, few
     return "Every file has one host, and every host has a file."
 
 
@@ -87,10 +85,8 @@ def calls_of_modes(input_calls: Callable) -> Cases:
     for mode, how in _CALLS.items():
         found = input_calls(mode, 960, 4, 32)
         yield f"{mode}, 4 hosts, 32 cores, a global batch of 960 (it is called {how})", found
-        expect(
-            all(isinstance(each, Integral) for each in found),
-            f"A batch size is a whole number; yours gives {found} for {mode}: divide with //.",
-        )
+        message = f"A batch size is a whole number; yours gives {found} for {mode}: divide with //."
+        expect(all(isinstance(each, Integral) for each in found), message)
     return "Once for each host, core or job, and the batch of those who share it."
 
 
@@ -121,15 +117,11 @@ _FITS = {  # job -> its mode, and what the others miss
 )
 def choice(modes: Mapping) -> str:
     """A mode that fits each job."""
-    expect(
-        isinstance(modes, Mapping) and set(_FITS) <= set(modes),
-        f"modes should be a dict with the keys {', '.join(_FITS)}.",
-    )
+    message = f"modes should be a dict with the keys {', '.join(_FITS)}."
+    expect(isinstance(modes, Mapping) and set(_FITS) <= set(modes), message)
     for job, (mode, need) in _FITS.items():
-        expect(
-            modes[job] in _CALLS,
-            f"{job}: {modes[job]!r} is not one of the modes {', '.join(_CALLS)}.",
-        )
+        message = f"{job}: {modes[job]!r} is not one of the modes {', '.join(_CALLS)}."
+        expect(modes[job] in _CALLS, message)
         other = f"{modes[job]} is called {_CALLS[modes[job]]}"
         expect(modes[job] == mode, f"{job}: {need}. {other}.")
     return "Each job has the mode that fits what it reads and what it cuts."

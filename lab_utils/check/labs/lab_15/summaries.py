@@ -63,10 +63,8 @@ def host_function(make_host_fn: Callable) -> Cases:
                 "v1.summary.scalar makes a summary that no writer takes up: tf.summary.scalar writes to the writer "
                 "that is the default.",
             )
-            expect(
-                not isinstance(ops, list | tuple) or len(ops) > 0,
-                "There is nothing among the ops: summaries are made only within `with writer.as_default()`.",
-            )
+            message = "There is nothing among the ops: summaries are made only within `with writer.as_default()`."
+            expect(not isinstance(ops, list | tuple) or len(ops) > 0, message)
             writers = [op for op in graph.get_operations() if op.type == "CreateSummaryFileWriter"]
             session.run(writers)
             for number in range(steps):
@@ -119,16 +117,14 @@ def hook(Every: type) -> Cases:
     """When it acts, in loops of several lengths, and resumed."""
     for loop in (1, 30, 64):
         acted = _acts(Every, 50, 0, loop, 200 // loop)
-        yield (
-            f"The steps that action gets, with 50 steps in loops of {loop}, from step 0 to 200",
-            acted,
-        )
+        label = f"The steps that action gets, with 50 steps in loops of {loop}, from step 0 to 200"
+        yield label, acted
     acted = _acts(Every, 50, 1000, 30, 10)
     gaps = sorted({after - before for before, after in zip(acted, acted[1:], strict=False)})
-    yield (
-        "The steps from one action to the next, with 50 steps in loops of 30, resumed at step 1000",
-        gaps,
+    label = (
+        "The steps from one action to the next, with 50 steps in loops of 30, resumed at step 1000"
     )
+    yield label, gaps
     return "It acts at the end of the loop in which its time comes, and is never left out."
 
 
