@@ -329,7 +329,7 @@ def input_calls(mode, batch, hosts, cores):
         Wrong("modes = {**modes, 'one reader': 'BROADCAST'}", "each example must reach one core"),
         Wrong("modes = {**modes, 'split': 'SLICED'}", "every core needs the whole batch"),
         Wrong("modes = {**modes, 'old': 'PER_HOST_V1'}", "must not be cut further"),
-        Wrong("modes = {**modes, 'old': 'PER_CORE'}", "is not one of the modes"),
-        Wrong("modes = list(modes)", "should be a dict"),
+        Wrong("modes = {**modes, 'old': 'PER_CORE'}", "is not one of PER_HOST_V1"),
+        Wrong("modes = list(modes)", "Expected a dict"),
     ],
 }

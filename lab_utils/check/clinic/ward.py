@@ -35,7 +35,7 @@ class Fault:
     right: str
     wrong: str
     why: str
-    message: str
+    told: str
     at: tuple[str, ...] = ()
     silent: bool = False
 

@@ -18,15 +18,10 @@ from lab_utils.check.todos import Cases, todo
 def effects(on_a_tpu: dict) -> str:
     """What each of the two faults would have done on a TPU."""
     right = {
-        "TPU101": (
-            "A",
-            "The whole step is compiled for one shape, before a single picture is read.",
-        ),
-        "TPU201": (
-            "B",
-            "Each core has its own eighth of the batch, and updates its weights by that. Nothing compares cores.",
-        ),
-    }
+        "TPU101": ("A", "The whole step is compiled for one shape, before a single picture is read."),
+        "TPU201": ("B", "Each core has its own eighth of the batch, and updates its weights by that. Nothing "
+         "compares cores."),
+    }  # fmt: skip
     expect_decisions(on_a_tpu, right, "ABCDE")
     return (
         'TPU101 ends in "must have a fixed size for dimension 0". TPU201 costs a whole training and gives no '
@@ -69,24 +64,15 @@ def ways(cheapest: dict) -> str:
     """The cheapest way that answers each question."""
     compiler = "Training on a CPU does not see this, and the TPU's compiler does."
     right = {
-        "does the loss fall on these pictures?": (
-            "cpu",
-            "That hangs on data and model, which are the same here.",
-        ),
+        "does the loss fall on these pictures?": ("cpu", "That hangs on data and model, which are the same here."),
         "does every op exist on a TPU?": ("dry run", compiler),
         "does a step with 512 pictures per core fit into its memory?": ("dry run", compiler),
-        "do the eight cores sum their gradients?": (
-            "dry run",
-            "A CPU is one core. But the program says it, and eight virtual cores show it.",
-        ),
-        "how many pictures a second does it train?": (
-            "tpu",
-            "The compiler gives a bound, which no step beats. How near one comes needs a clock on the real thing.",
-        ),
-        "does it learn as well with products in bfloat16?": (
-            "tpu",
-            "Neither this CPU nor the virtual cores round products as a matrix unit does.",
-        ),
-    }
+        "do the eight cores sum their gradients?": ("dry run", "A CPU is one core. But the program says it, and "
+         "eight virtual cores show it."),
+        "how many pictures a second does it train?": ("tpu", "The compiler gives a bound, which no step beats. How "
+         "near one comes needs a clock on the real thing."),
+        "does it learn as well with products in bfloat16?": ("tpu", "Neither this CPU nor the virtual cores round "
+         "products as a matrix unit does."),
+    }  # fmt: skip
     expect_decisions(cheapest, right, ("cpu", "dry run", "tpu"))
     return "Learning shows here, the program in the dry run; only speed and rounding need the machine that costs."

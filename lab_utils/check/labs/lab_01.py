@@ -118,30 +118,17 @@ enter_patient(
 def decision(first: dict) -> str:
     """What each of six programs needs before its port."""
     right = {
-        "own model_fn; tf.data over TFRecords": (
-            "port",
-            "A model_fn and a dataset in the graph: what is missing?",
-        ),
-        "own model_fn; 300 kB by from_tensor_slices": (
-            "port",
-            "Constants of the graph, and small: the host gets them with the graph.",
-        ),
-        "own model_fn; 6 GB by from_tensor_slices": (
-            "input",
-            "All of it becomes constants of the graph, and a graph has at most 2 GB.",
-        ),
-        "own model_fn; from_generator, with OpenCV": (
-            "input",
-            "The model is as it should be. But the generator is Python, and the TPU's host may be another machine.",
-        ),
-        "DNNClassifier; tf.data over TFRecords": (
-            "model",
-            "The dataset is as it should be. But the model_fn of a pre-made Estimator is closed inside.",
-        ),
-        "a loop around session.run with feed_dict": (
-            "both",
-            "The loop, the input and the step are all in Python here. Which of them may stay there?",
-        ),
-    }
+        "own model_fn; tf.data over TFRecords": ("port", "A model_fn and a dataset in the graph: what is missing?"),
+        "own model_fn; 300 kB by from_tensor_slices": ("port", "Constants of the graph, and small: the host gets "
+         "them with the graph."),
+        "own model_fn; 6 GB by from_tensor_slices": ("input", "All of it becomes constants of the graph, and a graph "
+         "has at most 2 GB."),
+        "own model_fn; from_generator, with OpenCV": ("input", "The model is as it should be. But the generator is "
+         "Python, and the TPU's host may be another machine."),
+        "DNNClassifier; tf.data over TFRecords": ("model", "The dataset is as it should be. But the model_fn of a "
+         "pre-made Estimator is closed inside."),
+        "a loop around session.run with feed_dict": ("both", "The loop, the input and the step are all in Python "
+         "here. Which of them may stay there?"),
+    }  # fmt: skip
     expect_decisions(first, right, ("port", "input", "model", "both"))
     return "Two can be ported now. Python in the input and constants of gigabytes have to go, and so has a closed model_fn."

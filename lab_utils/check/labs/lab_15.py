@@ -1,12 +1,16 @@
-"""What runs on the host beside the model: summaries (TODO 15a), a hook (15b) and start values (15c)."""
+"""The checks of lab 15, the host: summaries, a hook, start values, whose files, and who calls input_fn."""
 
+import re
 import tempfile
-from collections.abc import Callable
+import types
+from collections.abc import Callable, Mapping
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from lab_utils.check.labs.decisions import expect_decisions
 from lab_utils.check.todos import Cases, todo
 from lab_utils.check.tools import a, expect, returns, translated
 from lab_utils.estimator import tf, v1
@@ -34,6 +38,15 @@ from lab_utils.estimator import tf, v1
 )
 def host_function(make_host_fn: Callable) -> Cases:
     """What stands in the event files after seven steps of four cores."""
+    outside = (
+        "host_fn uses something that was made outside of it, in the graph of model_fn: the host calls it in a graph "
+        "of its own."
+    )
+    python = (
+        "step is a tensor, and Python cannot know its value here: test it in the graph, with tf.equal and "
+        "tf.summary.record_if.",
+        (TypeError, tf.errors.OperatorNotAllowedInGraphError),
+    )
     every, cores, steps = 3, 4, 7
     losses = np.arange(steps * cores, dtype=np.float32).reshape(steps, cores) ** 2
     with tempfile.TemporaryDirectory() as directory:
@@ -44,25 +57,15 @@ def host_function(make_host_fn: Callable) -> Cases:
             step = v1.placeholder(tf.int64, [cores])
             loss, rate = (v1.placeholder(tf.float32, [cores]) for _ in range(2))
             with (
+                translated("same graph|different graph|not an element|out of scope", outside),
                 translated(
-                    "same graph|different graph|not an element|out of scope",
-                    "host_fn uses something that was made outside of it, in the graph of model_fn: the host calls "
-                    "it in a graph of its own.",
-                ),
-                translated(
-                    r"int\(\)|__index__|as a Python|using a (symbolic )?`?tf.Tensor",
-                    "step is a tensor, and Python cannot know its value here: test it in the graph, with tf.equal "
-                    "and tf.summary.record_if.",
-                    (TypeError, tf.errors.OperatorNotAllowedInGraphError),
+                    r"int\(\)|__index__|as a Python|using a (symbolic )?`?tf.Tensor", *python
                 ),
             ):
                 ops = host_fn(step, loss, rate)
-            kinds = {op.type for op in graph.get_operations()}
-            expect(
-                "ScalarSummary" not in kinds,
-                "v1.summary.scalar makes a summary that no writer takes up: tf.summary.scalar writes to the writer "
-                "that is the default.",
-            )
+            message = "v1.summary.scalar makes a summary that no writer takes up: tf.summary.scalar writes to the writer"
+            old = any(op.type == "ScalarSummary" for op in graph.get_operations())
+            expect(not old, f"{message} that is the default.")
             message = "There is nothing among the ops: summaries are made only within `with writer.as_default()`."
             expect(not isinstance(ops, list | tuple) or len(ops) > 0, message)
             writers = [op for op in graph.get_operations() if op.type == "CreateSummaryFileWriter"]
@@ -117,14 +120,10 @@ def hook(Every: type) -> Cases:
     """When it acts, in loops of several lengths, and resumed."""
     for loop in (1, 30, 64):
         acted = _acts(Every, 50, 0, loop, 200 // loop)
-        label = f"The steps that action gets, with 50 steps in loops of {loop}, from step 0 to 200"
-        yield label, acted
+        yield f"The steps that action gets, with 50 steps in loops of {loop}, from 0 to 200", acted
     acted = _acts(Every, 50, 1000, 30, 10)
     gaps = sorted({after - before for before, after in zip(acted, acted[1:], strict=False)})
-    label = (
-        "The steps from one action to the next, with 50 steps in loops of 30, resumed at step 1000"
-    )
-    yield label, gaps
+    yield "The steps from one action to the next, in loops of 30, resumed at step 1000", gaps
     return "It acts at the end of the loop in which its time comes, and is never left out."
 
 
@@ -161,6 +160,10 @@ def _acts(hook_class: type, steps: int, first: int, loop: int, runs: int) -> lis
 )
 def start_values(make_scaffold_fn: Callable) -> Cases:
     """conv2d from a checkpoint, dense as it would have started."""
+    early = (
+        "make_scaffold_fn runs before there is a model: say inside scaffold_fn how variables start. It should return "
+        "the function scaffold_fn."
+    )
     with tempfile.TemporaryDirectory() as folder:
         checkpoint = str(Path(folder) / "model.ckpt")
         with tf.Graph().as_default(), v1.Session() as session:
@@ -169,12 +172,7 @@ def start_values(make_scaffold_fn: Callable) -> Cases:
             v1.train.Saver().save(session, checkpoint)
         with (
             tf.Graph().as_default(),  # the model's graph comes later, and scaffold_fn is called in it
-            translated(
-                "",
-                "make_scaffold_fn runs before there is a model: say inside scaffold_fn how variables start. It "
-                "should return the function scaffold_fn.",
-                (ValueError, RuntimeError, LookupError),
-            ),
+            translated("", early, (ValueError, RuntimeError, LookupError)),
         ):
             scaffold_fn = make_scaffold_fn(checkpoint)
         returns(scaffold_fn, callable, "make_scaffold_fn", "the function scaffold_fn")
@@ -198,3 +196,103 @@ def _variables(value: float) -> dict[str, tf.Variable]:
     names = ("conv2d/kernel", "conv2d/bias", "dense/kernel")
     start = v1.constant_initializer(value)
     return {name: v1.get_variable(name, [3], initializer=start) for name in names}
+
+
+@todo(
+    "15d",
+    hints=(
+        "Look for the context in params first: without one there is one host.",
+        "Which of the four things that the deployment holds do you need? Compare the count of files with one of them.",
+        "A slice with a step deals files out like cards.",
+    ),
+    why="Dealt out one by one, files differ by at most one between hosts, and no host is without.",
+)
+def sharing(share: Callable) -> Cases:
+    """Every file for one host, once; an error where a host would have none."""
+    files = [f"train-{n:05d}-of-00010" for n in range(10)]
+    label = 'Where there is no "context" in params there is one host, which reads all files'
+    with translated("", f"{label}.", (KeyError, AttributeError)):
+        alone = share(list(files), {"batch_size": 8})
+    yield label, alone
+    for hosts in (1, 2, 4, 7, 10):
+        shares = []
+        what = f"With 10 files and {hosts} hosts"
+        for host in range(hosts):
+            mine = share(list(files), _params(host, hosts))
+            returns(mine, (list, tuple), "share", "a list of files")
+            idle = f"{what}, host {host} has none: it would have nothing to do, and the others would wait for it."
+            expect(len(mine) > 0, f"{idle} Deal the files out one by one.")
+            shares += mine
+        lost = sorted(set(files) - set(shares))
+        expect(not lost, f"{what}, nobody reads {', '.join(lost)}.")
+        expect(len(shares) == len(files), f"{what}, some files are read twice.")
+    for host in (0, 5):
+        try:
+            few: Any = share(files[:3], _params(host, 6))
+        except ValueError as error:
+            numbers = set(re.findall(r"\d+", str(error)))
+            few = "ValueError" if {"3", "6"} <= numbers else f"ValueError: {error}"
+        label = f"3 files for 6 hosts, on host {host} (raise a ValueError that says both numbers)"
+        yield label, few
+    return "Every file has one host, and every host has a file."
+
+
+def _params(host: int, hosts: int) -> dict[str, Any]:
+    """The params of a host, with what stands for TPUEstimator's context: (device, host, hosts, its cores)."""
+    deployment = ("/cpu:0", host, hosts, 8)
+    context = types.SimpleNamespace(current_input_fn_deployment=lambda: deployment)
+    return {"batch_size": 8, "context": context}
+
+
+_CALLS = {
+    "PER_HOST_V1": "once for each host; its batch is a host's share, for all cores of that host",
+    "PER_HOST_V2": "once for each host; its batch is for one core",
+    "PER_SHARD_V1": "once for each core; its batch is for one core",
+    "BROADCAST": "once, on host 0, however many hosts there are; every core gets the whole batch",
+    "SLICED": "once, on host 0; the whole batch is cut for all cores",
+}
+
+
+@todo(
+    "15e",
+    hints=(
+        "Read the second column of the table for the calls, and the third for the batch.",
+        "In which modes is a batch for one core only? There the global batch is divided by all cores.",
+    ),
+    why="The mode decides who asks; the global batch is divided by those who share it.",
+)
+def calls_of_modes(input_calls: Callable) -> Cases:
+    """Calls and batch sizes of the five input modes, on 4 hosts with 32 cores."""
+    for mode, how in _CALLS.items():
+        found = input_calls(mode, 960, 4, 32)
+        yield f"{mode}, 4 hosts, 32 cores, a global batch of 960 (it is called {how})", found
+        message = f"A batch size is a whole number; yours gives {found} for {mode}: divide with //."
+        expect(all(isinstance(each, Integral) for each in found), message)
+    return "Once for each host, core or job, and the batch of those who share it."
+
+
+_FITS = {  # job -> its mode, and what the others miss
+    "transposed": ("PER_HOST_V2", "TensorFlow must not cut a batch along axis 0, and each core needs its own examples"),
+    "one reader": ("SLICED", "only one host may read the file, and each example must reach one core"),
+    "split": ("BROADCAST", "every core needs the whole batch"),
+    "old": ("PER_SHARD_V1", "tensors are accepted, but a batch for one core must not be cut further"),
+}  # fmt: skip
+
+
+@todo(
+    "15f",
+    hints=(
+        "Ask of each job: who may read, and may the batch be cut along axis 0?",
+        "One mode is for evaluation only, and one accepts tensors only.",
+    ),
+    why="The first axis, the reader, and who needs which examples decide.",
+)
+def choice(modes: Mapping) -> str:
+    """A mode that fits each job."""
+    against = {
+        f"{job} {mode}": f"{need}. {mode} is called {how}."
+        for job, (_, need) in _FITS.items()
+        for mode, how in _CALLS.items()
+    }
+    expect_decisions(modes, _FITS, tuple(_CALLS), against)
+    return "Each job has the mode that fits what it reads and what it cuts."
