@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import itertools
 import re
 import time
 from collections.abc import Sequence
@@ -29,7 +30,8 @@ class Results:
 
 def judge(entry: todos.Todo, attempts: Sequence[Any]) -> tuple[Status, str]:
     """The verdict on the learner's objects, and the reason."""
-    if any(_has_dots(attempt) for attempt in attempts):
+    values = [attempt.values() if isinstance(attempt, dict) else [attempt] for attempt in attempts]
+    if any(value is ... for value in itertools.chain(*values)):  # those of the starter
         return Status.NOT_ATTEMPTED, "Replace the dots by your code."
     results = _results(entry, attempts)
     why = _apart(entry, results)
@@ -48,13 +50,6 @@ def judge(entry: todos.Todo, attempts: Sequence[Any]) -> tuple[Status, str]:
             if forgotten := returns.forgotten(attempt, name, whole):
                 why = f"{forgotten}\n{why}"
     return Status.INCORRECT, why
-
-
-def _has_dots(attempt: Any) -> bool:
-    """Whether a value, or a value of a dict, is still that of the starter."""
-    return any(
-        each is ... for each in (attempt.values() if isinstance(attempt, dict) else [attempt])
-    )
 
 
 def _results(entry: todos.Todo, objects: Sequence[Any], like: Results | None = None) -> Results:

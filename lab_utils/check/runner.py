@@ -81,8 +81,8 @@ def solution(todo: str) -> Card:
     entry = todos.find(todo)
     progress.record("shown", todo)
     title, code = f"Our solution of TODO {todo}", sources.region(todo)
-    html = f'<pre style="margin:6px 0;background:none">{escape(code)}</pre>{escape(entry.about)}'
-    return in_turn(Card(f"{title}:\n\n{code}\n\n{entry.about}", f"<b>{title}</b>{html}"))
+    html = f'<pre style="margin:6px 0;background:none">{escape(code)}</pre>{escape(entry.why)}'
+    return in_turn(Card(f"{title}:\n\n{code}\n\n{entry.why}", f"<b>{title}</b>{html}"))
 
 
 def working(attempt: Any, *needs: str) -> Any:

@@ -38,11 +38,6 @@ class Todo:
         """What the learner writes: names of functions or values."""
         return list(inspect.signature(self.function).parameters)
 
-    @property
-    def about(self) -> str:
-        """Why our solution is as it is: `why`, or the first line of the check's docstring."""
-        return self.why or inspect.getdoc(self.function) or ""
-
 
 _TODOS: dict[str, Todo] = {}
 

@@ -52,10 +52,15 @@ def same(found: Any, expected: Any, what: str, tolerance: float = 1e-6) -> None:
         raise Wrong(f"{what}: {apart}.")
 
 
-def returns(value: Any, kind: type | tuple[type, ...] | Callable, function: str, noun: str) -> None:
-    """Raises `Wrong` unless what the learner's `function` returned is of that kind, in words `noun`."""
-    fits = isinstance(value, kind) if isinstance(kind, type | tuple) else kind(value)
+def returns(value: Any, kind: type | tuple[type, ...] | bool, function: str, noun: str) -> None:
+    """Raises `Wrong` unless what the learner's `function` returned is `noun`, by type or as `kind` says."""
+    fits = kind if isinstance(kind, bool) else isinstance(value, kind)
     expect(fits, f"{function} should return {noun}; yours returns {a(value)}.")
+
+
+def several(value: Any, count: int) -> bool:
+    """Whether a value is a tuple or list of so many."""
+    return isinstance(value, tuple | list) and len(value) == count
 
 
 def expect_dataset(value: Any, function: str) -> None:

@@ -102,4 +102,4 @@ def _answers(root: Path, lab: int) -> Iterator[tuple[Any, str, list[tuple[Any, s
     messages = wrong_answers.messages(lab)
     for todo in todos.of_lab(lab):
         pairs = [(each, wrong_answers.key(todo.id, each)) for each in wrong_answers.of_todo(todo)]
-        yield todo, todo.about, [(each, messages[key]) for each, key in pairs if key in messages]
+        yield todo, todo.why, [(each, messages[key]) for each, key in pairs if key in messages]

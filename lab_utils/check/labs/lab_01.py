@@ -38,7 +38,7 @@ def input_fn_of_digits(make_input_fn: Callable) -> Cases:
     training, evaluation = (make_input_fn(pixels, numbers, BATCH, mode) for mode in (True, False))
     noun = "a function, which the Estimator calls inside its own graph"
     is_function = callable(training) and not isinstance(training, tf.data.Dataset)
-    returns(training, lambda _: is_function, "make_input_fn", noun)
+    returns(training, is_function, "make_input_fn", noun)
     ends, endless = _batches(evaluation, 2 * COUNT), _batches(training, 3 * COUNT // BATCH)
     expect(len(ends) < 2 * COUNT, "Evaluation does not end: repeat() belongs to training alone.")
     for run, taken in (("evaluation", ends), ("training", endless)):

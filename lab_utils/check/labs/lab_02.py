@@ -86,13 +86,13 @@ def eval_spec(model_fn: Callable) -> Cases:
     noun = "a tpu.TPUEstimatorSpec in mode EVAL"
     returns(spec, tpu.TPUEstimatorSpec, "model_fn", noun)
     yield "The spec's mode", spec.mode
-    expect(
-        bool(spec.eval_metrics), "There are no eval_metrics: a pair of a function and its tensors."
-    )
+    message = "There are no eval_metrics: a pair of a function and its tensors."
+    expect(bool(spec.eval_metrics), message)
     function, tensors = spec.eval_metrics
     for each in tf.nest.flatten(tensors):
-        message = f"{each.name} is a scalar. What leaves a TPU for metric_fn has the batch first, since the parts of the "
-        expect(each.shape.rank != 0, f"{message}cores are joined along it.")
+        joined = "has the batch first, since the parts of the cores are joined along it"
+        message = f"{each.name} is a scalar. What leaves a TPU for metric_fn {joined}."
+        expect(each.shape.rank != 0, message)
     batches = [
         {images: np.eye(64)[rows].reshape([16, 8, 8]), labels: np.arange(16) % 10}
         for rows in (np.arange(16) % 10, np.arange(16) % 3)

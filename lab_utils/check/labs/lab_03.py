@@ -8,7 +8,7 @@ import numpy as np
 from lab_utils.check.labs.decisions import expect_decisions
 from lab_utils.check.labs.treatment import enter_patient
 from lab_utils.check.todos import Cases, todo
-from lab_utils.check.tools import a, expect, expect_dataset, returns, translated
+from lab_utils.check.tools import a, expect, expect_dataset, returns, several, translated
 from lab_utils.estimator import tf, v1
 
 
@@ -33,19 +33,17 @@ from lab_utils.estimator import tf, v1
 )
 def plan(eval_plan: Callable) -> Cases:
     """What full batches leave out, and what padding brings it back."""
-    for examples, per_core, cores, message in (
+    for examples, per_core, cores, words in (
         (370, 16, 8, ""),
         (384, 16, 8, ", which divides evenly: there is no batch to fill up"),
         (100, 16, 8, ""),
         (50, 7, 1, ""),
     ):
         found = eval_plan(examples, per_core, cores)
-        three = isinstance(found, tuple | list) and len(found) == 3
-        noun = "three numbers, (seen, steps, padding)"
-        returns(found, lambda _, three=three: three, "eval_plan", noun)
+        returns(found, several(found, 3), "eval_plan", "three numbers, (seen, steps, padding)")
         whole = all(isinstance(each, Integral) for each in found)
         expect(whole, f"seen, steps and padding should be whole numbers, int; yours are {found!r}.")
-        label = f"(seen, steps, padding) of {examples} examples, {cores} cores with {per_core} each{message}"
+        label = f"(seen, steps, padding) of {examples} examples, {cores} cores with {per_core} each{words}"
         yield label, [int(each) for each in found]
     return "Right for each of our cases."
 
@@ -95,8 +93,8 @@ def eval_input(make_eval_input_fn: Callable) -> Cases:
             expect_dataset(dataset, "input_fn")
             spec = dataset.element_spec
             kinds = [f"{each.dtype.name} {each.shape}" for each in tf.nest.flatten(spec)]
-            label = f"{where}: image, weight and label, static by params['batch_size'] and drop_remainder"
-            yield label, kinds
+            static = f"{where}: image, weight and label, static by params['batch_size'] and drop_remainder"
+            yield static, kinds
             shaped = isinstance(spec, tuple) and isinstance(spec[0], Mapping)
             expect(shaped, 'Elements should be ({"image": ..., "weight": ...}, label).')
             iterator = v1.data.make_one_shot_iterator(dataset).get_next()
@@ -115,8 +113,8 @@ def eval_input(make_eval_input_fn: Callable) -> Cases:
         numbers = image[real, 4, 4].astype(int)
         yield f"{where}: rows of weight 1, each example once, by number", np.sort(numbers)
         yield f"{where}: each image has its own label", bool((label[real] == numbers % 10).all())
-        label = f"{where}: the label of padding is a class, 0 to 9"
-        yield label, bool(set(label) <= set(range(10)))
+        classes = set(label) <= set(range(10))
+        yield f"{where}: the label of padding is a class, 0 to 9", classes
         finite = bool(np.isfinite(image).all())
         yield f"{where}: all pixels are finite (nan * 0 is nan), in padding too", finite
     return "50 of 50 examples once, in full batches; the padding has weight 0."

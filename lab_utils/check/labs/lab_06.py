@@ -60,7 +60,7 @@ def caching(make_cached_input_fn: Callable) -> str:
     """Decoded once, cached, reshuffled in each epoch, in full batches, ready before they are asked for."""
     with files_of_records(50) as files:  # more pictures than the lab has
         input_fn = make_cached_input_fn(files)
-        returns(input_fn, callable, "make_cached_input_fn", "the function input_fn")
+        returns(input_fn, callable(input_fn), "make_cached_input_fn", "the function input_fn")
         with tf.Graph().as_default() as graph:
             dataset = input_fn({"batch_size": 5})
         expect_dataset(dataset, "input_fn")
@@ -155,8 +155,8 @@ def _crops_differ(program: ModuleType) -> str:
     """Runs the colleague's input on twelve pictures: other crops in each epoch, all else as it was."""
     text = Path(program.__file__).read_text(encoding="utf-8")
     python = next((name for name in ("numpy_function", "py_function") if name in text), "")
-    remote = "for each picture, one at a time, and a remote host has no Python of yours"
-    expect(not python, f"{python} calls Python {remote}: draw with TensorFlow's ops.")
+    message = f"{python} calls Python for each picture, which a remote host has not: draw with TensorFlow's ops."
+    expect(not python, message)
     with files_of_records(2) as files:
         with tf.Graph().as_default() as graph:
             program.make_input_fn(files)({"batch_size": 12})

@@ -56,7 +56,7 @@ def convolutions(inference: Callable) -> Cases:
         yield f"{where} the types in which the convolutions compute", sorted(kinds)
         label = f"{where} the types of the variables (layers within v1.tpu.bfloat16_scope() keep them in float32)"
         yield label, sorted({each.dtype.base_dtype.name for each in variables})
-    kernels = [each.shape.as_list() for each in _kernels(variables)]
+    kernels = [each.shape.as_list() for each in variables if len(each.shape) > 1]
     label = "The kernels: 3 by 3 on 48, 32, 64 and 128 channels, then one dense layer without a weight for a position"
     yield label, kernels
     types = [each.type for each in operations]
@@ -76,11 +76,6 @@ def convolutions(inference: Callable) -> Cases:
         session.run(v1.global_variables_initializer())
         expect_logits(session.run(logits))
     return "bfloat16 inside, float32 weights and logits, and no weight for a position."
-
-
-def _kernels(variables: list) -> list:
-    """The kernels of layers among variables, in their order."""
-    return [each for each in variables if len(each.shape) > 1]
 
 
 def _linear(images: tf.Tensor, classes: int, training: bool, bfloat16: bool) -> tf.Tensor:
@@ -194,7 +189,7 @@ def _picture(number: int, format: str) -> bytes:
 def serving(make_serving_input_fn: Callable) -> Cases:
     """Bytes in, what evaluation feeds the model out."""
     made = make_serving_input_fn(SIZE)
-    returns(made, callable, "make_serving_input_fn", "a function")
+    returns(made, callable(made), "make_serving_input_fn", "a function")
     loud = v1.logging.get_verbosity()
     v1.logging.set_verbosity(v1.logging.FATAL)  # map_fn logs what is told below
     with tf.Graph().as_default(), v1.Session() as session:
@@ -209,10 +204,10 @@ def serving(make_serving_input_fn: Callable) -> Cases:
         message = f"Return a v1.estimator.export.ServingInputReceiver; yours returns {a(receiver)}."
         expect(hasattr(receiver, "receiver_tensors"), message)
         sent = receiver.receiver_tensors
-        yield (
-            "What a caller sends: any number of strings, the placeholder itself",
-            {name: f"{each.op.type} {each.dtype.name} {each.shape}" for name, each in sent.items()},
-        )
+        kinds = {
+            name: f"{each.op.type} {each.dtype.name} {each.shape}" for name, each in sent.items()
+        }
+        yield "What a caller sends: any number of strings, the placeholder itself", kinds
         image = receiver.features.get("image")
         message = f'model_fn looks for features["image"]; yours hold {list(receiver.features)}.'
         expect(image is not None, message)
@@ -221,13 +216,9 @@ def serving(make_serving_input_fn: Callable) -> Cases:
         pictures = [_picture(0, "JPEG"), _picture(1, "PNG")]
         found = session.run(image, {sent["image_bytes"]: pictures})
     decode = scope_of(make_serving_input_fn)["decode_image"]
-    expect(
-        all(
-            np.array_equal(one, decode(each, SIZE))
-            for one, each in zip(found, pictures, strict=True)
-        ),
-        "The model gets another picture than evaluation gives it: call decode_image, and do nothing else.",
-    )
+    message = "The model gets another picture than evaluation gives it: call decode_image, and do nothing else."
+    for one, each in zip(found, pictures, strict=True):
+        expect(np.array_equal(one, decode(each, SIZE)), message)
     return "Bytes go through the same function as in evaluation."
 
 

@@ -177,7 +177,7 @@ def narrow(narrowed: Callable) -> Cases:
     ):
         before = tf.data.Dataset.from_tensor_slices(structure).batch(2, drop_remainder=True)
         made = narrowed(lambda params, dataset=before: dataset.take(params["taken"]))
-        returns(made, callable, "narrowed", "an input_fn, a function")
+        returns(made, callable(made), "narrowed", "an input_fn, a function")
         with translated(
             "argument", "TPUEstimator calls input_fn(params); yours takes other arguments."
         ):

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from lab_utils.check.todos import Cases, todo
-from lab_utils.check.tools import a, expect, expect_dataset, returns, same
+from lab_utils.check.tools import a, expect, expect_dataset, returns, same, several
 from lab_utils.estimator import tf
 
 # isort: split
@@ -64,8 +64,7 @@ def replica_loss(replica_loss: Callable) -> Cases:
 def host_and_core(portable: Callable) -> str:
     """No random layer in the model; the dataset changes pictures at random, in full batches."""
     made = portable()
-    pair = isinstance(made, tuple | list) and len(made) == 2
-    returns(made, lambda _: pair, "portable", "(model, dataset)")
+    returns(made, several(made, 2), "portable", "(model, dataset)")
     model, dataset = made
     returns(model, keras.Model, "portable", "a Keras model first")
     random = [
@@ -115,9 +114,7 @@ _FACTORS = (1.0, 1.0, -0.3, 0.1, 2.0, 0.1)  # times the gradients, step by step
 def same_adam(make_adam: Callable) -> Cases:
     """The same updates as AdamOptimizer(0.003), whatever the size of the gradient."""
     made = make_adam()
-    returns(
-        made, keras.optimizers.Optimizer, "make_adam", "a Keras optimizer, from keras.optimizers"
-    )
+    returns(made, keras.optimizers.Optimizer, "make_adam", "an optimizer of keras.optimizers")
     expect(hasattr(made, "beta_1"), f"The Estimator trains with Adam; yours is {made.name}.")
     for name in ("clipnorm", "clipvalue", "global_clipnorm", "weight_decay", "use_ema", "amsgrad"):
         expect(not getattr(made, name, None), f"AdamOptimizer knows no {name}: leave it out.")
@@ -129,15 +126,11 @@ def same_adam(make_adam: Callable) -> Cases:
     for factor in _FACTORS:
         made.apply([factor * gradients], [variable])
         moved.append(-np.array(variable) / RATE)
-    label = "How far a variable moves, in units of the learning rate 0.003,"
-    yield f"{label} by a gradient of 2 (is the learning rate that?)", moved[0][0], 1e-3
-    label = f"{label} by {len(_FACTORS)} other gradients (what is remembered of old ones?)"
+    far = "How far a variable moves, in units of the learning rate 0.003,"
+    yield f"{far} by a gradient of 2 (is the learning rate that?)", moved[0][0], 1e-3
+    label = f"{far} by {len(_FACTORS)} other gradients (what is remembered of old ones?)"
     yield label, moved[-1][0], 2e-3
-    yield (
-        (
-            f"{label} by small gradients, of 0.01, 1e-7, 1e-8 and 1e-9 (what is added to the root of the second moment?)"
-        ),
-        moved[0][1:],
-        1e-2,
-    )
+    small = "by small gradients, of 0.01, 1e-7, 1e-8 and 1e-9"
+    label = f"{far} {small} (what is added to the root of the second moment?)"
+    yield label, moved[0][1:], 1e-2
     return "The same updates, for gradients from 2 down to 1e-9."

@@ -8,7 +8,7 @@ import numpy as np
 
 from lab_utils.check.outcome import CannotCheck
 from lab_utils.check.todos import Cases, todo
-from lab_utils.check.tools import returns
+from lab_utils.check.tools import returns, several
 
 _DEVICES, _WIDTH, _BATCH = 8, 16, 32
 _SHAPES = {"inner": (_WIDTH, 4 * _WIDTH), "outer": (4 * _WIDTH, _WIDTH)}
@@ -46,7 +46,7 @@ def _parts(make: Callable, name: str, reasons: dict[str, str]) -> Cases:
     import jax
 
     step = make(_step, _devices())
-    returns(step, callable, name, "the jitted step, jax.jit(step, ...)")
+    returns(step, callable(step), name, "the jitted step, jax.jit(step, ...)")
     draw = np.random.default_rng(5).standard_normal
     weights = {key: draw(shape).astype(np.float32) / 4 for key, shape in _SHAPES.items()}
     example = weights, *(draw((_BATCH, _WIDTH)).astype(np.float32) for _ in range(2))
@@ -138,16 +138,9 @@ def by_hand(all_reduce_bytes: Callable) -> Cases:
     for batch, width in ((512, 1024), (4096, 1024), (64, 256)):
         found = all_reduce_bytes(batch, width)
         noun = "two numbers, (data-parallel, tensor-parallel)"
-        returns(
-            found,
-            lambda each: isinstance(each, tuple | list) and len(each) == 2,
-            "all_reduce_bytes",
-            noun,
-        )
+        returns(found, several(found, 2), "all_reduce_bytes", noun)
         for way, bytes_ in zip(("data-parallel", "tensor-parallel"), found, strict=True):
-            label = (
-                f"Bytes that are all-reduced {way}, for a batch of {batch} and a width of {width}"
-            )
+            label = f"Bytes all-reduced {way}, for a batch of {batch} and a width of {width}"
             yield label, bytes_, 1e-4  # the loss itself may be counted
     return "Gradients in one case, activations in the other. Now ask the compiler."
 
@@ -170,17 +163,10 @@ def by_hand(all_reduce_bytes: Callable) -> Cases:
 )
 def ring(all_reduce_seconds: Callable) -> Cases:
     """Twice n - 1 pieces of an n-th, over two links."""
-    for bytes_, devices, link in (
-        (4000, 4, 100.0),
-        (4000, 2, 100.0),
-        (9e6, 9, 5e5),
-        (7e8, 256, 9e10),
-    ):
+    for bytes_, devices, link in ((4000, 4, 100), (4000, 2, 100), (9e6, 9, 5e5), (7e8, 256, 9e10)):
         label = f"{bytes_:g} bytes, {devices} devices, {link:g} bytes/s a link"
         pieces = f"a device sends 2 x {devices - 1} pieces of {bytes_ / devices:g} bytes over two links, in seconds"
         yield f"{label}: {pieces}", all_reduce_seconds(bytes_, devices, link)
     label = "One device has nobody to send to, so 4000 bytes take 0 s"
     yield label, all_reduce_seconds(4000, 1, 100.0)
-    return (
-        "Two rounds of n - 1 pieces, in both directions: nearly the whole array through each link."
-    )
+    return "Two rounds of n - 1 pieces, in both directions: nearly the whole array through each link."  # fmt: skip

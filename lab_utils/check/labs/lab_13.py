@@ -6,7 +6,7 @@ import numpy as np
 
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import Cases, todo
-from lab_utils.check.tools import a, expect, returns, translated
+from lab_utils.check.tools import a, expect, returns, several, translated
 from lab_utils.estimator import tf
 
 _APART = {
@@ -52,10 +52,8 @@ def line(write_line: Callable) -> Cases:
     for most in (20, 4):
         program = tf.function(run).get_concrete_function(tf.TensorSpec([], tf.int32), most)
         made = program.structured_outputs
-        pair = isinstance(made, tuple | list) and len(made) == 2
-        returns(
-            made, lambda _, pair=pair: pair, "write_line", "a pair, the line and the number written"
-        )
+        pair = "a pair, the line and the number written"
+        returns(made, several(made, 2), "write_line", pair)
         kinds = [(each.shape, each.dtype) for each in made]
         yield f"With most of {most} the shapes and types of the line and of the number", kinds
         definition = program.graph.as_graph_def()
@@ -110,6 +108,6 @@ def causal_attention(attend: Callable) -> Cases:
     draw = np.random.default_rng(4).standard_normal
     for shape in ((3, 5, 4), (2, 9, 16)):
         found = attend(*(tf.constant(draw(shape), tf.float32) for _ in range(3)))
-        returns(found, lambda value: hasattr(value, "shape"), "attend", "a tensor")
+        returns(found, hasattr(found, "shape"), "attend", "a tensor")
         yield f"What each place of {list(shape)} sees of itself and of those before it", found, 1e-3
     return "Each place sees itself and those before it, in one matmul for all."

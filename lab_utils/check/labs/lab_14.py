@@ -39,11 +39,9 @@ def body(predict_body: Callable) -> Cases:
             pictures_read = rest.read_request(text)[0]
         except rest.RequestError as error:
             raise Wrong(_rejected(str(error))) from None
-        yield (
-            f"What the server reads of {words}: the bytes of each, unchanged, one instance a picture (str() of "
-            "bytes writes b'...' around them; .decode() makes text of base64)",
-            pictures_read,
-        )
+        hint = "str() of bytes writes b'...' around them; .decode() makes text of base64"
+        label = f"What the server reads of {words}: the bytes of each, unchanged, one instance a picture ({hint})"
+        yield label, pictures_read
     return "The server reads the bytes that you sent, a picture an instance."
 
 

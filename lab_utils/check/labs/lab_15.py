@@ -63,9 +63,10 @@ def host_function(make_host_fn: Callable) -> Cases:
                 ),
             ):
                 ops = host_fn(step, loss, rate)
-            message = "v1.summary.scalar makes a summary that no writer takes up: tf.summary.scalar writes to the writer"
-            old = any(op.type == "ScalarSummary" for op in graph.get_operations())
-            expect(not old, f"{message} that is the default.")
+            message = (
+                "v1.summary.scalar makes a summary that no writer takes up: use tf.summary.scalar."
+            )
+            expect(all(op.type != "ScalarSummary" for op in graph.get_operations()), message)
             message = "There is nothing among the ops: summaries are made only within `with writer.as_default()`."
             expect(not isinstance(ops, list | tuple) or len(ops) > 0, message)
             writers = [op for op in graph.get_operations() if op.type == "CreateSummaryFileWriter"]
@@ -175,7 +176,7 @@ def start_values(make_scaffold_fn: Callable) -> Cases:
             translated("", early, (ValueError, RuntimeError, LookupError)),
         ):
             scaffold_fn = make_scaffold_fn(checkpoint)
-        returns(scaffold_fn, callable, "make_scaffold_fn", "the function scaffold_fn")
+        returns(scaffold_fn, callable(scaffold_fn), "make_scaffold_fn", "the function scaffold_fn")
         with tf.Graph().as_default(), v1.Session() as session:
             variables = _variables(1.0)
             scaffold = scaffold_fn()
@@ -220,8 +221,8 @@ def sharing(share: Callable) -> Cases:
         for host in range(hosts):
             mine = share(list(files), _params(host, hosts))
             returns(mine, (list, tuple), "share", "a list of files")
-            idle = f"{what}, host {host} has none: it would have nothing to do, and the others would wait for it."
-            expect(len(mine) > 0, f"{idle} Deal the files out one by one.")
+            idle = f"{what}, host {host} has none, and the others would wait for it: deal the files out one by one."
+            expect(len(mine) > 0, idle)
             shares += mine
         lost = sorted(set(files) - set(shares))
         expect(not lost, f"{what}, nobody reads {', '.join(lost)}.")

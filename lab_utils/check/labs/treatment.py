@@ -101,29 +101,25 @@ def _message(patient: Ward, verdict: Verdict) -> str:
     sentences += [f"Found: {fault.why}. {fault.told}" for fault in verdict.found]
     if verdict.misread:
         lines = ", ".join(map(str, sorted(verdict.misread)))
-        sentences.append(
-            f"Something is wrong at line {lines}, but not for the reason that you give."
-        )
+        misread = f"Something is wrong at line {lines}, but not for the reason that you give."
+        sentences.append(misread)
     for line, word in sorted(verdict.accused.items()):
         sentences.append(f"Line {line} is healthy. {word}".rstrip())
     if verdict.missed and only:
         sentences.append("The fault is not found yet.")
     elif verdict.missed:
         silent = sum(fault.silent for fault in verdict.missed)
-        sentences.append(
-            f"Not seen yet: {len(verdict.missed)}, of which {silent} would give no message on a TPU."
-        )
+        missed = len(verdict.missed)
+        sentences.append(f"Not seen yet: {missed}, of which {silent} give no message on a TPU.")
     return "\n".join(sentences)
 
 
 def treated(name: str, treatment: Any) -> str:
     """What becomes of a treatment, in a sentence; raises `Wrong` where something is left."""
     patient = ward(name)
-    expect(
-        isinstance(treatment, Mapping | str | Path),
-        "A treatment is a dict from line numbers of the listing to new lines, a whole program, or the Path of "
-        f"your file; yours is {a(treatment)}.",
-    )
+    kinds = "a dict from line numbers of the listing to new lines, a whole program, or the Path of your file"
+    fits = isinstance(treatment, Mapping | str | Path)
+    expect(fits, f"A treatment is {kinds}; yours is {a(treatment)}.")
     try:
         found = examine(patient, patient.treated(treatment))
     except (Unfit, ValueError, OSError) as error:
