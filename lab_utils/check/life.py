@@ -24,10 +24,9 @@ def shown(what: str) -> Iterator[None]:
         if done.wait(PATIENCE):
             return
         line = CellLine()
-        while True:
+        line.write(f"{what}, {PATIENCE:.0f} s ...")
+        while not done.wait(TICK):
             line.write(f"{what}, {time.monotonic() - start:.0f} s ...")
-            if done.wait(TICK):
-                break
         line.write("")
 
     ticker = threading.Thread(target=tick, daemon=True)

@@ -1,4 +1,4 @@
-"""What is checked: a module or a folder for each lab, which enters its TODOs with `todo`.
+"""What is checked: a module for each lab, which enters its TODOs with `todo`.
 
 A check tries the learner's function on some inputs, and yields each result with what was tried, in words. The
 engine does the same with our solution, and compares. Labels are the same whatever the learner wrote:
