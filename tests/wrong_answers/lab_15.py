@@ -253,7 +253,7 @@ def share(files, params):
                 "files[host::hosts]",
                 "files[host * -(-len(files) // hosts):(host + 1) * -(-len(files) // hosts)]",
             ),
-            "has none: it would have nothing to do, and the others",
+            "has none, and the others would wait",
         ),
         # As many as hosts refused
         Wrong(
