@@ -67,8 +67,9 @@ def _load(set_aside: bool = False) -> dict[str, Any]:
         pass
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
         if set_aside:
-            aside = file().replace(file().with_name("progress.unreadable.json"))
-            print(f"The progress so far cannot be read. It is in {aside}; a new one begins.")
+            with contextlib.suppress(OSError):  # nothing can be written there
+                aside = file().replace(file().with_name("progress.unreadable.json"))
+                print(f"The progress so far cannot be read. It is in {aside}; a new one begins.")
     return {"done": [], "shown": [], "predictions": {}}
 
 

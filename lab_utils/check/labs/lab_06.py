@@ -143,9 +143,7 @@ def _complete(input_fn: Callable, pictures: int) -> None:
             stack.enter_context(idle)
         one_pass = input_fn({"batch_size": 5}).take(2 * pictures)
         seen = [int(label) for _, labels in one_pass for label in labels]
-    message = (
-        f"{pictures} pictures in {pictures // RECORDS} files should each come once in an epoch"
-    )
+    message = f"{pictures} pictures in {pictures // RECORDS} files should each come once an epoch"
     different = len(set(seen))
     right = len(seen) == different == pictures
     expect(right, f"{message}; yours gives {len(seen)}, {different} of them different.")

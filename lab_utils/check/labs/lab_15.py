@@ -63,9 +63,7 @@ def host_function(make_host_fn: Callable) -> Cases:
                 ),
             ):
                 ops = host_fn(step, loss, rate)
-            message = (
-                "v1.summary.scalar makes a summary that no writer takes up: use tf.summary.scalar."
-            )
+            message = "No writer takes up a summary of v1.summary.scalar: use tf.summary.scalar."
             expect(all(op.type != "ScalarSummary" for op in graph.get_operations()), message)
             message = "There is nothing among the ops: summaries are made only within `with writer.as_default()`."
             expect(not isinstance(ops, list | tuple) or len(ops) > 0, message)
