@@ -114,7 +114,7 @@ _FACTORS = (1.0, 1.0, -0.3, 0.1, 2.0, 0.1)  # times the gradients, step by step
 def same_adam(make_adam: Callable) -> Cases:
     """The same updates as AdamOptimizer(0.003), whatever the size of the gradient."""
     made = make_adam()
-    returns(made, keras.optimizers.Optimizer, "make_adam", "an optimizer of keras.optimizers")
+    returns(made, keras.optimizers.Optimizer, "make_adam", "a Keras optimizer")
     expect(hasattr(made, "beta_1"), f"The Estimator trains with Adam; yours is {made.name}.")
     for name in ("clipnorm", "clipvalue", "global_clipnorm", "weight_decay", "use_ema", "amsgrad"):
         expect(not getattr(made, name, None), f"AdamOptimizer knows no {name}: leave it out.")
