@@ -7,7 +7,7 @@ from lab_utils.common import command
 _HELP = """usage: python -m lab_utils COMMAND
 
   python -m lab_utils doctor             is everything here that the labs need? --class N: for N at once?
-  python -m lab_utils progress           which labs are done, what is open, minutes left; --export, --import
+  python -m lab_utils progress           which labs are done, what is open, minutes left
   python -m lab_utils.grade --help       the notebooks of a class -> grades.csv and a page of the class
   python -m lab_utils.flowers            the whole flowers job, photographs to predictions
   python -m lab_utils.datasets --help    photographs: download, split, draw
@@ -28,9 +28,9 @@ def main() -> int:
 
         return doctor.main(arguments[1:])
     if arguments[:1] == ["progress"]:
-        from lab_utils.check import overview
+        from lab_utils.check import progress
 
-        return overview.main(arguments[1:])
+        return progress.main(arguments[1:])
     wanted = not arguments or arguments[0] in ("-h", "--help", "help")
     if not wanted:
         print(f"python -m lab_utils: there is no command {arguments[0]!r}\n", file=sys.stderr)

@@ -1,20 +1,24 @@
 """The patients of the clinic: charts agree with programs, and each fault alone is seen at its line."""
 
 import dataclasses
+import io
 import re
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
-from lab_utils.check.clinic.ward import NAMES, ward
+from lab_utils import datasets
+from lab_utils.check.clinic import NAMES, examine, loaded, ward
+from lab_utils.check.clinic.clients import TINY, requests
+from lab_utils.check.clinic.handin import Section, write_page
+from lab_utils.common.figures import Figure, Kind
 from lab_utils.dry_run import rules
+from lab_utils.dry_run.report.report import Report
+from lab_utils.flowers import rest
 
 CLINIC = Path(__file__).parents[1] / "datasets" / "clinic"
-NO_PORTS = {
-    "plateau",
-    "rows",
-    "crops",
-}  # a plain Estimator and two pipelines, which have no dry run
+NO_PORTS = {"plateau", "rows", "crops"}  # a plain Estimator, two pipelines: without a dry run
 ALL = sorted({path.stem for path in CLINIC.glob("*.py")} - NO_PORTS)
 
 
@@ -25,15 +29,11 @@ def test_a_chart_agrees_with_its_program(name):
     compile(patient.sick, name, "exec")
     places = [patient.lines(fault) for fault in patient.faults]
     assert all(places)
-    for part in patient.fine:
-        assert part in patient.sick
+    assert all(part in patient.sick for part in patient.fine)
     sick = set().union(*places)
-    fine = [
-        n
-        for n, line in enumerate(patient.sick.splitlines(), 1)
-        if any(p in line for p in patient.fine)
-    ]
-    assert not sick & set(fine), "a line that is called healthy has a fault"
+    lines = enumerate(patient.sick.splitlines(), 1)
+    fine = {number for number, line in lines if any(part in line for part in patient.fine)}
+    assert not sick & fine, "a line that is called healthy has a fault"
     reasons = [fault.why for fault in patient.faults]
     assert len({*reasons, *patient.others}) == len(reasons) + len(patient.others)
     assert all(rules.rule(fault.rule) for fault in patient.faults if fault.rule)
@@ -47,13 +47,15 @@ def test_the_clinic_has_thirty_kinds_of_fault():
 
 
 def test_a_plain_estimator_is_examined_by_what_it_computes():
-    from lab_utils.check.clinic import examine
-
     patient = ward("plateau")
     (fault,) = patient.faults
     assert patient.lines(fault) == {27}
     assert examine(patient, patient.healthy).well
     assert "In training the loss is" in examine(patient, patient.sick).changed
+    broken = "    scores = inference(features) + tf.zeros([tf.shape(features)[0] + 1, 1])\n"
+    text = patient.healthy.replace("    scores = inference(features)\n", broken)
+    changed = examine(patient, text).changed
+    assert "InvalidArgumentError: Incompatible shapes: [64,10] vs. [65,1]" in changed
 
 
 def test_a_diagnosis_is_judged_line_by_line():
@@ -99,21 +101,11 @@ def test_a_patient_is_written_once(tmp_path):
 
 
 def test_the_page_shows_markup_and_does_not_follow_it(tmp_path):
-    from lab_utils.check.clinic.handin import Section, write_page
-    from lab_utils.common.figures import Figure, Kind
-    from lab_utils.dry_run.report.report import Report
-
     bad = "<script>alert(1)</script>"
     figure = Figure(bad, 0.5, "share", Kind.QUOTED, bad)
     page = tmp_path / "page.html"
-    write_page(
-        page,
-        bad,
-        bad,
-        Report(bad, "v2:2x2", 8, not_checked=[bad]),
-        [(bad, figure)],
-        [Section(bad, bad)],
-    )
+    report = Report(bad, "v2:2x2", 8, not_checked=[bad])
+    write_page(page, bad, bad, report, [(bad, figure)], [Section(bad, bad)])
     text = page.read_text()
     assert bad not in text and text.count("&lt;script&gt;") >= 6
     assert "quoted" in text and "50%" in text
@@ -122,8 +114,6 @@ def test_the_page_shows_markup_and_does_not_follow_it(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 def test_each_fault_alone_is_found_at_its_line(name):
-    from lab_utils.check.clinic import examine
-
     patient = ward(name)
     well = examine(patient, patient.healthy)
     assert well.well, (well.findings, well.changed)
@@ -140,8 +130,6 @@ def test_each_fault_alone_is_found_at_its_line(name):
 
 
 def test_a_program_is_loaded_into_a_folder_that_follows_from_its_text(tmp_path):
-    from lab_utils.check.clinic import loaded
-
     first, again, other = (
         loaded("films", text, tmp_path) for text in ("x = 1\n", "x = 1\n", "x = 2\n")
     )
@@ -151,8 +139,6 @@ def test_a_program_is_loaded_into_a_folder_that_follows_from_its_text(tmp_path):
 
 
 def test_a_program_is_loaded_where_nobody_may_write_beside_the_notebook(tmp_path, monkeypatch):
-    from lab_utils.check.clinic import loaded
-
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     (tmp_path / "file").touch()
     module = loaded("films", "x = 1\n", tmp_path / "file" / "clinic")
@@ -160,24 +146,13 @@ def test_a_program_is_loaded_where_nobody_may_write_beside_the_notebook(tmp_path
 
 
 def test_a_server_can_read_three_of_five_clients():
-    import io
-
-    from PIL import Image
-
-    from lab_utils import datasets
-    from lab_utils.check.clinic.clients import TINY, requests
-    from lab_utils.flowers import rest
-
     paths = list(datasets.classes(datasets.bundled().eval_csv))[:6]
     sent = {name: rest.read_request(body)[0] for name, body in requests(paths).items()}
     files = [path.read_bytes() for path in paths]
     assert sorted(sent["Dora"]) == sorted(files) and sent["Dora"] != files
     assert sent["Eve"][:-1] == files[:-1] and files[-1].startswith(sent["Eve"][-1])
     assert not sent["Ann"][0].startswith(b"\xff\xd8")  # base64, read as it stands
-    ben, cem, honest = (
-        Image.open(io.BytesIO(each[0])) for each in (sent["Ben"], sent["Cem"], files)
-    )
+    pictures = (sent["Ben"], sent["Cem"], files)
+    ben, cem, honest = (Image.open(io.BytesIO(each[0])).convert("RGB") for each in pictures)
     assert ben.size == (TINY, TINY)
-    assert cem.getpixel((40, 40))[0] == pytest.approx(
-        honest.convert("RGB").getpixel((40, 40))[2], abs=40
-    )
+    assert abs(cem.getpixel((40, 40))[0] - honest.getpixel((40, 40))[2]) < 40

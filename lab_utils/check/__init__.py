@@ -12,9 +12,8 @@ The engine stands here: `labs` holds what is checked, a module a lab, imported w
 `sources` makes the solutions' modules of the marked notebooks. `labs` tells how a check is written.
 """
 
-from lab_utils.check.assist import hint, solution, working
 from lab_utils.check.predictions import compare, predict
-from lab_utils.check.runner import check
+from lab_utils.check.runner import check, hint, solution, working
 from lab_utils.check.setup import ready
 
 __all__ = ["check", "compare", "hint", "predict", "ready", "solution", "working"]

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import itertools
 import re
 import time
 from collections.abc import Sequence
@@ -12,10 +13,10 @@ from typing import Any
 from lab_utils.check import returns, sources, todos
 from lab_utils.check.outcome import CannotCheck, Status, Wrong
 from lab_utils.check.same import difference
+from lab_utils.check.tools import reason
 from lab_utils.common import source
 
 _CHECKS = str(Path(__file__).parent)
-_LONGEST = 400  # characters of an exception's message
 _PATIENCE = 5.0  # seconds in which slips are tried
 
 
@@ -29,7 +30,8 @@ class Results:
 
 def judge(entry: todos.Todo, attempts: Sequence[Any]) -> tuple[Status, str]:
     """The verdict on the learner's objects, and the reason."""
-    if any(_has_dots(attempt) for attempt in attempts):
+    values = [attempt.values() if isinstance(attempt, dict) else [attempt] for attempt in attempts]
+    if any(value is ... for value in itertools.chain(*values)):  # those of the starter
         return Status.NOT_ATTEMPTED, "Replace the dots by your code."
     results = _results(entry, attempts)
     why = _apart(entry, results)
@@ -48,13 +50,6 @@ def judge(entry: todos.Todo, attempts: Sequence[Any]) -> tuple[Status, str]:
             if forgotten := returns.forgotten(attempt, name, whole):
                 why = f"{forgotten}\n{why}"
     return Status.INCORRECT, why
-
-
-def _has_dots(attempt: Any) -> bool:
-    """Whether a value, or a value of a dict, is still that of the starter."""
-    return any(
-        each is ... for each in (attempt.values() if isinstance(attempt, dict) else [attempt])
-    )
 
 
 def _results(entry: todos.Todo, objects: Sequence[Any], like: Results | None = None) -> Results:
@@ -100,11 +95,11 @@ def _apart(entry: todos.Todo, results: Results) -> str:
 def _slip(entry: todos.Todo, results: Results) -> str:
     """What is said of the slip that gives the same results as the learner's objects; "" if none does."""
     end = time.monotonic() + _PATIENCE
-    for number, ((old, new), message) in enumerate(entry.slips.items(), 1):
+    for number, (slip, message) in enumerate(entry.slips.items(), 1):
         if time.monotonic() > end:
             break
         with contextlib.suppress(Exception):
-            slipped = sources.with_slip(entry.id, old, new)
+            slipped = sources.with_slip(entry.id, *slip.split(" -> "))
             module = sources.load(slipped, f"TODO {entry.id}, with slip {number}")
             theirs = _ours(entry, module, like=results)
             ends = [(type(each.end), str(each.end)) for each in (theirs, results)]
@@ -131,8 +126,7 @@ def _raised(end: BaseException) -> str:
         return str(end)
     if isinstance(end, SystemExit):
         return "Your code ends the process (sys.exit, exit or quit): raise an error of its own instead."
-    kind = type(end).__name__  # which AutoGraph repeats
-    message = _shortened(_reason(str(end)).removeprefix(f"{kind}: "))
+    kind, message = type(end).__name__, reason(end)
     traceback = end.__traceback__
     while traceback and traceback.tb_frame.f_code.co_filename.startswith(_CHECKS):
         traceback = traceback.tb_next
@@ -140,23 +134,3 @@ def _raised(end: BaseException) -> str:
     if place:
         return f"Your code raised {kind}: {message}\nAt {place}"
     return f"The check could not run on what you gave. {kind}: {message}"
-
-
-def _reason(text: str) -> str:
-    """What an exception says without the stacks that TensorFlow puts before and after it, on one line."""
-    text = re.split(r"\n *Original stack trace for ", text)[0]
-    if "Detected at node" in text:
-        text = re.split(r"\nNode: .*\n", text)[-1]
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    if lines and lines[0].startswith("in user code"):  # AutoGraph puts the message last
-        lines = lines[-1:]
-    text = " ".join(line for line in lines if not line.startswith("[[{{node"))
-    text = re.sub(r"\{\{function_node [^}]*\}\} ?", "", text)
-    return re.sub(r" ?\[Op:[^\]]*\]( name: .*)?$", "", text)
-
-
-def _shortened(text: str) -> str:
-    """The beginning and the end of a long text: either may hold the reason."""
-    if len(text) <= _LONGEST:
-        return text
-    return f"{text[: _LONGEST // 3]} ... {text[-2 * _LONGEST // 3 :]}"

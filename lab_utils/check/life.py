@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from lab_utils.runtime import CellLine, in_notebook
 
-_PATIENCE, _TICK = 3.0, 1.0  # seconds before the first word, and between two
+PATIENCE, TICK = 3.0, 1.0  # seconds before the first word, and between two
 SILENCE = "LAB_UTILS_SILENT_CHECKS"  # set where notebooks are run to keep their outputs
 
 
@@ -21,13 +21,12 @@ def shown(what: str) -> Iterator[None]:
     done, start = threading.Event(), time.monotonic()
 
     def tick() -> None:
-        if done.wait(_PATIENCE):
+        if done.wait(PATIENCE):
             return
         line = CellLine()
-        while True:
+        line.write(f"{what}, {PATIENCE:.0f} s ...")
+        while not done.wait(TICK):
             line.write(f"{what}, {time.monotonic() - start:.0f} s ...")
-            if done.wait(_TICK):
-                break
         line.write("")
 
     ticker = threading.Thread(target=tick, daemon=True)

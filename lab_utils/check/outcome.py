@@ -1,15 +1,25 @@
-"""What a check says: one of four outcomes, shown in a notebook or as text."""
+"""What a cell shows: the outcome of a check or a card; several in one cell one after the other."""
 
+import sys
 from dataclasses import dataclass
 from html import escape
+from typing import Any, TypeVar
 
-from lab_utils.check.card import SOFT, STYLE
 from lab_utils.common.enums import StrEnum
 from lab_utils.notebook import look
 
+STYLE = (
+    "font:14px/1.5 var(--jp-ui-font-family,system-ui,sans-serif);max-width:46em;padding:8px 14px;"
+    "color:var(--jp-content-font-color1,#1f2328);background:var(--jp-layout-color1,#fff);"
+    "border:1px solid var(--jp-border-color2,#d0d7de);border-left:5px solid {colour};border-radius:4px"
+)
+SOFT = "color:var(--jp-content-font-color2,#57606a);font-size:12px"
 _SIGN = "display:inline-block;min-width:1.4em;text-align:center;border-radius:3px;color:#fff"
 _BLOCK = "display:inline-block;width:18px;height:7px;margin-right:3px;border-radius:2px"
 _EMPTY = "var(--jp-border-color2,#d0d7de)"
+Result = TypeVar("Result")
+
+_waiting: list[Any] = []  # the result of this cell that only its last line would show
 
 
 class Status(StrEnum):
@@ -54,8 +64,6 @@ class Outcome:
     def __repr__(self) -> str:
         return f"TODO {self.todo}: {self.status}. {self.why}"
 
-    __str__ = __repr__
-
     def _repr_html_(self) -> str:
         icon, colour = _LOOKS[self.status]
         filled = [look.FILLED] * self.done + [_EMPTY] * (self.total - self.done)
@@ -69,3 +77,37 @@ class Outcome:
             f'<div style="{SOFT};margin-top:4px">{blocks} {self.done} of {self.total} in this lab{seen}'
             "</div></div>"
         )
+
+
+@dataclass(frozen=True)
+class Card:
+    """A text, and the HTML that stands for it in a notebook; with None the text itself does."""
+
+    text: str
+    html: str | None = None
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str | None:
+        return self.html and f'<div style="{STYLE.format(colour=look.NOTE)}">{self.html}</div>'
+
+
+def in_turn(result: Result) -> Result:
+    """The same result; one that was made before in the same cell is displayed first.
+
+    A notebook shows the last result of a cell alone.
+    """
+    ipython = sys.modules.get("IPython")
+    shell = ipython and ipython.get_ipython()
+    if shell is None:
+        return result
+    shell.events.register("pre_run_cell", _next_cell)  # numbers of cells do not always count up
+    for earlier in _waiting:
+        ipython.display.display(earlier)
+    _waiting[:] = [result]
+    return result
+
+
+def _next_cell(info: Any) -> None:
+    _waiting.clear()

@@ -5,7 +5,7 @@ from html import escape
 from numbers import Real
 
 from lab_utils.check import progress
-from lab_utils.check.card import SOFT, Card, in_turn
+from lab_utils.check.outcome import SOFT, Card, in_turn
 from lab_utils.notebook import look
 
 

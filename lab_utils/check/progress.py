@@ -1,25 +1,27 @@
-"""A learner's progress and predictions, in one JSON file of the user's own.
+"""A learner's progress and predictions, in one JSON file of the user's own, and a table of them.
 
-The file is progress.json in $XDG_STATE_HOME/tpu-porting-labs, or ~/.local/state/tpu-porting-labs.
-Where it cannot be written, progress lasts as long as the process.
+The file is progress.json in $XDG_STATE_HOME/tpu-porting-labs, or ~/.local/state/tpu-porting-labs; copied to
+another machine it goes on there. Where it cannot be written, progress lasts as long as the process.
 """
 
+import argparse
 import contextlib
 import json
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from lab_utils.check import sources
 from lab_utils.common import files
+from lab_utils.common.figures import counted
 
 _WAIT = 5  # seconds for another notebook that records at this moment
-_UNREADABLE = (ValueError, KeyError, TypeError, RecursionError, OverflowError)
+_BAR = 12  # characters
 _memory: dict[str, Any] | None = None  # used where the file cannot be written
 
 
 def file() -> Path:
-    """Where progress is kept.
+    """The file with the progress.
 
     Raises:
         OSError: this user has no home folder.
@@ -28,82 +30,47 @@ def file() -> Path:
     return state / "tpu-porting-labs" / "progress.json"
 
 
-def done() -> set[str]:
-    """The ids of the TODOs that have been correct once."""
-    return set(load()["done"])
+def todos(kind: str) -> set[str]:
+    """The ids of the TODOs that have been correct once ("done"), or whose solution was shown ("shown")."""
+    return set(_load()[kind])
 
 
-def shown() -> set[str]:
-    """The ids of the TODOs whose solution was shown."""
-    return set(load()["shown"])
+def record(kind: str, todo: str) -> None:
+    """Notes that a TODO was correct ("done"), or that its solution was shown ("shown")."""
+    if todo not in todos(kind):
+        _change(lambda state: state[kind].append(todo))
 
 
 def prediction(name: str) -> float | None:
     """The number predicted under that name, if any."""
-    return load()["predictions"].get(name)
-
-
-def record(todo: str) -> None:
-    """Notes that a TODO was correct."""
-    if todo not in done():
-        _change(lambda state: state["done"].append(todo))
-
-
-def record_shown(todo: str) -> None:
-    """Notes that the solution of a TODO was shown."""
-    if todo not in shown():
-        _change(lambda state: state["shown"].append(todo))
+    return _load()["predictions"].get(name)
 
 
 def record_prediction(name: str, value: float) -> None:
-    """Keeps a prediction; a later one replaces it."""
+    """Stores a prediction; a later one replaces it."""
     _change(lambda state: state["predictions"].update({name: value}))
 
 
-def add(other: dict[str, Any]) -> None:
-    """Adds what `cleaned` has returned; where both have a prediction, the one that is here stays.
+def _load(set_aside: bool = False) -> dict[str, Any]:
+    """The state: "done", "shown", "predictions"; empty where there is no file, or none that can be read.
 
-    Raises:
-        OSError: it cannot be kept beyond this process.
+    With `set_aside` such a file is renamed, since another one will be written in its place.
     """
-
-    def join(state: dict[str, Any]) -> None:
-        for kind in ("done", "shown"):
-            state[kind] += other[kind]
-        state["predictions"] = other["predictions"] | state["predictions"]
-
-    _change(join)
-    if _memory is not None:
-        raise OSError("the progress file cannot be written")
-
-
-def load() -> dict[str, Any]:
-    """The state: "done", "shown", "predictions"; empty where there is no file, or none that can be read."""
     if _memory is not None:
         return _memory
     try:
-        return cleaned(json.loads(file().read_bytes()))  # with a mark of byte order, too
-    except (OSError, *_UNREADABLE):
-        return {"done": [], "shown": [], "predictions": {}}
-
-
-def cleaned(state: Any) -> dict[str, Any]:
-    """A state as a file holds it, without what does not belong there.
-
-    Raises:
-        KeyError, TypeError, ValueError, OverflowError: it has another shape.
-    """
-    lists = {"done": state["done"], "shown": state.get("shown", [])}  # older files have none
-    numbers = {
-        name: value
-        for name, value in dict(state["predictions"]).items()
-        if type(value) in (int, float) and abs(value) < 1e300 and math.isfinite(value)
-    }
-    todos = {
-        kind: sorted({todo for todo in list(ids) if isinstance(todo, str)})
-        for kind, ids in lists.items()
-    }
-    return {**todos, "predictions": numbers}
+        state = json.loads(file().read_bytes())  # with a mark of byte order, too
+        lists = {kind: sorted(map(str, state.get(kind, []))) for kind in ("done", "shown")}
+        numbers = {name: float(value) for name, value in state["predictions"].items()}
+        return {**lists, "predictions": numbers}
+    except OSError:
+        pass
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
+        if set_aside:
+            with contextlib.suppress(OSError):  # nothing can be written there
+                aside = file().replace(file().with_name("progress.unreadable.json"))
+                print(f"The progress so far cannot be read. It is in {aside}; a new one begins.")
+    return {"done": [], "shown": [], "predictions": {}}
 
 
 def _change(change: Callable[[dict[str, Any]], None]) -> None:
@@ -116,23 +83,36 @@ def _change(change: Callable[[dict[str, Any]], None]) -> None:
         with contextlib.suppress(OSError, files.InUseError):  # else without the lock, or not at all
             file().parent.mkdir(parents=True, exist_ok=True)
             stack.enter_context(files.locked(file().with_name(".lock"), wait=_WAIT))
-        state = load()
+        state = _load(set_aside=True)
         change(state)
-        state = cleaned(state)
         try:
-            _set_aside_unreadable()
             files.write(file(), json.dumps(state, indent=1))
         except OSError:
             _memory = state
 
 
-def _set_aside_unreadable() -> None:
-    """Renames a file that this version cannot read, before another one is written in its place."""
-    try:
-        cleaned(json.loads(file().read_bytes()))
-    except FileNotFoundError:
-        return
-    except _UNREADABLE:
-        aside = file().with_name("progress.unreadable.json")
-        file().replace(aside)
-        print(f"The progress kept so far cannot be read. It is in {aside}; a new one begins.")
+def table() -> str:
+    """A line a lab: done of all its TODOs, its title, minutes left in proportion to what is open."""
+    done, shown = todos("done"), todos("shown")
+    lines, left = [], 0
+    for lab, stated in sources.labs().items():
+        ids = set(sources.ids(lab))
+        right, seen = len(ids & done), len(ids & shown)
+        minutes = round(stated["minutes"] * (1 - right / len(ids)))
+        left += minutes
+        bar = ("#" * round(_BAR * right / len(ids))).ljust(_BAR, ".")
+        remark = f"{minutes} min left" if minutes else "done"
+        remark += f", {counted(seen, 'solution')} shown" if seen else ""
+        lines.append(f"{lab:02d} {bar} {right} of {len(ids)}  {stated['title']}: {remark}")
+    hours = f"{left // 60} h {left % 60} min"
+    return "\n".join([*lines, f"About {hours} left, by the minutes that each lab states."])
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs `python -m lab_utils progress`, which prints the table and where the progress is stored."""
+    about = "What is done in each lab, what is open, and how many minutes are left."
+    argparse.ArgumentParser("python -m lab_utils progress", description=about).parse_args(arguments)
+    print(table())
+    with contextlib.suppress(OSError):  # no home, no file
+        print(f"Progress and predictions: {file()}; copy it to go on elsewhere.")
+    return 0

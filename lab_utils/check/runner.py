@@ -1,14 +1,16 @@
-"""`check`: the verdict on what a learner wrote for a TODO, noted and shown."""
+"""What a learner calls for a TODO: its verdict, hints, our solution, and what cells go on with."""
 
 import os
+from html import escape
 from typing import Any
 
-from lab_utils.check import card, life, progress, todos
+from lab_utils.check import life, progress, sources, todos
 from lab_utils.check.judge import judge
-from lab_utils.check.outcome import Outcome, Status
+from lab_utils.check.outcome import Card, Outcome, Status, in_turn
 
-# What the checks said in this process: `working` asks.
-said: dict[str, Status] = {}
+# What the checks said in this process, and how many hints were asked for, by TODO.
+statuses: dict[str, Status] = {}
+hints_shown: dict[str, int] = {}
 
 
 class Failed(AssertionError):
@@ -40,7 +42,7 @@ def check(todo: str, *attempts: Any) -> Outcome | None:
         raise TypeError(f"write: check({todo!r}, {', '.join(entry.names)})")
     with life.shown(f"Checking TODO {todo}"):
         status, why = judge(entry, attempts)
-    said[todo] = status
+    statuses[todo] = status
     if os.environ.get("NBGRADER_EXECUTION"):  # the progress of the person who grades stays as it is
         outcome = Outcome(todo, status, why, 0, 0)
         if status is not Status.CORRECT:
@@ -48,7 +50,55 @@ def check(todo: str, *attempts: Any) -> Outcome | None:
         print(outcome)
         return None
     if status is Status.CORRECT:
-        progress.record(todo)
+        progress.record("done", todo)
     lab = {each.id for each in todos.of_lab(entry.lab)}
-    done, shown = (len(lab & ids) for ids in (progress.done(), progress.shown()))
-    return card.in_turn(Outcome(todo, status, why, done, len(lab), shown))
+    done, shown = (len(lab & progress.todos(kind)) for kind in ("done", "shown"))
+    return in_turn(Outcome(todo, status, why, done, len(lab), shown))
+
+
+def hint(todo: str) -> Card:
+    """The next hint on a TODO, below those shown before.
+
+    Raises:
+        ValueError: there is no such TODO.
+    """
+    hints = todos.find(todo).hints
+    hints_shown[todo] = min(len(hints), hints_shown.get(todo, 0) + 1)
+    shown = enumerate(hints[: hints_shown[todo]], 1)
+    lines = [f"Hint {number} of {len(hints)}: {text}" for number, text in shown]
+    if len(lines) == len(hints):
+        lines.append(f'That was the last; solution("{todo}") shows ours.')
+    text = "\n".join(lines)
+    return in_turn(Card(text, f'<span style="white-space:pre-line">{escape(text)}</span>'))
+
+
+def solution(todo: str) -> Card:
+    """Our solution of a TODO, and why it is so. The progress file notes that it was shown.
+
+    Raises:
+        ValueError: there is no such TODO.
+    """
+    entry = todos.find(todo)
+    progress.record("shown", todo)
+    title, code = f"Our solution of TODO {todo}", sources.region(todo)
+    html = f'<pre style="margin:6px 0;background:none">{escape(code)}</pre>{escape(entry.why)}'
+    return in_turn(Card(f"{title}:\n\n{code}\n\n{entry.why}", f"<b>{title}</b>{html}"))
+
+
+def working(attempt: Any, *needs: str) -> Any:
+    """The learner's object where all the TODOs that it needs are correct, else the solution's.
+
+    Cells that use a TODO's result take it through this function: `working(model_fn, "1b", "1c")`, so that
+    Run all works at every stage of a learner's work. It goes by what the checks said in this session, prints
+    a line where it takes the solution's, and changes no name in the notebook.
+
+    Args:
+        attempt: what the learner wrote for the last of `needs`.
+        needs: ids of TODOs, the last one being that of `attempt`.
+    """
+    missing = [id for id in needs if statuses.get(id) is not Status.CORRECT]
+    if not missing:
+        return attempt
+    entry = todos.find(needs[-1])
+    print(f"Not solved yet: TODO {', '.join(missing)}. This cell uses our {entry.names[0]}.")
+    return getattr(sources.solved(entry.lab), entry.names[0])

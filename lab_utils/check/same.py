@@ -21,7 +21,7 @@ def difference(expected: Any, found: Any, tolerance: float = 1e-6) -> str:
         found: the learner's.
         tolerance: of numbers, relative, and of arrays absolute as well; NaN equals NaN.
     """
-    apart = _apart(_plain(expected), _plain(found), tolerance)
+    apart = _apart(expected, found, tolerance)
     if apart is None:
         return ""
     where, wanted, yours = apart
@@ -78,44 +78,32 @@ def _plain(value: Any) -> Any:
 
 def _apart(expected: Any, found: Any, tolerance: float) -> tuple[str, str, str] | None:
     """Where two results differ, and what stands there in ours and in the learner's; None if nowhere."""
-    expected, found = _plain(expected), _plain(found)
+    both = expected, found = _plain(expected), _plain(found)
     unequal = "", show(expected), show(found)
-    if isinstance(expected, Mapping):
-        if not isinstance(found, Mapping):
-            return unequal
-        for key in (
-            each for each in (*expected, *found) if each not in expected or each not in found
-        ):
-            there = (show(each[key]) if key in each else "nothing" for each in (expected, found))
-            return f"[{key!r}]", *there
+    if all(isinstance(each, Mapping) for each in both):
+        for key in {**expected, **found}:
+            if key not in expected or key not in found:
+                there = (show(each[key]) if key in each else "nothing" for each in both)
+                return f"[{key!r}]", *there
         return _first(expected, found, expected, tolerance)
-    if isinstance(expected, list | tuple):
-        if not isinstance(found, list | tuple) or len(expected) != len(found):
-            return unequal
+    if all(isinstance(each, list | tuple) for each in both) and len(expected) == len(found):
         return _first(expected, found, range(len(expected)), tolerance)
-    if isinstance(expected, np.ndarray):
-        if not isinstance(found, np.ndarray):
-            return unequal
-        for mine, yours in ((expected.shape, found.shape), (expected.dtype, found.dtype)):
-            if mine != yours:
-                return (
-                    "",
-                    f"{expected.dtype} {list(expected.shape)}",
-                    f"{found.dtype} {list(found.shape)}",
-                )
+    if all(isinstance(each, np.ndarray) for each in both):
+        kinds = [f"{each.dtype} {list(each.shape)}" for each in both]
+        if kinds[0] != kinds[1]:
+            return "", *kinds
         if expected.dtype.kind in "OSUV":
             return None if np.array_equal(expected, found) else unequal
         close = np.isclose(found, expected, tolerance, tolerance, equal_nan=True)
         if close.all():
             return None
-        place = tuple(int(each) for each in np.argwhere(~close)[0])
+        place = tuple(map(int, np.argwhere(~close)[0]))
         return str(list(place)), show(expected[place]), show(found[place])
     if isinstance(expected, Real) and not isinstance(expected, bool):
         if not isinstance(found, Real) or isinstance(found, bool):
             return "", f"a number, {show(expected)}", show(found) if found is None else a(found)
-        both_nan = math.isnan(expected) and math.isnan(found)
-        near = math.isclose(expected, found, rel_tol=tolerance)
-        return None if both_nan or near or abs(expected - found) < 1e-9 else unequal
+        near = math.isclose(expected, found, rel_tol=tolerance, abs_tol=1e-9)
+        return None if near or (math.isnan(expected) and math.isnan(found)) else unequal
     return None if type(expected) is type(found) and expected == found else unequal
 
 

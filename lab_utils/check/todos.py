@@ -9,7 +9,7 @@ from typing import Any
 
 # What a check yields: (in words what was tried, the result), and where needed how far numbers may be apart.
 Cases = Iterator[tuple[str, Any] | tuple[str, Any, float]]
-Slips = Mapping[tuple[str, str], str]
+Slips = Mapping[str, str]  # from "old -> new", a change of our solution, to what is said of it
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Todo:
 
     `function` gets the learner's objects; its parameters bear the names that the lab gives to them. It yields
     cases, which are compared with those of our solution, and returns a sentence on what was right; or it
-    raises `Wrong` or `CannotCheck`. `slips` are changes to our solution that learners make, (old, new), and
+    raises `Wrong` or `CannotCheck`. `slips` are changes to our solution that learners make, "old -> new", and
     what is said of each. `why` stands below our solution where that is shown.
     """
 
@@ -37,11 +37,6 @@ class Todo:
     def names(self) -> list[str]:
         """What the learner writes: names of functions or values."""
         return list(inspect.signature(self.function).parameters)
-
-    @property
-    def about(self) -> str:
-        """Why our solution is as it is: `why`, or the first line of the check's docstring."""
-        return self.why or inspect.getdoc(self.function) or ""
 
 
 _TODOS: dict[str, Todo] = {}

@@ -11,6 +11,8 @@ from typing import Any
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.same import a, difference
 
+_LONGEST = 400  # characters of an exception's message
+
 
 def expect(condition: bool, message: str) -> None:
     """Raises `Wrong` with that message unless the condition holds."""
@@ -50,10 +52,15 @@ def same(found: Any, expected: Any, what: str, tolerance: float = 1e-6) -> None:
         raise Wrong(f"{what}: {apart}.")
 
 
-def returns(value: Any, kind: type | tuple[type, ...] | Callable, function: str, noun: str) -> None:
-    """Raises `Wrong` unless what the learner's `function` returned is of that kind, in words `noun`."""
-    fits = isinstance(value, kind) if isinstance(kind, type | tuple) else kind(value)
+def returns(value: Any, kind: type | tuple[type, ...] | bool, function: str, noun: str) -> None:
+    """Raises `Wrong` unless what the learner's `function` returned is `noun`, by type or as `kind` says."""
+    fits = kind if isinstance(kind, bool) else isinstance(value, kind)
     expect(fits, f"{function} should return {noun}; yours returns {a(value)}.")
+
+
+def several(value: Any, count: int) -> bool:
+    """Whether a value is a tuple or list of so many."""
+    return isinstance(value, tuple | list) and len(value) == count
 
 
 def expect_dataset(value: Any, function: str) -> None:
@@ -63,21 +70,6 @@ def expect_dataset(value: Any, function: str) -> None:
     returns(value, tf.data.Dataset, function, "a dataset")
 
 
-def with_names(function: Callable, **names: Any) -> Callable:
-    """`function`, but that it and its helpers find other objects under these global names while it runs.
-
-    What it returns and is called later finds the learner's own again: put both into `other_names`.
-    """
-
-    @functools.wraps(function)
-    def called(*arguments: Any, **named: Any) -> Any:
-        with other_names(function, **names):
-            return function(*arguments, **named)
-
-    called.__signature__ = inspect.signature(function)
-    return called
-
-
 @contextlib.contextmanager
 def other_names(function: Callable, **names: Any) -> Iterator[None]:
     """Context manager: the module of the learner's function has other objects under these global names.
@@ -85,26 +77,16 @@ def other_names(function: Callable, **names: Any) -> Iterator[None]:
     So has a second name that the learner gave to the same function or class (`make_host_fn = HostFn`).
     """
     scope = scope_of(function)
-    own = {name: scope[name] for name in names if callable(scope.get(name))}
-    for name, each in own.items():
-        names |= {alias: names[name] for alias, value in scope.items() if value is each}
-    kept = {name: scope[name] for name in names if name in scope}
+    for name in [name for name in names if callable(scope.get(name))]:
+        names |= {alias: names[name] for alias, value in scope.items() if value is scope[name]}
+    before = {name: scope[name] for name in names if name in scope}
     scope.update(names)
     try:
         yield
     finally:
         for name in names:
             scope.pop(name, None)
-        scope.update(kept)
-
-
-def call(function: Callable, given: dict[str, Any]) -> Any:
-    """Calls it by the lab's names, or in their order where the learner has named the parameters otherwise."""
-    try:
-        inspect.signature(function).bind(**given)
-    except (TypeError, ValueError):
-        return function(*given.values())
-    return function(**given)
+        scope.update(before)
 
 
 def scope_of(function: Callable) -> dict[str, Any]:
@@ -118,3 +100,24 @@ def scope_of(function: Callable) -> dict[str, Any]:
         return function.__globals__
     kind = function if isinstance(function, type) else type(function)
     return vars(sys.modules[kind.__module__])
+
+
+def reason(error: BaseException) -> str:
+    """What an exception says, on one line, without the stacks that TensorFlow puts before and after it.
+
+    Of a long text its beginning and its end: either may hold the reason.
+    """
+    text = re.split(r"\n *Original stack trace for ", str(error))[0]
+    if "Detected at node" in text:
+        text = re.split(r"\nNode: .*\n", text)[-1]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if lines and lines[0].startswith(
+        "in user code"
+    ):  # AutoGraph puts the message last, with its kind
+        lines = [lines[-1].removeprefix(f"{type(error).__name__}: ")]
+    text = " ".join(line for line in lines if not line.startswith("[[{{node"))
+    text = re.sub(r"\{\{function_node [^}]*\}\} ?", "", text)
+    text = re.sub(r" ?\[Op:[^\]]*\]( name: .*)?$", "", text)
+    if len(text) <= _LONGEST:
+        return text
+    return f"{text[: _LONGEST // 3]} ... {text[-2 * _LONGEST // 3 :]}"

@@ -15,7 +15,7 @@ from typing import Any
 import nbformat
 import yaml
 
-from lab_utils.check import overview, todos
+from lab_utils.check import sources, todos
 from lab_utils.common import command, files
 from lab_utils.teach import minutes as formula
 from lab_utils.teach import pages, slides, stored
@@ -54,13 +54,13 @@ def plans(root: Path) -> dict[str, list[dict]]:
 def not_taught(plan: dict) -> list[int]:
     """The labs that a plan does not name."""
     named = {lab for session in plan["sessions"] for lab in session["labs"]}
-    return [lab for lab in overview.labs() if lab not in named]
+    return [lab for lab in sources.labs() if lab not in named]
 
 
 def taught(root: Path, plan: dict, lab: int) -> tuple[int, int]:
     """Minutes of a lab in a plan: of its lecture, which the plan may limit, and of the lab."""
     lecture = min(slides.minutes(root, lab), plan.get("lecture", math.inf))
-    return lecture, overview.labs()[lab]["minutes"]
+    return lecture, sources.labs()[lab]["minutes"]
 
 
 def of_session(root: Path, plan: dict, session: dict) -> int:
@@ -81,7 +81,7 @@ def sections(root: Path, lab: int) -> list[tuple[str, int]]:
     (path,) = (root / "solutions/source").glob(f"{lab:02d}_*.ipynb")
     _, *weights = formula.sections(nbformat.read(path, as_version=4))
     parts = [weight / sum(weight for _, weight in weights) for _, weight in weights]
-    ends = [round(overview.labs()[lab]["minutes"] * share) for share in accumulate(parts)]
+    ends = [round(sources.labs()[lab]["minutes"] * share) for share in accumulate(parts)]
     return [
         (name, end - start)
         for (name, _), start, end in zip(weights, [0, *ends], ends, strict=False)
@@ -90,7 +90,7 @@ def sections(root: Path, lab: int) -> list[tuple[str, int]]:
 
 def texts(root: Path) -> dict[str, str]:
     """The guide and a page for each lab, by the name of the file."""
-    labs = {lab: f"{lab:02d} {entry['title']}" for lab, entry in overview.labs().items()}
+    labs = {lab: f"{lab:02d} {entry['title']}" for lab, entry in sources.labs().items()}
     rows = []
     for plan in plans(root)["plans"]:
         rest = ", ".join(labs[lab] for lab in not_taught(plan))
@@ -127,7 +127,7 @@ def _answers(root: Path, lab: int) -> list[tuple[Any, str, list[tuple[Any, str]]
     for todo in todos.of_lab(lab):
         answers = [(a, wrong_answers.key(todo.id, a)) for a in wrong_answers.of_todo(todo)]
         answers = [(answer, messages[key]) for answer, key in answers if key in messages]
-        rows.append((todo, todo.about, answers))
+        rows.append((todo, todo.why, answers))
     return rows
 
 

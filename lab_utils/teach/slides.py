@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from lab_utils.check import overview
+from lab_utils.check import sources
 from lab_utils.common import files
 from lab_utils.teach import pages, stored
 
@@ -44,11 +44,11 @@ def deck(root: Path, lab: int, reveal: Path) -> str:
     slides = of_all(root)[lab]
     return pages.render(
         "slides.html",
-        title=f"{lab:02d} · {overview.labs()[lab]['title']}",
+        title=f"{lab:02d} · {sources.labs()[lab]['title']}",
         styles="".join((reveal / name).read_text("utf-8") for name in STYLES),
         scripts=[script.replace("</script", "<\\/script") for script in scripts],
         lecture=minutes(root, lab),
-        minutes=overview.labs()[lab]["minutes"],
+        minutes=sources.labs()[lab]["minutes"],
         slides=[(slide, _code(root, lab, slide), _output(root, lab, slide)) for slide in slides],
     )
 
@@ -58,7 +58,9 @@ def store_figures(root: Path, lab: int, outputs: dict[str, list[dict]]) -> None:
 
     A slide is several times as large as a notebook's PNG. A photograph stays a PNG.
     """
-    shown_by = [(of, slide["show"]) for of in of_all(root) for slide in of_all(root)[of] if "show" in slide]
+    shown_by = [
+        (of, slide["show"]) for of in of_all(root) for slide in of_all(root)[of] if "show" in slide
+    ]
     wanted = {_cell(of, name) for of, name in shown_by}
     for cell, shown in outputs.items():
         for output in shown:
@@ -95,4 +97,6 @@ def _code(root: Path, lab: int, slide: dict) -> tuple[str, str] | None:
 
 
 def _output(root: Path, lab: int, slide: dict) -> str:
-    return stored.output(root, *_cell(lab, slide["show"]), slide["title"]) if "show" in slide else ""
+    return (
+        stored.output(root, *_cell(lab, slide["show"]), slide["title"]) if "show" in slide else ""
+    )

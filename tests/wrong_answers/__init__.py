@@ -124,7 +124,7 @@ def store(lab: int, told: dict[str, str]) -> None:
 
 def of_todo(entry: todos.Todo) -> list[Answer]:
     """The answers kept for a TODO, then the slips that its check holds."""
-    slips = [Mutant(old, new, message) for (old, new), message in entry.slips.items()]
+    slips = [Mutant(*slip.split(" -> "), message) for slip, message in entry.slips.items()]
     return [*of_lab(entry.lab).get(entry.id, []), *slips]
 
 

@@ -197,7 +197,7 @@ ANSWERS = {
         Wrong("plateau_treatment = {}", "In training the loss is"),
         Wrong(
             'plateau_treatment |= {34: \'answers = {"class": classes, "probabilities": scores}\'}',
-            "the prediction probabilities is other numbers",
+            "the prediction probabilities is not what the same weights",
         ),
         Wrong("plateau_treatment = {27: 'return tf.layers.dense(net, 10'}", "cannot be examined"),
         Right('plateau_diagnosis = {27: "c"}'),

@@ -257,11 +257,11 @@ ANSWERS = {
         Wrong("curves_treatment = {}", "TPU201"),
         Wrong(
             f"curves_treatment = {{40: 'momentum = tf.train.AdamOptimizer(0.05)', 46: {FIX!r}}}",
-            "other numbers than the same weights",
+            "not what the same weights should give",
         ),
         Wrong(
             f"curves_treatment = {{44: 'faster = 1.0', 46: {FIX!r}}}",
-            "other numbers than the same weights",
+            "not what the same weights should give",
         ),
         Right(
             "curves_treatment = {46: 'step = tf.train.get_global_step()\\ntrain_op = optimizer.apply_gradients(gradients, step)'}"

@@ -253,7 +253,7 @@ def share(files, params):
                 "files[host::hosts]",
                 "files[host * -(-len(files) // hosts):(host + 1) * -(-len(files) // hosts)]",
             ),
-            "has none: it would have nothing to do, and the others",
+            "has none, and the others would wait",
         ),
         # As many as hosts refused
         Wrong(
@@ -329,7 +329,7 @@ def input_calls(mode, batch, hosts, cores):
         Wrong("modes = {**modes, 'one reader': 'BROADCAST'}", "each example must reach one core"),
         Wrong("modes = {**modes, 'split': 'SLICED'}", "every core needs the whole batch"),
         Wrong("modes = {**modes, 'old': 'PER_HOST_V1'}", "must not be cut further"),
-        Wrong("modes = {**modes, 'old': 'PER_CORE'}", "is not one of the modes"),
-        Wrong("modes = list(modes)", "should be a dict"),
+        Wrong("modes = {**modes, 'old': 'PER_CORE'}", "is not one of PER_HOST_V1"),
+        Wrong("modes = list(modes)", "Expected a dict"),
     ],
 }

@@ -1,23 +1,21 @@
 """Examines a program: a quick dry run, then whether it still computes what the healthy one does."""
 
 import functools
-import itertools
 import tempfile
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 from lab_utils.check.clinic import signs
 from lab_utils.check.clinic.ward import Ward, ward
+from lab_utils.check.tools import reason
 from lab_utils.common import files, source
 from lab_utils.dry_run import Finding, Report, Severity, dry_run
 from lab_utils.dry_run.inspect import module_of_file, refusal, settings_finding
 
 QUICK = ("trace", "read")
-_number = itertools.count()
 
 
 class Unfit(Exception):
@@ -58,31 +56,28 @@ def examine(patient: Ward, text: str) -> Examination:
     return Examination(found, changed, report)
 
 
-def dry_run_of(patient: Ward, text: str, stages: tuple[str, ...] = QUICK) -> Report:
-    """The dry run of a program of this ward.
+def dry_run_of(patient: Ward, text: str) -> Report:
+    """The dry run of a program of this ward, in its quick stages.
 
     Raises:
         Unfit: the program cannot be loaded, or has no port().
     """
-    return _report(patient, text, stages)[0]
+    return _report(patient, text)[0]
 
 
-def _report(patient: Ward, text: str, stages: tuple[str, ...] = QUICK) -> tuple[Report, Any]:
+def _report(patient: Ward, text: str) -> tuple[Report, signs.Port | None]:
     try:
         port = signs.Port.of(_made(patient.name, text))
-    except ValueError as error:  # settings that the constructor refuses
-        refused = settings_finding(error)
-        if refused is None:
-            raise _unfit(error) from error
-        return refusal(patient.name, "v2:2x2", refused), None
     except Unfit:
         raise
-    except Exception as error:  # whatever the learner's lines raise
-        raise _unfit(error) from error
-    report = dry_run(
-        port.estimator, port.train, "v2:2x2", stages=stages, progress=False, **port.others
-    )
-    return report, port
+    except Exception as error:  # whatever the learner's lines raise, or the constructor
+        if isinstance(error, ValueError) and (refused := settings_finding(error)):
+            return refusal(patient.name, "v2:2x2", refused), None
+        where = source.place(error)
+        at = f" At line {where.line}: `{where.code}`." if where.line else ""
+        raise Unfit(f"{type(error).__name__}: {reason(error)}{at}") from error
+    options = {"stages": QUICK, "progress": False, **port.others}
+    return dry_run(port.estimator, port.train, "v2:2x2", **options), port
 
 
 @functools.cache
@@ -112,20 +107,13 @@ def loaded(name: str, text: str, folder: Path | None = None) -> ModuleType:
         folder: where it gets a folder of its own, whose name follows from the text; in the system's for
             temporary files otherwise, and where that cannot be written.
     """
-    number = next(_number)
     own = folder and folder / f"{name}-{zlib.crc32(text.encode()):08x}"
     try:
-        own = own or Path(tempfile.mkdtemp(prefix=f"{name}-{number}-"))
+        own = own or Path(tempfile.mkdtemp(prefix=f"{name}-"))
         own.mkdir(parents=True, exist_ok=True)
         files.write(own / f"{name}.py", text)
     except OSError:
         if folder is None:
             raise
         return loaded(name, text)
-    return module_of_file(own / f"{name}.py", f"clinic_{own.name}_{number}".replace("-", "_"))
-
-
-def _unfit(error: Exception) -> Unfit:
-    where = source.place(error)
-    at = f" At line {where.line}: `{where.code}`." if where.line else ""
-    return Unfit(f"{type(error).__name__}: {str(error).strip().splitlines()[0]}{at}")
+    return module_of_file(own / f"{name}.py", f"clinic_{own.name}".replace("-", "_"))

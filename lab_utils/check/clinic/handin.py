@@ -22,14 +22,7 @@ _PAGE = """<!doctype html>
 </style></head><body>
 <h1>{title}</h1>
 <p>By {author}. Judged for {topology}, without a TPU.</p>
-<h2>The dry run</h2>
-<p>{verdict}</p>
-{findings}
-<h2>Figures</h2>
-<div><table><tr><th>what</th><th>figure</th><th>kind</th></tr>{figures}</table></div>
-{sections}
-<h2>What was not checked</h2>
-<ul>{gaps}</ul>
+{body}
 </body></html>
 """
 
@@ -59,23 +52,25 @@ def write_page(
         figures: what each figure is, and the figure, which bears its unit and its kind.
         sections: further parts, such as the ladder as text, or what the learner concludes.
     """
-    rows = "".join(
-        f"<tr><td>{escape(name)}</td><td>{escape(figure_text(figure))}</td><td>{escape(kind_text(figure))}</td></tr>"
-        for name, figure in figures
-    )
-    found = "".join(
-        f"<li>{escape(f'{each.rule}, {each.where}: {each.why}')}</li>" for each in report.findings
-    )
-    page = _PAGE.format(
-        title=escape(title),
-        author=escape(author),
-        topology=escape(report.topology),
-        verdict=escape(report.verdict_sentence),
-        findings=f"<ul>{found}</ul>" if found else "",
-        figures=rows,
-        sections="".join(
-            f"<h2>{escape(each.heading)}</h2><pre>{escape(each.text)}</pre>" for each in sections
+    findings = [f"{each.rule}, {each.where}: {each.why}" for each in report.findings]
+    rows = [
+        f"<tr><td>{escape(name)}</td><td>{escape(figure_text(each))}</td><td>{escape(kind_text(each))}</td></tr>"
+        for name, each in figures
+    ]
+    parts = [
+        ("The dry run", f"<p>{escape(report.verdict_sentence)}</p>{_list(findings)}"),
+        (
+            "Figures",
+            f"<table><tr><th>what</th><th>figure</th><th>kind</th></tr>{''.join(rows)}</table>",
         ),
-        gaps="".join(f"<li>{escape(each)}</li>" for each in report.not_checked),
-    )
+        *((each.heading, f"<pre>{escape(each.text)}</pre>") for each in sections),
+        ("What was not checked", _list(report.not_checked)),
+    ]
+    body = "\n".join(f"<h2>{escape(heading)}</h2>\n<div>{html}</div>" for heading, html in parts)
+    words = {"title": title, "author": author, "topology": report.topology}
+    page = _PAGE.format(body=body, **{name: escape(word) for name, word in words.items()})
     files.write(path, page)
+
+
+def _list(lines: Sequence[str]) -> str:
+    return f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in lines)}</ul>" if lines else ""

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from lab_utils.check import same
 from lab_utils.check.outcome import Wrong
-from lab_utils.check.tools import expect
+from lab_utils.check.tools import expect, reason
 from lab_utils.common.figures import counted
 from lab_utils.dry_run.inspect import all_nodes, ancestors, is_random
 from lab_utils.equivalence.sides import ModelGraph
@@ -52,11 +53,8 @@ class Port:
         params = {**self.estimator.params, "batch_size": _BATCH, "use_tpu": False}
         input_fn = self.input(mode)
         named = "params" in inspect.signature(input_fn).parameters
-        return (
-            input_fn(params)
-            if named or isinstance(self.estimator, tpu.TPUEstimator)
-            else input_fn()
-        )
+        plain = not named and not isinstance(self.estimator, tpu.TPUEstimator)
+        return input_fn() if plain else input_fn(params)
 
 
 @dataclass(frozen=True)
@@ -71,19 +69,20 @@ class Model:
 
 @dataclass(frozen=True)
 class Signs:
-    """What was measured of the healthy program, by mode; `batches` are those of its own input functions."""
+    """What was measured of the healthy program, by mode.
 
-    batches: dict[str, list[tuple]]
-    random_inputs: dict[str, bool]
+    `inputs` are the batches of its own input functions, and whether these draw random numbers.
+    """
+
+    inputs: dict[str, tuple[list[tuple], bool]]
     models: dict[str, Model]
 
 
 def measured(port: Port) -> Signs:
     """The signs of the healthy program, on its own batches."""
     inputs = {mode: _read(port, mode) for mode in _NAMES if port.input(mode)}
-    batches = {mode: batches for mode, (batches, _) in inputs.items()}
-    models = {mode: _model(port, mode, each) for mode, each in batches.items()}
-    return Signs(batches, {mode: random for mode, (_, random) in inputs.items()}, models)
+    models = {mode: _model(port, mode, batches) for mode, (batches, _) in inputs.items()}
+    return Signs(inputs, models)
 
 
 def difference(port: Port, healthy: Signs, weight: str) -> str:
@@ -95,9 +94,9 @@ def difference(port: Port, healthy: Signs, weight: str) -> str:
         weight: the feature that is 0 for an example which only fills up a batch; "" for none.
     """
     try:
-        for mode in healthy.batches:
-            _expect_input(port, mode, healthy, weight)
-        for mode, batches in healthy.batches.items():
+        for mode, (batches, random) in healthy.inputs.items():
+            _expect_input(port, mode, batches, random, weight)
+        for mode, (batches, _) in healthy.inputs.items():
             _expect_model(_attempt(_model, port, mode, batches), healthy.models[mode], mode)
     except Wrong as different:
         return str(different)
@@ -162,6 +161,7 @@ def _model(port: Port, mode: str, batches: list[tuple]) -> Model:
             trained = sorted(moved & set(made.trained))
             numbers |= {f"the new value of {name}": after[name] for name in trained}
     made.close()
+    numbers = {name: np.asarray(each, np.float64)[()] for name, each in numbers.items()}
     return Model(numbers, moved, random, summaries)
 
 
@@ -182,21 +182,20 @@ def _attempt(function: Callable, port: Port, mode: str, *arguments: Any) -> Any:
         if "CrossReplicaSum" in str(error):
             raise Wrong(_ALL_REDUCE) from error
         what = f"the input for {_NAMES[mode]}" if function is _read else _NAMES[mode]
-        first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
-        raise Wrong(f"On a CPU, {what} raises {type(error).__name__}: {first[:260]}") from error
+        raise Wrong(f"On a CPU, {what} raises {type(error).__name__}: {reason(error)}") from error
 
 
-def _expect_input(port: Port, mode: str, healthy: Signs, weight: str) -> None:
+def _expect_input(
+    port: Port, mode: str, healthy: list[tuple], healthy_random: bool, weight: str
+) -> None:
     what = f"The input for {_NAMES[mode]}"
-    expect(
-        port.input(mode) is not None, f"port() gives no input function for {_NAMES[mode]} any more."
-    )
+    gone = f"port() gives no input function for {_NAMES[mode]} any more."
+    expect(port.input(mode) is not None, gone)
     batches, random = _attempt(_read, port, mode)
-    if random != healthy.random_inputs[mode]:
-        if random:
-            raise Wrong(f"{what} draws random numbers, and should not.")
-        raise Wrong(f"{what} no longer draws anything at random: was augmentation taken out?")
-    columns = [_columns(each, weight, random) for each in (healthy.batches[mode], batches)]
+    expect(healthy_random or not random, f"{what} draws random numbers, and should not.")
+    lost = f"{what} no longer draws anything at random: was augmentation taken out?"
+    expect(random or not healthy_random, lost)
+    columns = [_columns(each, weight, random) for each in (healthy, batches)]
     lacking = sorted(columns[0].keys() - columns[1].keys())
     expect(not lacking, f"{what} no longer gives {', '.join(lacking)}.")
     wanted, found = (
@@ -205,11 +204,11 @@ def _expect_input(port: Port, mode: str, healthy: Signs, weight: str) -> None:
     )
     if mode != "train":
         missing, other = (wanted - found).total(), (found - wanted).total()
-        expect(
-            wanted == found,
-            f"{what} should give each of its {counted(wanted.total(), 'example')} once, as it is. Missing: "
-            f"{missing}; other ones, or counted twice: {other}.",
+        once = (
+            f"{what} should give each of its {counted(wanted.total(), 'example')} once, as it is."
         )
+        message = f"{once} Missing: {missing}; other ones, or counted twice: {other}."
+        expect(wanted == found, message)
         return
     strange = len(found.keys() - wanted.keys())
     expect(not strange, f"{counted(strange, 'example')} of training: not among those of the data.")
@@ -224,21 +223,16 @@ def _columns(batches: list[tuple], weight: str, augmented: bool) -> dict[str, li
     """
     columns: dict[str, list[bytes]] = collections.defaultdict(list)
     for batch in batches:
-        flat = {}
+        named = {}
         for part, value in zip(("features", "labels"), batch, strict=False):
             items = value.items() if isinstance(value, dict) else [("", value)]
-            flat |= {
-                f"{part} {name}".strip(): np.asarray(each)
-                for name, each in items
-                if each is not None
-            }
-        weights = next((flat.pop(n) for n in list(flat) if weight and n.endswith(weight)), None)
-        for name, value in flat.items():
+            named |= {f"{part} {name}".strip(): np.asarray(each) for name, each in items}
+        weights = next((named.pop(n) for n in list(named) if weight and n.endswith(weight)), None)
+        for name, value in named.items():
             if value.dtype.kind in "biuf":
                 rows = value if weights is None else value[weights.astype(bool).ravel()]
-                columns[name] += [
-                    _key(np.sort(row, axis=None) if augmented else row) for row in rows
-                ]
+                rows = (np.sort(row, axis=None) for row in rows) if augmented else rows
+                columns[name] += map(_key, rows)
     return columns
 
 
@@ -248,29 +242,19 @@ def _key(row: np.ndarray) -> bytes:
 
 def _expect_model(found: Model, healthy: Model, mode: str) -> None:
     what = _NAMES[mode]
-    if found.random != healthy.random:
-        if found.random:
-            raise Wrong(f"The model draws random numbers in {what}, and should not.")
-        raise Wrong(
-            f"The model draws nothing at random in {what} any more: was dropout or noise taken out?"
-        )
-    for names, told in (
+    drawn = f"The model draws random numbers in {what}, and should not."
+    expect(healthy.random or not found.random, drawn)
+    lost = f"The model draws nothing at random in {what} any more: was dropout or noise taken out?"
+    expect(found.random or not healthy.random, lost)
+    for names, message in (
         (healthy.moved - found.moved, "does not change {}."),
         (found.moved - healthy.moved, "changes {}, and should not."),
     ):
-        expect(not names, "A training step " + told.format(", ".join(sorted(names)[:4])))
-    expect(
-        found.summaries >= healthy.summaries,
-        f"host_call writes {found.summaries} summaries; it wrote {healthy.summaries} before.",
-    )
+        expect(not names, "A training step " + message.format(", ".join(sorted(names)[:4])))
+    fewer = f"host_call writes {found.summaries} summaries; it wrote {healthy.summaries} before."
+    expect(found.summaries >= healthy.summaries, fewer)
     for name, value in healthy.numbers.items():
         expect(name in found.numbers, f"In {what} {name} is missing.")
-        other = found.numbers[name]
-        shapes = list(np.shape(other)), list(np.shape(value))
-        told = f"In {what} {name} has the shape {shapes[0]}, and should have {shapes[1]}."
-        expect(shapes[0] == shapes[1], told)
-        if not np.allclose(value, other, _TOLERANCE, _TOLERANCE * np.abs(value).max(initial=1e-6)):
-            if np.ndim(value):
-                raise Wrong(f"In {what} {name} is other numbers than the same weights should give.")
-            told = f"{float(other):.5g}, and the same weights should give {float(value):.5g}."
-            raise Wrong(f"In {what} {name} is {told}")
+        apart = same.difference(value, found.numbers[name], _TOLERANCE)
+        wrong = f"In {what} {name} is not what the same weights should give: {apart}."
+        expect(not apart, wrong)

@@ -76,8 +76,7 @@ class Ward:
         """The program with all its faults."""
         text = self.healthy
         for fault in self.faults:
-            if text.count(fault.right) != 1:
-                raise ValueError(f"{self.name}: {text.count(fault.right)} times {fault.right!r}")
+            _first_line(text, fault.right)  # it stands there once
             text = text.replace(fault.right, fault.wrong)
         return text
 
@@ -91,11 +90,7 @@ class Ward:
         """The lines of the sick program, from 1, at which the fault may be seen."""
         text, found = self.sick, set()
         if fault.wrong:
-            if text.count(fault.wrong) != 1:
-                raise ValueError(
-                    f"{self.name}, sick: {text.count(fault.wrong)} times {fault.wrong!r}"
-                )
-            first = text[: text.index(fault.wrong)].count("\n") + 1
+            first = _first_line(text, fault.wrong)
             before, after = fault.right.splitlines(), fault.wrong.splitlines()
             found = {first + n for n, line in enumerate(after) if line not in before}
             for tag, _, _, gap, _ in difflib.SequenceMatcher(None, before, after).get_opcodes():
@@ -108,7 +103,7 @@ class Ward:
     def judge(self, diagnosis: Mapping[int, str]) -> Verdict:
         """What is right about a diagnosis: letters of `choices` by line of the sick program."""
         reasons = {
-            int(line): self.choices.get(str(why).strip().upper()) for line, why in diagnosis.items()
+            line: self.choices.get(str(why).strip().upper()) for line, why in diagnosis.items()
         }
         at = {fault: self.lines(fault) for fault in self.faults}
         found = [f for f in self.faults if any(reasons.get(line) == f.why for line in at[f])]
@@ -162,27 +157,23 @@ class Ward:
 
     def listing(self, first: int = 1, last: int | None = None) -> "Listing":
         """The sick program with numbered lines, for a notebook or a terminal."""
-        return Listing(tuple(self.sick.splitlines()), first, last)
+        numbered = list(enumerate(self.sick.splitlines(), 1))[first - 1 : last]
+        return Listing("\n".join(f"{number:4d}  {line}".rstrip() for number, line in numbered))
 
 
 @dataclass(frozen=True)
 class Listing:
     """Numbered lines of a program."""
 
-    lines: tuple[str, ...]
-    first: int
-    last: int | None
+    text: str
 
     def __repr__(self) -> str:
-        chosen = list(enumerate(self.lines, 1))[self.first - 1 : self.last]
-        return "\n".join(f"{number:4d}  {line}".rstrip() for number, line in chosen)
-
-    __str__ = __repr__
+        return self.text
 
     def _repr_html_(self) -> str:
         return (
             '<pre style="line-height:1.35;font-size:12px;white-space:pre;overflow-x:auto">'
-            f"{escape(str(self))}</pre>"
+            f"{escape(self.text)}</pre>"
         )
 
 
@@ -198,17 +189,19 @@ def ward(name: str) -> Ward:
         raise ValueError(f"no patient is called {name!r}; there are {', '.join(NAMES)}")
     healthy, chart = _PARTS.fullmatch(path.read_text(encoding="utf-8")).groups()
     known: dict[str, Any] = ast.literal_eval(chart.partition("=")[2].strip())
-    return Ward(
-        name,
-        known["title"],
-        " ".join(known["story"].split()),
-        healthy.rstrip("\n") + "\n",
-        tuple(Fault(**each) for each in known["faults"]),
-        known["others"],
-        known["healthy"],
-        known.get("weight", ""),
-        known.get("allowed", ()),
-    )
+    known |= {
+        "story": " ".join(known["story"].split()),
+        "faults": tuple(Fault(**each) for each in known["faults"]),
+        "fine": known.pop("healthy"),
+    }
+    return Ward(name=name, healthy=healthy.rstrip("\n") + "\n", **known)
+
+
+def _first_line(text: str, part: str) -> int:
+    """The number of the line on which `part` begins; raises ValueError where it stands not exactly once."""
+    if text.count(part) != 1:
+        raise ValueError(f"{text.count(part)} times in the program: {part!r}")
+    return text[: text.index(part)].count("\n") + 1
 
 
 def _whole_statements(text: str, lines: set[int]) -> set[int]:

@@ -21,17 +21,15 @@ def expect_decisions(
         against: by "question answer" what speaks against that one, in the place of the general sentence.
     """
     questions = ", ".join(map(repr, right))
-    expect(
-        isinstance(answers, Mapping),
-        f"Expected a dict with an answer for each of {questions}; yours is {a(answers)}.",
-    )
+    message = f"Expected a dict with an answer for each of {questions}; yours is {a(answers)}."
+    expect(isinstance(answers, Mapping), message)
     lacking = [str(question) for question in right if question not in answers]
     expect(not lacking, f"Not decided yet: {'; '.join(lacking)}.")
     known = {choice.lower(): choice for choice in choices}
     given = {question: known.get(str(answers[question]).strip().lower()) for question in right}
     for question, answer in given.items():
-        told = f"{question}: {answers[question]!r} is not one of {', '.join(choices)}."
-        expect(answer is not None, told)
+        message = f"{question}: {answers[question]!r} is not one of {', '.join(choices)}."
+        expect(answer is not None, message)
     wrong = [q for q, (ours, _) in right.items() if given[q].lower() != ours.lower()]
     reasons = "\n".join(
         f"{q}: not {given[q]}. {(against or {}).get(f'{q} {given[q]}', right[q][1])}" for q in wrong

@@ -25,10 +25,8 @@ COUNT, BATCH = 200, 16
     why="shuffle and repeat come before batch, so that each epoch mixes single examples; evaluation has "
     "neither, and keeps its last, smaller batch.",
     slips={
-        (
-            ".batch(batch_size)",
-            ".batch(batch_size, drop_remainder=True)",
-        ): "Evaluation should give each example exactly once: batch drops the last, smaller one.",
+        ".batch(batch_size) -> .batch(batch_size, drop_remainder=True)": "Evaluation should give each example "
+        "exactly once: batch drops the last, smaller one.",
     },
 )
 def input_fn_of_digits(make_input_fn: Callable) -> Cases:
@@ -40,7 +38,7 @@ def input_fn_of_digits(make_input_fn: Callable) -> Cases:
     training, evaluation = (make_input_fn(pixels, numbers, BATCH, mode) for mode in (True, False))
     noun = "a function, which the Estimator calls inside its own graph"
     is_function = callable(training) and not isinstance(training, tf.data.Dataset)
-    returns(training, lambda _: is_function, "make_input_fn", noun)
+    returns(training, is_function, "make_input_fn", noun)
     ends, endless = _batches(evaluation, 2 * COUNT), _batches(training, 3 * COUNT // BATCH)
     expect(len(ends) < 2 * COUNT, "Evaluation does not end: repeat() belongs to training alone.")
     for run, taken in (("evaluation", ends), ("training", endless)):
@@ -56,13 +54,14 @@ def input_fn_of_digits(make_input_fn: Callable) -> Cases:
     seen = np.concatenate([labels for _, labels in ends])
     yield "Evaluation gives every example exactly once, in any order", sorted(seen.tolist())
     first, second = labels[:COUNT], labels[COUNT : 2 * COUNT]
-    yield (
-        "Training shuffles: not in the same order as the arrays",
-        not np.array_equal(first, numbers),
-    )
+    label = "Training shuffles: not in the same order as the arrays"
+    yield label, not np.array_equal(first, numbers)
     mixed = any(np.ptp(labels) >= len(labels) for _, labels in endless)
     yield "Training shuffles single examples, before batch, and does not keep them together", mixed
-    yield "Training never ends: repeat() without a number", _endless(training)
+    with tf.Graph().as_default(), v1.Session() as session:
+        count = session.run(training().cardinality())
+    endless_kinds = (tf.data.INFINITE_CARDINALITY, tf.data.UNKNOWN_CARDINALITY)
+    yield "Training never ends: repeat() without a number", count in endless_kinds
     far = np.abs(first - numbers).mean() > COUNT / 5
     yield "Training shuffles well: the buffer of shuffle holds the whole set", bool(far)
     yield "Training shuffles again in every epoch", not np.array_equal(first, second)
@@ -92,13 +91,6 @@ def _batches(input_fn: Callable, most: int) -> list[tuple[np.ndarray, np.ndarray
         return taken
 
 
-def _endless(input_fn: Callable) -> bool:
-    """Whether the dataset goes on for ever, or cannot say how long."""
-    with tf.Graph().as_default(), v1.Session() as session:
-        endless = (tf.data.INFINITE_CARDINALITY, tf.data.UNKNOWN_CARDINALITY)
-        return bool(session.run(input_fn().cardinality()) in endless)
-
-
 enter_patient(
     "1b",
     "plateau",
@@ -122,30 +114,17 @@ enter_patient(
 def decision(first: dict) -> str:
     """What each of six programs needs before its port."""
     right = {
-        "own model_fn; tf.data over TFRecords": (
-            "port",
-            "A model_fn and a dataset in the graph: what is missing?",
-        ),
-        "own model_fn; 300 kB by from_tensor_slices": (
-            "port",
-            "Constants of the graph, and small: the host gets them with the graph.",
-        ),
-        "own model_fn; 6 GB by from_tensor_slices": (
-            "input",
-            "All of it becomes constants of the graph, and a graph has at most 2 GB.",
-        ),
-        "own model_fn; from_generator, with OpenCV": (
-            "input",
-            "The model is as it should be. But the generator is Python, and the TPU's host may be another machine.",
-        ),
-        "DNNClassifier; tf.data over TFRecords": (
-            "model",
-            "The dataset is as it should be. But the model_fn of a pre-made Estimator is closed inside.",
-        ),
-        "a loop around session.run with feed_dict": (
-            "both",
-            "The loop, the input and the step are all in Python here. Which of them may stay there?",
-        ),
-    }
+        "own model_fn; tf.data over TFRecords": ("port", "A model_fn and a dataset in the graph: what is missing?"),
+        "own model_fn; 300 kB by from_tensor_slices": ("port", "Constants of the graph, and small: the host gets "
+         "them with the graph."),
+        "own model_fn; 6 GB by from_tensor_slices": ("input", "All of it becomes constants of the graph, and a graph "
+         "has at most 2 GB."),
+        "own model_fn; from_generator, with OpenCV": ("input", "The model is as it should be. But the generator is "
+         "Python, and the TPU's host may be another machine."),
+        "DNNClassifier; tf.data over TFRecords": ("model", "The dataset is as it should be. But the model_fn of a "
+         "pre-made Estimator is closed inside."),
+        "a loop around session.run with feed_dict": ("both", "The loop, the input and the step are all in Python "
+         "here. Which of them may stay there?"),
+    }  # fmt: skip
     expect_decisions(first, right, ("port", "input", "model", "both"))
     return "Two can be ported now. Python in the input and constants of gigabytes have to go, and so has a closed model_fn."

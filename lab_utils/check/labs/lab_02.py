@@ -12,8 +12,6 @@ from lab_utils.check.tools import a, expect, other_names, returns, translated
 from lab_utils.dry_run.inspect import replicas
 from lab_utils.estimator import tf, tpu, v1
 
-_WRAPPED = "CrossShardOptimizer(optimizer)"
-
 
 @todo(
     "2a",
@@ -23,12 +21,12 @@ _WRAPPED = "CrossShardOptimizer(optimizer)"
     ),
     why="The wrapper sums gradients over the cores. A CPU has one copy of the model and no kernel for the sum.",
     slips={
-        (_WRAPPED, "CrossShardOptimizer(optimizer, reduction=v1.losses.Reduction.SUM)"): "Leave reduction as "
-        "it is: by default the loss of each core is divided by the number of cores first.",
-        (_WRAPPED, f"CrossShardOptimizer(v1.tpu.{_WRAPPED})"): "The optimizer is wrapped twice, and each "
+        "(optimizer) -> (optimizer, reduction=v1.losses.Reduction.SUM)": "Leave reduction as it is: by default the "
+        "loss of each core is divided by the number of cores first.",
+        "(optimizer) -> (v1.tpu.CrossShardOptimizer(optimizer))": "The optimizer is wrapped twice, and each "
         "wrapper divides the loss by the number of cores: wrap it once.",
     },
-)  # fmt: skip
+)
 def optimizer(make_optimizer: Callable) -> Cases:
     """Adam, wrapped on a TPU only."""
     on_cpu, on_tpu = ({"learning_rate": 0.5, "use_tpu": use} for use in (False, True))
@@ -88,13 +86,13 @@ def eval_spec(model_fn: Callable) -> Cases:
     noun = "a tpu.TPUEstimatorSpec in mode EVAL"
     returns(spec, tpu.TPUEstimatorSpec, "model_fn", noun)
     yield "The spec's mode", spec.mode
-    expect(
-        bool(spec.eval_metrics), "There are no eval_metrics: a pair of a function and its tensors."
-    )
+    message = "There are no eval_metrics: a pair of a function and its tensors."
+    expect(bool(spec.eval_metrics), message)
     function, tensors = spec.eval_metrics
     for each in tf.nest.flatten(tensors):
-        told = f"{each.name} is a scalar. What leaves a TPU for metric_fn has the batch first, since the parts of the "
-        expect(each.shape.rank != 0, f"{told}cores are joined along it.")
+        joined = "has the batch first, since the parts of the cores are joined along it"
+        message = f"{each.name} is a scalar. What leaves a TPU for metric_fn {joined}."
+        expect(each.shape.rank != 0, message)
     batches = [
         {images: np.eye(64)[rows].reshape([16, 8, 8]), labels: np.arange(16) % 10}
         for rows in (np.arange(16) % 10, np.arange(16) % 3)
@@ -133,8 +131,8 @@ def _on_the_host(function: Callable, tensors: Any, batches: list) -> dict[str, f
         is_dict = isinstance(made, Mapping) and {"accuracy", "nats"} <= made.keys()
         expect(is_dict, 'The function should return a dict with "accuracy" and "nats".')
         for pair in made.values():
-            told = f"A metric is a pair (value so far, update op), as v1.metrics makes it; yours is {a(pair)}."
-            expect(isinstance(pair, tuple) and len(pair) == 2, told)
+            message = f"A metric is a pair (value so far, update op), as v1.metrics makes it; yours is {a(pair)}."
+            expect(isinstance(pair, tuple) and len(pair) == 2, message)
         strays = [each for each in tf.nest.flatten(made) if each.graph is not host]
         expect(not strays, closes)
         session.run(v1.local_variables_initializer())
@@ -171,15 +169,15 @@ def run_settings(settings: Mapping) -> str:
     expect(train == 8 * 128, f"{core}: with {train} a core gets {train / 8:g}, not 128.")
     expect(evaluation == 360, f"{core}: one step evaluates {evaluation} digits, not 360.")
     returns_ = _RETURN / (loop * _STEP + _RETURN)
-    told = f"With a loop of {loop}, {returns_:.1%} of the time goes to returns to the host."
-    expect(returns_ <= _SHARE, told)
-    told = f"A loop of {loop} takes {loop * _STEP:g} s, and the log moves at its end only."
-    expect(loop * _STEP <= 2.0, told)
+    message = f"With a loop of {loop}, {returns_:.1%} of the time goes to returns to the host."
+    expect(returns_ <= _SHARE, message)
+    message = f"A loop of {loop} takes {loop * _STEP:g} s, and the log moves at its end only."
+    expect(loop * _STEP <= 2.0, message)
     saves = _SAVE / (save * _STEP + _SAVE)
-    told = f"With a checkpoint every {save} steps, {saves:.1%} of the time goes to writing them."
-    expect(saves <= _SHARE, told)
-    told = f"{save} steps are {save * _STEP / 60:.0f} minutes: so much would a crash cost."
-    expect(save * _STEP <= 15 * 60, told)
+    message = f"With a checkpoint every {save} steps, {saves:.1%} of the time goes to writing them."
+    expect(saves <= _SHARE, message)
+    message = f"{save} steps are {save * _STEP / 60:.0f} minutes: so much would a crash cost."
+    expect(save * _STEP <= 15 * 60, message)
     ends = f"Checkpoints are written at ends of loops, and {save} is not a multiple of {loop}."
     expect(save % loop == 0, ends)
     return f"Returns cost {returns_:.1%}, checkpoints {saves:.1%}, a crash {save * _STEP / 60:.0f} minutes at most."

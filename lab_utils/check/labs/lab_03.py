@@ -8,7 +8,7 @@ import numpy as np
 from lab_utils.check.labs.decisions import expect_decisions
 from lab_utils.check.labs.treatment import enter_patient
 from lab_utils.check.todos import Cases, todo
-from lab_utils.check.tools import a, expect, expect_dataset, returns, translated
+from lab_utils.check.tools import a, expect, expect_dataset, returns, several, translated
 from lab_utils.estimator import tf, v1
 
 
@@ -21,32 +21,29 @@ from lab_utils.estimator import tf, v1
     ),
     why="Rounding down gives what full batches see; rounding up, what all examples need.",
     slips={
-        ("batch = per_core * cores", "batch = per_core"): "One step takes per_core * cores examples.",
-        ("examples // batch * batch", "examples // batch"): "seen should be examples, not batches.",
-        ("examples // batch * batch", "examples % batch"): "seen is what the evaluation drops; the rest is what it "
-        "sees.",
-        ("return seen, steps,", "return steps, seen,"): "These are the right numbers in another order: return "
-        "(seen, steps, padding).",
-        ("-(-examples // batch)", "examples // batch + 1"): "Where the batches divide evenly, yours adds a step of "
+        "batch = per_core * cores -> batch = per_core": "One step takes per_core * cores examples.",
+        "examples // batch * batch -> examples // batch": "seen should be examples, not batches.",
+        "examples // batch * batch -> examples % batch": "seen is what the evaluation drops; the rest is what it sees.",
+        "return seen, steps, -> return steps, seen,": "These are the right numbers in another order: return (seen, "
+        "steps, padding).",
+        "-(-examples // batch) -> examples // batch + 1": "Where the batches divide evenly, yours adds a step of "
         "nothing but padding.",
-        ("-(-examples // batch)", "examples // batch"): "The steps are rounded down: the last batch is missing.",
+        "-(-examples // batch) -> examples // batch": "The steps are rounded down: the last batch is missing.",
     },
-)  # fmt: skip
+)
 def plan(eval_plan: Callable) -> Cases:
     """What full batches leave out, and what padding brings it back."""
-    for examples, per_core, cores, told in (
+    for examples, per_core, cores, words in (
         (370, 16, 8, ""),
         (384, 16, 8, ", which divides evenly: there is no batch to fill up"),
         (100, 16, 8, ""),
         (50, 7, 1, ""),
     ):
         found = eval_plan(examples, per_core, cores)
-        three = isinstance(found, tuple | list) and len(found) == 3
-        noun = "three numbers, (seen, steps, padding)"
-        returns(found, lambda _, three=three: three, "eval_plan", noun)
+        returns(found, several(found, 3), "eval_plan", "three numbers, (seen, steps, padding)")
         whole = all(isinstance(each, Integral) for each in found)
         expect(whole, f"seen, steps and padding should be whole numbers, int; yours are {found!r}.")
-        label = f"(seen, steps, padding) of {examples} examples, {cores} cores with {per_core} each{told}"
+        label = f"(seen, steps, padding) of {examples} examples, {cores} cores with {per_core} each{words}"
         yield label, [int(each) for each in found]
     return "Right for each of our cases."
 
@@ -69,18 +66,18 @@ _TYPES = (
     ),
     why="The padding never ends, so it suits every batch size, and drop_remainder only makes the shape static.",
     slips={
-        ("examples.concatenate(padding)", "examples"): "There is no padding: drop_remainder leaves the last examples "
+        "examples.concatenate(padding) -> examples": "There is no padding: drop_remainder leaves the last examples "
         "out.",
-        ("examples.concatenate(padding)", "padding.concatenate(examples)"): "The first batches are all padding: put it "
-        "after the examples.",
-        ("examples.concatenate(padding)", "examples.repeat()"): "The last batch is filled up with examples that count "
-        "more than once.",
-        ('"weight": 0.0}, 0)', '"weight": 1.0}, 0)'): "The padding has weight 1, and counts.",
-        ('"weight": 0.0}, 0)', '"weight": 0.0}, -1)'): "The loss of class -1 is an error or nan, and nan * 0 is nan.",
-        ("from_tensors(nothing).repeat()", "from_tensors(nothing).repeat(14)"): "How much padding is needed "
-        "depends on the examples and on the batch; endless padding always suffices.",
+        "examples.concatenate(padding) -> padding.concatenate(examples)": "The first batches are all padding: put "
+        "it after the examples.",
+        "examples.concatenate(padding) -> examples.repeat()": "The last batch is filled up with examples that "
+        "count more than once.",
+        '"weight": 0.0}, 0) -> "weight": 1.0}, 0)': "The padding has weight 1, and counts.",
+        '"weight": 0.0}, 0) -> "weight": 0.0}, -1)': "The loss of class -1 is an error or nan, and nan * 0 is nan.",
+        "from_tensors(nothing).repeat() -> from_tensors(nothing).repeat(14)": "How much padding is needed depends "
+        "on the examples and on the batch; endless padding always suffices.",
     },
-)  # fmt: skip
+)
 def eval_input(make_eval_input_fn: Callable) -> Cases:
     """Every example once with weight 1, whatever the batch; all else has weight 0."""
     for count, batch in ((50, 16), (48, 16), (7, 1024)):
@@ -96,10 +93,8 @@ def eval_input(make_eval_input_fn: Callable) -> Cases:
             expect_dataset(dataset, "input_fn")
             spec = dataset.element_spec
             kinds = [f"{each.dtype.name} {each.shape}" for each in tf.nest.flatten(spec)]
-            yield (
-                f"{where}: image, weight and label, static by params['batch_size'] and drop_remainder",
-                kinds,
-            )
+            static = f"{where}: image, weight and label, static by params['batch_size'] and drop_remainder"
+            yield static, kinds
             shaped = isinstance(spec, tuple) and isinstance(spec[0], Mapping)
             expect(shaped, 'Elements should be ({"image": ..., "weight": ...}, label).')
             iterator = v1.data.make_one_shot_iterator(dataset).get_next()
@@ -118,10 +113,8 @@ def eval_input(make_eval_input_fn: Callable) -> Cases:
         numbers = image[real, 4, 4].astype(int)
         yield f"{where}: rows of weight 1, each example once, by number", np.sort(numbers)
         yield f"{where}: each image has its own label", bool((label[real] == numbers % 10).all())
-        yield (
-            f"{where}: the label of padding is a class, 0 to 9",
-            bool(set(label) <= set(range(10))),
-        )
+        classes = set(label) <= set(range(10))
+        yield f"{where}: the label of padding is a class, 0 to 9", classes
         finite = bool(np.isfinite(image).all())
         yield f"{where}: all pixels are finite (nan * 0 is nan), in padding too", finite
     return "50 of 50 examples once, in full batches; the padding has weight 0."

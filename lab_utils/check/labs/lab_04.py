@@ -5,10 +5,9 @@ from numbers import Integral
 
 import numpy as np
 
-from lab_utils.check.labs.logits import classes_compared
 from lab_utils.check.labs.treatment import enter_patient
 from lab_utils.check.todos import Cases, todo
-from lab_utils.check.tools import a, call, expect, translated
+from lab_utils.check.tools import a, expect, translated
 from lab_utils.estimator import tf, v1
 
 _NAMES = ("accuracy", "top_3", "mean_loss")
@@ -33,31 +32,24 @@ def _batch(seed: int, weight: list[float]) -> dict[str, np.ndarray]:
     ),
     why="Each metric is weighted by itself, so padding stays out of its sum and out of its count.",
     slips={
-        (
-            "tf.argmax(logits, axis=1), weights=weight)",
-            "tf.argmax(logits, axis=1))",
-        ): "Padding counts in accuracy.",
-        (
-            "v1.metrics.mean(in_top_3, weights=weight)",
-            "v1.metrics.mean(in_top_3)",
-        ): "Padding counts in top_3.",
-        (
-            "v1.metrics.mean(losses, weights=weight)",
-            "v1.metrics.mean(losses)",
-        ): "Padding counts in mean_loss.",
-        (
-            "v1.metrics.mean(losses, weights=weight)",
-            "v1.metrics.mean(losses * weight)",
-        ): "The sum of mean_loss leaves padding out, but its count does not: weights= does both.",
+        "tf.argmax(logits, axis=1), weights=weight) -> tf.argmax(logits, axis=1))": "Padding counts in accuracy.",
+        "v1.metrics.mean(in_top_3, weights=weight) -> v1.metrics.mean(in_top_3)": "Padding counts in top_3.",
+        "v1.metrics.mean(losses, weights=weight) -> v1.metrics.mean(losses)": "Padding counts in mean_loss.",
+        "v1.metrics.mean(losses, weights=weight) -> v1.metrics.mean(losses * weight)": "The sum of mean_loss "
+        "leaves padding out, but its count does not: weights= does both.",
     },
 )
 def host_metrics(metric_fn: Callable) -> Cases:
     """Three metrics over two batches, which padding does not touch."""
+    classes = (
+        "v1.metrics.accuracy compares a class with a class, [B] with [B]: take the most likely class of each row of "
+        "logits, along axis 1."
+    )
     batches = [_batch(1, [1] * 16), _batch(2, [1] * 5 + [0] * 11)]
     with tf.Graph().as_default(), v1.Session() as session:
         fed = {name: v1.placeholder(value.dtype, value.shape) for name, value in batches[0].items()}
-        with classes_compared():
-            metrics = call(metric_fn, fed)
+        with translated(r"Shapes? .*(are incompatible|must be equal)", classes):
+            metrics = metric_fn(*fed.values())
         expect(
             isinstance(metrics, dict) and set(_NAMES) <= set(metrics),
             f'metric_fn should return a dict of "accuracy", "top_3", "mean_loss"; yours returns '
@@ -115,28 +107,22 @@ _CALL, _BUSY, _LONGEST = 0.4e-3, 0.95, 10  # seconds, share, seconds
 )
 def loop_lengths(loops: Mapping) -> str:
     """Each loop against what the text asks for."""
-    expect(
-        isinstance(loops, Mapping) and set(_JOBS) <= set(loops),
-        "loops should be a dict from each job, digits, flowers and ResNet-50, to a number of steps.",
+    message = (
+        "loops should be a dict from each job, digits, flowers and ResNet-50, to a number of steps."
     )
+    expect(isinstance(loops, Mapping) and set(_JOBS) <= set(loops), message)
     for job, (step, checkpoint, hook) in _JOBS.items():
         loop = loops[job]
-        expect(
-            isinstance(loop, Integral) and loop > 0,
-            f"{job}: a loop is a whole number of steps, at least 1; yours is {loop!r}.",
-        )
+        message = f"{job}: a loop is a whole number of steps, at least 1; yours is {loop!r}."
+        expect(isinstance(loop, Integral) and loop > 0, message)
         busy = loop * step / (loop * step + _CALL)
         expect(
             busy >= _BUSY, f"{job}: with loops of {loop} the core is busy {busy:.1%} of the time."
         )
         for what, steps in (("a checkpoint", checkpoint), ("the hook", hook)):
             late = -(-steps // loop) * loop
-            expect(
-                steps % loop == 0,
-                f"{job}: with loops of {loop}, {what} that is due at step {steps} comes at step {late}.",
-            )
-        expect(
-            loop * step <= _LONGEST,
-            f"{job}: a loop of {loop} steps takes {loop * step:.0f} seconds, in which nobody can stop it.",
-        )
+            message = f"{job}: with loops of {loop}, {what} that is due at step {steps} comes at step {late}."
+            expect(steps % loop == 0, message)
+        message = f"{job}: a loop of {loop} steps takes {loop * step:.0f} seconds, in which nobody can stop it."
+        expect(loop * step <= _LONGEST, message)
     return "Long enough for the core, and a divisor of what comes between loops."

@@ -1,6 +1,7 @@
 """The checks of lab 05, TFRecords with Apache Beam."""
 
 import io
+import itertools
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -31,6 +32,7 @@ def picture(format: str = "JPEG") -> bytes:
     return file.getvalue()
 
 
+_CORNERS = ("top left", "top right", "bottom left", "bottom right")
 _ROWS = {
     "a.jpg,daisy": "with the label of line 2 (the first is number 1; each ends in a line break)",
     "a.jpg,roses": "with the label of line 3 (the first is number 1; each ends in a line break)",
@@ -67,21 +69,19 @@ def dofn(ToExample: type) -> Cases:
         made.setup()
         labels_file.unlink()
         with translated("labels.txt", again, (FileNotFoundError,)):
-            for line, told in _ROWS.items():
-                yield f"For a row {told}, {line!r}, process yields", _outputs(made, line)
+            for line, label in _ROWS.items():
+                yield f"For a row {label}, {line!r}, process yields", _outputs(made, line)
     for bug in (_Bug("a bug"), OSError("a bug")):
         broken = mock.Mock(side_effect=bug)
         row = mock.Mock(return_value=("a.jpg", "roses", b""))
         with other_names(ToExample.process, make_example=broken, read_row=row):
             found = _outputs(made, "a.jpg,roses")
-        expect(
-            str(found).startswith(type(bug).__name__),
-            f"A bug in make_example, which raises another exception than Reject, becomes {found}: a whole data set "
-            "could go to the rejects unseen. Catch Reject only, and keep other excepts to the line that they are for.",
+        message = (
+            f"A bug in make_example, no Reject, becomes {found}: a whole data set could go to the rejects unseen. Catch "
+            "Reject only, and keep other excepts to the line that they are for."
         )
-    return (
-        "Every row becomes an example or a reject, and the table of labels is made once a worker."
-    )
+        expect(str(found).startswith(type(bug).__name__), message)
+    return "Every row becomes an example or a reject, and the table of labels is made once a worker."  # fmt: skip
 
 
 class _Bug(KeyError, ValueError, TypeError, RuntimeError):
@@ -138,8 +138,8 @@ def _rows_arrive(program: ModuleType) -> str:
         feature = tf.train.Example.FromString(record).features.feature
         name = feature["image/filename"].bytes_list.value[0].decode()
         found.append(f"{name} {feature['image/class/label'].int64_list.value[0]}")
-    told = "The lines of rejects.tsv, up to the tab, of a list with four bad rows and one with an empty label"
-    same(sorted(each.partition("\t")[0] for each in rejects), sorted(bad), told)
+    label = "The lines of rejects.tsv, up to the tab, of a list with four bad rows and one with an empty label"
+    same(sorted(each.partition("\t")[0] for each in rejects), sorted(bad), label)
     expect(all(each.partition("\t")[2] for each in rejects), "A reject has lost its reason.")
     same(sorted(found), ["a.jpg 2", "a.jpg 3", "b.jpg 3"], "The files and classes of the examples")
     return "Now examples and rejects make up all rows."
@@ -167,16 +167,16 @@ enter_patient(
     ),
     why="Every picture comes out in one shape and type, so that batches of it have one shape.",
     slips={
-        ("[SIZE, SIZE])", "[SIZE, SIZE]) / 255"): "The picture comes out black: uint8 goes from 0 to 255, so scale "
+        "[SIZE, SIZE]) -> [SIZE, SIZE]) / 255": "The picture comes out black: uint8 goes from 0 to 255, so scale "
         "nothing before the cast.",
-        ("tf.image.resize(image,", "tf.image.resize(tf.transpose(image, [1, 0, 2]),"): "The picture's rows have "
+        "tf.image.resize(image, -> tf.image.resize(tf.transpose(image, [1, 0, 2]),": "The picture's rows have "
         "become columns: its height is the first axis, and stays so.",
-        ("tf.image.resize(image,", "tf.image.resize(image[..., ::-1],"): "Red and blue are swapped: decode_jpeg gives "
-        "red, green, blue, and this order stays.",
-        ("tf.image.resize(", "tf.image.resize_with_pad("): "There are black bars at the edges: the picture was "
+        "tf.image.resize(image, -> tf.image.resize(image[..., ::-1],": "Red and blue are swapped: decode_jpeg "
+        "gives red, green, blue, and this order stays.",
+        "tf.image.resize( -> tf.image.resize_with_pad(": "There are black bars at the edges: the picture was "
         "padded, not squeezed into the square.",
     },
-)  # fmt: skip
+)
 def reading(parse: Callable) -> Cases:
     """From a record to uint8 of a static shape, and a class from 0."""
     example = tf.train.Example()
@@ -193,29 +193,19 @@ def reading(parse: Callable) -> Cases:
         spec = dataset.element_spec
         pair = isinstance(spec, tuple) and len(spec) == 2
         expect(pair, "parse should return a pair: the picture and its class.")
-        told = f"With SIZE = {side} (use SIZE, not its value)"
-        yield f"{told}, the picture's type and static shape", [spec[0].dtype.name, spec[0].shape]
-        yield f"{told}, the type of the class", spec[1].dtype.name
-        (image, label), *others = dataset.repeat(16).as_numpy_iterator()
-        expect(
-            all(np.array_equal(each, image) for each, _ in others),
-            "The same record gives another picture each time: parse reads what is there; views that are drawn "
-            "at random belong into the training's own transform.",
-        )
-        told = f"With SIZE = {side}, the class of a record of class 3, counted from 1"
-        yield f"{told} (from 0 is asked for)", label
-        for name, rows, columns in (
-            ("top left", slice(edge), slice(edge)),
-            ("top right", slice(edge), slice(-edge, None)),
-            ("bottom left", slice(-edge, None), slice(edge)),
-            ("bottom right", slice(-edge, None), slice(-edge, None)),
-        ):
+        where = f"With SIZE = {side} (use SIZE, not its value)"
+        yield f"{where}, the picture's type and static shape", [spec[0].dtype.name, spec[0].shape]
+        yield f"{where}, the type of the class", spec[1].dtype.name
+        (image, number), *others = dataset.repeat(16).as_numpy_iterator()
+        message = "The same record gives another picture each time: random views belong into the training's transform."
+        expect(all(np.array_equal(each, image) for each, _ in others), message)
+        yield f"{where}, the class of a record of class 3, from 1 (from 0 is asked for)", number
+        squeezed = f"the whole of it squeezed into {side} x {side}, as red, green, blue of 0 to 1"
+        whole = f"of a picture whose red grows to the right and green downwards, {squeezed}"
+        ends = (slice(edge), slice(-edge, None))
+        for corner, (rows, columns) in zip(_CORNERS, itertools.product(ends, ends), strict=True):
             colour = (image[rows, columns].mean(axis=(0, 1)) / 255).astype(np.float32)
-            told = f"The {name} of a picture whose red grows to the right and green downwards"
-            squeezed = (
-                f"the whole of it squeezed into {side} x {side}, as red, green, blue of 0 to 1"
-            )
-            yield f"{told}, {squeezed}", colour, 0.06
+            yield f"The {corner} {whole}", colour, 0.06
     return "Pictures of one static shape, classes from 0."
 
 
@@ -238,24 +228,15 @@ def deciding(decisions: dict) -> str:
         whole = isinstance(files, int) and files > 0
         expect(whole, f"{name}: {files!r} is not a number of files.")
         size = f"{name}: {files:,} files of {megabytes / files:,.3g} MB"
-        if files % hosts:
-            raise Wrong(
-                f"{size} cannot be shared evenly by {hosts} hosts: in every pass some wait for the others."
-            )
+        message = f"{size} cannot be shared evenly by {hosts} hosts: in every pass some wait for the others."
+        expect(files % hosts == 0, message)
         expect(files > 1 or hosts == 1, f"{name}: a file can be read by one host only.")
-        expect(
-            files == 1 or megabytes / files >= 10,
-            f"{size}: so small that opening them costs more than reading.",
-        )
-        expect(
-            hosts == 1 or files >= 2 * hosts,
-            f"{size}: each host has one, and so a single stream. Give it several.",
-        )
+        message = f"{size}: so small that opening them costs more than reading."
+        expect(files == 1 or megabytes / files >= 10, message)
+        message = f"{size}: each host has one, and so a single stream. Give it several."
+        expect(hosts == 1 or files >= 2 * hosts, message)
         if rule == "A" and not 100 <= megabytes / files <= 200:
             raise Wrong(f"{size}: 100 to 200 MB are possible here.")
-        expect(
-            str(letter).strip().upper() == rule,
-            f"{name}: the number can be right, but rule {letter} does not decide it: which rule must give way, and "
-            "which one sets the number?",
-        )
+        message = f"{name}: rule {letter} does not decide it: which rule must give way, and which one sets the number?"
+        expect(str(letter).strip().upper() == rule, message)
     return "Each host has the same number of files, and each file is worth opening."

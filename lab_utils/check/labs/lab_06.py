@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import re
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,7 +12,6 @@ from unittest import mock
 import numpy as np
 from PIL import Image
 
-from lab_utils.check.labs.calls import Call, has_images, recorded
 from lab_utils.check.labs.decisions import pairs
 from lab_utils.check.labs.treatment import enter_patient
 from lab_utils.check.todos import todo
@@ -60,79 +60,79 @@ def caching(make_cached_input_fn: Callable) -> str:
     """Decoded once, cached, reshuffled in each epoch, in full batches, ready before they are asked for."""
     with files_of_records(50) as files:  # more pictures than the lab has
         input_fn = make_cached_input_fn(files)
-        returns(input_fn, callable, "make_cached_input_fn", "the function input_fn")
-        with recorded() as calls:
+        returns(input_fn, callable(input_fn), "make_cached_input_fn", "the function input_fn")
+        with tf.Graph().as_default() as graph:
             dataset = input_fn({"batch_size": 5})
         expect_dataset(dataset, "input_fn")
         spec = dataset.element_spec
-        expect(
-            isinstance(spec, tuple) and len(spec) == 2 and spec[0].shape.rank == 4,
-            f"Each element should be a pair, images [B, side, side, 3] and classes [B]; yours is {spec}.",
-        )
-        told = 'The size of a batch (params["batch_size"]; the last one may be smaller without drop_remainder=True)'
-        same(spec[0].shape[0], 5, told)
-        _ordered(calls)
+        pair = isinstance(spec, tuple) and len(spec) == 2 and spec[0].shape.rank == 4
+        message = "Each element should be a pair, images [B, side, side, 3] and classes [B]"
+        expect(pair, f"{message}; yours is {spec}.")
+        label = 'The size of a batch (params["batch_size"]; the last one may be smaller without drop_remainder=True)'
+        same(spec[0].shape[0], 5, label)
+        _ordered(_transforms(graph))
         _complete(input_fn, RECORDS * len(files))
     return "Decoded once, cached as uint8, and reshuffled in each epoch."
 
 
-def _ordered(calls: list[Call]) -> None:
+def _transforms(graph: tf.Graph) -> list[tuple[str, tf.Operation]]:
+    """The ops that made a graph's datasets, in order; one as map_and_batch counts as two."""
+    kinds = re.compile("Interleave|Map|Cache|Shuffle|Repeat|Batch|Prefetch")
+    ops = [op for op in graph.get_operations() if "Dataset" in op.type]
+    return [(kind.lower(), op) for op in ops for kind in kinds.findall(op.type)]
+
+
+def _image(op: tf.Operation) -> tf.TensorSpec | None:
+    """The decoded image, or batch of images, in an element of the dataset that `op` makes, if any."""
+    specs = zip(op.get_attr("output_shapes"), op.get_attr("output_types"), strict=True)
+    images = [tf.TensorSpec(shape, kind) for shape, kind in specs if len(shape.dim) >= 3]
+    return images[0] if images else None
+
+
+def _argument(op: tf.Operation, name: str) -> int | None:
+    """An argument of a dataset, where the graph holds it as a constant."""
+    place = [each.name for each in op.op_def.input_arg].index(name)
+    return tf.get_static_value(op.inputs[place])
+
+
+def _ordered(transforms: list[tuple[str, tf.Operation]]) -> None:
     """Raises Wrong unless the transforms stand in an order that serves each epoch."""
-    names = [call.name for call in calls]
-    expect("interleave" in names, "The files are read one after the other: take the records from read.")  # fmt: skip
-    decoders = [call for call in calls if call.name == "map" and call.decodes]
-    expect(
-        all(call.arguments.get("num_parallel_calls") is not None for call in decoders),
-        "The map that decodes has no num_parallel_calls: it works on one picture at a time.",
-    )
-    expect(
-        "cache" in names,
-        "There is no cache: every picture is decoded again in each epoch. Put cache() below the decoding.",
-    )
-    above, below = names[: names.index("cache")], names[names.index("cache") :]
-    cached = calls[len(above)].before
-    expect(
-        has_images(cached),
-        "The cache stands above the decoding: it keeps the encoded records, and each epoch decodes them.",
-    )
-    expect(
-        "repeat" not in above,
-        "repeat stands above the cache, which then is never full, and grows with every epoch.",
-    )
-    (image,) = (leaf for leaf in tf.nest.flatten(cached) if (leaf.shape.rank or 0) >= 3)
-    told = "What the cache keeps (what `whole` gives, one picture at a time; `decoded` gives the same part for ever)"
-    same([image.dtype.name, image.shape], ["uint8", [160, 160, 3]], told)
-    expect(
-        "shuffle" in below,
-        "No shuffle stands below the cache: every epoch would bring the same order.",
-    )
-    shuffles = [call.arguments for call in calls[len(above) :] if call.name == "shuffle"]
-    expect(
-        not any(each.get("reshuffle_each_iteration") is False for each in shuffles),
-        "With reshuffle_each_iteration=False every epoch brings the same order.",
-    )
-    largest = max(int(each["buffer_size"]) for each in shuffles)
-    expect(
-        largest >= 240,
-        f"A shuffle buffer of {largest} hardly mixes: it should hold many batches. 1,024 is asked for.",
-    )
-    counts = [call.arguments.get("count") for call in calls if call.name == "repeat"]
-    expect(
-        bool(counts), "The dataset ends with the first epoch, and the training with it: repeat()."
-    )
-    expect(
-        all(count is None or int(count) < 0 for count in counts),
-        f"repeat({counts[0]}) ends after so many epochs: without end it takes no number.",
-    )
-    expect(
-        "batch" not in names[: names.index("repeat")],
+    names = [name for name, _ in transforms]
+    message = "The files are read one after the other: take the records from read."
+    expect("interleave" in names, message)
+    decoder = next((op.type for name, op in transforms if name == "map" and _image(op)), "Parallel")
+    message = "The map that decodes has no num_parallel_calls: it works on one picture at a time."
+    expect("Parallel" in decoder or "Batch" in decoder, message)
+    message = "There is no cache: every picture is decoded again in each epoch. Put cache() below the decoding."
+    expect("cache" in names, message)
+    cache = names.index("cache")
+    image = _image(transforms[cache][1])
+    message = "The cache stands above the decoding: it keeps the encoded records, and each epoch decodes them."
+    expect(image is not None, message)
+    message = "repeat stands above the cache, which then is never full, and grows with every epoch."
+    expect("repeat" not in names[:cache], message)
+    label = "What the cache keeps (what `whole` gives, one picture at a time; `decoded` gives the same part for ever)"
+    same([image.dtype.name, image.shape], ["uint8", [160, 160, 3]], label)
+    shuffles = [op for name, op in transforms[cache:] if name == "shuffle"]
+    message = "No shuffle stands below the cache: every epoch would bring the same order."
+    expect(bool(shuffles), message)
+    message = "With reshuffle_each_iteration=False every epoch brings the same order."
+    expect(all(op.get_attr("reshuffle_each_iteration") for op in shuffles), message)
+    sizes = [_argument(op, "buffer_size") for op in shuffles]
+    message = f"A shuffle buffer of {sizes[0]} hardly mixes: it should hold many batches. 1,024 is asked for."
+    expect(None in sizes or max(sizes) >= 240, message)
+    counts = [_argument(op, "count") for name, op in transforms if name == "repeat"]
+    message = "The dataset ends with the first epoch, and the training with it: repeat()."
+    expect(bool(counts), message)
+    message = f"repeat({counts[0]}) ends after so many epochs: without end it takes no number."
+    expect(all(count is None or count < 0 for count in counts), message)
+    message = (
         "repeat stands below batch(drop_remainder=True): every epoch loses what does not fill a batch. "
-        "Repeat first, so that the next epoch fills it.",
+        "Repeat first, so that the next epoch fills it."
     )
-    expect(
-        names[-1] == "prefetch",
-        f"The last transform should be prefetch, so that a batch is ready when the device asks; yours is {names[-1]}.",
-    )
+    expect("batch" not in names[: names.index("repeat")], message)
+    message = "The last transform should be prefetch, so that a batch is ready when the device asks"
+    expect(names[-1] == "prefetch", f"{message}; yours is {names[-1]}.")
 
 
 def _complete(input_fn: Callable, pictures: int) -> None:
@@ -143,47 +143,40 @@ def _complete(input_fn: Callable, pictures: int) -> None:
             stack.enter_context(idle)
         one_pass = input_fn({"batch_size": 5}).take(2 * pictures)
         seen = [int(label) for _, labels in one_pass for label in labels]
-    expect(
-        len(seen) == len(set(seen)) == pictures,
-        f"{pictures} pictures in {pictures // RECORDS} files should each come once in an epoch; yours gives "
-        f"{len(seen)}, {len(set(seen))} of them different.",
-    )
+    message = f"{pictures} pictures in {pictures // RECORDS} files should each come once an epoch"
+    different = len(set(seen))
+    right = len(seen) == different == pictures
+    expect(right, f"{message}; yours gives {len(seen)}, {different} of them different.")
 
 
 def _crops_differ(program: ModuleType) -> str:
     """Runs the colleague's input on twelve pictures: other crops in each epoch, all else as it was."""
     text = Path(program.__file__).read_text(encoding="utf-8")
     python = next((name for name in ("numpy_function", "py_function") if name in text), "")
-    expect(
-        not python,
-        f"{python} calls Python for each picture, one at a time, and a remote host has no Python of yours: draw "
-        "with TensorFlow's ops.",
-    )
+    message = f"{python} calls Python for each picture, which a remote host has not: draw with TensorFlow's ops."
+    expect(not python, message)
     with files_of_records(2) as files:
-        with recorded() as calls:
-            dataset = program.make_input_fn(files)({"batch_size": 12})
+        with tf.Graph().as_default() as graph:
+            program.make_input_fn(files)({"batch_size": 12})
+        dataset = program.make_input_fn(files)({"batch_size": 12})
         same(dataset.element_spec[0].shape, [12, 128, 128, 3], "The shape of the images")
         epochs = [(images.numpy(), labels.numpy()) for images, labels in dataset.take(8)]
-    cached = [call for call in calls if call.name == "cache"]
-    expect(
-        bool(cached) and has_images(cached[0].before),
-        "The decoded pictures are no longer cached: each epoch decodes them again.",
-    )
-    expect(epochs[0][0].dtype == np.uint8, f"The images are {epochs[0][0].dtype} now, and were uint8.")  # fmt: skip
+    cached = [_image(op) for name, op in _transforms(graph) if name == "cache"]
+    message = "The decoded pictures are no longer cached: each epoch decodes them again."
+    expect(bool(cached) and cached[0] is not None, message)
+    kind = epochs[0][0].dtype
+    expect(kind == np.uint8, f"The images are {kind} now, and were uint8.")
     missing = "Some pictures are missing in an epoch, or come twice."
     expect(all(sorted(labels) == list(range(12)) for _, labels in epochs), missing)
     places = {label: set() for label in range(12)}
     for images, labels in epochs:
         for image, label in zip(images, labels, strict=True):
             places[label].add(tuple(image.mean(axis=(0, 1))[:2].round(1)))  # red: left; green: top
-    expect(
-        all(len(each) > 1 for each in places.values()),
-        "Every picture is still cut at the same place in each epoch.",
-    )
-    expect(
-        len(set.union(*places.values())) > 12, "All pictures of an epoch are cut at the same place."
-    )
-    red, green = map(np.ptp, zip(*set.union(*places.values()), strict=True))
+    message = "Every picture is still cut at the same place in each epoch."
+    expect(all(len(each) > 1 for each in places.values()), message)
+    all_places = set.union(*places.values())
+    expect(len(all_places) > 12, "All pictures of an epoch are cut at the same place.")
+    red, green = map(np.ptp, zip(*all_places, strict=True))
     expect(min(red, green) > 15, "The crops hardly move, or along one axis only.")
     return "Every epoch cuts each cached picture somewhere else."
 
@@ -222,8 +215,8 @@ def deciding(decisions: dict) -> str:
     """The cores that each job needs, and the change that helps it."""
     for job, found, letter in pairs(decisions, _JOBS, "cores"):
         (rate, cpu, busy, decoded, free, waits), (cores, right) = _JOBS[job]
-        told = f"{job}: the cores for {rate:,} images/s at {cpu} ms (a core has 1,000 ms of CPU time in a second)"
-        same(found, cores, told)
+        label = f"{job}: the cores for {rate:,} images/s at {cpu} ms (a core has 1,000 ms of CPU time in a second)"
+        same(found, cores, label)
         letter = str(letter).strip().upper()
         against = {
             "A": f"all {busy} cores work already: more threads find none",

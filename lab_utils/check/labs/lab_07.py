@@ -11,7 +11,7 @@ from PIL import Image
 from lab_utils.check.labs.logits import expect_bare, expect_logits
 from lab_utils.check.labs.treatment import enter_patient
 from lab_utils.check.todos import Cases, todo
-from lab_utils.check.tools import a, expect, returns, scope_of, translated, with_names
+from lab_utils.check.tools import a, expect, other_names, returns, scope_of, translated
 from lab_utils.estimator import tf, tpu, v1
 
 _CLASSES = 3
@@ -39,9 +39,9 @@ def _graph(inference: Callable, training: bool, bfloat16: bool) -> tuple[tf.Tens
     ),
     why="Activations in bfloat16 halve the bytes; variables and logits keep the digits that they need.",
     slips={
-        ("net = stage(net, filters, training)", "net = stage(net, filters, True)"): "Batch "
-        "normalisation gets `training`: it updates its averages in training, and uses them otherwise.",
-        ("[1, 2]", "[1]"): "The mean goes over both axes of positions, height and width: [1, 2].",
+        "net = stage(net, filters, training) -> net = stage(net, filters, True)": "Batch normalisation gets "
+        "`training`: it updates its averages in training, and uses them otherwise.",
+        "[1, 2] -> [1]": "The mean goes over both axes of positions, height and width: [1, 2].",
     },
 )
 def convolutions(inference: Callable) -> Cases:
@@ -50,47 +50,32 @@ def convolutions(inference: Callable) -> Cases:
         where = f"With bfloat16={bfloat16}:"
         logits, variables, _ = _graph(inference, True, bfloat16)
         operations = logits.graph.get_operations()
-        yield (
-            f"{where} the logits (the loss needs float32)",
-            f"{logits.dtype.name} {logits.shape}",
-        )
+        label = f"{where} the logits (the loss needs float32)"
+        yield label, f"{logits.dtype.name} {logits.shape}"
         kinds = {each.outputs[0].dtype.name for each in operations if each.type == "Conv2D"}
         yield f"{where} the types in which the convolutions compute", sorted(kinds)
-        yield (
-            f"{where} the types of the variables (layers within v1.tpu.bfloat16_scope() keep them in float32)",
-            sorted({each.dtype.base_dtype.name for each in variables}),
-        )
-    kernels = [each.shape.as_list() for each in _kernels(variables)]
-    yield (
-        "The kernels: 3 by 3 on 48, 32, 64 and 128 channels, then one dense layer without a weight for a position",
-        kernels,
-    )
+        label = f"{where} the types of the variables (layers within v1.tpu.bfloat16_scope() keep them in float32)"
+        yield label, sorted({each.dtype.base_dtype.name for each in variables})
+    kernels = [each.shape.as_list() for each in variables if len(each.shape) > 1]
+    label = "The kernels: 3 by 3 on 48, 32, 64 and 128 channels, then one dense layer without a weight for a position"
+    yield label, kernels
     types = [each.type for each in operations]
-    yield (
-        "How often v1.layers.max_pooling2d(net, 2, 2) stands between stages",
-        types.count("MaxPool"),
+    label = "How often v1.layers.max_pooling2d(net, 2, 2) stands between stages"
+    yield label, types.count("MaxPool")
+    message = (
+        "The head takes the maximum over the positions, not the mean: tf.reduce_mean(net, [1, 2])."
     )
-    expect(
-        "Max" not in types,
-        "The head takes the maximum over the positions, not the mean: tf.reduce_mean(net, [1, 2]).",
-    )
+    expect("Max" not in types, message)
     expect_bare(logits)
     for training in (True, False):
-        yield (
-            f"Updates of moving averages with training={training}",
-            _graph(inference, training, False)[2],
-        )
+        label = f"Updates of moving averages with training={training}"
+        yield label, _graph(inference, training, False)[2]
     with tf.Graph().as_default(), v1.Session() as session:
         images = tf.random.stateless_uniform([4, 64, 64, 3], [1, 2], -1, 1)
         logits = inference(images, _CLASSES, False, False)
         session.run(v1.global_variables_initializer())
         expect_logits(session.run(logits))
     return "bfloat16 inside, float32 weights and logits, and no weight for a position."
-
-
-def _kernels(variables: list) -> list:
-    """The kernels of layers among variables, in their order."""
-    return [each for each in variables if len(each.shape) > 1]
 
 
 def _linear(images: tf.Tensor, classes: int, training: bool, bfloat16: bool) -> tf.Tensor:
@@ -113,11 +98,11 @@ def _spec(model_fn: Callable, use_tpu: bool) -> tuple[Any, int]:
         wrapped.append(optimizer)
         return optimizer
 
-    model = with_names(model_fn, inference=_linear, random_views=lambda images, size, seed: images)
+    names = {"inference": _linear, "random_views": lambda images, size, seed: images}
     params = {"labels": ["a", "b", "c"], "image_size": 8, "train_steps": 100, "learning_rate": 0.1}
     params |= {"use_bfloat16": False, "use_tpu": use_tpu, "seed": 0}
-    with mock.patch.object(v1.tpu, "CrossShardOptimizer", wrap):
-        spec = model(features, tf.constant(truths), "train", params)
+    with mock.patch.object(v1.tpu, "CrossShardOptimizer", wrap), other_names(model_fn, **names):
+        spec = model_fn(features, tf.constant(truths), "train", params)
     returns(spec, tpu.TPUEstimatorSpec, "model_fn", "a tpu.TPUEstimatorSpec")
     expect(spec.train_op is not None and spec.loss is not None, "The spec has no loss or train_op.")
     return spec, len(wrapped)
@@ -131,16 +116,13 @@ def _spec(model_fn: Callable, use_tpu: bool) -> tuple[Any, int]:
     ),
     why="The moving averages change only if the step waits for their updates.",
     slips={
-        (
-            "    with tf.control_dependencies(v1.get_collection(v1.GraphKeys.UPDATE_OPS)):\n"
-            "        train_op = optimizer.minimize(loss, global_step=step)",
-            "    train_op = optimizer.minimize(loss, global_step=step)",
-        ): "Nothing runs the UPDATE_OPS: make the train_op depend on them.",
-        (", global_step=step", ""): "The global step stays at 0: give it to minimize.",
-        ('if params["use_tpu"]:', "if True:"): "On a CPU there is one copy of the model, and no "
-        "kernel for the all-reduce: wrap the optimizer only with params['use_tpu'].",
-        ('if params["use_tpu"]:', "if False:"): "With params['use_tpu'] nothing all-reduces the "
-        "gradients: the cores would drift apart.",
+        "v1.get_collection(v1.GraphKeys.UPDATE_OPS) -> []": "Nothing runs the UPDATE_OPS: make the train_op "
+        "depend on them.",
+        ", global_step=step -> ": "The global step stays at 0: give it to minimize.",
+        'if params["use_tpu"]: -> if True:': "On a CPU there is one copy of the model, and no kernel for the "
+        "all-reduce: wrap the optimizer only with params['use_tpu'].",
+        'if params["use_tpu"]: -> if False:': "With params['use_tpu'] nothing all-reduces the gradients: the cores "
+        "would drift apart.",
     },
 )
 def training(model_fn: Callable) -> Cases:
@@ -161,10 +143,10 @@ def training(model_fn: Callable) -> Cases:
         for _ in range(40):
             session.run(spec.train_op)
         end = session.run(spec.loss)
-    expect(
-        end < 0.9 * start,
-        f"Forty steps on one batch bring the loss from {start:.3f} to {end:.3f}: minimize the loss.",
+    message = (
+        f"Forty steps on one batch bring the loss from {start:.3f} to {end:.3f}: minimize the loss."
     )
+    expect(end < 0.9 * start, message)
     return "Averages first, then one step, with gradients all-reduced over the cores of a TPU."
 
 
@@ -199,18 +181,15 @@ def _picture(number: int, format: str) -> bytes:
     ),
     why="The served model prepares pictures by the same function as evaluation did.",
     slips={
-        (
-            ", fn_output_signature=tf.uint8",
-            "",
-        ): "map_fn takes it that what comes out is of the type that "
-        "went in, string: tell it with fn_output_signature=tf.uint8.",
-        ('{"image_bytes": encoded}', '{"bytes": encoded}'): 'A caller sends "image_bytes".',
+        ", fn_output_signature=tf.uint8 -> ": "map_fn takes it that what comes out is of the type that went in, "
+        "string: tell it with fn_output_signature=tf.uint8.",
+        '{"image_bytes": encoded} -> {"bytes": encoded}': 'A caller sends "image_bytes".',
     },
 )
 def serving(make_serving_input_fn: Callable) -> Cases:
     """Bytes in, what evaluation feeds the model out."""
     made = make_serving_input_fn(SIZE)
-    returns(made, callable, "make_serving_input_fn", "a function")
+    returns(made, callable(made), "make_serving_input_fn", "a function")
     loud = v1.logging.get_verbosity()
     v1.logging.set_verbosity(v1.logging.FATAL)  # map_fn logs what is told below
     with tf.Graph().as_default(), v1.Session() as session:
@@ -222,34 +201,24 @@ def serving(make_serving_input_fn: Callable) -> Cases:
                 receiver = made()
         finally:
             v1.logging.set_verbosity(loud)
-        expect(
-            hasattr(receiver, "receiver_tensors"),
-            f"Return a v1.estimator.export.ServingInputReceiver; yours returns {a(receiver)}.",
-        )
+        message = f"Return a v1.estimator.export.ServingInputReceiver; yours returns {a(receiver)}."
+        expect(hasattr(receiver, "receiver_tensors"), message)
         sent = receiver.receiver_tensors
-        yield (
-            "What a caller sends: any number of strings, the placeholder itself",
-            {name: f"{each.op.type} {each.dtype.name} {each.shape}" for name, each in sent.items()},
-        )
+        kinds = {
+            name: f"{each.op.type} {each.dtype.name} {each.shape}" for name, each in sent.items()
+        }
+        yield "What a caller sends: any number of strings, the placeholder itself", kinds
         image = receiver.features.get("image")
-        expect(
-            image is not None,
-            f'model_fn looks for features["image"]; yours hold {list(receiver.features)}.',
-        )
-        yield (
-            'The type of features["image"] and its side in pixels',
-            f"{image.dtype.name} {SIZE in image.shape[1:] or image.shape}",
-        )
+        message = f'model_fn looks for features["image"]; yours hold {list(receiver.features)}.'
+        expect(image is not None, message)
+        label = 'The type of features["image"] and its side in pixels'
+        yield label, f"{image.dtype.name} {SIZE in image.shape[1:] or image.shape}"
         pictures = [_picture(0, "JPEG"), _picture(1, "PNG")]
         found = session.run(image, {sent["image_bytes"]: pictures})
     decode = scope_of(make_serving_input_fn)["decode_image"]
-    expect(
-        all(
-            np.array_equal(one, decode(each, SIZE))
-            for one, each in zip(found, pictures, strict=True)
-        ),
-        "The model gets another picture than evaluation gives it: call decode_image, and do nothing else.",
-    )
+    message = "The model gets another picture than evaluation gives it: call decode_image, and do nothing else."
+    for one, each in zip(found, pictures, strict=True):
+        expect(np.array_equal(one, decode(each, SIZE)), message)
     return "Bytes go through the same function as in evaluation."
 
 
@@ -261,24 +230,13 @@ def serving(make_serving_input_fn: Callable) -> Cases:
     ),
     why="A difference below two of its own standard errors is what chance gives one time in twenty.",
     slips={
-        (
-            "<= 2 * error",
-            "<= error",
-        ): "One standard error is too few: chance alone differs by more, one "
-        "time in three. Ask for two.",
-        (
-            "abs(one - other)",
-            "one - other",
-        ): "The other model may be the better one: take the size of the difference.",
-        (
-            "((one * (1 - one) + other * (1 - other)) / n) ** 0.5",
-            "max((p * (1 - p) / n) ** 0.5 for p in (one, other))",
-        ): "That is the error of one accuracy. The difference has the errors of both.",
-        (
-            "one > other",
-            "one < other",
-        ): "The names are mixed up: the higher accuracy is the better one.",
-        ("** 0.5", ""): "The standard error is the root of that.",
+        "<= 2 * error -> <= error": "One standard error is too few: chance alone differs by more, one time in "
+        "three. Ask for two.",
+        "abs(one - other) -> one - other": "The other model may be the better one: take the size of the difference.",
+        "one * (1 - one) + other * (1 - other) -> max(p * (1 - p) for p in (one, other))": "That is "
+        "the error of one accuracy. The difference has the errors of both.",
+        "one > other -> one < other": "The names are mixed up: the higher accuracy is the better one.",
+        "** 0.5 -> ": "The standard error is the root of that.",
     },
 )
 def comparison(better: Callable) -> Cases:

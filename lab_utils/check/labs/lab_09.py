@@ -24,7 +24,6 @@ _LINES = [
         (9, "", 40_000, 1e6),
     )
 ]
-_TIMES = "total / (total - saved[best])"
 
 
 @todo(
@@ -36,24 +35,22 @@ _TIMES = "total / (total - saved[best])"
     ),
     why="A change gains no more than the share of the lines that it touches.",
     slips={
-        (
-            "sum(each.cycles for each in lines if",
-            "sum(each.bytes for each in lines if",
-        ): "Count the cycles of the lines that a change touches, not their bytes.",
-        ("(1 - left) * sum", "left * sum"): "What is left is not saved: 1 - left is.",
-        ("(1 - left) * ", ""): "A line is not saved whole: `left` of it remains.",
-        (_TIMES, "total / saved[best]"): "How many times as fast is the whole, before, over what "
-        "remains of it, not over what is saved.",
-        (f", {_TIMES}", ""): "It should return a pair, the name and how many times as fast.",
-        ("lines)\n", "lines if each.place.code)\n"): "The line without code counts as well.",
+        "sum(each.cycles for each in lines if -> sum(each.bytes for each in lines if": "Count the cycles of the "
+        "lines that a change touches, not their bytes.",
+        "(1 - left) * sum -> left * sum": "What is left is not saved: 1 - left is.",
+        "(1 - left) *  -> ": "A line is not saved whole: `left` of it remains.",
+        "total / (total - saved[best]) -> total / saved[best]": "How many times as fast is the whole, before, over "
+        "what remains of it, not over what is saved.",
+        ", total / (total - saved[best]) -> ": "It should return a pair, the name and how many times as fast.",
+        "lines)\n -> lines if each.place.code)\n": "The line without code counts as well.",
     },
 )
 def change(best_change: Callable) -> Cases:
     """The most cycles saved, and the whole before over the whole after."""
     poolings = {"drop both poolings": ("max_pooling2d", 0.0)}
-    told = "Without the poolings 160,000 of 1,000,000 cycles are saved, with the faster convolution 200,000"
-    yield told, best_change(list(_LINES), poolings | {"a faster convolution": ("conv2d", 0.6)})
-    told = (
+    label = "Without the poolings 160,000 of 1,000,000 cycles are saved, with the faster convolution 200,000"
+    yield label, best_change(list(_LINES), poolings | {"a faster convolution": ("conv2d", 0.6)})
+    label = (
         "The convolution is the most expensive line, but a tenth of it is 50,000 cycles, and nine tenths of "
         "the head are 270,000, of 1,000,000 in all"
     )
@@ -61,9 +58,9 @@ def change(best_change: Callable) -> Cases:
         "half the convolution": ("conv2d(images", 0.9),
         "a small head": ("dense(x, 300)", 0.1),
     }
-    yield told, best_change(list(_LINES), changes)
-    told = "No line sorts, so that saves nothing. Two lines pool, and both are saved: 160,000 of 1,000,000 cycles"
-    yield told, best_change(list(_LINES), {"a faster sort": ("tf.sort", 0.0)} | poolings)
+    yield label, best_change(list(_LINES), changes)
+    label = "No line sorts, so that saves nothing. Two lines pool, and both are saved: 160,000 of 1,000,000 cycles"
+    yield label, best_change(list(_LINES), {"a faster sort": ("tf.sort", 0.0)} | poolings)
     return "The change that saves most cycles of the whole step."
 
 
@@ -95,10 +92,8 @@ _CHANGE = {
 def memory_culprit(memory_diagnosis: Any) -> str:
     """The line, the size of its result, and a change that makes it fit."""
     keys = ("line", "GiB", "change")
-    expect(
-        isinstance(memory_diagnosis, Mapping) and set(memory_diagnosis) == {*keys},
-        f"A dict with the keys {', '.join(keys)}; yours is {a(memory_diagnosis)}.",
-    )
+    message = f"A dict with the keys {', '.join(keys)}; yours is {a(memory_diagnosis)}."
+    expect(isinstance(memory_diagnosis, Mapping) and set(memory_diagnosis) == {*keys}, message)
     line, size = memory_diagnosis["line"], memory_diagnosis["GiB"]
     expect(line == 3, _LINE.get(line, f"{line!r} is not the number of a line that makes an array."))
     expect(
@@ -110,7 +105,6 @@ def memory_culprit(memory_diagnosis: Any) -> str:
     return f"{size:.1f} GiB of scores, one for each pair of positions; a quarter of the positions leaves a sixteenth."
 
 
-_PARTS = '("arguments", "temporaries", "outputs", "code")'
 _TOO_MANY = "do not fit. All four parts take room, and what does not fill a 128 is left out."
 _FAR_MORE = (
     "Far more images fit. How much does one image take? (`available` is the room, and takes none.)"
@@ -125,18 +119,15 @@ _FAR_MORE = (
     ),
     why="Bytes grow in proportion to the batch, so one measurement is enough for an estimate.",
     slips={
-        (_PARTS, '("temporaries",)'): "Those would fit if temporaries were all that takes room: "
-        "arguments and outputs grow too.",
-        ('"arguments", ', ""): f"Without the arguments that is too many: so many {_TOO_MANY}",
-        ('"temporaries", ', ""): f"Without the temporaries that is too many: so many {_TOO_MANY}",
-        ('"outputs", ', ""): f"Without the outputs that is too many: so many {_TOO_MANY}",
-        ("// 128 * 128", "// 128 * 128 + 128"): f"Rounded up that is too many: so many {_TOO_MANY}",
-        (
-            " // 128 * 128",
-            "",
-        ): "That is not a multiple of 128: the last images would bring padding.",
-        ("(used / per_core)", "used"): _FAR_MORE,
-        ('("arguments", ', '("available", "arguments", '): _FAR_MORE,
+        '("arguments", "temporaries", "outputs", "code") -> ("temporaries",)': "Those would fit if temporaries "
+        "were all that takes room: arguments and outputs grow too.",
+        '"arguments",  -> ': f"Without the arguments that is too many: so many {_TOO_MANY}",
+        '"temporaries",  -> ': f"Without the temporaries that is too many: so many {_TOO_MANY}",
+        '"outputs",  -> ': f"Without the outputs that is too many: so many {_TOO_MANY}",
+        "// 128 * 128 -> // 128 * 128 + 128": f"Rounded up that is too many: so many {_TOO_MANY}",
+        " // 128 * 128 -> ": "That is not a multiple of 128: the last images would bring padding.",
+        "(used / per_core) -> used": _FAR_MORE,
+        '("arguments",  -> ("available", "arguments", ': _FAR_MORE,
     },
 )
 def memory(largest_batch: Callable) -> Cases:
@@ -145,12 +136,10 @@ def memory(largest_batch: Callable) -> Cases:
     parts = used | {"available": 1.005e9}
     result = largest_batch(dict(parts), 128)
     yield "12.002 MB for 128 images, 1.005 GB of room: 10,718 images fit, in whole 128s", result
-    told = "12.002 MB for 256 images, half as much for each: 21,436 images fit, in whole 128s"
-    yield told, largest_batch(dict(parts), 256)
-    expect(
-        isinstance(result, Integral),
-        f"{result!r} is not a whole number; a batch size is one: int(...).",
-    )
+    label = "12.002 MB for 256 images, half as much for each: 21,436 images fit, in whole 128s"
+    yield label, largest_batch(dict(parts), 256)
+    message = f"{result!r} is not a whole number; a batch size is one: int(...)."
+    expect(isinstance(result, Integral), message)
     return "Bytes an image, images that fit, whole 128s."
 
 
@@ -165,9 +154,10 @@ _CAST, ROWS = " if tensor.dtype == tf.float64 else tensor", 6
     ),
     why="Only float64 changes: labels stay integers, names stay names, and so does the structure.",
     slips={
-        ("dtype == tf.float64", "dtype.is_floating"): "bfloat16 should stay bfloat16.",
-        (_CAST, ""): "Yours casts all types, also integers and text, which should stay.",
-        (" if len(parts) > 1 else parts[0]", ""): "An element becomes a tuple of one in yours.",
+        "dtype == tf.float64 -> dtype.is_floating": "bfloat16 should stay bfloat16.",
+        " if tensor.dtype == tf.float64 else tensor -> ": "Yours casts all types, also integers and text, which "
+        "should stay.",
+        " if len(parts) > 1 else parts[0] -> ": "An element becomes a tuple of one in yours.",
     },
 )
 def narrow(narrowed: Callable) -> Cases:
@@ -180,14 +170,14 @@ def narrow(narrowed: Callable) -> Cases:
         "name": np.array([b"rose"] * ROWS),
         "more": {"spread": values * 2},
     }
-    for told, structure in (
+    for label, structure in (
         ("an array and labels", (values, np.arange(ROWS))),
         ("a dict and labels", (named, np.arange(ROWS, dtype=np.int64))),
         ("an array without labels", values),
     ):
         before = tf.data.Dataset.from_tensor_slices(structure).batch(2, drop_remainder=True)
         made = narrowed(lambda params, dataset=before: dataset.take(params["taken"]))
-        returns(made, callable, "narrowed", "an input_fn, a function")
+        returns(made, callable(made), "narrowed", "an input_fn, a function")
         with translated(
             "argument", "TPUEstimator calls input_fn(params); yours takes other arguments."
         ):
@@ -196,8 +186,8 @@ def narrow(narrowed: Callable) -> Cases:
         spec = tf.nest.map_structure(
             lambda each: f"{each.dtype.name} {each.shape}", after.element_spec
         )
-        yield f"The structure should stay, with types and shapes, of {told}", spec
-        yield f"The values of {told}", list(after.as_numpy_iterator())
+        yield f"The structure should stay, with types and shapes, of {label}", spec
+        yield f"The values of {label}", list(after.as_numpy_iterator())
     return "float64 becomes float32, and all else stays."
 
 
@@ -210,13 +200,10 @@ def narrow(narrowed: Callable) -> Cases:
     ),
     why="A longer loop than needed hides hooks and logs; one that does not divide the steps moves the checkpoints.",
     slips={
-        (
-            "checkpoint % loop == 0 and ",
-            "",
-        ): "Such a loop does not divide the steps to a checkpoint.",
-        ("1, checkpoint + 1", "checkpoint, 0, -1"): "A shorter loop is enough.",
-        (">= share", "> share"): "A shorter loop is enough: the share may be reached exactly.",
-        ("(loop * step + call)", "call"): "The share is of the whole loop, steps and call.",
+        "checkpoint % loop == 0 and  -> ": "Such a loop does not divide the steps to a checkpoint.",
+        "1, checkpoint + 1 -> checkpoint, 0, -1": "A shorter loop is enough.",
+        ">= share -> > share": "A shorter loop is enough: the share may be reached exactly.",
+        "(loop * step + call) -> call": "The share is of the whole loop, steps and call.",
     },
 )
 def loop(shortest_loop: Callable) -> Cases:
@@ -228,12 +215,12 @@ def loop(shortest_loop: Callable) -> Cases:
         (0.0001, 0.01, 200, 0.99),  # none is enough
         (0.001, 0.002, 7, 0.6),  # a prime
     ):
-        told = (
+        label = (
             f"Steps of {1e3 * step:g} ms, {1e3 * call:g} ms a call, a checkpoint each {checkpoint} steps, at work "
             f"{share:.1%} of the time: the shortest loop that divides {checkpoint}, or all of it"
         )
         result = shortest_loop(step, call, checkpoint, share)
-        yield told, result
+        yield label, result
         expect(
             isinstance(result, Integral), f"A loop is a whole number, an int; yours is {result!r}."
         )

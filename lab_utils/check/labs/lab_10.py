@@ -4,17 +4,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lab_utils.check.labs.networks import all_layers
 from lab_utils.check.todos import Cases, todo
-from lab_utils.check.tools import a, expect, expect_dataset, returns, same
+from lab_utils.check.tools import a, expect, expect_dataset, returns, same, several
 from lab_utils.estimator import tf
 
 # isort: split
 import keras
 
 RATE = 3e-3
-_LOSSES = "tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)"
-_PART = "tf.reduce_sum(losses) / global_batch"
 
 
 @todo(
@@ -25,23 +22,14 @@ _PART = "tf.reduce_sum(losses) / global_batch"
     ),
     why="Parts of one mean can be summed; means cannot.",
     slips={
-        (
-            _PART,
-            "tf.reduce_mean(losses)",
-        ): "That is 4 times the mean: a mean over the replica's own examples makes "
-        "the step larger, the more replicas there are.",
-        (
-            _PART,
-            "tf.reduce_sum(losses)",
-        ): "That is 32 times the mean: the sum is not divided by global_batch.",
-        (
-            _PART,
-            "tf.reduce_mean(losses) / global_batch",
-        ): "That is an eighth of the mean: the mean over a replica is divided twice.",
-        (
-            _LOSSES,
-            _LOSSES.replace("logits)", "tf.nn.softmax(logits))"),
-        ): "That is the cross-entropy of softmax(logits): it takes the logits themselves.",
+        "tf.reduce_sum(losses) / global_batch -> tf.reduce_mean(losses)": "That is 4 times the mean: a mean over "
+        "the replica's own examples makes the step larger, the more replicas there are.",
+        "tf.reduce_sum(losses) / global_batch -> tf.reduce_sum(losses)": "That is 32 times the mean: the sum is "
+        "not divided by global_batch.",
+        "tf.reduce_sum(losses) / global_batch -> tf.reduce_mean(losses) / global_batch": "That is an eighth of the "
+        "mean: the mean over a replica is divided twice.",
+        "with_logits(labels, logits) -> with_logits(labels, tf.nn.softmax(logits))": "That is the cross-entropy of "
+        "softmax(logits): it takes the logits themselves.",
     },
 )
 def replica_loss(replica_loss: Callable) -> Cases:
@@ -51,24 +39,17 @@ def replica_loss(replica_loss: Callable) -> Cases:
     labels = tf.constant(random.integers(0, 10, 32), tf.int32)
     pairs = zip(tf.split(labels, 4), tf.split(logits, 4), strict=True)
     parts = [replica_loss(*pair, 32) for pair in pairs]
-    expect(
-        tf.is_tensor(parts[0]),
-        f"A replica's part should be a tensor, through which gradients flow; yours is {a(parts[0])}.",
-    )
+    message = f"A replica's part should be a tensor, through which gradients flow; yours is {a(parts[0])}."
+    expect(tf.is_tensor(parts[0]), message)
     same(parts[0].shape, [], "The shape of a replica's part, which should be a scalar")
     total = tf.add_n([tf.cast(part, tf.float32) for part in parts])
-    yield (
-        "Four replicas of 8 examples each: their parts should sum to the mean over all 32",
-        total,
-        1e-3,
-    )
+    label = "Four replicas of 8 examples each: their parts should sum to the mean over all 32"
+    yield label, total, 1e-3
     with tf.GradientTape() as tape:
         tape.watch(logits)
         part = replica_loss(labels, logits, 32)
-    expect(
-        tape.gradient(part, logits) is not None,
-        "No gradient comes through to the logits: compute the part with TensorFlow's ops.",
-    )
+    message = "No gradient comes through to the logits: compute the part with TensorFlow's ops."
+    expect(tape.gradient(part, logits) is not None, message)
     return "Parts that sum to the global mean: the step does not depend on the number of replicas."
 
 
@@ -83,38 +64,39 @@ def replica_loss(replica_loss: Callable) -> Cases:
 def host_and_core(portable: Callable) -> str:
     """No random layer in the model; the dataset changes pictures at random, in full batches."""
     made = portable()
-    pair = isinstance(made, tuple | list) and len(made) == 2
-    returns(made, lambda _: pair, "portable", "(model, dataset)")
+    returns(made, several(made, 2), "portable", "(model, dataset)")
     model, dataset = made
     returns(model, keras.Model, "portable", "a Keras model first")
     random = [
-        layer.name for layer in all_layers(model) if type(layer).__name__.startswith("Random")
+        layer.name for layer in _all_layers(model) if type(layer).__name__.startswith("Random")
     ]
-    expect(
-        not random,
-        f"The model still holds {', '.join(random)}: it is part of the step, which runs on the core.",
-    )
+    message = f"The model still holds {', '.join(random)}: it is part of the step, which runs on the core."
+    expect(not random, message)
     expect(getattr(model, "optimizer", None) is not None, "The model is not compiled.")
     expect_dataset(dataset, "portable")
     spec = [each.shape.as_list() for each in dataset.element_spec]
     same(spec, [[512, 8, 8, 1], [512]], "The shapes of pictures and labels in a batch")
     images, labels = next(iter(dataset.take(1).as_numpy_iterator()))
     parts = np.unique(np.round(images * 16, 3) % 1)  # pixels of the file are whole sixteenths
-    expect(
-        len(parts) > 1,
-        "The dataset's pictures are those of the file: nothing moves or turns them, so training sees less.",
-    )
+    message = "The dataset's pictures are those of the file: nothing moves or turns them, so training sees less."
+    expect(len(parts) > 1, message)
     expect(images.min() >= 0 and images.max() <= 1.001, "The pictures should stay within 0 and 1.")
     logits = model(images[:16], training=True)
     same(list(logits.shape), [16, 10], "The shape of the logits of 16 pictures")
     again = model(images[:16], training=True)
     expect(np.allclose(logits, again), "The model itself still draws at random in training.")
     counts = np.bincount(labels, minlength=10)
-    expect(
-        counts.min() > 20,
-        "Each of the ten classes should be in a batch: are labels paired with pictures?",
-    )
+    message = "Each of the ten classes should be in a batch: are labels paired with pictures?"
+    expect(counts.min() > 20, message)
     return "The core computes the model, and the host moves and turns the pictures."
+
+
+def _all_layers(model: keras.Model) -> list[keras.Layer]:
+    """The layers of a Keras model, those of models within it too, in order."""
+    found = []
+    for layer in model.layers:
+        found += _all_layers(layer) if hasattr(layer, "layers") else [layer]
+    return found
 
 
 _FACTORS = (1.0, 1.0, -0.3, 0.1, 2.0, 0.1)  # times the gradients, step by step
@@ -132,9 +114,7 @@ _FACTORS = (1.0, 1.0, -0.3, 0.1, 2.0, 0.1)  # times the gradients, step by step
 def same_adam(make_adam: Callable) -> Cases:
     """The same updates as AdamOptimizer(0.003), whatever the size of the gradient."""
     made = make_adam()
-    returns(
-        made, keras.optimizers.Optimizer, "make_adam", "a Keras optimizer, from keras.optimizers"
-    )
+    returns(made, keras.optimizers.Optimizer, "make_adam", "a Keras optimizer")
     expect(hasattr(made, "beta_1"), f"The Estimator trains with Adam; yours is {made.name}.")
     for name in ("clipnorm", "clipvalue", "global_clipnorm", "weight_decay", "use_ema", "amsgrad"):
         expect(not getattr(made, name, None), f"AdamOptimizer knows no {name}: leave it out.")
@@ -146,18 +126,11 @@ def same_adam(make_adam: Callable) -> Cases:
     for factor in _FACTORS:
         made.apply([factor * gradients], [variable])
         moved.append(-np.array(variable) / RATE)
-    told = "How far a variable moves, in units of the learning rate 0.003,"
-    yield f"{told} by a gradient of 2 (is the learning rate that?)", moved[0][0], 1e-3
-    yield (
-        f"{told} by {len(_FACTORS)} other gradients (what is remembered of old ones?)",
-        moved[-1][0],
-        2e-3,
-    )
-    yield (
-        (
-            f"{told} by small gradients, of 0.01, 1e-7, 1e-8 and 1e-9 (what is added to the root of the second moment?)"
-        ),
-        moved[0][1:],
-        1e-2,
-    )
+    far = "How far a variable moves, in units of the learning rate 0.003,"
+    yield f"{far} by a gradient of 2 (is the learning rate that?)", moved[0][0], 1e-3
+    label = f"{far} by {len(_FACTORS)} other gradients (what is remembered of old ones?)"
+    yield label, moved[-1][0], 2e-3
+    small = "by small gradients, of 0.01, 1e-7, 1e-8 and 1e-9"
+    label = f"{far} {small} (what is added to the root of the second moment?)"
+    yield label, moved[0][1:], 1e-2
     return "The same updates, for gradients from 2 down to 1e-9."

@@ -8,7 +8,7 @@ import numpy as np
 
 from lab_utils.check.outcome import CannotCheck
 from lab_utils.check.todos import Cases, todo
-from lab_utils.check.tools import returns
+from lab_utils.check.tools import returns, several
 
 _DEVICES, _WIDTH, _BATCH = 8, 16, 32
 _SHAPES = {"inner": (_WIDTH, 4 * _WIDTH), "outer": (4 * _WIDTH, _WIDTH)}
@@ -46,7 +46,7 @@ def _parts(make: Callable, name: str, reasons: dict[str, str]) -> Cases:
     import jax
 
     step = make(_step, _devices())
-    returns(step, callable, name, "the jitted step, jax.jit(step, ...)")
+    returns(step, callable(step), name, "the jitted step, jax.jit(step, ...)")
     draw = np.random.default_rng(5).standard_normal
     weights = {key: draw(shape).astype(np.float32) / 4 for key, shape in _SHAPES.items()}
     example = weights, *(draw((_BATCH, _WIDTH)).astype(np.float32) for _ in range(2))
@@ -55,20 +55,18 @@ def _parts(make: Callable, name: str, reasons: dict[str, str]) -> Cases:
     inputs, outputs = compiled.input_shardings[0], compiled.output_shardings
     yield f"Devices of the mesh, of {_DEVICES} given", len(jax.tree.leaves(inputs)[0].device_set)
     for key, shape in _SHAPES.items():
-        told = f"What each device holds of {key}, of the shape {shape}: {reasons[key]}"
-        yield told, inputs[0][key].shard_shape(shape)
+        label = f"What each device holds of {key}, of the shape {shape}: {reasons[key]}"
+        yield label, inputs[0][key].shard_shape(shape)
     for key, each in zip(("x", "target"), inputs[1:], strict=True):
-        told = (
+        label = (
             f"What each device gets of {key}, of the shape {(_BATCH, _WIDTH)}: {reasons['batch']}"
         )
-        yield told, each.shard_shape((_BATCH, _WIDTH))
+        yield label, each.shard_shape((_BATCH, _WIDTH))
     for key, shape in _SHAPES.items():
-        yield (
-            f"What each device holds of the new {key}: {reasons['new']}",
-            outputs[0][key].shard_shape(shape),
-        )
-    told = "The new weights and the loss should be what the step computes on one device"
-    yield told, jax.tree.map(np.asarray, jitted(*example)), 1e-4
+        label = f"What each device holds of the new {key}: {reasons['new']}"
+        yield label, outputs[0][key].shard_shape(shape)
+    label = "The new weights and the loss should be what the step computes on one device"
+    yield label, jax.tree.map(np.asarray, jitted(*example)), 1e-4
 
 
 @todo(
@@ -114,9 +112,6 @@ def over_weights(tensor_parallel: Callable) -> Cases:
     return f"{_DEVICES} devices, {4 * _WIDTH // _DEVICES} of {4 * _WIDTH} hidden units each: the same step."
 
 
-_BYTES = "return 4 * weights, 4 * batch * width"
-
-
 @todo(
     "11c",
     hints=(
@@ -126,18 +121,16 @@ _BYTES = "return 4 * weights, 4 * batch * width"
     ),
     why="Gradients have the shape of the weights; the sums of a split layer have the shape of its output.",
     slips={
-        (_BYTES, "return weights, 4 * batch * width"): "Data-parallel, count bytes, not numbers.",
-        (_BYTES, "return 4 * weights, batch * width"): "Tensor-parallel, count bytes, not numbers.",
-        (_BYTES, "return weights, batch * width"): "Count bytes, not numbers.",
-        ("weights = 2 * width", "weights = width"): "Data-parallel, there are two matrices.",
-        (
-            _BYTES,
-            "return 4 * weights, 16 * batch * width",
-        ): "Tensor-parallel, the hidden units stay where they are; the output is summed.",
-        (
-            _BYTES,
-            "return 4 * weights, 8 * batch * width",
-        ): "Tensor-parallel, x is data, so nothing is exchanged on the way back.",
+        "return 4 * weights, 4 * batch * width -> return weights, 4 * batch * width": "Data-parallel, count bytes, "
+        "not numbers.",
+        "return 4 * weights, 4 * batch * width -> return 4 * weights, batch * width": "Tensor-parallel, count "
+        "bytes, not numbers.",
+        "return 4 * weights, 4 * batch * width -> return weights, batch * width": "Count bytes, not numbers.",
+        "weights = 2 * width -> weights = width": "Data-parallel, there are two matrices.",
+        "return 4 * weights, 4 * batch * width -> return 4 * weights, 16 * batch * width": "Tensor-parallel, the "
+        "hidden units stay where they are; the output is summed.",
+        "return 4 * weights, 4 * batch * width -> return 4 * weights, 8 * batch * width": "Tensor-parallel, x is "
+        "data, so nothing is exchanged on the way back.",
     },
 )
 def by_hand(all_reduce_bytes: Callable) -> Cases:
@@ -145,17 +138,10 @@ def by_hand(all_reduce_bytes: Callable) -> Cases:
     for batch, width in ((512, 1024), (4096, 1024), (64, 256)):
         found = all_reduce_bytes(batch, width)
         noun = "two numbers, (data-parallel, tensor-parallel)"
-        returns(
-            found,
-            lambda each: isinstance(each, tuple | list) and len(each) == 2,
-            "all_reduce_bytes",
-            noun,
-        )
+        returns(found, several(found, 2), "all_reduce_bytes", noun)
         for way, bytes_ in zip(("data-parallel", "tensor-parallel"), found, strict=True):
-            told = (
-                f"Bytes that are all-reduced {way}, for a batch of {batch} and a width of {width}"
-            )
-            yield told, bytes_, 1e-4  # the loss itself may be counted
+            label = f"Bytes all-reduced {way}, for a batch of {batch} and a width of {width}"
+            yield label, bytes_, 1e-4  # the loss itself may be counted
     return "Gradients in one case, activations in the other. Now ask the compiler."
 
 
@@ -167,40 +153,20 @@ def by_hand(all_reduce_bytes: Callable) -> Cases:
     ),
     why="Each device sends nearly twice the array, whatever the number of devices: a ring scales.",
     slips={
-        (
-            "return 2 * (devices",
-            "return (devices",
-        ): "There are two rounds: the sums have to travel to all devices as well.",
-        (
-            "/ (2 * link)",
-            "/ link",
-        ): "A device sends in both directions at once, half of the bytes through each link.",
-        (
-            "(devices - 1)",
-            "devices",
-        ): "A device keeps one piece to itself: it sends n - 1 pieces, and not n.",
-        (
-            "piece = bytes_ / devices",
-            "piece = bytes_",
-        ): "A piece is one n-th of the array, and not all of it.",
-        ("2 * (devices - 1) *", "2 *"): "In each round a device sends n - 1 pieces.",
+        "return 2 * (devices -> return (devices": "There are two rounds: the sums have to travel to all devices as "
+        "well.",
+        "/ (2 * link) -> / link": "A device sends in both directions at once, half of the bytes through each link.",
+        "(devices - 1) -> devices": "A device keeps one piece to itself: it sends n - 1 pieces, and not n.",
+        "piece = bytes_ / devices -> piece = bytes_": "A piece is one n-th of the array, and not all of it.",
+        "2 * (devices - 1) * -> 2 *": "In each round a device sends n - 1 pieces.",
     },
 )
 def ring(all_reduce_seconds: Callable) -> Cases:
     """Twice n - 1 pieces of an n-th, over two links."""
-    for bytes_, devices, link in (
-        (4000, 4, 100.0),
-        (4000, 2, 100.0),
-        (9e6, 9, 5e5),
-        (7e8, 256, 9e10),
-    ):
-        told = f"{bytes_:g} bytes, {devices} devices, {link:g} bytes/s a link"
+    for bytes_, devices, link in ((4000, 4, 100), (4000, 2, 100), (9e6, 9, 5e5), (7e8, 256, 9e10)):
+        label = f"{bytes_:g} bytes, {devices} devices, {link:g} bytes/s a link"
         pieces = f"a device sends 2 x {devices - 1} pieces of {bytes_ / devices:g} bytes over two links, in seconds"
-        yield f"{told}: {pieces}", all_reduce_seconds(bytes_, devices, link)
-    yield (
-        "One device has nobody to send to, so 4000 bytes take 0 s",
-        all_reduce_seconds(4000, 1, 100.0),
-    )
-    return (
-        "Two rounds of n - 1 pieces, in both directions: nearly the whole array through each link."
-    )
+        yield f"{label}: {pieces}", all_reduce_seconds(bytes_, devices, link)
+    label = "One device has nobody to send to, so 4000 bytes take 0 s"
+    yield label, all_reduce_seconds(4000, 1, 100.0)
+    return "Two rounds of n - 1 pieces, in both directions: nearly the whole array through each link."  # fmt: skip

@@ -41,28 +41,17 @@ def failed_starts(answers: dict[int, str]) -> str:
     ),
     why="You pay for the hour and use a part of it: divide by that part.",
     slips={
-        (
-            "useful > 0 and ",
-            "",
-        ): "Interruptions eat more than the hour: the job never ends, at any price.",
-        (
-            "spot / useful < full",
-            "spot < full",
-        ): "Where half of each hour is lost, an hour of work costs 1.80, not 0.90.",
-        (
-            "spot / useful < full",
-            "spot * (2 - useful) < full",
-        ): "What is lost has to be done again on the "
-        "same machine: an hour of work costs 0.60 / 0.5 = 1.20, not 0.60 times 1.5.",
-        (
-            "interruptions * lost_minutes / 60",
-            "interruptions * lost_minutes",
-        ): "30 lost minutes are half an hour: an hour of work costs 0.80.",
+        "useful > 0 and  -> ": "Interruptions eat more than the hour: the job never ends, at any price.",
+        "spot / useful < full -> spot < full": "Where half of each hour is lost, an hour of work costs 1.80, not 0.90.",
+        "spot / useful < full -> spot * (2 - useful) < full": "What is lost has to be done again on the same "
+        "machine: an hour of work costs 0.60 / 0.5 = 1.20, not 0.60 times 1.5.",
+        "interruptions * lost_minutes / 60 -> interruptions * lost_minutes": "30 lost minutes are half an hour: an "
+        "hour of work costs 0.80.",
     },
 )
 def spot(spot_pays: Callable) -> Cases:
     """The price over the useful part of an hour, against the full price."""
-    for told, *inputs in (
+    for label, *inputs in (
         ("Without interruptions 0.40 is less than 1.00", 0.4, 1.0, 0, 10),
         ("A spot machine at 1.20 is dearer than one at 1.00 from the start", 1.2, 1.0, 0, 10),
         ("Half of each hour is lost, so an hour of work costs 1.80, not 0.90", 0.9, 1.0, 1, 30),
@@ -75,7 +64,7 @@ def spot(spot_pays: Callable) -> Cases:
         found = spot_pays(*inputs)
         is_bool = type(found).__name__ in ("bool", "bool_")
         expect(is_bool, f"spot_pays should return True or False; yours returns {a(found)}.")
-        yield told, bool(found)
+        yield label, bool(found)
     return "An hour of useful work is what is compared."
 
 
@@ -89,7 +78,7 @@ def spot(spot_pays: Callable) -> Cases:
 )
 def verdict(reading: Callable) -> Cases:
     """Four kinds of report, told apart."""
-    for told, report in (
+    for label, report in (
         ("A step of 3 ms that needs at least 1.5 ms is a chip at work: a bound is not a target", {}),
         ("The loss rose: whatever ran, it did not learn", {"losses": [1.8, 1.9]}),
         ("A loss on the way was infinite: the last one alone does not show it", {"losses": [1.8, math.inf, 0.5]}),
@@ -109,11 +98,9 @@ def verdict(reading: Callable) -> Cases:
     ):  # fmt: skip
         said = reading(_report(**report))
         answers = ("broken", "no chip", "clock", "reached")
-        expect(
-            said in answers,
-            f"reading should return one of {', '.join(answers)}; yours returns {said!r}.",
-        )
-        yield told, said
+        message = f"reading should return one of {', '.join(answers)}; yours returns {said!r}."
+        expect(said in answers, message)
+        yield label, said
     return "It learns, on a chip, in a time that can be."
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import Cases, todo
-from lab_utils.check.tools import a, expect, returns, translated
+from lab_utils.check.tools import a, expect, returns, several, translated
 from lab_utils.estimator import tf
 
 _APART = {
@@ -52,10 +52,8 @@ def line(write_line: Callable) -> Cases:
     for most in (20, 4):
         program = tf.function(run).get_concrete_function(tf.TensorSpec([], tf.int32), most)
         made = program.structured_outputs
-        pair = isinstance(made, tuple | list) and len(made) == 2
-        returns(
-            made, lambda _, pair=pair: pair, "write_line", "a pair, the line and the number written"
-        )
+        pair = "a pair, the line and the number written"
+        returns(made, several(made, 2), "write_line", pair)
         kinds = [(each.shape, each.dtype) for each in made]
         yield f"With most of {most} the shapes and types of the line and of the number", kinds
         definition = program.graph.as_graph_def()
@@ -72,14 +70,9 @@ def line(write_line: Callable) -> Cases:
         with translated("", past, (tf.errors.InvalidArgumentError,)):
             text, written = (each.numpy() for each in program(tf.constant(3)))
         reason = "the end is the last" if most == 20 else "most is the limit"
-        told = f"From 3, `following` counts up, with 9 the end and most of {most} ({reason}): four characters, and "
-        yield told + "how many are written", (text[:4].tolist(), int(written))
+        label = f"From 3, `following` counts up, with 9 the end and most of {most} ({reason}): four characters, and "
+        yield label + "how many are written", (text[:4].tolist(), int(written))
     return "One shape for every line, and a loop that ends when it should."
-
-
-_MASKED = "scores = tf.where(earlier, scores, -1e9)"
-_WEIGHED = "return tf.matmul(tf.nn.softmax(scores), value)"
-_LATE = "return tf.matmul(tf.where(earlier, tf.nn.softmax(scores), 0.0), value)"
 
 
 @todo(
@@ -91,43 +84,23 @@ _LATE = "return tf.matmul(tf.where(earlier, tf.nn.softmax(scores), 0.0), value)"
     ),
     why="All places are computed in one matmul, and the mask keeps each from looking ahead.",
     slips={
-        (
-            _MASKED,
-            "",
-        ): "Each place looks at all places, also at those that come later. There it would read "
-        "the answer.",
-        (
-            "tf.where(earlier,",
-            "tf.where(tf.transpose(earlier),",
-        ): "The mask lets places look ahead, and hides what they have read.",
-        (
-            "tf.where(earlier,",
-            "tf.where(keras.ops.tri(query.shape[1], k=1, dtype='bool'),",
-        ): "The mask lets each place look one place ahead.",
-        (
-            "tf.where(earlier,",
-            "tf.where(keras.ops.tri(query.shape[1], k=-1, dtype='bool'),",
-        ): "Each place sees itself too: the mask keeps the diagonal.",
-        (
-            " / query.shape[-1] ** 0.5",
-            "",
-        ): "The scores are not divided by the square root of the width.",
-        (
-            " / query.shape[-1] ** 0.5",
-            " / query.shape[-1]",
-        ): "The scores are divided by the width, not by its square root.",
-        (
-            f"{_MASKED}\n    {_WEIGHED}",
-            _LATE,
-        ): "The shares of a row do not add up to 1: set the mask before the softmax.",
-        (
-            "tf.nn.softmax(scores)",
-            "tf.nn.softmax(scores, axis=1)",
-        ): "The shares of a row do not add up to 1: the softmax goes over the last axis.",
-        (
-            _WEIGHED,
-            "return tf.nn.softmax(scores)",
-        ): "Those are the shares: weigh the values with them.",
+        "scores = tf.where(earlier, scores, -1e9) -> ": "Each place looks at all places, also at those that come "
+        "later. There it would read the answer.",
+        "tf.where(earlier, -> tf.where(tf.transpose(earlier),": "The mask lets places look ahead, and hides what "
+        "they have read.",
+        "tf.where(earlier, -> tf.where(keras.ops.tri(query.shape[1], k=1, dtype='bool'),": "The mask lets each "
+        "place look one place ahead.",
+        "tf.where(earlier, -> tf.where(keras.ops.tri(query.shape[1], k=-1, dtype='bool'),": "Each place sees "
+        "itself too: the mask keeps the diagonal.",
+        " / query.shape[-1] ** 0.5 -> ": "The scores are not divided by the square root of the width.",
+        " / query.shape[-1] ** 0.5 ->  / query.shape[-1]": "The scores are divided by the width, not by its square "
+        "root.",
+        "scores, -1e9)\n    return tf.matmul(tf.nn.softmax(scores), -> tf.nn.softmax(scores), 0.0)\n    return tf.matmul(scores,": "The "
+        "shares of a row do not add up to 1: set the mask before the softmax.",
+        "tf.nn.softmax(scores) -> tf.nn.softmax(scores, axis=1)": "The shares of a row do not add up to 1: the "
+        "softmax goes over the last axis.",
+        "return tf.matmul(tf.nn.softmax(scores), value) -> return tf.nn.softmax(scores)": "Those are the shares: "
+        "weigh the values with them.",
     },
 )
 def causal_attention(attend: Callable) -> Cases:
@@ -135,6 +108,6 @@ def causal_attention(attend: Callable) -> Cases:
     draw = np.random.default_rng(4).standard_normal
     for shape in ((3, 5, 4), (2, 9, 16)):
         found = attend(*(tf.constant(draw(shape), tf.float32) for _ in range(3)))
-        returns(found, lambda value: hasattr(value, "shape"), "attend", "a tensor")
+        returns(found, hasattr(found, "shape"), "attend", "a tensor")
         yield f"What each place of {list(shape)} sees of itself and of those before it", found, 1e-3
     return "Each place sees itself and those before it, in one matmul for all."

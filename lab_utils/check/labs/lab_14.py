@@ -11,7 +11,6 @@ from lab_utils.flowers import rest
 
 # Bytes that are no UTF-8, and whose base64 has + and /, which the alphabet for addresses lacks.
 _PICTURES = [b"\xff\xd8\xff\xfb\xef\xbe\x00", b"\x89PNG\r\n\x1a\n\xfe\xff", b"\xff\xd8"]
-_CODED = "base64.b64encode(picture).decode()"
 
 
 @todo(
@@ -22,30 +21,27 @@ _CODED = "base64.b64encode(picture).decode()"
     ),
     why='Bytes travel as base64 within {"b64": ...}; a plain string would be taken for the value itself.',
     slips={
-        (f'{{"b64": {_CODED}}}', _CODED): "The server reads base64 where the picture's bytes should be. Either a "
-        'string stands without the object {"b64": ...} that says so, or the bytes were encoded twice.',
-        ("in pictures]", "in reversed(pictures)]"): "The pictures arrive in another order: answers come in the "
-        "order of the instances.",
+        '{"b64": base64.b64encode(picture).decode()} -> base64.b64encode(picture).decode()': "The server reads "
+        'base64 where the picture\'s bytes should be. Either a string stands without the object {"b64": ...} that '
+        "says so, or the bytes were encoded twice.",
+        "in pictures] -> in reversed(pictures)]": "The pictures arrive in another order: answers come in the order "
+        "of the instances.",
     },
-)  # fmt: skip
+)
 def body(predict_body: Callable) -> Cases:
     """Read as the server reads it: the same bytes in the same order."""
     for pictures, words in ((_PICTURES, "three pictures"), (_PICTURES[:1], "one picture")):
         text = predict_body(list(pictures))
-        expect(
-            not isinstance(text, dict),
-            "That is a Python dict; a request's body is its JSON text: json.dumps(...).",
-        )
+        message = "That is a Python dict; a request's body is its JSON text: json.dumps(...)."
+        expect(not isinstance(text, dict), message)
         returns(text, (str, bytes, bytearray), "predict_body", "text, a str, or its bytes")
         try:
             pictures_read = rest.read_request(text)[0]
         except rest.RequestError as error:
             raise Wrong(_rejected(str(error))) from None
-        yield (
-            f"What the server reads of {words}: the bytes of each, unchanged, one instance a picture (str() of "
-            "bytes writes b'...' around them; .decode() makes text of base64)",
-            pictures_read,
-        )
+        hint = "str() of bytes writes b'...' around them; .decode() makes text of base64"
+        label = f"What the server reads of {words}: the bytes of each, unchanged, one instance a picture ({hint})"
+        yield label, pictures_read
     return "The server reads the bytes that you sent, a picture an instance."
 
 
@@ -113,11 +109,11 @@ class _Server:
     ),
     why="Halving finds one bad picture of n in about 2 log2(n) requests; n single ones would cost n.",
     slips={
-        ("pictures[:half]) + ask_all(ask, pictures[half:])", "pictures[half:]) + ask_all(ask, pictures[:half])"):
-        "The answers come in another order than the pictures.",
-        ("return [None]", "return []"): "A refused picture has an answer too, None: the others would move up.",
+        "pictures[:half]) + ask_all(ask, pictures[half:]) -> pictures[half:]) + ask_all(ask, pictures[:half])": "The "
+        "answers come in another order than the pictures.",
+        "return [None] -> return []": "A refused picture has an answer too, None: the others would move up.",
     },
-)  # fmt: skip
+)
 def one_bad(ask_all: Callable) -> Cases:
     """All answers, None for the refused, and how many requests that takes."""
     for count, bad, most in (
@@ -150,16 +146,16 @@ def one_bad(ask_all: Callable) -> Cases:
     ),
     why="The limit leaves some batches out; among the others the rate decides, and that need not be the largest batch.",
     slips={
-        ("seconds[batch] <= limit", "seconds[batch] < limit"): "A request that takes exactly the limit keeps it.",
-        ("seconds[batch] <= limit", "seconds[batch] / batch <= limit"): "A caller waits for the whole request, not "
+        "seconds[batch] <= limit -> seconds[batch] < limit": "A request that takes exactly the limit keeps it.",
+        "seconds[batch] <= limit -> seconds[batch] / batch <= limit": "A caller waits for the whole request, not "
         "for its share of it.",
-        (" if seconds[batch] <= limit]", "]"): "One of your batches takes longer than the limit.",
-        ("lambda batch: batch / seconds[batch]", "lambda batch: batch"): "The largest batch within the limit need "
+        " if seconds[batch] <= limit] -> ]": "One of your batches takes longer than the limit.",
+        "lambda batch: batch / seconds[batch] -> lambda batch: batch": "The largest batch within the limit need "
         "not serve the most pictures a second.",
-        ("lambda batch: batch / seconds[batch]", "lambda batch: -seconds[batch]"): "The shortest request need not "
+        "lambda batch: batch / seconds[batch] -> lambda batch: -seconds[batch]": "The shortest request need not "
         "serve the most pictures a second.",
     },
-)  # fmt: skip
+)
 def batch_for(best_batch: Callable) -> Cases:
     """The highest rate within the limit."""
     for words, seconds, limit in (
@@ -170,8 +166,6 @@ def batch_for(best_batch: Callable) -> Cases:
         ("100 ms keep a limit of 100 ms", {1: 0.02, 8: 0.1}, 0.1),
         ("No batch keeps the limit: return None", {1: 0.2, 8: 0.9}, 0.1),
     ):  # fmt: skip
-        yield (
-            f"{words}. A key of `seconds`, for {seconds} and {limit} s",
-            best_batch(dict(seconds), limit),
-        )
+        label = f"{words}. A key of `seconds`, for {seconds} and {limit} s"
+        yield label, best_batch(dict(seconds), limit)
     return "The most pictures a second within the limit."

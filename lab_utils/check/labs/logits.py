@@ -1,16 +1,10 @@
 """Whether what a network gives are logits: any numbers, with nothing done to them at the end."""
 
-import contextlib
-
 import numpy as np
 
-from lab_utils.check.tools import expect, translated
+from lab_utils.check.tools import expect
 from lab_utils.estimator import tf
 
-COMPARES_CLASSES = (
-    "v1.metrics.accuracy compares a class with a class, [B] with [B]: take the most likely class of each "
-    "row of logits, along axis 1."
-)
 _PASSED = {"Identity", "Cast", "Reshape", "Squeeze", "IdentityN", "ReadVariableOp"}
 _BENT = {"Relu", "Relu6", "LeakyRelu", "Elu", "Selu", "Sigmoid", "Tanh", "Softplus", "Maximum"}
 
@@ -23,14 +17,11 @@ def expect_logits(values: np.ndarray) -> None:
     """
     values = np.asarray(values, np.float64)
     total = values.sum(axis=-1)
-    expect(
-        not (np.allclose(total, 1.0, atol=1e-2) and (values >= 0).all()),
-        "These add up to 1: that is a softmax. The loss takes logits and does it: leave the softmax out.",
-    )
-    expect(
-        not np.allclose(np.log(np.exp(np.clip(values, -80, 80)).sum(axis=-1)), 0.0, atol=1e-2),
-        "These are logarithms of probabilities: the loss takes logits, leave log_softmax out.",
-    )
+    message = "These add up to 1: that is a softmax. The loss takes logits and does it: leave the softmax out."
+    expect(not (np.allclose(total, 1.0, atol=1e-2) and (values >= 0).all()), message)
+    logarithm = np.log(np.exp(np.clip(values, -80, 80)).sum(axis=-1))
+    message = "These are logarithms of probabilities: the loss takes logits, leave log_softmax out."
+    expect(not np.allclose(logarithm, 0.0, atol=1e-2), message)
 
 
 def expect_bare(logits: tf.Tensor) -> None:
@@ -38,30 +29,5 @@ def expect_bare(logits: tf.Tensor) -> None:
     op = logits.op
     while op.type in _PASSED and op.inputs:
         op = op.inputs[0].op
-    expect(
-        op.type not in _BENT,
-        f"There is an activation ({op.type}) on the last layer: logits may be any number, leave it out.",
-    )
-
-
-def slips(last: str) -> dict[tuple[str, str], str]:
-    """What learners do to logits at the end: slips for a solution whose logits are the expression `last`."""
-    activation = "There is an activation on the last layer: logits may be any number, leave it out."
-    return {
-        (
-            last,
-            f"tf.nn.softmax({last})",
-        ): "These add up to 1: that is a softmax. The loss takes logits and "
-        "does it: leave the softmax out.",
-        (
-            last,
-            f"tf.nn.log_softmax({last})",
-        ): "These are logarithms of probabilities: the loss takes logits, leave log_softmax out.",
-        (last, f"tf.nn.relu({last})"): activation,
-        (last, f"tf.nn.sigmoid({last})"): activation,
-    }
-
-
-def classes_compared() -> contextlib.AbstractContextManager[None]:
-    """Context manager: an accuracy of labels and something that is not one class a row is told."""
-    return translated(r"Shapes? .*(are incompatible|must be equal)", COMPARES_CLASSES)
+    message = f"There is an activation ({op.type}) on the last layer: logits may be any number, leave it out."
+    expect(op.type not in _BENT, message)

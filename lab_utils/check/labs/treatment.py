@@ -10,7 +10,7 @@ from lab_utils.check.clinic import Unfit, examine, loaded, ward
 from lab_utils.check.clinic.ward import Verdict, Ward
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import todo
-from lab_utils.check.tools import a, expect
+from lab_utils.check.tools import a, expect, reason
 
 _MOST = 4  # findings in one message
 
@@ -57,7 +57,7 @@ def _run(name: str, treatment: Any, run: Callable[[ModuleType], str]) -> str:
     except Wrong:
         raise
     except Exception as error:  # whatever the learner's lines raise
-        raise Wrong(f"The treated program fails. {type(error).__name__}: {error}") from None
+        raise Wrong(f"The treated program fails. {type(error).__name__}: {reason(error)}") from None
 
 
 def _enter(id: str, hints: Sequence[str], why: str, check: Callable, *parameters: str) -> None:
@@ -75,16 +75,12 @@ def _enter(id: str, hints: Sequence[str], why: str, check: Callable, *parameters
 def diagnosed(name: str, diagnosis: Any) -> str:
     """What is right about a diagnosis, in a sentence; raises `Wrong` where a fault is missed or misread."""
     patient = ward(name)
-    expect(
-        isinstance(diagnosis, Mapping),
-        f"A diagnosis is a dict from line numbers to letters, such as {{12: 'B'}}; yours is {a(diagnosis)}.",
-    )
+    message = f"A diagnosis is a dict from line numbers to letters, such as {{12: 'B'}}; yours is {a(diagnosis)}."
+    expect(isinstance(diagnosis, Mapping), message)
     last = len(patient.sick.splitlines())
     for line, letter in diagnosis.items():
-        expect(
-            isinstance(line, int) and 0 < line <= last,
-            f"{line!r} is not a line of the program: they go from 1 to {last}.",
-        )
+        message = f"{line!r} is not a line of the program: they go from 1 to {last}."
+        expect(isinstance(line, int) and 0 < line <= last, message)
         expect(
             str(letter).strip().upper() in patient.choices,
             f"Line {line}: {letter!r} is not one of the letters {min(patient.choices)} to {max(patient.choices)}.",
@@ -105,29 +101,25 @@ def _message(patient: Ward, verdict: Verdict) -> str:
     sentences += [f"Found: {fault.why}. {fault.told}" for fault in verdict.found]
     if verdict.misread:
         lines = ", ".join(map(str, sorted(verdict.misread)))
-        sentences.append(
-            f"Something is wrong at line {lines}, but not for the reason that you give."
-        )
+        misread = f"Something is wrong at line {lines}, but not for the reason that you give."
+        sentences.append(misread)
     for line, word in sorted(verdict.accused.items()):
         sentences.append(f"Line {line} is healthy. {word}".rstrip())
     if verdict.missed and only:
         sentences.append("The fault is not found yet.")
     elif verdict.missed:
         silent = sum(fault.silent for fault in verdict.missed)
-        sentences.append(
-            f"Not seen yet: {len(verdict.missed)}, of which {silent} would give no message on a TPU."
-        )
+        missed = len(verdict.missed)
+        sentences.append(f"Not seen yet: {missed}, of which {silent} give no message on a TPU.")
     return "\n".join(sentences)
 
 
 def treated(name: str, treatment: Any) -> str:
     """What becomes of a treatment, in a sentence; raises `Wrong` where something is left."""
     patient = ward(name)
-    expect(
-        isinstance(treatment, Mapping | str | Path),
-        "A treatment is a dict from line numbers of the listing to new lines, a whole program, or the Path of "
-        f"your file; yours is {a(treatment)}.",
-    )
+    kinds = "a dict from line numbers of the listing to new lines, a whole program, or the Path of your file"
+    fits = isinstance(treatment, Mapping | str | Path)
+    expect(fits, f"A treatment is {kinds}; yours is {a(treatment)}.")
     try:
         found = examine(patient, patient.treated(treatment))
     except (Unfit, ValueError, OSError) as error:
@@ -135,10 +127,8 @@ def treated(name: str, treatment: Any) -> str:
     if found.findings:
         shown = [f"{f.rule} at {_place(f.place)}: {f.why}" for f in found.findings[:_MOST]]
         raise Wrong("The dry run still finds:\n" + "\n".join(shown))
-    expect(
-        not found.changed,
-        f"The dry run finds nothing, but the program is not what it was meant to be. {found.changed}",
-    )
+    message = f"The dry run finds nothing, but the program is not what it was meant to be. {found.changed}"
+    expect(not found.changed, message)
     same = "on a CPU the program reads, trains, evaluates and predicts what the healthy one does."
     return f"O{same[1:]}" if patient.allowed else f"The dry run has no finding left, and {same}"
 

@@ -1,0 +1,297 @@
+"""The checks of lab 15, the host: summaries, a hook, start values, whose files, and who calls input_fn."""
+
+import re
+import tempfile
+import types
+from collections.abc import Callable, Mapping
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lab_utils.check.labs.decisions import expect_decisions
+from lab_utils.check.todos import Cases, todo
+from lab_utils.check.tools import a, expect, returns, translated
+from lab_utils.estimator import tf, v1
+
+
+@todo(
+    "15a",
+    hints=(
+        "Which of the three arguments has to be averaged, and which are the same in all entries?",
+        "Two contexts in one `with`, or one in the other, and in them two scalars.",
+        "A step is due where its remainder by every is 0.",
+    ),
+    why="The host calls host_fn in a graph of its own, so the writer is made in it; every and directory are Python "
+    "values and may be used.",
+    slips={
+        "tf.reduce_mean(loss) -> loss[0]": "That is the loss of one core: write the mean over the cores.",
+        "tf.reduce_mean(loss) -> tf.reduce_sum(loss)": "That is the sum over the cores: write their mean.",
+        "tf.equal(step[0] % every, 0) -> step[0] % every == 0": "In an Estimator's graph `==` asks whether two "
+        "tensors are the same object: let tf.equal compare.",
+        ", tf.summary.record_if(tf.equal(step[0] % every, 0)) -> ": "It writes at every step: let record_if test "
+        "whether the step is a multiple of every.",
+        '            tf.summary.scalar("learning_rate", rate[0], step=step[0])\n -> ': "Nothing is written under "
+        '"learning_rate".',
+    },
+)
+def host_function(make_host_fn: Callable) -> Cases:
+    """What stands in the event files after seven steps of four cores."""
+    outside = (
+        "host_fn uses something that was made outside of it, in the graph of model_fn: the host calls it in a graph "
+        "of its own."
+    )
+    python = (
+        "step is a tensor, and Python cannot know its value here: test it in the graph, with tf.equal and "
+        "tf.summary.record_if.",
+        (TypeError, tf.errors.OperatorNotAllowedInGraphError),
+    )
+    every, cores, steps = 3, 4, 7
+    losses = np.arange(steps * cores, dtype=np.float32).reshape(steps, cores) ** 2
+    with tempfile.TemporaryDirectory() as directory:
+        with tf.Graph().as_default():  # model_fn's; the host calls host_fn in another
+            host_fn = make_host_fn(directory, every)
+        expect(callable(host_fn), f"Return the function host_fn; yours returns {a(host_fn)}.")
+        with tf.Graph().as_default() as graph, v1.Session() as session:
+            step = v1.placeholder(tf.int64, [cores])
+            loss, rate = (v1.placeholder(tf.float32, [cores]) for _ in range(2))
+            with (
+                translated("same graph|different graph|not an element|out of scope", outside),
+                translated(
+                    r"int\(\)|__index__|as a Python|using a (symbolic )?`?tf.Tensor", *python
+                ),
+            ):
+                ops = host_fn(step, loss, rate)
+            message = "No writer takes up a summary of v1.summary.scalar: use tf.summary.scalar."
+            expect(all(op.type != "ScalarSummary" for op in graph.get_operations()), message)
+            message = "There is nothing among the ops: summaries are made only within `with writer.as_default()`."
+            expect(not isinstance(ops, list | tuple) or len(ops) > 0, message)
+            writers = [op for op in graph.get_operations() if op.type == "CreateSummaryFileWriter"]
+            session.run(writers)
+            for number in range(steps):
+                values = {step: [number] * cores, loss: losses[number], rate: [0.5**number] * cores}
+                session.run(ops, values)
+            session.run([tf.raw_ops.FlushSummaryWriter(writer=op.inputs[0]) for op in writers])
+        events = _events(Path(directory))
+    for tag in ("loss", "learning_rate"):
+        at = sorted(step for name, step in events if name == tag)
+        yield f"With every=3 and steps 0 to 6, the steps at which {tag} is written", at
+        values = [events[tag, step] for step in at]
+        yield f"What is written under {tag}, a scalar for four cores", values, 1e-4
+    return "Every third of seven steps is written: the mean loss of four cores, and the rate."
+
+
+def _events(directory: Path) -> dict[tuple[str, int], Any]:
+    """The summaries in the event files of a folder, by tag and step."""
+    return {
+        (value.tag, event.step): tf.make_ndarray(value.tensor).tolist()
+        for file in directory.glob("**/*tfevents*")
+        for event in v1.train.summary_iterator(str(file))
+        for value in event.summary.value
+    }
+
+
+_OFTEN = "It acts again and again: keep the step at which it last acted."
+_SOON = "Once it acts too soon after it last acted. Count from the step at which it acted, rather than from a multiple of 50."
+
+
+@todo(
+    "15b",
+    hints=(
+        "How many steps have been done since the last call?",
+        "Where they are enough, two things happen: the action, and a note of the step at which it was.",
+    ),
+    why="It compares with the step at which it last acted, so it is right whatever steps it gets to see.",
+    slips={
+        "if step - self.last >= self.steps: -> if step % self.steps == 0:": "A loop seldom ends at a step that 50 "
+        "divides, so yours misses some. It may come late, not never.",
+        "            self.last = step\n -> ": _OFTEN,
+        "self.last = step\n -> self.last += 1\n": _OFTEN,
+        "self.last = step -> self.last += self.steps": _SOON,
+        "if step - self.last >= -> if step // self.steps * self.steps - self.last >=": _SOON,
+        "if step - self.last >= self.steps: -> if step - self.last == self.steps:": "It never acts where a loop "
+        "goes past the step that is due: 50 steps or more have to be done.",
+        "self.action(step) -> self.action(self.steps)": "action gets another step: give it the step as it is then.",
+    },
+)
+def hook(Every: type) -> Cases:
+    """When it acts, in loops of several lengths, and resumed."""
+    for loop in (1, 30, 64):
+        acted = _acts(Every, 50, 0, loop, 200 // loop)
+        yield f"The steps that action gets, with 50 steps in loops of {loop}, from 0 to 200", acted
+    acted = _acts(Every, 50, 1000, 30, 10)
+    gaps = sorted({after - before for before, after in zip(acted, acted[1:], strict=False)})
+    yield "The steps from one action to the next, in loops of 30, resumed at step 1000", gaps
+    return "It acts at the end of the loop in which its time comes, and is never left out."
+
+
+def _acts(hook_class: type, steps: int, first: int, loop: int, runs: int) -> list[int]:
+    """The steps at which the hook acts, in a session that does `loop` steps a run."""
+    acted: list[int] = []
+    with tf.Graph().as_default():
+        step = v1.train.create_global_step()
+        counted = step.assign_add(loop)
+        hook = hook_class(steps, lambda now: acted.append(int(now)))
+        scaffold = v1.train.Scaffold(init_fn=lambda _, session: step.load(first, session))
+        creator = v1.train.ChiefSessionCreator(scaffold)
+        with v1.train.MonitoredSession(creator, hooks=[hook]) as session:
+            for _ in range(runs):
+                session.run(counted)
+    return acted
+
+
+@todo(
+    "15c",
+    hints=(
+        "v1.train.init_from_checkpoint(checkpoint, mapping) changes how variables start, and returns nothing.",
+        "The mapping is a dict, from a name in the checkpoint to a name here. One that ends in / stands for all "
+        "variables below it.",
+        "The Scaffold needs no arguments: it uses the variables as they start by now.",
+    ),
+    why="scaffold_fn is called when the variables are there; the Scaffold is made after their start has been changed.",
+    slips={
+        '{"conv2d/": "conv2d/"} -> {"/": "/"}': "Everything starts from the checkpoint; only conv2d/... should.",
+        '        v1.train.init_from_checkpoint(checkpoint, {"conv2d/": "conv2d/"})\n -> ': "Nothing starts from "
+        "the checkpoint: init_from_checkpoint belongs inside scaffold_fn, which is called when the variables are "
+        "there.",
+    },
+)
+def start_values(make_scaffold_fn: Callable) -> Cases:
+    """conv2d from a checkpoint, dense as it would have started."""
+    early = (
+        "make_scaffold_fn runs before there is a model: say inside scaffold_fn how variables start. It should return "
+        "the function scaffold_fn."
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        checkpoint = str(Path(folder) / "model.ckpt")
+        with tf.Graph().as_default(), v1.Session() as session:
+            _variables(5.0)
+            session.run(v1.global_variables_initializer())
+            v1.train.Saver().save(session, checkpoint)
+        with (
+            tf.Graph().as_default(),  # the model's graph comes later, and scaffold_fn is called in it
+            translated("", early, (ValueError, RuntimeError, LookupError)),
+        ):
+            scaffold_fn = make_scaffold_fn(checkpoint)
+        returns(scaffold_fn, callable(scaffold_fn), "make_scaffold_fn", "the function scaffold_fn")
+        with tf.Graph().as_default(), v1.Session() as session:
+            variables = _variables(1.0)
+            scaffold = scaffold_fn()
+            returns(scaffold, v1.train.Scaffold, "scaffold_fn", "a v1.train.Scaffold")
+            scaffold.finalize()
+            session.run(scaffold.init_op, scaffold.init_feed_dict)
+            if scaffold.init_fn:
+                scaffold.init_fn(session)
+            values = {name: value.mean() for name, value in session.run(variables).items()}
+    for name, value in values.items():
+        yield f"How {name} starts (5 stands in the checkpoint, 1 is its own start)", value
+    return "The convolution starts from the checkpoint, the dense layer as it would have."
+
+
+def _variables(value: float) -> dict[str, tf.Variable]:
+    """Variables of a small model, all of that value."""
+    v1.train.create_global_step()
+    names = ("conv2d/kernel", "conv2d/bias", "dense/kernel")
+    start = v1.constant_initializer(value)
+    return {name: v1.get_variable(name, [3], initializer=start) for name in names}
+
+
+@todo(
+    "15d",
+    hints=(
+        "Look for the context in params first: without one there is one host.",
+        "Which of the four things that the deployment holds do you need? Compare the count of files with one of them.",
+        "A slice with a step deals files out like cards.",
+    ),
+    why="Dealt out one by one, files differ by at most one between hosts, and no host is without.",
+)
+def sharing(share: Callable) -> Cases:
+    """Every file for one host, once; an error where a host would have none."""
+    files = [f"train-{n:05d}-of-00010" for n in range(10)]
+    label = 'Where there is no "context" in params there is one host, which reads all files'
+    with translated("", f"{label}.", (KeyError, AttributeError)):
+        alone = share(list(files), {"batch_size": 8})
+    yield label, alone
+    for hosts in (1, 2, 4, 7, 10):
+        shares = []
+        what = f"With 10 files and {hosts} hosts"
+        for host in range(hosts):
+            mine = share(list(files), _params(host, hosts))
+            returns(mine, (list, tuple), "share", "a list of files")
+            idle = f"{what}, host {host} has none, and the others would wait for it: deal the files out one by one."
+            expect(len(mine) > 0, idle)
+            shares += mine
+        lost = sorted(set(files) - set(shares))
+        expect(not lost, f"{what}, nobody reads {', '.join(lost)}.")
+        expect(len(shares) == len(files), f"{what}, some files are read twice.")
+    for host in (0, 5):
+        try:
+            few: Any = share(files[:3], _params(host, 6))
+        except ValueError as error:
+            numbers = set(re.findall(r"\d+", str(error)))
+            few = "ValueError" if {"3", "6"} <= numbers else f"ValueError: {error}"
+        label = f"3 files for 6 hosts, on host {host} (raise a ValueError that says both numbers)"
+        yield label, few
+    return "Every file has one host, and every host has a file."
+
+
+def _params(host: int, hosts: int) -> dict[str, Any]:
+    """The params of a host, with what stands for TPUEstimator's context: (device, host, hosts, its cores)."""
+    deployment = ("/cpu:0", host, hosts, 8)
+    context = types.SimpleNamespace(current_input_fn_deployment=lambda: deployment)
+    return {"batch_size": 8, "context": context}
+
+
+_CALLS = {
+    "PER_HOST_V1": "once for each host; its batch is a host's share, for all cores of that host",
+    "PER_HOST_V2": "once for each host; its batch is for one core",
+    "PER_SHARD_V1": "once for each core; its batch is for one core",
+    "BROADCAST": "once, on host 0, however many hosts there are; every core gets the whole batch",
+    "SLICED": "once, on host 0; the whole batch is cut for all cores",
+}
+
+
+@todo(
+    "15e",
+    hints=(
+        "Read the second column of the table for the calls, and the third for the batch.",
+        "In which modes is a batch for one core only? There the global batch is divided by all cores.",
+    ),
+    why="The mode decides who asks; the global batch is divided by those who share it.",
+)
+def calls_of_modes(input_calls: Callable) -> Cases:
+    """Calls and batch sizes of the five input modes, on 4 hosts with 32 cores."""
+    for mode, how in _CALLS.items():
+        found = input_calls(mode, 960, 4, 32)
+        yield f"{mode}, 4 hosts, 32 cores, a global batch of 960 (it is called {how})", found
+        message = f"A batch size is a whole number; yours gives {found} for {mode}: divide with //."
+        expect(all(isinstance(each, Integral) for each in found), message)
+    return "Once for each host, core or job, and the batch of those who share it."
+
+
+_FITS = {  # job -> its mode, and what the others miss
+    "transposed": ("PER_HOST_V2", "TensorFlow must not cut a batch along axis 0, and each core needs its own examples"),
+    "one reader": ("SLICED", "only one host may read the file, and each example must reach one core"),
+    "split": ("BROADCAST", "every core needs the whole batch"),
+    "old": ("PER_SHARD_V1", "tensors are accepted, but a batch for one core must not be cut further"),
+}  # fmt: skip
+
+
+@todo(
+    "15f",
+    hints=(
+        "Ask of each job: who may read, and may the batch be cut along axis 0?",
+        "One mode is for evaluation only, and one accepts tensors only.",
+    ),
+    why="The first axis, the reader, and who needs which examples decide.",
+)
+def choice(modes: Mapping) -> str:
+    """A mode that fits each job."""
+    against = {
+        f"{job} {mode}": f"{need}. {mode} is called {how}."
+        for job, (_, need) in _FITS.items()
+        for mode, how in _CALLS.items()
+    }
+    expect_decisions(modes, _FITS, tuple(_CALLS), against)
+    return "Each job has the mode that fits what it reads and what it cuts."
