@@ -4,6 +4,7 @@ import os
 import socket
 import subprocess
 import sys
+import types
 
 import pytest
 
@@ -30,7 +31,8 @@ def on(monkeypatch):
         versions = {name.replace("_", "-"): version for name, version in packages.items()}
         monkeypatch.setattr(tpu, "detect", lambda: machine)
         monkeypatch.setattr(tpu, "version", lambda name: versions.get(name, ""))
-        monkeypatch.setattr(tpu, "_libtpu_path", lambda: "/somewhere/libtpu.so")
+        libtpu = types.SimpleNamespace(get_library_path=lambda: "/somewhere/libtpu.so")
+        monkeypatch.setitem(sys.modules, "libtpu", libtpu)
         for name in ("tensorflow", "jax"):
             if name in imported:
                 monkeypatch.setitem(sys.modules, name, object())
@@ -43,21 +45,19 @@ def on(monkeypatch):
 
 
 @pytest.mark.parametrize("machine", [COLAB, HIDDEN])
-def test_tensorflow_on_a_new_tpu_needs_pjrt(machine):
-    found = runtime.environment(machine, "tensorflow", "/x/libtpu.so")
-    assert set(found) == PJRT
-    assert found["TF_PLUGGABLE_DEVICE_LIBRARY_PATH"] == "/x/libtpu.so"
-    assert found["PJRT_DEVICE"] == "TPU" and found["NEXT_PLUGGABLE_DEVICE_USE_C_API"] == "true"
+def test_tensorflow_on_a_new_tpu_needs_pjrt(on, machine):
+    environ = on(machine, tensorflow_tpu="2.20.0", libtpu="0.0.21.1")
+    runtime.prepare_tpu()
+    assert set(environ) >= PJRT
+    assert environ["TF_PLUGGABLE_DEVICE_LIBRARY_PATH"] == "/somewhere/libtpu.so"
+    assert environ["PJRT_DEVICE"] == "TPU"
 
 
 @pytest.mark.parametrize(("machine", "framework"), [(OLD, "tensorflow"), (COLAB, "jax")])
-def test_stream_executor_and_jax_need_nothing(machine, framework):
-    assert runtime.environment(machine, framework, "/x/libtpu.so") == {}
-
-
-def test_without_a_chip_libtpu_asks_nobody():
-    assert runtime.environment(LAPTOP, "jax")["TPU_SKIP_MDS_QUERY"] == "1"
-    assert not PJRT & set(runtime.environment(LAPTOP, "tensorflow", "/x/libtpu.so"))
+def test_stream_executor_and_jax_need_nothing(on, machine, framework):
+    environ = on(machine)
+    assert "nothing had to be set" in runtime.prepare_tpu(framework)
+    assert not PJRT & set(environ)
 
 
 def test_what_the_user_set_stays(on):

@@ -9,7 +9,7 @@ until one is needed.
 
 from lab_utils.common.notices import CellLine, hide_native_notices, in_notebook, quiet
 from lab_utils.runtime.places import Machine, accelerators, detect, place
-from lab_utils.runtime.tpu import NO_CHIP, answers, environment, prepare_tpu, strategy
+from lab_utils.runtime.tpu import NO_CHIP, answers, prepare_tpu, strategy
 
 __all__ = [
     "NO_CHIP",
@@ -18,7 +18,6 @@ __all__ = [
     "accelerators",
     "answers",
     "detect",
-    "environment",
     "hide_native_notices",
     "in_notebook",
     "place",

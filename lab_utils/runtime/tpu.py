@@ -47,22 +47,6 @@ ADVICE = (
 )
 
 
-def environment(machine: Machine, framework: str, libtpu: str = "") -> dict[str, str]:
-    """The variables that a framework has to find on that machine when it is imported.
-
-    Args:
-        machine: as `detect` gives it.
-        framework: "tensorflow" or "jax".
-        libtpu: path of libtpu.so, which TensorFlow loads.
-    """
-    if not machine.chips:
-        return dict(NO_CHIP)
-    if framework == "jax" or not chips.needs_pjrt(machine.generation):
-        return {}  # JAX looks for the chips by itself; images of older TPUs set what they need
-    library = {"TF_PLUGGABLE_DEVICE_LIBRARY_PATH": libtpu} if libtpu else {}
-    return _PJRT | library
-
-
 def prepare_tpu(framework: str = "") -> str:
     """Sets the variables that the framework needs, before it is imported; keeps what is set already.
 
@@ -78,11 +62,11 @@ def prepare_tpu(framework: str = "") -> str:
     machine = detect()
     installed = version("tensorflow-tpu")
     framework = framework or ("tensorflow" if installed else "jax")
-    library = ""
     if framework == "tensorflow" and installed:
         _refuse_wrong_pair(installed)
-        library = _libtpu_path()
-    wanted = environment(machine, framework, library)
+    # JAX looks for the chips by itself; images of older TPUs set what they need.
+    pjrt = framework == "tensorflow" and chips.needs_pjrt(machine.generation)
+    wanted = NO_CHIP if not machine.chips else _PJRT | _libtpu_path() if pjrt else {}
     missing = {name: value for name, value in wanted.items() if name not in os.environ}
     if missing and machine.chips and framework in sys.modules:
         raise RuntimeError(
@@ -93,7 +77,7 @@ def prepare_tpu(framework: str = "") -> str:
     os.environ.update(missing)
     if not machine.chips:
         return f"{machine}: the code runs on the {machine.accelerator}."
-    if framework == "tensorflow" and not installed and chips.needs_pjrt(machine.generation):
+    if pjrt and not installed:
         return (
             f"{machine}; but tensorflow-tpu, the TensorFlow that can use it, is missing. JAX can use it "
             f"(KERAS_BACKEND=jax); or install {ADVICE}."
@@ -102,13 +86,10 @@ def prepare_tpu(framework: str = "") -> str:
     return f"{machine}: {change} for {framework}."
 
 
-def strategy(tpu: str = "local") -> "tuple[tf.distribute.Strategy, str]":
+def strategy() -> "tuple[tf.distribute.Strategy, str]":
     """TensorFlow's strategy for this machine, and a sentence that says which and why.
 
-    Imports TensorFlow: call `prepare_tpu` before.
-
-    Args:
-        tpu: "local" on the machine that holds the chips, else the TPU's name or address.
+    Imports TensorFlow: call `prepare_tpu` before, on the machine that holds the chips.
 
     Returns:
         A TPUStrategy over all cores; or the default strategy, where no TPU could be started.
@@ -117,17 +98,14 @@ def strategy(tpu: str = "local") -> "tuple[tf.distribute.Strategy, str]":
 
     machine, without = detect(), "The default strategy, without a TPU"
     # tensorflow-tpu 2.20.0 with libtpu 0.0.21.1 ends the process where it finds no chip.
-    if tpu == "local" and not machine.chips:
+    if not machine.chips:
         return tf.distribute.get_strategy(), f"{without}: there is none ({machine})."
     # What native code says here is shown: where it ends the process, that is all there is.
     try:
-        resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu)
-        answers(resolver.master())
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver("local")
         tf.tpu.experimental.initialize_tpu_system(resolver)
         on_tpu = tf.distribute.TPUStrategy(resolver)
     except (tf.errors.OpError, OSError, ValueError, RuntimeError) as error:
-        if tpu != "local":
-            return tf.distribute.get_strategy(), f"{without}: {tpu} cannot be reached ({error})."
         return tf.distribute.get_strategy(), f"{without}: {_plain(str(error), machine)}"
     return on_tpu, f"TPUStrategy over {counted(on_tpu.num_replicas_in_sync, 'core')}."
 
@@ -164,12 +142,13 @@ def _plain(message: str, machine: Machine) -> str:
     )
 
 
-def _libtpu_path() -> str:
+def _libtpu_path() -> dict[str, str]:
+    """The variable by which TensorFlow finds libtpu.so."""
     try:
         import libtpu
     except ImportError:
-        return ""
-    return libtpu.get_library_path()
+        return {}
+    return {"TF_PLUGGABLE_DEVICE_LIBRARY_PATH": libtpu.get_library_path()}
 
 
 def _refuse_wrong_pair(installed: str) -> None:
