@@ -51,7 +51,7 @@ BUDGET = {
     "dry_run": 11_975,
     "equivalence": 525,
     "flowers": 2_175,
-    "notebook": 650,
+    "notebook": 675,
     "port": 1_475,
     "runtime": 1_325,
     "teach": 2_300,
