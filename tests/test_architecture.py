@@ -51,7 +51,7 @@ BUDGET = {
     "dry_run": 11_975,
     "equivalence": 475,
     "flowers": 2_175,
-    "notebook": 500,
+    "notebook": 525,
     "port": 1_425,
     "runtime": 1_200,
     "teach": 2_050,

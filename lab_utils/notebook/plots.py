@@ -1,4 +1,4 @@
-"""The figures of the flowers job, each as a matplotlib Figure."""
+"""Figures of the flowers job and of the labs, each as a matplotlib Figure."""
 
 import io
 import os
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from PIL import Image
 
 from lab_utils.common import files
-from lab_utils.notebook.look import FAINT, NEUTRAL, NOTE, RIGHT, WRONG
+from lab_utils.notebook.look import FAINT, NEUTRAL, NOTE, RIGHT, SECOND, WRONG
 
 BARS = 6  # classes shown under a photograph
 
@@ -156,5 +156,27 @@ def accuracies(shares: Mapping[str, float], count: int) -> Figure:
     axes.invert_yaxis()
     axes.set_xlim(0, 1.1)
     axes.set_xlabel(f"share of {count} held-out pictures that are right (measured here)")
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def work_shares(step: float, loops: Mapping[str, tuple[float, int]], wanted: float) -> Figure:
+    """The share of the time that a core works, over `iterations_per_loop`.
+
+    Args:
+        step: seconds of a step.
+        loops: name of a call -> (its seconds, the loop chosen for it, which a dot marks).
+        wanted: the share that the loops should reach, 0 to 1.
+    """
+    figure = Figure(figsize=(7.5, 2.8), layout="constrained")
+    axes = figure.add_subplot()
+    lengths = np.geomspace(1, 1000)
+    for colour, (name, (call, chosen)) in zip((NOTE, SECOND, WRONG), loops.items(), strict=False):
+        axes.plot(lengths, lengths * step / (lengths * step + call), color=colour, label=name)
+        axes.plot(chosen, chosen * step / (chosen * step + call), "o", color=colour)
+    axes.axhline(wanted, color=NEUTRAL, linestyle=":")
+    axes.set(xscale="log", xlabel="iterations_per_loop", ylabel="share of the time at work")
+    axes.set_ylim(0, 1.05)
+    axes.legend(frameon=False, title=f"a step of {1e3 * step:g} ms, a call of", loc="lower right")
     axes.spines[["top", "right"]].set_visible(False)
     return figure
