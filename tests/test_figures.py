@@ -29,7 +29,7 @@ MANY = {
     "len(sums)": "the bundled pictures",
     "len(written)": "the pages of all rules",
     "len(rules.catalogue())": "all rules",
-    "len(overview.labs())": "all labs",
+    "len(sources.labs())": "all labs",
     "site.link_rules(options.link)": "all findings of the site",
     "text": "the code of a batch size",
     "len(taken)": "of XLA's program, beside other counts",

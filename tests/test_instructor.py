@@ -8,7 +8,7 @@ import pytest
 import wrong_answers
 from wrong_answers import Right
 
-from lab_utils.check import overview, todos
+from lab_utils.check import sources, todos
 from lab_utils.teach import guide, minutes, slides, stored
 
 ROOT = Path(__file__).parents[1]
@@ -18,7 +18,7 @@ PLANS = guide.plans(ROOT)["plans"]
 @pytest.mark.parametrize("plan", PLANS, ids=lambda plan: plan["title"])
 def test_each_lab_stands_in_one_place_of_a_plan_and_the_minutes_fit(plan):
     taught = [lab for session in plan["sessions"] for lab in session["labs"]]
-    assert sorted(taught + guide.not_taught(plan)) == list(overview.labs())
+    assert sorted(taught + guide.not_taught(plan)) == list(sources.labs())
     assert taught == sorted(taught), "labs build on those before them"
     left = {f"{lab:02d}" for lab in guide.not_taught(plan)} & {"16", "17"}
     assert left <= set(re.findall(r"\d\d", plan.get("next", ""))), "where the last labs come in"
@@ -27,7 +27,7 @@ def test_each_lab_stands_in_one_place_of_a_plan_and_the_minutes_fit(plan):
 
 def test_lectures_count_and_each_session_fits_into_its_hours():
     session = {"labs": [0, 3], "break": 15}
-    labs = overview.labs()[0]["minutes"] + overview.labs()[3]["minutes"]
+    labs = sources.labs()[0]["minutes"] + sources.labs()[3]["minutes"]
     lectures = slides.minutes(ROOT, 0) + slides.minutes(ROOT, 3)
     assert guide.of_session(ROOT, {}, session) == lectures + labs + 15
     assert guide.of_session(ROOT, {"lecture": 5}, session) == 10 + labs + 15
@@ -39,7 +39,7 @@ def test_one_day_holds_the_spine_and_no_lab_of_it_is_long():
     (day,) = (plan for plan in PLANS if plan["title"] == "One day")
     spine = [lab for session in day["sessions"] for lab in session["labs"]]
     assert spine == list(range(minutes.SPINE))
-    stated = {lab: entry["minutes"] for lab, entry in overview.labs().items()}
+    stated = {lab: entry["minutes"] for lab, entry in sources.labs().items()}
     assert sum(stated[lab] for lab in spine) <= 300 and max(stated[lab] for lab in spine) <= 50
     assert max(stated.values()) <= 60 and sum(stated.values()) <= 900
     for path in sorted((ROOT / "solutions/source").glob("*.ipynb"))[: minutes.SPINE]:
@@ -64,7 +64,7 @@ def test_the_minutes_of_a_lab_follow_from_what_it_holds():
 
 
 def test_the_minutes_of_sections_add_up_to_those_of_the_lab():
-    for lab, entry in overview.labs().items():
+    for lab, entry in sources.labs().items():
         parts = guide.sections(ROOT, lab)
         assert sum(own for _, own in parts) == entry["minutes"]
         assert all(own >= 0 for _, own in parts) and len(parts) >= 3
@@ -99,7 +99,7 @@ def test_demos_take_ten_minutes_and_their_outputs_are_there():
         stored.output(ROOT, 2, "none")
 
 
-@pytest.mark.parametrize("lab", overview.labs())
+@pytest.mark.parametrize("lab", sources.labs())
 def test_the_guide_tells_what_each_wrong_answer_heard(lab):
     """STORE_MESSAGES=1 python -m pytest tests/test_labs.py -k "answers and all" -m slow writes them."""
     stored_messages = wrong_answers.messages(lab)
@@ -112,10 +112,10 @@ def test_the_guide_tells_what_each_wrong_answer_heard(lab):
 
 def test_the_guide_has_a_page_a_lab_that_names_each_todo_and_its_wrong_answers():
     pages = guide.made(ROOT)
-    for lab in overview.labs():
+    for lab in sources.labs():
         name = f"guide_{lab:02d}.html"
         assert f'href="{name}"' in pages["guide.html"]
-        for id in overview.ids(lab):
+        for id in sources.ids(lab):
             part = re.search(rf'<h2 id="{id}">TODO {id}: .*?</ul>', pages[name], re.S)
             assert part and part[0].count("the check says") >= 3, id
     for anchor in re.findall(r'href="#(\w+)"', pages["guide.html"]):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lab_utils.check import overview
+from lab_utils.check import sources
 from lab_utils.runtime import chips
 from lab_utils.teach import quiz
 
@@ -16,7 +16,7 @@ EACH = [(lab, question) for lab, own in ASKED.items() for question in own]
 
 
 def test_each_lab_has_five():
-    assert {int(lab): len(own) for lab, own in ASKED.items()} == dict.fromkeys(overview.labs(), 5)
+    assert {int(lab): len(own) for lab, own in ASKED.items()} == dict.fromkeys(sources.labs(), 5)
 
 
 @pytest.mark.parametrize(("lab", "question"), EACH, ids=lambda each: str(each)[:2])
