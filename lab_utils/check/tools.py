@@ -10,6 +10,7 @@ from typing import Any
 
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.same import a, difference
+from lab_utils.common import source
 
 _LONGEST = 400  # characters of an exception's message
 
@@ -121,3 +122,10 @@ def reason(error: BaseException) -> str:
     if len(text) <= _LONGEST:
         return text
     return f"{text[: _LONGEST // 3]} ... {text[-2 * _LONGEST // 3 :]}"
+
+
+def failure(error: Exception) -> str:
+    """What an exception says, with its kind and, where that is known, its line."""
+    where = source.place(error)
+    at = f" At line {where.line}: `{where.code}`." if where.line else ""
+    return f"{type(error).__name__}: {reason(error)}{at}"

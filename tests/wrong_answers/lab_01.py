@@ -193,7 +193,10 @@ ANSWERS = {
         Wrong('plateau_diagnosis = {36: "C"}', "What does it get?"),
         Wrong('plateau_diagnosis = {27: "D"}', "but not for the reason that you give"),
         Wrong('plateau_diagnosis = {40: "D"}', "three rates end at the same value"),
-        Wrong("plateau_treatment = {27: 'return tf.layers.dense(net, 9)'}", "training raises"),
+        Wrong(
+            "plateau_treatment = {27: 'return tf.layers.dense(net, 9)'}",
+            "training raises InvalidArgumentError: Received a label value of 9",
+        ),
         Wrong("plateau_treatment = {}", "In training the loss is"),
         Wrong(
             'plateau_treatment |= {34: \'answers = {"class": classes, "probabilities": scores}\'}',

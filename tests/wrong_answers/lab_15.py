@@ -327,7 +327,7 @@ def input_calls(mode, batch, hosts, cores):
             "modes = {**modes, 'transposed': 'PER_HOST_V1'}", "must not cut a batch along axis 0"
         ),
         Wrong("modes = {**modes, 'one reader': 'BROADCAST'}", "each example must reach one core"),
-        Wrong("modes = {**modes, 'split': 'SLICED'}", "every core needs the whole batch"),
+        Wrong("modes = {**modes, 'split': 'SLICED'}", "Every core needs the whole batch"),
         Wrong("modes = {**modes, 'old': 'PER_HOST_V1'}", "must not be cut further"),
         Wrong("modes = {**modes, 'old': 'PER_CORE'}", "is not one of PER_HOST_V1"),
         Wrong("modes = list(modes)", "Expected a dict"),

@@ -10,8 +10,8 @@ from types import ModuleType
 
 from lab_utils.check.clinic import signs
 from lab_utils.check.clinic.ward import Ward, ward
-from lab_utils.check.tools import reason
-from lab_utils.common import files, source
+from lab_utils.check.tools import failure
+from lab_utils.common import files
 from lab_utils.dry_run import Finding, Report, Severity, dry_run
 from lab_utils.dry_run.inspect import module_of_file, refusal, settings_finding
 
@@ -73,9 +73,7 @@ def _report(patient: Ward, text: str) -> tuple[Report, signs.Port | None]:
     except Exception as error:  # whatever the learner's lines raise, or the constructor
         if isinstance(error, ValueError) and (refused := settings_finding(error)):
             return refusal(patient.name, "v2:2x2", refused), None
-        where = source.place(error)
-        at = f" At line {where.line}: `{where.code}`." if where.line else ""
-        raise Unfit(f"{type(error).__name__}: {reason(error)}{at}") from error
+        raise Unfit(failure(error)) from error
     options = {"stages": QUICK, "progress": False, **port.others}
     return dry_run(port.estimator, port.train, "v2:2x2", **options), port
 

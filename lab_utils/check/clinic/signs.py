@@ -204,11 +204,9 @@ def _expect_input(
     )
     if mode != "train":
         missing, other = (wanted - found).total(), (found - wanted).total()
-        once = (
-            f"{what} should give each of its {counted(wanted.total(), 'example')} once, as it is."
-        )
-        message = f"{once} Missing: {missing}; other ones, or counted twice: {other}."
-        expect(wanted == found, message)
+        examples = counted(wanted.total(), "example")
+        once = f"{what} should give each of its {examples} once, as it is. Missing: {missing};"
+        expect(wanted == found, f"{once} other ones, or counted twice: {other}.")
         return
     strange = len(found.keys() - wanted.keys())
     expect(not strange, f"{counted(strange, 'example')} of training: not among those of the data.")

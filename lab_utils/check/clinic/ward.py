@@ -198,7 +198,7 @@ def ward(name: str) -> Ward:
 
 
 def _first_line(text: str, part: str) -> int:
-    """The number of the line on which `part` begins; raises ValueError where it stands not exactly once."""
+    """The number of the line on which `part` begins; raises ValueError where it stands not once."""
     if text.count(part) != 1:
         raise ValueError(f"{text.count(part)} times in the program: {part!r}")
     return text[: text.index(part)].count("\n") + 1

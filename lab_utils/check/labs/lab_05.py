@@ -77,8 +77,8 @@ def dofn(ToExample: type) -> Cases:
         with other_names(ToExample.process, make_example=broken, read_row=row):
             found = _outputs(made, "a.jpg,roses")
         message = (
-            f"A bug in make_example, no Reject, becomes {found}: a whole data set could go to the rejects unseen. Catch "
-            "Reject only, and keep other excepts to the line that they are for."
+            f"A bug in make_example, an exception other than Reject, becomes {found}: a whole data set could go to the "
+            "rejects unseen. Catch Reject only, and keep other excepts to the line that they are for."
         )
         expect(str(found).startswith(type(bug).__name__), message)
     return "Every row becomes an example or a reject, and the table of labels is made once a worker."  # fmt: skip

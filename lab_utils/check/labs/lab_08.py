@@ -79,9 +79,7 @@ def fast(inference_fast: Callable) -> str:
         result = _logits(inference_fast, SIDE)
         kernels = [v for v in v1.trainable_variables() if v.shape.rank == 4]
         used = [each is not None for each in tf.gradients(result, kernels)] if kernels else []
-        message = (
-            f"At least two convolutions; yours has {sum(used)} whose result the logits depend on."
-        )
+        message = f"At least two convolutions; yours has {sum(used)} that the logits depend on."
         expect(sum(used) >= 2, message)
         kinds = {v.dtype.base_dtype for v in v1.trainable_variables()}
         kinds |= {op.outputs[0].dtype for op in graph.get_operations() if op.type == "Conv2D"}

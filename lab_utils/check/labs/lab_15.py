@@ -272,9 +272,9 @@ def calls_of_modes(input_calls: Callable) -> Cases:
 
 _FITS = {  # job -> its mode, and what the others miss
     "transposed": ("PER_HOST_V2", "TensorFlow must not cut a batch along axis 0, and each core needs its own examples"),
-    "one reader": ("SLICED", "only one host may read the file, and each example must reach one core"),
-    "split": ("BROADCAST", "every core needs the whole batch"),
-    "old": ("PER_SHARD_V1", "tensors are accepted, but a batch for one core must not be cut further"),
+    "one reader": ("SLICED", "Only one host may read the file, and each example must reach one core"),
+    "split": ("BROADCAST", "Every core needs the whole batch"),
+    "old": ("PER_SHARD_V1", "Tensors are accepted, but a batch for one core must not be cut further"),
 }  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from lab_utils.check.clinic import Unfit, examine, loaded, ward
 from lab_utils.check.clinic.ward import Verdict, Ward
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import todo
-from lab_utils.check.tools import a, expect, reason
+from lab_utils.check.tools import a, expect, failure
 
 _MOST = 4  # findings in one message
 
@@ -57,7 +57,7 @@ def _run(name: str, treatment: Any, run: Callable[[ModuleType], str]) -> str:
     except Wrong:
         raise
     except Exception as error:  # whatever the learner's lines raise
-        raise Wrong(f"The treated program fails. {type(error).__name__}: {reason(error)}") from None
+        raise Wrong(f"The treated program fails. {failure(error)}") from None
 
 
 def _enter(id: str, hints: Sequence[str], why: str, check: Callable, *parameters: str) -> None:
@@ -109,8 +109,8 @@ def _message(patient: Ward, verdict: Verdict) -> str:
         sentences.append("The fault is not found yet.")
     elif verdict.missed:
         silent = sum(fault.silent for fault in verdict.missed)
-        missed = len(verdict.missed)
-        sentences.append(f"Not seen yet: {missed}, of which {silent} give no message on a TPU.")
+        missed = f"Not seen yet: {len(verdict.missed)}, of which {silent} would give no message"
+        sentences.append(f"{missed} on a TPU.")
     return "\n".join(sentences)
 
 
