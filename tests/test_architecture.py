@@ -52,7 +52,7 @@ BUDGET = {
     "equivalence": 525,
     "flowers": 2_175,
     "notebook": 650,
-    "port": 1_425,
+    "port": 1_475,
     "runtime": 1_325,
     "teach": 2_000,
 }
