@@ -46,7 +46,7 @@ def test_a_name_that_is_gone_is_named_at_its_line(tmp_path):
         ("training.python.training.hparam.HParams", "lab_utils.port.contrib.stand_ins.HParams"),
         ("slim.python.slim", "tf_slim"),
         ("framework.nest", "nest"),
-        ("summary.scalar", "tensorflow.python.ops.summary_ops_v2.scalar"),
+        ("summary.scalar", "lab_utils.port.contrib.summary.scalar"),
         ("tpu.python.tpu.tpu.shard", "tensorflow.python.tpu.tpu.shard"),
     ],
 )

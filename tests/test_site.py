@@ -26,11 +26,11 @@ def test_sources_hold_each_notebook_and_rule(tmp_path):
 
 def test_links_into_the_clone_become_names(tmp_path):
     path = tmp_path / "02_x.ipynb"
-    text = "# 02 · X\n\n[a](../lab_utils/a.py) [b](03_y.ipynb) [c](https://c.org)"
+    text = "# 02 · X\n\n[a](../lab_utils/a.py) [b](00_orientation.ipynb) [c](../labs/places.md) [d](https://d.org)"
     path.write_text(json.dumps({"cells": [{"cell_type": "markdown", "source": [text]}]}))
     (cell,) = json.loads(site.notebook(path, "solutions"))["cells"]
-    wanted = "# 02 · X, solved\n\na (`../lab_utils/a.py`) [b](03_y.ipynb) [c](https://c.org)"
-    assert cell["source"] == wanted
+    wanted = "a (`../lab_utils/a.py`) [b](00_orientation.ipynb) [c](../labs/places.md) [d](https://d.org)"
+    assert cell["source"] == f"# 02 · X, solved\n\n{wanted}"
 
 
 def test_the_set_up_cell_of_each_notebook_is_folded():

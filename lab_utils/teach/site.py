@@ -60,8 +60,9 @@ def notebook(path: Path, kind: str) -> str:
 def _inside(match: re.Match) -> str:
     """A link to a file of the clone: one to a lab or a page beside it works in the book, others are named."""
     name = match[2].rpartition("/")[2]
-    works = name.endswith(".ipynb") or (ROOT / "labs" / match[2]).exists()
-    return f"[{match[1]}]({name})" if works else f"{match[1]} (`{match[2]}`)"
+    if (ROOT / "labs" / name).exists():
+        return f"[{match[1]}]({'' if name.endswith('.ipynb') else '../labs/'}{name})"
+    return f"{match[1]} (`{match[2]}`)"
 
 
 def _rule_list() -> str:

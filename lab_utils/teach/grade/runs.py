@@ -105,7 +105,7 @@ def grade(plan: Plan, limits: Limits, show: Callable[[str], None] = lambda at: N
                 match event:
                     case {"begin": at}:
                         show(at)
-                    case {"lacking": why}:
+                    case {"lacking": why} if not at:
                         limit = Result(ENDED, why)
                         break
                     case {"todo": id, "status": status, "why": why} if status in OUTCOMES:
@@ -114,7 +114,7 @@ def grade(plan: Plan, limits: Limits, show: Callable[[str], None] = lambda at: N
                         errors[label] = Result("incorrect", error) if error else None
                     case {"predictions": predictions}:
                         graded.predictions |= predictions
-                    case {"limit": limit}:
+                    case Result() as limit:
                         pass
         kind, _, name = at.partition(" ")
         if not kind:
@@ -141,8 +141,8 @@ def grade(plan: Plan, limits: Limits, show: Callable[[str], None] = lambda at: N
     return graded
 
 
-def _events(worker: subprocess.Popen, limits: Limits, end: float) -> Iterator[dict[str, Any]]:
-    """What a worker says; the last event is the limit that it met, {"limit": Result(...)}."""
+def _events(worker: subprocess.Popen, limits: Limits, end: float) -> Iterator[dict | Result]:
+    """What a worker says; the last event is the limit that it met, in words of our own."""
     started, text = time.monotonic(), b""
     while True:
         now = time.monotonic()
@@ -163,7 +163,7 @@ def _events(worker: subprocess.Popen, limits: Limits, end: float) -> Iterator[di
         for event in map(json.loads, lines):
             started = now if "begin" in event else started
             yield event
-    yield {"limit": limit}
+    yield limit
 
 
 @contextlib.contextmanager
