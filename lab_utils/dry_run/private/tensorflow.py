@@ -203,9 +203,9 @@ def hlo_module(serialized: bytes) -> Any:
     always gives the same bytes: serialise it with `deterministic=True`.
     """
     module = hlo_pb2.HloModuleProto.FromString(serialized)
-    for computation in module.computations:
-        if computation.name == module.entry_computation_name:
-            computation.name = "step"
+    for computation in module.computations:  # its name counts, its id does not
+        entry = computation.id == module.entry_computation_id
+        computation.name = "step" if entry else f"computation.{computation.id}"
     module.name = module.entry_computation_name = "step"
     module.id = 0
     return module
