@@ -5,7 +5,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from lab_utils.common import command, files
 from lab_utils.dry_run import rules
@@ -123,10 +123,10 @@ def _show(report: "Report", flags: argparse.Namespace) -> None:
         print(f"{flags.trace} is not written: no step was compiled", file=sys.stderr)
 
 
-def console() -> int:
+def console() -> NoReturn:
     """The command `tpu-dry-run`."""
-    return command.status_of(lambda: supervised(main), EXIT_STATUS[COULD_NOT_RUN])
+    supervised(main)
 
 
 if __name__ == "__main__":
-    sys.exit(console())
+    console()
