@@ -75,13 +75,13 @@ def load_main(name: str, arguments: Sequence[str], cores: int = 8) -> Target:
     Raises:
         TargetError: there is no such program, or it raises or ends before it calls an Estimator.
     """
-    from lab_utils.dry_run.frontends import cells, fits, recorder
+    from lab_utils.dry_run.frontends import cells, recorder
 
     try:
         calls = recorder.recorded(_program(name), arguments, cores)
     except TargetError:
         raise
-    except (recorder.NothingCalled, fits.CannotTake, cells.NotANotebook) as error:
+    except cells.CannotJudge as error:
         raise TargetError(str(error)) from error
     except (Exception, SystemExit) as error:
         raise _explained(error, f"{name} ran", _advice(name, error)) from error
@@ -124,16 +124,16 @@ def _program(name: str) -> Path | ModuleSpec:
         raise TargetError(f"there is no file {path.absolute()}")
     sys.path.insert(0, str(Path.cwd()))
     try:
-        found = importlib.util.find_spec(name)
-        if found and found.submodule_search_locations is not None:
-            found = importlib.util.find_spec(f"{name}.__main__")
+        spec = importlib.util.find_spec(name)
+        if spec and spec.submodule_search_locations is not None:
+            spec = importlib.util.find_spec(f"{name}.__main__")
     except ModuleNotFoundError:
-        found = None
-    if not found or not found.has_location:
+        spec = None
+    if not spec or not spec.has_location:
         raise TargetError(
             f"there is no file {path.absolute()}, and no module {name} below {Path.cwd()}"
         )
-    return found
+    return spec
 
 
 def _advice(name: str, error: BaseException) -> str:
@@ -165,8 +165,8 @@ def _module(name: str) -> ModuleType:
     if not path.is_file():
         raise TargetError(f"there is no file {path}")
     sys.path.insert(0, str(path.parent))
-    taken = path.stem in sys.stdlib_module_names  # profile.py must not stand for Python's own
-    return module_of_file(path, f"{path.stem}_" if taken else path.stem)
+    is_pythons = path.stem in sys.stdlib_module_names  # profile.py must not stand for Python's own
+    return module_of_file(path, f"{path.stem}_" if is_pythons else path.stem)
 
 
 def module_of_file(path: Path, name: str) -> ModuleType:
