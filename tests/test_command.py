@@ -12,7 +12,6 @@ import pytest
 import tomllib
 
 from lab_utils.common import command
-from lab_utils.dry_run import arguments
 
 HELP = [sys.executable, "-m", "lab_utils", "progress"]
 OWN = [sys.executable, "-c"]
@@ -24,13 +23,6 @@ def test_a_reader_that_has_gone_is_no_traceback():
     ran = subprocess.run(HELP, stdout=writer, stderr=subprocess.PIPE, text=True)
     os.close(writer)
     assert (ran.returncode, ran.stderr) == (141, "")
-
-
-def test_a_dry_run_of_a_user_without_a_home_tells_its_help(monkeypatch):
-    """As containers have that run with any user id."""
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    monkeypatch.setattr(Path, "home", classmethod(homeless))
-    assert "kept in no place" in arguments.parser().format_help()
 
 
 def homeless(_):
