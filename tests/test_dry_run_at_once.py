@@ -24,68 +24,41 @@ def other():
 """
 
 
-class Command:
-    """The dry run of a function of port.py, as a process."""
-
-    def __init__(self, folder: Path, function: str, name: str) -> None:
-        (folder / "port.py").write_text(PORT)
-        (folder / "tmp").mkdir(exist_ok=True)
-        self.json = folder / f"{name}.json"
-        self._command = [sys.executable, "-m", "lab_utils.dry_run", f"port.py:{function}"]
-        self._command += ["--stages", "trace,read,compile", "--json", str(self.json)]
-        self._options = {
-            "cwd": folder,
-            "env": os.environ
-            | {
-                "PYTHONPATH": str(Path(__file__).parent),
-                "XDG_CACHE_HOME": str(folder / "cache"),
-                "TMPDIR": str(folder / "tmp"),
-            },
-        }
-
-    def start(self) -> "Command":
-        self.process = subprocess.Popen(
-            self._command,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-            **self._options,
-        )
-        return self
-
-    def compiled(self) -> list:
-        """What it says of the compiled steps, once it has ended."""
-        out, self.said = self.process.communicate()
-        assert self.process.returncode in (0, 1), out + self.said  # with or without findings
-        return json.loads(self.json.read_text())["compiled"]
+def started(folder: Path, function: str, name: str) -> subprocess.Popen:
+    """The dry run of a function of port.py, which writes NAME.json."""
+    (folder / "port.py").write_text(PORT)
+    own = {"PYTHONPATH": str(Path(__file__).parent), "XDG_CACHE_HOME": str(folder / "cache")}
+    return subprocess.Popen(
+        [sys.executable, "-m", "lab_utils.dry_run", f"port.py:{function}"]
+        + ["--stages", "trace,read,compile", "--json", f"{name}.json"],
+        cwd=folder,
+        env=os.environ | own,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
 
 
-def entries(folder: Path) -> list[Path]:
-    """The cache's entries, each of which can be read whole; nothing else lies there."""
-    found = list((folder / "cache" / "lab_utils" / "dry_run").iterdir())
-    assert all(path.name.endswith(".json.gz") for path in found), found
-    for path in found:
-        gzip.decompress(path.read_bytes())
-    return found
+def compiled(folder: Path, process: subprocess.Popen, name: str) -> list:
+    """What it says of the compiled steps, once it has ended."""
+    out, _ = process.communicate()
+    assert process.returncode in (0, 1), out  # with or without findings
+    return json.loads((folder / f"{name}.json").read_text())["compiled"]
 
 
 def test_at_once_on_a_cold_cache_with_one_killed_each_says_what_it_says_alone(tmp_path):
     """It is struck once the first entry lies in the cache: while they compile."""
-    killed, *three = (
-        Command(tmp_path, function, name).start()
-        for function, name in (("small", 0), ("small", 1), ("small", 2), ("other", 3))
-    )
-    cache = tmp_path / "cache" / "lab_utils" / "dry_run"
-    while killed.process.poll() is None and not (cache.exists() and any(cache.glob("*.json.gz"))):
+    functions = {"killed": "small", "one": "small", "same": "small", "other": "other"}
+    processes = {name: started(tmp_path, functions[name], name) for name in functions}
+    killed, cache = processes.pop("killed"), tmp_path / "cache" / "lab_utils" / "dry_run"
+    while killed.poll() is None and not (cache.exists() and any(cache.glob("*.json.gz"))):
         time.sleep(0.01)
-    assert killed.process.poll() is None
-    os.killpg(killed.process.pid, signal.SIGKILL)
-    killed.process.communicate()
-    one, same, other = (each.compiled() for each in three)
+    assert killed.poll() is None
+    os.killpg(killed.pid, signal.SIGKILL)
+    killed.communicate()
+    one, same, other = (compiled(tmp_path, each, name) for name, each in processes.items())
     assert one == same != other
-    count = len(entries(tmp_path))
-    again = Command(tmp_path, "small", "4").start()
-    assert again.compiled() == one
-    assert len(entries(tmp_path)) <= count + 1  # its own report; what was compiled is taken over
-    assert not list((tmp_path / "tmp").iterdir())
+    for entry in cache.iterdir():
+        gzip.decompress(entry.read_bytes())
+    assert compiled(tmp_path, started(tmp_path, "small", "again"), "again") == one
