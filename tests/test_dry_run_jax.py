@@ -20,9 +20,9 @@ from rules.judging import jobs  # noqa: E402, F401
 
 from lab_utils.dry_run import dry_run  # noqa: E402
 from lab_utils.dry_run.compile.hlo.collectives import axes  # noqa: E402
-from lab_utils.dry_run.frontends.is_jax import is_jax  # noqa: E402
 from lab_utils.dry_run.frontends.jax import JaxWorkload, NotJax  # noqa: E402
 from lab_utils.dry_run.frontends.jax_calls import examples  # noqa: E402
+from lab_utils.dry_run.frontends.recognise import is_jax  # noqa: E402
 from lab_utils.dry_run.lower.errors import InputUnfit  # noqa: E402
 from lab_utils.dry_run.private import process  # noqa: E402
 

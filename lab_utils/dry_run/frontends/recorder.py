@@ -39,7 +39,7 @@ def recorded(program: Path | ModuleSpec, arguments: Sequence[str], cores: int = 
     A TPUStrategy that it makes has `cores` replicas.
 
     Raises:
-        CannotJudge: it ended before any call, trains in another way, or is no notebook.
+        CannotJudge: it ended before any call, or trains in another way; or an .ipynb file holds no cells.
         Exception: what it raised before any call of an Estimator.
     """
     module = types.ModuleType("__main__")
