@@ -43,18 +43,8 @@ PORT = '''
 
     def reserved_key():
         return v1.estimator.tpu.TPUEstimator(
-            model_fn, config=v1.estimator.tpu.RunConfig(), params={"batch_size": 64}  # TPU105
+            model_fn, config=v1.estimator.tpu.RunConfig(), params={"batch_size": 64}
         )
-
-    def no_iterations():
-        return v1.estimator.tpu.TPUConfig(iterations_per_loop=0)  # TPU125
-
-    def nothing_to_export():
-        port = v1.estimator.tpu.TPUEstimator(
-            model_fn, config=v1.estimator.tpu.RunConfig(model_dir="model"), train_batch_size=64,
-            export_to_tpu=False, export_to_cpu=False,
-        )
-        port.export_saved_model("out", lambda: None, checkpoint_path="model/1")  # TPU124
 
     def wrong():
         return estimator(), lambda params: input_fn(params, drop_remainder=False)
@@ -121,19 +111,12 @@ def test_a_file_called_like_a_module_of_pythons_takes_nothing_away(folder):
     assert sys.modules["json"] is json
 
 
-@pytest.mark.parametrize(
-    ("function", "rule"),
-    [("reserved_key", "TPU105"), ("no_iterations", "TPU125"), ("nothing_to_export", "TPU124")],
-)
-def test_settings_refused_while_the_estimator_is_made_are_a_finding(folder, capsys, function, rule):
-    target = f"port.py:{function}"
-    assert command.main([target, "--json", "out.json"]) == 1
-    assert rule in capsys.readouterr().out
+def test_settings_refused_while_the_estimator_is_made_are_a_finding(folder, capsys):
+    assert command.main(["port.py:reserved_key", "--json", "out.json"]) == 1
+    assert "TPU105" in capsys.readouterr().out
     written = json.loads((folder / "out.json").read_text())
     [found] = [each for stage in written["stages"] for each in stage["findings"]]
-    [line] = [n for n, text in enumerate(PORT.splitlines()[1:], 1) if text.endswith(f"# {rule}")]
-    assert found["rule"] == rule and "port.py:" in found["where"]
-    assert abs(int(found["where"].split(":")[1].split(",")[0]) - line) <= 1
+    assert found["rule"] == "TPU105" and "port.py:" in found["where"]
     assert found["message"].startswith("ValueError")
 
 

@@ -110,7 +110,6 @@ RIGHT = {
         (PARAMS, *BATCH),
     ),
     "static by number": (jax.jit(with_switch, static_argnums=3), (PARAMS, *BATCH, True)),
-    "bound arguments": (functools.partial(with_switch, train=True, rate=0.5), (PARAMS, *BATCH)),
     "arrays of NumPy in float64": (
         jax.jit(descend),
         jax.tree.map(lambda a: np.ones(a.shape), (PARAMS, *BATCH)),

@@ -25,13 +25,20 @@ if TYPE_CHECKING:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status."""
     flags = parsed(sys.argv[1:] if arguments is None else arguments)
-    if flags.rule or flags.rules:
-        return _document(flags)
-    with contextlib.ExitStack() as stack:
-        if flags.format != "text":  # what the program prints is none of it
-            stack.enter_context(contextlib.redirect_stdout(sys.stderr))
-        report = _report(flags)
-    if report is None:
+    if flags.rule:
+        print(rules.page(flags.rule))
+        return 0
+    if flags.rules:
+        for rule in rules.catalogue().values():
+            print(f"{rule.id}  {rule.stage:<8}{rule.severity:<8}  {rule.title}")
+        return 0
+    try:
+        with contextlib.ExitStack() as stack:
+            if flags.format != "text":  # what the program prints is none of it
+                stack.enter_context(contextlib.redirect_stdout(sys.stderr))
+            report = _report(flags)
+    except (TargetError, TypeError, ValueError) as error:
+        print(f"{flags.main or flags.target}: {error}", file=sys.stderr)
         return EXIT_STATUS[COULD_NOT_RUN]
     try:
         _show(report, flags)
@@ -43,37 +50,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return report.exit_status
 
 
-def _document(flags: argparse.Namespace) -> int:
-    """Prints a rule's page or the list of rules."""
-    if flags.rule:
-        print(rules.page(flags.rule))
-    else:
-        for rule in rules.catalogue().values():
-            print(f"{rule.id}  {rule.stage:<8}{rule.severity:<8}  {rule.title}")
-    return 0
+def _report(flags: argparse.Namespace) -> "Report":
+    """The report on the program that the flags name.
 
-
-def _report(flags: argparse.Namespace) -> "Report | None":
-    """The report; None where there is none, and a sentence on the standard error says why."""
-    name = flags.main or flags.target
+    Raises:
+        TargetError: it cannot be judged.
+        TypeError, ValueError: as dry_run.
+    """
     try:
         from lab_utils import estimator  # noqa: F401  (the target's module may use tf.estimator)
     except ImportError as error:  # no TensorFlow, or one that this was not made for
-        print(f"{name}: {command.missing(error)}", file=sys.stderr)
-        return None
+        raise TargetError(command.missing(error)) from error
     if flags.contrib:
         contrib.install()
-    try:
-        report = _judged(flags)
-    except (TargetError, TypeError, ValueError) as error:
-        print(f"{name}: {error}", file=sys.stderr)
-        return None
-    if names := contrib.used():
-        report.not_checked.append(f"tf.contrib itself: {', '.join(sorted(names))} had stand-ins.")
-    return report
-
-
-def _judged(flags: argparse.Namespace) -> "Report":
     from lab_utils.dry_run.api import dry_run, refusal
     from lab_utils.dry_run.trace.messages import settings_finding
 
@@ -102,6 +91,8 @@ def _judged(flags: argparse.Namespace) -> "Report":
     report.not_checked += target.not_checked
     if _is_keras_2(target):
         report.not_checked.append("Keras 3: tf.keras was Keras 2 here, the package tf-keras.")
+    if names := contrib.used():
+        report.not_checked.append(f"tf.contrib itself: {', '.join(sorted(names))} had stand-ins.")
     return report
 
 
