@@ -6,9 +6,9 @@ import signal
 import sys
 import tempfile
 import threading
-import time
 import traceback
 from collections.abc import Callable
+from time import sleep  # as it is, whatever a program replaces
 from typing import Any, NoReturn
 
 import psutil
@@ -31,9 +31,8 @@ def supervised(judge: Callable[[], int]) -> NoReturn:
         setattr(os, name, _refused(name, getattr(os, name)))
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
-    signal.set_wakeup_fd(
-        writer, warn_on_full_buffer=False
-    )  # heard, too, while TensorFlow's C++ works
+    # Signals are heard so while TensorFlow's C++ works, too.
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     threading.Thread(target=_end_after_interrupt, args=(reader,), daemon=True).start()
     status = None
     try:
@@ -60,7 +59,7 @@ def _end_after_interrupt(signals: int) -> None:
     """Ends a program that does not hear Ctrl-C; `signals` is the pipe of the numbers of signals."""
     while os.read(signals, 1) != bytes([signal.SIGINT]):
         pass
-    time.sleep(_GRACE)
+    sleep(_GRACE)
     _end(130)
 
 
