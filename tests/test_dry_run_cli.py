@@ -89,12 +89,12 @@ def run(folder, *arguments):
         ("absent:made", ["ModuleNotFoundError", "absent'\n  while it was imported"]),
         ("train.ipynb:made", ["is a notebook: --main train.ipynb"]),
         ("broken.py:made", ["no_such_module_anywhere", "broken.py:1"]),
-        ("returns.py:one", ["(estimator, input_fn)", "int"]),
+        ("returns.py:one", ["(estimator, input_fn)", "it returned 7"]),
         ("ends.py:made", ["SystemExit", "ends.py:1"]),
     ],
 )
 def test_a_target_that_cannot_be_used_is_told_with_its_place(folder, target, said):
-    with pytest.raises(command.TargetError) as error:
+    with pytest.raises(command.CannotJudge) as error:
         command.load(target)
     for words in said:
         assert words in str(error.value)

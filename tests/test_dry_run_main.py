@@ -193,7 +193,7 @@ def test_a_fault_is_named_at_its_line(judged):
     ],
 )  # fmt: skip
 def test_a_main_that_comes_to_no_estimator_says_so_with_its_place(loaded, text, message):
-    with pytest.raises(target.TargetError, match=re.escape(message)):
+    with pytest.raises(target.CannotJudge, match=re.escape(message)):
         loaded(text)
 
 
@@ -235,11 +235,11 @@ def test_a_program_of_a_package_is_named_as_a_module(tmp_path, monkeypatch):
     (tmp_path / "digits" / "__init__.py").write_text("")
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(target.TargetError, match=r"give --main package\.module, from the folder"):
+    with pytest.raises(target.CannotJudge, match=r"give --main package\.module, from the folder"):
         target.load_main("digits/jobs/train.py", [])
     estimator, data, *_ = target.load_main("digits.jobs.train", [])
     assert estimator.model_dir == "gs://b/run" and data.__module__ == "digits.jobs.port"
-    with pytest.raises(target.TargetError, match=r"no module digits\.nothing below"):
+    with pytest.raises(target.CannotJudge, match=r"no module digits\.nothing below"):
         target.load_main("digits.nothing", [])
 
 
@@ -286,7 +286,7 @@ def test_a_keras_program_is_run_up_to_its_fit(fit, batch, loaded):
     ],
 )  # fmt: skip
 def test_training_that_cannot_be_judged_so_is_refused(loop, message, loaded):
-    with pytest.raises(target.TargetError, match=message):
+    with pytest.raises(target.CannotJudge, match=message):
         loaded(IN_COLAB + loop)
 
 
@@ -326,12 +326,12 @@ def test_a_notebook_is_run_cell_by_cell(loaded):
         ("code", model), ("code", "model.fit(tf.zeros([64, 3]), tf.zeros([64, 2]))"),
     ), "train.ipynb")  # fmt: skip
     assert judged.subject.optimizer and judged.data.element_spec[0].shape.as_list() == [None, 3]
-    with pytest.raises(target.TargetError, match=r"at train\.ipynb\[cell 2\]:2: `1 / 0`"):
+    with pytest.raises(target.CannotJudge, match=r"at train\.ipynb\[cell 2\]:2: `1 / 0`"):
         loaded(notebook(("code", ""), ("code", "x = 1\n1 / 0\n")), "train.ipynb")
     for text in ("{}", "[1]", "not JSON"):
-        with pytest.raises(target.TargetError, match="is not a Jupyter notebook"):
+        with pytest.raises(target.CannotJudge, match="is not a Jupyter notebook"):
             loaded(text, "train.ipynb")
-    with pytest.raises(target.TargetError, match="it starts `python -m a.task --steps 3`"):
+    with pytest.raises(target.CannotJudge, match="it starts `python -m a.task --steps 3`"):
         loaded(notebook(("code", "!python -m a.task --steps 3")), "train.ipynb")
 
 
@@ -457,7 +457,7 @@ def test_what_colab_gives_is_there(loaded):
 )
 def test_training_in_another_process_is_refused_with_its_line(starts, loaded):
     begin = "import os, subprocess, sys\nsubprocess.check_output(['true'])\n"
-    with pytest.raises(target.TargetError, match=r"starts `python.* \(train.py:3\)"):
+    with pytest.raises(target.CannotJudge, match=r"starts `python.* \(train.py:3\)"):
         loaded(begin + starts)
 
 
@@ -587,14 +587,14 @@ def test_a_dry_run_that_judged_nothing_has_no_verdict(line, reason, judged):
 )
 def test_an_error_of_syntax_is_told_at_its_line(code, where, loaded, tmp_path):
     (tmp_path / "net.py").write_text("x = 1\nx = = 2\n")
-    with pytest.raises(target.TargetError, match=f"at {where}"):
+    with pytest.raises(target.CannotJudge, match=f"at {where}"):
         loaded(code)
 
 
 def test_an_encoding_that_python_does_not_take_is_refused_in_its_words(loaded, tmp_path):
     for start in (b"x = 1  # \xf6\n", b"\n\nx = 1  # \xf6\n"):
         (tmp_path / "latin.py").write_bytes(start + LOOP.encode() + b"train()\n")
-        with pytest.raises(target.TargetError, match="declare its encoding|encoding declaration"):
+        with pytest.raises(target.CannotJudge, match="declare its encoding|encoding declaration"):
             target.load_main(str(tmp_path / "latin.py"), [])
 
 

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, NoReturn
 from lab_utils.common import command, files
 from lab_utils.dry_run import rules
 from lab_utils.dry_run.arguments import parsed
+from lab_utils.dry_run.frontends.cells import CannotJudge
 from lab_utils.dry_run.report import terminal
 from lab_utils.dry_run.report.formats import FORMATS
 from lab_utils.dry_run.report.outcome import COULD_NOT_RUN, EXIT_STATUS
 from lab_utils.dry_run.supervisor import supervised
-from lab_utils.dry_run.target import Target, TargetError, load, load_main
+from lab_utils.dry_run.target import Target, load, load_main
 from lab_utils.port import contrib
 from lab_utils.runtime import chips
 
@@ -37,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if flags.format != "text":  # what the program prints is none of it
                 stack.enter_context(contextlib.redirect_stdout(sys.stderr))
             report = _report(flags)
-    except (TargetError, TypeError, ValueError) as error:
+    except (CannotJudge, TypeError, ValueError) as error:
         print(f"{flags.main or flags.target}: {error}", file=sys.stderr)
         return EXIT_STATUS[COULD_NOT_RUN]
     try:
@@ -54,13 +55,13 @@ def _report(flags: argparse.Namespace) -> "Report":
     """The report on the program that the flags name.
 
     Raises:
-        TargetError: it cannot be judged.
+        CannotJudge: it cannot be judged.
         TypeError, ValueError: as dry_run.
     """
     try:
         from lab_utils import estimator  # noqa: F401  (the target's module may use tf.estimator)
     except ImportError as error:  # no TensorFlow, or one that this was not made for
-        raise TargetError(command.missing(error)) from error
+        raise CannotJudge(command.missing(error)) from error
     if flags.contrib:
         contrib.install()
     from lab_utils.dry_run.api import dry_run, refusal
@@ -71,7 +72,7 @@ def _report(flags: argparse.Namespace) -> "Report":
             target = load_main(flags.main, flags.program, chips.cores(flags.topology))
         else:
             target = load(flags.target)
-    except TargetError as error:
+    except CannotJudge as error:
         finding = error.__cause__ and settings_finding(error.__cause__)
         if not finding:
             raise
