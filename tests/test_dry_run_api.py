@@ -6,6 +6,7 @@ import dataclasses
 import dry_run_reports as made
 import numpy as np
 import pytest
+from dry_run_models import CLASSES, ROWS, dense, make, reader
 from rules.judging import jobs  # noqa: F401
 
 from lab_utils.common.figures import Figure, Kind
@@ -20,52 +21,25 @@ from lab_utils.dry_run.run import stage as run_stage
 from lab_utils.dry_run.run.virtual import VirtualRun
 from lab_utils.dry_run.session import first_line
 from lab_utils.dry_run.traced import Trace
-from lab_utils.estimator import tf, v1
+from lab_utils.estimator import tf, tpu, v1
 from lab_utils.runtime import chips
 
-
-def model_fn(features, labels, mode, params):
-    logits = v1.layers.dense(features["x"], 3)
-    if mode == "infer":
-        return v1.estimator.tpu.TPUEstimatorSpec(mode, predictions={"logits": logits})
-    loss = v1.losses.sparse_softmax_cross_entropy(labels, logits)
-    if mode == "eval":
-        metric_fn = lambda labels, logits: {  # noqa: E731
-            "accuracy": v1.metrics.accuracy(labels, tf.argmax(logits, 1))
-        }
-        return v1.estimator.tpu.TPUEstimatorSpec(
-            mode, loss=loss, eval_metrics=(metric_fn, [labels, logits])
-        )
-    optimizer = v1.train.GradientDescentOptimizer(0.1)
-    if params["use_tpu"]:
-        optimizer = v1.tpu.CrossShardOptimizer(optimizer)
-    train_op = optimizer.minimize(loss, v1.train.get_or_create_global_step())
-    return v1.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+input_fn = reader((ROWS, CLASSES))
 
 
 def examples() -> tf.data.Dataset:
-    x = np.random.RandomState(0).rand(256, 8).astype(np.float32)
-    y = (x[:, 0] * 3).astype(np.int32)
-    return tf.data.Dataset.from_tensor_slices(({"x": x}, y))
-
-
-def input_fn(params):
-    data = examples().shuffle(256, seed=1).repeat()
-    return data.batch(params["batch_size"], drop_remainder=True)
+    return tf.data.Dataset.from_tensor_slices(({"x": ROWS}, CLASSES))
 
 
 @pytest.fixture
 def port(tmp_path):
     """A small TPUEstimator, as a learner has it: with use_tpu=False and a model_dir."""
-    tpu = v1.estimator.tpu
     config = tpu.RunConfig(
         model_dir=str(tmp_path / "model"),
         tpu_config=tpu.TPUConfig(iterations_per_loop=10),
         save_checkpoints_steps=10,
     )
-    return tpu.TPUEstimator(
-        model_fn, config=config, use_tpu=False, train_batch_size=64, eval_batch_size=64
-    )
+    return make(dense, config=config)
 
 
 @contextlib.contextmanager
@@ -281,9 +255,8 @@ def test_a_tpu_estimator_from_end_to_end(port, tmp_path, own_cache):
 
 def test_the_graph_that_is_exported_is_read_too(port):
     def receiver():
-        sent = v1.placeholder(tf.float32, [None, 8])
-        noisy = sent + tf.random.normal([8])
-        return tf.estimator.export.ServingInputReceiver({"x": noisy}, {"x": sent})
+        sent = v1.placeholder(tf.float32, [None, 6])
+        return tf.estimator.export.TensorServingInputReceiver(sent + tf.random.normal([6]), sent)
 
     options = {"stages": ["trace", "read"], "progress": False}
     report = dry_run(port, input_fn, serving_input_receiver_fn=receiver, **options)
@@ -293,7 +266,7 @@ def test_the_graph_that_is_exported_is_read_too(port):
 
 
 def test_a_keras_model_from_end_to_end(jobs):  # noqa: F811
-    model = tf.keras.Sequential([tf.keras.Input([8]), tf.keras.layers.Dense(3)])
+    model = tf.keras.Sequential([tf.keras.Input([6]), tf.keras.layers.Dense(3)])
     model.compile("sgd", tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     dataset = examples().map(lambda x, y: (x["x"], y)).batch(64, drop_remainder=True)
     before = [weight.copy() for weight in model.get_weights()]
@@ -305,7 +278,7 @@ def test_a_keras_model_from_end_to_end(jobs):  # noqa: F811
 
 
 def test_a_step_function_from_end_to_end(jobs):  # noqa: F811
-    weights = tf.Variable(tf.zeros([8, 3]))
+    weights = tf.Variable(tf.zeros([6, 3]))
 
     @tf.function
     def step(features, labels):
@@ -324,7 +297,7 @@ def test_a_step_function_from_end_to_end(jobs):  # noqa: F811
     report = dry_run(step, dataset, "v2:1x1", steps=2, feed_seconds=0.3, progress=False)
     assert status(report)["compile"] == status(report)["feed"] == "done", str(report)
     assert report.compiled[0].memory.used > 0
-    assert np.array_equal(weights.numpy(), np.zeros([8, 3]))
+    assert np.array_equal(weights.numpy(), np.zeros([6, 3]))
     alone = dry_run(step, next(iter(dataset)), "v2:1x1", stages=["run", "feed"], progress=False)
     assert len(alone.stages[3].figures) == 1, str(alone)  # one batch, so one step
     assert "no input pipeline" in alone.stages[4].detail
