@@ -578,7 +578,7 @@ def test_a_dry_run_that_judged_nothing_has_no_verdict(line, reason, judged):
         "def input_fn(params, training=True):\n", f"def input_fn(params):\n    {line}\n"
     )
     status, out = judged(text + PORT, "train.py:port", *CHEAP)
-    assert status == 2 and "No verdict: trace failed" in out, out
+    assert status == 2 and "No verdict: trace" in out, out
     assert reason in out and "TPU199" not in out
 
 
