@@ -29,7 +29,7 @@ LAYER = {room: number for number, (_, rooms) in enumerate(LAYERS) for room in ro
 DRY_RUN = (
     ("private", "records", "ops", "cache", "elsewhere", "waiting"),
     ("rules", "program", "traced", "graphs", "rehearsal"),
-    ("fingerprint", "workload", "report"),
+    ("workload", "report"),
     ("lower",),
     ("session",),
     ("trace",),

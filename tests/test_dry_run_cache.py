@@ -2,16 +2,13 @@
 
 import importlib.util
 
-import numpy as np
 import pytest
 from dry_run_models import CLASSES, MODELS, ROWS, dense, make, reader
+from rules.judging import jobs  # noqa: F401
 
-from lab_utils.dry_run import cache, dry_run, fingerprint
+from lab_utils.dry_run import cache, dry_run
 from lab_utils.dry_run.frontends.estimator import lower_estimator
-from lab_utils.dry_run.lower import bridge as lower
 from lab_utils.dry_run.private import process
-from lab_utils.dry_run.run import execute
-from lab_utils.estimator import tf
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -20,80 +17,40 @@ def lowered(model_fn=dense, data=(ROWS, CLASSES), **arguments):
     return lower_estimator(make(model_fn, **arguments), reader(data), cores=8)
 
 
-@pytest.fixture
-def compilations(monkeypatch, tmp_path):
-    """How often the bridge was asked for a program, while nothing is in the cache at first."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    step, asked = lower._Lowering, []
-    original = step._compiled
-    monkeypatch.setattr(step, "_compiled", lambda *given: asked.append(1) or original(*given))
-    return asked
-
-
 @pytest.mark.parametrize("name", ["control_flow", "recurrent"])
-def test_a_step_that_was_lowered_before_is_not_lowered_again(name, compilations):
-    """Though their loops and branches are functions whose names count on."""
+def test_a_step_is_lowered_to_the_same_program_again(name):
+    """Though its loops and branches are functions that TensorFlow counts: the cache knows it by its bytes."""
     model_fn, data = MODELS[name]
-    first, again = lowered(model_fn, data), lowered(model_fn, data)
-    assert len(compilations) == 1
-    assert (first.hlo, first.inputs, first.outputs) == (again.hlo, again.inputs, again.outputs)
-    assert first.origin.values.keys() == again.origin.values.keys()
-
-
-def test_another_step_is_lowered_anew(compilations):
-    lowered()
-    lowered(params={"cross_shard": False})
-    lowered(batch=128)
-    lowered(data=(ROWS.astype("float64").astype("float32")[:, :5], CLASSES))
-    assert len(compilations) == 4
-
-
-def digest(make):
-    with tf.Graph().as_default() as graph:
-        make()
-        return fingerprint.of_graph(graph.as_graph_def())
-
-
-def mapped(scale):
-    data = tf.data.Dataset.from_tensor_slices(np.arange(8)).map(lambda n: n * scale)
-    return tf.compat.v1.data.make_one_shot_iterator(data.batch(2)).get_next()
-
-
-def test_a_graph_is_known_again_though_functions_were_counted_meanwhile():
-    first = digest(lambda: mapped(2))
-    for _ in range(11):
-        tf.function(lambda x: x + 1).get_concrete_function(tf.constant(1.0))
-    assert digest(lambda: mapped(2)) == first
-    assert digest(lambda: mapped(3)) != first
+    assert lowered(model_fn, data).hlo == lowered(model_fn, data).hlo
+    assert lowered(model_fn, data).hlo != lowered(model_fn, data, batch=128).hlo
 
 
 @pytest.mark.skipif(
     importlib.util.find_spec("libtpu") is None, reason="libtpu is not installed here"
 )
-def test_a_second_dry_run_starts_no_process_and_says_what_it_took_over(monkeypatch, compilations):
-    port = make(dense), reader((ROWS, CLASSES))
-    options = {"steps": 2, "feed_seconds": 0.1, "progress": False}
-    first = dry_run(*port, **options)
-    assert "cache" not in str([stage.detail for stage in first.stages])
-    lowerings = len(compilations)
-    with monkeypatch.context() as patch:
-        patch.setattr(process, "started", None)
-        again = dry_run(*port, **options)
-    assert len(compilations) == lowerings
-    _, _, compiled, ran, _ = (stage.detail for stage in again.stages)
-    assert "from the cache" in compiled and "from the cache: the same program" in ran
-    assert again.findings == first.findings
-    assert [f.value for f in again.stages[3].figures] == [f.value for f in first.stages[3].figures]
+def test_a_second_dry_run_starts_no_process_and_says_what_it_took_over(jobs, monkeypatch):  # noqa: F811
+    started, original = [], process.started
 
-    started = []
-    original = execute.process.started
-    patched = lambda job, *given, **more: started.append(job) or original(job, *given, **more)  # noqa: E731
-    monkeypatch.setattr(execute.process, "started", patched)
-    other = dry_run(port[0], reader((ROWS + 1, CLASSES)), **options)  # other data, the same program
-    assert started == ["run"] and "from the cache" in other.stages[2].detail
-    started.clear()
-    dry_run(*port, cache=False, **options)
-    assert started == ["compile", "compile", "run"] and len(compilations) > lowerings
+    def counted(job, *arguments, **options):
+        started.append(job)
+        return original(job, *arguments, **options)
+
+    def judged(rows, cached=True):
+        port, options = make(dense), {"stages": ["compile", "run"], "steps": 2, "progress": False}
+        report = dry_run(port, reader((rows, CLASSES)), "v2:1x1", cache=cached, **options)
+        jobs_of_this, started[:] = [*started], []
+        return report, jobs_of_this, [stage.detail for stage in report.stages[2:4]]
+
+    monkeypatch.setattr(process, "started", counted)
+    first, jobs_of_first, details = judged(ROWS)
+    assert jobs_of_first == ["compile", "run"] and "cache" not in str(details)
+    again, jobs_of_again, (compiled, ran) = judged(ROWS)
+    assert not jobs_of_again and again.findings == first.findings
+    assert "from the cache" in compiled and "from the cache: the same program" in ran
+    assert [f.value for f in again.stages[3].figures] == [f.value for f in first.stages[3].figures]
+    _, jobs_of_other, (compiled, _) = judged(ROWS + 1)  # other data, the same program
+    assert jobs_of_other == ["run"] and "from the cache" in compiled
+    assert "compile" in judged(ROWS, cached=False)[1]
 
 
 def test_a_user_without_a_home_has_no_cache_and_no_error(monkeypatch):

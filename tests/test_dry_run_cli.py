@@ -43,18 +43,8 @@ PORT = '''
 
     def reserved_key():
         return v1.estimator.tpu.TPUEstimator(
-            model_fn, config=v1.estimator.tpu.RunConfig(), params={"batch_size": 64}  # TPU105
+            model_fn, config=v1.estimator.tpu.RunConfig(), params={"batch_size": 64}
         )
-
-    def no_iterations():
-        return v1.estimator.tpu.TPUConfig(iterations_per_loop=0)  # TPU125
-
-    def nothing_to_export():
-        port = v1.estimator.tpu.TPUEstimator(
-            model_fn, config=v1.estimator.tpu.RunConfig(model_dir="model"), train_batch_size=64,
-            export_to_tpu=False, export_to_cpu=False,
-        )
-        port.export_saved_model("out", lambda: None, checkpoint_path="model/1")  # TPU124
 
     def wrong():
         return estimator(), lambda params: input_fn(params, drop_remainder=False)
@@ -93,30 +83,26 @@ def run(folder, *arguments):
     ("target", "said"),
     [
         ("raises.py:made", ["IndexError", "raises.py:3"]),
-        ("raises:made", ["IndexError", "raises.py:3"]),
         ("raises.py:nothing", ["no function nothing"]),
         ("raises.py", ["MODULE:FUNCTION"]),
         ("absent.py:made", ["no file", "absent.py"]),
         ("absent:made", ["ModuleNotFoundError", "absent'\n  while it was imported"]),
         ("train.ipynb:made", ["is a notebook: --main train.ipynb"]),
         ("broken.py:made", ["no_such_module_anywhere", "broken.py:1"]),
-        ("returns.py:one", ["(estimator, input_fn)", "int"]),
+        ("returns.py:one", ["(estimator, input_fn)", "it returned 7"]),
         ("ends.py:made", ["SystemExit", "ends.py:1"]),
     ],
 )
 def test_a_target_that_cannot_be_used_is_told_with_its_place(folder, target, said):
-    with pytest.raises(command.TargetError) as error:
+    with pytest.raises(command.CannotJudge) as error:
         command.load(target)
     for words in said:
         assert words in str(error.value)
 
 
 def test_a_target_may_bring_options(folder):
-    (folder / "returns.py").write_text("def two():\n    return 7, 8, {'steps': 1}\n")
-    assert command.load("returns.py:two").options == {"steps": 1}
-    (folder / "returns3.py").write_text("def three():\n    return 7, 8, 9\n")
-    with pytest.raises(command.TargetError, match="must be a dict of options for dry_run, not int"):
-        command.load("returns3.py:three")
+    (folder / "options.py").write_text("def two():\n    return 7, 8, {'steps': 1}\n")
+    assert command.load("options.py:two").options == {"steps": 1}
 
 
 def test_a_file_called_like_a_module_of_pythons_takes_nothing_away(folder):
@@ -125,25 +111,13 @@ def test_a_file_called_like_a_module_of_pythons_takes_nothing_away(folder):
     assert sys.modules["json"] is json
 
 
-@pytest.mark.parametrize(
-    ("function", "rule"),
-    [("reserved_key", "TPU105"), ("no_iterations", "TPU125"), ("nothing_to_export", "TPU124")],
-)
-def test_settings_refused_while_the_estimator_is_made_are_a_finding(folder, capsys, function, rule):
-    target = f"port.py:{function}"
-    assert command.main([target, "--json", "out.json"]) == 1
-    assert rule in capsys.readouterr().out
+def test_settings_refused_while_the_estimator_is_made_are_a_finding(folder, capsys):
+    assert command.main(["port.py:reserved_key", "--json", "out.json"]) == 1
+    assert "TPU105" in capsys.readouterr().out
     written = json.loads((folder / "out.json").read_text())
     [found] = [each for stage in written["stages"] for each in stage["findings"]]
-    [line] = [n for n, text in enumerate(PORT.splitlines()[1:], 1) if text.endswith(f"# {rule}")]
-    assert found["rule"] == rule and "port.py:" in found["where"]
-    assert abs(int(found["where"].split(":")[1].split(",")[0]) - line) <= 1
+    assert found["rule"] == "TPU105" and "port.py:" in found["where"]
     assert found["message"].startswith("ValueError")
-
-
-def test_an_error_that_is_not_about_settings_still_ends_with_2(folder, capsys):
-    assert command.main(["raises.py:made"]) == 2
-    assert "IndexError" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -153,11 +127,8 @@ def test_an_error_that_is_not_about_settings_still_ends_with_2(folder, capsys):
         (["a:b", "--stages", "trace,smell"], "smell"),
         (["a:b", "--json", "no/such/folder/out.json"], "no folder"),
         (["--rule", "TPU999"], "TPU101"),
-        (["a:b", "--stages", ""], "names none"),
         (["a:b", "--topology", "v9:2x2"], "not a TPU topology"),
         (["a:b", "--topolgy", "v2:2x2"], "unrecognized arguments: --topolgy"),
-        (["a:b", "--steps", "-1"], "positive int value: '-1'"),
-        (["a:b", "--feed_seconds", "nan"], "positive float value: 'nan'"),
         (["a:b", "--select", "XYZ"], "not a rule XYZ (--rules"),
     ],
 )
@@ -196,18 +167,17 @@ def test_help_imports_no_framework(folder):
     assert "MODULE:FUNCTION" in ran.stdout and ran.stdout.strip().endswith("[]")
 
 
-def test_something_that_is_no_port_ends_with_2(folder):
-    ran = run(folder, "returns.py:two")
-    assert ran.returncode == 2
-    assert "TPUEstimator" in ran.stderr and "int" in ran.stderr
-    assert "Traceback" not in ran.stderr
+def test_what_cannot_be_judged_ends_with_2(folder, capsys):
+    for function, message in (("raises.py:made", "IndexError"), ("returns.py:two", "TPUEstimator")):
+        assert command.main([function]) == 2
+        assert message in capsys.readouterr().err
 
 
-def test_findings_end_with_1_and_reach_json_and_html(folder):
+def test_findings_end_with_1_and_reach_json_and_html(folder, capsys):
     stages = ("--stages", "trace,read")
-    ran = run(folder, "port.py:wrong", *stages, "--json", "out.json", "--html", "out.html")
-    assert ran.returncode == 1, ran.stderr
-    assert "TPU101" in ran.stdout and "Not ready" in ran.stdout
+    assert command.main(["port.py:wrong", *stages, "--json", "out.json", "--html", "out.html"]) == 1
+    out = capsys.readouterr().out
+    assert "TPU101" in out and "Not ready" in out
     written = json.loads((folder / "out.json").read_text())
     assert written["verdict"] == "findings"
     assert "TPU101" in {found["rule"] for stage in written["stages"] for found in stage["findings"]}
@@ -222,17 +192,12 @@ def test_a_port_that_is_ready_ends_with_0(folder):
     assert not ran.stderr.strip()
 
 
-def test_flags_of_absl_have_their_defaults(tmp_path):
+def test_flags_of_absl_have_their_defaults(folder):
     """As the main of the port, which would read them from its own command line, does not run."""
-    (tmp_path / "flagged.py").write_text(
+    (folder / "flagged.py").write_text(
         "from absl import flags\n"
-        "flags.DEFINE_integer('width', 32, 'of the hidden layer')\n"
+        "flags.DEFINE_integer('width_of_a_test', 32, 'of the hidden layer')\n"
         "def port():\n"
-        "    return flags.FLAGS.width, None\n"
+        "    return flags.FLAGS.width_of_a_test, None\n"
     )
-    code = f"""
-from lab_utils.dry_run import __main__ as command
-print(command.load({str(tmp_path / "flagged.py")!r} + ":port").subject)
-"""
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert ran.stdout.strip() == "32", ran.stderr
+    assert command.load("flagged.py:port").subject == 32

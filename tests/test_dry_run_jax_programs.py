@@ -14,8 +14,8 @@ from rules.judging import in_lines, jobs  # noqa: F401
 
 from lab_utils.dry_run import rules
 from lab_utils.dry_run.compile.stage import compile_program
-from lab_utils.dry_run.frontends.is_jax import is_jax
 from lab_utils.dry_run.frontends.jax import JaxWorkload
+from lab_utils.dry_run.frontends.recognise import is_jax
 from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.dry_run.records import Stage
 from lab_utils.runtime import chips

@@ -1,30 +1,25 @@
 """Programs that are run by their own main, as they stand; and programs that end the process."""
 
 import functools
-import json
-import logging
 import os
 import re
 import signal
 import subprocess
 import sys
-import textwrap
-import time
 import traceback
 
 import nbformat
-import psutil
 import pytest
 
 from lab_utils.common import source
+from lab_utils.dry_run import __main__ as dry_run_command
 from lab_utils.dry_run import target, waiting
 from lab_utils.dry_run.frontends import cells, recorder
-from lab_utils.dry_run.frontends.recognise import workload_of
-from lab_utils.dry_run.private.tensorflow import caught_log
 from lab_utils.estimator import tf
 
 slow = functools.partial(pytest.param, marks=pytest.mark.slow)
 CHEAP = ("--stages", "trace,read", "--no_cache")
+RIGHT = "tf.tpu.CrossShardOptimizer(tf.train.GradientDescentOptimizer(0.1))"
 
 MODEL = """
 import numpy as np
@@ -109,10 +104,19 @@ def run(args):
     estimator = tf.estimator.tpu.TPUEstimator(
         model_fn, config=tf.estimator.tpu.RunConfig(model_dir=args.job_dir, tpu_config=
             tf.estimator.tpu.TPUConfig(iterations_per_loop=50), save_checkpoints_steps=50),
-        use_tpu=False, train_batch_size=args.batch, eval_batch_size=args.batch)
+        use_tpu=False, train_batch_size=args.batch, eval_batch_size=args.batch,
+        predict_batch_size=args.batch)
     tf.estimator.train_and_evaluate(
         estimator, tf.estimator.TrainSpec(input_fn, max_steps=200),
         tf.estimator.EvalSpec(lambda params: input_fn(params, False), steps=4))
+    for row in estimator.predict(lambda params: input_fn(params, False).map(lambda x, y: x)):
+        print(row["logits"])
+    estimator.export_saved_model("/nowhere", serving)
+
+
+def serving():
+    images = tf.placeholder(tf.float32, [None, 4])
+    return tf.estimator.export.TensorServingInputReceiver(images, images)
 
 
 parser = argparse.ArgumentParser()
@@ -122,35 +126,6 @@ run(parser.parse_args())
 """
 )
 
-SCRIPT = (
-    MODEL
-    + """
-def serving():
-    images = tf.placeholder(tf.float32, [None, 4])
-    return tf.estimator.export.TensorServingInputReceiver(images, images)
-
-
-def main(_):
-    tpu_estimator = tf.estimator.tpu.TPUEstimator(
-        model_fn, config=tf.estimator.tpu.RunConfig(), train_batch_size=64,
-        predict_batch_size=64, eval_batch_size=64)
-    tpu_estimator.train(input_fn=input_fn, steps=10)
-    for row in tpu_estimator.predict(input_fn=lambda params: input_fn(params, False).map(lambda x, y: x)):
-        print(row["logits"])
-    tpu_estimator.export_saved_model("/nowhere", serving)
-
-
-if __name__ == "__main__":
-    tf.app.run()
-"""
-)
-RIGHT = "tf.tpu.CrossShardOptimizer(tf.train.GradientDescentOptimizer(0.1))"
-PROGRAMS = {
-    "absl": (ABSL, ["--tpu=mine", "--steps=500"], "train(max_steps=100), eval(steps=4)"),
-    "argparse": (ARGPARSE, ["--job-dir", "runs"], "train(max_steps=200), eval(steps=4)"),
-    "script": (SCRIPT, [], "train(steps=10), predict(), serving()"),
-}
-
 
 @pytest.fixture
 def loaded(tmp_path, monkeypatch):
@@ -159,128 +134,93 @@ def loaded(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", list(sys.path))
 
     def run(text, name="train.py", **options):
-        (tmp_path / name).write_text(text)
+        (tmp_path / name).write_text(text.replace("OPTIMIZER", RIGHT))
         return target.load_main(name, [], **options)
 
     return run
 
 
-def command(folder, *arguments):
+@pytest.fixture
+def judged(tmp_path, monkeypatch, capsys):
+    """A function that writes train.py and gives it to the command in this process: status and output."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+
+    def run(text, *arguments):
+        (tmp_path / "train.py").write_text(text.replace("OPTIMIZER", RIGHT))
+        status = dry_run_command.main(arguments)
+        return status, capsys.readouterr().out
+
+    yield run
+    sys.modules.pop("train", None)
+
+
+def command(folder, *arguments, **options):
     """The command in a process of its own, as a CI runs it."""
     return subprocess.run(
         [sys.executable, "-m", "lab_utils.dry_run", *arguments],
         cwd=folder,
         capture_output=True,
         text=True,
+        **options,
     )
 
 
-def judged(folder, name, optimizer):
-    source, flags, _ = PROGRAMS[name]
-    (folder / "train.py").write_text(source.replace("OPTIMIZER", optimizer))
-    return command(folder, "--main", "train.py", *CHEAP, "--", *flags)
-
-
-@pytest.mark.parametrize("name", ["absl", slow("argparse"), slow("script")])
-def test_a_program_is_judged_by_its_own_main(tmp_path, name):
-    ran = judged(tmp_path, name, RIGHT)
+def test_a_program_is_judged_by_its_own_main(tmp_path):
+    (tmp_path / "train.py").write_text(ABSL.replace("OPTIMIZER", RIGHT))
+    ran = command(tmp_path, "--main", "train.py", *CHEAP, "--", "--tpu=mine", "--steps=500")
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert f"called {PROGRAMS[name][2]}" in ran.stderr
+    assert "called train(max_steps=100), eval(steps=4)" in ran.stderr
     assert "Ready for v2:2x2" in ran.stdout
     assert sorted(path.name for path in tmp_path.iterdir()) == ["train.py"]  # nothing was trained
 
 
-def test_a_fault_is_named_at_its_line(tmp_path):
-    ran = judged(tmp_path, "argparse", "tf.train.GradientDescentOptimizer(0.1)")
+def test_a_fault_is_named_at_its_line(judged):
+    text = ARGPARSE.replace("OPTIMIZER", "tf.train.GradientDescentOptimizer(0.1)")
+    status, out = judged(text, "--main", "train.py", *CHEAP, "--", "--job-dir", "runs")
     line = 1 + ARGPARSE[: ARGPARSE.index("train_op =")].count("\n")
-    assert ran.returncode == 1 and "TPU201" in ran.stdout and f"train.py:{line}" in ran.stdout
+    assert status == 1 and "TPU201" in out and f"train.py:{line}" in out
+    assert "train, eval, predict, serving" in out
 
 
 @pytest.mark.parametrize(
-    ("source", "said"),
+    ("text", "message"),
     [
-        slow("print('nothing to do')", "without calling train, evaluate or predict"),
+        ("print('nothing to do')", "without calling train, evaluate or predict"),
         ("import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--data', "
          "required=True)\nparser.parse_args()", "SystemExit: 2\n  at train.py:4"),
-        ("import time\nwhile True:\n    time.sleep(60)", "without calling train, evaluate or predict"),
-        slow("raise RuntimeError('no data')", "RuntimeError: no data\n  at train.py:1"),
+        ("raise RuntimeError('no data')", "RuntimeError: no data\n  at train.py:1"),
     ],
 )  # fmt: skip
-def test_a_main_that_comes_to_no_estimator_is_told_with_its_place(tmp_path, source, said):
-    (tmp_path / "train.py").write_text(source)
-    ran = command(tmp_path, "--main", "train.py")
-    assert ran.returncode == 2 and said in ran.stderr
+def test_a_main_that_comes_to_no_estimator_says_so_with_its_place(loaded, text, message):
+    with pytest.raises(target.CannotJudge, match=re.escape(message)):
+        loaded(text)
 
 
-ENDS = """
-import os, sys, argparse
-from lab_utils.estimator import tf, tpu
-AT_IMPORT
+@pytest.mark.parametrize("name", ["_exit", slow("execv")])
+def test_a_program_that_ends_its_process_is_not_ready(name, tmp_path):
+    call = {"_exit": "os._exit(0)", "execv": "os.execv('/bin/true', ['true'])"}[name]
+    (tmp_path / "port.py").write_text(f"import os\ndef port():\n    {call}\n")
+    ran = command(tmp_path, "port.py:port", *CHEAP)
+    assert ran.returncode == 2 and not ran.stdout
+    assert f"the program calls os.{name}\n  at port.py:3, in port" in ran.stderr
 
-def model_fn(features, labels, mode, params):
-    IN_MODEL
-    loss = tf.reduce_mean(features)
-    return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=tf.no_op())
 
-def input_fn(params):
-    IN_INPUT
-    return tf.data.Dataset.from_tensors(tf.zeros([8, 4])).repeat()
-
+DEAF = """
+import os, time
 def port():
-    return tpu.TPUEstimator(model_fn, config=tpu.RunConfig(), train_batch_size=64), input_fn
+    try:
+        os.kill(os.getpid(), 2)
+    except KeyboardInterrupt:
+        time.sleep(600)
 """
 
 
-@pytest.mark.parametrize(
-    ("where", "code", "place"),
-    [
-        ("AT_IMPORT", "os._exit(0)", "ended with status 0"),
-        slow("AT_IMPORT", "sys.exit(0)", "port.py:4"),
-        ("IN_MODEL", "sys.exit(0)", "port.py:7, in model_fn"),
-        ("IN_MODEL", "os._exit(0)", "ended with status 0"),
-        slow("IN_MODEL", "argparse.ArgumentParser().parse_args(['--x'])", "port.py:7, in model_fn"),
-        ("IN_INPUT", "sys.exit(0)", "port.py:12, in input_fn"),
-        slow("IN_INPUT", "os.kill(os.getpid(), 9)", "ended with signal 9"),
-    ],
-)
-def test_a_port_that_ends_the_process_is_not_ready(tmp_path, where, code, place):
-    source = ENDS.replace(where, code)
-    for other in ("AT_IMPORT", "IN_MODEL", "IN_INPUT"):
-        source = source.replace(other, "pass")
-    (tmp_path / "port.py").write_text(textwrap.dedent(source))
-    ran = command(tmp_path, "port.py:port", *CHEAP)
-    assert ran.returncode == 2, ran.stdout
-    assert place in ran.stdout + ran.stderr
-
-
-def test_the_process_that_judges_ends_with_the_command(tmp_path):
-    (tmp_path / "port.py").write_text(
-        "import os, time\ndef port():\n    open('pid', 'w').write(str(os.getpid()))\n    time.sleep(60)\n"
-    )
-    started = subprocess.Popen(
-        [sys.executable, "-m", "lab_utils.dry_run", "port.py:port"], cwd=tmp_path
-    )
-    while not ((tmp_path / "pid").exists() and (tmp_path / "pid").read_text()):
-        assert started.poll() is None
-        time.sleep(0.1)
-    judging = psutil.Process(int((tmp_path / "pid").read_text()))
-    started.kill()
-    started.wait()
-    judging.wait(timeout=120)
-
-
-@pytest.mark.parametrize("number", ["SIGINT", slow("SIGTERM")])
-def test_an_interrupt_that_the_judged_program_does_not_hear_ends_the_dry_run(number, tmp_path):
-    """It is sent to the command alone; a terminal sends it to both, and a program may not listen."""
-    (tmp_path / "port.py").write_text(
-        "import os, signal, time\ndef port():\n    signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
-        f"    os.kill(os.getppid(), signal.{number})\n    time.sleep(600)\n"
-    )
-    ran = subprocess.run(
-        [sys.executable, "-m", "lab_utils.dry_run", "port.py:port"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
+def test_an_interrupt_that_the_judged_program_does_not_hear_ends_the_dry_run(tmp_path):
+    (tmp_path / "port.py").write_text(DEAF)
+    ran = command(
+        tmp_path,
+        "port.py:port",
         # The shell may have the tests in the background, where interrupts are ignored.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
@@ -295,11 +235,11 @@ def test_a_program_of_a_package_is_named_as_a_module(tmp_path, monkeypatch):
     (tmp_path / "digits" / "__init__.py").write_text("")
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(target.TargetError, match=r"give --main package\.module, from the folder"):
+    with pytest.raises(target.CannotJudge, match=r"give --main package\.module, from the folder"):
         target.load_main("digits/jobs/train.py", [])
     estimator, data, *_ = target.load_main("digits.jobs.train", [])
     assert estimator.model_dir == "gs://b/run" and data.__module__ == "digits.jobs.port"
-    with pytest.raises(target.TargetError, match=r"no module digits\.nothing below"):
+    with pytest.raises(target.CannotJudge, match=r"no module digits\.nothing below"):
         target.load_main("digits.nothing", [])
 
 
@@ -325,7 +265,6 @@ with strategy.scope():
     ("fit", "batch"),
     [
         ("history = model.fit(data, epochs=3)\nprint(history.history['loss'])", [64, 5]),
-        ("model.fit(strategy.experimental_distribute_dataset(data), epochs=2)", [64, 5]),
         ("import numpy as np; model.fit(np.zeros([99, 7]), np.zeros([99]), 24)", [24, 7]),
         ("model.fit(x=[tf.zeros([9, 2]), tf.zeros([9, 3])], y=tf.zeros([9, 1]))", [9, 2]),
         ("model.fit({'a': tf.zeros([40, 2])}, tf.zeros([40]), validation_split=0.1)", [32, 2]),
@@ -338,27 +277,21 @@ def test_a_keras_program_is_run_up_to_its_fit(fit, batch, loaded):
 
 
 @pytest.mark.parametrize(
-    ("loop", "told"),
+    ("loop", "message"),
     [
         ("model.fit((row for row in data), epochs=2)", "fit is given a generator"),
-        (
-            "tf.function(lambda x: strategy.run(lambda y: y, (x,)))(1.0)",
-            "hand the step that it runs",
-        ),
-        ("model.predict(tf.zeros([1, 5]))", "train.py ended without calling train"),
-        (
-            "tf.compat.v1.tpu.experimental.AdagradParameters(0.1)",
-            "cannot be checked here: .* left TensorFlow",
-        ),
+        ("tf.function(lambda x: strategy.run(lambda y: y, (x,)))(1.0)", "hand the step that it runs"),
+        ("tf.compat.v1.tpu.experimental.AdagradParameters(0.1)",
+         "cannot be checked here: .* left TensorFlow"),
     ],
-)
-def test_training_that_cannot_be_taken_so_is_told(loop, told, loaded):
-    with pytest.raises(target.TargetError, match=told):
+)  # fmt: skip
+def test_training_that_cannot_be_judged_so_is_refused(loop, message, loaded):
+    with pytest.raises(target.CannotJudge, match=message):
         loaded(IN_COLAB + loop)
 
 
-def test_evaluation_that_waits_for_checkpoints_is_taken(loaded, capsys):
-    judged = loaded(
+def test_evaluation_that_waits_for_checkpoints_is_judged(loaded, capsys):
+    port = loaded(
         MODEL
         + """
 import time
@@ -373,18 +306,9 @@ while not estimator.latest_checkpoint():
 next(estimator.predict(input_fn))
 """
     )
-    assert judged.data is judged.options["eval_input_fn"] and not judged.not_judged
-    said = capsys.readouterr().err
-    assert "called eval(steps=4), train(steps=4), predict()." in said
-    assert "train.py:36" in said and "not judged" in said and "train.py:36" in judged.not_checked[0]
-
-
-def test_a_copy_of_tpu_estimator_is_told(tmp_path):
-    class TPUEstimator(tf.estimator.Estimator):
-        pass
-
-    with pytest.raises(TypeError, match="has a TPUEstimator of its own, which cannot be judged"):
-        workload_of(TPUEstimator(lambda features: None, str(tmp_path)), None, topology="v2:2x2")
+    assert port.data is port.options["eval_input_fn"] and not port.not_judged
+    assert "called eval(steps=4), train(steps=4), predict()." in capsys.readouterr().err
+    assert "train.py:36" in port.not_checked[0]
 
 
 def notebook(*cells):
@@ -402,14 +326,12 @@ def test_a_notebook_is_run_cell_by_cell(loaded):
         ("code", model), ("code", "model.fit(tf.zeros([64, 3]), tf.zeros([64, 2]))"),
     ), "train.ipynb")  # fmt: skip
     assert judged.subject.optimizer and judged.data.element_spec[0].shape.as_list() == [None, 3]
-    with pytest.raises(target.TargetError, match=r"at train\.ipynb\[cell 2\]:2: `1 / 0`"):
+    with pytest.raises(target.CannotJudge, match=r"at train\.ipynb\[cell 2\]:2: `1 / 0`"):
         loaded(notebook(("code", ""), ("code", "x = 1\n1 / 0\n")), "train.ipynb")
     for text in ("{}", "[1]", "not JSON"):
-        with pytest.raises(target.TargetError, match="is not a Jupyter notebook"):
+        with pytest.raises(target.CannotJudge, match="is not a Jupyter notebook"):
             loaded(text, "train.ipynb")
-    with pytest.raises(
-        target.TargetError, match="It starts `python -m a.task --steps 3` by a shell"
-    ):
+    with pytest.raises(target.CannotJudge, match="it starts `python -m a.task --steps 3`"):
         loaded(notebook(("code", "!python -m a.task --steps 3")), "train.ipynb")
 
 
@@ -417,7 +339,6 @@ def test_a_notebook_is_run_cell_by_cell(loaded):
 CELLS = {
     "a remainder at the start of a line": ("msg = ('%d of %d'\n   % (1, 2))\n", {"msg": "1 of 2"}),
     "a question in a comment": ("x = [1,  # really?\n 2]\ny = 3  # ok?\n", {"x": [1, 2], "y": 3}),
-    "a question in a docstring": ('def f():\n    """Why?\n    So."""\n    return 3\nx = f()\n', {"x": 3}),
     "a bang in a text": ('text = """\n! one\n% two\n"""\n', {"text": "\n! one\n% two\n"}),
     "a cell that is timed": ("%%time\nx = 5\n", {"x": 5}),
     "blank lines, and two": ("\n\n%%capture out\n%%time\nx = 4\n", {"x": 4}),
@@ -425,7 +346,6 @@ CELLS = {
     "a line that is timed": ("def f(): global w; w = 10\n%time f()\n", {"w": 10}),
     "a shell's answer": ("files = !echo a b\nn = len(files)\n", {"files": [], "n": 0}),
     "a shell's long line": ("!echo a \\\n   b\nx = 3\n", {"x": 3}),
-    "nothing else in a block": ("if True:\n    !echo hi\nx = 3\n", {"x": 3}),
     "help": ("len?\n?len\nx = 1\n", {"x": 1}),
     "the environment": ("%env LABS_TRIAL=7\nimport os\nx = os.environ['LABS_TRIAL']\n", {"x": "7"}),
     "exported": ("get_ipython().run_line_magic('time', 'x = 11')\nget_ipython().system('ls')\n", {"x": 11}),
@@ -437,7 +357,7 @@ CELLS = {
 def ran(path):
     names = {}
     if cells.needs_jupyter(path):
-        shell = cells.Shell(path.parent, names)
+        shell = cells.Shell(names)
         names.update(get_ipython=lambda: shell, display=print)
     for code in cells.code_of(path):
         exec(code, names)
@@ -488,26 +408,11 @@ def test_a_file_that_a_notebook_writes_is_imported_and_the_disk_left_alone(tmp_p
     path.write_text(notebook(
         ("code", "%%writefile written_layers.py\nSIZE = 3\n"),
         ("code", "%%writefile -a written_layers.py\nMORE = SIZE + 1\n"),
-        ("code", "%%file script.py\nz = 7\n"), ("code", "%run script.py\n"),
         ("code", "from written_layers import SIZE as x, MORE as y\n"),
     ))  # fmt: skip
-    assert ran(path) == {"x": 3, "y": 4, "z": 7}
+    assert ran(path) == {"x": 3, "y": 4}
     assert [file.name for file in sorted(tmp_path.iterdir())] == ["one.ipynb", "written_layers.py"]
     del sys.modules["written_layers"]
-
-
-def test_a_log_that_a_program_switched_off_is_heard():
-    logger = logging.getLogger("tensorflow")
-    logging.disable(logging.CRITICAL)
-    logger.disabled = True
-    try:
-        with caught_log() as lines:
-            logger.warning("Scaffold is ignored")
-        assert lines == ["Scaffold is ignored"] and logger.disabled
-        assert logging.root.manager.disable == logging.CRITICAL
-    finally:
-        logging.disable(logging.NOTSET)
-        logger.disabled = False
 
 
 IN_A_LAYER = """
@@ -552,24 +457,21 @@ def test_what_colab_gives_is_there(loaded):
 )
 def test_training_in_another_process_is_refused_with_its_line(starts, loaded):
     begin = "import os, subprocess, sys\nsubprocess.check_output(['true'])\n"
-    with pytest.raises(target.TargetError, match=r"starts `python.* \(train.py:3\)"):
+    with pytest.raises(target.CannotJudge, match=r"starts `python.* \(train.py:3\)"):
         loaded(begin + starts)
 
 
-@pytest.mark.parametrize(
-    "how", ["io.TextIOWrapper(sys.stdout.detach(), 'utf-8')", "open(os.devnull)"]
-)
-def test_a_report_follows_whatever_a_program_does_to_its_streams(how, tmp_path):
+def test_a_report_follows_whatever_a_program_does_to_its_streams(tmp_path):
     """And to its process: threads and processes that it leaves behind do not keep the command."""
     leaves = (
-        f"sys.stdout = {how}\nthreading.Thread(target=time.sleep, args=(999,)).start()\n"
+        "import io, subprocess, sys, threading, time, warnings\n"
+        "sys.stdout = io.TextIOWrapper(sys.stdout.detach(), 'utf-8')\n"
+        "threading.Thread(target=time.sleep, args=(999,)).start()\n"
         "subprocess.Popen(['sleep', '999'])\nwarnings.simplefilter('error')\n"
     )
-    begin = "import io, os, subprocess, sys, threading, time, warnings\n"
-    source, flags, _ = PROGRAMS["argparse"]
-    (tmp_path / "train.py").write_text(begin + leaves + source.replace("OPTIMIZER", RIGHT))
-    judged = command(tmp_path, "--main", "train.py", "--stages", "trace", "--", *flags)
-    assert judged.returncode == 0 and "Ready for v2:2x2" in judged.stdout, judged.stderr
+    (tmp_path / "train.py").write_text(leaves + ARGPARSE.replace("OPTIMIZER", RIGHT))
+    ran = command(tmp_path, "--main", "train.py", "--stages", "trace", "--", "--job-dir", "runs")
+    assert ran.returncode == 0 and "Ready for v2:2x2" in ran.stdout, ran.stderr
 
 
 LOOP = """
@@ -581,31 +483,24 @@ def train():
 
 
 @pytest.mark.parametrize(
-    ("waits", "reason"),
+    "waits",
     [
-        ("import asyncio\nasync def main():\n    while not train(): await asyncio.sleep(99)\n"
-         "asyncio.run(main())", "no other call within 0.5 s"),
-        ("import threading\nworker = threading.Thread(target=train)\nworker.start()\n"
-         "threading.Event().wait(99)", "no other call within 0.5 s"),
-        ("import time\ntrain()\nwhile True: time.sleep(99)", "it sleeps again and again"),
+        "import threading\nworker = threading.Thread(target=train)\nworker.start()\n"
+        "threading.Event().wait(99)",
+        "import time\ntrain()\nwhile True: time.sleep(99)",
     ],
-)  # fmt: skip
-def test_a_program_that_waits_after_its_training_is_ended(
-    waits, reason, loaded, monkeypatch, capsys
-):
+)
+def test_a_program_that_waits_after_its_training_is_ended(waits, loaded, monkeypatch):
     monkeypatch.setattr(recorder, "PATIENCE", 0.5)
-    began = time.monotonic()
-    judged = loaded(LOOP + waits)
-    assert judged.subject.model_dir == "nowhere" and time.monotonic() - began < 30
-    assert reason in capsys.readouterr().err and reason in judged.not_checked[0]
+    port = loaded(LOOP + waits)
+    assert port.subject.model_dir == "nowhere" and "no other call within" in port.not_checked[0]
     assert signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
 
 
 def test_a_program_that_comes_no_further_says_where_it_is(loaded, monkeypatch, capsys):
     monkeypatch.setattr(waiting, "SECONDS", 0.1)
-    loaded(LOOP + "import threading\nthreading.Event().wait(2)\ntrain()\n")
-    said = capsys.readouterr().err
-    assert re.search(r"Still running train.py \(\d+ s at train.py:7\)", said), said
+    loaded(LOOP + "import threading\nthreading.Event().wait(1)\ntrain()\n")
+    assert re.search(r"Still running train.py \(.* at train.py:7\)", capsys.readouterr().err)
 
 
 CONTACTS = """
@@ -620,8 +515,8 @@ with tf.Session(resolver.master(), config=tf.ConfigProto()) as session:
 
 
 def test_nothing_waits_for_the_address_of_a_tpu(loaded):
-    judged = loaded(CONTACTS + LOOP + "train()\n")
-    assert judged.subject.model_dir == "nowhere" and not judged.not_checked
+    port = loaded(CONTACTS + LOOP + "train()\n")
+    assert port.subject.model_dir == "nowhere" and not port.not_checked
 
 
 SEVERAL = """
@@ -658,21 +553,16 @@ if __name__ == "__main__":
     ],
 )
 def test_an_estimator_that_was_not_judged_is_named(second, others, loaded):
-    judged = loaded(MODEL + SEVERAL + second)
-    assert judged.options["eval_input_fn"] and len(judged.not_judged) == len(others)
-    for name, call in zip(judged.not_judged, others, strict=True):
+    port = loaded(MODEL + SEVERAL + second)
+    assert port.options["eval_input_fn"] and len(port.not_judged) == len(others)
+    for name, call in zip(port.not_judged, others, strict=True):
         assert re.search(r"model_fn of train\.py:\d+, in model_fn: ", name) and call in name
 
 
-def test_a_program_whose_second_estimator_is_wrong_is_not_ready(tmp_path):
+def test_a_program_whose_second_estimator_is_wrong_is_not_ready(judged):
     second = "    made(1, faulty=True).train(input_fn, max_steps=5)\n"
-    (tmp_path / "train.py").write_text(MODEL + SEVERAL + second)
-    judged = command(tmp_path, "--main", "train.py", "--json", "out.json", *CHEAP)
-    assert (
-        judged.returncode == 2
-        and "No verdict: nothing was found in what was judged" in judged.stdout
-    )
-    assert "train(max_steps=5)" in json.loads((tmp_path / "out.json").read_text())["not_judged"][0]
+    status, out = judged(MODEL + SEVERAL + second, "--main", "train.py", *CHEAP)
+    assert status == 2 and "No verdict: nothing was found in what was judged" in out
 
 
 @pytest.mark.parametrize(
@@ -680,35 +570,31 @@ def test_a_program_whose_second_estimator_is_wrong_is_not_ready(tmp_path):
     [
         ("tf.io.gfile.glob('gs://no-such-bucket-of-ours/x*')", "the data lie at gs://no-such-bucket-of-ours"),
         ("import inspect; inspect.getargspec(abs)", "it stops here, under Python 3"),
+        ("raise SystemExit(0)", "in input_fn"),
     ],
 )  # fmt: skip
-def test_a_dry_run_that_judged_nothing_has_no_verdict(line, reason, tmp_path):
+def test_a_dry_run_that_judged_nothing_has_no_verdict(line, reason, judged):
     text = MODEL.replace(
         "def input_fn(params, training=True):\n", f"def input_fn(params):\n    {line}\n"
     )
-    (tmp_path / "train.py").write_text(text.replace("OPTIMIZER", RIGHT) + PORT)
-    judged = command(tmp_path, "train.py:port", *CHEAP)
-    assert judged.returncode == 2 and "No verdict: trace failed" in judged.stdout, judged.stdout
-    assert reason in judged.stdout and "TPU199" not in judged.stdout
+    status, out = judged(text + PORT, "train.py:port", *CHEAP)
+    assert status == 2 and "No verdict: trace" in out, out
+    assert reason in out and "TPU199" not in out
 
 
 @pytest.mark.parametrize(
-    ("code", "where"),
-    [("def f(:\n", "train.py:1"), ("x = 1\nimport net\n", "net.py:2"), ("x = 1\n y = 2\n", "train.py:2")],
-)  # fmt: skip
-def test_an_error_of_syntax_is_told_at_its_line(code, where, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
+    ("code", "where"), [("x = 1\nimport net\n", "net.py:2"), ("x = 1\n y = 2\n", "train.py:2")]
+)
+def test_an_error_of_syntax_is_told_at_its_line(code, where, loaded, tmp_path):
     (tmp_path / "net.py").write_text("x = 1\nx = = 2\n")
-    (tmp_path / "train.py").write_text(code)
-    with pytest.raises(target.TargetError, match=f"at {where}"):
-        target.load_main("train.py", [])
+    with pytest.raises(target.CannotJudge, match=f"at {where}"):
+        loaded(code)
 
 
 def test_an_encoding_that_python_does_not_take_is_refused_in_its_words(loaded, tmp_path):
     for start in (b"x = 1  # \xf6\n", b"\n\nx = 1  # \xf6\n"):
         (tmp_path / "latin.py").write_bytes(start + LOOP.encode() + b"train()\n")
-        with pytest.raises(target.TargetError, match="declare its encoding|encoding declaration"):
+        with pytest.raises(target.CannotJudge, match="declare its encoding|encoding declaration"):
             target.load_main(str(tmp_path / "latin.py"), [])
 
 

@@ -5,16 +5,17 @@ import contextlib
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from lab_utils.common import command, files
 from lab_utils.dry_run import rules
 from lab_utils.dry_run.arguments import parsed
+from lab_utils.dry_run.frontends.cells import CannotJudge
 from lab_utils.dry_run.report import terminal
 from lab_utils.dry_run.report.formats import FORMATS
 from lab_utils.dry_run.report.outcome import COULD_NOT_RUN, EXIT_STATUS
 from lab_utils.dry_run.supervisor import supervised
-from lab_utils.dry_run.target import Target, TargetError, load, load_main
+from lab_utils.dry_run.target import Target, load, load_main
 from lab_utils.port import contrib
 from lab_utils.runtime import chips
 
@@ -25,13 +26,20 @@ if TYPE_CHECKING:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status."""
     flags = parsed(sys.argv[1:] if arguments is None else arguments)
-    if flags.rule or flags.rules:
-        return _document(flags)
-    with contextlib.ExitStack() as stack:
-        if flags.format != "text":  # what the program prints is none of it
-            stack.enter_context(contextlib.redirect_stdout(sys.stderr))
-        report = _report(flags)
-    if report is None:
+    if flags.rule:
+        print(rules.page(flags.rule))
+        return 0
+    if flags.rules:
+        for rule in rules.catalogue().values():
+            print(f"{rule.id}  {rule.stage:<8}{rule.severity:<8}  {rule.title}")
+        return 0
+    try:
+        with contextlib.ExitStack() as stack:
+            if flags.format != "text":  # what the program prints is none of it
+                stack.enter_context(contextlib.redirect_stdout(sys.stderr))
+            report = _report(flags)
+    except (CannotJudge, TypeError, ValueError) as error:
+        print(f"{flags.main or flags.target}: {error}", file=sys.stderr)
         return EXIT_STATUS[COULD_NOT_RUN]
     try:
         _show(report, flags)
@@ -43,37 +51,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return report.exit_status
 
 
-def _document(flags: argparse.Namespace) -> int:
-    """Prints a rule's page or the list of rules."""
-    if flags.rule:
-        print(rules.page(flags.rule))
-    else:
-        for rule in rules.catalogue().values():
-            print(f"{rule.id}  {rule.stage:<8}{rule.severity:<8}  {rule.title}")
-    return 0
+def _report(flags: argparse.Namespace) -> "Report":
+    """The report on the program that the flags name.
 
-
-def _report(flags: argparse.Namespace) -> "Report | None":
-    """The report; None where there is none, and a sentence on the standard error says why."""
-    name = flags.main or flags.target
+    Raises:
+        CannotJudge: it cannot be judged.
+        TypeError, ValueError: as dry_run.
+    """
     try:
         from lab_utils import estimator  # noqa: F401  (the target's module may use tf.estimator)
     except ImportError as error:  # no TensorFlow, or one that this was not made for
-        print(f"{name}: {command.missing(error)}", file=sys.stderr)
-        return None
+        raise CannotJudge(command.missing(error)) from error
     if flags.contrib:
         contrib.install()
-    try:
-        report = _judged(flags)
-    except (TargetError, TypeError, ValueError) as error:
-        print(f"{name}: {error}", file=sys.stderr)
-        return None
-    if names := contrib.used():
-        report.not_checked.append(f"tf.contrib itself: {', '.join(sorted(names))} had stand-ins.")
-    return report
-
-
-def _judged(flags: argparse.Namespace) -> "Report":
     from lab_utils.dry_run.api import dry_run, refusal
     from lab_utils.dry_run.trace.messages import settings_finding
 
@@ -82,7 +72,7 @@ def _judged(flags: argparse.Namespace) -> "Report":
             target = load_main(flags.main, flags.program, chips.cores(flags.topology))
         else:
             target = load(flags.target)
-    except TargetError as error:
+    except CannotJudge as error:
         finding = error.__cause__ and settings_finding(error.__cause__)
         if not finding:
             raise
@@ -102,6 +92,8 @@ def _judged(flags: argparse.Namespace) -> "Report":
     report.not_checked += target.not_checked
     if _is_keras_2(target):
         report.not_checked.append("Keras 3: tf.keras was Keras 2 here, the package tf-keras.")
+    if names := contrib.used():
+        report.not_checked.append(f"tf.contrib itself: {', '.join(sorted(names))} had stand-ins.")
     return report
 
 
@@ -123,10 +115,10 @@ def _show(report: "Report", flags: argparse.Namespace) -> None:
         print(f"{flags.trace} is not written: no step was compiled", file=sys.stderr)
 
 
-def console() -> int:
+def console() -> NoReturn:
     """The command `tpu-dry-run`."""
-    return command.status_of(lambda: supervised(main), EXIT_STATUS[COULD_NOT_RUN])
+    supervised(main)
 
 
 if __name__ == "__main__":
-    sys.exit(console())
+    console()

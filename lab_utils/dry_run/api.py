@@ -1,6 +1,7 @@
 """The dry run from end to end: each stage in its order, none losing what an earlier one found."""
 
 import contextlib
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -65,9 +66,11 @@ def dry_run(
 
     Raises:
         TypeError: `subject` or `data` is none of these.
-        ValueError: an unknown stage or topology.
+        ValueError: an unknown stage or topology, or steps or seconds that are not positive.
     """
     wanted = {Stage(stage) for stage in stages}
+    if steps < 1 or not 0 < feed_seconds < math.inf:
+        raise ValueError(f"steps={steps} and feed_seconds={feed_seconds} must be positive numbers")
     cores = chips.cores(topology)
     _tensorflow.forget_conversions()
     try:

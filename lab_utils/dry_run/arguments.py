@@ -1,13 +1,12 @@
 """The arguments of the command, and its help."""
 
 import argparse
-import math
 from collections.abc import Callable, Sequence
 from importlib import metadata
 from typing import Any
 
 from lab_utils.common import files
-from lab_utils.dry_run import cache, rules
+from lab_utils.dry_run import rules
 from lab_utils.dry_run.records import Stage
 from lab_utils.dry_run.report.formats import FORMATS
 from lab_utils.runtime import chips
@@ -34,8 +33,8 @@ examples:
     tpu-dry-run my_port.py:port --ignore TPU305 --format sarif > report.sarif
 A line that ends in `# tpu: ignore[TPU305] why` has its findings of that rule ignored.
 
-What was compiled is kept in {cache}
-(XDG_CACHE_HOME moves it, --no_cache leaves it alone). Each dry run traces and judges again.
+What was compiled is cached below ~/.cache/lab_utils (XDG_CACHE_HOME moves it, --no_cache leaves it alone).
+Each dry run traces and judges again.
 
 exit status: 0 ready, 1 findings (errors or warnings), 2 could not run
 """
@@ -43,29 +42,30 @@ exit status: 0 ready, 1 findings (errors or warnings), 2 could not run
 
 def parser() -> argparse.ArgumentParser:
     """The command's parser."""
-    try:
-        folder = str(cache.folder())
-    except OSError:  # a user id without a home, as containers have
-        folder = "no place, since this user has no home folder"
     parser = argparse.ArgumentParser(
         prog="python -m lab_utils.dry_run",
         description="Judges a port to Cloud TPU without a TPU: traces it, reads its program, compiles it "
         "with the TPU compiler, runs it on virtual cores, and measures its input pipeline.",
-        epilog=_EPILOG.replace("{cache}", folder),
+        epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     flag = parser.add_argument
-    names = ",".join(Stage)
     json_file, html_file = files.output(files.JSON), files.output(files.HTML)
     flag("target", nargs="?", metavar="MODULE:FUNCTION", help="or FILE.py:FUNCTION")
     flag("--main", metavar="FILE.py", help="a program, notebook or module (package.train) to run up to its "
          "training; its flags follow --")  # fmt: skip
     flag("--topology", default="v2:2x2", type=_read(_topology, chips.BadTopology),
          help="such as v2:2x2, v5e:4x4 (default: v2:2x2)")  # fmt: skip
-    flag("--stages", default=list(Stage), type=_stages, help=f"some of {names} (default: all)")
-    flag("--steps", type=_positive(int), default=3, help="steps on virtual cores (default: 3)")
-    flag("--feed_seconds", type=_positive(float), default=2.0,
-         help="how long to measure the input (default: 2)")  # fmt: skip
+    flag(
+        "--stages",
+        default=list(Stage),
+        type=_stages,
+        help=f"some of {','.join(Stage)} (default: all)",
+    )
+    flag("--steps", type=int, default=3, help="steps on virtual cores (default: 3)")
+    flag(
+        "--feed_seconds", type=float, default=2.0, help="how long to measure the input (default: 2)"
+    )
     flag("--largest_batch", action="store_true", help="find the largest batch that fits")
     flag("--no_cache", action="store_true", help="compute and measure everything again")
     flag("--json", metavar="FILE", type=json_file, help="write the report as JSON")
@@ -80,16 +80,12 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help="TensorFlow 1 with tf.contrib for the program's files",
     )
-    for name, what in (("--select", "report no others"), ("--ignore", "leave these out")):
+    for name, purpose in (("--select", "report no others"), ("--ignore", "leave these out")):
         flag(name, metavar="IDS", default=(), type=_read(rules.chosen, ValueError),
-             help=f"rules or their beginnings, such as TPU305,TPU4: {what}")  # fmt: skip
+             help=f"rules or their beginnings, such as TPU305,TPU4: {purpose}")  # fmt: skip
     flag("--version", action="version", version=_version())
-    flag(
-        "--rule",
-        metavar="ID",
-        type=_read(_rule, KeyError),
-        help="print the page of a rule, such as TPU101",
-    )
+    flag("--rule", metavar="ID", type=_read(_rule, KeyError),
+         help="print the page of a rule, such as TPU101")  # fmt: skip
     flag("--rules", action="store_true", help="list the rules")
     return parser
 
@@ -116,11 +112,10 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def _stages(text: str) -> list[str]:
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    unknown = [name for name in names if name not in list(Stage)]
-    if unknown or not names:
-        problem = f"there is no {', '.join(unknown)}" if unknown else "it names none"
-        raise argparse.ArgumentTypeError(f"{problem}; there are {', '.join(Stage)}")
+    names = [name.strip() for name in text.split(",")]
+    if unknown := [name for name in names if name not in list(Stage)]:
+        problem = f"there is no stage {', '.join(unknown)}; there are {', '.join(Stage)}"
+        raise argparse.ArgumentTypeError(problem)
     return names
 
 
@@ -144,19 +139,6 @@ def _rule(text: str) -> str:
 def _topology(text: str) -> str:
     chips.parse(text)
     return text
-
-
-def _positive(kind: type) -> Callable[[str], Any]:
-    """The type of a flag, by whose name argparse refuses: "invalid positive int value: '-1'"."""
-
-    def read(text: str) -> Any:
-        number = kind(text)
-        if not 0 < number < math.inf:
-            raise ValueError
-        return number
-
-    read.__name__ = f"positive {kind.__name__}"
-    return read
 
 
 def _version() -> str:

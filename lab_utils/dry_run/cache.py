@@ -1,15 +1,12 @@
-"""What was worked out before, kept in the user's cache folder.
+"""What was worked out before, cached in the user's folder.
 
-Kinds of entry, each named by all that its answer depends on:
+Kinds of entry, each named by all that its answer depends on, and by a digest of the dry run's code (`code`):
 
-- a lowered step: the graph that was traced, its arguments' shapes, TensorFlow's version (lower/);
 - what the TPU compiler said: the program, the topology, the versions of jax and libtpu (compile/);
 - what the virtual cores computed: the program, the variables' first values and the very batches (run/).
 
-Each name also holds a digest of the dry run's code (`code`).
-
-These follow from what they are named by, so an entry is as good as doing the work again. The rate of an
-input pipeline, the graphs of a trace and the report are never kept: each dry run measures and judges again.
+So an entry is as good as doing the work again. Graphs, lowered steps, the rate of an input pipeline and the
+report are never cached: each dry run traces, lowers, measures and judges again.
 
 On a machine of many users, LAB_UTILS_SHARED_CACHE names a second place, which has the form of XDG_CACHE_HOME
 and is only read: what the instructor has compiled there nobody compiles again. Only trusted people may write
@@ -33,9 +30,9 @@ from typing import Any
 
 from lab_utils.common import files
 
-_FORMAT = "4"
+_FORMAT = "5"
 _BELOW = Path("lab_utils", "dry_run")
-_LARGEST = 64 * 2**20  # bytes of an entry before it is packed; larger ones are not kept
+_LARGEST = 64 * 2**20  # bytes of an entry before it is packed; larger ones are not cached
 
 SHARED = "LAB_UTILS_SHARED_CACHE"
 
@@ -44,7 +41,7 @@ _used = ContextVar("dry run cache", default=True)
 
 @contextmanager
 def disabled() -> Iterator[None]:
-    """Context manager: nothing is found in the cache, and nothing is kept."""
+    """Context manager: nothing is found in the cache, and nothing is written."""
     token = _used.set(False)
     try:
         yield
@@ -53,7 +50,7 @@ def disabled() -> Iterator[None]:
 
 
 def folder() -> Path:
-    """Where entries are kept: lab_utils/dry_run below XDG_CACHE_HOME, else below ~/.cache.
+    """Where entries lie: lab_utils/dry_run below XDG_CACHE_HOME, else below ~/.cache.
 
     Raises:
         OSError: this user has no home folder.
@@ -104,7 +101,7 @@ def places() -> list[Path]:
 
 
 def write(name: str, entry: dict[str, Any]) -> None:
-    """Keeps an entry. Where the folder cannot be written, nothing is kept, and nothing is lost."""
+    """Caches an entry, where the folder can be written."""
     content = json.dumps(entry).encode()
     if not _used.get() or len(content) > _LARGEST:
         return

@@ -28,8 +28,8 @@ def called(op: tf.Operation) -> list[Any]:
 
 def arguments(op: tf.Operation, function: Any) -> list[tuple[tf.Tensor, tf.Tensor]]:
     """Pairs (tensor outside, parameter inside) for a function that the op calls."""
-    given = op.inputs[len(op.inputs) - len(function.inputs) :] if function.inputs else []
-    return list(zip(given, function.inputs, strict=True))
+    outer = op.inputs[len(op.inputs) - len(function.inputs) :] if function.inputs else []
+    return list(zip(outer, function.inputs, strict=True))
 
 
 def everywhere(
@@ -50,28 +50,28 @@ def everywhere(
 
 def bodies(graph: Any) -> dict[str, Any]:
     """The functions (FuncGraphs) that a graph's ops call, and those that these call, by their names."""
-    found: dict[str, Any] = {}
+    functions: dict[str, Any] = {}
     graphs = [graph]
     while graphs:
         for op in graphs.pop().get_operations():
             for name in called_names(op.node_def):
-                body = None if name in found else _tensorflow.graph_of_function(name, op.graph)
+                body = None if name in functions else _tensorflow.graph_of_function(name, op.graph)
                 if body is not None:
-                    found[name] = body
+                    functions[name] = body
                     graphs.append(body)
-    return found
+    return functions
 
 
 def ancestors(ops: list[tf.Operation]) -> set[tf.Operation]:
     """The ops themselves and all of their graph that they need, by data or by control."""
-    found, left = set(ops), list(ops)
-    while left:
-        op = left.pop()
-        for needed in [*(tensor.op for tensor in op.inputs), *op.control_inputs]:
-            if needed not in found:
-                found.add(needed)
-                left.append(needed)
-    return found
+    seen, waiting = set(ops), list(ops)
+    while waiting:
+        op = waiting.pop()
+        for before in [*(tensor.op for tensor in op.inputs), *op.control_inputs]:
+            if before not in seen:
+                seen.add(before)
+                waiting.append(before)
+    return seen
 
 
 def called_names(node: Any) -> Iterator[str]:

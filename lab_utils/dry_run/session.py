@@ -108,9 +108,10 @@ class Session:
         if error.only_here:
             where = f" (at {error.where})" if error.where else ""
             return Status.SKIPPED, f"cannot be checked here: {detail}{where}"
-        new, known = error.finding(), [each for done in self.results for each in done.findings]
-        if all(new.place.source_line != each.place.source_line for each in known):
-            self.found([new])
+        finding = error.finding()
+        lines = {old.place.source_line for result in self.results for old in result.findings}
+        if finding.place.source_line not in lines:
+            self.found([finding])
         return Status.FAILED, detail
 
 
@@ -123,5 +124,5 @@ def first_line(error: Exception) -> str:
     """The first line of a message that says something, at most 160 characters."""
     text = re.sub(r"\{\{function_node [^}]*\}\} ?", "", _BEFORE_REASON.split(str(error))[-1])
     lines = (line.strip() for line in text.splitlines())
-    said = (line for line in lines if line and line != "Graph execution error:")
-    return textwrap.shorten(next(said, ""), 160)
+    reasons = (line for line in lines if line and line != "Graph execution error:")
+    return textwrap.shorten(next(reasons, ""), 160)

@@ -7,7 +7,6 @@ import inspect
 import time
 from collections.abc import Collection, Generator
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
 
 from lab_utils.common import source
 from lab_utils.dry_run import waiting
@@ -22,6 +21,7 @@ from lab_utils.dry_run.run import stage as run
 from lab_utils.dry_run.session import Session, Skip, first_line
 from lab_utils.dry_run.trace import stage as trace
 
+Steps = Generator[None, None, str]
 # A stage's function adds its findings and figures to the session, and returns its detail. One that waits for
 # processes of its own is a generator: it yields once, when they are under way, and the next stage begins.
 STAGES = {
@@ -31,65 +31,54 @@ STAGES = {
     Stage.RUN: run.carry_out,
     Stage.FEED: feed.carry_out,
 }
-ALONE = (Stage.FEED,)  # it measures this machine: nothing may run beside it
 
 
 def carry_out(session: Session, wanted: Collection[Stage], bar: Progress) -> None:
     """Carries out the stages that are wanted; whatever becomes of each stands in the session's results."""
     with ExitStack() as ended:  # an interrupt ends the processes of all stages
-        under_way: list[_UnderWay] = []
+        under_way: list[tuple[StageResult, Steps]] = []
         for stage in Stage:
-            if stage in ALONE:
-                for each in under_way:
-                    each.go_on()
-            session.results.append(StageResult(stage, Status.SKIPPED, "not asked for"))
+            if stage is Stage.FEED:  # it measures this machine: nothing may run beside it
+                for result, steps in under_way:
+                    _go_on(result, steps, session, bar)
+            result = StageResult(stage, Status.SKIPPED, "not asked for")
+            session.results.append(result)
             if stage in wanted:
                 steps = ended.enter_context(closing(_steps(stage, session)))
-                begun = _UnderWay(session.results[-1], steps, session, bar)
-                if begun.go_on():
-                    under_way.append(begun)
+                if _go_on(result, steps, session, bar):
+                    under_way.append((result, steps))
 
 
-def _steps(stage: Stage, session: Session) -> Generator[None, None, str]:
+def _steps(stage: Stage, session: Session) -> Steps:
     outcome = STAGES[stage](session)
     return (yield from outcome) if inspect.isgenerator(outcome) else outcome
 
 
-@dataclass
-class _UnderWay:
-    """A stage, as far as it came."""
-
-    result: StageResult
-    steps: Generator[None, None, str]
-    session: Session
-    bar: Progress
-
-    def go_on(self) -> bool:
-        """Goes on until its processes are under way (True), or it is over."""
-        result = self.result
-        self.bar.begin(result.stage)
-        self.session.say, self.session.result = self.bar.say, result
-        start = time.perf_counter()
-        try:
-            with waiting.reported(f"in stage {result.stage}"):
-                next(self.steps)
-            return True
-        except StopIteration as over:
-            result.status, result.detail = Status.DONE, over.value
-        except Skip as reason:
-            result.detail = str(reason)
-        except Elsewhere as error:
-            result.detail = f"cannot be checked here: {error}"
-            if result.stage is Stage.TRACE:  # without a graph of training there is no verdict
-                result.status = Status.FAILED
-        except (CannotLower, InputUnfit) as error:
-            result.status, result.detail = self.session.cannot_lower(Mode.TRAIN, error)
-        except (Exception, SystemExit) as error:  # what the earlier stages found must not be lost
-            result.status, result.detail = Status.FAILED, _in_words(error)
-        finally:
-            result.seconds += time.perf_counter() - start
-        self.bar.end()
-        return False
+def _go_on(result: StageResult, steps: Steps, session: Session, bar: Progress) -> bool:
+    """Goes on with a stage until its processes are under way (True), or it is over."""
+    bar.begin(result.stage)
+    session.say, session.result = bar.say, result
+    start = time.perf_counter()
+    try:
+        with waiting.reported(f"in stage {result.stage}"):
+            next(steps)
+        return True
+    except StopIteration as over:
+        result.status, result.detail = Status.DONE, over.value
+    except Skip as reason:
+        result.detail = str(reason)
+    except Elsewhere as error:
+        result.detail = f"cannot be checked here: {error}"
+        if result.stage is Stage.TRACE:  # without a graph of training there is no verdict
+            result.status = Status.FAILED
+    except (CannotLower, InputUnfit) as error:
+        result.status, result.detail = session.cannot_lower(Mode.TRAIN, error)
+    except (Exception, SystemExit) as error:  # what the earlier stages found must not be lost
+        result.status, result.detail = Status.FAILED, _in_words(error)
+    finally:
+        result.seconds += time.perf_counter() - start
+    bar.end()
+    return False
 
 
 def not_checked(session: Session) -> list[str]:

@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 from lab_utils.common import source
+from lab_utils.dry_run.frontends.cells import CannotJudge
 from lab_utils.dry_run.records import Mode
 
 
@@ -28,42 +29,31 @@ class Target(NamedTuple):
     not_judged: Sequence[str] = ()
 
 
-class TargetError(Exception):
-    """What MODULE:FUNCTION names cannot be used; the message says why, and what to do."""
-
-
 def load(target: str) -> Target:
     """Calls the function that `target` names: MODULE:FUNCTION or FILE.py:FUNCTION.
 
     Raises:
-        TargetError: the module or function is not there or raises, or returns something else.
+        CannotJudge: the module or function is not there or raises, or returns something else.
     """
     module_name, _, function_name = target.rpartition(":")
     if not module_name or not function_name:
-        raise TargetError("name it as MODULE:FUNCTION or FILE.py:FUNCTION")
+        raise CannotJudge("name it as MODULE:FUNCTION or FILE.py:FUNCTION")
     try:
         module = _module(module_name)
         _default_flags()
         function = getattr(module, function_name, None)
         if not callable(function):
-            raise TargetError(f"{module_name} has no function {function_name}")
+            raise CannotJudge(f"{module_name} has no function {function_name}")
         returned = function()
-    except TargetError:
-        raise
     except (Exception, SystemExit) as error:  # a script may end itself when it is imported
         raise _explained(error, "it was imported or called") from error
-    if not isinstance(returned, tuple | list) or len(returned) not in (2, 3):
-        raise TargetError(
-            f"{function_name} must return (estimator, input_fn) or the like, see --help; "
-            f"it returned {type(returned).__name__}"
+    parts = [*returned, {}][:3] if isinstance(returned, tuple | list) else []
+    if len(parts) < 3 or not isinstance(parts[2], Mapping):
+        raise CannotJudge(
+            f"{function_name} must return (estimator, input_fn) or the like, perhaps with a dict of options, "
+            f"see --help; it returned {returned!r:.200}"
         )
-    subject, data, *rest = returned
-    if rest and not isinstance(rest[0], Mapping):
-        raise TargetError(
-            f"the third thing that {function_name} returns must be a dict of options for dry_run, not "
-            f"{type(rest[0]).__name__}"
-        )
-    return Target(subject, data, dict(rest[0]) if rest else {})
+    return Target(*parts)
 
 
 def load_main(name: str, arguments: Sequence[str], cores: int = 8) -> Target:
@@ -73,16 +63,12 @@ def load_main(name: str, arguments: Sequence[str], cores: int = 8) -> Target:
     model and dataset.
 
     Raises:
-        TargetError: there is no such program, or it raises or ends before it calls an Estimator.
+        CannotJudge: there is no such program, or it raises or ends before it calls an Estimator.
     """
-    from lab_utils.dry_run.frontends import cells, fits, recorder
+    from lab_utils.dry_run.frontends import recorder
 
     try:
         calls = recorder.recorded(_program(name), arguments, cores)
-    except TargetError:
-        raise
-    except (recorder.NothingCalled, fits.CannotTake, cells.NotANotebook) as error:
-        raise TargetError(str(error)) from error
     except (Exception, SystemExit) as error:
         raise _explained(error, f"{name} ran", _advice(name, error)) from error
     print(f"{name} called {', '.join(dict.fromkeys(calls.calls))}.", file=sys.stderr)
@@ -104,7 +90,7 @@ def load_main(name: str, arguments: Sequence[str], cores: int = 8) -> Target:
     return Target(judged.estimator, data, options, not_checked, others)
 
 
-def _explained(error: BaseException, what: str, advice: str = "") -> TargetError:
+def _explained(error: BaseException, what: str, advice: str = "") -> CannotJudge:
     """An error of the learner's code with its place."""
     from lab_utils.dry_run.elsewhere import lacking  # TensorFlow is here by now
 
@@ -112,7 +98,7 @@ def _explained(error: BaseException, what: str, advice: str = "") -> TargetError
     message = textwrap.shorten(lacking(error) or str(error), 1000)
     place = source.place(error)
     where = f"at {place}" if place else f"while {what}"
-    return TargetError(f"{kind}: {message}\n  {where}{advice}")
+    return CannotJudge(f"{kind}: {message}\n  {where}{advice}")
 
 
 def _program(name: str) -> Path | ModuleSpec:
@@ -121,19 +107,19 @@ def _program(name: str) -> Path | ModuleSpec:
     if path.is_file():
         return path
     if name.endswith((".py", ".ipynb")) or "/" in name:
-        raise TargetError(f"there is no file {path.absolute()}")
+        raise CannotJudge(f"there is no file {path.absolute()}")
     sys.path.insert(0, str(Path.cwd()))
     try:
-        found = importlib.util.find_spec(name)
-        if found and found.submodule_search_locations is not None:
-            found = importlib.util.find_spec(f"{name}.__main__")
+        spec = importlib.util.find_spec(name)
+        if spec and spec.submodule_search_locations is not None:
+            spec = importlib.util.find_spec(f"{name}.__main__")
     except ModuleNotFoundError:
-        found = None
-    if not found or not found.has_location:
-        raise TargetError(
+        spec = None
+    if not spec or not spec.has_location:
+        raise CannotJudge(
             f"there is no file {path.absolute()}, and no module {name} below {Path.cwd()}"
         )
-    return found
+    return spec
 
 
 def _advice(name: str, error: BaseException) -> str:
@@ -157,16 +143,16 @@ def _default_flags() -> None:
 def _module(name: str) -> ModuleType:
     """The module `name`, or the one in the file `name`; its neighbours can be imported by it."""
     if name.endswith(".ipynb"):
-        raise TargetError(f"{name} is a notebook: --main {name} runs its cells, up to its training")
+        raise CannotJudge(f"{name} is a notebook: --main {name} runs its cells, up to its training")
     if not name.endswith(".py"):
         sys.path.insert(0, str(Path.cwd()))
         return importlib.import_module(name)
     path = Path(name).absolute()
     if not path.is_file():
-        raise TargetError(f"there is no file {path}")
+        raise CannotJudge(f"there is no file {path}")
     sys.path.insert(0, str(path.parent))
-    taken = path.stem in sys.stdlib_module_names  # profile.py must not stand for Python's own
-    return module_of_file(path, f"{path.stem}_" if taken else path.stem)
+    is_pythons = path.stem in sys.stdlib_module_names  # profile.py must not stand for Python's own
+    return module_of_file(path, f"{path.stem}_" if is_pythons else path.stem)
 
 
 def module_of_file(path: Path, name: str) -> ModuleType:

@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from lab_utils.common.notices import in_notebook
 from lab_utils.common.source import place_of_stack
 
-SECONDS = 10  # without progress; then after twice as long each time
+SECONDS = 10  # to the first line; then twice as many each time
 
 
 @contextmanager
 def reported(activity: str) -> Iterator[None]:
-    """Context manager: after `SECONDS` at one line of the learner's, the standard error has a line on it.
+    """Context manager: after `SECONDS`, and ever more of them, the standard error has the learner's line.
 
     Not in a notebook, where the line of progress ticks, and a cell's outputs stay.
     """
@@ -24,16 +24,13 @@ def reported(activity: str) -> Iterator[None]:
     main, done = threading.main_thread().ident, threading.Event()
 
     def watch() -> None:
-        before, seconds, limit = None, 0.0, SECONDS
-        while not done.wait(SECONDS):
+        seconds, waited = SECONDS, 0
+        while not done.wait(seconds):
+            seconds, waited = 2 * seconds, waited + seconds
             frame = sys._current_frames().get(main)
             place = place_of_stack(traceback.extract_stack(frame)).position
-            seconds, limit = (seconds + SECONDS, limit) if place == before else (SECONDS, SECONDS)
-            before = place
-            if seconds >= limit:
-                where = f" at {place}" if place else ""
-                print(f"Still {activity} ({seconds:.0f} s{where})", file=sys.stderr, flush=True)
-                limit *= 2
+            where = f" at {place}" if place else ""
+            print(f"Still {activity} ({waited:.0f} s{where})", file=sys.stderr, flush=True)
 
     threading.Thread(target=watch, daemon=True).start()
     try:

@@ -10,7 +10,7 @@ from lab_utils.dry_run.compile import findings as compile_findings
 from lab_utils.dry_run.compile.stage import compile_program
 from lab_utils.dry_run.feed import measure, required
 from lab_utils.dry_run.frontends.estimator import lower_estimator
-from lab_utils.dry_run.frontends.is_jax import is_jax
+from lab_utils.dry_run.frontends.recognise import is_jax
 from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.read import inputs

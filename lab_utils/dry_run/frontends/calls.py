@@ -17,10 +17,6 @@ from lab_utils.estimator import tpu
 _MOST_CALLS = 20  # of one program: a loop of train and evaluate has shown all its calls by then
 
 
-class NothingCalled(Exception):
-    """The program called no Estimator; the message says what to do."""
-
-
 class Enough(BaseException):
     """Ends the program: it repeats its calls, or waits for what they would have made."""
 
@@ -53,6 +49,7 @@ class Recording:
         calls: in words, in their order: "train(max_steps=1000)".
         not_checked: sentences on calls that the judged Estimator does not stand for.
         after: why what follows the last call is not judged; "" where the program went on to its end.
+        refused: a program of Python that it was about to start, and the line.
         called: is called at each call.
     """
 
@@ -61,6 +58,7 @@ class Recording:
     calls: list[str] = field(default_factory=list)
     not_checked: list[str] = field(default_factory=list)
     after: str = ""
+    refused: str = ""
     called: Callable[[], None] = lambda: None
 
     @property
@@ -121,23 +119,12 @@ class Recording:
         raise Enough("it needs a trained model")
 
     def refuse_program(self, command: Any) -> None:
-        """Raises where a command runs a program of Python, which would train for real.
-
-        Raises:
-            Enough: something was called already.
-            NothingCalled: nothing was.
-        """
-        whole = isinstance(command, str | bytes | os.PathLike)
-        words = [command] if whole else command
-        if not (program := cells.python_program(" ".join(map(os.fsdecode, words)))):
-            return
-        place = source.place_of_stack(traceback.extract_stack()[:-2]).position
-        if self.calls:
-            raise Enough(f"it starts {program} ({place})")
-        raise NothingCalled(
-            f"the program starts {program} ({place}), and what trains there cannot be seen: name that "
-            "program with --main, or train in this one's own process"
-        )
+        """Raises Enough where a command runs a program of Python, which would train for real."""
+        words = [command] if isinstance(command, str | bytes | os.PathLike) else command
+        if program := cells.python_program(" ".join(map(os.fsdecode, words))):
+            line = source.place_of_stack(traceback.extract_stack()[:-2]).position
+            self.refused = f"{program} ({line})"
+            raise Enough(f"it starts {self.refused}")
 
 
 def model_fn(estimator: Any) -> Callable:

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-_AROUND_A_CELL = re.compile(r"\A(?:\s*%%(?:time|capture|prun)\b.*\n)+")  # the rest is Python
+_AROUND_A_CELL = re.compile(r"\A(?:\s*%%(?:time|capture)\b.*\n)+")  # the rest is Python
 _CONTINUED = re.compile(r"^[ \t]*[!%](?:.*\\\n)+.*", re.M)
 _OF_JUPYTER = re.compile(r"^[ \t]*(\w+[ \t]*=[ \t]*)?[!%][ \t]*\w|^\s*get_ipython\(\)\.", re.M)
 _PYTHON = re.compile(
@@ -23,15 +23,19 @@ _PYTHON = re.compile(
 )
 
 
-class NotANotebook(Exception):
-    """An .ipynb file that holds no notebook, or one that cannot be read here."""
+class CannotJudge(BaseException):
+    """A program cannot be judged so; the message says why, and what to do.
+
+    No Exception: AutoGraph would put the program's whole stack into its message.
+    """
 
 
 def code_of(path: Path) -> Iterator[CodeType]:
     """The compiled code of the program, a notebook's cell by cell.
 
     Raises:
-        NotANotebook: the .ipynb file is not a notebook, or nbformat or IPython is not installed.
+        CannotJudge: the .ipynb file is not a notebook.
+        ImportError: nbformat or IPython is not installed.
         SyntaxError: it is not Python.
     """
     if path.suffix == ".ipynb":
@@ -61,14 +65,12 @@ def needs_jupyter(path: Path) -> bool:
 
 
 def _cells(path: Path) -> list[Any]:
-    try:
-        import nbformat
-    except ImportError:
-        raise NotANotebook(f"to read {path}, pip install nbformat ipython") from None
+    import nbformat
+
     try:
         return nbformat.read(path, as_version=4).cells
     except Exception:  # whatever it raises for a file that is something else
-        raise NotANotebook(f"{path} is not a Jupyter notebook") from None
+        raise CannotJudge(f"{path} is not a Jupyter notebook") from None
 
 
 def _compiled_cell(text: str, name: str) -> CodeType:
@@ -77,10 +79,8 @@ def _compiled_cell(text: str, name: str) -> CodeType:
     try:
         code = compile(python, name, "exec", dont_inherit=True)
     except SyntaxError:
-        try:
-            from IPython.core.inputtransformer2 import TransformerManager
-        except ImportError:
-            raise NotANotebook(f"{name} holds magics: to read them, pip install ipython") from None
+        from IPython.core.inputtransformer2 import TransformerManager
+
         body = python.lstrip()
         before = python[: len(python) - len(body)].count("\n")  # IPython drops empty lines
         joined = _CONTINUED.sub(_on_one_line, body)
@@ -101,29 +101,19 @@ class Shell:
     """In place of IPython's: what a magic does in Python is done, no other program is started.
 
     What `%%writefile` writes goes into a temporary folder, from which modules are imported first.
+
+    Attributes:
+        program: the last program of Python that a shell would have run; "" for none.
     """
 
-    def __init__(self, folder: Path, namespace: dict[str, Any]) -> None:
-        self._folder, self._namespace = folder, namespace
-        self._written = Path(tempfile.mkdtemp(prefix="writefile-"))
-        sys.path.insert(0, str(self._written))
-        self._started = ""  # the last program of Python, which a dry run does not start
-
-    def advice(self) -> str:
-        """On the program that the notebook starts by a shell last; "" where it starts none."""
-        if not self._started:
-            return ""
-        return f". It starts {self._started} by a shell: give --main that program"
+    def __init__(self, namespace: dict[str, Any]) -> None:
+        self._namespace, self._written = namespace, ""
+        self.program = ""
 
     def run_line_magic(self, name: str, line: str = "", *_: Any, **__: Any) -> None:
-        """%time, %prun, %run, %env, %set_env and %cd; others mean nothing here."""
-        if name in ("time", "prun"):
+        """%time, %env, %set_env and %cd; others mean nothing here."""
+        if name == "time":
             exec(line, self._namespace)
-        elif name == "run":
-            file = shlex.split(line)[0]
-            written = self._written / file
-            for code in code_of(written if written.exists() else self._folder / file):
-                exec(code, self._namespace)
         elif name in ("env", "set_env") and (pair := re.match(r"(\w+)[= ]\s*(.*)", line)):
             os.environ[pair[1]] = pair[2]
         elif name == "cd" and line:
@@ -131,16 +121,20 @@ class Shell:
 
     def run_cell_magic(self, name: str, line: str, body: str) -> None:
         """%%writefile writes a file aside; %%bash is looked at; others mean nothing."""
-        if name in ("writefile", "file"):
+        if name == "writefile":
+            if not self._written:
+                self._written = tempfile.mkdtemp(prefix="writefile-")
+                sys.path.insert(0, self._written)
             *options, file = shlex.split(line)
-            with open(self._written / Path(file).name, "a" if "-a" in options else "w") as out:
+            path = Path(self._written, Path(file).name)
+            with open(path, "a" if "-a" in options else "w") as out:
                 out.write(body)
-        elif name in ("bash", "sh", "script"):
+        elif name in ("bash", "sh"):
             self.system(body)
 
     def system(self, command: str) -> None:
         """`!python task.py`: no shell is asked."""
-        self._started = python_program(command) or self._started
+        self.program = python_program(command) or self.program
 
     def getoutput(self, command: str, *_: Any, **__: Any) -> list[str]:
         """`files = !ls`: no shell is asked."""

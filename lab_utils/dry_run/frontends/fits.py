@@ -7,15 +7,8 @@ from unittest import mock
 
 import numpy as np
 
-from lab_utils.dry_run.frontends import made_at
+from lab_utils.dry_run.frontends.cells import CannotJudge
 from lab_utils.estimator import tf, v1
-
-
-class CannotTake(BaseException):
-    """The program trains in a way that cannot be judged so; the message says what to do.
-
-    No Exception: AutoGraph would put the program's whole stack into its message.
-    """
 
 
 @contextlib.contextmanager
@@ -40,13 +33,7 @@ def without_training(
                     stack.enter_context(mock.patch.object(owner, "TPUStrategy", strategy))
         for model in models:
             stack.enter_context(mock.patch.object(model, "fit", _fit(note)))
-        stack.enter_context(made_at.noted({_layer(model) for model in models}))
         yield
-
-
-def _layer(model: type) -> type:
-    """The base class of all layers of the Keras that `model` belongs to."""
-    return next(each for each in reversed(model.__mro__) if each.__name__ == "Layer")
 
 
 def _strategy(cores: int) -> type:
@@ -62,13 +49,13 @@ def _strategy(cores: int) -> type:
             return getattr(self._here, name)
 
         def run(self, *arguments: Any, **options: Any) -> None:
-            raise CannotTake(
+            raise CannotJudge(
                 "its training loop calls strategy.run: hand the step that it runs to "
                 "dry_run(step, (features, labels)) instead"
             )
 
         def distribute_datasets_from_function(self, *arguments: Any, **options: Any) -> None:
-            raise CannotTake(
+            raise CannotJudge(
                 "distribute_datasets_from_function makes batches of one core: give fit a tf.data.Dataset "
                 "with batches for all cores"
             )
@@ -95,7 +82,7 @@ def _dataset(x: Any, y: Any, weights: Any, batch: int) -> tf.data.Dataset:
     parts = tuple(_arrays(each) for each in (x, y, weights) if each is not None)
     leaves = tf.nest.flatten(parts)
     if not leaves or not all(isinstance(each, np.ndarray) or tf.is_tensor(each) for each in leaves):
-        raise CannotTake(f"fit is given a {type(x).__name__}: give it a tf.data.Dataset")
+        raise CannotJudge(f"fit is given a {type(x).__name__}: give it a tf.data.Dataset")
     return tf.data.Dataset.from_tensor_slices(parts if len(parts) > 1 else parts[0]).batch(batch)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from lab_utils.common.figures import counted
 from lab_utils.common.source import Place, place, told
-from lab_utils.dry_run.frontends import made_at
+from lab_utils.dry_run.frontends import datasets
 from lab_utils.dry_run.lower.bridge import Step, leaf_names, to_program
 from lab_utils.dry_run.lower.draws import Draw, alike
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit, StepRaised
@@ -83,8 +83,8 @@ class FunctionWorkload(StepWorkload):
 
     def read(self, traces: list[Trace], cores: int) -> list[Finding]:
         """What the step of a core holds that a TPU would refuse."""
-        if self.dataset is not None and made_at.has(self.dataset, "TPU119"):
-            where = made_at.of_elements(self.dataset, "TPU119") or self.feed_place
+        if self.dataset is not None and datasets.has(self.dataset, "TPU119"):
+            where = datasets.origin(self.dataset, "TPU119") or self.feed_place
             return [finding("TPU119", where, source="the dataset")]
         return read_step(self.traced(cores))
 

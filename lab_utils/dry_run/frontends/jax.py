@@ -19,7 +19,7 @@ from lab_utils.common.source import Place, place
 from lab_utils.dry_run.frontends import jax_calls
 from lab_utils.dry_run.lower import sharded
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
-from lab_utils.dry_run.private import jax_tracing as _tracing
+from lab_utils.dry_run.private import jax as _jax
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.program import Input, Output, Partition, Program, Role
 from lab_utils.dry_run.read import jaxpr as read_jaxpr
@@ -90,7 +90,7 @@ class JaxWorkload(Workload):
                     only_here=True,
                 ) from error
             raise self._refused(error) from error
-        if _tracing.OLD_PMAP in read_jaxpr.primitives(traced.jaxpr.jaxpr):
+        if _jax.OLD_PMAP in read_jaxpr.primitives(traced.jaxpr.jaxpr):
             raise CannotLower("jax.pmap needs jax 0.8 or later", where=self.where, only_here=True)
         return traced
 
@@ -120,7 +120,7 @@ class JaxWorkload(Workload):
         text, mesh = sharded.laid_out(
             text, cores, self.topology, self.mesh_axes, mapped=self._mapped(jaxpr)
         )
-        names = _tracing.names(jaxpr)
+        names = _jax.names(jaxpr)
         state = {names[number] for number, _ in read_jaxpr.state_numbers(traced)}
         try:
             inputs = [_input(each, mesh, state=each.name in state) for each in arguments]
@@ -150,16 +150,16 @@ class JaxWorkload(Workload):
             return ""
         return "jax.pmap" if self.pmapped else "jax.shard_map"
 
-    def _lowered(self, traced: Any) -> tuple[str, list[_tracing.Argument]]:
+    def _lowered(self, traced: Any) -> tuple[str, list[_jax.Argument]]:
         """StableHLO with the learner's lines, and what it takes."""
         with (
             warnings.catch_warnings(),
-            _tracing.callbacks_left_out(read_jaxpr.callbacks(traced.jaxpr.jaxpr)),
+            _jax.callbacks_left_out(read_jaxpr.callbacks(traced.jaxpr.jaxpr)),
         ):
             warnings.filterwarnings("ignore", "Some donated buffers")  # TPU341 says it
             try:
                 lowered = traced.lower(lowering_platforms=("tpu",))
-                return lowered.as_text(debug_info=True), _tracing.arguments(traced, lowered)
+                return lowered.as_text(debug_info=True), _jax.arguments(traced, lowered)
             except Exception as error:  # JAX has many ways to refuse
                 raise self._refused(error) from error
 
@@ -185,7 +185,7 @@ class JaxWorkload(Workload):
         raise InputUnfit("a JAX step is not run here")
 
 
-def _input(array: _tracing.Argument, mesh: dict[str, int], *, state: bool) -> Input:
+def _input(array: _jax.Argument, mesh: dict[str, int], *, state: bool) -> Input:
     return Input(
         array.name,
         Role.VARIABLE if state else Role.FEATURE,
@@ -195,14 +195,14 @@ def _input(array: _tracing.Argument, mesh: dict[str, int], *, state: bool) -> In
     )
 
 
-def _batch(arguments: list[_tracing.Argument], state: set[str], axes: int) -> int:
+def _batch(arguments: list[_jax.Argument], state: set[str], axes: int) -> int:
     """Examples of a step: the first axis of the largest array that is not state; 1 where there is none.
 
     A step may take parameters that are not state: those that LoRA keeps, or all where nothing is trained.
     A batch's arrays have one first axis; where there is no state, the argument with the fewest arrays counts.
     `axes`: 2 for jax.pmap, whose batches have an axis of devices before that of examples.
     """
-    by_argument: dict[str, list[_tracing.Argument]] = {}
+    by_argument: dict[str, list[_jax.Argument]] = {}
     for each in arguments:
         key = each.dtype == "uint32" and each.shape[-1:] in ((2,), (4,))
         if each.name not in state and each.shape and not key:

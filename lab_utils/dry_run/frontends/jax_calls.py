@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from lab_utils.dry_run.private import jax_tracing as _tracing
+from lab_utils.dry_run.private import jax as _jax
 
 FEW = 8  # examples of a stream, to see whether shapes change
 
@@ -110,13 +110,13 @@ def _unbound(step: Callable) -> tuple[Callable, tuple, dict[str, Any]]:
 def _as_inner_asks(step: Callable, call: tuple) -> Any:
     """A callable of arrays, with the donation and the shardings that a jitted function in it asks for."""
     traced = jax.jit(step).trace(*call)
-    wishes = _tracing.wishes(traced)
+    wishes = _jax.wishes(traced)
     if not wishes:
         return traced
     donated, laid, start = [], [], 0
     for number, argument in enumerate(call):
         leaves, tree = jax.tree.flatten(argument)
-        inner = [wishes.get(start + n, _tracing.Wish()) for n in range(len(leaves))]
+        inner = [wishes.get(start + n, _jax.Wish()) for n in range(len(leaves))]
         start += len(leaves)
         if leaves and all(each.donated for each in inner):
             donated.append(number)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from lab_utils.common.source import Place, place
-from lab_utils.dry_run.frontends import made_at
+from lab_utils.dry_run.frontends import datasets
 from lab_utils.dry_run.frontends.function import (
     StepWorkload,
     lower_traced,
@@ -45,7 +45,7 @@ class KerasWorkload(StepWorkload):
         """What the train step of a core holds that a TPU would refuse, and a batch that does not fit it."""
         if unfit := _unfit(self._batches, self.dataset, self.feed_place, cores):
             return [unfit]
-        return read_step(self.traced(cores), made_at.of_layer)
+        return read_step(self.traced(cores))
 
     def traced(self, cores: int, mode: Mode = Mode.TRAIN, global_batch: int | None = None) -> Any:
         """The model's train_step (or test_step), traced as TPUStrategy would run it.
@@ -98,8 +98,6 @@ class KerasWorkload(StepWorkload):
         # A train_step of one's own may divide its loss by the global batch, and return it so.
         own_step = not type(model).train_step.__module__.startswith(("keras.", "tf_keras."))
         program.may_add_up = own_step
-        place_of = program.origin.place_of
-        program.origin.place_of = lambda op: made_at.of_layer(place_of(op))
         return program
 
     def _of_size(self, batch: int | None) -> tf.data.Dataset:
@@ -125,19 +123,18 @@ def whole_batches(dataset: tf.data.Dataset) -> tf.data.Dataset:
 
 
 def _unfit(
-    batches: tf.data.Dataset, given: tf.data.Dataset, where: Place, cores: int
+    batches: tf.data.Dataset, dataset: tf.data.Dataset, where: Place, cores: int
 ) -> Finding | None:
-    """The finding for batches, of the dataset that was given, which no TPU takes or cores cannot share."""
-    if made_at.has(given, "TPU119"):
-        made = made_at.of_elements(given, "TPU119") or where
-        return finding("TPU119", made, source="the dataset")
-    if made_at.has(given, "TPU102"):
-        return finding("TPU102", made_at.of_elements(given, "TPU102") or where)
+    """The finding for whole batches of a dataset that no TPU accepts or cores cannot share."""
+    if datasets.has(dataset, "TPU119"):
+        origin = datasets.origin(dataset, "TPU119") or where
+        return finding("TPU119", origin, source="the dataset")
+    if datasets.has(dataset, "TPU102"):
+        return finding("TPU102", datasets.origin(dataset, "TPU102") or where)
     batch = tf.nest.flatten(batches.element_spec)[0].shape[0]
     if batch and batch % cores:
         suggestion = max(cores, round(batch / cores) * cores)
-        made = made_at.of_batches(given) or where
-        return finding("TPU106", made, cores=cores, batch=batch, suggestion=suggestion)
+        return finding("TPU106", where, cores=cores, batch=batch, suggestion=suggestion)
     return None
 
 

@@ -1,20 +1,23 @@
-"""Which frontend takes what a learner hands over."""
+"""Which frontend judges what a learner hands over. JAX is imported for a step of JAX only."""
 
+import functools
+import inspect
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 from lab_utils.common.source import Place, is_installed, place
 from lab_utils.dry_run.frontends.estimator import EstimatorWorkload
 from lab_utils.dry_run.frontends.function import FunctionWorkload
-from lab_utils.dry_run.frontends.is_jax import is_jax
 from lab_utils.dry_run.frontends.keras import KerasWorkload
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.trace import listing
 from lab_utils.dry_run.workload import Inputs, Workload
 from lab_utils.estimator import tf, v1
 
+_JAX = {"jax", "jaxlib", "flax", "equinox", "optax", "haiku"}
+_TENSORFLOW = {"tensorflow", "keras", "tf_keras"}
 HOW = (
     "dry_run takes a TPUEstimator and its input_fn, a compiled Keras model and a tf.data dataset, "
     "a function step(features, labels) and an example batch or a dataset, or a JAX step and its arguments"
@@ -33,17 +36,6 @@ class PlainEstimator(TypeError):
         super().__init__(f"{HOW}; this is of class {self.kind}")
 
 
-@dataclass(frozen=True)
-class HandedOver:
-    """What a learner handed over: `inputs` are a TPUEstimator's other input functions."""
-
-    subject: Any
-    data: Any
-    topology: str
-    mesh_axes: Mapping[str, int] | None
-    inputs: Mapping[str, Any]
-
-
 def workload_of(
     subject: Any,
     data: Any,
@@ -60,33 +52,37 @@ def workload_of(
         PlainEstimator: `subject` is an Estimator of another kind, which no TPU runs.
         TypeError: `subject` is none of these kinds, or `data` does not go with it.
     """
-    handed = HandedOver(subject, data, topology, mesh_axes, inputs)
-    workload = next(filter(None, (frontend(handed) for frontend in FRONTENDS)), None)
+    options = {"topology": topology, "mesh_axes": mesh_axes} | inputs
+    workloads = (frontend(subject, data, options) for frontend in FRONTENDS)
+    workload = next(filter(None, workloads), None)
     if workload is None:
         raise TypeError(f"{HOW}; this is a {type(subject).__name__}")
     return workload
 
 
-def _estimator(handed: HandedOver) -> Workload | None:
-    if isinstance(handed.subject, v1.estimator.tpu.TPUEstimator):
-        return EstimatorWorkload(handed.subject, Inputs(handed.data, **handed.inputs))
-    if isinstance(handed.subject, v1.estimator.Estimator | tf.estimator.Estimator):
-        raise _refused(handed.subject)
+def _estimator(subject: Any, data: Any, options: Mapping[str, Any]) -> Workload | None:
+    if isinstance(subject, v1.estimator.tpu.TPUEstimator):
+        functions = (options.get(mode) for mode in ("eval", "predict", "serving"))
+        return EstimatorWorkload(subject, Inputs(data, *functions))
+    if isinstance(subject, v1.estimator.Estimator | tf.estimator.Estimator):
+        if any(kind.__name__ == "TPUEstimator" for kind in type(subject).__mro__):
+            raise TypeError(f"{HOW}; this is a TPUEstimator of {type(subject).__module__}'s own")
+        raise PlainEstimator(subject)
     return None
 
 
-def _keras(handed: HandedOver) -> Workload | None:
-    package = _keras_of(handed.subject)
+def _keras(subject: Any, data: Any, options: Mapping[str, Any]) -> Workload | None:
+    package = _keras_of(subject)
     if not package:
         return None
     backend = sys.modules["keras"].backend.backend() if package == "keras" else "tensorflow"
     if backend != "tensorflow":
         raise TypeError(f"{HOW}; this Keras model runs on {backend}, not on TensorFlow")
-    return KerasWorkload(handed.subject, handed.data)
+    return KerasWorkload(subject, data)
 
 
-def _jax(handed: HandedOver) -> Workload | None:
-    if not is_jax(handed.subject, handed.data):
+def _jax(subject: Any, data: Any, options: Mapping[str, Any]) -> Workload | None:
+    if not is_jax(subject, data):
         return None
     try:
         process.require("jax")
@@ -94,32 +90,17 @@ def _jax(handed: HandedOver) -> Workload | None:
         raise TypeError(str(error)) from error
     from lab_utils.dry_run.frontends.jax import JaxWorkload  # which imports JAX
 
-    return JaxWorkload(handed.subject, handed.data, handed.topology, handed.mesh_axes)
+    return JaxWorkload(subject, data, options["topology"], options["mesh_axes"])
 
 
-def _function(handed: HandedOver) -> Workload | None:
-    if callable(handed.subject) and not isinstance(handed.subject, type):
-        return FunctionWorkload(handed.subject, handed.data)
+def _function(subject: Any, data: Any, options: Mapping[str, Any]) -> Workload | None:
+    if callable(subject) and not isinstance(subject, type):
+        return FunctionWorkload(subject, data)
     return None
 
 
-FRONTENDS = (
-    _estimator,
-    _keras,
-    _jax,
-    _function,
-)  # the first that knows what was handed over takes it
-
-
-def _refused(estimator: Any) -> TypeError:
-    """Why an Estimator of another class cannot be judged."""
-    for kind in type(estimator).__mro__:
-        if kind.__name__ == "TPUEstimator":
-            return TypeError(
-                f"{kind.__module__} has a TPUEstimator of its own, which cannot be judged here: make the "
-                "estimator with tf.compat.v1.estimator.tpu.TPUEstimator, and its model_fn and input_fn can"
-            )
-    return PlainEstimator(estimator)
+# The first that knows what was handed over gives its workload.
+FRONTENDS = (_estimator, _keras, _jax, _function)
 
 
 def _keras_of(subject: Any) -> str:
@@ -128,3 +109,29 @@ def _keras_of(subject: Any) -> str:
         cls.__module__.split(".")[0] for cls in type(subject).__mro__ if cls.__name__ == "Model"
     )
     return next((name for name in packages if name in ("keras", "tf_keras")), "")
+
+
+def is_jax(subject: Any, data: Any) -> bool:
+    """Whether `subject` is jitted, is given JAX's arrays, or is written with JAX and without TensorFlow."""
+    if "jax" not in sys.modules or not callable(subject) or isinstance(subject, type):
+        return False
+    while isinstance(subject, functools.partial):
+        subject = subject.func
+    kinds = [type(subject), *map(type, sys.modules["jax"].tree.leaves(data))]
+    if any(_package(kind) in _JAX for kind in kinds):
+        return True
+    function = inspect.unwrap(subject)
+    if not inspect.isroutine(function):
+        function = type(function).__call__
+    try:
+        names = inspect.getclosurevars(function)
+    except (TypeError, ValueError):  # not written in Python, or a name without a value yet
+        return False
+    packages = {_package(each) for each in (*names.globals.values(), *names.nonlocals.values())}
+    return bool(packages & _JAX) and not packages & _TENSORFLOW
+
+
+def _package(value: Any) -> str:
+    """The package of a module, a class or a function; "" of anything else."""
+    name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+    return (name if isinstance(name, str) else "").split(".")[0]

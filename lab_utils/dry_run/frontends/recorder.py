@@ -6,12 +6,10 @@ run up to its first fit (fits.py).
 """
 
 import contextlib
-import itertools
 import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 import types
 import warnings
@@ -26,13 +24,12 @@ from unittest import mock
 from lab_utils.common import source
 from lab_utils.dry_run import waiting
 from lab_utils.dry_run.frontends import cells, fits
-from lab_utils.dry_run.frontends.calls import Enough, NothingCalled, Recording
+from lab_utils.dry_run.frontends.calls import Enough, Recording
 from lab_utils.dry_run.records import Mode
 from lab_utils.estimator import tf, tpu, v1
 from lab_utils.runtime import colab
 
 PATIENCE = 60  # seconds from a call of the Estimator to the next
-_MOST_SLEEPS = 20  # of a second or more, none of which is slept
 _ADDRESS = "dry-run.invalid:1"  # of the TPU that programs are given: no such host exists
 
 
@@ -42,9 +39,7 @@ def recorded(program: Path | ModuleSpec, arguments: Sequence[str], cores: int = 
     A TPUStrategy that it makes has `cores` replicas.
 
     Raises:
-        NothingCalled: it ended, or failed, before any call.
-        cells.NotANotebook: its file ends in .ipynb, and is none.
-        fits.CannotTake: its training cannot be judged so.
+        CannotJudge: it ended before any call, or trains in another way; or an .ipynb file holds no cells.
         Exception: what it raised before any call of an Estimator.
     """
     module = types.ModuleType("__main__")
@@ -55,7 +50,6 @@ def recorded(program: Path | ModuleSpec, arguments: Sequence[str], cores: int = 
         path, folder, name = program.absolute(), program.absolute().parent, str(program)
     module.__file__ = str(path)
     text = path.read_bytes()
-    process = os.getpid()
     with recording() as calls, ExitStack() as stack:
         stack.enter_context(waiting.reported(f"running {path.name}"))
         stack.enter_context(fits.without_training(cores, calls.note_fit, b"keras" in text))
@@ -71,8 +65,8 @@ def recorded(program: Path | ModuleSpec, arguments: Sequence[str], cores: int = 
         sys.modules["__main__"] = module
         sys.path.insert(0, str(folder))
         try:
+            shell = cells.Shell(module.__dict__)
             if cells.needs_jupyter(path):
-                shell = cells.Shell(path.parent, module.__dict__)
                 module.__dict__.update(get_ipython=lambda: shell, display=lambda *_, **__: None)
             for code in cells.code_of(path):
                 exec(code, module.__dict__)
@@ -88,14 +82,16 @@ def recorded(program: Path | ModuleSpec, arguments: Sequence[str], cores: int = 
                 "it failed, perhaps since those calls did nothing: "
                 f"{source.told(error)}\n  at {source.place(error)}"
             )
-        finally:
-            if os.getpid() != process:  # a process that the program forked: it judges nothing
-                os._exit(0)
     if not calls.calls:
-        advice = shell.advice() if cells.needs_jupyter(path) else ""
-        raise NothingCalled(
+        program = calls.refused or shell.program
+        advice = (
+            f"it starts {program}, and what trains there cannot be seen: give --main that program"
+            if program
+            else "give the flags that make it train after `--`"
+        )
+        raise cells.CannotJudge(
             f"{path.name} ended without calling train, evaluate or predict on an Estimator, or fit on "
-            f"a Keras model: give the flags that make it train after `--`{advice}"
+            f"a Keras model: {advice}"
         )
     return calls
 
@@ -227,31 +223,21 @@ class _Resolver(tf.distribute.cluster_resolver.SimpleClusterResolver):
 def _patience() -> Iterator[Callable[[], None]]:
     """Context manager: a program that waits for what nobody makes here is ended by Enough.
 
-    Its long sleeps end at once, and so does the program after some. Yields a function to call at each call of
-    an Estimator: the program is ended PATIENCE seconds after the last one, unless it uses the alarm itself.
+    No sleep takes longer than a second. Yields a function to call at each call of an Estimator: the program
+    is ended PATIENCE seconds after the last one.
     """
-    real, count = time.sleep, itertools.count(1)
-    in_main = threading.current_thread() is threading.main_thread() and hasattr(signal, "SIGALRM")
-
-    def sleep(seconds: float) -> None:
-        if seconds < 1 or threading.current_thread() is not threading.main_thread():
-            real(seconds)
-        elif next(count) > _MOST_SLEEPS:
-            raise Enough("it sleeps again and again")
+    real = time.sleep
 
     def end(number: int, frame: Any) -> None:
         raise Enough(f"it made no other call within {PATIENCE} s")
 
-    def wait() -> None:
-        if in_main and signal.getsignal(signal.SIGALRM) is end:
-            signal.setitimer(signal.ITIMER_REAL, PATIENCE)
-
-    if in_main and signal.getsignal(signal.SIGALRM) is signal.SIG_DFL:
-        signal.signal(signal.SIGALRM, end)
-    with mock.patch.object(time, "sleep", sleep):
+    with mock.patch.object(time, "sleep", lambda seconds: real(min(seconds, 1))):
+        if not hasattr(signal, "SIGALRM"):  # Windows
+            yield lambda: None
+            return
+        before = signal.signal(signal.SIGALRM, end)
         try:
-            yield wait
+            yield lambda: signal.setitimer(signal.ITIMER_REAL, PATIENCE)
         finally:
-            if in_main and signal.getsignal(signal.SIGALRM) is end:
-                signal.setitimer(signal.ITIMER_REAL, 0)
-                signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)

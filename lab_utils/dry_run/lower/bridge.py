@@ -6,7 +6,6 @@ that the host does is cut out, and TensorFlow's own bridge turns the rest into H
 of the CPU build: the TPU's is not in any wheel that installs beside a working TensorFlow.
 """
 
-import base64
 import functools
 import re
 from collections.abc import Callable, Mapping
@@ -16,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from lab_utils.common.source import NOWHERE, Place, place
-from lab_utils.dry_run import cache, fingerprint
 from lab_utils.dry_run import ops as op_table
 from lab_utils.dry_run.graphs import all_nodes
 from lab_utils.dry_run.lower.draws import Draw, draw_alike
@@ -206,22 +204,7 @@ class _Lowering:
     updates: list[str]
 
     def hlo(self, graph: Any) -> tuple[bytes, list[int]]:
-        """The HLO, perhaps from the cache, and the order in which it takes the variables."""
-        interface = {
-            "fed": [(tensor.name, each.shape, each.dtype) for tensor, each in self.fed],
-            "variables": [(v.handle.name, v.shape, v.dtype.name) for v in self.variables],
-            "fetches": self.tensors + self.updates,
-            "returned": len(self.tensors),
-        }
-        digest, code = fingerprint.of_graph(self.graph_def), cache.code()
-        name = cache.key(digest, interface, tf.__version__, code)
-        if (entry := cache.read(name)) is not None:
-            return base64.b64decode(entry["hlo"]), entry["order"]
-        hlo, order = self._compiled(graph)
-        cache.write(name, {"hlo": base64.b64encode(hlo).decode(), "order": order})
-        return hlo, order
-
-    def _compiled(self, graph: Any) -> tuple[bytes, list[int]]:
+        """The HLO, and the order in which it takes the variables; `graph` names lines of what is refused."""
         tensors = [tensor for tensor, _ in self.fed]
         specs = [tf.TensorSpec(tensor.shape, tensor.dtype) for tensor in tensors]
         with _tensorflow.eager(), _tensorflow.caught_log(), tf.device("/device:CPU:0"):

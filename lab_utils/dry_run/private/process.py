@@ -191,8 +191,7 @@ def _environment(cores: int, folder: Path) -> dict[str, str]:
         for flag in os.environ.get("XLA_FLAGS", "").split()
         if "force_host_platform_device_count" not in flag
     ]
-    major, minor = (int(part) for part in versions().get("jax", "0.0").split(".")[:2])
-    if (major, minor) >= (0, 10):  # jax 0.7 does not know these
+    if _release(versions().get("jax", "0")) >= (0, 10):  # jax 0.7 does not know these
         flags += [f"--xla_cpu_collective_call_{name}_timeout_seconds=3600" for name in _PATIENCE]
     own = {
         "PYTHONPATH": os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")])),

@@ -65,7 +65,7 @@ class _Collector(logging.Handler):
 def caught_log() -> Iterator[list[str]]:
     """Context manager: TensorFlow's log goes into the list (WARNING and above) and not to the screen.
 
-    Also where a program switched it off: by logging.disable, or dictConfig with disable_existing_loggers.
+    Also where a program switched it off, by dictConfig with disable_existing_loggers.
     """
     collector = _Collector()
     loggers = [logging.getLogger(name) for name in ("tensorflow", "absl")]
@@ -73,8 +73,6 @@ def caught_log() -> Iterator[list[str]]:
         (logger, logger.handlers[:], logger.level, logger.propagate, logger.disabled)
         for logger in loggers
     ]
-    least = logging.root.manager.disable
-    logging.disable(logging.NOTSET)
     for logger in loggers:
         logger.handlers[:] = [collector]
         logger.setLevel(logging.WARNING)
@@ -88,7 +86,6 @@ def caught_log() -> Iterator[list[str]]:
             logger.handlers[:] = handlers
             logger.setLevel(level)
             logger.propagate, logger.disabled = propagate, disabled
-        logging.disable(least)
 
 
 @contextmanager
@@ -203,9 +200,9 @@ def hlo_module(serialized: bytes) -> Any:
     always gives the same bytes: serialise it with `deterministic=True`.
     """
     module = hlo_pb2.HloModuleProto.FromString(serialized)
-    for computation in module.computations:
-        if computation.name == module.entry_computation_name:
-            computation.name = "step"
+    for computation in module.computations:  # its name counts, its id does not
+        entry = computation.id == module.entry_computation_id
+        computation.name = "step" if entry else f"computation.{computation.id}"
     module.name = module.entry_computation_name = "step"
     module.id = 0
     return module

@@ -6,7 +6,7 @@ from typing import Any
 
 from lab_utils.common.figures import memory
 from lab_utils.common.source import Place
-from lab_utils.dry_run.private import jax_tracing as _tracing
+from lab_utils.dry_run.private import jax as _tracing
 from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
 

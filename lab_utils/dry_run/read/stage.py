@@ -1,10 +1,9 @@
 """Stage 2: the graphs that TPUEstimator built, read for what a TPU lacks and for silent faults."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 
-from lab_utils.common.source import Place, place
+from lab_utils.common.source import place
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.read import flow as read_graph
 from lab_utils.dry_run.read import inputs as read_input
@@ -55,12 +54,10 @@ def read(traces: list[Trace], estimator: Any, inputs: Inputs) -> list[Finding]:
     return _once(findings)
 
 
-def read_step(
-    concrete: Any, nearer: Callable[[Place], Place] = lambda where: where
-) -> list[Finding]:
+def read_step(concrete: Any) -> list[Finding]:
     """Ops and types that a TPU lacks in a Keras step or a bare one, each line and rule once.
 
-    `concrete` is the step as a ConcreteFunction of one core; `nearer` gives a place that is known better.
+    `concrete` is the step as a ConcreteFunction of one core.
     """
     program = read_graph.CoreProgram(concrete.graph, off_device=True)
     ops = program.ops()
@@ -70,7 +67,7 @@ def read_step(
         *read_ops.float64(ops),
         *read_input.constants(concrete.graph),
     ]
-    return _once([replace(each, place=nearer(each.place)) for each in findings])
+    return _once(findings)
 
 
 def _tiles(per_core: int | None, cores: int, model_fn: Any) -> Iterator[Finding]:
