@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import importlib.util
-import json
 import math
 import os
 import subprocess
@@ -27,7 +26,7 @@ from lab_utils.dry_run.frontends.estimator import lower_estimator
 from lab_utils.dry_run.frontends.function import lower_function
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.program import Program
-from lab_utils.dry_run.records import CompiledStep, Cost, Memory
+from lab_utils.dry_run.records import CompiledStep, Cost
 from lab_utils.estimator import tf
 from lab_utils.runtime import chips
 
@@ -65,7 +64,7 @@ ENTRY %main (a: bf16[8,16], b: bf16[16,8]) -> f32[8,8] {
 
 def answering(answer):
     """A compiler that says this."""
-    return lambda *arguments: contextlib.nullcontext(lambda progress: (answer, False))
+    return lambda *arguments: contextlib.nullcontext(lambda progress: answer)
 
 
 @pytest.fixture(scope="module")
@@ -107,15 +106,6 @@ def test_the_second_time_comes_from_the_cache(compiled, program, monkeypatch):
         compile.compile_program(program, "v2:2x2")
 
 
-def test_a_torn_entry_counts_as_none(own_cache):
-    cache.write("entry", {"kept": [1.5, None]})
-    assert cache.read("entry") == {"kept": [1.5, None]}
-    with cache.disabled():
-        assert cache.read("entry") is None
-    (cache.folder() / "entry.json.gz").write_bytes(b"torn")
-    assert cache.read("entry") is None
-
-
 @needs_libtpu
 def test_loops_count_all_their_rounds(own_cache):
     model_fn, data = MODELS["recurrent"]
@@ -148,10 +138,10 @@ def test_out_of_memory_names_the_largest_tensors_as_a_larger_chip_stores_them(pr
     def ask(program, topology, cores):
         asked.append(topology)
         said = "memory required for HLO temporaries (19.26G) exceeds available HBM (7.48G)."
-        answer = {"summary": dataclasses.asdict(hlo.summarise(MODULE))}
+        answer = {"hlo": MODULE}
         if topology == "v2:2x2":
             answer = {"refused": "program", "message": f"RESOURCE_EXHAUSTED: the total {said}"}
-        yield lambda progress: (answer, False)
+        yield lambda progress: answer
 
     monkeypatch.setattr(compile, "asked", ask)
     found = compile.compile_program(program, "v2:2x2")
@@ -188,15 +178,6 @@ def test_topologies_that_libtpu_does_not_have(program, monkeypatch):
     monkeypatch.setattr(compile, "asked", answering(answer))
     with pytest.raises(compile.BadTopology, match="not divisible. Accepted: v2:2x2"):
         compile.compile_program(program, "v2:2x2")
-
-
-def lower_for(cores):
-    return lower_function(lambda x: tf.reduce_sum(x), np.zeros([cores, 2], "float32"), cores=cores)
-
-
-@needs_libtpu
-def test_a_single_chip(own_cache):
-    assert compile.compile_program(lower_for(1), "v5e:1x1").step.fits
 
 
 @pytest.mark.parametrize(("start", "most"), [(4, 64), (64, 200), (512, 200)])
@@ -275,30 +256,30 @@ with started("compile", request, {{"program.hlo": hlo}}) as running:
     assert list(temporary.iterdir()) == []
 
 
-def test_a_child_that_dies_is_an_error_with_its_last_words():
-    with (
-        pytest.raises(process.ChildFailed, match="KeyError: 'nonsense'"),
-        process.started("nonsense", {}, {}) as running,
-    ):
-        running.result()
-
-
 @pytest.mark.parametrize(
-    ("last", "told"),
+    ("last", "error", "message"),
     [
-        ("import os; os.kill(os.getpid(), 9)", r"killed \(signal 9\), mostly for want of memory"),
-        ("raise MemoryError", r"no room here \(MemoryError\): close other programs"),
-        ("raise OSError(28, 'No space left on device')", "no room here"),
+        ("{}['nonsense']", process.ChildFailed, "KeyError: 'nonsense'"),
+        (
+            "import os; os.kill(os.getpid(), 9)",
+            process.NoRoom,
+            r"killed \(signal 9\), mostly for want",
+        ),
+        (
+            "raise MemoryError",
+            process.NoRoom,
+            r"no room here \(MemoryError\): close other programs",
+        ),
+        ("raise OSError(28, 'No space left on device')", process.NoRoom, "no room here"),
     ],
 )
-def test_a_child_without_room_says_nothing_about_the_program(last, told, monkeypatch, tmp_path):
+def test_a_child_that_dies_is_an_error_and_one_without_room_says_nothing_about_the_program(
+    last, error, message, monkeypatch, tmp_path
+):
     (tmp_path / "starved.py").write_text(last)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setattr(process, "CHILD", "starved")
-    with (
-        pytest.raises(process.NoRoom, match=told),
-        process.started("compile", {}, {}) as running,
-    ):
+    with pytest.raises(error, match=message), process.started("compile", {}, {}) as running:
         running.result()
 
 
@@ -318,19 +299,25 @@ def test_shapes_layouts_and_padding():
     ]
 
 
-def test_convolution_flops_leave_out_padding_and_holes():
-    def count(size, kernel, out, **window):
-        window = {key: str(value) for key, value in window.items()}
-        low = int(window.get("pad", "0_0").split("_")[0])
-        stride, holes = int(window.get("stride", 1)), int(window.get("lhs_dilate", 1))
-        places = [o * stride + k - low for o in range(out) for k in range(kernel)]
-        brute = sum(0 <= p <= (size - 1) * holes and p % holes == 0 for p in places)
-        assert hlo._positions(size, kernel, out, window) == brute > 0
-
-    count(9, 3, 7)
-    count(9, 3, 9, pad="1_1")
-    count(9, 5, 5, pad="2_2", stride=2)
-    count(5, 3, 11, pad="2_2", lhs_dilate=2)
+@pytest.mark.parametrize(
+    ("size", "out", "window", "pairs"),
+    [
+        (9, 7, "size=3", 7 * 3),
+        (9, 9, "size=3 pad=1_1", 9 * 3 - 2),
+        (9, 5, "size=5 pad=2_2 stride=2", 5 * 5 - 2 * 2),
+        (5, 11, "size=3 pad=2_2 lhs_dilate=2", 5 * 3),  # the gradient of a stride of 2
+    ],
+)
+def test_convolution_flops_leave_out_padding_and_holes(size, out, window, pairs):
+    text = f"""
+ENTRY %main (x: f32[2,{size},4], k: f32[KERNEL,4,8]) -> f32[2,{out},8] {{
+  %x = f32[2,{size},4]{{2,1,0}} parameter(0)
+  %k = f32[KERNEL,4,8]{{2,1,0}} parameter(1)
+  ROOT %y = f32[2,{out},8]{{2,1,0}} convolution(%x, %k), window={{{window}}}, dim_labels=b0f_0io->b0f
+}}
+""".replace("KERNEL", window[len("size=")])
+    [product] = hlo.summarise(text).products
+    assert product.flops == 2 * pairs * 2 * 4 * 8
 
 
 def test_products_padding_and_loops_of_a_module():
@@ -342,8 +329,6 @@ def test_products_padding_and_loops_of_a_module():
     assert summary.bfloat16_operand_share == summary.bfloat16_share
     assert summary.collective_bytes == 256 and len(summary.collectives) == 1
     assert summary.buffers[0].shape.padded_bytes == 4096
-    kept = json.loads(json.dumps(dataclasses.asdict(summary)))
-    assert hlo.Summary.from_dict(kept) == summary
 
 
 LOOP_WITH_SLICES = """HloModule slices
@@ -393,23 +378,19 @@ ENTRY %main (start: f32[64,8,128]) -> (s32[], f32[64,8,128], f32[64,8,128]) {
 """
 
 
-def test_a_loop_moves_its_slices_and_what_stays_on_the_chip_moves_nothing():
+@pytest.mark.parametrize(
+    # Two reads and two writes of a row in each round, or the source alone is in HBM.
+    ("place", "rows"),
+    [("", 4), ("S(1)", 1)],
+    ids=["HBM", "on the chip"],
+)
+def test_a_loop_moves_its_slices_and_what_stays_on_the_chip_moves_nothing(place, rows):
     row = 8 * 128 * 4
-    in_hbm = hlo.summarise(LOOP_WITH_SLICES.replace("PLACE", ""))
-    # Two reads and two writes of a row, and the counter, in each of 63 rounds after the first.
-    assert in_hbm.loop_bytes == pytest.approx(63 * 4 * row, rel=0.01)
-    on_chip = hlo.summarise(LOOP_WITH_SLICES.replace("PLACE", "S(1)"))
-    assert on_chip.loop_bytes == pytest.approx(63 * row, rel=0.01)  # the source alone is in HBM
-
-
-def test_bytes_that_stay_on_the_chip_are_no_hbm_traffic():
-    row = 8 * 128 * 4
-    counted = {"flops": 10.0, "bytes": 4.0 * row}  # the compiler's: one round, on the chip or not
-    in_hbm = hlo.summarise(LOOP_WITH_SLICES.replace("PLACE", "")).cost(counted)
-    assert in_hbm["bytes"] == pytest.approx(64 * 4 * row, rel=0.01)
-    on_chip = hlo.summarise(LOOP_WITH_SLICES.replace("PLACE", "S(1)")).cost(counted)
-    assert on_chip["bytes"] == pytest.approx(64 * row, rel=0.01)
-    assert in_hbm["flops"] == on_chip["flops"] == 10
+    summary = hlo.summarise(LOOP_WITH_SLICES.replace("PLACE", place))
+    assert summary.loop_bytes == pytest.approx(63 * rows * row, rel=0.01)  # and the counter
+    # The compiler counts one round, on the chip or not.
+    cost = summary.cost({"flops": 10.0, "bytes": 4.0 * row})
+    assert cost["bytes"] == pytest.approx(64 * rows * row, rel=0.01) and cost["flops"] == 10
 
 
 def test_hbm_traffic_holds_the_padding():
@@ -448,27 +429,3 @@ def test_chips_and_the_roofline():
     assert math.isclose(bound.examples_per_second(8 * 128), 8 * 128 / bound.seconds)
     equal = chips.Roofline(2.0, 3.0, 2.0, 3.0)
     assert equal.bound_by == "FLOPs" and equal.seconds == 1
-
-
-def test_what_the_compiler_refuses_does_not_fit():
-    assert not CompiledStep("train step").fits
-    needed = Memory(needed=Figure("", 1.0, "bytes", Kind.COMPILER))
-    flops = Cost(flops=Figure("", 1.0, "FLOP", Kind.COMPILER))
-    assert not CompiledStep("train step", needed, flops).fits
-    assert CompiledStep("train step", Memory(), flops).fits
-
-
-def test_the_cache_depends_on_all_that_the_answer_depends_on():
-    keys = {
-        cache.key(program, topology, versions)
-        for program in (b"a", b"b")
-        for topology in ("v2:2x2", "v3:2x2")
-        for versions in ({"jax": "1"}, {"jax": "1", "libtpu": "2"})
-    }
-    assert len(keys) == 8
-
-
-def test_a_program_is_plain_data(program):
-    assert isinstance(program, Program)
-    json.dumps([vars(each) for each in program.inputs])
-    assert program.global_batch == 64

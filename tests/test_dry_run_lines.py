@@ -7,10 +7,8 @@ import random
 import pytest
 
 from lab_utils.common.source import Place
-from lab_utils.dry_run.compile.hlo import frames
+from lab_utils.dry_run.compile.figures import by_line, placed
 from lab_utils.dry_run.compile.hlo.summary import summarise
-from lab_utils.dry_run.compile.lines import by_line, spans
-from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.records import CompiledStep, Span
 from lab_utils.dry_run.report.report import Report
 from lab_utils.dry_run.report.trace import perfetto
@@ -82,8 +80,12 @@ def summary():
     return summarise(HLO)
 
 
+def spans_of(text, known):
+    return placed(summarise(text).spans, lambda op: known.get(op, Place()))
+
+
 def test_bytes_flops_and_cycles_stand_at_the_learners_line(summary):
-    loop, product = sorted(by_line(summary.work, lambda op: Place()), key=lambda line: line.cycles)
+    loop, product = sorted(by_line(summary.spans), key=lambda line: line.cycles)
     # Line 7, where the learner calls the layer: the prefetch of the weights, the product, the sum over cores.
     assert (product.place.file, product.place.line) == ("/home/me/step.py", 7)
     assert product.cycles == 1000
@@ -94,24 +96,30 @@ def test_bytes_flops_and_cycles_stand_at_the_learners_line(summary):
 
 
 def test_the_sum_over_cores_and_what_takes_an_arguments_place(summary):
-    (told,) = summary.collectives
-    assert (told.kind, told.bytes) == ("all-reduce", RESULT)
+    (exchange,) = summary.collectives
+    assert (exchange.kind, exchange.bytes) == ("all-reduce", RESULT)
     assert summary.aliased == [1]
 
 
-def test_an_op_is_looked_up_where_the_module_names_no_line():
-    text = HLO.replace(" stack_frame_id=2", "").replace(" stack_frame_id=3", "")
+@pytest.mark.parametrize(
+    "metadata",
+    ["", 'source_file="/x/site-packages/tensorflow/python/framework/ops.py" source_line=12'],
+    ids=["none", "the framework's"],
+)
+def test_an_op_is_looked_up_where_the_module_names_no_line_of_the_learners(metadata):
+    """TensorFlow names its own ops.py for some steps."""
+    text = HLO.replace("stack_frame_id=2", metadata).replace("stack_frame_id=3", metadata)
     known = {"jit(step)/dot": Place("model.py", 3), "jit(step)/tanh": Place("model.py", 4)}
-    lines = by_line(summarise(text).work, lambda op: known.get(op, Place()))
-    assert {each.place.line for each in lines} == {3, 4}
+    assert {each.place.line for each in by_line(spans_of(text, known))} == {3, 4}
+    text = HLO.replace("stack_frame_id=2", 'source_file="/home/of/train.py" source_line=12')
+    assert {each.place.line for each in by_line(spans_of(text, {}))} == {12, 9}
 
 
 def test_a_trace_holds_every_instruction_in_turn(summary, tmp_path):
-    program = Program("step", "train", 2, 64, b"", [], [])
     report = Report("step.py", "v5e:1x1", 1, compiled=[CompiledStep("train step")])
     with pytest.raises(ValueError, match="no compiled step"):
         report.write_trace(tmp_path / "none.json")
-    report.spans = spans(summary, program)
+    report.spans = summary.spans
     report.write_trace(tmp_path / "trace.json")
     trace = json.loads((tmp_path / "trace.json").read_text())
     events = [each for each in trace["traceEvents"] if each["ph"] == "X"]
@@ -147,19 +155,9 @@ def test_a_long_trace_follows_perfettos_rules():
 
 
 def test_lines_are_in_every_view_and_come_back_from_json(summary):
-    step = CompiledStep("train step", lines=by_line(summary.work, lambda op: Place()))
+    step = CompiledStep("train step", lines=by_line(summary.spans))
     report = Report("step.py", "v5e:1x1", 1, compiled=[step])
     for view in (str(report), report._repr_html_()):
         assert "step.py:7" in view and "1,000" in view
     written = json.loads(report.to_json())["compiled"][0]["lines"]
     assert [line["cycles"] for line in written] == [line.cycles for line in step.lines]
-
-
-def test_a_line_of_the_framework_is_not_the_learners():
-    """TensorFlow names its own ops.py for some steps: the op's name then leads to the learner's line."""
-    said = 'metadata={op_name="x" source_file="%s" source_line=12}'
-    assert frames.line_of(said % "/x/site-packages/tensorflow/python/framework/ops.py", {}) == (
-        "",
-        0,
-    )
-    assert frames.line_of(said % "/home/of/train.py", {}) == ("/home/of/train.py", 12)

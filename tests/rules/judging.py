@@ -8,7 +8,8 @@ import pytest
 from lab_utils.dry_run import dry_run, rules
 from lab_utils.dry_run.compile import findings as compile_findings
 from lab_utils.dry_run.compile.stage import compile_program
-from lab_utils.dry_run.feed import measure, required
+from lab_utils.dry_run.feed import measure
+from lab_utils.dry_run.feed import stage as feed
 from lab_utils.dry_run.frontends.estimator import lower_estimator
 from lab_utils.dry_run.frontends.is_jax import is_jax
 from lab_utils.dry_run.lower.errors import CannotLower
@@ -94,7 +95,7 @@ def _report(port: Port, stages: list[Stage], topology: str = "v2:2x2") -> list[F
 def _fed(port: Port, rule: str) -> list[Finding]:
     ticks = iter(range(1, 10**6))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(required, "of_host", lambda cost, topology: DEMAND)
+        patch.setattr(feed, "required_rate", lambda cost, topology: DEMAND)
         patch.setattr(
             measure, "_idle_seconds", lambda: 0 if rule == "TPU502" else 1000 * next(ticks)
         )

@@ -1,12 +1,10 @@
-"""A program is put to the TPU compiler, which works in a process of its own; answers are kept."""
+"""A program is put to the TPU compiler, which works in a process of its own; answers are cached."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from typing import Any
 
 from lab_utils.dry_run import cache
-from lab_utils.dry_run.compile.hlo import summary as hlo
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.private.process import Progress
 from lab_utils.dry_run.program import Program
@@ -15,12 +13,12 @@ from lab_utils.dry_run.program import Program
 @contextmanager
 def asked(
     program: Program, topology: str, cores: int
-) -> Iterator[Callable[[Progress | None], tuple[dict[str, Any], bool]]]:
+) -> Iterator[Callable[[Progress | None], dict[str, Any]]]:
     """Context manager: the compiler works on a program for `cores` cores of `topology`.
 
     Yields:
-        what waits for the answer, with whether that is an earlier one: "memory", "cost" and "summary" of a
-        program that was compiled; "refused" ("topology" or "program") and "message" otherwise.
+        what waits for the answer: "memory", "cost" and "hlo", the optimised text, of a program that was
+        compiled; else "refused" ("topology" or "program") and "message". "cached" where it is an earlier one.
 
     Raises:
         CompilerMissing: jax or libtpu is not installed here.
@@ -29,20 +27,19 @@ def asked(
     code = cache.code()
     parts = program.partition.cores if program.partition else 0
     name = cache.key(program.hlo, parts, topology, process.versions(), code)
-    if (kept := cache.read(name)) is not None:
-        yield lambda progress: (kept, True)
+    if (entry := cache.read(name)) is not None:
+        yield lambda progress: entry | {"cached": True}
         return
     process.require("jax", "libtpu")
     request = {"topology": topology, "cores": cores, "partitions": parts}
 
-    def wait(progress: Progress | None) -> tuple[dict[str, Any], bool]:
+    def wait(progress: Progress | None) -> dict[str, Any]:
         answer, files = running.result(progress)
-        optimised = files / "optimised.txt"
-        if optimised.exists():
-            answer["summary"] = asdict(hlo.summarise(optimised.read_text(encoding="utf-8")))
+        if "refused" not in answer:
+            answer["hlo"] = (files / "optimised.txt").read_text(encoding="utf-8")
         if answer.get("refused") != "topology":
             cache.write(name, answer)
-        return answer, False
+        return answer
 
     with process.started("compile", request, {"program.hlo": program.hlo}) as running:
         yield wait

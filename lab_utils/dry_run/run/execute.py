@@ -12,16 +12,16 @@ from lab_utils.dry_run import cache
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.private.process import Progress
 from lab_utils.dry_run.program import Program
+from lab_utils.dry_run.run.findings import Batch
 
 
 @contextmanager
 def executing(
-    program: Program,
-    batches: list[list[np.ndarray]],
-    one_core: Program | None,
-    one_core_batches: list[list[np.ndarray]],
+    programs: list[tuple[Program, list[Batch]]],
 ) -> Iterator[Callable[[Progress | None], tuple[list[dict[str, Any]], bool]]]:
-    """Context manager: a step for each batch runs on virtual cores, and one core's where there is one.
+    """Context manager: each program runs on virtual cores, a step for each of its batches.
+
+    All start from the values of the first one.
 
     Yields:
         what waits for them: for each program {"steps": [{"losses": [...], "variables": {...}}, ...]} as
@@ -32,15 +32,13 @@ def executing(
         CompilerMissing: jax is not installed here.
         ChildFailed: the child ended without a result (what waits raises it).
     """
-    files = {"values.npz": _npz(program.origin.values)}
+    files = {"values.npz": _npz(programs[0][0].origin.values)}
     runs = []
-    for each, fed in ((program, batches), (one_core, one_core_batches)):
-        if each is None:
-            continue
+    for each, batches in programs:
         name = f"{each.cores}_cores"
         files[f"{name}.hlo"] = each.hlo
-        names = [f"{name}_{number}.npz" for number in range(len(fed))]
-        for file, batch in zip(names, fed, strict=True):
+        names = [f"{name}_{number}.npz" for number in range(len(batches))]
+        for file, batch in zip(names, batches, strict=True):
             arrays = zip(each.fed, batch, strict=True)
             files[file] = _npz({str(number): array for number, array in arrays})
         runs.append(
@@ -52,19 +50,19 @@ def executing(
                 "batches": names,
             }
         )
-    given = [part for name in sorted(files) for part in (name, files[name])]
-    entry = cache.key(runs, *given, process.versions(), cache.code())
-    if (kept := cache.read(entry)) is not None:
-        yield lambda progress: (kept["runs"], True)
+    contents = [part for name in sorted(files) for part in (name, files[name])]
+    key = cache.key(runs, *contents, process.versions(), cache.code())
+    if (entry := cache.read(key)) is not None:
+        yield lambda progress: (entry["runs"], True)
         return
     process.require("jax")
 
     def wait(progress: Progress | None) -> tuple[list[dict[str, Any]], bool]:
         answer, _ = running.result(progress)
-        cache.write(entry, answer)
+        cache.write(key, answer)
         return answer["runs"], False
 
-    with process.started("run", {"runs": runs}, files, cores=program.cores) as running:
+    with process.started("run", {"runs": runs}, files, cores=programs[0][0].cores) as running:
         yield wait
 
 
