@@ -6,6 +6,7 @@ import importlib.util
 import numpy as np
 import pytest
 from dry_run_models import CLASSES, MODELS, ROWS, classify, dense, make, reader, train_spec, v1
+from rules.judging import jobs  # noqa: F401
 
 from lab_utils.dry_run.frontends.estimator import EstimatorWorkload, lower_estimator
 from lab_utils.dry_run.frontends.function import FunctionWorkload, lower_function
@@ -17,9 +18,10 @@ from lab_utils.dry_run.workload import Inputs
 from lab_utils.estimator import tf
 
 tpu_ops = importlib.import_module("tensorflow.python.tpu.ops.tpu_ops")
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("jax") is None, reason="jax is not installed here"
-)
+pytestmark = [
+    pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="jax is not installed here"),
+    pytest.mark.usefixtures("jobs"),
+]
 DATA = reader((ROWS, CLASSES))
 
 
@@ -27,15 +29,6 @@ def run(model_fn, data=DATA, *, compare=True, steps=3, **arguments):
     estimator = make(model_fn, **arguments)
     one = lower_estimator(estimator, data, cores=1) if compare else None
     return run_program(lower_estimator(estimator, data, cores=8), one_core=one, steps=steps)
-
-
-def linear(loss_of, optimizer=None):
-    def model_fn(features, labels, mode, params):
-        logits = v1.layers.dense(features, 3)
-        rate = v1.train.GradientDescentOptimizer(0.01)
-        return train_spec(mode, loss_of(logits, labels), params, optimizer or rate)
-
-    return model_fn
 
 
 def test_a_right_port_agrees_with_one_core():
@@ -47,14 +40,6 @@ def test_a_right_port_agrees_with_one_core():
     assert len(set(result.losses[0])) == 8  # each core has its own examples
     means = [np.mean(losses) for losses in result.losses]
     np.testing.assert_allclose(means, result.one_core_losses, rtol=1e-5)
-
-
-def test_without_cross_shard_optimizer_the_cores_drift():
-    result = run(dense, compare=False, params={"cross_shard": False})
-    [found] = result.findings
-    assert found.rule == "TPU401" and "dense/kernel" in found.why
-    assert "optimizer.minimize(loss" in found.place.code
-    assert {"dense/kernel", "dense/kernel/Adam"} <= set(result.drifted)
 
 
 def test_batch_statistics_are_compared_roughly_and_random_numbers_as_they_come_not_at_all():
@@ -125,9 +110,9 @@ def test_groups_of_eight_cores_are_told_where_one_core_is_lowered_to_compare():
     def step(rows):
         return tf.reduce_sum(v1.tpu.cross_replica_sum(rows, groups))
 
-    with pytest.raises(CannotLower, match="names the cores 0 to 7, and this step has 1") as told:
+    with pytest.raises(CannotLower, match="names the cores 0 to 7, and this step has 1") as caught:
         lower_function(step, np.ones([32, 2], np.float32), cores=1)
-    assert told.value.only_here and "groups" in told.value.where.code
+    assert caught.value.only_here and "groups" in caught.value.where.code
 
 
 @pytest.mark.parametrize("groups", [[[0, 1]], [[0, 1], [2, 3], [4, 5], [6, 7]]])
@@ -179,9 +164,9 @@ class TwoOptimizers(tf.keras.Model):
 
 @pytest.mark.parametrize(
     ("share", "rules"),
-    [(tf.nn.compute_average_loss, []), (tf.reduce_mean, ["TPU403"]), (lambda x: tf.reduce_sum(x) / 64, [])],
-    ids=["of all", "own mean", "by the batch"],
-)  # fmt: skip
+    [(tf.nn.compute_average_loss, []), (tf.reduce_mean, ["TPU403"])],
+    ids=["of all", "own mean"],
+)
 def test_gradients_of_an_own_train_step_are_summed_as_under_a_strategy(share, rules):
     rows = np.random.default_rng(0).normal(size=[192, 6]).astype(np.float32)
     data = tf.data.Dataset.from_tensor_slices((rows, rows[:, 0])).batch(64, drop_remainder=True)
@@ -214,55 +199,15 @@ def test_layer_normalisation_is_no_statistic_of_the_batch():
     assert result.findings == result.not_compared == [] and result.one_core_losses
 
 
-@pytest.mark.parametrize("kind", ["summed loss", "summed gradients"])
-def test_a_sum_where_a_mean_belongs_gives_another_loss(kind):
-    def summed(logits, labels):
-        return (
-            8 * classify(logits, labels) if logits.shape[0] == 8 else 64 * classify(logits, labels)
-        )
-
+def test_an_infinity_that_does_no_harm_is_not_where_a_loss_gets_lost():
     def model_fn(features, labels, mode, params):
-        loss = classify(v1.layers.dense(features, 3), labels)
-        optimizer = v1.train.GradientDescentOptimizer(0.05)
-        optimizer = v1.tpu.CrossShardOptimizer(optimizer, reduction="weighted_sum")
-        return train_spec(mode, loss, {"use_tpu": False}, optimizer)
-
-    result = run(linear(summed) if kind == "summed loss" else model_fn)
-    [found] = result.findings
-    assert found.rule == "TPU403"
-    assert ("step 1" in found.why) == (kind == "summed loss")
-
-
-def test_a_loss_or_a_variable_that_is_not_finite():
-    def masked(logits, labels):
+        logits = v1.layers.dense(features, 3)
         shares = tf.nn.softmax(logits + tf.constant([0.0, 0.0, -np.inf]))  # does no harm
         root = tf.sqrt(tf.reduce_min(shares) - v1.tpu.cross_replica_sum(tf.constant(1.0)))
-        return classify(logits, labels) + root
+        return train_spec(mode, classify(logits, labels) + root, params)
 
-    [found] = run(linear(masked), compare=False, steps=1).findings
+    [found] = run(model_fn, compare=False, steps=1).findings
     assert found.rule == "TPU402" and found.place.code.startswith("root = tf.sqrt(")
-    gradient = linear(lambda logits, labels: tf.reduce_mean(tf.sqrt(0 * logits)))
-    [found] = run(gradient, compare=False, steps=1).findings
-    assert found.rule == "TPU405" and "dense/" in found.why and "step 1" in found.why
-    assert "tf.reduce_mean(tf.sqrt(0 * logits))" in found.place.code
-
-
-def test_the_same_batch_for_all_cores_and_input_that_ends():
-    def same(params):
-        data = tf.data.Dataset.from_tensor_slices((ROWS[:8], CLASSES[:8])).repeat(16)
-        return data.batch(params["batch_size"], drop_remainder=True)
-
-    result = run(linear(classify), same, compare=False)
-    rules = {each.rule: each for each in result.findings}
-    assert rules.keys() == {"TPU404", "TPU407"}
-    assert "core 0" in rules["TPU404"].why and "2 batches" in rules["TPU407"].why
-    assert len(result.losses) == 2
-
-
-def test_a_step_that_changes_nothing():
-    optimizer = v1.train.GradientDescentOptimizer(0.0)
-    result = run(linear(classify, optimizer), compare=False, steps=2)
-    assert [each.rule for each in result.findings] == ["TPU408"]
 
 
 def test_gradients_gathered_over_more_steps_than_were_run_are_no_fault():
@@ -309,25 +254,22 @@ def test_the_cost_of_a_step_is_told_from_its_program():
     assert flops == 3 * (2 * 8 * 6 * 16 + 2 * 8 * 16 * 3)
     twice, more = budget.cost(large.hlo)
     assert twice == 2 * flops and written < more < 2 * written
-
-
-def test_a_loop_counts_as_often_as_it_goes_round():
     model_fn, data = MODELS["recurrent"]
-    program = lower_estimator(make(model_fn), reader(data), cores=8)
-    flops, _ = budget.cost(program.hlo)
-    assert flops > 7 * 2 * 8 * 16 * 32  # a step of the cell, seven words
+    looped, _ = budget.cost(lower_estimator(make(model_fn), reader(data), cores=8).hlo)
+    assert looped > 7 * 2 * 8 * 16 * 32  # a step of the cell, seven words
 
 
 def test_what_is_run_shrinks_to_the_budget(monkeypatch):
     program = lower_estimator(make(dense), DATA, cores=8, global_batch=128)
-    flops, written = budget.cost(program.hlo)
-    assert budget.affordable(program, 3) == budget.Plan(8, 16, 3)
-    monkeypatch.setattr(budget, "MOST_FLOP", 2 * flops * 8 * 3 / 4)
-    assert budget.affordable(program, 3) == budget.Plan(8, 4, 3)
-    monkeypatch.setattr(budget, "MOST_FLOP", 2 * flops * 2 * 2 / 16)
-    assert budget.affordable(program, 3) == budget.Plan(2, 1, 2)
-    monkeypatch.setattr(budget, "MOST_FLOP", 0)
+    flops, _ = budget.cost(program.hlo)
+    for most, plan in (
+        (budget.MOST_FLOP, budget.Plan(8, 16, 3)),
+        (2 * flops * 8 * 3 / 4, budget.Plan(8, 4, 3)),
+        (2 * flops * 2 * 2 / 16, budget.Plan(2, 1, 2)),
+        (0, None),
+    ):
+        monkeypatch.setattr(budget, "MOST_FLOP", most)
+        assert budget.affordable(program, 3) == plan
+    monkeypatch.undo()
+    monkeypatch.setattr(budget, "MOST_BYTES", 0)
     assert budget.affordable(program, 3) is None
-    monkeypatch.setattr(budget, "MOST_FLOP", 1e12)
-    monkeypatch.setattr(budget, "MOST_BYTES", written * budget._HELD_SHARE * 5)
-    assert budget.affordable(program, 3).batch < 16
