@@ -10,7 +10,6 @@ from lab_utils.dry_run import cache, dry_run, fingerprint
 from lab_utils.dry_run.frontends.estimator import lower_estimator
 from lab_utils.dry_run.lower import bridge as lower
 from lab_utils.dry_run.private import process
-from lab_utils.dry_run.run import execute
 from lab_utils.estimator import tf
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -86,9 +85,9 @@ def test_a_second_dry_run_starts_no_process_and_says_what_it_took_over(monkeypat
     assert [f.value for f in again.stages[3].figures] == [f.value for f in first.stages[3].figures]
 
     started = []
-    original = execute.process.started
+    original = process.started
     patched = lambda job, *given, **more: started.append(job) or original(job, *given, **more)  # noqa: E731
-    monkeypatch.setattr(execute.process, "started", patched)
+    monkeypatch.setattr(process, "started", patched)
     other = dry_run(port[0], reader((ROWS + 1, CLASSES)), **options)  # other data, the same program
     assert started == ["run"] and "from the cache" in other.stages[2].detail
     started.clear()

@@ -1,4 +1,7 @@
-"""Stage 3: the step, compiled by libtpu for a topology that need not be here."""
+"""Stage 3: the step, compiled by libtpu for a topology that need not be here.
+
+The compiler works in a process of its own; its answers are cached.
+"""
 
 import re
 from bisect import bisect_left
@@ -7,12 +10,13 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from lab_utils.common.figures import Figure, Kind, counted
-from lab_utils.dry_run.compile.ask import asked
+from lab_utils.dry_run import cache
 from lab_utils.dry_run.compile.figures import add_figures, by_line, of_collectives, placed
 from lab_utils.dry_run.compile.findings import findings_of, merged, out_of_memory
 from lab_utils.dry_run.compile.hlo.summary import Summary, summarise
 from lab_utils.dry_run.compile.record import Compiled
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
+from lab_utils.dry_run.private import process
 from lab_utils.dry_run.private.process import CompilerMissing, Progress
 from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.records import CompiledStep, Memory, Mode
@@ -127,6 +131,41 @@ def compiling(program: Program, topology: str) -> Iterator[Callable[[Progress | 
         )
     with asked(program, topology, cores) as answer:
         yield lambda progress: _judged(program, topology, chip, answer(progress), progress)
+
+
+@contextmanager
+def asked(
+    program: Program, topology: str, cores: int
+) -> Iterator[Callable[[Progress | None], dict[str, Any]]]:
+    """Context manager: the compiler works on a program for `cores` cores of `topology`.
+
+    Yields:
+        what waits for the answer: "memory", "cost" and "hlo", the optimised text, of a program that was
+        compiled; else "refused" ("topology" or "program") and "message". "cached" where it is an earlier one.
+
+    Raises:
+        CompilerMissing: jax or libtpu is not installed here.
+        ChildFailed: the process ended without an answer (what waits raises it).
+    """
+    code = cache.code()
+    parts = program.partition.cores if program.partition else 0
+    name = cache.key(program.hlo, parts, topology, process.versions(), code)
+    if (entry := cache.read(name)) is not None:
+        yield lambda progress: entry | {"cached": True}
+        return
+    process.require("jax", "libtpu")
+    request = {"topology": topology, "cores": cores, "partitions": parts}
+
+    def wait(progress: Progress | None) -> dict[str, Any]:
+        answer, files = running.result(progress)
+        if "refused" not in answer:
+            answer["hlo"] = (files / "optimised.txt").read_text(encoding="utf-8")
+        if answer.get("refused") != "topology":
+            cache.write(name, answer)
+        return answer
+
+    with process.started("compile", request, {"program.hlo": program.hlo}) as running:
+        yield wait
 
 
 def _judged(
