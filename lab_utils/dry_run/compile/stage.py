@@ -7,6 +7,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 from lab_utils.common.figures import Figure, Kind, counted
@@ -39,13 +40,17 @@ def carry_out(session: Session) -> Generator[None, None, str]:
     Beside the compiler the next step is lowered, and the next stage begins. Steps are compiled side by side
     where they leave room, else each when the one before it is done.
     """
-    begun: list[str | Program | Callable[[], Compiled]] = []
+    compiled: list[Compiled] = []
+    outcomes: list[Callable[[], str]] = []
     with ExitStack() as compilers:
 
-        def start(program: Program) -> Callable[[], Compiled]:
+        def start(program: Program) -> Callable[[Progress | None], Compiled]:
             session.say(f"{program.name} for {session.topology}")
-            finish = compilers.enter_context(compiling(program, session.topology))
-            return lambda: finish(session.say)
+            return compilers.enter_context(compiling(program, session.topology))
+
+        def outcome(program: Program, finish: Callable[[Progress | None], Compiled] | None) -> str:
+            compiled.append((finish or start(program))(session.say))
+            return _taken(session, compiled[-1])
 
         try:
             for mode in session.modes_to_compile():
@@ -54,32 +59,25 @@ def carry_out(session: Session) -> Generator[None, None, str]:
                 except (CannotLower, InputUnfit) as error:
                     if mode is Mode.TRAIN:
                         raise
-                    begun.append(session.cannot_lower(mode, error)[1])
+                    outcomes.append(partial(str, session.cannot_lower(mode, error)[1]))
                     continue
-                later = begun and not leaves_room(program)
-                begun.append(program if later else start(program))
+                together = not outcomes or leaves_room(program)
+                outcomes.append(partial(outcome, program, start(program) if together else None))
         except CompilerMissing as error:
             raise Skip(f"cannot be checked here: {error}") from error
         yield
-        said, train = [], None
-        for each in begun:
-            if isinstance(each, str):
-                said.append(each)
-                continue
-            compiled = (start(each) if isinstance(each, Program) else each)()
-            train = train or compiled
-            said.append(_taken(session, compiled))
-    if session.largest_batch and train:
+        detail = ", ".join([each() for each in outcomes])
+    if session.largest_batch and compiled:
         largest = largest_batch(
             lambda batch: session.workload.lower(session.cores, global_batch=batch * session.cores),
             session.topology,
-            known=train,
+            known=compiled[0],
             progress=session.say,
         )
         session.result.figures.append(
             Figure("largest batch a core that fits", float(largest), "examples", Kind.COMPILER)
         )
-    return ", ".join(said)
+    return detail
 
 
 def _taken(session: Session, compiled: Compiled) -> str:
