@@ -61,9 +61,14 @@ ENTRY %main (a: bf16[8,16], b: bf16[16,8]) -> f32[8,8] {
 """
 
 
-def answering(answer):
-    """A compiler that says this."""
-    return lambda *arguments: contextlib.nullcontext(lambda progress: answer)
+def answering(answers, asked=None):
+    """A compiler with an answer for each topology; those that it is asked for go into `asked`."""
+
+    def ask(program, topology, cores):
+        (asked if asked is not None else []).append(topology)
+        return contextlib.nullcontext(lambda progress: answers[topology])
+
+    return ask
 
 
 @pytest.fixture(scope="module")
@@ -117,27 +122,19 @@ def test_out_of_memory(own_cache):
 
 
 def test_out_of_memory_names_the_largest_tensors_as_a_larger_chip_stores_them(program, monkeypatch):
-    asked = []
-
-    @contextlib.contextmanager
-    def ask(program, topology, cores):
-        asked.append(topology)
-        said = "memory required for HLO temporaries (19.26G) exceeds available HBM (7.48G)."
-        answer = {"hlo": MODULE}
-        if topology == "v2:2x2":
-            answer = {"refused": "program", "message": f"RESOURCE_EXHAUSTED: the total {said}"}
-        yield lambda progress: answer
-
-    monkeypatch.setattr(compile, "asked", ask)
+    sizes = "memory required for HLO temporaries (19.26G) exceeds available HBM (7.48G)."
+    refusal = {"refused": "program", "message": f"RESOURCE_EXHAUSTED: the total {sizes}"}
+    answers, asked = {"v2:2x2": refusal, "v5p:2x2x2": {"hlo": MODULE}}, []
+    monkeypatch.setattr(compile, "asked", answering(answers, asked))
     found = compile.compile_program(program, "v2:2x2")
-    assert asked == ["v2:2x2", "v5p:2x2x2"]
+    assert asked == [*answers]
     assert found.step.memory["needed"].value == 19.26 * 2**30
     assert "outer f32[8,8] (4.00 KiB, 3.75 KiB of it padding)" in found.findings[0].why
 
 
 def test_what_the_compiler_refuses_is_a_finding_in_its_own_words(program, monkeypatch):
     answer = {"refused": "program", "message": "UNIMPLEMENTED: no such custom call"}
-    monkeypatch.setattr(compile, "asked", answering(answer))
+    monkeypatch.setattr(compile, "asked", answering({"v2:2x2": answer}))
     [found] = compile.compile_program(program, "v2:2x2").findings
     assert found.rule == "TPU309" and found.message == answer["message"]
     assert "rejected the train step" in found.why
@@ -155,12 +152,10 @@ def test_what_both_steps_share_is_one_entry_that_names_them():
 
 
 def test_topologies_that_libtpu_does_not_have(program, monkeypatch):
-    with pytest.raises(compile.BadTopology, match="v5e:2x2"):
-        compile.compile_program(program, "v5litepod-8")
     with pytest.raises(compile.BadTopology, match="16 cores, and the program was lowered for 8"):
         compile.compile_program(program, "v2:2x4")
     answer = {"refused": "topology", "message": "INVALID_ARGUMENT: not divisible"}
-    monkeypatch.setattr(compile, "asked", answering(answer))
+    monkeypatch.setattr(compile, "asked", answering({"v2:2x2": answer}))
     with pytest.raises(compile.BadTopology, match="not divisible. Accepted: v2:2x2"):
         compile.compile_program(program, "v2:2x2")
 
@@ -222,16 +217,8 @@ with started("compile", request, {{"program.hlo": hlo}}) as running:
     ("last", "error", "message"),
     [
         ("{}['nonsense']", process.ChildFailed, "KeyError: 'nonsense'"),
-        (
-            "import os; os.kill(os.getpid(), 9)",
-            process.NoRoom,
-            r"killed \(signal 9\), mostly for want",
-        ),
-        (
-            "raise MemoryError",
-            process.NoRoom,
-            r"no room here \(MemoryError\): close other programs",
-        ),
+        ("import os; os.kill(os.getpid(), 9)", process.NoRoom, r"killed \(signal 9\), mostly for"),
+        ("raise MemoryError", process.NoRoom, r"no room here \(MemoryError\): close other"),
         ("raise OSError(28, 'No space left on device')", process.NoRoom, "no room here"),
     ],
 )
@@ -372,17 +359,17 @@ def test_chips_and_the_roofline():
     for refused in ("v5litepod-8", "v7x:2x2", "v2", "v2:0x2"):
         with pytest.raises(chips.BadTopology, match="Accepted: v2:2x2"):
             chips.cores(refused)
-    for sold, meant in {"v3-32": "v3:4x4", "v5litepod-8": "v5e:2x4", "v5p-16": "v5p:2x2x2"}.items():
-        with pytest.raises(chips.BadTopology, match=f"type of slice it is {meant}"):
-            chips.cores(sold)
-    for refused, nearest in (
-        ("v2:2x2x2", "v2:2x4"),
-        ("v2:32x32", "v2:16x16"),
-        ("v4:2x2", "v4:2x2x1"),
-        ("v5e:3x5x1", "v5e:2x4, v5e:4x4"),
-        ("v2:3x3", "v2:2x4, v2:4x4"),
+    for refused, says in (
+        ("v3-32", "type of slice it is v3:4x4"),
+        ("v5litepod-8", "type of slice it is v5e:2x4"),
+        ("v5p-16", "type of slice it is v5p:2x2x2"),
+        ("v2:2x2x2", "does not exist.*Nearest: v2:2x4"),
+        ("v2:32x32", "does not exist.*Nearest: v2:16x16"),
+        ("v4:2x2", "does not exist.*Nearest: v4:2x2x1"),
+        ("v5e:3x5x1", "does not exist.*Nearest: v5e:2x4, v5e:4x4"),
+        ("v2:3x3", "does not exist.*Nearest: v2:2x4, v2:4x4"),
     ):
-        with pytest.raises(chips.BadTopology, match=f"does not exist.*Nearest: {nearest}"):
+        with pytest.raises(chips.BadTopology, match=says):
             chips.cores(refused)
     chip, _ = chips.parse("v2:2x2")
     bound = chip.roofline(145.5e9, 12.51e9)

@@ -5,7 +5,18 @@ import importlib.util
 
 import numpy as np
 import pytest
-from dry_run_models import CLASSES, MODELS, ROWS, classify, dense, make, reader, train_spec, v1
+from dry_run_models import (
+    CLASSES,
+    MODELS,
+    ROWS,
+    classify,
+    dense,
+    make,
+    reader,
+    run_program,
+    train_spec,
+    v1,
+)
 from rules.judging import jobs  # noqa: F401
 
 from lab_utils.dry_run.frontends.estimator import EstimatorWorkload, lower_estimator
@@ -13,7 +24,6 @@ from lab_utils.dry_run.frontends.function import FunctionWorkload, lower_functio
 from lab_utils.dry_run.frontends.keras import KerasWorkload
 from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.dry_run.run import budget
-from lab_utils.dry_run.run.virtual import run_program
 from lab_utils.dry_run.workload import Inputs
 from lab_utils.estimator import tf
 
@@ -33,9 +43,7 @@ def run(model_fn, data=DATA, *, compare=True, steps=3, **arguments):
 
 def test_a_right_port_agrees_with_one_core():
     result = run(dense)
-    assert (
-        result.findings == [] and result.notes == result.not_compared == [] and result.drifted == []
-    )
+    assert result.findings == result.notes == result.not_compared == result.drifted == []
     assert len(result.losses) == 3 and len(result.losses[0]) == 8
     assert len(set(result.losses[0])) == 8  # each core has its own examples
     means = [np.mean(losses) for losses in result.losses]
@@ -67,24 +75,19 @@ def noisy(reduce):
     return model_fn
 
 
-def alike(model_fn):
-    workload = EstimatorWorkload(make(model_fn), Inputs(reader((ROWS, CLASSES))))
+@pytest.mark.parametrize("reduce", [tf.reduce_mean, tf.reduce_sum], ids=["mean", "sum"])
+def test_random_numbers_are_the_same_for_an_example_on_many_cores_and_on_one(reduce):
+    workload = EstimatorWorkload(make(noisy(reduce)), Inputs(reader((ROWS, CLASSES))))
     many, one = workload.lower_alike(8, 64)
     assert many.random == one.random == []
-    return run_program(many, steps=2, one_core=one)
-
-
-def test_random_numbers_are_the_same_for_an_example_on_many_cores_and_on_one():
-    result = alike(noisy(tf.reduce_mean))
-    assert result.findings == [] and result.not_compared == []
-    means = [np.mean(losses) for losses in result.losses]
-    np.testing.assert_allclose(means, result.one_core_losses, rtol=1e-5)
-    assert len(set(result.losses[0])) == 8
-
-
-def test_a_sum_is_seen_and_named_at_its_line_where_the_step_draws_random_numbers():
-    [found] = alike(noisy(tf.reduce_sum)).findings
-    assert found.rule == "TPU403" and "# the sum" in found.place.code
+    result = run_program(many, steps=2, one_core=one)
+    assert result.not_compared == [] and len(set(result.losses[0])) == 8
+    share = 8 if reduce is tf.reduce_sum else 1
+    np.testing.assert_allclose(
+        share * np.mean(result.losses[0]), result.one_core_losses[0], rtol=1e-5
+    )
+    assert [found.rule for found in result.findings] == (["TPU403"] if share == 8 else [])
+    assert all("# the sum" in found.place.code for found in result.findings)
 
 
 def test_a_step_of_ones_own_draws_the_same_for_an_example_but_what_it_draws_for_a_cores_share():

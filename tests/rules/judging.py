@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Callable
 
 import pytest
+from dry_run_models import run_program
 
 from lab_utils.dry_run import dry_run, rules
 from lab_utils.dry_run.compile import findings as compile_findings
@@ -16,7 +17,6 @@ from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.read import inputs
 from lab_utils.dry_run.records import Finding, Stage
-from lab_utils.dry_run.run.virtual import run_program
 from lab_utils.dry_run.trace.messages import settings_finding
 from rules import Port
 from rules.jobs import Jobs

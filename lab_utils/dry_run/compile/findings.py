@@ -20,11 +20,11 @@ _BLOCK = 128  # the edge of what the matrix unit multiplies at a time
 
 def findings_of(compiled: Compiled) -> list[Finding]:
     """The findings of a step that the compiler took."""
-    found = []
+    findings = []
     if compiled.step.memory.needed is not None:
-        found.append(out_of_memory(compiled, compiled.summary, ""))
-    found += _padding(compiled) + _tables(compiled) + _what_pays_most(compiled)
-    return found + _of_partition(compiled)
+        findings.append(out_of_memory(compiled, compiled.summary, ""))
+    findings += _padding(compiled) + _tables(compiled) + _what_pays_most(compiled)
+    return findings + _of_partition(compiled)
 
 
 def _of_partition(compiled: Compiled) -> list[Finding]:
@@ -168,21 +168,14 @@ def _tables(compiled: Compiled) -> list[Finding]:
     """TPU308 for each matrix that takes much of a core's memory with its optimizer slots."""
     variables = [each for each in compiled.program.inputs if each.role == Role.VARIABLE]
     limit = compiled.step.memory.available.value
-    found = []
+    facts = {"step": compiled.program.mode, "limit": memory(limit)}
+    findings = []
     for table in variables:
         size = sum(each.bytes for each in variables if _belongs(each, table))
         if table.trainable and len(table.shape) == 2 and size > TABLE_SHARE * limit:
-            found.append(
-                finding(
-                    "TPU308",
-                    compiled.program.where,
-                    step=compiled.program.mode,
-                    variable=table.name,
-                    size=memory(size),
-                    limit=memory(limit),
-                )
-            )
-    return found
+            facts |= {"variable": table.name, "size": memory(size)}
+            findings.append(finding("TPU308", compiled.program.where, **facts))
+    return findings
 
 
 def _belongs(variable: Input, table: Input) -> bool:

@@ -28,28 +28,6 @@ from lab_utils.dry_run.run.findings import (
 _EXCEPTION = re.compile(r"[\w.]+(Error|Exception): ")
 
 
-def run_program(
-    program: Program,
-    *,
-    steps: int = 3,
-    one_core: Program | None = None,
-    progress: Progress | None = None,
-) -> VirtualRun:
-    """Runs `steps` steps of `program` on as many virtual cores as it has replicas.
-
-    Args:
-        one_core: the same step lowered for 1 core with the global batch. It starts from the same
-            values and is fed the same examples; its loss must be that of the cores to within
-            SAME_LOSS. It is left out where random numbers or statistics of each core's own batch
-            make a difference right.
-
-    Raises:
-        CompilerMissing: jax is not installed here.
-    """
-    with running(program, steps=steps, one_core=one_core) as finish:
-        return finish(progress)
-
-
 @contextmanager
 def running(
     program: Program,
@@ -57,7 +35,20 @@ def running(
     steps: int = 3,
     one_core: Program | None = None,
 ) -> Iterator[Callable[[Progress | None], VirtualRun]]:
-    """Context manager: the steps run, as run_program has it; yields what waits for them and judges them."""
+    """Context manager: `steps` steps of `program` run on as many virtual cores as it has replicas.
+
+    Args:
+        one_core: the same step lowered for 1 core with the global batch. It starts from the same
+            values and is fed the same examples; its loss must be that of the cores to within
+            SAME_LOSS. It is left out where random numbers or statistics of each core's own batch
+            make a difference right.
+
+    Yields:
+        what waits for them and judges them.
+
+    Raises:
+        CompilerMissing: jax is not installed here.
+    """
     result = VirtualRun()
     if any(each.role == Role.HOST for each in program.inputs):
         result.not_compared.append(

@@ -33,12 +33,9 @@ class Instruction:
     @property
     def op_name(self) -> str:
         """The TensorFlow op that it stems from, or its own name."""
-        found = re.search(r'op_name="([^"]*)"', self.text)
-        name = found[1].split(";")[-1] if found else ""
-        return (
-            name.removeprefix("StatefulPartitionedCall/").removeprefix("PartitionedCall/")
-            or self.name
-        )
+        named = re.search(r'op_name="([^"]*)"', self.text)
+        name = named[1].split(";")[-1] if named else ""
+        return re.sub(r"^(StatefulPartitionedCall/)?(PartitionedCall/)?", "", name) or self.name
 
 
 @dataclass(frozen=True)

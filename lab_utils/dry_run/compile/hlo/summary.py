@@ -180,14 +180,11 @@ def _product(each: Instruction, module: Module, times: int) -> Product:
 
 
 def _dot(each: Instruction, left: Shape) -> tuple[int, tuple[int, int, int]]:
-    axes = {
-        key: numbers(found[1])
-        if (found := re.search(rf"lhs_{key}_dims=\{{([\d,]*)\}}", each.text))
-        else ()
-        for key in ("contracting", "batch")
-    }
-    contracted = math.prod(left.dims[axis] for axis in axes["contracting"])
-    batch = math.prod(left.dims[axis] for axis in axes["batch"])
+    def size(kind: str) -> int:
+        axes = re.search(rf"lhs_{kind}_dims=\{{([\d,]*)\}}", each.text)
+        return math.prod(left.dims[axis] for axis in numbers(axes[1])) if axes else 1
+
+    contracted, batch = size("contracting"), size("batch")
     rows = math.prod(left.dims) // max(1, contracted * batch)
     macs = math.prod(each.shapes[0].dims) * contracted
     columns = macs // max(1, contracted * batch * rows)
@@ -220,8 +217,8 @@ def _convolution(each: Instruction, left: Shape, right: Shape) -> tuple[int, tup
 
 
 def _window(text: str) -> dict[str, list[str]]:
-    found = re.search(r"window=\{([^}]*)\}", text)
-    parts = dict(part.split("=") for part in found[1].split()) if found else {}
+    window = re.search(r"window=\{([^}]*)\}", text)
+    parts = dict(part.split("=") for part in window[1].split()) if window else {}
     return {key: value.split("x") for key, value in parts.items()}
 
 
