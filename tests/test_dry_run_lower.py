@@ -144,18 +144,12 @@ def test_batches_are_sharded_as_tpu_estimator_shards_them(kind):
         assert second[0][:, :, 0].ravel().tolist() == list(range(64, 128))
 
 
-def keras_model(package):
-    layers = [package.layers.Dense(8, activation="relu"), package.layers.Dense(3)]
-    model = package.Sequential(layers)
+@pytest.mark.parametrize("package", [tf.keras, keras], ids=["keras 2", "keras 3"])
+def test_keras_models_sum_each_gradient_once(package):
+    model = package.Sequential([package.layers.Dense(8), package.layers.Dense(3)])
     loss = package.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(package.optimizers.Adam(0.01), loss)
     model.build((None, 6))
-    return model
-
-
-@pytest.mark.parametrize("package", [tf.keras, keras], ids=["keras 2", "keras 3"])
-def test_keras_models_sum_each_gradient_once(package):
-    model = keras_model(package)
     before = [np.array(value) for value in model.get_weights()]
     data = tf.data.Dataset.from_tensor_slices((ROWS, CLASSES)).batch(96)
     program = KerasWorkload(model, data).lower(8)  # without the short last batch
