@@ -12,6 +12,7 @@ import time
 import numpy as np
 import pytest
 from dry_run_models import CLASSES, MODELS, ROWS, dense, make, reader
+from test_dry_run_lines import HLO
 
 from lab_utils.common.figures import Figure, Kind
 from lab_utils.common.source import Place
@@ -32,33 +33,6 @@ from lab_utils.runtime import chips
 needs_libtpu = pytest.mark.skipif(
     importlib.util.find_spec("libtpu") is None, reason="libtpu is not installed here"
 )
-
-
-MODULE = """HloModule m
-%body (p: (s32[], f32[8,8])) -> (s32[], f32[8,8]) {
-  %p = (s32[], f32[8,8]{1,0}) parameter(0)
-  %x = f32[8,8]{1,0} get-tuple-element(%p), index=1
-  %i = s32[] get-tuple-element(%p), index=0
-  %d = f32[8,8]{1,0} dot(%x, %x), lhs_contracting_dims={1}, operand_precision={high,high}, op_name="inner"
-  ROOT %t = (s32[], f32[8,8]{1,0}) tuple(%i, %d)
-}
-%cond (p.1: (s32[], f32[8,8])) -> pred[] {
-  %p.1 = (s32[], f32[8,8]{1,0}) parameter(0)
-  %n = s32[] constant(5)
-  %i.1 = s32[] get-tuple-element(%p.1), index=0
-  ROOT %c = pred[] compare(%i.1, %n), direction=LT
-}
-ENTRY %main (a: bf16[8,16], b: bf16[16,8]) -> f32[8,8] {
-  %a = bf16[8,16]{1,0:T(8,128)(2,1)} parameter(0)
-  %b = bf16[16,8]{1,0:T(8,128)(2,1)} parameter(1)
-  %zero = s32[] constant(0)
-  %m = f32[8,8]{1,0:T(8,128)} dot(%a, %b), lhs_contracting_dims={1}, metadata={op_name="outer"}
-  %state = (s32[], f32[8,8]{1,0}) tuple(%zero, %m)
-  %w = (s32[], f32[8,8]{1,0}) while(%state), condition=%cond, body=%body
-  %r = f32[8,8]{1,0:T(8,128)} get-tuple-element(%w), index=1
-  ROOT %s = f32[8,8]{1,0:T(8,128)} all-reduce(%r), replica_groups={{0,1}}, to_apply=%add
-}
-"""
 
 
 def answering(answers, asked=None):
@@ -124,12 +98,12 @@ def test_out_of_memory(own_cache):
 def test_out_of_memory_names_the_largest_tensors_as_a_larger_chip_stores_them(program, monkeypatch):
     sizes = "memory required for HLO temporaries (19.26G) exceeds available HBM (7.48G)."
     refusal = {"refused": "program", "message": f"RESOURCE_EXHAUSTED: the total {sizes}"}
-    answers, asked = {"v2:2x2": refusal, "v5p:2x2x2": {"hlo": MODULE}}, []
+    answers, asked = {"v2:2x2": refusal, "v5p:2x2x2": {"hlo": HLO}}, []
     monkeypatch.setattr(compile, "asked", answering(answers, asked))
     found = compile.compile_program(program, "v2:2x2")
     assert asked == [*answers]
     assert found.step.memory["needed"].value == 19.26 * 2**30
-    assert "outer f32[8,8] (4.00 KiB, 3.75 KiB of it padding)" in found.findings[0].why
+    assert "jit(step)/dot f32[128,512] (256 KiB)" in found.findings[0].why
 
 
 def test_what_the_compiler_refuses_is_a_finding_in_its_own_words(program, monkeypatch):
@@ -267,17 +241,6 @@ ENTRY %main (x: f32[2,{size},4], k: f32[KERNEL,4,8]) -> f32[2,{out},8] {{
 """.replace("KERNEL", window[len("size=")])
     [product] = hlo.summarise(text).products
     assert product.flops == 2 * pairs * 2 * 4 * 8
-
-
-def test_products_padding_and_loops_of_a_module():
-    summary = hlo.summarise(MODULE)
-    flops = {each.name: each.flops for each in summary.products}
-    assert flops == {"outer": 2.0 * 8 * 16 * 8, "inner": 5 * 2.0 * 8 * 8 * 8}
-    assert summary.loop_flops == 4 * 2.0 * 8 * 8 * 8
-    assert math.isclose(summary.bfloat16_share, 2048 / 7168)
-    assert summary.bfloat16_operand_share == summary.bfloat16_share
-    assert summary.collective_bytes == 256 and len(summary.collectives) == 1
-    assert summary.buffers[0].shape.padded_bytes == 4096
 
 
 LOOP_WITH_SLICES = """HloModule slices

@@ -100,7 +100,3 @@ def test_a_slow_pipeline_is_a_warning_only_where_it_would_be_slow_on_any_host(
     for finding in found:
         assert finding.where == "model.py:3, in input_fn"
         assert (finding.severity is Severity.WARNING) == (rule == "TPU501")
-
-
-def test_usable_cores_are_those_of_this_process():
-    assert 1 <= feed.usable_cores() <= 4096

@@ -43,6 +43,8 @@ StackFrames
   %x = f32[128,512]{1,0:T(8,128)} get-tuple-element(%state), index=1
   %tanh.1 = f32[128,512]{1,0:T(8,128)} tanh(%x), metadata={op_name="jit(step)/tanh" stack_frame_id=3}, \
 backend_config={"window_config":{"estimated_cycles":"100"}}
+  %square.1 = f32[128,128]{1,0:T(8,128)} dot(%x, %x), lhs_contracting_dims={1}, rhs_contracting_dims={1}, \
+operand_precision={high,high}, metadata={op_name="jit(step)/square" stack_frame_id=3}
   ROOT %tuple.1 = (s32[], f32[128,512]{1,0:T(8,128)}) tuple(%count, %tanh.1)
 }
 
@@ -69,7 +71,7 @@ use_global_device_ids=true, metadata={op_name="jit(step)/dot" stack_frame_id=2}
   ROOT %result = f32[128,512]{1,0:T(8,128)} get-tuple-element(%while.1), index=1
 }
 """
-RESULT, FEATURES, WEIGHTS = 4 * 128 * 512, 4 * 128 * 256, 4 * 256 * 512
+RESULT, FEATURES, WEIGHTS, SQUARE = 4 * 128 * 512, 4 * 128 * 256, 4 * 256 * 512, 4 * 128 * 128
 
 
 @pytest.fixture
@@ -88,8 +90,21 @@ def test_bytes_flops_and_cycles_stand_at_the_learners_line(summary):
     assert product.cycles == 1000
     assert product.flops == 2 * 128 * 256 * 512
     assert product.bytes == WEIGHTS + (FEATURES + RESULT) + 2 * RESULT
-    # Line 9: four rounds, each of which reads and writes the result.
-    assert (loop.place.line, loop.cycles, loop.bytes, loop.flops) == (9, 400, 4 * 2 * RESULT, 0)
+    # Line 9: four rounds, each of which reads and writes the result, and multiplies it by itself.
+    assert (loop.place.line, loop.cycles) == (9, 400)
+    assert loop.bytes == 4 * (2 * RESULT + 2 * RESULT + SQUARE)
+    assert loop.flops == summary.loop_flops / 3 * 4 == 4 * 2 * 128 * 128 * 512
+
+
+def test_shares_of_the_products_and_what_the_arrays_take(summary):
+    fused, square = 2 * 128 * 256 * 512, 4 * 2 * 128 * 128 * 512
+    assert {each.name: each.flops for each in summary.products} == {
+        "dot.1": fused,
+        "jit(step)/square": square,
+    }
+    assert summary.bfloat16_share == fused / (fused + square)  # the other asks for high precision
+    assert summary.bfloat16_operand_share == summary.small_edge_share == 0
+    assert summary.buffers[0].shape.padded_bytes == WEIGHTS == summary.buffers[0].shape.bytes
 
 
 def test_the_sum_over_cores_and_what_takes_an_arguments_place(summary):
@@ -106,7 +121,8 @@ def test_the_sum_over_cores_and_what_takes_an_arguments_place(summary):
 def test_an_op_is_looked_up_where_the_module_names_no_line_of_the_learners(metadata):
     """TensorFlow names its own ops.py for some steps."""
     text = HLO.replace("stack_frame_id=2", metadata).replace("stack_frame_id=3", metadata)
-    known = {"jit(step)/dot": Place("model.py", 3), "jit(step)/tanh": Place("model.py", 4)}
+    lines = {"dot": 3, "tanh": 4, "square": 4}
+    known = {f"jit(step)/{op}": Place("model.py", line) for op, line in lines.items()}
     assert {each.place.line for each in by_line(spans_of(text, known))} == {3, 4}
     text = HLO.replace("stack_frame_id=2", 'source_file="/home/of/train.py" source_line=12')
     assert {each.place.line for each in by_line(spans_of(text, {}))} == {12, 9}
@@ -120,7 +136,7 @@ def test_a_trace_holds_every_instruction_in_turn(summary, tmp_path):
     report.write_trace(tmp_path / "trace.json")
     trace = json.loads((tmp_path / "trace.json").read_text())
     events = [each for each in trace["traceEvents"] if each["ph"] == "X"]
-    assert [each["cat"] for each in events] == ["copy-start", "fusion", "all-reduce", "tanh"]
+    assert [each["cat"] for each in events] == ["copy-start", "fusion", "all-reduce", "tanh", "dot"]
     assert sum(each["dur"] for each in events) * 1000 == 1400  # cycles
     assert all(a["ts"] + a["dur"] == b["ts"] for a, b in zip(events, events[1:], strict=False))
     assert events[-1]["args"]["rounds"] == 4
