@@ -107,24 +107,20 @@ def test_a_step_of_ones_own_draws_the_same_for_an_example_but_what_it_draws_for_
     assert len(many.random) == 1
 
 
-def test_groups_of_eight_cores_are_told_where_one_core_is_lowered_to_compare():
-    groups = [list(range(8))]
-
+def lower_with_groups(groups, cores):
     def step(rows):
-        return tf.reduce_sum(v1.tpu.cross_replica_sum(rows, groups))
+        return tf.reduce_sum(v1.tpu.cross_replica_sum(v1.tpu.cross_replica_sum(rows, groups)))
 
-    with pytest.raises(CannotLower, match="names the cores 0 to 7, and this step has 1") as caught:
-        lower_function(step, np.ones([32, 2], np.float32), cores=1)
-    assert caught.value.only_here and "groups" in caught.value.where.code
+    return lower_function(step, np.ones([32, 2], np.float32), cores=cores)
 
 
 @pytest.mark.parametrize("groups", [[[0, 1]], [[0, 1], [2, 3], [4, 5], [6, 7]]])
 def test_cores_that_groups_name_are_told_beside_the_sums_over_all(groups):
-    def step(rows):
-        return tf.reduce_sum(v1.tpu.cross_replica_sum(v1.tpu.cross_replica_sum(rows, groups)))
-
-    program = lower_function(step, np.ones([32, 2], np.float32), cores=8)
-    assert program.named_cores == 2 * len(groups)
+    assert lower_with_groups(groups, 8).named_cores == 2 * len(groups)
+    last = 2 * len(groups) - 1
+    with pytest.raises(CannotLower, match=f"names the cores 0 to {last}, and this") as caught:
+        lower_with_groups(groups, 1)  # to compare
+    assert caught.value.only_here and "groups" in caught.value.where.code
 
 
 def test_dropout_of_a_keras_model_is_the_same_for_an_example():
