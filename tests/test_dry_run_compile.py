@@ -12,6 +12,7 @@ import time
 import numpy as np
 import pytest
 from dry_run_models import CLASSES, MODELS, ROWS, dense, make, reader
+from rules.judging import jobs  # noqa: F401
 from test_dry_run_lines import HLO
 
 from lab_utils.common.figures import Figure, Kind
@@ -30,6 +31,7 @@ from lab_utils.dry_run.records import CompiledStep, Cost
 from lab_utils.estimator import tf
 from lab_utils.runtime import chips
 
+RUNNING = process.Running  # which the fixture `jobs` replaces
 needs_libtpu = pytest.mark.skipif(
     importlib.util.find_spec("libtpu") is None, reason="libtpu is not installed here"
 )
@@ -51,7 +53,7 @@ def program():
 
 
 @pytest.fixture(scope="module")
-def compiled(program, own_cache):
+def compiled(program, jobs):  # noqa: F811
     return compile.compile_program(program, "v2:2x2")
 
 
@@ -74,7 +76,7 @@ def test_memory_and_cost_of_a_step(compiled, program):
 
 
 @needs_libtpu
-def test_loops_count_all_their_rounds(own_cache):
+def test_loops_count_all_their_rounds(jobs):  # noqa: F811
     model_fn, data = MODELS["recurrent"]
     lowered = lower_estimator(make(model_fn), reader(data), cores=8)
     found = compile.compile_program(lowered, "v2:2x2")
@@ -84,7 +86,7 @@ def test_loops_count_all_their_rounds(own_cache):
 
 
 @needs_libtpu
-def test_out_of_memory(own_cache):
+def test_out_of_memory(jobs):  # noqa: F811
     batch = np.zeros([8, 2**29], "float32")  # 16 GiB, of which no page is touched
     lowered = lower_function(lambda x: tf.reduce_sum(tf.sort(x)[:, 5]), batch, cores=1)
     found = compile.compile_program(lowered, "v5e:1x1")
@@ -202,6 +204,7 @@ def test_a_child_that_dies_is_an_error_and_one_without_room_says_nothing_about_t
     (tmp_path / "starved.py").write_text(last)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setattr(process, "CHILD", "starved")
+    monkeypatch.setattr(process, "Running", RUNNING)
     with pytest.raises(error, match=message), process.started("compile", {}, {}) as running:
         running.result()
 
