@@ -3,17 +3,17 @@
 import contextlib
 import dataclasses
 import importlib.util
-import json
 import math
 import os
 import subprocess
 import sys
-import tempfile
 import time
 
 import numpy as np
 import pytest
 from dry_run_models import CLASSES, MODELS, ROWS, dense, make, reader
+from rules.judging import jobs  # noqa: F401
+from test_dry_run_lines import HLO
 
 from lab_utils.common.figures import Figure, Kind
 from lab_utils.common.source import Place
@@ -27,45 +27,24 @@ from lab_utils.dry_run.frontends.estimator import lower_estimator
 from lab_utils.dry_run.frontends.function import lower_function
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.program import Program
-from lab_utils.dry_run.records import CompiledStep, Cost, Memory
+from lab_utils.dry_run.records import CompiledStep, Cost
 from lab_utils.estimator import tf
 from lab_utils.runtime import chips
 
+RUNNING = process.Running  # which the fixture `jobs` replaces
 needs_libtpu = pytest.mark.skipif(
     importlib.util.find_spec("libtpu") is None, reason="libtpu is not installed here"
 )
 
 
-MODULE = """HloModule m
-%body (p: (s32[], f32[8,8])) -> (s32[], f32[8,8]) {
-  %p = (s32[], f32[8,8]{1,0}) parameter(0)
-  %x = f32[8,8]{1,0} get-tuple-element(%p), index=1
-  %i = s32[] get-tuple-element(%p), index=0
-  %d = f32[8,8]{1,0} dot(%x, %x), lhs_contracting_dims={1}, operand_precision={high,high}, op_name="inner"
-  ROOT %t = (s32[], f32[8,8]{1,0}) tuple(%i, %d)
-}
-%cond (p.1: (s32[], f32[8,8])) -> pred[] {
-  %p.1 = (s32[], f32[8,8]{1,0}) parameter(0)
-  %n = s32[] constant(5)
-  %i.1 = s32[] get-tuple-element(%p.1), index=0
-  ROOT %c = pred[] compare(%i.1, %n), direction=LT
-}
-ENTRY %main (a: bf16[8,16], b: bf16[16,8]) -> f32[8,8] {
-  %a = bf16[8,16]{1,0:T(8,128)(2,1)} parameter(0)
-  %b = bf16[16,8]{1,0:T(8,128)(2,1)} parameter(1)
-  %zero = s32[] constant(0)
-  %m = f32[8,8]{1,0:T(8,128)} dot(%a, %b), lhs_contracting_dims={1}, metadata={op_name="outer"}
-  %state = (s32[], f32[8,8]{1,0}) tuple(%zero, %m)
-  %w = (s32[], f32[8,8]{1,0}) while(%state), condition=%cond, body=%body
-  %r = f32[8,8]{1,0:T(8,128)} get-tuple-element(%w), index=1
-  ROOT %s = f32[8,8]{1,0:T(8,128)} all-reduce(%r), replica_groups={{0,1}}, to_apply=%add
-}
-"""
+def answering(answers, asked=None):
+    """A compiler with an answer for each topology; those that it is asked for go into `asked`."""
 
+    def ask(program, topology, cores):
+        (asked if asked is not None else []).append(topology)
+        return contextlib.nullcontext(lambda progress: answers[topology])
 
-def answering(answer):
-    """A compiler that says this."""
-    return lambda *arguments: contextlib.nullcontext(lambda progress: (answer, False))
+    return ask
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +53,7 @@ def program():
 
 
 @pytest.fixture(scope="module")
-def compiled(program, own_cache):
+def compiled(program, jobs):  # noqa: F811
     return compile.compile_program(program, "v2:2x2")
 
 
@@ -84,9 +63,8 @@ def test_memory_and_cost_of_a_step(compiled, program):
     memory, cost = compiled.step.memory, compiled.step.cost
     data = sum(each.bytes for each in program.inputs)
     assert memory["arguments"].value > data  # padded to tiles
-    assert (
-        memory["outputs"].value < memory["arguments"].value
-    )  # new variables take the old one's place
+    # New variables take the old ones' place.
+    assert memory["outputs"].value < memory["arguments"].value
     products = 2 * 8 * (6 * 16 + 16 * 3) + 2 * 8 * (6 * 16) + 2 * 2 * 8 * 16 * 3
     assert sum(each.flops for each in compiled.summary.products) == products
     assert cost["flops"].value > products
@@ -98,71 +76,41 @@ def test_memory_and_cost_of_a_step(compiled, program):
 
 
 @needs_libtpu
-def test_the_second_time_comes_from_the_cache(compiled, program, monkeypatch):
-    monkeypatch.setattr(process, "started", None)  # no process is started
-    again = compile.compile_program(program, "v2:2x2")
-    assert again.cached
-    assert again.step == compiled.step
-    with cache.disabled(), pytest.raises(TypeError):
-        compile.compile_program(program, "v2:2x2")
-
-
-def test_a_torn_entry_counts_as_none(own_cache):
-    cache.write("entry", {"kept": [1.5, None]})
-    assert cache.read("entry") == {"kept": [1.5, None]}
-    with cache.disabled():
-        assert cache.read("entry") is None
-    (cache.folder() / "entry.json.gz").write_bytes(b"torn")
-    assert cache.read("entry") is None
-
-
-@needs_libtpu
-def test_loops_count_all_their_rounds(own_cache):
+def test_loops_count_all_their_rounds(jobs):  # noqa: F811
     model_fn, data = MODELS["recurrent"]
     lowered = lower_estimator(make(model_fn), reader(data), cores=8)
     found = compile.compile_program(lowered, "v2:2x2")
-    names = [each.name for each in found.summary.products if "lstm_cell" in each.name]
-    flops = {each.flops for each in found.summary.products if each.name in names}
+    flops = {each.flops for each in found.summary.products if "lstm_cell" in each.name}
     assert flops == {2.0 * 7 * 8 * 16 * 32}  # 7 words, batch 8, 8 + 8 inputs, 4 gates of 8
     assert found.step.cost["flops"].kind == Kind.DERIVED
 
 
 @needs_libtpu
-def test_out_of_memory(own_cache):
+def test_out_of_memory(jobs):  # noqa: F811
     batch = np.zeros([8, 2**29], "float32")  # 16 GiB, of which no page is touched
     lowered = lower_function(lambda x: tf.reduce_sum(tf.sort(x)[:, 5]), batch, cores=1)
     found = compile.compile_program(lowered, "v5e:1x1")
-    assert (
-        not found.step.fits
-        and found.step.memory["needed"].value > found.step.memory["available"].value
-    )
+    memory = found.step.memory
+    assert not found.step.fits and memory["needed"].value > memory["available"].value
     [finding] = found.findings
     assert finding.rule == "TPU303" and "RESOURCE_EXHAUSTED" in finding.message
     assert "feature [8, 536870912] (16.0 GiB)" in finding.why
 
 
 def test_out_of_memory_names_the_largest_tensors_as_a_larger_chip_stores_them(program, monkeypatch):
-    asked = []
-
-    @contextlib.contextmanager
-    def ask(program, topology, cores):
-        asked.append(topology)
-        said = "memory required for HLO temporaries (19.26G) exceeds available HBM (7.48G)."
-        answer = {"summary": dataclasses.asdict(hlo.summarise(MODULE))}
-        if topology == "v2:2x2":
-            answer = {"refused": "program", "message": f"RESOURCE_EXHAUSTED: the total {said}"}
-        yield lambda progress: (answer, False)
-
-    monkeypatch.setattr(compile, "asked", ask)
+    sizes = "memory required for HLO temporaries (19.26G) exceeds available HBM (7.48G)."
+    refusal = {"refused": "program", "message": f"RESOURCE_EXHAUSTED: the total {sizes}"}
+    answers, asked = {"v2:2x2": refusal, "v5p:2x2x2": {"hlo": HLO}}, []
+    monkeypatch.setattr(compile, "asked", answering(answers, asked))
     found = compile.compile_program(program, "v2:2x2")
-    assert asked == ["v2:2x2", "v5p:2x2x2"]
+    assert asked == [*answers]
     assert found.step.memory["needed"].value == 19.26 * 2**30
-    assert "outer f32[8,8] (4.00 KiB, 3.75 KiB of it padding)" in found.findings[0].why
+    assert "jit(step)/dot f32[128,512] (256 KiB)" in found.findings[0].why
 
 
 def test_what_the_compiler_refuses_is_a_finding_in_its_own_words(program, monkeypatch):
     answer = {"refused": "program", "message": "UNIMPLEMENTED: no such custom call"}
-    monkeypatch.setattr(compile, "asked", answering(answer))
+    monkeypatch.setattr(compile, "asked", answering({"v2:2x2": answer}))
     [found] = compile.compile_program(program, "v2:2x2").findings
     assert found.rule == "TPU309" and found.message == answer["message"]
     assert "rejected the train step" in found.why
@@ -180,23 +128,12 @@ def test_what_both_steps_share_is_one_entry_that_names_them():
 
 
 def test_topologies_that_libtpu_does_not_have(program, monkeypatch):
-    with pytest.raises(compile.BadTopology, match="v5e:2x2"):
-        compile.compile_program(program, "v5litepod-8")
     with pytest.raises(compile.BadTopology, match="16 cores, and the program was lowered for 8"):
         compile.compile_program(program, "v2:2x4")
     answer = {"refused": "topology", "message": "INVALID_ARGUMENT: not divisible"}
-    monkeypatch.setattr(compile, "asked", answering(answer))
+    monkeypatch.setattr(compile, "asked", answering({"v2:2x2": answer}))
     with pytest.raises(compile.BadTopology, match="not divisible. Accepted: v2:2x2"):
         compile.compile_program(program, "v2:2x2")
-
-
-def lower_for(cores):
-    return lower_function(lambda x: tf.reduce_sum(x), np.zeros([cores, 2], "float32"), cores=cores)
-
-
-@needs_libtpu
-def test_a_single_chip(own_cache):
-    assert compile.compile_program(lower_for(1), "v5e:1x1").step.fits
 
 
 @pytest.mark.parametrize(("start", "most"), [(4, 64), (64, 200), (512, 200)])
@@ -227,29 +164,6 @@ def test_without_libtpu_it_says_how_to_get_it(monkeypatch, program):
         compile.compile_program(program, "v2:2x2")
 
 
-def test_an_interrupt_kills_the_child_and_leaves_nothing(monkeypatch, tmp_path):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    started = []
-    popen = process.subprocess.Popen
-
-    def note(command, **arguments):
-        code = "import time; print('started', flush=True); time.sleep(600)"
-        started.append(popen([command[0], "-c", code], **arguments))
-        return started[-1]
-
-    def interrupt(line):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(process.subprocess, "Popen", note)
-    with (
-        pytest.raises(KeyboardInterrupt),
-        process.started("compile", {}, {"program.hlo": b"x"}) as running,
-    ):
-        running.result(interrupt)
-    assert started[0].poll() is not None
-    assert list(tmp_path.iterdir()) == []
-
-
 @needs_libtpu
 def test_a_killed_parent_leaves_no_child_and_no_folder(program, tmp_path):
     (tmp_path / "program").write_bytes(program.hlo)
@@ -275,30 +189,23 @@ with started("compile", request, {{"program.hlo": hlo}}) as running:
     assert list(temporary.iterdir()) == []
 
 
-def test_a_child_that_dies_is_an_error_with_its_last_words():
-    with (
-        pytest.raises(process.ChildFailed, match="KeyError: 'nonsense'"),
-        process.started("nonsense", {}, {}) as running,
-    ):
-        running.result()
-
-
 @pytest.mark.parametrize(
-    ("last", "told"),
+    ("last", "error", "message"),
     [
-        ("import os; os.kill(os.getpid(), 9)", r"killed \(signal 9\), mostly for want of memory"),
-        ("raise MemoryError", r"no room here \(MemoryError\): close other programs"),
-        ("raise OSError(28, 'No space left on device')", "no room here"),
+        ("{}['nonsense']", process.ChildFailed, "KeyError: 'nonsense'"),
+        ("import os; os.kill(os.getpid(), 9)", process.NoRoom, r"killed \(signal 9\), mostly for"),
+        ("raise MemoryError", process.NoRoom, r"no room here \(MemoryError\): close other"),
+        ("raise OSError(28, 'No space left on device')", process.NoRoom, "no room here"),
     ],
 )
-def test_a_child_without_room_says_nothing_about_the_program(last, told, monkeypatch, tmp_path):
+def test_a_child_that_dies_is_an_error_and_one_without_room_says_nothing_about_the_program(
+    last, error, message, monkeypatch, tmp_path
+):
     (tmp_path / "starved.py").write_text(last)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setattr(process, "CHILD", "starved")
-    with (
-        pytest.raises(process.NoRoom, match=told),
-        process.started("compile", {}, {}) as running,
-    ):
+    monkeypatch.setattr(process, "Running", RUNNING)
+    with pytest.raises(error, match=message), process.started("compile", {}, {}) as running:
         running.result()
 
 
@@ -318,32 +225,25 @@ def test_shapes_layouts_and_padding():
     ]
 
 
-def test_convolution_flops_leave_out_padding_and_holes():
-    def count(size, kernel, out, **window):
-        window = {key: str(value) for key, value in window.items()}
-        low = int(window.get("pad", "0_0").split("_")[0])
-        stride, holes = int(window.get("stride", 1)), int(window.get("lhs_dilate", 1))
-        places = [o * stride + k - low for o in range(out) for k in range(kernel)]
-        brute = sum(0 <= p <= (size - 1) * holes and p % holes == 0 for p in places)
-        assert hlo._positions(size, kernel, out, window) == brute > 0
-
-    count(9, 3, 7)
-    count(9, 3, 9, pad="1_1")
-    count(9, 5, 5, pad="2_2", stride=2)
-    count(5, 3, 11, pad="2_2", lhs_dilate=2)
-
-
-def test_products_padding_and_loops_of_a_module():
-    summary = hlo.summarise(MODULE)
-    flops = {each.name: each.flops for each in summary.products}
-    assert flops == {"outer": 2.0 * 8 * 16 * 8, "inner": 5 * 2.0 * 8 * 8 * 8}
-    assert summary.loop_flops == 4 * 2.0 * 8 * 8 * 8
-    assert math.isclose(summary.bfloat16_share, 2048 / 7168)
-    assert summary.bfloat16_operand_share == summary.bfloat16_share
-    assert summary.collective_bytes == 256 and len(summary.collectives) == 1
-    assert summary.buffers[0].shape.padded_bytes == 4096
-    kept = json.loads(json.dumps(dataclasses.asdict(summary)))
-    assert hlo.Summary.from_dict(kept) == summary
+@pytest.mark.parametrize(
+    ("size", "out", "window", "pairs"),
+    [
+        (9, 7, "size=3", 7 * 3),
+        (9, 9, "size=3 pad=1_1", 9 * 3 - 2),
+        (9, 5, "size=5 pad=2_2 stride=2", 5 * 5 - 2 * 2),
+        (5, 11, "size=3 pad=2_2 lhs_dilate=2", 5 * 3),  # the gradient of a stride of 2
+    ],
+)
+def test_convolution_flops_leave_out_padding_and_holes(size, out, window, pairs):
+    text = f"""
+ENTRY %main (x: f32[2,{size},4], k: f32[KERNEL,4,8]) -> f32[2,{out},8] {{
+  %x = f32[2,{size},4]{{2,1,0}} parameter(0)
+  %k = f32[KERNEL,4,8]{{2,1,0}} parameter(1)
+  ROOT %y = f32[2,{out},8]{{2,1,0}} convolution(%x, %k), window={{{window}}}, dim_labels=b0f_0io->b0f
+}}
+""".replace("KERNEL", window[len("size=")])
+    [product] = hlo.summarise(text).products
+    assert product.flops == 2 * pairs * 2 * 4 * 8
 
 
 LOOP_WITH_SLICES = """HloModule slices
@@ -393,23 +293,19 @@ ENTRY %main (start: f32[64,8,128]) -> (s32[], f32[64,8,128], f32[64,8,128]) {
 """
 
 
-def test_a_loop_moves_its_slices_and_what_stays_on_the_chip_moves_nothing():
+@pytest.mark.parametrize(
+    # Two reads and two writes of a row in each round, or the source alone is in HBM.
+    ("place", "rows"),
+    [("", 4), ("S(1)", 1)],
+    ids=["HBM", "on the chip"],
+)
+def test_a_loop_moves_its_slices_and_what_stays_on_the_chip_moves_nothing(place, rows):
     row = 8 * 128 * 4
-    in_hbm = hlo.summarise(LOOP_WITH_SLICES.replace("PLACE", ""))
-    # Two reads and two writes of a row, and the counter, in each of 63 rounds after the first.
-    assert in_hbm.loop_bytes == pytest.approx(63 * 4 * row, rel=0.01)
-    on_chip = hlo.summarise(LOOP_WITH_SLICES.replace("PLACE", "S(1)"))
-    assert on_chip.loop_bytes == pytest.approx(63 * row, rel=0.01)  # the source alone is in HBM
-
-
-def test_bytes_that_stay_on_the_chip_are_no_hbm_traffic():
-    row = 8 * 128 * 4
-    counted = {"flops": 10.0, "bytes": 4.0 * row}  # the compiler's: one round, on the chip or not
-    in_hbm = hlo.summarise(LOOP_WITH_SLICES.replace("PLACE", "")).cost(counted)
-    assert in_hbm["bytes"] == pytest.approx(64 * 4 * row, rel=0.01)
-    on_chip = hlo.summarise(LOOP_WITH_SLICES.replace("PLACE", "S(1)")).cost(counted)
-    assert on_chip["bytes"] == pytest.approx(64 * row, rel=0.01)
-    assert in_hbm["flops"] == on_chip["flops"] == 10
+    summary = hlo.summarise(LOOP_WITH_SLICES.replace("PLACE", place))
+    assert summary.loop_bytes == pytest.approx(63 * rows * row, rel=0.01)  # and the counter
+    # The compiler counts one round, on the chip or not.
+    cost = summary.cost({"flops": 10.0, "bytes": 4.0 * row})
+    assert cost["bytes"] == pytest.approx(64 * rows * row, rel=0.01) and cost["flops"] == 10
 
 
 def test_hbm_traffic_holds_the_padding():
@@ -429,17 +325,17 @@ def test_chips_and_the_roofline():
     for refused in ("v5litepod-8", "v7x:2x2", "v2", "v2:0x2"):
         with pytest.raises(chips.BadTopology, match="Accepted: v2:2x2"):
             chips.cores(refused)
-    for sold, meant in {"v3-32": "v3:4x4", "v5litepod-8": "v5e:2x4", "v5p-16": "v5p:2x2x2"}.items():
-        with pytest.raises(chips.BadTopology, match=f"type of slice it is {meant}"):
-            chips.cores(sold)
-    for refused, nearest in (
-        ("v2:2x2x2", "v2:2x4"),
-        ("v2:32x32", "v2:16x16"),
-        ("v4:2x2", "v4:2x2x1"),
-        ("v5e:3x5x1", "v5e:2x4, v5e:4x4"),
-        ("v2:3x3", "v2:2x4, v2:4x4"),
+    for refused, says in (
+        ("v3-32", "type of slice it is v3:4x4"),
+        ("v5litepod-8", "type of slice it is v5e:2x4"),
+        ("v5p-16", "type of slice it is v5p:2x2x2"),
+        ("v2:2x2x2", "does not exist.*Nearest: v2:2x4"),
+        ("v2:32x32", "does not exist.*Nearest: v2:16x16"),
+        ("v4:2x2", "does not exist.*Nearest: v4:2x2x1"),
+        ("v5e:3x5x1", "does not exist.*Nearest: v5e:2x4, v5e:4x4"),
+        ("v2:3x3", "does not exist.*Nearest: v2:2x4, v2:4x4"),
     ):
-        with pytest.raises(chips.BadTopology, match=f"does not exist.*Nearest: {nearest}"):
+        with pytest.raises(chips.BadTopology, match=says):
             chips.cores(refused)
     chip, _ = chips.parse("v2:2x2")
     bound = chip.roofline(145.5e9, 12.51e9)
@@ -448,27 +344,3 @@ def test_chips_and_the_roofline():
     assert math.isclose(bound.examples_per_second(8 * 128), 8 * 128 / bound.seconds)
     equal = chips.Roofline(2.0, 3.0, 2.0, 3.0)
     assert equal.bound_by == "FLOPs" and equal.seconds == 1
-
-
-def test_what_the_compiler_refuses_does_not_fit():
-    assert not CompiledStep("train step").fits
-    needed = Memory(needed=Figure("", 1.0, "bytes", Kind.COMPILER))
-    flops = Cost(flops=Figure("", 1.0, "FLOP", Kind.COMPILER))
-    assert not CompiledStep("train step", needed, flops).fits
-    assert CompiledStep("train step", Memory(), flops).fits
-
-
-def test_the_cache_depends_on_all_that_the_answer_depends_on():
-    keys = {
-        cache.key(program, topology, versions)
-        for program in (b"a", b"b")
-        for topology in ("v2:2x2", "v3:2x2")
-        for versions in ({"jax": "1"}, {"jax": "1", "libtpu": "2"})
-    }
-    assert len(keys) == 8
-
-
-def test_a_program_is_plain_data(program):
-    assert isinstance(program, Program)
-    json.dumps([vars(each) for each in program.inputs])
-    assert program.global_batch == 64

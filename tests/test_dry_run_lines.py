@@ -1,19 +1,14 @@
 """The cost of a compiled step by the learner's lines, and the step as a trace."""
 
 import json
-import math
-import random
 
 import pytest
 
 from lab_utils.common.source import Place
-from lab_utils.dry_run.compile.hlo import frames
+from lab_utils.dry_run.compile.figures import by_line, placed
 from lab_utils.dry_run.compile.hlo.summary import summarise
-from lab_utils.dry_run.compile.lines import by_line, spans
-from lab_utils.dry_run.program import Program
-from lab_utils.dry_run.records import CompiledStep, Span
+from lab_utils.dry_run.records import CompiledStep
 from lab_utils.dry_run.report.report import Report
-from lab_utils.dry_run.report.trace import perfetto
 
 # As libtpu writes it, shortened: a prefetch, a fused product, a loop of four rounds, a sum over cores.
 HLO = """HloModule jit_step, is_scheduled=true, input_output_alias={ {0}: (1, {}, may-alias) }
@@ -48,6 +43,8 @@ StackFrames
   %x = f32[128,512]{1,0:T(8,128)} get-tuple-element(%state), index=1
   %tanh.1 = f32[128,512]{1,0:T(8,128)} tanh(%x), metadata={op_name="jit(step)/tanh" stack_frame_id=3}, \
 backend_config={"window_config":{"estimated_cycles":"100"}}
+  %square.1 = f32[128,128]{1,0:T(8,128)} dot(%x, %x), lhs_contracting_dims={1}, rhs_contracting_dims={1}, \
+operand_precision={high,high}, metadata={op_name="jit(step)/square" stack_frame_id=3}
   ROOT %tuple.1 = (s32[], f32[128,512]{1,0:T(8,128)}) tuple(%count, %tanh.1)
 }
 
@@ -74,7 +71,7 @@ use_global_device_ids=true, metadata={op_name="jit(step)/dot" stack_frame_id=2}
   ROOT %result = f32[128,512]{1,0:T(8,128)} get-tuple-element(%while.1), index=1
 }
 """
-RESULT, FEATURES, WEIGHTS = 4 * 128 * 512, 4 * 128 * 256, 4 * 256 * 512
+RESULT, FEATURES, WEIGHTS, SQUARE = 4 * 128 * 512, 4 * 128 * 256, 4 * 256 * 512, 4 * 128 * 128
 
 
 @pytest.fixture
@@ -82,84 +79,75 @@ def summary():
     return summarise(HLO)
 
 
+def spans_of(text, known):
+    return placed(summarise(text).spans, lambda op: known.get(op, Place()))
+
+
 def test_bytes_flops_and_cycles_stand_at_the_learners_line(summary):
-    loop, product = sorted(by_line(summary.work, lambda op: Place()), key=lambda line: line.cycles)
+    loop, product = sorted(by_line(summary.spans), key=lambda line: line.cycles)
     # Line 7, where the learner calls the layer: the prefetch of the weights, the product, the sum over cores.
     assert (product.place.file, product.place.line) == ("/home/me/step.py", 7)
     assert product.cycles == 1000
     assert product.flops == 2 * 128 * 256 * 512
     assert product.bytes == WEIGHTS + (FEATURES + RESULT) + 2 * RESULT
-    # Line 9: four rounds, each of which reads and writes the result.
-    assert (loop.place.line, loop.cycles, loop.bytes, loop.flops) == (9, 400, 4 * 2 * RESULT, 0)
+    # Line 9: four rounds, each of which reads and writes the result, and multiplies it by itself.
+    assert (loop.place.line, loop.cycles) == (9, 400)
+    assert loop.bytes == 4 * (2 * RESULT + 2 * RESULT + SQUARE)
+    assert loop.flops == summary.loop_flops / 3 * 4 == 4 * 2 * 128 * 128 * 512
+
+
+def test_shares_of_the_products_and_what_the_arrays_take(summary):
+    fused, square = 2 * 128 * 256 * 512, 4 * 2 * 128 * 128 * 512
+    assert {each.name: each.flops for each in summary.products} == {
+        "dot.1": fused,
+        "jit(step)/square": square,
+    }
+    assert summary.bfloat16_share == fused / (fused + square)  # the other asks for high precision
+    assert summary.bfloat16_operand_share == summary.small_edge_share == 0
+    assert summary.buffers[0].shape.padded_bytes == WEIGHTS == summary.buffers[0].shape.bytes
 
 
 def test_the_sum_over_cores_and_what_takes_an_arguments_place(summary):
-    (told,) = summary.collectives
-    assert (told.kind, told.bytes) == ("all-reduce", RESULT)
+    (exchange,) = summary.collectives
+    assert (exchange.kind, exchange.bytes) == ("all-reduce", RESULT)
     assert summary.aliased == [1]
 
 
-def test_an_op_is_looked_up_where_the_module_names_no_line():
-    text = HLO.replace(" stack_frame_id=2", "").replace(" stack_frame_id=3", "")
-    known = {"jit(step)/dot": Place("model.py", 3), "jit(step)/tanh": Place("model.py", 4)}
-    lines = by_line(summarise(text).work, lambda op: known.get(op, Place()))
-    assert {each.place.line for each in lines} == {3, 4}
+@pytest.mark.parametrize(
+    "metadata",
+    ["", 'source_file="/x/site-packages/tensorflow/python/framework/ops.py" source_line=12'],
+    ids=["none", "the framework's"],
+)
+def test_an_op_is_looked_up_where_the_module_names_no_line_of_the_learners(metadata):
+    """TensorFlow names its own ops.py for some steps."""
+    text = HLO.replace("stack_frame_id=2", metadata).replace("stack_frame_id=3", metadata)
+    lines = {"dot": 3, "tanh": 4, "square": 4}
+    known = {f"jit(step)/{op}": Place("model.py", line) for op, line in lines.items()}
+    assert {each.place.line for each in by_line(spans_of(text, known))} == {3, 4}
+    text = HLO.replace("stack_frame_id=2", 'source_file="/home/of/train.py" source_line=12')
+    assert {each.place.line for each in by_line(spans_of(text, {}))} == {12, 9}
 
 
 def test_a_trace_holds_every_instruction_in_turn(summary, tmp_path):
-    program = Program("step", "train", 2, 64, b"", [], [])
     report = Report("step.py", "v5e:1x1", 1, compiled=[CompiledStep("train step")])
     with pytest.raises(ValueError, match="no compiled step"):
         report.write_trace(tmp_path / "none.json")
-    report.spans = spans(summary, program)
+    report.spans = summary.spans
     report.write_trace(tmp_path / "trace.json")
     trace = json.loads((tmp_path / "trace.json").read_text())
     events = [each for each in trace["traceEvents"] if each["ph"] == "X"]
-    assert [each["cat"] for each in events] == ["copy-start", "fusion", "all-reduce", "tanh"]
+    assert [each["cat"] for each in events] == ["copy-start", "fusion", "all-reduce", "tanh", "dot"]
     assert sum(each["dur"] for each in events) * 1000 == 1400  # cycles
     assert all(a["ts"] + a["dur"] == b["ts"] for a, b in zip(events, events[1:], strict=False))
     assert events[-1]["args"]["rounds"] == 4
-
-
-def test_a_long_trace_follows_perfettos_rules():
-    """As its importer of JSON reads them: microseconds, rounded to nanoseconds; what overlaps must nest.
-
-    Perfetto's own trace processor is in no package: the one on PyPI downloads it.
-    """
-    drawn = random.Random(0)
-    cycles = [drawn.choice([0.0, float(drawn.randrange(10**6))]) for _ in range(20_000)]
-    made = [
-        Span(f"op.{n}", "fusion", "jit(f)", Place(), each, 8, 0.0, 1)
-        for n, each in enumerate(cycles)
-    ]
-    trace = json.loads(perfetto(made, "step"))
-    assert trace["displayTimeUnit"] == "ns"
-    named, *events = trace["traceEvents"]
-    assert (named["ph"], named["name"]) == ("M", "process_name") and len(events) == len(cycles)
-    end = 0
-    for each, length in zip(events, cycles, strict=True):
-        assert (each["ph"], each["pid"], each["tid"]) == ("X", named["pid"], 1)
-        start, duration = (math.floor(each[key] * 1000 + 0.5) for key in ("ts", "dur"))
-        assert start == end and duration == length, "one after another, without a gap or an overlap"
-        end = start + duration
-        assert all(isinstance(value, str | int | float) for value in each["args"].values())
-    assert end == sum(cycles)
+    # Perfetto rounds microseconds to nanoseconds: one begins where the one before it ends.
+    assert all((each["ts"] * 1000).is_integer() for each in events)
 
 
 def test_lines_are_in_every_view_and_come_back_from_json(summary):
-    step = CompiledStep("train step", lines=by_line(summary.work, lambda op: Place()))
+    step = CompiledStep("train step", lines=by_line(summary.spans))
     report = Report("step.py", "v5e:1x1", 1, compiled=[step])
     for view in (str(report), report._repr_html_()):
         assert "step.py:7" in view and "1,000" in view
     written = json.loads(report.to_json())["compiled"][0]["lines"]
     assert [line["cycles"] for line in written] == [line.cycles for line in step.lines]
-
-
-def test_a_line_of_the_framework_is_not_the_learners():
-    """TensorFlow names its own ops.py for some steps: the op's name then leads to the learner's line."""
-    said = 'metadata={op_name="x" source_file="%s" source_line=12}'
-    assert frames.line_of(said % "/x/site-packages/tensorflow/python/framework/ops.py", {}) == (
-        "",
-        0,
-    )
-    assert frames.line_of(said % "/home/of/train.py", {}) == ("/home/of/train.py", 12)

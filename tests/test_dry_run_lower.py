@@ -20,7 +20,6 @@ from dry_run_models import (
     v1,
 )
 
-from lab_utils.dry_run.frontends import estimator as frontend
 from lab_utils.dry_run.frontends.estimator import lower_estimator
 from lab_utils.dry_run.frontends.function import lower_function
 from lab_utils.dry_run.frontends.keras import KerasWorkload
@@ -29,7 +28,6 @@ from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.estimator import tf
 
 pytestmark = pytest.mark.usefixtures("own_cache")
-NO_CPU_KERNEL = {"host_work"}
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -45,18 +43,12 @@ def test_every_trait_lowers(name):
     batch = next(program.origin.read())
     shapes = [(8, *program.inputs[number].shape) for number in program.fed]
     assert [array.shape for array in batch] == shapes
-
-
-def test_what_the_step_holds_is_known():
-    lowered = {
-        name: lower_estimator(make(MODELS[name][0]), reader(MODELS[name][1]), cores=8)
-        for name in ("dense", "dropout", "batch_norm", "no_labels", "host_work")
-    }
-    assert not lowered["dense"].random and not lowered["dense"].batch_statistics
-    assert "RandomUniform" in lowered["dropout"].random[0]
-    assert "FusedBatchNorm" in lowered["batch_norm"].batch_statistics[0]
-    assert [e.name for e in lowered["no_labels"].outputs if e.role == "host"] == ["host_call/0"]
-    assert [e.shape for e in lowered["host_work"].inputs if e.role == "host"] == [(8, 6)]
+    assert bool(program.random) == (name == "dropout")
+    assert bool(program.batch_statistics) == (name == "batch_norm")
+    to_host = [each.name for each in program.outputs if each.role == "host"]
+    assert to_host == (["host_call/0"] if name == "no_labels" else [])
+    from_host = [each.shape for each in program.inputs if each.role == "host"]
+    assert from_host == ([(8, 6)] if name == "host_work" else [])
 
 
 def test_all_reduces_name_all_cores_and_one_core_has_the_whole_batch():
@@ -71,13 +63,6 @@ def test_all_reduces_name_all_cores_and_one_core_has_the_whole_batch():
     assert one.inputs[0].shape == (64, 6)
 
 
-def test_the_same_step_gives_the_same_bytes():
-    first, second = (
-        lower_estimator(make(dense), reader((ROWS, CLASSES)), cores=8) for _ in range(2)
-    )
-    assert first.hlo == second.hlo
-
-
 def test_eval_and_predict_lower_without_updates():
     for mode, role in (("eval", "eval_metrics/1"), ("predict", "predictions/0")):
         program = lower_estimator(make(dense), reader((ROWS, CLASSES)), cores=8, mode=mode)
@@ -85,22 +70,15 @@ def test_eval_and_predict_lower_without_updates():
         assert all(each.role != "variable" for each in program.outputs)
 
 
+def fill(x):
+    return x[:, :1] + tf.ones([tf.cast(tf.reduce_sum(x), tf.int32), 8])[:8]
+
+
 @pytest.mark.parametrize(
     "rule, op_type, change, data",
     [
         ("TPU302", "ResizeBicubic", lambda x: v1.image.resize_bicubic(x, [4, 4]), IMAGES),
-        (
-            "TPU302",
-            "AsString",
-            lambda x: x + tf.cast(tf.strings.length(tf.as_string(x)), tf.float32),
-            ROWS,
-        ),
-        (
-            "TPU301",
-            "Fill",
-            lambda x: x[:, :1] + tf.ones([tf.cast(tf.reduce_sum(x), tf.int32), 8])[:8],
-            ROWS,
-        ),
+        ("TPU301", "Fill", fill, ROWS),
     ],
 )
 def test_what_xla_refuses_is_a_finding_at_the_learners_line(rule, op_type, change, data):
@@ -166,23 +144,18 @@ def test_batches_are_sharded_as_tpu_estimator_shards_them(kind):
         assert second[0][:, :, 0].ravel().tolist() == list(range(64, 128))
 
 
-def keras_model(package):
-    layers = [package.layers.Dense(8, activation="relu"), package.layers.Dense(3)]
-    model = package.Sequential(layers)
+@pytest.mark.parametrize("package", [tf.keras, keras], ids=["keras 2", "keras 3"])
+def test_keras_models_sum_each_gradient_once(package):
+    model = package.Sequential([package.layers.Dense(8), package.layers.Dense(3)])
     loss = package.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(package.optimizers.Adam(0.01), loss)
     model.build((None, 6))
-    return model
-
-
-@pytest.mark.parametrize("package", [tf.keras, keras], ids=["keras 2", "keras 3"])
-def test_keras_models_sum_each_gradient_once(package):
-    model = keras_model(package)
     before = [np.array(value) for value in model.get_weights()]
-    program = KerasWorkload(model, reader((ROWS, CLASSES))({"batch_size": 32})).lower(8)
+    data = tf.data.Dataset.from_tensor_slices((ROWS, CLASSES)).batch(96)
+    program = KerasWorkload(model, data).lower(8)  # without the short last batch
     assert program.all_reduces == 4
     assert sum(each.trainable for each in program.inputs) == 4
-    assert program.outputs[0].role == "loss" and program.per_core_batch == 4
+    assert program.outputs[0].role == "loss" and program.per_core_batch == 12
     for old, new in zip(before, model.get_weights(), strict=True):
         np.testing.assert_array_equal(old, new)
 
@@ -215,11 +188,6 @@ def test_a_recurrent_layer_under_an_own_step_is_lowered():
     assert KerasWorkload(model, data).lower(8).per_core_batch == 4
 
 
-def test_the_short_last_batch_of_a_keras_dataset_is_left_out():
-    data = tf.data.Dataset.from_tensor_slices((ROWS, CLASSES)).batch(32)
-    assert KerasWorkload(keras_model(tf.keras), data).lower(8).per_core_batch == 4
-
-
 def test_a_bare_step_keeps_its_constants_and_asks_for_its_own_sums():
     weights = tf.Variable(tf.zeros([6, 3]), name="weights")
     half = tf.constant(0.5)
@@ -246,17 +214,20 @@ def test_where_the_caller_has_turned_off_version_2():
 import sys
 sys.path.insert(0, "tests")
 from dry_run_models import *
+from lab_utils.dry_run.feed.measure import measure
 from lab_utils.dry_run.frontends.estimator import lower_estimator
 from lab_utils.dry_run.trace.stage import trace
 from lab_utils.dry_run.workload import Inputs
 v1.disable_v2_behavior()
-for model_fn, data in (MODELS["recurrent"], MODELS["control_flow"]):
-    assert all(each.error is None for each in trace(make(model_fn), Inputs(reader(data)), cores=8))
-    print(lower_estimator(make(model_fn), reader(data), cores=8).all_reduces)
+model_fn, data = MODELS["control_flow"]
+assert all(each.error is None for each in trace(make(model_fn), Inputs(reader(data)), cores=8))
+print(lower_estimator(make(model_fn), reader(data), cores=8).all_reduces)
+data = lambda: v1.data.Dataset.range(12).batch(4)
+print(*[int(measure(source, seconds=0.2)[0].batches.value) for source in (data, data())])
 print(v1.resource_variables_enabled(), v1.control_flow_v2_enabled(), tf.executing_eagerly())
 """
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert ran.stdout.split() == ["5", "4", "False", "False", "False"], ran.stderr
+    assert ran.stdout.split() == ["4", "3", "3", "False", "False", "False"], ran.stderr
 
 
 def test_labels_and_weights_may_go_to_the_host_alone():
@@ -284,9 +255,7 @@ def test_labels_and_weights_may_go_to_the_host_alone():
 
 def test_a_step_that_raises_is_told_as_a_graph_that_cannot_be_built():
     def step(features, labels):
-        if (
-            tf.reduce_sum(features) > 0
-        ):  # AutoGraph converts this, and wraps what is raised after it
+        if tf.reduce_sum(features) > 0:  # AutoGraph converts it, and wraps what is raised later
             features += 1.0
         return tf.reduce_mean(features @ tf.zeros([features.shape[1] + 1, 1]))
 
@@ -295,18 +264,3 @@ def test_a_step_that_raises_is_told_as_a_graph_that_cannot_be_built():
     found = caught.value.finding()
     assert found.rule == "TPU199" and "Dimensions must be equal" in found.why
     assert found.place.code.startswith("return tf.reduce_mean(features @")
-
-
-def test_start_values_are_computed_for_a_run_alone(monkeypatch):
-    """They are gigabytes, for a large model, and the compiler asks for their shapes."""
-    asked = []
-    original = frontend.initial_values
-    monkeypatch.setattr(
-        frontend,
-        "initial_values",
-        lambda graph, names: asked.append(names) or original(graph, names),
-    )
-    program = lower_estimator(make(dense), reader((ROWS, CLASSES)), cores=2)
-    assert not asked
-    assert program.origin.values.keys() == {e.name for e in program.inputs if e.role == "variable"}
-    assert program.origin.values and len(asked) == 1

@@ -3,13 +3,12 @@
 import importlib.util
 
 import pytest
-from dry_run_models import CLASSES, MODELS, ROWS, dense, make, reader, v1
+from dry_run_models import CLASSES, MODELS, ROWS, dense, make, reader, run_program, v1
 
 from lab_utils.dry_run.compile.stage import compile_program
 from lab_utils.dry_run.frontends.estimator import lower_estimator
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
-from lab_utils.dry_run.run.virtual import run_program
 from lab_utils.dry_run.trace.messages import trace_findings
 from lab_utils.dry_run.trace.stage import trace
 from lab_utils.dry_run.workload import Inputs

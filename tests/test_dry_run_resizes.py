@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from lab_utils.dry_run.frontends.keras import KerasWorkload
 from lab_utils.dry_run.graphs import all_nodes
 from lab_utils.dry_run.lower.graph_def import pruned, rename_functions
 from lab_utils.dry_run.lower.resizes import sum_resizes
@@ -48,12 +47,3 @@ def test_sizes_are_numbers_where_the_program_has_version_1_shapes():
     finally:
         v1.enable_v2_tensorshape()
     assert "ResizeNearestNeighborGrad" not in {node.op for node in graph_def.node}
-
-
-def test_a_model_that_scales_its_features_up_is_lowered():
-    layers = [tf.keras.layers.Conv2D(4, 3), tf.keras.layers.UpSampling2D(2)]
-    layers += [tf.keras.layers.Flatten(), tf.keras.layers.Dense(1)]
-    model = tf.keras.Sequential([tf.keras.Input([6, 6, 3]), *layers])
-    model.compile("sgd", "mse")
-    data = tf.data.Dataset.from_tensors((tf.zeros([64, 6, 6, 3]), tf.zeros([64, 1])))
-    assert KerasWorkload(model, data).lower(8).per_core_batch == 8

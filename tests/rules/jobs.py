@@ -43,7 +43,7 @@ class Jobs:
         if self._process is None or self._process.poll() is not None:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", _LOOP],
-                env=process._environment(2, self._folder),
+                env=process._environment(8, self._folder),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

@@ -4,18 +4,19 @@ import contextlib
 from collections.abc import Callable
 
 import pytest
+from dry_run_models import run_program
 
 from lab_utils.dry_run import dry_run, rules
 from lab_utils.dry_run.compile import findings as compile_findings
 from lab_utils.dry_run.compile.stage import compile_program
-from lab_utils.dry_run.feed import measure, required
+from lab_utils.dry_run.feed import measure
+from lab_utils.dry_run.feed import stage as feed
 from lab_utils.dry_run.frontends.estimator import lower_estimator
 from lab_utils.dry_run.frontends.recognise import is_jax
 from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.read import inputs
 from lab_utils.dry_run.records import Finding, Stage
-from lab_utils.dry_run.run.virtual import run_program
 from lab_utils.dry_run.trace.messages import settings_finding
 from rules import Port
 from rules.jobs import Jobs
@@ -94,7 +95,7 @@ def _report(port: Port, stages: list[Stage], topology: str = "v2:2x2") -> list[F
 def _fed(port: Port, rule: str) -> list[Finding]:
     ticks = iter(range(1, 10**6))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(required, "of_host", lambda cost, topology: DEMAND)
+        patch.setattr(feed, "required_rate", lambda cost, topology: DEMAND)
         patch.setattr(
             measure, "_idle_seconds", lambda: 0 if rule == "TPU502" else 1000 * next(ticks)
         )

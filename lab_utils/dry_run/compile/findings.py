@@ -13,16 +13,38 @@ from lab_utils.dry_run.rules import finding
 PADDING_SHARE, PADDING_BYTES = 0.25, 32 * 2**20
 TABLE_SHARE = 0.25  # of a core's memory, for one variable with its optimizer slots
 NOTEWORTHY = 0.5  # of the matmuls
+_SHOWN = 4  # arrays, by name
 TOY_SECONDS = 10e-6  # of a step at its bound: what no bound counts takes longer
 _BLOCK = 128  # the edge of what the matrix unit multiplies at a time
 
 
 def findings_of(compiled: Compiled) -> list[Finding]:
     """The findings of a step that the compiler took."""
-    found = []
+    findings = []
     if compiled.step.memory.needed is not None:
-        found.append(out_of_memory(compiled, compiled.summary, ""))
-    return found + _padding(compiled) + _tables(compiled) + _what_pays_most(compiled)
+        findings.append(out_of_memory(compiled, compiled.summary, ""))
+    findings += _padding(compiled) + _tables(compiled) + _what_pays_most(compiled)
+    return findings + _of_partition(compiled)
+
+
+def _of_partition(compiled: Compiled) -> list[Finding]:
+    """TPU341: donated memory that no result takes; TPU342: cores that do nothing."""
+    program, partition = compiled.program, compiled.program.partition
+    if partition is None:
+        return []
+    findings = []
+    aliased = set(compiled.summary.aliased)
+    unused = [program.inputs[n] for n in partition.donated if n not in aliased]
+    if unused:
+        names = [f"{each.name} {each.dtype}{list(each.shape)}" for each in unused]
+        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+        size = memory(sum(each.bytes for each in unused))
+        arrays = ", ".join(names[:_SHOWN]) + more
+        findings.append(finding("TPU341", program.where, arrays=arrays, size=size))
+    if partition.cores == 1 and program.cores > 1:
+        idle = program.cores - 1
+        findings.append(finding("TPU342", program.where, topology=compiled.topology, idle=idle))
+    return findings
 
 
 def _what_pays_most(compiled: Compiled) -> list[Finding]:
@@ -74,10 +96,12 @@ def out_of_memory(compiled: Compiled, summary: Summary | None, message: str) -> 
     program = compiled.program
     if summary is None:
         inputs = sorted(program.inputs, key=lambda each: each.bytes, reverse=True)
-        largest = [f"{each.name} {list(each.shape)} ({memory(each.bytes)})" for each in inputs[:4]]
+        largest = [
+            f"{each.name} {list(each.shape)} ({memory(each.bytes)})" for each in inputs[:_SHOWN]
+        ]
     else:
         names = dict.fromkeys(_described(buffer, program) for buffer in summary.buffers)
-        largest = list(names)[:4]
+        largest = list(names)[:_SHOWN]
     batch = program.per_core_batch
     hint = "Build the model under tf.compat.v1.tpu.bfloat16_scope(), or make the largest tensors smaller."
     if program.partition is not None:
@@ -100,18 +124,6 @@ def out_of_memory(compiled: Compiled, summary: Summary | None, message: str) -> 
         needed=memory(compiled.step.memory.needed.value),
         largest=", ".join(largest),
         hint=hint,
-    )
-
-
-def refused(compiled: Compiled, message: str) -> Finding:
-    """TPU309: the compiler's own words."""
-    program = compiled.program
-    return finding(
-        "TPU309",
-        program.where,
-        message=message,
-        step=program.mode,
-        topology=compiled.topology,
     )
 
 
@@ -156,21 +168,14 @@ def _tables(compiled: Compiled) -> list[Finding]:
     """TPU308 for each matrix that takes much of a core's memory with its optimizer slots."""
     variables = [each for each in compiled.program.inputs if each.role == Role.VARIABLE]
     limit = compiled.step.memory.available.value
-    found = []
+    facts = {"step": compiled.program.mode, "limit": memory(limit)}
+    findings = []
     for table in variables:
         size = sum(each.bytes for each in variables if _belongs(each, table))
         if table.trainable and len(table.shape) == 2 and size > TABLE_SHARE * limit:
-            found.append(
-                finding(
-                    "TPU308",
-                    compiled.program.where,
-                    step=compiled.program.mode,
-                    variable=table.name,
-                    size=memory(size),
-                    limit=memory(limit),
-                )
-            )
-    return found
+            facts |= {"variable": table.name, "size": memory(size)}
+            findings.append(finding("TPU308", compiled.program.where, **facts))
+    return findings
 
 
 def _belongs(variable: Input, table: Input) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from lab_utils.common.figures import Figure
 from lab_utils.dry_run.compile.hlo.summary import Summary
 from lab_utils.dry_run.program import Program
-from lab_utils.dry_run.records import CompiledStep, Finding
+from lab_utils.dry_run.records import CompiledStep, Finding, Span
 from lab_utils.runtime.chips import Chip
 
 
@@ -17,6 +17,7 @@ class Compiled:
         step: memory and cost, as the report shows them.
         summary: what the optimised program holds; None where there is none.
         figures: what else it tells, such as the bytes of each kind of collective.
+        spans: the instructions that cost anything, with the learner's lines.
         cached: taken from an earlier dry run.
     """
 
@@ -27,6 +28,7 @@ class Compiled:
     summary: Summary | None = None
     findings: list[Finding] = field(default_factory=list)
     figures: list[Figure] = field(default_factory=list)
+    spans: list[Span] = field(default_factory=list)
     cached: bool = False
 
     @property

@@ -1,21 +1,27 @@
-"""Stage 3: the step, compiled by libtpu for a topology that need not be here."""
+"""Stage 3: the step, compiled by libtpu for a topology that need not be here.
+
+The compiler works in a process of its own; its answers are cached.
+"""
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 from lab_utils.common.figures import Figure, Kind, counted
-from lab_utils.dry_run.compile import sharding
-from lab_utils.dry_run.compile.ask import asked
-from lab_utils.dry_run.compile.findings import findings_of, merged, out_of_memory, refused
-from lab_utils.dry_run.compile.hlo import summary as hlo
-from lab_utils.dry_run.compile.lines import by_line, spans
+from lab_utils.dry_run import cache
+from lab_utils.dry_run.compile.figures import add_figures, by_line, of_collectives, placed
+from lab_utils.dry_run.compile.findings import findings_of, merged, out_of_memory
+from lab_utils.dry_run.compile.hlo.summary import Summary, summarise
 from lab_utils.dry_run.compile.record import Compiled
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
+from lab_utils.dry_run.private import process
 from lab_utils.dry_run.private.process import CompilerMissing, Progress
 from lab_utils.dry_run.program import Program
-from lab_utils.dry_run.records import MEMORY_PARTS, CompiledStep, Cost, Memory, Mode
+from lab_utils.dry_run.records import CompiledStep, Memory, Mode
+from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.session import Session, Skip, leaves_room
 from lab_utils.runtime import chips
 from lab_utils.runtime.chips import BadTopology
@@ -34,13 +40,17 @@ def carry_out(session: Session) -> Generator[None, None, str]:
     Beside the compiler the next step is lowered, and the next stage begins. Steps are compiled side by side
     where they leave room, else each when the one before it is done.
     """
-    begun: list[str | Program | Callable[[], Compiled]] = []
+    compiled: list[Compiled] = []
+    outcomes: list[Callable[[], str]] = []
     with ExitStack() as compilers:
 
-        def start(program: Program) -> Callable[[], Compiled]:
+        def start(program: Program) -> Callable[[Progress | None], Compiled]:
             session.say(f"{program.name} for {session.topology}")
-            finish = compilers.enter_context(compiling(program, session.topology))
-            return lambda: finish(session.say)
+            return compilers.enter_context(compiling(program, session.topology))
+
+        def outcome(program: Program, finish: Callable[[Progress | None], Compiled] | None) -> str:
+            compiled.append((finish or start(program))(session.say))
+            return _taken(session, compiled[-1])
 
         try:
             for mode in session.modes_to_compile():
@@ -49,38 +59,31 @@ def carry_out(session: Session) -> Generator[None, None, str]:
                 except (CannotLower, InputUnfit) as error:
                     if mode is Mode.TRAIN:
                         raise
-                    begun.append(session.cannot_lower(mode, error)[1])
+                    outcomes.append(partial(str, session.cannot_lower(mode, error)[1]))
                     continue
-                later = begun and not leaves_room(program)
-                begun.append(program if later else start(program))
+                together = not outcomes or leaves_room(program)
+                outcomes.append(partial(outcome, program, start(program) if together else None))
         except CompilerMissing as error:
             raise Skip(f"cannot be checked here: {error}") from error
         yield
-        said, train = [], None
-        for each in begun:
-            if isinstance(each, str):
-                said.append(each)
-                continue
-            compiled = (start(each) if isinstance(each, Program) else each)()
-            train = train or compiled
-            said.append(_taken(session, compiled))
-    if session.largest_batch and train:
+        detail = ", ".join([each() for each in outcomes])
+    if session.largest_batch and compiled:
         largest = largest_batch(
             lambda batch: session.workload.lower(session.cores, global_batch=batch * session.cores),
             session.topology,
-            known=train,
+            known=compiled[0],
             progress=session.say,
         )
         session.result.figures.append(
             Figure("largest batch a core that fits", float(largest), "examples", Kind.COMPILER)
         )
-    return ", ".join(said)
+    return detail
 
 
 def _taken(session: Session, compiled: Compiled) -> str:
     """Adds what the compiler said of a step to the session; returns it in words."""
     program = compiled.program
-    session.spans = session.spans or spans(compiled.summary, program)
+    session.spans = session.spans or compiled.spans
     session.result.findings = merged([*session.result.findings, *compiled.findings])
     session.compiled.append(compiled.step)
     session.result.figures += compiled.figures
@@ -125,7 +128,42 @@ def compiling(program: Program, topology: str) -> Iterator[Callable[[Progress | 
             f"{topology} has {counted(cores, 'core')}, and the program was lowered for {program.cores}"
         )
     with asked(program, topology, cores) as answer:
-        yield lambda progress: _judged(program, topology, chip, *answer(progress), progress)
+        yield lambda progress: _judged(program, topology, chip, answer(progress), progress)
+
+
+@contextmanager
+def asked(
+    program: Program, topology: str, cores: int
+) -> Iterator[Callable[[Progress | None], dict[str, Any]]]:
+    """Context manager: the compiler works on a program for `cores` cores of `topology`.
+
+    Yields:
+        what waits for the answer: "memory", "cost" and "hlo", the optimised text, of a program that was
+        compiled; else "refused" ("topology" or "program") and "message". "cached" where it is an earlier one.
+
+    Raises:
+        CompilerMissing: jax or libtpu is not installed here.
+        ChildFailed: the process ended without an answer (what waits raises it).
+    """
+    code = cache.code()
+    parts = program.partition.cores if program.partition else 0
+    name = cache.key(program.hlo, parts, topology, process.versions(), code)
+    if (entry := cache.read(name)) is not None:
+        yield lambda progress: entry | {"cached": True}
+        return
+    process.require("jax", "libtpu")
+    request = {"topology": topology, "cores": cores, "partitions": parts}
+
+    def wait(progress: Progress | None) -> dict[str, Any]:
+        answer, files = running.result(progress)
+        if "refused" not in answer:
+            answer["hlo"] = (files / "optimised.txt").read_text(encoding="utf-8")
+        if answer.get("refused") != "topology":
+            cache.write(name, answer)
+        return answer
+
+    with process.started("compile", request, {"program.hlo": program.hlo}) as running:
+        yield wait
 
 
 def _judged(
@@ -133,7 +171,6 @@ def _judged(
     topology: str,
     chip: chips.Chip,
     answer: dict[str, Any],
-    cached: bool,
     progress: Progress | None,
 ) -> Compiled:
     if answer.get("refused") == "topology":
@@ -143,7 +180,7 @@ def _judged(
         chip,
         program,
         CompiledStep(f"{program.mode} step", mode=Mode(program.mode)),
-        cached=cached,
+        cached="cached" in answer,
     )
     compiled.step.memory.available = Figure(
         "memory that a program may use", chip.limit, "bytes", Kind.QUOTED, chips.LIBTPU
@@ -151,11 +188,12 @@ def _judged(
     if answer.get("refused") == "program":
         _explain_refusal(compiled, answer["message"], progress)
         return compiled
-    compiled.summary = hlo.Summary.from_dict(answer["summary"])
-    _take_figures(compiled, answer)
-    compiled.findings = [*findings_of(compiled), *sharding.findings_of(compiled)]
-    compiled.figures = sharding.figures_of(compiled)
-    compiled.step.lines = by_line(compiled.summary.work, program.origin.place_of)
+    compiled.summary = summarise(answer["hlo"])
+    add_figures(compiled, answer)
+    compiled.findings = findings_of(compiled)
+    compiled.figures = of_collectives(compiled)
+    compiled.spans = placed(compiled.summary.spans, program.origin.place_of)
+    compiled.step.lines = by_line(compiled.spans)
     return compiled
 
 
@@ -178,67 +216,26 @@ def largest_batch(
         as compile_program.
     """
     batch = known.program.per_core_batch
-    fits, too_large = (batch // 8, 2 * batch + 1) if known.step.fits else (0, -(-batch // 8))
-    while too_large - fits > 1:
-        middle = (fits + too_large) // 2
-        if compile_program(lower(8 * middle), topology, progress=progress).step.fits:
-            fits = middle
-        else:
-            too_large = middle
-    return 8 * fits
+    eighths = range(batch // 8 + 1, 2 * batch + 1) if known.step.fits else range(1, -(-batch // 8))
 
+    def too_large(eighth: int) -> bool:
+        return not compile_program(lower(8 * eighth), topology, progress=progress).step.fits
 
-def _take_figures(compiled: Compiled, answer: dict[str, Any]) -> None:
-    """Memory and cost from the compiler's answer, and the roofline that follows."""
-    memory, summary, chip = answer["memory"], compiled.summary, compiled.chip
-    parts = memory | {"outputs": memory["outputs"] - memory["alias"]}
-    for name in MEMORY_PARTS:
-        figure = Figure(name, float(parts[name]), "bytes", Kind.COMPILER)
-        setattr(compiled.step.memory, name, figure)
-    total = sum(compiled.step.memory.parts.values())
-    if total > chip.limit:
-        compiled.step.memory.needed = Figure("memory needed", total, "bytes", Kind.COMPILER)
-    cost = summary.cost(answer["cost"])
-    flops, bytes_ = cost["flops"], cost["bytes"]
-    kind = Kind.DERIVED if summary.loop_bytes else Kind.COMPILER
-    bound = chip.roofline(flops, bytes_)
-    rate = bound.examples_per_second(compiled.program.per_core_batch)
-    compiled.step.cost = Cost(
-        flops=Figure("FLOPs a step", flops, "FLOP", kind),
-        bytes=Figure("HBM traffic a step", bytes_, "B", kind),
-        peak_flops=Figure(
-            "peak of a core, bfloat16", bound.peak_flops, "FLOP/s", Kind.QUOTED, chip.source
-        ),
-        peak_bandwidth=Figure(
-            "HBM bandwidth of a core", bound.peak_bandwidth, "B/s", Kind.QUOTED, chip.source
-        ),
-        step_seconds=Figure("roofline bound on a step", bound.seconds, "s", Kind.DERIVED),
-        examples_per_second=Figure("examples a core, at most", rate, "examples/s", Kind.DERIVED),
-        bf16_share=Figure(
-            "matmul FLOPs done in bfloat16", summary.bfloat16_share, "share", Kind.DERIVED
-        ),
-        bf16_operand_share=Figure(
-            "matmul FLOPs with bfloat16 operands",
-            summary.bfloat16_operand_share,
-            "share",
-            Kind.DERIVED,
-        ),
-        all_reduce_bytes=Figure(
-            "all-reduce a step", float(summary.collective_bytes), "B", Kind.COMPILER
-        ),
-    )
+    return 8 * (eighths.start - 1 + bisect_left(eighths, True, key=too_large))
 
 
 def _explain_refusal(compiled: Compiled, message: str, progress: Progress | None) -> None:
     """Out of memory with the largest tensors, or the compiler's own words."""
-    found = next((match for p in _OUT_OF_MEMORY if (match := p.search(message))), None)
-    if found is None:
-        compiled.findings.append(refused(compiled, message))
+    program = compiled.program
+    sizes = next((match for p in _OUT_OF_MEMORY if (match := p.search(message))), None)
+    if sizes is None:
+        facts = {"step": program.mode, "topology": compiled.topology}
+        compiled.findings.append(finding("TPU309", program.where, message=message, **facts))
         return
     # The message speaks of temporaries, and its figure holds the arguments too.
-    needed = float(found[1]) * _UNITS[found[2]]
-    arguments = float(sum(each.bytes for each in compiled.program.inputs))
-    limit = float(found[3]) * _UNITS[found[4]]
+    needed = float(sizes[1]) * _UNITS[sizes[2]]
+    arguments = float(sum(each.bytes for each in program.inputs))
+    limit = float(sizes[3]) * _UNITS[sizes[4]]
     others = max(0.0, needed - arguments)
     compiled.step.memory = Memory(
         arguments=Figure("arguments, unpadded", arguments, "bytes", Kind.DERIVED),
@@ -249,7 +246,7 @@ def _explain_refusal(compiled: Compiled, message: str, progress: Progress | None
     compiled.findings.append(out_of_memory(compiled, _roomy(compiled, progress), message))
 
 
-def _roomy(compiled: Compiled, progress: Progress | None) -> hlo.Summary | None:
+def _roomy(compiled: Compiled, progress: Progress | None) -> Summary | None:
     """The same program compiled for the chip with the most memory, to see its largest tensors."""
     chip, cores = chips.roomiest(), compiled.program.cores
     count, spare = divmod(cores, chip.cores)
@@ -257,5 +254,5 @@ def _roomy(compiled: Compiled, progress: Progress | None) -> hlo.Summary | None:
         return None
     topology = f"{chip.name}:{chips.even_shape(count, chip.axes)}"
     with asked(compiled.program, topology, cores) as wait:
-        answer, _ = wait(progress)
-    return hlo.Summary.from_dict(answer["summary"]) if "summary" in answer else None
+        answer = wait(progress)
+    return summarise(answer["hlo"]) if "hlo" in answer else None

@@ -1,4 +1,4 @@
-"""How fast the input pipeline is on this machine (required.py: what the step could take).
+"""How fast the input pipeline is on this machine (stage.py: what the step could take).
 
 The pipeline runs as it would on a TPU's host, except that nothing consumes its batches: they are counted
 and dropped. The rate is a measurement of one moment.
@@ -8,7 +8,6 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,48 +23,19 @@ class NoBatches(Exception):
     """The dataset ended before its first batch."""
 
 
-@dataclass
-class FeedRate:
-    """What was measured of an input pipeline on this machine.
-
-    `host_cores` is the processor time of this process over the time that passed; `idle_cores` what this
-    machine had left. `batches_in_pass` is None for a dataset that did not end while it was measured.
-    """
-
-    examples_per_second: float
-    first_batch_seconds: float
-    host_cores: float
-    idle_cores: float
-    machine_cores: int
-    batches_in_pass: int | None
-
-    def figures(self) -> Feed:
-        """The figures of the report."""
-
-        def measured(name: str, value: float, unit: str) -> Figure:
-            return Figure(name, float(value), unit, Kind.MEASURED)
-
-        rate, first = self.examples_per_second, self.first_batch_seconds
-        feed = Feed(
-            examples_per_second=measured("examples from the input pipeline", rate, "examples/s"),
-            first_batch_seconds=measured("time to the first batch", first, "s"),
-            host_cores=measured("cores of this machine in use", self.host_cores, "cores"),
-            machine_cores=measured("cores of this machine", self.machine_cores, "cores"),
-        )
-        if self.batches_in_pass is not None:
-            feed.batches = measured("batches in the dataset", self.batches_in_pass, "batches")
-        return feed
-
-
 def measure(
     source: Callable[[], Any] | tf.data.Dataset,
     *,
     seconds: float = 2.0,
     batch_size: int | None = None,
-) -> FeedRate:
+) -> tuple[Feed, float]:
     """Reads batches for about `seconds` after a warm-up, as fast as they come.
 
     Where the data end it starts again.
+
+    Returns:
+        the figures, `batches` only of data that ended while they were measured; and how many cores this
+        machine had left.
 
     Args:
         source: a dataset; or a function without arguments that returns one, or the tensors of a batch,
@@ -77,7 +47,6 @@ def measure(
         NoBatches: the dataset is empty.
         Exception: whatever `source` or the reading of its batches raises.
     """
-    process = psutil.Process()
     with closing(_batches(source)) as batches:
         count, in_pass = 0, None
 
@@ -95,21 +64,28 @@ def measure(
         first = time.perf_counter() - began
         while time.perf_counter() - began < seconds / 4:
             examples_of_next()
-        processor, idle, start = _processor_seconds(process), _idle_seconds(), time.perf_counter()
+        processor, idle, start = time.process_time(), _idle_seconds(), time.perf_counter()
         examples = 0
         while not examples or time.perf_counter() - start < seconds:
             examples += examples_of_next()
         passed = time.perf_counter() - start
-        used = (_processor_seconds(process) - processor) / passed
+        used = (time.process_time() - processor) / passed
         cores = usable_cores()
-        return FeedRate(
-            examples_per_second=examples / passed,
-            first_batch_seconds=first,
-            host_cores=used,
-            idle_cores=max(0.0, min((_idle_seconds() - idle) / passed, cores - used)),
-            machine_cores=cores,
-            batches_in_pass=in_pass,
-        )
+        idle = max(0.0, min((_idle_seconds() - idle) / passed, cores - used))
+    rate = examples / passed
+    feed = Feed(
+        examples_per_second=_measured("examples from the input pipeline", rate, "examples/s"),
+        first_batch_seconds=_measured("time to the first batch", first, "s"),
+        host_cores=_measured("cores of this machine in use", used, "cores"),
+        machine_cores=_measured("cores of this machine", cores, "cores"),
+    )
+    if in_pass is not None:
+        feed.batches = _measured("batches in the dataset", in_pass, "batches")
+    return feed, idle
+
+
+def _measured(name: str, value: float, unit: str) -> Figure:
+    return Figure(name, float(value), unit, Kind.MEASURED)
 
 
 def _batches(source: Callable[[], Any] | tf.data.Dataset) -> Iterator[int | None]:
@@ -156,11 +132,6 @@ def _eager_batches(dataset: tf.data.Dataset) -> Iterator[int | None]:
             leaf = tf.nest.flatten(batch, expand_composites=True)[0]
             yield leaf.shape[0] if leaf.shape.rank else 1
         yield None
-
-
-def _processor_seconds(process: psutil.Process) -> float:
-    times = process.cpu_times()
-    return times.user + times.system
 
 
 def _idle_seconds() -> float:

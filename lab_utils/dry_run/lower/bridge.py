@@ -22,11 +22,11 @@ from lab_utils.dry_run.lower.errors import CannotLower, explained
 from lab_utils.dry_run.lower.graph_def import (
     computed,
     cut_host_work,
-    drop,
     input_of,
     pruned,
     rename_functions,
     use_xla_collectives,
+    without,
 )
 from lab_utils.dry_run.lower.lines import gradient_not_finite, value_not_finite, written
 from lab_utils.dry_run.lower.resizes import sum_resizes
@@ -81,10 +81,8 @@ def to_program(
         random = [name for name in random if name not in draws]
     rename_functions(graph_def)
     fed = step.fed + from_host
-    used = {name.split(":")[0] for node in graph_def.node for name in node.input}
-    used |= {tensor.op.name for tensor in results.values()}
-    variables = [each for each in step.variables if each.handle.op.name in used]
-    drop(graph_def, {t.op.name for t, _ in fed} | {each.handle.op.name for each in variables})
+    ends = [tensor.op.name for tensor in results.values()]
+    variables = without(graph_def, [tensor for tensor, _ in fed], step.variables, ends)
 
     tensors, updates = [each.name for each in results.values()], [op.name for op in step.updates]
     hlo, order = _Lowering(graph_def, fed, variables, tensors, updates).hlo(step.graph)
@@ -167,18 +165,18 @@ def leaf_names(prefix: str, structure: Any) -> list[str]:
 
 def _is_batch_statistic(node: Any, nodes: Mapping[str, Any]) -> bool:
     if node.op.startswith("FusedBatchNorm") and "Grad" not in node.op:
-        return node.attr["is_training"].b and not _each_example_alone(node, nodes)
+        return node.attr["is_training"].b and not _per_example(node, nodes)
     return (
         node.op == "Mean" and node.name.endswith("moments/variance") and _over_examples(node, nodes)
     )
 
 
-def _each_example_alone(node: Any, nodes: Mapping[str, Any]) -> bool:
+def _per_example(node: Any, nodes: Mapping[str, Any]) -> bool:
     """Whether a FusedBatchNorm has examples as channels: so Keras computes layer normalisation."""
-    given = nodes.get(node.input[0].split(":")[0])
-    if node.attr["data_format"].s != b"NCHW" or given is None or given.op != "Reshape":
+    source = nodes.get(node.input[0].split(":")[0])
+    if node.attr["data_format"].s != b"NCHW" or source is None or source.op != "Reshape":
         return False
-    shape = nodes.get(given.input[1].split(":")[0])
+    shape = nodes.get(source.input[1].split(":")[0])
     first = nodes.get(shape.input[0].split(":")[0]) if shape and shape.op == "Pack" else shape
     if first is None or first.op != "Const":
         return False
@@ -239,10 +237,10 @@ class _Lowering:
 def _check_interface(module: Any, inputs: list[Input], outputs: list[Output]) -> None:
     """Holds the HLO against what we believe of it: parameters and results, by shape."""
     shape = module.host_program_shape
-    taken = [tuple(each.dimensions) for each in shape.parameters]
-    given = shape.result.tuple_shapes or [shape.result]  # a single result is not a tuple
-    if taken != [each.shape for each in inputs] or len(given) != len(outputs):
+    arguments = [tuple(each.dimensions) for each in shape.parameters]
+    results = shape.result.tuple_shapes or [shape.result]  # a single result is not a tuple
+    if arguments != [each.shape for each in inputs] or len(results) != len(outputs):
         raise CannotLower(
-            f"XLA's program takes {len(taken)} arguments and returns {len(given)} results where "
+            f"XLA's program takes {len(arguments)} arguments and returns {len(results)} results where "
             f"{len(inputs)} and {len(outputs)} were expected: please report it, with the port"
         )

@@ -41,11 +41,20 @@ def pruned(graph: Any, operations: Iterable[tf.Operation]) -> Any:
     return graph_def
 
 
-def drop(graph_def: Any, names: set[str]) -> None:
-    """Takes the nodes of these names out."""
-    kept = [node for node in graph_def.node if node.name not in names]
+def without(
+    graph_def: Any, fed: Iterable[tf.Tensor], variables: list[Variable], results: Iterable[str] = ()
+) -> list[Variable]:
+    """Takes what is fed and the variables out; returns those variables that the rest, or a result, reads."""
+    consumed = {name.split(":")[0] for node in graph_def.node for name in node.input} | {*results}
+    handles = {each.handle.op.name for each in variables}
+    _drop(graph_def, handles | {tensor.op.name for tensor in fed})
+    return [each for each in variables if each.handle.op.name in consumed]
+
+
+def _drop(graph_def: Any, names: set[str]) -> None:
+    remaining = [node for node in graph_def.node if node.name not in names]
     del graph_def.node[:]
-    graph_def.node.extend(kept)
+    graph_def.node.extend(remaining)
 
 
 def cut_host_work(graph_def: Any, graph: Any) -> list[tuple[tf.Tensor, Input]]:
@@ -64,9 +73,8 @@ def cut_host_work(graph_def: Any, graph: Any) -> list[tuple[tf.Tensor, Input]]:
     for node in graph_def.node:
         if node.name in host:
             continue
-        kept = [name for name in node.input if name.removeprefix("^") not in host or name[0] != "^"]
-        node.input[:] = kept
-        for name in kept:
+        node.input[:] = [name for name in node.input if name[0] != "^" or name[1:] not in host]
+        for name in node.input:
             if name.split(":")[0] in host:
                 tensor = graph.get_tensor_by_name(name if ":" in name else f"{name}:0")
                 if not tensor.shape.is_fully_defined():
@@ -76,7 +84,7 @@ def cut_host_work(graph_def: Any, graph: Any) -> list[tuple[tf.Tensor, Input]]:
                         where=place(tensor.op),
                     )
                 crossing[tensor.name] = (tensor, input_of(tensor.name, Role.HOST, tensor))
-    drop(graph_def, host)
+    _drop(graph_def, host)
     return list(crossing.values())
 
 
@@ -101,9 +109,8 @@ def use_xla_collectives(graph_def: Any, graph: Any, cores: int) -> tuple[int, in
         groups = tf.get_static_value(op.inputs[1])
         named = 0 if groups is None or not groups.size else int(groups.max()) + 1
         if cores == 1 < named:  # of many cores XLA says it; a single one is only lowered to compare
-            said = f"it names the cores 0 to {named - 1}, and this step has 1"
             raise CannotLower(
-                f"{op.type} is not lowered here: {said}",
+                f"{op.type} is not lowered here: it names the cores 0 to {named - 1}, and this step has 1",
                 op_type=op.type,
                 where=place(op),
                 only_here=True,

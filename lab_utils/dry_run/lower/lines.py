@@ -8,7 +8,7 @@ import numpy as np
 
 from lab_utils.common.source import NOWHERE, Place, place
 from lab_utils.dry_run.graphs import all_nodes, ancestors
-from lab_utils.dry_run.lower.graph_def import computed, drop, pruned, rename_functions
+from lab_utils.dry_run.lower.graph_def import computed, pruned, rename_functions, without
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.program import Role
 from lab_utils.estimator import tf, v1
@@ -81,21 +81,21 @@ def _flags(
             del node.input[1:]
     rename_functions(graph_def)
     fed = [tensor for tensor, _ in step.fed]
-    outer = {tensor.op.name for tensor in fed} | {each.handle.op.name for each in step.variables}
-    drop(graph_def, outer)
-    consumed = {name.split(":")[0] for node in graph_def.node for name in node.input}
-    used = [each for each in step.variables if each.handle.op.name in consumed]
+    used = without(graph_def, fed, step.variables)
     start = step.start([each.name for each in used])
-    tensors = [tensor for tensor in floats if tensor.op.name not in outer]
+    outer = {tensor.op for tensor in fed} | {each.handle.op for each in step.variables}
+    tensors = [tensor for tensor in floats if tensor.op not in outer]
 
     with _tensorflow.eager(), _tensorflow.caught_log(), tf.device("/device:CPU:0"):
         values = [tf.Variable(start[each.name], trainable=False) for each in used]
 
         def flags(*arguments: tf.Tensor) -> tuple[tf.Tensor, ...]:
             names = [tensor.name for tensor in tensors]
-            found = computed(graph_def, names, fed, arguments, used, values)
+            results = computed(graph_def, names, fed, arguments, used, values)
             kinds = tf.math.is_nan, tf.math.is_inf
-            return tuple(tf.stack([tf.reduce_any(kind(each)) for each in found]) for kind in kinds)
+            return tuple(
+                tf.stack([tf.reduce_any(kind(each)) for each in results]) for kind in kinds
+            )
 
         try:
             look = v1.wrap_function(flags, [tf.TensorSpec(each.shape, each.dtype) for each in fed])

@@ -33,11 +33,11 @@ def _sources(op: tf.Operation, small: int, large: int) -> np.ndarray:
     """
     rows = np.arange(large, dtype=np.float32)
     if op.get_attr("align_corners") and large > 1:
-        found = np.floor(rows * np.float32((small - 1) / (large - 1)) + np.float32(0.5))
+        nearest = np.floor(rows * np.float32((small - 1) / (large - 1)) + np.float32(0.5))
     else:
         half = np.float32(0.5 * op.get_attr("half_pixel_centers"))
-        found = np.floor((rows + half) * np.float32(small / large))
-    return np.minimum(found, small - 1).astype(np.int32)
+        nearest = np.floor((rows + half) * np.float32(small / large))
+    return np.minimum(nearest, small - 1).astype(np.int32)
 
 
 def _summed(

@@ -34,16 +34,15 @@ def laid_out(
     Raises:
         InputUnfit: the mesh cannot be laid on so many cores.
     """
-    meshes = {name: dict(_sizes(axes)) for name, axes in _MESH.findall(text)}
-    meshes = {name: axes for name, axes in meshes.items() if axes}
+    meshes = {
+        name: {axis: int(size) for axis, size in _AXIS.findall(axes)}
+        for name, axes in _MESH.findall(text)
+        if axes
+    }
     devices = int(_PARTITIONS.search(text)[1])
     if not meshes:
         if devices != cores and (mapped or devices != 1):
-            why = f"and {mapped} has their shapes" if mapped else "without a named mesh"
-            raise InputUnfit(
-                f"{as_many(cores)}: the step is lowered for {counted(devices, 'device')} {why}, and "
-                f"{topology} has {counted(cores, 'core')}"
-            )
+            raise _not_resized(devices, cores, topology, mapped, "without a named mesh")
         if wanted:
             named, ones = tuple(wanted), (1,) * len(wanted)
             raise InputUnfit(
@@ -72,13 +71,7 @@ def laid_out(
     if sizes == mesh:
         return text, mesh
     if len(meshes) > 1 or mapped:
-        why = (
-            "it has more than one mesh" if len(meshes) > 1 else f"{mapped} has shapes of one device"
-        )
-        raise InputUnfit(
-            f"{as_many(cores)}: the mesh of {counted(math.prod(mesh.values()), 'device')} cannot be resized, "
-            f"as {why}"
-        )
+        raise _not_resized(devices, cores, topology, mapped, "on more than one mesh")
     axes = ", ".join(f'"{axis}"={size}' for axis, size in sizes.items())
     text = _MESH.sub(f"sdy.mesh @{name} = <[{axes}]>", text, count=1)
     text = _PARTITIONS.sub(f"mhlo.num_partitions = {cores}", text, count=1)
@@ -86,39 +79,40 @@ def laid_out(
     return re.sub(r"tf\.aliasing_output = \d+ : i32", "jax.buffer_donor = true", text), sizes
 
 
+def as_many(cores: int) -> str:
+    """What to do for a step that needs so many devices here."""
+    devices = counted(cores, "device")
+    return f'give JAX {devices} before it starts, jax.config.update("jax_num_cpu_devices", {cores})'
+
+
+def _not_resized(devices: int, cores: int, topology: str, mapped: str, reason: str) -> InputUnfit:
+    why = f"and {mapped} has their shapes" if mapped else reason
+    return InputUnfit(
+        f"{as_many(cores)}: the step is lowered for {counted(devices, 'device')} {why}, and "
+        f"{topology} has {counted(cores, 'core')}"
+    )
+
+
 def local_shape(
     shape: tuple[int, ...], spec: tuple | None, mesh: Mapping[str, int], name: str
 ) -> tuple[int, ...]:
     """The part of an array that one core holds.
 
+    Args:
+        spec: for each axis the mesh axes that it is split over: one's name, a tuple of names, or neither.
+
     Raises:
         Undivided: an axis does not divide.
     """
     local = list(shape)
-    for axis, parts in enumerate(axes_of(spec)):
-        count = math.prod(mesh.get(part, 1) for part in parts)
+    for axis, part in enumerate(spec or ()):
+        names = (part,) if isinstance(part, str) else part if isinstance(part, tuple) else ()
+        sizes = {name: mesh.get(name, 1) for name in names}
+        count = math.prod(sizes.values())
         if local[axis] % count:
+            over = ", ".join(f"{part}={size}" for part, size in sizes.items())
             raise Undivided(
-                f"axis {axis} of {name}, of size {local[axis]}, cannot be split over {count} cores "
-                f"({', '.join(f'{part}={mesh.get(part, 1)}' for part in parts)})"
+                f"axis {axis} of {name}, of size {local[axis]}, cannot be split over {count} cores ({over})"
             )
         local[axis] //= count
     return tuple(local)
-
-
-def axes_of(spec: tuple | None) -> list[tuple[str, ...]]:
-    """For each axis of an array the mesh axes that it is split over."""
-    return [
-        () if not isinstance(part, str | tuple) else (part,) if isinstance(part, str) else part
-        for part in spec or ()
-    ]
-
-
-def _sizes(axes: str) -> list[tuple[str, int]]:
-    return [(name, int(size)) for name, size in _AXIS.findall(axes)]
-
-
-def as_many(cores: int) -> str:
-    """What to do for a step that needs so many devices here."""
-    devices = counted(cores, "device")
-    return f'give JAX {devices} before it starts, jax.config.update("jax_num_cpu_devices", {cores})'

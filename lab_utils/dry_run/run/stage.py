@@ -28,18 +28,16 @@ def carry_out(session: Session) -> Generator[None, None, str]:
             f'jax.config.update("jax_num_cpu_devices", {session.cores}) before JAX starts'
         )
     beside, steps = leaves_room(program), workload.most_steps or session.steps
-    plan = affordable(program, steps)
-    if plan is None:
-        raise Skip(
-            "two virtual cores with one example each would take more than this machine should give"
-        )
-    try:
-        run, one_core = _programs(session, program, plan)
-    except _OtherCores as error:
-        plan = affordable(program, steps, fewest=program.cores)
-        if plan is None:
-            raise Skip(f"cannot be checked here: {error}") from error
-        run, one_core = _programs(session, program, plan)
+    why_not = (
+        "two virtual cores with one example each would take more than this machine should give"
+    )
+    many = None
+    for fewest in (2, program.cores):
+        if many is None:
+            plan = affordable(program, steps, fewest)
+            if plan is None:
+                raise Skip(why_not)
+            many, one_core, why_not = _programs(session, program, plan)
     if plan != Plan(program.cores, program.per_core_batch, steps):
         session.not_checked.append(
             f"{counted(steps, 'step')} of {counted(program.cores, 'core')} with "
@@ -49,7 +47,7 @@ def carry_out(session: Session) -> Generator[None, None, str]:
     if not beside:
         yield  # the compiler takes most at its end
     try:
-        with running(run, steps=plan.steps, one_core=one_core) as finish:
+        with running(many, steps=plan.steps, one_core=one_core) as finish:
             if beside:
                 yield
             ran = finish(session.say)
@@ -65,24 +63,18 @@ def carry_out(session: Session) -> Generator[None, None, str]:
     ]
     session.not_checked += ran.not_compared
     before = " (from the cache: the same program, values and batches)" if ran.cached else ""
-    told = f"{counted(ran.steps, 'step')} on {counted(plan.cores, 'virtual core')}{before}."
-    return " ".join([told, *ran.notes])
+    summary = f"{counted(ran.steps, 'step')} on {counted(plan.cores, 'virtual core')}{before}."
+    return " ".join([summary, *ran.notes])
 
 
-class _OtherCores(Exception):
-    """The step is not the port's own on so few cores."""
+def _programs(
+    session: Session, program: Program, plan: Plan
+) -> tuple[Program | None, Program | None, str]:
+    """The step as `plan` has it; that of one core with the whole batch; why one of them is None.
 
-
-def _names_all(program: Program) -> bool:
-    """Whether its groups name all its cores, or it has none: then fewer cores may stand for more."""
-    return program.named_cores in (0, program.cores)
-
-
-def _programs(session: Session, program: Program, plan: Plan) -> tuple[Program, Program | None]:
-    """The step as `plan` has it, and that of one core with the whole batch; None where there is none.
+    The first is None where the plan has fewer cores than the port, and the step needs all of them.
 
     Raises:
-        _OtherCores: the plan has fewer cores than the port, and the step needs all of them.
         Skip: the step cannot be lowered for so few examples.
     """
     workload, batch = session.workload, plan.batch * plan.cores
@@ -100,15 +92,18 @@ def _programs(session: Session, program: Program, plan: Plan) -> tuple[Program, 
     try:
         many = many or workload.lower(plan.cores, global_batch=batch)
     except (CannotLower, InputUnfit) as error:
-        said = f"a step of {counted(batch, 'example')} cannot be lowered: {first_line(error)}"
-        raise (_OtherCores if plan.cores < program.cores else Skip)(said) from error
+        reason = f"a step of {counted(batch, 'example')} cannot be lowered: {first_line(error)}"
+        if plan.cores < program.cores:
+            return None, None, f"cannot be checked here: {reason}"
+        raise Skip(reason) from error
     named = max(many.named_cores, program.named_cores)
-    alike = _names_all(many) and _names_all(program)
+    # Fewer cores may stand for more where groups name all cores of a program, or none.
+    alike = all(each.named_cores in (0, each.cores) for each in (many, program))
     if plan.cores < program.cores and not alike and named <= program.cores:
-        raise _OtherCores(
-            f"its groups name {counted(named, 'core')} of {program.cores}, and this machine can run "
-            f"{plan.cores}"
+        reason = (
+            f"its groups name {counted(named, 'core')} of {program.cores}, and this machine can run"
         )
+        return None, None, f"cannot be checked here: {reason} {plan.cores}"
     if alone:
         session.not_checked.append(f"The loss against one core's: {alone}.")
-    return many, one
+    return many, one, ""

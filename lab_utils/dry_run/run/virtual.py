@@ -1,49 +1,31 @@
 """One program on virtual CPU devices, one for each core: whether the cores agree, and agree with one core."""
 
-import hashlib
+import io
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 
+from lab_utils.dry_run import cache
+from lab_utils.dry_run.private import process
+from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private.process import ChildFailed, Progress
-from lab_utils.dry_run.program import Program, Role
+from lab_utils.dry_run.program import Input, Program, Role
 from lab_utils.dry_run.rules import finding
-from lab_utils.dry_run.run.execute import executing
-from lab_utils.dry_run.run.losses import look_at_losses
-from lab_utils.dry_run.run.one_core import joined_batches, loss_alone
-from lab_utils.dry_run.run.record import VirtualRun
-from lab_utils.dry_run.run.values import look_at_values
+from lab_utils.dry_run.run.findings import (
+    Batch,
+    VirtualRun,
+    look_at_batches,
+    look_at_losses,
+    look_at_values,
+)
 
 # A line of a traceback that names the exception; XLA's own messages go on after it.
 _EXCEPTION = re.compile(r"[\w.]+(Error|Exception): ")
-
-
-def run_program(
-    program: Program,
-    *,
-    steps: int = 3,
-    batches: Iterable[list[np.ndarray]] | None = None,
-    one_core: Program | None = None,
-    progress: Progress | None = None,
-) -> VirtualRun:
-    """Runs `steps` steps of `program` on as many virtual cores as it has replicas.
-
-    Args:
-        batches: global batches as `Program.read` yields them; by default those.
-        one_core: the same step lowered for 1 core with the global batch. It starts from the same
-            values and is fed the same examples; its loss must be that of the cores to within
-            SAME_LOSS. It is left out where random numbers or statistics of each core's own batch
-            make a difference right.
-
-    Raises:
-        CompilerMissing: jax is not installed here.
-    """
-    with running(program, steps=steps, batches=batches, one_core=one_core) as finish:
-        return finish(progress)
 
 
 @contextmanager
@@ -51,10 +33,22 @@ def running(
     program: Program,
     *,
     steps: int = 3,
-    batches: Iterable[list[np.ndarray]] | None = None,
     one_core: Program | None = None,
 ) -> Iterator[Callable[[Progress | None], VirtualRun]]:
-    """Context manager: the steps run, as run_program has it; yields what waits for them and judges them."""
+    """Context manager: `steps` steps of `program` run on as many virtual cores as it has replicas.
+
+    Args:
+        one_core: the same step lowered for 1 core with the global batch. It starts from the same
+            values and is fed the same examples; its loss must be that of the cores to within
+            SAME_LOSS. It is left out where random numbers or statistics of each core's own batch
+            make a difference right.
+
+    Yields:
+        what waits for them and judges them.
+
+    Raises:
+        CompilerMissing: jax is not installed here.
+    """
     result = VirtualRun()
     if any(each.role == Role.HOST for each in program.inputs):
         result.not_compared.append(
@@ -62,29 +56,27 @@ def running(
         )
         yield lambda progress: result
         return
-    taken = list(itertools.islice(program.origin.read() if batches is None else batches, steps))
-    if len(taken) < steps:
-        result.findings.append(
-            finding("TPU407", program.where, have=len(taken), need=steps)
-        )  # fmt: skip
-    if not taken:
+    batches = list(itertools.islice(program.origin.read(), steps))
+    if len(batches) < steps:
+        result.findings.append(finding("TPU407", program.where, have=len(batches), need=steps))
+    if not batches:
         yield lambda progress: result
         return
-    _look_at_batches(program, taken, result)
-    compared = joined_batches(program, one_core, taken, result)
-    if compared and program.batch_statistics:  # the loss of the first step says all that it can
-        one_core, compared = loss_alone(one_core), compared[:1]
-    with executing(program, taken, one_core if compared else None, compared) as wait:
-        yield lambda progress: _judged(
-            program, result, taken, bool(compared), lambda: wait(progress)
-        )
+    look_at_batches(program, batches, result)
+    joined = _joined_batches(program, one_core, batches, result)
+    programs = [(program, batches)]
+    if joined and program.batch_statistics:  # the loss of the first step says all that it can
+        programs.append((_loss_only(one_core), joined[:1]))
+    elif joined:
+        programs.append((one_core, joined))
+    with executing(programs) as wait:
+        yield lambda progress: _judged(program, result, batches, lambda: wait(progress))
 
 
 def _judged(
     program: Program,
     result: VirtualRun,
-    batches: list[list[np.ndarray]],
-    compared: bool,
+    batches: list[Batch],
     wait: Callable[[], tuple[list[dict[str, Any]], bool]],
 ) -> VirtualRun:
     """What the steps did, added to what the batches showed."""
@@ -101,32 +93,125 @@ def _judged(
     result.losses = [step["losses"] for step in ran[0]["steps"] if step["losses"]]
     if not result.losses:
         result.not_compared.append("Losses: the step returns none.")
-    elif compared:
+    elif len(ran) > 1:
         result.one_core_losses = [step["losses"][0] for step in ran[1]["steps"]]
     look_at_values(program, ran[0]["steps"], batches, result)
     look_at_losses(program, batches, result)
     return result
 
 
-def _look_at_batches(program: Program, batches: list[list[np.ndarray]], result: VirtualRun) -> None:
-    """TPU404: two cores with the same examples, or a core with those of the step before."""
-    earlier: dict[str, str] = {}
-    for step, batch in enumerate(batches, 1):
-        digests: dict[str, str] = {}
-        for core in range(program.cores):
-            arrays = [array[core] for array in batch]
-            if all(_constant(array) for array in arrays):
-                continue  # made-up data: nothing can be told from them
-            digest = hashlib.sha256(b"".join(a.tobytes() for a in arrays)).hexdigest()
-            name = f"core {core} at step {step}"
-            twin = digests.get(digest) or earlier.get(digest)
-            if twin:
-                which = f"{twin} and {name}"
-                result.findings.append(finding("TPU404", program.where, which=which, step=step))
-                return
-            digests[digest] = name
-        earlier = {} if program.one_batch else digests
+def _joined_batches(
+    program: Program, one_core: Program | None, batches: list[Batch], result: VirtualRun
+) -> list[Batch]:
+    """The batches for one core, joined; none where its loss is expected to differ, with a note."""
+    if program.random:
+        result.not_compared.append(
+            f"Not compared with one core: the step draws random numbers ({program.random[0]})."
+        )
+        return []
+    if program.batch_statistics:
+        result.not_compared.append(
+            "The loss was compared with one core's roughly, for a sum where a mean belongs: each core "
+            f"takes statistics over its own share of the batch ({program.batch_statistics[0]})."
+        )
+    if one_core is None:
+        return []
+    own, whole = ([each.inputs[n] for n in each.fed] for each in (program, one_core))
+    joined = [
+        [_join(array, a, b) for array, a, b in zip(batch, own, whole, strict=True)]
+        for batch in batches
+    ]
+    if any(array is None for batch in joined for array in batch):
+        result.not_compared.append("Not compared with one core: its input has other shapes.")
+        return []
+    return joined
 
 
-def _constant(array: np.ndarray) -> bool:
-    return array.ndim == 0 or array.shape[0] < 2 or bool((array == array[:1]).all())
+def _join(array: np.ndarray, own: Input, whole: Input) -> np.ndarray | None:
+    """The cores' parts [cores, ...] as the one core's input [1, ...]; None where they do not fit."""
+    if own.shape == whole.shape:
+        return array[:1]
+    grown = [n for n, (a, b) in enumerate(zip(own.shape, whole.shape, strict=True)) if a != b]
+    if len(grown) != 1 or own.shape[grown[0]] * len(array) != whole.shape[grown[0]]:
+        return None
+    return np.concatenate(list(array), axis=grown[0])[None]
+
+
+def _loss_only(program: Program) -> Program:
+    """The step without what it does to its variables: XLA drops what the loss does not need.
+
+    That is the larger part of a step, and so of the seconds that its compilation takes. A step that returns
+    no loss, or nothing else, stays as it is.
+    """
+    module = _tensorflow.hlo_module(program.hlo)
+    entry = next(each for each in module.computations if each.id == module.entry_computation_id)
+    root = next(each for each in entry.instructions if each.id == entry.root_id)
+    number = next((n for n, each in enumerate(program.outputs) if each.role == Role.LOSS), None)
+    if number is None or root.opcode != "tuple":
+        return program
+    root.operand_ids[:] = [root.operand_ids[number]]
+    for shape in (root.shape, entry.program_shape.result, module.host_program_shape.result):
+        del shape.tuple_shapes[number + 1 :]
+        del shape.tuple_shapes[:number]
+    module.input_output_alias.Clear()
+    hlo = module.SerializeToString(deterministic=True)
+    return replace(program, hlo=hlo, outputs=[program.outputs[number]])
+
+
+@contextmanager
+def executing(
+    programs: list[tuple[Program, list[Batch]]],
+) -> Iterator[Callable[[Progress | None], tuple[list[dict[str, Any]], bool]]]:
+    """Context manager: each program runs on virtual cores, a step for each of its batches.
+
+    All start from the values of the first one.
+
+    Yields:
+        what waits for them: for each program {"steps": [{"losses": [...], "variables": {...}}, ...]} as
+        child.py has it; and whether that was computed by an earlier dry run, of the same programs from the
+        same values on the same batches.
+
+    Raises:
+        CompilerMissing: jax is not installed here.
+        ChildFailed: the child ended without a result (what waits raises it).
+    """
+    files = {"values.npz": _npz(programs[0][0].origin.values)}
+    runs = []
+    for each, batches in programs:
+        name = f"{each.cores}_cores"
+        files[f"{name}.hlo"] = each.hlo
+        names = [f"{name}_{number}.npz" for number in range(len(batches))]
+        for file, batch in zip(names, batches, strict=True):
+            arrays = zip(each.fed, batch, strict=True)
+            files[file] = _npz({str(number): array for number, array in arrays})
+        runs.append(
+            {
+                "hlo": f"{name}.hlo",
+                "cores": each.cores,
+                "inputs": [asdict(input_) for input_ in each.inputs],
+                "outputs": [asdict(output) for output in each.outputs],
+                "batches": names,
+            }
+        )
+    contents = [part for name in sorted(files) for part in (name, files[name])]
+    key = cache.key(runs, *contents, process.versions(), cache.code())
+    if (entry := cache.read(key)) is not None:
+        yield lambda progress: (entry["runs"], True)
+        return
+    process.require("jax")
+
+    def wait(progress: Progress | None) -> tuple[list[dict[str, Any]], bool]:
+        answer, _ = running.result(progress)
+        cache.write(key, answer)
+        return answer["runs"], False
+
+    with process.started("run", {"runs": runs}, files, cores=programs[0][0].cores) as running:
+        yield wait
+
+
+def _npz(arrays: dict[str, np.ndarray]) -> bytes:
+    """Arrays as their bytes: numpy's own format has no bfloat16."""
+    file = io.BytesIO()
+    flat = {name: np.frombuffer(a.tobytes(), np.uint8) for name, a in arrays.items()}
+    np.savez(file, **flat)
+    return file.getvalue()

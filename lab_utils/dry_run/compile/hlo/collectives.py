@@ -1,12 +1,14 @@
 """The collectives of an optimised HLO module: how many bytes each moves, over which axes, of what."""
 
+import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
-from lab_utils.dry_run.compile.hlo.parse import Instruction
+from lab_utils.dry_run.compile.hlo.parse import Module, Visit
 
 KINDS = ("all-reduce", "reduce-scatter", "all-gather", "all-to-all", "collective-permute")
 _IOTA = re.compile(r"\[([\d,]+)\]<=\[([\d,]+)\](?:T\(([\d,]+)\))?")
@@ -29,66 +31,55 @@ class Collective:
     groups: str
 
 
-def collective(
-    each: Instruction, times: int, body: str, known: Mapping[str, Instruction]
-) -> Collective | None:
-    """What `each`, an instruction of the computation `body`, moves; None where it is another op."""
+def collective(visit: Visit, module: Module) -> Collective | None:
+    """What an instruction moves; None where it is another op."""
+    each = visit.instruction
     kind = each.opcode.removesuffix("-start")
     if kind not in KINDS:
         return None
     result = each.shapes[: len(each.operands)] if each.opcode.endswith("-start") else each.shapes
-    taken = sum(s.bytes for name in each.operands if name in known for s in known[name].shapes)
+    taken = sum(shape.bytes for operand in module.operands(each) for shape in operand.shapes)
     if kind == "all-gather" and each.opcode.endswith("-start"):
         result = each.shapes[len(each.operands) :][: len(each.operands)]
     size = max(taken, sum(shape.bytes for shape in result))
-    if "all-reduce-scatter" in body:  # the compiler's fusion of an all-reduce and a slice of it
+    if "all-reduce-scatter" in visit.body:  # the compiler's fusion of an all-reduce and a slice
         kind = "reduce-scatter"
     groups = re.search(r"(?:replica_groups|source_target_pairs)=(.*?), [a-z_]+=", each.text)
     shown = groups[0].rpartition(", ")[0] if groups else ""
-    return Collective(kind, times * size, shown)
+    return Collective(kind, visit.times * size, shown)
 
 
 def axes(groups: str, mesh: Mapping[str, int]) -> tuple[str, ...] | None:
     """The mesh axes over which a collective works; None where its groups are no axes of the mesh."""
-    found = _groups(groups)
-    if found is None:
+    rows = _groups(groups)
+    if rows is None:
         return None
-    ids = np.arange(int(np.prod(list(mesh.values())))).reshape(list(mesh.values()))
-    names = list(mesh)
-    wanted = {frozenset(group) for group in found}
-    for chosen in _subsets([name for name in names if mesh[name] > 1]):
-        last = [names.index(name) for name in chosen]
-        kept = [n for n in range(len(names)) if n not in last]
-        size = int(np.prod([mesh[name] for name in chosen]))
-        if {
-            frozenset(row) for row in ids.transpose(kept + last).reshape(-1, size).tolist()
-        } == wanted:
-            return chosen
+    wanted, names = {frozenset(row) for row in rows}, [name for name in mesh if mesh[name] > 1]
+    for count in range(1, len(names) + 1):
+        for chosen in combinations(names, count):
+            if {frozenset(row) for row in _along(mesh, chosen)} == wanted:
+                return chosen
     return None
 
 
-def _subsets(names: Sequence[str]) -> list[tuple[str, ...]]:
-    """All that are not empty, the smallest first."""
-    found = [()]
-    for name in names:
-        found += [(*each, name) for each in found]
-    return sorted((each for each in found if each), key=len)
+def _along(mesh: Mapping[str, int], chosen: tuple[str, ...]) -> list[list[int]]:
+    """The cores that lie together along the `chosen` axes of a mesh, in each of its other places."""
+    sizes, last = list(mesh.values()), [list(mesh).index(name) for name in chosen]
+    order = [n for n in range(len(sizes)) if n not in last] + last
+    count = math.prod(mesh[name] for name in chosen)
+    ids = np.arange(math.prod(sizes)).reshape(sizes)
+    return ids.transpose(order).reshape(-1, count).tolist()
 
 
 def _groups(text: str) -> list[list[int]] | None:
     if named := _OF_MESH.search(text):
-        sizes = {name: int(size) for name, size in re.findall(r"'(\w+)'=(\d+)", named[1])}
-        chosen = re.findall(r"'(\w+)'", named[2])
         if "(" in named[0].split("]")[1] or ":" in named[2]:
             return None  # devices in an order of their own, or a part of an axis
-        ids = np.arange(int(np.prod(list(sizes.values())))).reshape(list(sizes.values()))
-        last = [list(sizes).index(name) for name in chosen]
-        kept = [n for n in range(len(sizes)) if n not in last]
-        count = int(np.prod([sizes[name] for name in chosen]))
-        return ids.transpose(kept + last).reshape(-1, count).tolist()
+        sizes = {name: int(size) for name, size in re.findall(r"'(\w+)'=(\d+)", named[1])}
+        return _along(sizes, tuple(re.findall(r"'(\w+)'", named[2])))
     if iota := _IOTA.search(text):
         shape, dims = (tuple(map(int, iota[n].split(","))) for n in (1, 2))
-        ids = np.arange(int(np.prod(dims))).reshape(dims)
+        ids = np.arange(math.prod(dims)).reshape(dims)
         if iota[3]:
             ids = ids.transpose(tuple(map(int, iota[3].split(","))))
         return ids.reshape(shape).tolist()

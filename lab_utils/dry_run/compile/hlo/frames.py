@@ -4,6 +4,8 @@ import re
 from traceback import FrameSummary
 
 from lab_utils.common import source
+from lab_utils.common.source import NOWHERE, Place
+from lab_utils.dry_run.compile.hlo.parse import Instruction, Module
 
 _ROW = re.compile(r"^(\d+) (?:\"(.*)\"|\{(.*)\})$")
 _METADATA = re.compile(r'source_file="([^"]*)".*?source_line=(\d+)')
@@ -11,49 +13,69 @@ _NO_FILE = "dummy_file_name"  # what TensorFlow's bridge writes
 _TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
 
 
-def stacks(text: str) -> dict[str, list[tuple[str, str, int]]]:
-    """Frames of each stack by its id: (file, function, line), outermost first."""
-    tables: dict[str, dict[str, str]] = {}
+class Origins:
+    """The learner's line and the framework's op behind each instruction of a module."""
+
+    def __init__(self, module: Module) -> None:
+        self._stacks = stacks(module.text)
+        self._users: dict[str, list[Instruction]] = {}
+        for each in module.known.values():
+            for name in each.operands:
+                self._users.setdefault(name, []).append(each)
+
+    def of(self, each: Instruction, depth: int = 5) -> tuple[Place, str]:
+        """Line and op of an instruction; the compiler's own copies have those of what uses them.
+
+        The line is NOWHERE, and the op "", where the module names none.
+        """
+        place = line_of(each.text, self._stacks)
+        named = 'op_name="' in each.text
+        if place or named or not depth:
+            return place, each.op_name if named else ""
+        tried = (self.of(user, depth - 1) for user in self._users.get(each.name, ()))
+        return next((origin for origin in tried if any(origin)), (NOWHERE, ""))
+
+
+def stacks(text: str) -> dict[str, list[FrameSummary]]:
+    """The frames of each stack by its id, outermost first."""
+    tables: dict[str, dict[str, str]] = {name: {} for name in _TABLES}
     current = None
     for line in text.splitlines():
         if line in _TABLES:
-            current = tables.setdefault(line, {})
+            current = tables[line]
         elif current is not None and (row := _ROW.match(line)):
             current[row[1]] = row[2] if row[2] is not None else row[3]
         elif line.startswith(("%", "ENTRY")):
             break
-    locations = {
-        number: dict(re.findall(r"(\w+)=(\d+)", row))
-        for number, row in tables.get("FileLocations", {}).items()
-    }
-    frames = {
-        number: dict(re.findall(r"(\w+)=(\d+)", row))
-        for number, row in tables.get("StackFrames", {}).items()
-    }
+    names, functions, *numbers = tables.values()
+    locations, frames = (
+        {key: dict(re.findall(r"(\w+)=(\d+)", row)) for key, row in table.items()}
+        for table in numbers
+    )
     # Ids of parents count from 1 where 1 means none: a frame without a parent then names itself.
     shift = any(number == frame.get("parent_frame_id") for number, frame in frames.items())
-    found = {}
+    known = {}
     for number in frames:
-        stack, at = [], int(number)
-        while str(at) in frames and len(stack) < 100:
-            frame = frames[str(at)]
-            where = locations.get(frame.get("file_location_id", ""), {})
-            file = tables["FileNames"].get(where.get("file_name_id", ""), "")
-            function = tables["FunctionNames"].get(where.get("function_name_id", ""), "")
-            stack.append((file, function.rpartition(".")[2], int(where.get("line", 0))))
-            parent = int(frame.get("parent_frame_id", 0)) - shift
-            at = parent if parent != at else 0
-        found[number] = stack[::-1]
-    return found
+        stack, at = [], number
+        while at in frames and len(stack) < 100:
+            where = locations.get(frames[at].get("file_location_id", ""), {})
+            file = names.get(where.get("file_name_id", ""), "")
+            function = functions.get(where.get("function_name_id", ""), "")
+            line, function = int(where.get("line", 0)), function.rpartition(".")[2]
+            stack.append(FrameSummary(file, line, function, lookup_line=False))
+            parent = str(int(frames[at].get("parent_frame_id", 0)) - shift)
+            at = parent if parent != at else ""
+        known[number] = stack[::-1]
+    return known
 
 
-def line_of(instruction: str, known: dict[str, list[tuple[str, str, int]]]) -> tuple[str, int]:
-    """The learner's file and line behind an instruction's text; ("", 0) where it names none."""
-    if found := re.search(r"stack_frame_id=(\d+)", instruction):
-        frames = [FrameSummary(file, line, name) for file, name, line in known.get(found[1], ())]
-        own = source.own_frame(frames)
-        return (own.filename, own.lineno) if own and own.filename != _NO_FILE else ("", 0)
-    found = _METADATA.search(instruction)
-    if not found or found[1] == _NO_FILE or source.is_installed(found[1]):
-        return "", 0
-    return found[1], int(found[2])
+def line_of(instruction: str, known: dict[str, list[FrameSummary]]) -> Place:
+    """The learner's line behind an instruction's text; NOWHERE where it names none."""
+    if stack := re.search(r"stack_frame_id=(\d+)", instruction):
+        frame = source.own_frame(known.get(stack[1], ()))
+        file, line = (frame.filename, frame.lineno) if frame else ("", 0)
+    elif named := _METADATA.search(instruction):
+        file, line = ("", 0) if source.is_installed(named[1]) else (named[1], int(named[2]))
+    else:
+        return NOWHERE
+    return NOWHERE if file == _NO_FILE else source.place_of_line(file, line)

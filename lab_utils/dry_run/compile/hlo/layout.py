@@ -64,15 +64,15 @@ class Shape:
 
 def shapes(text: str) -> list[Shape]:
     """All array shapes in a piece of HLO text: one, or those of a tuple."""
-    found = []
+    arrays = []
     for dtype, dims, order, rest in _SHAPE.findall(text):
         tile = re.search(r"T\(([\d,]+)\)", rest)
         space = re.search(r"S\((\d+)\)", rest)
-        found.append(
+        arrays.append(
             Shape(dtype, numbers(dims), numbers(order), numbers(tile[1] if tile else ""),
                   int(space[1]) if space else 0)
         )  # fmt: skip
-    return found
+    return arrays
 
 
 def numbers(text: str) -> tuple[int, ...]:

@@ -33,36 +33,9 @@ class Instruction:
     @property
     def op_name(self) -> str:
         """The TensorFlow op that it stems from, or its own name."""
-        found = re.search(r'op_name="([^"]*)"', self.text)
-        name = found[1].split(";")[-1] if found else ""
-        return (
-            name.removeprefix("StatefulPartitionedCall/").removeprefix("PartitionedCall/")
-            or self.name
-        )
-
-
-def parse(text: str) -> tuple[dict[str, list[Instruction]], str]:
-    """The computations of a module by name, and the name of the entry computation."""
-    computations: dict[str, list[Instruction]] = {}
-    entry, current = "", None
-    for line in text.splitlines():
-        opened = _COMPUTATION.match(line)
-        if opened:
-            current = computations.setdefault(opened[2], [])
-            entry = opened[2] if opened[1] else entry
-            continue
-        found = _INSTRUCTION.match(line)
-        if current is None or not found:
-            continue
-        line_after = " " + found[3]
-        opcode = _OPCODE.search(line_after)
-        if not opcode:
-            continue
-        arguments = line_after[opcode.end() :].split(")")[0]
-        operands = re.findall(r"%([\w.\-]+)", arguments)
-        result = shapes(line_after[: opcode.start()])
-        current.append(Instruction(found[2], opcode[1], result, operands, line_after))
-    return computations, entry
+        named = re.search(r'op_name="([^"]*)"', self.text)
+        name = named[1].split(";")[-1] if named else ""
+        return re.sub(r"^(StatefulPartitionedCall/)?(PartitionedCall/)?", "", name) or self.name
 
 
 @dataclass(frozen=True)
@@ -83,84 +56,98 @@ class Visit:
     aside: bool
 
 
-def visits(computations: dict[str, list[Instruction]], entry: str) -> Iterator[Visit]:
-    """The instructions of a module in the order of the program, those of loops and branches once."""
-    known = {each.name: each for body in computations.values() for each in body}
+class Module:
+    """An HLO module, read from its text.
 
-    def walk(name: str, times: int, fused: bool, aside: bool) -> Iterator[Visit]:
-        for each in computations.get(name, ()):
-            yield Visit(each, times, name, fused, aside)
-            loop = each.opcode == "while"
-            inner = times * ((loop and rounds(each, computations, known)) or 1)
-            for key, called in each.called():
-                if key != "to_apply" or each.opcode == "call":
-                    within = fused or each.opcode == "fusion"
-                    yield from walk(called, inner, within, aside or key in ("calls", "condition"))
+    Attributes:
+        text: of the module.
+        computations: the instructions of each computation, by its name.
+        entry: the name of the computation that the program begins with.
+        known: every instruction, by its name.
+    """
 
-    return walk(entry, 1, False, False)
+    def __init__(self, text: str) -> None:
+        self.text, self.entry = text, ""
+        self.computations: dict[str, list[Instruction]] = {}
+        current = None
+        for line in text.splitlines():
+            if opened := _COMPUTATION.match(line):
+                current = self.computations.setdefault(opened[2], [])
+                self.entry = opened[2] if opened[1] else self.entry
+            elif current is not None and (match := _INSTRUCTION.match(line)):
+                line_after = " " + match[3]
+                if opcode := _OPCODE.search(line_after):
+                    arguments = line_after[opcode.end() :].split(")")[0]
+                    operands = re.findall(r"%([\w.\-]+)", arguments)
+                    result = shapes(line_after[: opcode.start()])
+                    current.append(Instruction(match[2], opcode[1], result, operands, line_after))
+        self.known = {each.name: each for body in self.computations.values() for each in body}
 
+    def operands(self, each: Instruction) -> list[Instruction]:
+        """The instructions whose results `each` takes."""
+        return [self.known[name] for name in each.operands if name in self.known]
 
-def rounds(
-    loop: Instruction,
-    computations: dict[str, list[Instruction]],
-    known: dict[str, Instruction],
-) -> int | None:
-    """How often a while loop goes round, if that can be seen: it counts from a constant to one."""
-    annotated = re.search(r'known_trip_count"?:\{"?n"?:"?(\d+)', loop.text)
-    if annotated:
-        return int(annotated[1])
-    span = _span(loop, computations, known)
-    return None if span is None else max(0, span[2] - span[1])
+    def visits(self) -> Iterator[Visit]:
+        """The instructions in the order of the program, those of loops and branches once."""
 
+        def walk(name: str, times: int, fused: bool, aside: bool) -> Iterator[Visit]:
+            for each in self.computations.get(name, ()):
+                yield Visit(each, times, name, fused, aside)
+                loop = each.opcode == "while"
+                inner = times * ((loop and self.rounds(each)) or 1)
+                for key, called in each.called():
+                    if key != "to_apply" or each.opcode == "call":
+                        within = fused or each.opcode == "fusion"
+                        yield from walk(
+                            called, inner, within, aside or key in ("calls", "condition")
+                        )
 
-def _span(
-    loop: Instruction,
-    computations: dict[str, list[Instruction]],
-    known: dict[str, Instruction],
-) -> tuple[int, int, int] | None:
-    """(index of the counter in the loop's tuple, its first value, its limit) of `i < limit`."""
-    condition = computations.get(dict(loop.called()).get("condition", ""), [])
-    root = condition[-1] if condition else None
-    if root is None or root.opcode != "compare" or "direction=LT" not in root.text:
+        return walk(self.entry, 1, False, False)
+
+    def rounds(self, loop: Instruction) -> int | None:
+        """How often a while loop goes round, if that can be seen: it counts from a constant to one."""
+        span = self._span(loop)
+        return None if span is None else max(0, span[2] - span[1])
+
+    def _span(self, loop: Instruction) -> tuple[int, int, int] | None:
+        """(index of the counter in the loop's tuple, its first value, its limit) of `i < limit`."""
+        condition = self.computations.get(dict(loop.called()).get("condition", ""), [])
+        root = condition[-1] if condition else None
+        if root is None or root.opcode != "compare" or "direction=LT" not in root.text:
+            return None
+        state = self.known.get(loop.operands[0])
+        if state is None or state.opcode != "tuple":
+            return None
+        local = {each.name: each for each in condition}
+        counter, limit = (local.get(name) for name in root.operands[:2])
+        if counter is None or limit is None or counter.opcode != "get-tuple-element":
+            return None
+        index = _index(counter)
+        start = self._value(self.known.get(state.operands[index]))
+        if limit.opcode == "get-tuple-element":
+            limit = self.known.get(state.operands[_index(limit)])
+        end = self._value(limit)
+        return None if start is None or end is None else (index, start, end)
+
+    def _value(self, each: Instruction | None) -> int | None:
+        """The whole number that an instruction is, if that can be seen."""
+        if each is None:
+            return None
+        if each.opcode == "constant":
+            number = re.search(r" constant\((-?\d+)\)", each.text)
+            return int(number[1]) if number else None
+        if each.opcode in ("copy", "bitcast", "convert"):
+            return self._value(self.known.get(each.operands[0]))
+        if each.opcode == "get-tuple-element":
+            source = self.known.get(each.operands[0])
+            if source is not None and source.opcode == "while":
+                # A loop leaves its counter at the limit; of its other values nothing is known.
+                span = self._span(source)
+                return span[2] if span and span[0] == _index(each) else None
+            if source is not None and source.opcode == "tuple":
+                return self._value(self.known.get(source.operands[_index(each)]))
         return None
-    state = known.get(loop.operands[0])
-    if state is None or state.opcode != "tuple":
-        return None
-    local = {each.name: each for each in condition}
-    counter, limit = (local.get(name) for name in root.operands[:2])
-    if counter is None or limit is None or counter.opcode != "get-tuple-element":
-        return None
-    index = _index(counter)
-    start = _value(known.get(state.operands[index]), computations, known)
-    if limit.opcode == "get-tuple-element":
-        limit = known.get(state.operands[_index(limit)])
-    end = _value(limit, computations, known)
-    return None if start is None or end is None else (index, start, end)
 
 
 def _index(each: Instruction) -> int:
     return int(re.search(r"index=(\d+)", each.text)[1])
-
-
-def _value(
-    each: Instruction | None,
-    computations: dict[str, list[Instruction]],
-    known: dict[str, Instruction],
-) -> int | None:
-    """The whole number that an instruction is, if that can be seen."""
-    if each is None:
-        return None
-    if each.opcode == "constant":
-        number = re.search(r" constant\((-?\d+)\)", each.text)
-        return int(number[1]) if number else None
-    if each.opcode in ("copy", "bitcast", "convert"):
-        return _value(known.get(each.operands[0]), computations, known)
-    if each.opcode == "get-tuple-element":
-        source = known.get(each.operands[0])
-        if source is not None and source.opcode == "while":
-            # A loop leaves its counter at the limit; of its other values nothing is known.
-            span = _span(source, computations, known)
-            return span[2] if span and span[0] == _index(each) else None
-        if source is not None and source.opcode == "tuple":
-            return _value(known.get(source.operands[_index(each)]), computations, known)
-    return None

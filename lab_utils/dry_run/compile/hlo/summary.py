@@ -3,17 +3,22 @@
 import math
 import re
 from dataclasses import dataclass, field
-from typing import Any
+
+import numpy as np
 
 from lab_utils.dry_run.compile.hlo.collectives import Collective, collective
+from lab_utils.dry_run.compile.hlo.frames import Origins
 from lab_utils.dry_run.compile.hlo.layout import Shape, numbers
-from lab_utils.dry_run.compile.hlo.parse import Instruction, Visit, parse, visits
+from lab_utils.dry_run.compile.hlo.parse import Instruction, Module
 from lab_utils.dry_run.compile.hlo.traffic import traffic
-from lab_utils.dry_run.compile.hlo.work import Work
-from lab_utils.dry_run.compile.hlo.work import work as work_of
+from lab_utils.dry_run.records import Span
 
+_PRODUCTS = ("convolution", "dot")
 _NO_BUFFER = {"tuple", "get-tuple-element", "bitcast", "while", "conditional", "call", "after-all"}
 _ON_CHIP = {1, 3}  # memory spaces: VMEM, beside the matrix unit; CMEM, which v4 has
+_CYCLES = re.compile(r'"estimated_cycles":"(\d+)"')
+_LARGEST = 50  # buffers
+_ABSURD = 10**15  # the compiler's word for "not known"
 _ALIAS = re.compile(r"\((\d+), \{[^}]*\}, (?:may|must)-alias\)")
 
 
@@ -35,7 +40,7 @@ class Buffer:
 class Product:
     """A matmul or convolution: its FLOP a step, and how its operands are stored.
 
-    The matrix unit rounds float32 operands to bfloat16 and adds up in float32, unless the op asks
+    The matrix unit rounds float32 operands to bfloat16 and accumulates in float32, unless the op asks
     for more passes (`precise`: operand_precision high or highest). `edges` are the sizes that the
     matrix unit sees: rows, contracted, columns.
     """
@@ -49,38 +54,27 @@ class Product:
 
 @dataclass
 class Summary:
-    """What the optimised HLO says of a core's step."""
+    """What the optimised HLO says of a core's step.
 
-    entry: str
-    buffers: list[Buffer] = field(default_factory=list)  # in HBM; largest first, as padded
+    Attributes:
+        buffers: in HBM; the largest first, as padded.
+        spans: the instructions that cost anything, in the compiler's order; loops as what they hold. Their
+            `place` is empty where the module names no line.
+        aliased: the numbers of the arguments whose memory a result takes.
+        loop_flops: of matmuls, in rounds of loops after the first.
+        loop_bytes: read from HBM and written to it, in rounds after the first; `moved`: in all rounds.
+        on_chip: whether arrays lie in the chip's own memory, as from v4 on.
+    """
+
+    buffers: list[Buffer] = field(default_factory=list)
     products: list[Product] = field(default_factory=list)
     collectives: list[Collective] = field(default_factory=list)
-    work: list[Work] = field(default_factory=list)
-    aliased: list[int] = field(default_factory=list)  # arguments whose memory a result takes
-    loop_flops: float = 0.0  # of matmuls, in rounds after the first
-    loop_bytes: float = 0.0  # read from HBM and written to it, in rounds after the first
-    moved: float = 0.0  # read from HBM and written to it, in all rounds
-    on_chip: bool = False  # whether arrays lie in the chip's own memory, as from v4 on
-
-    @classmethod
-    def from_dict(cls, content: dict[str, Any]) -> "Summary":
-        """The summary whose dataclasses.asdict JSON gave back as `content`."""
-        buffers = [
-            Buffer(**each | {"shape": Shape(**_tuples(each["shape"]))})
-            for each in content["buffers"]
-        ]
-        products = [Product(**_tuples(each)) for each in content["products"]]
-        collectives = [Collective(**each) for each in content["collectives"]]
-        work = [Work(**each) for each in content["work"]]
-        return cls(
-            **content
-            | {
-                "buffers": buffers,
-                "products": products,
-                "collectives": collectives,
-                "work": work,
-            }
-        )
+    spans: list[Span] = field(default_factory=list)
+    aliased: list[int] = field(default_factory=list)
+    loop_flops: float = 0.0
+    loop_bytes: float = 0.0
+    moved: float = 0.0
+    on_chip: bool = False
 
     def cost(self, counted: dict[str, float]) -> dict[str, float]:
         """FLOP ("flops") and HBM traffic ("bytes") of a step, from what the compiler counted.
@@ -123,70 +117,61 @@ class Summary:
         return self.share([each for each in self.products if min(each.edges) < 128])
 
 
-def _tuples(content: dict[str, Any]) -> dict[str, Any]:
-    """`content` with its lists as tuples."""
-    return {
-        key: tuple(value) if isinstance(value, list) else value for key, value in content.items()
-    }
-
-
-def summarise(text: str, *, largest: int = 50) -> Summary:
-    """Reads an optimised module; keeps the `largest` buffers."""
-    computations, entry = parse(text)
-    summary = Summary(entry, aliased=[int(n) for n in _ALIAS.findall(text.split("\n", 1)[0])])
-    known = {each.name: each for body in computations.values() for each in body}
-    for visit in visits(computations, entry):
-        _add(summary, visit, computations, known)
-    products = (each for each in known.values() if each.opcode in ("convolution", "dot"))
-    flops = {each.name: _product(each, known, 1).flops for each in products}
-    summary.work = work_of(text, computations, entry, flops)
-    summary.collectives = _collectives(computations, entry, known)
-    unique = {(each.name, each.shape): each for each in summary.buffers}
-    summary.buffers = sorted(unique.values(), key=lambda b: b.shape.padded_bytes, reverse=True)[
-        :largest
-    ]
+def summarise(text: str) -> Summary:
+    """Reads an optimised module; of its buffers only the largest are listed."""
+    module = Module(text)
+    origins = Origins(module)
+    summary = Summary(aliased=[int(n) for n in _ALIAS.findall(text.split("\n", 1)[0])])
+    buffers: dict[tuple[str, Shape], Buffer] = {}
+    collectives: dict[str, Collective] = {}
+    for visit in module.visits():
+        each, times = visit.instruction, visit.times
+        if each.opcode in _PRODUCTS:
+            product = _product(each, module, times)
+            summary.products.append(product)
+            summary.loop_flops += product.flops * (times - 1) / times
+        if exchange := collective(visit, module):
+            # One that is spread over several instructions bears the same channel in all.
+            channel = re.search(r"channel_id=(\d+)", each.text)
+            collectives.setdefault(channel[0] if channel else each.name, exchange)
+        if visit.fused or each.opcode in _NO_BUFFER:
+            continue
+        moved = traffic(each, module)
+        summary.moved += times * moved
+        summary.loop_bytes += (times - 1) * moved
+        summary.on_chip |= any(shape.memory_space in _ON_CHIP for shape in each.shapes)
+        in_entry = visit.body == module.entry
+        parameter = in_entry and re.search(r" parameter\((\d+)\)", each.text)
+        number = int(parameter[1]) if parameter else None
+        for shape in each.shapes:
+            if not shape.memory_space:
+                buffers[each.op_name, shape] = Buffer(each.op_name, shape, number)
+        if visit.aside:
+            continue
+        estimate = _CYCLES.search(each.text)
+        cycles = int(estimate[1]) if estimate and int(estimate[1]) < _ABSURD else 0
+        flops = _flops(each, module)
+        if cycles or moved or flops:
+            place, op = origins.of(each)
+            costs = (cycles * times, moved * times, flops * times)
+            summary.spans.append(Span(each.name, each.opcode, op, place, *costs, times))
+    summary.collectives = list(collectives.values())
+    by_size = sorted(buffers.values(), key=lambda buffer: buffer.shape.padded_bytes, reverse=True)
+    summary.buffers = by_size[:_LARGEST]
     return summary
 
 
-def _add(
-    summary: Summary,
-    visit: Visit,
-    computations: dict[str, list[Instruction]],
-    known: dict[str, Instruction],
-) -> None:
-    """Adds what one instruction holds and does."""
-    each, times = visit.instruction, visit.times
-    if each.opcode in ("convolution", "dot"):
-        product = _product(each, known, times)
-        summary.products.append(product)
-        summary.loop_flops += product.flops * (times - 1) / times
-    if not visit.fused and each.opcode not in _NO_BUFFER:
-        bytes_ = traffic(each, known, computations)
-        summary.moved += times * bytes_
-        summary.loop_bytes += (times - 1) * bytes_
-        summary.on_chip |= any(shape.memory_space in _ON_CHIP for shape in each.shapes)
-        parameter = re.search(r" parameter\((\d+)\)", each.text)
-        number = int(parameter[1]) if parameter else None
-        summary.buffers += [
-            Buffer(each.op_name, shape, number) for shape in each.shapes if not shape.memory_space
-        ]
+def _flops(each: Instruction, module: Module) -> float:
+    """FLOPs of one round of an instruction: its own, or those of the fusion that it calls."""
+    if each.opcode in _PRODUCTS:
+        return _product(each, module, 1).flops
+    called = (name for key, name in each.called() if key == "calls")
+    parts = (part for name in called for part in module.computations.get(name, ()))
+    return sum(_flops(part, module) for part in parts)
 
 
-def _collectives(
-    computations: dict[str, list[Instruction]], entry: str, known: dict[str, Instruction]
-) -> list[Collective]:
-    """Each collective once: one that is spread over several instructions bears the same channel in all."""
-    found: dict[str, Collective] = {}
-    for visit in visits(computations, entry):
-        each = visit.instruction
-        if made := collective(each, visit.times, visit.body, known):
-            channel = re.search(r"channel_id=(\d+)", each.text)
-            found.setdefault(channel[0] if channel else each.name, made)
-    return list(found.values())
-
-
-def _product(each: Instruction, known: dict[str, Instruction], times: int) -> Product:
-    left, right = (known[name].shapes[0] for name in each.operands[:2])
+def _product(each: Instruction, module: Module, times: int) -> Product:
+    left, right = (operand.shapes[0] for operand in module.operands(each)[:2])
     macs, edges = (
         _convolution(each, left, right) if each.opcode == "convolution" else _dot(each, left)
     )
@@ -195,14 +180,11 @@ def _product(each: Instruction, known: dict[str, Instruction], times: int) -> Pr
 
 
 def _dot(each: Instruction, left: Shape) -> tuple[int, tuple[int, int, int]]:
-    axes = {
-        key: numbers(found[1])
-        if (found := re.search(rf"lhs_{key}_dims=\{{([\d,]*)\}}", each.text))
-        else ()
-        for key in ("contracting", "batch")
-    }
-    contracted = math.prod(left.dims[axis] for axis in axes["contracting"])
-    batch = math.prod(left.dims[axis] for axis in axes["batch"])
+    def size(kind: str) -> int:
+        axes = re.search(rf"lhs_{kind}_dims=\{{([\d,]*)\}}", each.text)
+        return math.prod(left.dims[axis] for axis in numbers(axes[1])) if axes else 1
+
+    contracted, batch = size("contracting"), size("batch")
     rows = math.prod(left.dims) // max(1, contracted * batch)
     macs = math.prod(each.shapes[0].dims) * contracted
     columns = macs // max(1, contracted * batch * rows)
@@ -235,8 +217,8 @@ def _convolution(each: Instruction, left: Shape, right: Shape) -> tuple[int, tup
 
 
 def _window(text: str) -> dict[str, list[str]]:
-    found = re.search(r"window=\{([^}]*)\}", text)
-    parts = dict(part.split("=") for part in found[1].split()) if found else {}
+    window = re.search(r"window=\{([^}]*)\}", text)
+    parts = dict(part.split("=") for part in window[1].split()) if window else {}
     return {key: value.split("x") for key, value in parts.items()}
 
 
@@ -244,15 +226,6 @@ def _positions(size: int, kernel: int, out: int, window: dict[str, str]) -> int:
     """How many pairs of an output place and a kernel place meet a real input place, on one axis."""
     low = int(window.get("pad", "0_0").split("_")[0])
     stride, holes = int(window.get("stride", 1)), int(window.get("lhs_dilate", 1))
-    spread = int(window.get("rhs_dilate", 1))
-    last, count = (size - 1) * holes, 0
-    for place in range(kernel):
-        offset = place * spread - low
-        # Places 0 <= o * stride + offset <= last that are multiples of `holes`.
-        first = max(0, math.ceil(-offset / stride))
-        end = min(out - 1, (last - offset) // stride)
-        if holes == 1:
-            count += max(0, end - first + 1)
-        else:
-            count += sum((o * stride + offset) % holes == 0 for o in range(first, end + 1))
-    return count
+    steps = np.arange(kernel) * int(window.get("rhs_dilate", 1)) - low
+    places = np.arange(out)[:, None] * stride + steps
+    return int(np.sum((places >= 0) & (places <= (size - 1) * holes) & (places % holes == 0)))

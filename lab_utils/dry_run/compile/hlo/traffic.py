@@ -1,11 +1,9 @@
 """How many bytes an instruction of an optimised HLO module moves between a core and its HBM."""
 
-from lab_utils.dry_run.compile.hlo.parse import Instruction
+from lab_utils.dry_run.compile.hlo.parse import Instruction, Module
 
 
-def traffic(
-    each: Instruction, known: dict[str, Instruction], computations: dict[str, list[Instruction]]
-) -> int:
+def traffic(each: Instruction, module: Module) -> int:
     """Bytes of HBM that an instruction reads and writes, padding included, as the compiler counts.
 
     A slice takes no more than its own size. What lies in a memory on the chip is left out, though the
@@ -17,7 +15,7 @@ def traffic(
         return sum(shape.padded_bytes for shape in each.shapes[:2] if not shape.memory_space)
     if each.opcode == "slice-start":  # where from, where to, a context
         return each.shapes[1].padded_bytes * (1 if each.shapes[1].memory_space else 2)
-    reads = [known[name] for name in each.operands if name in known]
+    reads = module.operands(each)
     if each.opcode in ("dynamic-slice", "slice", "gather"):
         return _in_hbm(each) + min(_in_hbm(each), _in_hbm(reads[0]) if reads else 0)
     if each.opcode == "dynamic-update-slice":
@@ -25,7 +23,7 @@ def traffic(
     called = dict(each.called()).get("calls") if each.opcode == "fusion" else None
     if called is None:
         return _in_hbm(each) + sum(map(_in_hbm, reads))
-    body = computations.get(called, [])
+    body = module.computations.get(called, [])
     return _written(each, body) + _read(reads, body)
 
 

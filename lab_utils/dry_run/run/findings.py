@@ -1,0 +1,232 @@
+"""What a run on virtual cores shows: of its batches, its losses and its variables (rules TPU4xx)."""
+
+import hashlib
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from lab_utils.common.source import NOWHERE, Place
+from lab_utils.dry_run.program import Program, Role
+from lab_utils.dry_run.records import Finding
+from lab_utils.dry_run.rules import finding
+
+# Relative to the larger value. Summation in another order gives 1e-6 or so.
+SAME_LOSS, SAME_VARIABLE = 1e-3, 1e-5
+# Beyond SAME_LOSS, up to this: a loss averaged on each core over its own number of weighted examples.
+OWN_AVERAGE = 0.2
+# With statistics of each core's own batch, the losses may differ; a sum makes them `cores` times apart.
+ROUGHLY = 1.6
+_SHOWN = 3  # variables, by name
+
+Batch = list[np.ndarray]  # for each feature and label an array [cores, ...]
+
+
+@dataclass
+class VirtualRun:
+    """What happened on virtual cores.
+
+    Attributes:
+        steps: how many ran.
+        losses: of each step, one for each core; empty where the step returns none.
+        one_core_losses: of each step, of one core fed the whole global batch; empty where that was
+            not run. Only of the first step, where cores take statistics of their own examples.
+        drifted: trained variables (and their optimizer slots) that differ between cores.
+        notes: what was seen and is not a fault.
+        not_compared: what was not run or not compared, and why.
+        cached: an earlier dry run ran the same program from the same values on the same batches.
+    """
+
+    steps: int = 0
+    losses: list[list[float]] = field(default_factory=list)
+    one_core_losses: list[float] = field(default_factory=list)
+    drifted: list[str] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    not_compared: list[str] = field(default_factory=list)
+    cached: bool = False
+
+
+def look_at_batches(program: Program, batches: list[Batch], result: VirtualRun) -> None:
+    """TPU404: two cores with the same examples, or a core with those of the step before."""
+    earlier: dict[str, str] = {}
+    for step, batch in enumerate(batches, 1):
+        digests: dict[str, str] = {}
+        for core in range(program.cores):
+            arrays = [array[core] for array in batch]
+            if all(_constant(array) for array in arrays):
+                continue  # made-up data: nothing can be told from them
+            digest = hashlib.sha256(b"".join(a.tobytes() for a in arrays)).hexdigest()
+            name = f"core {core} at step {step}"
+            twin = digests.get(digest) or earlier.get(digest)
+            if twin:
+                which = f"{twin} and {name}"
+                result.findings.append(finding("TPU404", program.where, which=which, step=step))
+                return
+            digests[digest] = name
+        earlier = {} if program.one_batch else digests
+
+
+def _constant(array: np.ndarray) -> bool:
+    return array.ndim == 0 or array.shape[0] < 2 or bool((array == array[:1]).all())
+
+
+def look_at_losses(program: Program, batches: list[Batch], result: VirtualRun) -> None:
+    """TPU402 for a loss that is not finite; TPU403 where one core finds another loss."""
+    step = _lost_at(result.losses)
+    if step < math.inf:
+        if not any(each.rule == "TPU405" for each in result.findings):
+            losses = result.losses[int(step) - 1]
+            core = next(core for core, loss in enumerate(losses) if not math.isfinite(loss))
+            parts = [[array[core] for array in batches[0]]]
+            where = program.origin.not_finite(parts) if step == 1 else NOWHERE
+            where = where or program.origin.loss or program.where
+            result.findings.append(finding("TPU402", where, loss=losses[core], step=int(step)))
+        return
+    if not result.one_core_losses:
+        return
+    one = result.one_core_losses
+    many = [sum(losses) / len(losses) for losses in result.losses]
+    total = [sum(losses) for losses in result.losses]
+    if program.may_add_up and abs(total[0] - one[0]) < abs(many[0] - one[0]):
+        many = total
+    for number, (a, b) in enumerate(zip(many, one, strict=False), 1):
+        if abs(a - b) <= SAME_LOSS * max(abs(a), abs(b)):
+            continue
+        if program.batch_statistics:
+            if number == 1 and max(abs(a), abs(b)) > program.cores / ROUGHLY * min(abs(a), abs(b)):
+                result.findings.append(_other_loss(program, number, a, b))
+            return
+        # From the second step on the trained variables count: a gradient that is `cores` times too
+        # large shows in how far the loss has moved.
+        moved = max(abs(a - many[0]), abs(b - one[0]))
+        if abs(a - b) > OWN_AVERAGE * (max(abs(a), abs(b)) if number == 1 else moved):
+            result.findings.append(_other_loss(program, number, a, b))
+            return
+        result.notes.append(
+            f"At step {number} the mean loss of the cores is {a:.6g}, and one core's {b:.6g}: "
+            "within what an average over each core's own number of examples makes."
+        )
+        return
+
+
+def _lost_at(losses: list[list[float]]) -> float:
+    """The first step (from 1) at which a core's loss is not finite; infinity if there is none."""
+    lost = (step for step, each in enumerate(losses, 1) if not all(map(math.isfinite, each)))
+    return next(lost, math.inf)
+
+
+def _other_loss(program: Program, step: int, many: float, one: float) -> Finding:
+    where, origin = program.summed, program.origin
+    if not where:  # a loss that differs only later shows how variables are changed
+        trained = next((each.name for each in program.inputs if each.trainable), "")
+        where = origin.written(trained) if trained and step > 1 else origin.loss
+    where = where or program.where
+    return finding("TPU403", where, step=step, many=f"{many:.6g}", one=f"{one:.6g}")
+
+
+def look_at_values(
+    program: Program, steps: list[dict[str, Any]], batches: list[Batch], result: VirtualRun
+) -> None:
+    """TPU401, TPU405 and TPU408, from what the child says of each variable after each step."""
+    result.findings += _not_finite(program, steps, batches, result.losses)
+    trained = {each.name for each in program.inputs if each.trainable}
+    differing = _differing(steps)
+    others = sorted(name for name in differing if not _is_trained(name, trained))
+    if others:
+        result.notes.append(
+            f"{', '.join(others[:_SHOWN])}{' ...' if others[_SHOWN:] else ''} differ between cores, "
+            "as statistics of each core's own examples do; core 0's are saved."
+        )
+    result.drifted = names = [name for name in differing if name not in others]
+    after = steps[-1]["variables"]
+    if names:
+        more = f" and {len(names) - _SHOWN} more" if names[_SHOWN:] else ""
+        difference = max(after[name].get("difference", 0.0) for name in names)
+        result.findings.append(
+            finding(
+                "TPU401",
+                _written(program, names[0]),
+                steps=len(steps),
+                variables=", ".join(names[:_SHOWN]) + more,
+                difference=f"{difference:.3g}",
+            )
+        )
+    if len(steps) == 1 or not trained or _changed(program, trained, after):
+        return
+    if accumulator := _accumulator(program, trained, after):
+        result.notes.append(
+            f"No trained variable changed in {len(steps)} steps, but {accumulator} did, as where gradients "
+            "are gathered over more steps."
+        )
+    else:
+        result.findings.append(finding("TPU408", program.where, steps=len(steps)))
+
+
+def _not_finite(
+    program: Program, steps: list[dict[str, Any]], batches: list[Batch], losses: list[list[float]]
+) -> list[Finding]:
+    """TPU405 for the first such variable; what a lost loss does to the variables is not told beside it.
+
+    The place is the line whose gradient is not finite with the first batch, else the one that writes the
+    variable.
+    """
+    lost = _lost_at(losses)
+    for number, step in enumerate(steps, 1):
+        for name, entry in step["variables"].items():
+            if number < lost and not entry.get("finite", True):
+                parts = [[array[core] for array in batches[0]] for core in range(program.cores)]
+                where = program.origin.gradient_not_finite(parts) if number == 1 else NOWHERE
+                where = where or _written(program, name)
+                return [finding("TPU405", where, variable=name, step=number)]
+    return []
+
+
+def _differing(steps: list[dict[str, Any]]) -> list[str]:
+    """The variables that differ between the cores, in the order in which they begin to."""
+    names = {}
+    for step in steps:
+        for name, entry in step["variables"].items():
+            difference = entry.get("difference", math.inf)
+            same = len(set(entry["digests"])) == 1
+            same = same or difference <= SAME_VARIABLE * entry.get("scale", 0)
+            if not same and entry.get("finite", True):
+                names[name] = None
+    return list(names)
+
+
+def _accumulator(program: Program, trained: set[str], after: dict[str, Any]) -> str:
+    """A variable that changed and may hold gradients for a later step; "" where there is none.
+
+    Slots of an optimizer, averages of batch normalisation and counters change in any step.
+    """
+    shapes = {each.shape for each in program.inputs if each.trainable}
+    for each in program.inputs:
+        if (
+            each.role == Role.VARIABLE
+            and each.shape in shapes
+            and "int" not in each.dtype
+            and not _is_trained(each.name, trained)
+            and "moving_" not in each.name
+            and _changed(program, {each.name}, after)
+        ):
+            return each.name
+    return ""
+
+
+def _written(program: Program, variable: str) -> Place:
+    """The line that gives a variable its new value; the step's own where it is not known."""
+    return program.origin.written(variable) or program.where
+
+
+def _is_trained(name: str, trained: set[str]) -> bool:
+    return name in trained or any(name.startswith(f"{each}/") for each in trained)
+
+
+def _changed(program: Program, names: set[str], after: dict[str, Any]) -> bool:
+    for name in names & after.keys():
+        before = hashlib.sha256(program.origin.values[name].tobytes()).hexdigest()[:16]
+        if any(digest != before for digest in after[name]["digests"]):
+            return True
+    return False
