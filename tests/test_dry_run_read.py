@@ -279,6 +279,19 @@ def test_the_classes_that_tpu308_names_exist():
             owner = getattr(owner, part)
 
 
+@pytest.mark.parametrize(("cores", "severity"), [(8, "note"), (16, "error")])
+def test_python_in_an_input_pipeline_is_an_error_on_several_hosts(cores, severity):
+    def numbers():
+        yield from range(4)
+
+    with tf.Graph().as_default() as graph:
+        data = tf.data.Dataset.from_generator(numbers, tf.int32)  # <- here
+        data.map(lambda x: tf.py_function(abs, [x], tf.int32))  # <- there
+    places = {(each.place.code, each.severity) for each in inputs.python(graph, cores)}
+    assert {code.rpartition("# ")[2] for code, _ in places} == {"<- here", "<- there"}
+    assert {found for _, found in places} == {severity}
+
+
 def test_data_that_are_given_once_are_a_note_where_they_fill_a_loop():
     """Some call train once for each epoch."""
     with tf.Graph().as_default() as graph:

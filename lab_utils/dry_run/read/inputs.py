@@ -1,4 +1,4 @@
-"""The input pipelines: TPU211, TPU212, TPU214, TPU216, TPU218, TPU222, TPU225, TPU226.
+"""The input pipelines: TPU211, TPU212, TPU214, TPU216, TPU218, TPU222, TPU225, TPU226, TPU228.
 
 input_fn is called once more a mode, in a graph of its own, as TPUEstimator calls it.
 """
@@ -229,6 +229,17 @@ def remainder(pipeline: Pipeline) -> Iterator[Finding]:
         )
     if dropped := number % (size * pipeline.batches_a_step):
         yield finding("TPU225", place(batch), dropped=dropped, examples=number)
+
+
+def python(graph: Any, cores: int) -> Iterator[Finding]:
+    """A finding for each call of Python in an input pipeline; a note where `cores` are those of one host."""
+    hosts = cores // _tpu_estimator.CORES_PER_HOST
+    where = "One host can run it, if your program runs on that host."
+    if hosts > 1:
+        where = f"A TPU with {cores} cores has {hosts} hosts."
+    for op in everywhere(graph):
+        if "PyFunc" in op.type:
+            yield finding("TPU228", place(op), note=hosts <= 1, op=op.type, hosts=where)
 
 
 def constants(graph: Any) -> Iterator[Finding]:

@@ -170,6 +170,7 @@ def _input(trace: Trace, estimator: Any, inputs: Inputs, settings: Any) -> Itera
     except read_input.Unknown as why:
         trace.not_checked.append(f"Whether the training data end before the steps: {why}.")
     yield from read_input.constants(pipeline.graph)
+    yield from read_input.python(pipeline.graph, trace.cores)
     if trace.mode is Mode.TRAIN:
         yield from read_input.shuffling(pipeline)
     else:
