@@ -13,7 +13,6 @@ from lab_utils.dry_run.compile.lines import by_line, spans
 from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.records import CompiledStep, Span
 from lab_utils.dry_run.report.report import Report
-from lab_utils.dry_run.report.trace import perfetto
 
 # As libtpu writes it, shortened: a prefetch, a fused product, a loop of four rounds, a sum over cores.
 HLO = """HloModule jit_step, is_scheduled=true, input_output_alias={ {0}: (1, {}, may-alias) }
@@ -121,7 +120,7 @@ def test_a_trace_holds_every_instruction_in_turn(summary, tmp_path):
     assert events[-1]["args"]["rounds"] == 4
 
 
-def test_a_long_trace_follows_perfettos_rules():
+def test_a_long_trace_follows_perfettos_rules(tmp_path):
     """As its importer of JSON reads them: microseconds, rounded to nanoseconds; what overlaps must nest.
 
     Perfetto's own trace processor is in no package: the one on PyPI downloads it.
@@ -132,7 +131,10 @@ def test_a_long_trace_follows_perfettos_rules():
         Span(f"op.{n}", "fusion", "jit(f)", Place(), each, 8, 0.0, 1)
         for n, each in enumerate(cycles)
     ]
-    trace = json.loads(perfetto(made, "step"))
+    report = Report("step.py", "v5e:1x1", 1, compiled=[CompiledStep("train step")])
+    report.spans = made
+    report.write_trace(tmp_path / "trace.json")
+    trace = json.loads((tmp_path / "trace.json").read_text())
     assert trace["displayTimeUnit"] == "ns"
     named, *events = trace["traceEvents"]
     assert (named["ph"], named["name"]) == ("M", "process_name") and len(events) == len(cycles)

@@ -17,8 +17,7 @@ from lab_utils.dry_run import rules
 from lab_utils.dry_run.records import Severity, Stage, StageResult, Status
 from lab_utils.dry_run.report import code_hosts, html, words
 from lab_utils.dry_run.report import terminal as text
-from lab_utils.dry_run.report.formats import FORMATS
-from lab_utils.dry_run.report.report import Report
+from lab_utils.dry_run.report.report import FORMATS, Report
 
 ALL = [made.ready, made.with_findings, made.out_of_memory]
 
@@ -176,7 +175,7 @@ def test_a_report_with_a_rule_of_another_version_still_shows():
 
 
 def test_the_bar_of_memory_has_each_part_in_its_share():
-    content = made.ready()._repr_html_().split("Eval step")[0]
+    content = made.ready()._repr_html_().split("eval step")[0]
     shares = [float(each) for each in re.findall(r"width:([\d.]+)%", content)]
     assert shares[0] == pytest.approx(100 * 515 / (7.48 * 1024), abs=0.01) and len(shares) == 4
     content = made.out_of_memory()._repr_html_()

@@ -14,7 +14,6 @@ _EXTRAS = {
     "dask": "cluster",
     "distributed": "cluster",
     "jax": "dry-run",
-    "jinja2": "author",
     "matplotlib": "course",
     "nbclient": "author",
     "nbformat": "author",
