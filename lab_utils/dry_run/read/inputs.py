@@ -3,7 +3,6 @@
 input_fn is called once more a mode, in a graph of its own, as TPUEstimator calls it.
 """
 
-import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -251,8 +250,3 @@ def constants(graph: Any) -> Iterator[Finding]:
             # One value repeated, as the zeros of a gradient, is stored once.
             if size >= _LARGE and (size := op.get_attr("value").ByteSize()) >= _LARGE:
                 yield finding("TPU222", place(op), size=memory(size))
-
-
-def parameters(input_fn: Callable) -> set[str]:
-    """The names of the parameters of input_fn."""
-    return set(inspect.signature(input_fn).parameters)

@@ -1,5 +1,6 @@
 """Stage 2: the graphs that TPUEstimator built, read for what a TPU lacks and for silent faults."""
 
+import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -46,7 +47,10 @@ def read(traces: list[Trace], estimator: Any, inputs: Inputs) -> list[Finding]:
     findings = []
     for trace in traces:
         serving = trace.mode is Mode.SERVING
-        findings += [*(_serving(trace) if serving else _model(trace, settings))]
+        if serving and trace.spec is not None:
+            findings += read_random.in_serving(trace.core_graph, trace.spec)
+        elif not serving:
+            findings += _model(trace, settings)
         if trace.mode is Mode.TRAIN:
             findings += _checkpoints(settings.config, settings.model_fn)
             findings += _tiles(trace.per_core_batch, trace.cores, settings.model_fn)
@@ -115,12 +119,6 @@ def _leads_to(first: Finding, each: Finding) -> bool:
     return each.rule in _GOES_ON or read_graph.of_gradient(each.place.op).startswith(first.place.op)
 
 
-def _serving(trace: Trace) -> Iterator[Finding]:
-    """What model_fn and the serving input made of the graph that a CPU serves."""
-    if trace.spec is not None:
-        yield from read_random.in_serving(trace.core_graph, trace.spec)
-
-
 def _model(trace: Trace, settings: Any) -> Iterator[Finding]:
     """What model_fn made for one mode."""
     if trace.core_graph is None:
@@ -157,7 +155,7 @@ def _served(trace: Trace, settings: Any) -> list[Any]:
 def _input(trace: Trace, estimator: Any, inputs: Inputs, settings: Any) -> Iterator[Finding]:
     """What input_fn made for one mode."""
     input_fn = inputs.of(trace.mode)
-    if inputs.borrowed(trace.mode) and "mode" not in read_input.parameters(input_fn):
+    if inputs.borrowed(trace.mode) and "mode" not in inspect.signature(input_fn).parameters:
         return
     try:
         pipeline = read_input.Pipeline.of(estimator, input_fn, trace.mode, trace.cores)
