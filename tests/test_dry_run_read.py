@@ -224,15 +224,22 @@ def test_python_in_an_input_pipeline_is_an_error_on_several_hosts(cores, severit
     assert {found for _, found in places} == {severity}
 
 
-def test_data_that_are_given_once_are_a_note_where_they_fill_a_loop():
+@pytest.mark.parametrize(
+    ("examples", "loop", "found"),
+    [
+        (lambda: tf.data.Dataset.range(640), 10, [("TPU218", "note")]),
+        (lambda: tf.data.Dataset.range(640), 11, [("TPU218", "warning")]),
+        (tf.data.Dataset.counter, 11, []),
+    ],
+    ids=["fills a loop", "shorter than a loop", "endless"],
+)
+def test_data_without_repeat_are_a_note_where_they_fill_a_loop(examples, loop, found):
     """Some call train once for each epoch."""
     with tf.Graph().as_default() as graph:
-        batches = tf.data.Dataset.range(640).batch(64, drop_remainder=True)
-        last = batches.cardinality().op.inputs[0].op
-    pipeline = inputs.Pipeline(graph, last, [[64]], 64, 1, cores=8, elements=10)
-    for loop, severity in ((10, "note"), (11, "warning")):
-        [found] = inputs.length(pipeline, Mode.TRAIN, loop, input_fn=None)
-        assert (found.rule, found.severity) == ("TPU218", severity)
+        last = examples().batch(64, drop_remainder=True).cardinality().op.inputs[0].op
+    pipeline = inputs.Pipeline(graph, last, [[64]], 64, 1, cores=8)
+    findings = inputs.length(pipeline, Mode.TRAIN, loop, input_fn=None)
+    assert [(each.rule, each.severity) for each in findings] == found
 
 
 def test_a_column_against_a_row_is_told_where_it_is_written_not_at_its_gradient():
