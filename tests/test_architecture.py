@@ -48,7 +48,7 @@ BUDGET = {
     "common": 900,
     "convert": 1_925,
     "datasets": 725,
-    "dry_run": 11_975,
+    "dry_run": 11_775,
     "equivalence": 525,
     "flowers": 2_175,
     "notebook": 650,
