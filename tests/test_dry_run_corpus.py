@@ -48,14 +48,14 @@ def test_wrong_port_is_found_at_its_place(port):
 def test_the_fix_clears_the_finding(port):
     found = findings(lambda: port.make(False), port.rule)
     same("ports", f"{port.rule} {port.name} fixed", rows(found))
-    assert not found, in_lines(found)
+    assert not [each for each in found if each.severity != "note"], in_lines(found)
 
 
 @pytest.mark.parametrize("make", RIGHT, ids=lambda make: make.__name__)
-def test_right_port_yields_nothing(make):
+def test_right_port_yields_at_most_a_note(make):
     found = findings(make, "TPU101")
     same("ports", f"right {make.__name__}", rows(found))
-    assert not found, in_lines(found)
+    assert not [each for each in found if each.severity != "note"], in_lines(found)
 
 
 @pytest.mark.parametrize(

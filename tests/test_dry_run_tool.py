@@ -19,7 +19,6 @@ from lab_utils.dry_run import __main__ as command
 from lab_utils.dry_run import rules
 from lab_utils.dry_run.records import Severity, Stage, StageResult, Status
 from lab_utils.dry_run.report import code_hosts, html, terminal
-from lab_utils.dry_run.report.ignoring import set_aside
 from lab_utils.dry_run.report.report import Report
 
 pytest_plugins = ["pytester"]
@@ -49,7 +48,7 @@ def report(*findings):
 )
 def test_findings_are_set_aside(select, ignore, code, left):
     outcome = report(finding("TPU201", code), finding("TPU305", code))
-    set_aside(outcome, select, ignore)
+    outcome.set_aside(select, ignore)
     assert [found.rule for found in outcome.findings] == left
     assert len(outcome.ignored) == 2 - len(left)
     assert outcome.ready is (not left) and outcome.exit_status == (1 if left else 0)
@@ -65,7 +64,7 @@ def test_findings_are_set_aside(select, ignore, code, left):
 
 def test_a_comment_that_names_no_rule_is_told():
     outcome = report(finding("TPU201", "x  # tpu: ignore[TPU2O1]"))
-    set_aside(outcome)
+    outcome.set_aside()
     assert not outcome.ignored
     assert any("TPU2O1" in said and "port.py:12" in said for said in outcome.not_checked)
 
@@ -84,7 +83,7 @@ def test_the_json_report_is_as_its_schema_says(made):
     )
     outcome = getattr(dry_run_reports, made)()
     jsonschema.Draft202012Validator.check_schema(schema)
-    set_aside(outcome, ignore=("TPU1",))
+    outcome.set_aside(ignore=("TPU1",))
     written = json.loads(outcome.to_json())
     jsonschema.validate(written, schema)
     with pytest.raises(jsonschema.ValidationError):
@@ -110,7 +109,7 @@ def test_sarif_follows_the_standards_schema_and_has_each_finding_at_its_line():
         finding("TPU305", file="C:\\me\\port.py", code="x = 1  # tpu: ignore[TPU305]"),
     )
     outcome.not_checked = ["Real speed."]
-    set_aside(outcome, ignore=("TPU201",))
+    outcome.set_aside(ignore=("TPU201",))
     log, schema = json.loads(code_hosts.sarif(outcome)), the_standards_schema()
     schema.validate(log)
     [run] = log["runs"]

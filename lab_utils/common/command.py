@@ -9,7 +9,7 @@ from typing import NoReturn
 _READER_GONE, _INTERRUPTED = 141, 130  # 128 and the number of SIGPIPE, of SIGINT
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
 # What parts of the course import, and its extras bring.
-_BY_EXTRAS = "apache_beam dask jax jinja2 matplotlib nbclient nbformat sklearn tensorflow tf_keras"
+_BY_EXTRAS = "apache_beam dask jax matplotlib nbclient nbformat sklearn tensorflow tf_keras"
 
 
 def run(main: Callable[[], int], cannot: int = 1) -> NoReturn:

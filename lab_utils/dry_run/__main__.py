@@ -12,8 +12,8 @@ from lab_utils.dry_run import rules
 from lab_utils.dry_run.arguments import parsed
 from lab_utils.dry_run.frontends.cells import CannotJudge
 from lab_utils.dry_run.report import terminal
-from lab_utils.dry_run.report.formats import FORMATS
 from lab_utils.dry_run.report.outcome import COULD_NOT_RUN, EXIT_STATUS
+from lab_utils.dry_run.report.report import FORMATS
 from lab_utils.dry_run.supervisor import supervised
 from lab_utils.dry_run.target import Target, load, load_main
 from lab_utils.port import contrib

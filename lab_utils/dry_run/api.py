@@ -11,7 +11,6 @@ from lab_utils.dry_run.frontends.recognise import PlainEstimator, workload_of
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.records import Finding, Stage, StageResult, Status
-from lab_utils.dry_run.report.ignoring import set_aside
 from lab_utils.dry_run.report.outcome import NEVER_CHECKED
 from lab_utils.dry_run.report.progress import Progress
 from lab_utils.dry_run.report.report import Report
@@ -101,7 +100,7 @@ def dry_run(
         _versions(),
     )
     report.spans = session.spans
-    set_aside(report, select, ignore)
+    report.set_aside(select, ignore)
     return report
 
 

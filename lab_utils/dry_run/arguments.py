@@ -8,7 +8,7 @@ from typing import Any
 from lab_utils.common import files
 from lab_utils.dry_run import rules
 from lab_utils.dry_run.records import Stage
-from lab_utils.dry_run.report.formats import FORMATS
+from lab_utils.dry_run.report.report import FORMATS
 from lab_utils.runtime import chips
 
 _EPILOG = """\

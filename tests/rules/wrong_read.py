@@ -623,3 +623,20 @@ def column_against_row(wrong):
         return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=parts.minimize(loss))
 
     return Port(parts.estimator(model_fn), parts.train_input, parts.eval_input)
+
+
+@wrong("TPU228")
+def numpy_in_input_fn(wrong):
+    def input_fn(params):
+        tanh = tf.tanh
+        if wrong:
+
+            def tanh(x):
+                return tf.numpy_function(np.tanh, [x], tf.float32)  # <- TPU228
+
+        def change(features, labels):
+            return tf.ensure_shape(tanh(features), features.shape), labels
+
+        return parts.train_input(params).map(change)
+
+    return Port(parts.estimator(), input_fn, parts.eval_input)

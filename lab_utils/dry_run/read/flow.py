@@ -191,35 +191,35 @@ class Flow:
         self, op: tf.Operation, functions: list, bits: dict, handles: dict, branch: int
     ) -> list[int]:
         """A branch or a function call: the bits of the op's outputs."""
-        given = [bits.get(tensor.name, 0) for tensor in op.inputs]
+        incoming = [bits.get(tensor.name, 0) for tensor in op.inputs]
         if op.type in ("While", "StatelessWhile"):
-            return self._loop(op, functions, given, handles, branch)
+            return self._loop(op, functions, incoming, handles, branch)
         if len(functions) > 1:
-            branch |= given[0]
+            branch |= incoming[0]
         out = [branch] * len(op.outputs)
         for function in functions:
-            results = self._function(op, function, given, handles, branch)
+            results = self._function(op, function, incoming, handles, branch)
             out = [old | new for old, new in zip(out, results, strict=True)]
         return out
 
     def _loop(
-        self, op: tf.Operation, functions: list, given: list[int], handles: dict, branch: int
+        self, op: tf.Operation, functions: list, incoming: list[int], handles: dict, branch: int
     ) -> list[int]:
         """Goes round the loop until nothing more becomes known of its values."""
         condition, body = functions
         while True:
-            branch |= self._function(op, condition, given, handles, branch)[0]
-            results = self._function(op, body, given, handles, branch)
-            after = [old | new | branch for old, new in zip(given, results, strict=True)]
-            if after == given:
+            branch |= self._function(op, condition, incoming, handles, branch)[0]
+            results = self._function(op, body, incoming, handles, branch)
+            after = [old | new | branch for old, new in zip(incoming, results, strict=True)]
+            if after == incoming:
                 return after
-            given = after
+            incoming = after
 
     def _function(
-        self, op: tf.Operation, function: Any, given: list[int], handles: dict, branch: int
+        self, op: tf.Operation, function: Any, incoming: list[int], handles: dict, branch: int
     ) -> list[int]:
-        """One pass over a function that `op` calls with inputs of bits `given`."""
-        bits = dict(zip((tensor.name for tensor in op.inputs), given, strict=True))
+        """One pass over a function that `op` calls with inputs of bits `incoming`."""
+        bits = dict(zip((tensor.name for tensor in op.inputs), incoming, strict=True))
         pairs = arguments(op, function)
         inner = {parameter.name: bits[tensor.name] for tensor, parameter in pairs}
         inner_handles = {p.name: handles[t.name] for t, p in pairs if t.name in handles}

@@ -1,9 +1,8 @@
-"""The input pipelines: TPU211, TPU212, TPU214, TPU216, TPU218, TPU222, TPU225, TPU226.
+"""The input pipelines: TPU211, TPU212, TPU214, TPU216, TPU218, TPU222, TPU225, TPU226, TPU228.
 
 input_fn is called once more a mode, in a graph of its own, as TPUEstimator calls it.
 """
 
-import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -43,8 +42,6 @@ class Pipeline:
         asked: the batch size in params.
         batches_a_step: how many elements of one call's dataset the cores take a step.
         cores: that one call feeds.
-        elements: of the dataset; None where unknown, infinity where it repeats for ever.
-        examples: the same of what goes into the last batch op.
     """
 
     graph: tf.Graph
@@ -53,8 +50,6 @@ class Pipeline:
     asked: int
     batches_a_step: int
     cores: int
-    elements: float | None = None
-    examples: float | None = None
 
     @classmethod
     def of(
@@ -74,7 +69,7 @@ class Pipeline:
             one_each = sharding.kind == "per host, one batch a core"
             dataset = isinstance(data, tf.data.Dataset)
             leaves = tf.nest.flatten(data.element_spec if dataset else data, expand_composites=True)
-            pipeline = cls(
+            return cls(
                 graph,
                 data.cardinality().op.inputs[0].op if dataset else None,
                 [_sizes(leaf.shape) for leaf in leaves if hasattr(leaf, "shape")],
@@ -82,13 +77,6 @@ class Pipeline:
                 sharding.replicas if one_each else 1,
                 sharding.replicas,
             )
-            if not batch_size:
-                pipeline.elements = records.elements(pipeline.last)
-                batch = pipeline.last_batch()
-                pipeline.examples = (
-                    records.elements(batch.inputs[0].op) if batch is not None else None
-                )
-        return pipeline
 
     def chain(self) -> list[tf.Operation]:
         """The dataset's ops from its last to its sources."""
@@ -180,10 +168,14 @@ def length(pipeline: Pipeline, mode: Mode, loop: Any, input_fn: Callable) -> Ite
         return
     op = pipeline.last_batch()
     where = place(op) if op is not None else place(input_fn)
-    have = None if pipeline.elements is None else pipeline.elements // pipeline.batches_a_step
+    have = records.elements(pipeline.last)
+    if have == float("inf"):
+        return
+    if have is not None:
+        have //= pipeline.batches_a_step
     if have is not None and have < 1:
         yield finding("TPU211", where, have=0, need=1, mode=IN_WORDS[mode])
-    elif mode is Mode.TRAIN and have != float("inf"):
+    elif mode is Mode.TRAIN:
         types = " ".join(op.type for op in everywhere(pipeline.graph))
         if "Repeat" not in types and "Generator" in types:
             raise Unknown("they come from a Python generator, which may go on for ever or not")
@@ -192,8 +184,8 @@ def length(pipeline: Pipeline, mode: Mode, loop: Any, input_fn: Callable) -> Ite
             enough = have is not None and isinstance(loop, int) and have >= loop
             yield finding("TPU218", where, note=enough)
         elif have is not None and isinstance(loop, int) and have < loop:
-            mode_in_words = IN_WORDS[mode]
-            yield finding("TPU211", where, note=True, have=int(have), need=loop, mode=mode_in_words)
+            facts = {"have": int(have), "need": loop, "mode": IN_WORDS[mode]}
+            yield finding("TPU211", where, note=True, **facts)
 
 
 def shuffling(pipeline: Pipeline) -> Iterator[Finding]:
@@ -215,20 +207,32 @@ def remainder(pipeline: Pipeline) -> Iterator[Finding]:
     Raises:
         Unknown: it cannot be told; the message says why.
     """
-    batch, number = pipeline.last_batch(), pipeline.examples
-    if batch is None or number == float("inf"):
+    batch = pipeline.last_batch()
+    if batch is None:
         return
     size = tf.get_static_value(_input(batch, "batch_size"))
     if not size or not tf.get_static_value(_input(batch, "drop_remainder")):
         return
-    if number is None:
-        number = records.elements(batch.inputs[0].op, read_files=True)
+    number = records.elements(batch.inputs[0].op, read_files=True)
+    if number == float("inf"):
+        return
     if number is None:
         raise Unknown(
             "tf.data does not know how many examples there are, and they were not counted"
         )
     if dropped := number % (size * pipeline.batches_a_step):
         yield finding("TPU225", place(batch), dropped=dropped, examples=number)
+
+
+def python(graph: Any, cores: int) -> Iterator[Finding]:
+    """A finding for each call of Python in an input pipeline; a note where `cores` are those of one host."""
+    hosts = cores // _tpu_estimator.CORES_PER_HOST
+    where = "One host can run it, if your program runs on that host."
+    if hosts > 1:
+        where = f"A TPU with {cores} cores has {hosts} hosts."
+    for op in everywhere(graph):
+        if "PyFunc" in op.type:
+            yield finding("TPU228", place(op), note=hosts <= 1, op=op.type, hosts=where)
 
 
 def constants(graph: Any) -> Iterator[Finding]:
@@ -240,8 +244,3 @@ def constants(graph: Any) -> Iterator[Finding]:
             # One value repeated, as the zeros of a gradient, is stored once.
             if size >= _LARGE and (size := op.get_attr("value").ByteSize()) >= _LARGE:
                 yield finding("TPU222", place(op), size=memory(size))
-
-
-def parameters(input_fn: Callable) -> set[str]:
-    """The names of the parameters of input_fn."""
-    return set(inspect.signature(input_fn).parameters)

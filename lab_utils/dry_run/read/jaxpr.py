@@ -114,48 +114,38 @@ def state_numbers(traced: Any) -> list[tuple[int, int]]:
     arguments, results = _tracing.trees(traced)
     takes, gives = traced.jaxpr.jaxpr.invars, traced.jaxpr.jaxpr.outvars
     old, new = [each.aval.shape for each in takes], [each.aval.shape for each in gives]
-    parts = list(_subtrees(results, 0, _DEPTH))
-    pairs, taken = [], set()
-
-    def match(tree: Any, start: int, depth: int) -> None:
-        count = tree.num_leaves
-        shapes = old[start : start + count]
-        for first, part in parts:
-            places = range(first, first + count)
-            alike = part == tree and shapes == new[first : first + count]
+    outputs = list(_subtrees([results], _DEPTH))
+    new_value: dict[int, int] = {}  # number of an argument's array -> number of the result
+    whole = list(itertools.chain(*(each.children() for each in arguments.children())))
+    for start, tree in _subtrees(whole, _DEPTH):
+        leaves = range(start, start + tree.num_leaves)
+        for first, output in outputs:
+            places = range(first, first + tree.num_leaves)
+            alike = output == tree and [old[n] for n in leaves] == [new[n] for n in places]
             # One array alone is state only as the whole first argument, and not as a number: others have
             # its shape by chance, as an iteration's number has the loss's.
-            alone = count == 1 and start == 0 and depth == _DEPTH and shapes[0]
-            enough = count > 1 or (alone and _is_float(takes[0]) == _is_float(gives[first]))
-            if alike and enough and taken.isdisjoint(places):
-                pairs.extend((start + n, first + n) for n in range(count))
-                taken.update(places)
-                return
-        for first, child in _children(tree, start) if depth else ():
-            match(child, first, depth - 1)
-
-    begin = 0
-    for tree in itertools.chain(*(each.children() for each in arguments.children())):
-        match(tree, begin, _DEPTH)
-        begin += tree.num_leaves
-    return pairs
+            first_argument = start == 0 and any(tree is each for each in whole)
+            alone = len(leaves) == 1 and first_argument and old[0]
+            enough = len(leaves) > 1 or (alone and _is_float(takes[0]) == _is_float(gives[first]))
+            if not alike or not enough or not new_value.keys().isdisjoint(leaves):
+                continue
+            if set(new_value.values()).isdisjoint(places):
+                new_value |= zip(leaves, places, strict=True)
+                break
+    return list(new_value.items())
 
 
 def _is_float(variable: Any) -> bool:
     return "float" in str(variable.aval.dtype)
 
 
-def _children(tree: Any, start: int) -> Iterator[tuple[int, Any]]:
-    for child in tree.children():
-        yield start, child
-        start += child.num_leaves
-
-
-def _subtrees(tree: Any, start: int, depth: int) -> Iterator[tuple[int, Any]]:
-    """A structure and those in it, outer ones first, each with the number of its first array."""
-    yield start, tree
-    for first, child in _children(tree, start) if depth else ():
-        yield from _subtrees(child, first, depth - 1)
+def _subtrees(trees: Sequence[Any], depth: int, start: int = 0) -> Iterator[tuple[int, Any]]:
+    """Structures and those in them, outer ones first, each with the number of its first array."""
+    for tree in trees:
+        yield start, tree
+        if depth:
+            yield from _subtrees(tree.children(), depth - 1, start)
+        start += tree.num_leaves
 
 
 def _state(jaxpr: Any, state: list[tuple[int, int]], where: Place) -> list[Finding]:

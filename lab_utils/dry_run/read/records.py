@@ -15,10 +15,6 @@ _MOST_BYTES = 512 * 2**20
 _AT_A_TIME = 512
 _ENDLESS = 2**48  # elements: a counter's whole range
 
-# What gives an element for each that it takes.
-_ONE_TO_ONE = re.compile(
-    r"(Map|ParallelMap|Prefetch|Shuffle|Options|Cache|Model|Optimize)Dataset(V\d)?"
-)
 _READS_FILES = re.compile(
     r"TFRecordDataset(V\d)?|FlatMapDataset|(Legacy)?(Parallel)?InterleaveDataset(V\d)?"
 )
@@ -34,44 +30,35 @@ def elements(op: tf.Operation | None, read_files: bool = False) -> float | None:
     """
     if op is None or elsewhere.address(op.graph):
         return None
-    number = _known(op)
-    if number is not None:
+    number = _cardinality(op, {})
+    if number is not None or not read_files:
         return number
-    taken = [t.op for t in op.inputs if t.dtype == tf.variant]
-    if _ONE_TO_ONE.fullmatch(op.type):
-        return elements(taken[0], read_files)
-    if op.type == "ZipDataset":
-        numbers = [elements(each, read_files) for each in taken]
-        return None if None in numbers else min(numbers)
-    if op.type == "RepeatDataset":
-        times = tf.get_static_value(op.inputs[1])
-        number = None if times is None else elements(taken[0], read_files)
-        return None if number is None else number * int(times)
-    if op.type in ("BatchDatasetV2", "PaddedBatchDatasetV2"):
-        number = elements(taken[0], read_files)
-        return None if number is None else _batches(op, number)
-    return _in_files(op) if read_files and _READS_FILES.fullmatch(op.type) else None
+    readers = [each for each in ancestors([op]) if _READS_FILES.fullmatch(each.type)]
+    if _cardinality(op, dict.fromkeys(readers, 1)) is None:
+        return None  # whatever the files hold
+    counts = {each: count for each in readers if (count := _in_files(each)) is not None}
+    return _cardinality(op, counts)
 
 
-def _known(op: tf.Operation) -> float | None:
-    """What tf.data itself says."""
+def _cardinality(op: tf.Operation, counts: dict[tf.Operation, int]) -> float | None:
+    """What tf.data says where every map gives one for one; `counts` holds the elements of some datasets."""
     try:
-        with v1.Session(graph=op.graph) as session:
-            number = int(session.run(tf.raw_ops.DatasetCardinality(input_dataset=op.outputs[0])))
+        graph_def = op.graph.as_graph_def()
+        for node in graph_def.node:
+            if "preserve_cardinality" in node.attr:
+                node.attr["preserve_cardinality"].b = True
+        with tf.Graph().as_default() as graph, v1.Session(graph=graph) as session:
+            known = {
+                each.outputs[0].name: tf.data.experimental.to_variant(tf.data.Dataset.range(count))
+                for each, count in counts.items()
+            }
+            (dataset,) = tf.import_graph_def(graph_def, known, [op.outputs[0].name])
+            number = int(session.run(tf.raw_ops.DatasetCardinality(input_dataset=dataset)))
     except (tf.errors.OpError, ValueError, RuntimeError):
         return None
     if number == tf.data.INFINITE_CARDINALITY or number > _ENDLESS:
         return float("inf")
     return None if number == tf.data.UNKNOWN_CARDINALITY else number
-
-
-def _batches(op: tf.Operation, number: float) -> float | None:
-    """How many batches an op makes of so many examples."""
-    size = tf.get_static_value(op.inputs[1])
-    drop = tf.get_static_value(op.inputs[-1])
-    if not size or drop is None:
-        return None
-    return number // size if drop else -(-number // size)
 
 
 def _in_files(op: tf.Operation) -> int | None:

@@ -1,5 +1,6 @@
 """Stage 2: the graphs that TPUEstimator built, read for what a TPU lacks and for silent faults."""
 
+import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -45,7 +46,10 @@ def read(traces: list[Trace], estimator: Any, inputs: Inputs) -> list[Finding]:
     findings = []
     for trace in traces:
         serving = trace.mode is Mode.SERVING
-        findings += [*(_serving(trace) if serving else _model(trace, settings))]
+        if serving and trace.spec is not None:
+            findings += read_random.in_serving(trace.core_graph, trace.spec)
+        elif not serving:
+            findings += _model(trace, settings)
         if trace.mode is Mode.TRAIN:
             findings += _checkpoints(settings.config, settings.model_fn)
             findings += _tiles(trace.per_core_batch, trace.cores, settings.model_fn)
@@ -112,12 +116,6 @@ def _leads_to(first: Finding, each: Finding) -> bool:
     return each.rule in _GOES_ON or read_graph.of_gradient(each.place.op).startswith(first.place.op)
 
 
-def _serving(trace: Trace) -> Iterator[Finding]:
-    """What model_fn and the serving input made of the graph that a CPU serves."""
-    if trace.spec is not None:
-        yield from read_random.in_serving(trace.core_graph, trace.spec)
-
-
 def _model(trace: Trace, settings: Any) -> Iterator[Finding]:
     """What model_fn made for one mode."""
     if trace.core_graph is None:
@@ -154,7 +152,7 @@ def _served(trace: Trace, settings: Any) -> list[Any]:
 def _input(trace: Trace, estimator: Any, inputs: Inputs, settings: Any) -> Iterator[Finding]:
     """What input_fn made for one mode."""
     input_fn = inputs.of(trace.mode)
-    if inputs.borrowed(trace.mode) and "mode" not in read_input.parameters(input_fn):
+    if inputs.borrowed(trace.mode) and "mode" not in inspect.signature(input_fn).parameters:
         return
     try:
         pipeline = read_input.Pipeline.of(estimator, input_fn, trace.mode, trace.cores)
@@ -167,6 +165,7 @@ def _input(trace: Trace, estimator: Any, inputs: Inputs, settings: Any) -> Itera
     except read_input.Unknown as why:
         trace.not_checked.append(f"Whether the training data end before the steps: {why}.")
     yield from read_input.constants(pipeline.graph)
+    yield from read_input.python(pipeline.graph, trace.cores)
     if trace.mode is Mode.TRAIN:
         yield from read_input.shuffling(pipeline)
     else:

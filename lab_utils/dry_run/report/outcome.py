@@ -2,10 +2,13 @@
 
 import json
 import math
+import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 
 from lab_utils.common.figures import Figure, counted
+from lab_utils.dry_run import rules
 from lab_utils.dry_run.records import (
     CompiledStep,
     Cost,
@@ -29,13 +32,14 @@ NEVER_CHECKED = (
     "Input on several hosts, each reading its own share of the files.",
     "Checkpoints, buckets, permissions, quota and the network.",
 )
+_COMMENT = re.compile(r"#\s*tpu:\s*ignore\[([^\]]*)\]", re.I)
 
 
 @dataclass(repr=False)
 class Outcome:
     """The outcome of a dry run.
 
-    `ignored` holds the findings that a person set aside (ignoring.py): they count for nothing.
+    `ignored` holds the findings that a person set aside (`set_aside`): they count for nothing.
     `not_judged` names models that the program trains or evaluates besides: the verdict is never ready then.
     `subject` says what was judged; `versions` holds the versions that took part.
     """
@@ -112,6 +116,30 @@ class Outcome:
         limited = ", as far as was checked" if missing else ""
         notes = f" ({', '.join(parts)})" if parts else ""
         return f"Ready for {self.topology}{limited}{notes}.{limits}"
+
+    def set_aside(self, select: Sequence[str] = (), ignore: Sequence[str] = ()) -> None:
+        """Moves findings from the stages to `ignored`.
+
+        They are those that `select` does not name, if it names any, those that `ignore` names, and those
+        whose own line says `# tpu: ignore[TPU305]`.
+        """
+        for stage in self.stages:
+            for found in list(stage.findings):
+                unselected = select and not found.rule.startswith(tuple(select))
+                if unselected or found.rule.startswith((*ignore, *self._commented(found))):
+                    stage.findings.remove(found)
+                    self.ignored.append(found)
+
+    def _commented(self, found: Finding) -> tuple[str, ...]:
+        """The rules that a comment at the line of a finding ignores."""
+        comment = _COMMENT.search(found.place.code)
+        try:
+            return rules.chosen(comment[1]) if comment else ()
+        except ValueError as error:
+            said = f"The comment at {found.place.position}: {error}."
+            if said not in self.not_checked:
+                self.not_checked.append(said)
+            return ()
 
     @property
     def memory(self) -> Memory:

@@ -4,16 +4,19 @@ import textwrap
 from collections.abc import Sequence
 from itertools import groupby
 
-from lab_utils.common.figures import Figure, counted, figure_text, kind_text, scaled
-from lab_utils.dry_run.records import CompiledStep, Finding, Severity, StageResult
+from lab_utils.common.figures import Figure, figure_text, kind_text
+from lab_utils.dry_run.records import Finding, Severity, StageResult
 from lab_utils.dry_run.report.outcome import FINDINGS, READY, Outcome
 from lab_utils.dry_run.report.words import (
     LINES_BASIS,
     MARKS,
     feed_sentence,
+    ignored,
+    line_costs,
     memory_sentence,
     speed_basis,
     speed_sentence,
+    stage_words,
     subject_line,
     title,
 )
@@ -43,13 +46,13 @@ def render(report: Outcome, colour: bool = False) -> str:
             heading = [paint(str(stage).upper(), "bold")] if index == 0 else []
             blocks.append(heading + _finding_lines(group, paint))
     if report.ignored:
-        ignored = [f"{found.rule} at {found.where}" for found in report.ignored]
-        blocks.append([paint("IGNORED", "bold"), *_items(ignored)])
+        blocks.append([paint("IGNORED", "bold"), *_items(ignored(report))])
     for step in report.compiled:
         lines = _wrapped(memory_sentence(step)) if step.memory.used is not None else []
         if step.cost.roofline:
             lines += _wrapped(speed_sentence(step, report.cores)) + _wrapped(speed_basis(step))
-        lines += _line_costs(step)
+        if step.lines:
+            lines += _wrapped(LINES_BASIS) + _items(line_costs(step))
         if lines:
             blocks.append([paint(step.name.upper(), "bold"), *lines])
     if report.feed.examples_per_second is not None:
@@ -80,10 +83,8 @@ def _wrapped(text: str, first: str = "", then: str = "") -> list[str]:
 
 
 def _stage_lines(stage: StageResult) -> list[str]:
-    found = counted(len(stage.findings), "finding") if stage.findings else ""
-    took = scaled(stage.seconds, "s") if stage.status != "skipped" else ""
+    took, said = stage_words(stage)
     head = f"{MARKS[stage.status]} {stage.stage:<8}{stage.status:<8} {took:>8}  "
-    said = "; ".join(part for part in (found, stage.detail) if part)
     return _wrapped(said, head, " " * len(head)) or [head.rstrip()]
 
 
@@ -101,17 +102,6 @@ def _finding_lines(group: list[Finding], paint) -> list[str]:
     for label, said in parts:
         if said:
             lines += _wrapped(said, f"    {label:<9}", " " * 13)
-    return lines
-
-
-def _line_costs(step: CompiledStep) -> list[str]:
-    """The most expensive lines of a step, each with its share of the cycles of those that have any."""
-    if not step.lines:
-        return []
-    lines = _wrapped(LINES_BASIS)
-    for each in step.lines:
-        row = f"{each.cycles:>13,.0f} cycles {scaled(each.bytes, 'B'):>9} {scaled(each.flops, 'FLOP'):>11}"
-        lines += _wrapped(str(each.place) or "no line", f"  {row}  ", " " * 49)
     return lines
 
 

@@ -2,7 +2,7 @@
 
 from lab_utils.common.figures import counted, kind_text, memory, rounded, scaled
 from lab_utils.dry_run import rules
-from lab_utils.dry_run.records import CompiledStep, Finding, Status
+from lab_utils.dry_run.records import CompiledStep, Finding, StageResult, Status
 from lab_utils.dry_run.report.outcome import Outcome
 from lab_utils.dry_run.report.published import reached
 
@@ -20,6 +20,27 @@ def title(finding: Finding) -> str:
         return rules.rule(finding.rule).title
     except KeyError:
         return ""
+
+
+def stage_words(stage: StageResult) -> tuple[str, str]:
+    """How long a stage took ("" where it was skipped), and what it says."""
+    number = counted(len(stage.findings), "finding") if stage.findings else ""
+    took = scaled(stage.seconds, "s") if stage.status != Status.SKIPPED else ""
+    return took, "; ".join(part for part in (number, stage.detail) if part)
+
+
+def ignored(report: Outcome) -> list[str]:
+    """The findings that a person set aside."""
+    return [f"{finding.rule} at {finding.where}" for finding in report.ignored]
+
+
+def line_costs(step: CompiledStep) -> list[str]:
+    """The most expensive lines of a step: cycles, HBM traffic, FLOPs and the place, in columns."""
+    return [
+        f"{f'{line.cycles:,.0f} cycles':<22} {scaled(line.bytes, 'B'):<9} "
+        f"{scaled(line.flops, 'FLOP'):<11} {str(line.place) or 'no line'}"
+        for line in step.lines
+    ]
 
 
 def speed_sentence(step: CompiledStep, cores: int) -> str:

@@ -1,7 +1,7 @@
 """Which line of an input pipeline brings in what the infeed refuses: a shape, a type, a kind of tensor."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from lab_utils.common.source import own_frame
@@ -15,35 +15,57 @@ BATCHES = (
     "MapAndBatchDataset",
     "PaddedBatchDatasetV2",
 )
+# The ops whose elements have the fault whatever those of their input are like.
+_SETTLED_BY = {"TPU101": BATCHES, "TPU102": ("PaddedBatchDatasetV2",)}
 
 
 def culprit(graph: tf.Graph, rule: str, fact: str = "") -> tf.Operation | None:
-    """The dataset op of `graph` to which a finding of `rule` points, or None where none is to blame.
+    """The op of `graph` to which a finding of `rule` points, or None where none is to blame.
 
-    It is the first on the way from the sources whose elements have the fault. `fact` is the type's
-    name, for TPU120, or the shape, for TPU131.
+    It is the first on the way from the sources whose elements have the fault: a dataset op, or one in the
+    function that it maps. `fact` is the type's name, for TPU120, or the shape, for TPU131.
     """
-    faulty: dict[str, Callable[[tf.Operation], bool]] = {
-        "TPU101": _has_unknown_sizes,
-        "TPU102": _has_unknown_sizes,
-        "TPU119": lambda op: tf.string in _types(op),
-        "TPU120": lambda op: fact in [each.name for each in _types(op)],
-        "TPU128": lambda op: tf.variant in _types(op),
-        "TPU131": lambda op: fact in _shapes(op),
-    }
-    op = next((op for op in _ends(graph) if _is_dataset(op) and faulty[rule](op)), None)
-    op = _first(op, rule, faulty[rule])
-    if op is None:
-        return None
-    functions = called(op)
+    bad = _fault(rule, fact)
+    op = next((op for op in _ends(graph) if _is_faulty(op, bad)), None)
+    # From the last dataset op back to the first that has the fault, or that settles it.
+    while op is not None and op.type not in _SETTLED_BY.get(rule, ()):
+        before = [t.op for t in op.inputs if t.dtype == tf.variant and _is_dataset(t.op)]
+        # Records are strings by right, before they are parsed. TPUEstimator maps over the dataset itself.
+        if rule not in _SETTLED_BY and own_frame(op.traceback):
+            before = [each for each in before if _types(each) == _types(op)]
+        earlier = next((each for each in before if _is_faulty(each, bad)), None)
+        if earlier is None:
+            break
+        op = earlier
+    functions = called(op) if op is not None else []
     return (within(functions[0], rule, fact) if len(functions) == 1 else None) or op
 
 
-def _ends(graph: tf.Graph) -> list[tf.Operation]:
-    """The dataset ops of `graph` whose elements no other one takes."""
-    datasets = [op for op in graph.get_operations() if attribute(op, "output_shapes") is not None]
-    used = {tensor.name for op in datasets for tensor in op.inputs}
-    return [op for op in datasets if op.outputs and op.outputs[0].name not in used]
+def _fault(rule: str, fact: str) -> Callable[[Any, tf.TensorShape], bool]:
+    """Whether a tensor of that type and shape has the fault that `rule` is about."""
+    if rule in ("TPU101", "TPU102"):
+        return lambda dtype, shape: dtype != tf.variant and not shape.is_fully_defined()
+    if rule == "TPU131":
+        return lambda dtype, shape: shape.is_fully_defined() and str(shape.as_list()) == fact
+    refused = {"TPU119": "string", "TPU120": fact, "TPU128": "variant"}[rule]
+    return lambda dtype, shape: dtype.name == refused
+
+
+def within(function: Any, rule: str, fact: str = "") -> tf.Operation | None:
+    """The op in a dataset's function (a FuncGraph) that brings in the fault; None where none does."""
+    if rule not in ("TPU102", "TPU119", "TPU120"):
+        return None
+    bad = _fault(rule, fact)
+    outside = {tensor.op for tensor in function.inputs}
+    op = next((t.op for t in function.outputs if bad(t.dtype, t.shape)), None)
+    while op is not None and op.type == "Identity" and op.inputs[0].op not in outside:
+        op = op.inputs[0].op  # tf.data puts one around each result of the function
+    while op is not None and rule != "TPU119":
+        before = [t.op for t in op.inputs if bad(t.dtype, t.shape) and t.op not in outside]
+        if len(before) != 1:
+            break
+        op = before[0]
+    return op if op is not None and op not in outside and own_frame(op.traceback) else None
 
 
 def unknown_sizes(shapes: Iterable[tf.TensorShape]) -> str:
@@ -56,71 +78,27 @@ def unknown_sizes(shapes: Iterable[tf.TensorShape]) -> str:
 
 def last_shapes(graph: tf.Graph) -> list[tf.TensorShape]:
     """The shapes of what the datasets of `graph` end in."""
-    ends = [op for op in _ends(graph) if _is_dataset(op)]
-    return [tf.TensorShape(shape) for op in ends for shape in attribute(op, "output_shapes")]
+    return [shape for op in _ends(graph) for shape in _shapes(op)]
 
 
-def _first(
-    op: tf.Operation | None, rule: str, faulty: Callable[[tf.Operation], bool]
-) -> tf.Operation | None:
-    """From the last dataset op to the first on its way that has the fault, or that settles it."""
-    while op is not None:
-        if _settles(op, rule):
-            return op
-        before = [t.op for t in op.inputs if t.dtype == tf.variant and _is_dataset(t.op)]
-        # Records are strings by right, before they are parsed. TPUEstimator maps over the dataset itself.
-        if rule not in ("TPU101", "TPU102") and own_frame(op.traceback):
-            before = [each for each in before if _types(each) == _types(op)]
-        earlier = next((each for each in before if faulty(each)), None)
-        if earlier is None:
-            return op
-        op = earlier
-    return None
-
-
-def within(function: Any, rule: str, dtype: str = "") -> tf.Operation | None:
-    """The op in a dataset's function (a FuncGraph) that brings in the fault; None where none does."""
-    bad: dict[str, Callable[[tf.Tensor], bool]] = {
-        "TPU102": lambda t: t.dtype != tf.variant and not t.shape.is_fully_defined(),
-        "TPU119": lambda t: t.dtype == tf.string,
-        "TPU120": lambda t: t.dtype.name == dtype,
-    }
-    if rule not in bad:
-        return None
-    outside = {tensor.op for tensor in function.inputs}
-    found = next((t.op for t in function.outputs if bad[rule](t)), None)
-    while found is not None and found.type == "Identity" and found.inputs[0].op not in outside:
-        found = found.inputs[0].op  # tf.data puts one around each result of the function
-    while found is not None and rule != "TPU119":
-        before = [t.op for t in found.inputs if bad[rule](t) and t.op not in outside]
-        if len(before) != 1:
-            break
-        found = before[0]
-    if found is None or found in outside or not own_frame(found.traceback):
-        return None
-    return found
-
-
-def _settles(op: tf.Operation, rule: str) -> bool:
-    """Whether the fault lies in this op whatever its input is like."""
-    if rule == "TPU101":
-        return op.type in BATCHES
-    return rule == "TPU102" and op.type == "PaddedBatchDatasetV2"
+def _ends(graph: tf.Graph) -> Iterator[tf.Operation]:
+    """The dataset ops of `graph` whose elements no other op takes."""
+    datasets = [op for op in graph.get_operations() if attribute(op, "output_shapes") is not None]
+    used = {tensor.name for op in datasets for tensor in op.inputs}
+    return (op for op in datasets if _is_dataset(op) and op.outputs[0].name not in used)
 
 
 def _is_dataset(op: tf.Operation) -> bool:
     return bool(re.search(r"Dataset(V\d+)?$", op.type)) and bool(op.outputs)
 
 
+def _is_faulty(op: tf.Operation, bad: Callable) -> bool:
+    return any(map(bad, _types(op), _shapes(op)))
+
+
 def _types(op: tf.Operation) -> list[Any]:
     return attribute(op, "output_types") or attribute(op, "Toutput_types") or []
 
 
-def _shapes(op: tf.Operation) -> list[str]:
-    shapes = map(tf.TensorShape, attribute(op, "output_shapes") or [])
-    return [str(shape.as_list()) for shape in shapes if shape.is_fully_defined()]
-
-
-def _has_unknown_sizes(op: tf.Operation) -> bool:
-    shapes = map(tf.TensorShape, attribute(op, "output_shapes") or [])
-    return any(not shape.is_fully_defined() for shape in shapes)
+def _shapes(op: tf.Operation) -> list[tf.TensorShape]:
+    return list(map(tf.TensorShape, attribute(op, "output_shapes") or []))

@@ -5,7 +5,6 @@ import functools
 import inspect
 import linecache
 from collections.abc import Callable
-from typing import Any
 
 from lab_utils.common.source import NOWHERE, Place, place_of_line
 
@@ -52,11 +51,14 @@ def listed(host_function: Callable, number: int, key: str | None, spec: Place) -
         and _is_function(tree, node.elts[0], host_function.__name__, line)
     ]
     for pair in sorted(pairs, key=lambda node: abs(node.lineno - (spec.line or 0))):
-        tensors, element = _value(tree, pair.elts[1], pair.lineno), pair
+        tensors, element = pair.elts[1], pair
+        if isinstance(tensors, ast.Name) and (named := _assignment(tree, tensors.id, pair.lineno)):
+            tensors = named.value
         if isinstance(tensors, ast.Dict):
-            values = dict(zip(map(_constant, tensors.keys), tensors.values, strict=True))
-            put = _put(tree, getattr(pair.elts[1], "id", ""), key)
-            if (element := values.get(key, put)) is None:
+            names = [getattr(name, "value", None) for name in tensors.keys]
+            values = dict(zip(names, tensors.values, strict=True))
+            added = _assignment_of_item(tree, getattr(pair.elts[1], "id", ""), key)
+            if (element := values.get(key, added)) is None:
                 continue
         elif isinstance(tensors, ast.List | ast.Tuple) and number < len(tensors.elts):
             element = tensors.elts[number]
@@ -103,16 +105,6 @@ def _is_function(tree: ast.AST, node: ast.AST, name: str, line: int) -> bool:
     return False
 
 
-def _constant(node: ast.AST | None) -> Any:
-    return getattr(node, "value", None)
-
-
-def _value(tree: ast.AST, node: ast.AST, line: int) -> ast.AST:
-    """`node`, or what was last assigned to its name up to that line."""
-    found = _assignment(tree, node.id, line) if isinstance(node, ast.Name) else None
-    return node if found is None else found.value
-
-
 def _assignment(tree: ast.AST, name: str, line: int) -> ast.Assign | None:
     earlier = [node for node in _assignments(tree, name) if node.lineno <= line]
     return max(earlier, key=lambda node: node.lineno, default=None)
@@ -127,7 +119,7 @@ def _assignments(tree: ast.AST, name: str) -> list[ast.Assign]:
     ]
 
 
-def _put(tree: ast.AST, name: str, key: str | None) -> ast.Assign | None:
+def _assignment_of_item(tree: ast.AST, name: str, key: str | None) -> ast.Assign | None:
     """The assignment to `name[key]`; else the only one whose key the source does not tell."""
     computed = []
     for node in ast.walk(tree):
