@@ -1,7 +1,6 @@
 """The converter on a real dask.distributed cluster: a scheduler and two worker processes."""
 
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -117,6 +116,7 @@ def test_the_same_bytes_by_both_workers_and_with_relative_paths(data, cluster, m
     assert all(count > before[worker] for worker, count in after.items())
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_loses_nothing(large, cluster):
     flags = ["--train_shards=8", "--eval_shards=2"]
     process = start_and_wait_for_the_first_shard(large, *flags, *cluster.flags)
@@ -128,16 +128,6 @@ def test_a_worker_that_is_killed_loses_nothing(large, cluster):
     large.out = large.folder / "here"
     large.convert(train_shards=8, eval_shards=2)
     assert by_dask == contents(large.out)
-
-
-def test_ctrl_c_cancels_the_job(large, cluster):
-    process = start_and_wait_for_the_first_shard(large, "--train_shards=8", *cluster.flags)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130, errors
-    assert "cancelling the job ..." in errors
-    assert "Traceback" not in errors
-    assert list(large.out.iterdir()) == []
 
 
 def test_a_shard_that_fails_is_named_with_its_host_and_reason(data, cluster):

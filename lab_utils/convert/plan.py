@@ -1,5 +1,6 @@
 """What a conversion does with one split: its rows, and the shards that they go into."""
 
+import contextlib
 import os
 import random
 from collections.abc import Iterator
@@ -7,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from lab_utils.convert import storage
-from lab_utils.convert.errors import ConversionError
+from lab_utils.convert.errors import ConversionError, RejectError
 from lab_utils.convert.rows import deal, is_header, parse_row, read_lines
 
 ROWS = ".rows"
@@ -98,7 +99,7 @@ def notes(train: SplitPlan, evaluation: SplitPlan) -> Iterator[str]:
     """Yields what a person should know of images that are listed more than once."""
     listed = {}
     for plan in (train, evaluation):
-        first: dict[bytes, tuple[int, bytes]] = {}
+        first: dict[str, tuple[int, str]] = {}
         again, torn = [], []
         for number, image, label in _images(plan):
             before = first.setdefault(image, (number, label))
@@ -122,17 +123,13 @@ def notes(train: SplitPlan, evaluation: SplitPlan) -> Iterator[str]:
         )
 
 
-def _images(plan: SplitPlan) -> Iterator[tuple[int, bytes, bytes]]:
-    """Yields the line number, image and class of each row, well enough to compare a million quickly."""
-    folder = storage.parent(plan.csv_path).encode(errors="surrogateescape")
+def _images(plan: SplitPlan) -> Iterator[tuple[int, str, str]]:
+    """Yields the line number, image and class of each row that can be read."""
     for number, line in plan.lines:
-        path, comma, label = line.rpartition(b",")
-        if not comma or is_header(line):
-            continue
-        path = path.strip(b' "')
-        if not (path.startswith(b"/") or b"://" in path):
-            path = folder + b"/" + path
-        yield number, os.path.normpath(path) if b"/." in path else path, label.strip(b' "')
+        with contextlib.suppress(RejectError):
+            row = parse_row(line, plan.csv_path)
+            if not is_header(line):
+                yield number, os.path.normpath(row.path), row.label
 
 
 def _image_bytes(line: bytes, csv_path: str) -> int:

@@ -22,12 +22,6 @@ def read_image(path: str) -> bytes:
         raise RejectError(f"file not found: {path}") from None
 
 
-def check_size(size: int) -> None:
-    """Raises RejectError for a file of so many bytes that it can be no photograph."""
-    if size > _LARGEST:
-        raise RejectError(f"larger than {_LARGEST / 1e9:g} GB: photographs are not")
-
-
 def _read_remote(path: str) -> bytes:
     try:
         with storage.open_to_read(path) as file:
@@ -46,7 +40,8 @@ def _read_local(path: str) -> bytes:
         status = os.stat(path)
         if not stat.S_ISREG(status.st_mode):
             raise RejectError(f"not a file: {path}")
-        check_size(status.st_size)
+        if status.st_size > _LARGEST:
+            raise RejectError(f"larger than {_LARGEST / 1e9:g} GB: photographs are not")
         with open(path, "rb") as file:
             return file.read()
     except (FileNotFoundError, NotADirectoryError):
