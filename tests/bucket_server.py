@@ -22,7 +22,7 @@ from gcp_storage_emulator.server import RequestHandler
 from gcp_storage_emulator.storage import Storage
 
 NAME = "bucket"
-FAILURES = ("429", "503", "reset", "torn")
+FAILURES = ("429", "503", "reset")
 
 
 class Box:
@@ -42,19 +42,13 @@ class Box:
         self.storage = Storage(use_memory_fs=True)
         buckets.create_bucket(NAME, self.storage)
         self._random = random.Random(0)
-        self._owed = False  # an upload to be torn: none was there when it was its turn
 
-    def failure(self, size: int) -> str | None:
-        """Return the failure of a request with so many bytes, or None; it is counted."""
+    def failure(self) -> str | None:
+        """Return the failure of a request, or None; it is counted."""
         with self.lock:
-            if self._owed and self.failing and size > 1:
-                self._owed, kind = False, "torn"
-            elif self._random.random() >= self.failing:
+            if self._random.random() >= self.failing:
                 return None
-            else:
-                kind = FAILURES[sum(self.count[each] for each in FAILURES) % len(FAILURES)]
-                if kind == "torn" and size < 2:
-                    self._owed, kind = True, "reset"
+            kind = FAILURES[sum(self.count[kind] for kind in FAILURES) % len(FAILURES)]
             self.count[kind] += 1
             return kind
 
@@ -67,10 +61,8 @@ class _Handler(RequestHandler):
     def _answer(self, handle) -> None:
         time.sleep(self.box.latency)
         size = int(self.headers.get("content-length") or 0)
-        failure = self.box.failure(size)
-        if failure == "torn":
-            self.rfile.read(size // 2)
-        if failure in ("reset", "torn"):
+        failure = self.box.failure()
+        if failure == "reset":
             # With no time to linger the kernel sends a reset.
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.close_connection = True
@@ -106,25 +98,17 @@ class _Handler(RequestHandler):
 
 
 @contextmanager
-def bucket_server() -> Iterator[tuple[Box, str]]:
-    """Serve gs://bucket on this machine; yields the box and the server's address (STORAGE_EMULATOR_HOST)."""
+def use_bucket(monkeypatch) -> Iterator[Box]:
+    """Serve gs://bucket on this machine, and have the client of gs:// reach it."""
     box = Box()
     httpd = server.ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, box))
     httpd.handle_error = lambda *_: None  # a client that was cut off
-    thread = threading.Thread(target=httpd.serve_forever, daemon=True)
-    thread.start()
+    threading.Thread(target=httpd.serve_forever, daemon=True).start()
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", f"http://127.0.0.1:{httpd.server_port}")
+    monkeypatch.setenv("NO_GCE_CHECK", "true")
+    monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "none")
     try:
-        yield box, f"http://127.0.0.1:{httpd.server_port}"
+        yield box
     finally:
         httpd.shutdown()
         httpd.server_close()
-
-
-@contextmanager
-def use_bucket(monkeypatch) -> Iterator[Box]:
-    """Have the client of gs:// reach a bucket of this kind."""
-    with bucket_server() as (box, address):
-        monkeypatch.setenv("STORAGE_EMULATOR_HOST", address)
-        monkeypatch.setenv("NO_GCE_CHECK", "true")
-        monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "none")
-        yield box

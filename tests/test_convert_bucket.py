@@ -47,6 +47,7 @@ def there() -> dict[str, bytes]:
     return found
 
 
+@pytest.mark.slow
 def test_a_slow_bucket_that_fails_loses_nothing(data, box):
     data.convert(train_shards=3)
     box.latency, box.failing = 0.003, 0.1

@@ -4,7 +4,7 @@ import os
 from collections import Counter
 
 import pytest
-from convert_data import LABELS, Data, features, records, rejects
+from convert_data import LABELS, Data
 
 from lab_utils.convert import ConversionError
 from lab_utils.convert.__main__ import main
@@ -86,12 +86,9 @@ def test_rows(line, path, label):
         (b"a.jpg", "1 column where 2 are expected: path,label$"),
         (b"a.jpg,rose,red", "3 columns where 2"),
         (b"a.jpg;rose", "';' seems to separate them"),
-        (b"a.jpg\trose", "seems to separate them"),
         (b",rose", "no path"),
         (b"a.jpg,", "no label"),
         (b'"a.jpg,rose', "quote"),
-        (b"a\0.jpg,rose", "zero byte"),
-        ("blüte.jpg,rose".encode("latin-1"), "not text in UTF-8"),
     ],
 )
 def test_bad_rows_get_a_reason(line, reason):
@@ -106,7 +103,6 @@ def test_bad_rows_get_a_reason(line, reason):
         ("path,label", LABELS, "if this row is a header, remove it"),
         ("roses,a.jpg", LABELS, "'roses' is one: the path comes first"),
         ("a.jpg,roses", ["0 roses"], "has '0 roses': write each class there without anything else"),
-        ("a.jpg,roses", ["roses,daisy"], "write each class there without anything else"),
         ("a.jpg,lily", LABELS, "'roses', 'daisy', 'tulips'$"),
         ("a.jpg,lily", ["a", "b", "c", "d"], r"'a', 'b', 'c', ... \(4 in all\)"),
     ],
@@ -114,19 +110,6 @@ def test_bad_rows_get_a_reason(line, reason):
 def test_an_unknown_label_is_set_beside_the_known_ones(row, known, hint):
     with pytest.raises(RejectError, match=hint):
         parse_labelled(row.encode(), "/data/train.csv", known)
-
-
-def test_a_row_that_is_not_utf8_is_set_aside_and_named(data):
-    (data.folder / "bl\u00fcte.jpg").write_bytes((data.folder / "0.jpg").read_bytes())
-    rows = [f"{n}.jpg,roses".encode() for n in range(90)]
-    data.write(
-        "train", [*rows, "bl\u00fcte.jpg,roses".encode("latin-1"), "bl\u00fcte.jpg,roses".encode()]
-    )
-    manifest = data.convert(max_reject_share=0.1)
-    (reject,) = rejects(data.out)
-    assert reject[:3] == ["train", "91", r"bl\xfcte.jpg,roses"] and "UTF-8" in reject[3]
-    names = {features(record)["image/filename"] for record in records(manifest.paths("train")[0])}
-    assert "bl\u00fcte.jpg".encode() in names
 
 
 def test_a_file_of_gigabytes_is_not_read(tmp_path):
@@ -200,10 +183,9 @@ def test_images_in_both_lists_are_told():
     ("flags", "message"),
     [
         (
-            ["--no_such_flag=1"],
-            "--no_such_flag=1: neither a flag of the converter nor one of Beam's",
+            ["--train_shard", "1"],
+            "--train_shard 1: neither a flag of the converter nor one of Beam",
         ),
-        (["--train_shard", "1"], "--train_shard 1: neither a flag"),
         (["photos"], "photos: neither a flag"),
         (["--direct_num_workers=two"], "argument --direct_num_workers: invalid int value: 'two'"),
         (["--num_workers=4"], "--num_workers is Dataflow's; on this machine it is --workers"),
@@ -211,11 +193,8 @@ def test_images_in_both_lists_are_told():
         (["--labels_file=absent"], "cannot read absent: No such file or directory"),
         (["--shard_mb=nan"], "--shard_mb must be above 0"),
         (["--max_reject_share=nan"], "--max_reject_share must be from 0 to 1"),
-        (["--shorter_side=0"], "--shorter_side must be 1 or more"),
-        (["--workers=-1"], "--workers must be 0 or more"),
-        (["--runner=DirectRunner", "--workers=2"], "--workers is for FnApiRunner"),
+        (["--workers=0"], "--workers must be 1 or more"),
         (["--runner=Nonsense"], "--runner Nonsense cannot be used here: "),
-        (["--runner=no.such.Runner"], "--runner no.such.Runner cannot be used here: No module"),
         (["--output_dir=gs://"], "gs:// names no bucket"),
         (["--train_csv= "], "--train_csv is empty"),
         (["--output_dir=absent://bucket/out"], "cannot reach absent://bucket/out"),
@@ -227,24 +206,15 @@ def test_mistakes_are_told_in_one_line(data, capsys, flags, message):
     assert not data.out.exists()
 
 
-def test_a_row_that_cannot_be_reached_is_set_aside(data):
-    path = "https://example.org/a.jpg"
-    data.write("train", [*(f"{n}.jpg,roses".encode() for n in range(90)), f"{path},roses".encode()])
-    assert data.convert(max_reject_share=0.1).splits["train"].examples == 90
-    (reject,) = rejects(data.out)
-    assert reject[:3] == ["train", "91", f"{path},roses"]
-    assert f"cannot reach {path}" in reject[3]
-
-
 def test_what_goes_wrong_in_a_row_names_the_list_and_the_row(data, monkeypatch):
     def broken(*_):
-        raise RuntimeError("out of order")
+        raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("lab_utils.convert.records.encode_example", broken)
     with pytest.raises(
         ConversionError,
         match=r"shard (train|eval)-\S+ failed 3 times on \S+, the last time for this: "
-        r".*\.csv, row \d+ \(\d+\.jpg,\w+\): RuntimeError: out of order",
+        r".*\.csv, row \d+ \(\d+\.jpg,\w+\): OSError: .*No space left on device",
     ):
         data.convert(train_shards=1)
     assert list(data.out.iterdir()) == []
