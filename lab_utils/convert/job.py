@@ -70,6 +70,8 @@ def convert(
     ):
         if not valid:
             raise ConversionError(f"--{flag} must be {limits}")
+    if any(map(storage.is_remote, paths.values())):
+        print("note: a bucket without an answer is given up after two minutes", file=sys.stderr)
     with quiet(), _bucket_errors():
         publishing.check_output(paths["output_dir"], overwrite=overwrite)
         labels = rows.read_labels(paths["labels_file"])

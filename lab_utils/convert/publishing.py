@@ -32,6 +32,8 @@ def check_output(folder: str, *, overwrite: bool) -> None:
     try:
         names = storage.list_names(folder)
     except OSError as error:
+        if storage.is_remote(folder):
+            raise
         raise ConversionError(
             f"--output_dir {folder}: {error.strerror or error}; give a new or empty folder"
         ) from None
