@@ -69,7 +69,7 @@ def test_batches_have_static_shapes(reader, split):
     assert labels == tf.TensorSpec([6], tf.int32)
 
 
-@pytest.mark.parametrize("batch", [1, 5, 8, 12, 20])
+@pytest.mark.parametrize("batch", [5, 12, 20])
 def test_evaluation_gives_every_image_once_and_then_padding(reader, tiny_records, batch):
     examples = tiny_records.splits["eval"].examples
     steps = -(-examples // batch)
@@ -135,7 +135,7 @@ def test_decoded_images_are_kept_where_they_fit(
     assert (len(decoded) == 15) is kept
 
 
-@pytest.mark.parametrize("hosts", [2, 3, 5])
+@pytest.mark.parametrize("hosts", [2, 5])
 def test_evaluation_gives_each_image_to_one_host(reader, tiny_records, hosts):
     per_host = 4
     steps = -(-tiny_records.splits["eval"].examples // (per_host * hosts))
@@ -159,7 +159,7 @@ def test_decoding_squeezes_the_whole_image_whatever_its_kind():
 
 
 @pytest.mark.parametrize("encode", [tf.io.encode_png, tf.io.encode_jpeg])
-@pytest.mark.parametrize("shape", [(1600, 1600), (200, 1600), (3000, 2000)])
+@pytest.mark.parametrize("shape", [(1600, 1600), (200, 1600)])
 def test_no_pixels_are_passed_over(encode, shape):
     stripes = np.zeros([*shape, 3], np.uint8)
     stripes[:, ::2] = 255
