@@ -116,23 +116,13 @@ def decoded(monkeypatch) -> list[np.ndarray]:
     return images
 
 
-def take(make, batches, *, in_graph):
-    """Reads so many batches of a dataset, eagerly or in a graph as TPUEstimator does."""
-    if not in_graph:
-        return list(make().take(batches))
-    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        batch = tf.compat.v1.data.make_one_shot_iterator(make()).get_next()
-        return [session.run(batch) for _ in range(batches)]
-
-
-@pytest.mark.parametrize("in_graph", [False, True])
-@pytest.mark.parametrize(("limit_in_images", "kept"), [(15, True), (14, False)])
-def test_decoded_images_are_kept_where_they_fit(
-    reader, decoded, monkeypatch, limit_in_images, kept, in_graph
+@pytest.mark.parametrize(("limit_in_images", "cached"), [(15, True), (14, False)])
+def test_decoded_images_are_cached_where_they_fit(
+    reader, decoded, monkeypatch, limit_in_images, cached
 ):
     monkeypatch.setattr(input_pipeline, "CACHE_LIMIT", limit_in_images * train_size(SIZE) ** 2 * 3)
-    take(lambda: reader("train", 5), 9, in_graph=in_graph)  # three times through 15 images
-    assert (len(decoded) == 15) is kept
+    list(reader("train", 5).take(9))  # three times through 15 images
+    assert (len(decoded) == 15) is cached
 
 
 @pytest.mark.parametrize("hosts", [2, 5])

@@ -1,8 +1,5 @@
 """The settings of a run: flags, a YAML file, and mistakes in either."""
 
-import subprocess
-import sys
-
 import pytest
 
 from lab_utils.flowers.settings import parse
@@ -91,22 +88,6 @@ def test_the_file_that_make_flowers_uses_is_right():
     assert settings.train_steps % settings.eval_steps_between == 0
     # A TPU of eight cores divides both batches.
     assert settings.train_batch_size % 8 == settings.eval_batch_size % 8 == 0
-
-
-@pytest.mark.parametrize("module", ["flowers", "flowers.task", "flowers.predict"])
-def test_help_needs_no_tensorflow(module):
-    script = (
-        "import runpy, sys\n"
-        f"sys.argv = ['lab_utils.{module}', '--help']\n"
-        "try:\n"
-        f"    runpy.run_module('lab_utils.{module}', run_name='__main__')\n"
-        "finally:\n"
-        "    heavy = {'tensorflow', 'jax', 'apache_beam'} & set(sys.modules)\n"
-        "    assert not heavy, heavy\n"
-    )
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert ran.returncode == 0, ran.stderr
-    assert "--output" in ran.stdout
 
 
 def test_switches_are_read_as_absl_writes_them():

@@ -24,27 +24,10 @@ _NUMBERS = {
     "shard_mb": (float, 100, "size of a shard to aim at, in MB (default 100)"),
     "train_shards": (int, None, "number of training shards, instead"),
     "eval_shards": (int, None, "number of evaluation shards, instead"),
-    "shorter_side": (
-        int,
-        None,
-        "scale images with a longer one down to so many pixels (default: all as they are); shards then get "
-        "smaller than --shard_mb",
-    ),
-    "max_reject_share": (
-        float,
-        0.01,
-        "fail if more than this share of a split's rows gives no example (default 0.01)",
-    ),
-    "workers": (
-        int,
-        None,
-        "images that are read and decoded at once (default: one for each core)",
-    ),
-    "stall_minutes": (
-        float,
-        30,
-        "end the job when no image was converted for so many minutes (default 30)",
-    ),
+    "shorter_side": (int, None, "scale larger images down to so many pixels (default: none)"),
+    "max_reject_share": (float, 0.01, "share of rows that may give no example (default 0.01)"),
+    "workers": (int, None, "images read and decoded at once (default: one for each core)"),
+    "stall_minutes": (float, 30, "end the job after so long without another image (default 30)"),
 }
 
 

@@ -56,14 +56,14 @@ def find_engine(flags: list[str]) -> Engine:
     Raises:
         ConversionError: for a runner that is not there, and a flag that nobody obeys.
     """
-    asked = PipelineOptions(flags).view_as(StandardOptions).runner or LOCAL_RUNNER
+    name = PipelineOptions(flags).view_as(StandardOptions).runner or LOCAL_RUNNER
     try:
         # A runner's own flags are known once its module is imported.
-        local = asked == LOCAL_RUNNER
-        runner = FnApiRunner() if local else create_runner(_FULL_NAMES.get(asked, asked))
+        local = name == LOCAL_RUNNER
+        runner = FnApiRunner() if local else create_runner(_FULL_NAMES.get(name, name))
     except (ValueError, ImportError, AttributeError, TypeError) as error:
         raise ConversionError(
-            f"--runner {asked} cannot be used here: {' '.join(str(error).split())}"
+            f"--runner {name} cannot be used here: {' '.join(str(error).split())}"
         ) from None
     options = _parsed(flags)
     if local and options.view_as(WorkerOptions).num_workers is not None:

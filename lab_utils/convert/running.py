@@ -1,6 +1,7 @@
 """Run the pipeline to its end: with a progress bar, and without waiting for ever for what does not move."""
 
 import contextlib
+import functools
 import logging
 import os
 import sys
@@ -55,7 +56,7 @@ def run(
         if engine.local:
             progress_file = os.path.join(scratch, "progress")
             open(progress_file, "wb").close()
-            done = lambda: os.path.getsize(progress_file)  # noqa: E731
+            done = functools.partial(os.path.getsize, progress_file)
             # What goes wrong comes back as an exception; Beam's log tells it once a thread.
             stack.enter_context(quiet(logging.CRITICAL))
         pipeline = engine.pipeline(len(names))

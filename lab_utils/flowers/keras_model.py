@@ -99,9 +99,9 @@ class LearningRate(keras.optimizers.schedules.LearningRateSchedule):
 
     def __call__(self, step):
         """The rate of a step: float32 scalar."""
-        done = keras.ops.cast(step, "float32") / self.train_steps
-        rise = keras.ops.minimum(1.0, done / WARMUP + 1e-3)
-        fall = 0.5 * (1.0 + keras.ops.cos(math.pi * keras.ops.minimum(1.0, done)))
+        progress = keras.ops.cast(step, "float32") / self.train_steps
+        rise = keras.ops.minimum(1.0, progress / WARMUP + 1e-3)
+        fall = 0.5 * (1.0 + keras.ops.cos(math.pi * keras.ops.minimum(1.0, progress)))
         return self.highest * rise * fall
 
     def get_config(self) -> dict[str, Any]:

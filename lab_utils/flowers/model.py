@@ -80,9 +80,9 @@ def _logits(images: tf.Tensor, params: dict[str, Any], mode: str) -> tf.Tensor:
 
 def learning_rate(params: dict[str, Any], step: tf.Tensor) -> tf.Tensor:
     """Rises linearly, then falls along half a cosine to zero at `train_steps`; float32 scalar."""
-    done = tf.cast(step, tf.float32) / params["train_steps"]
-    rise = tf.minimum(1.0, done / WARMUP + 1e-3)
-    fall = 0.5 * (1.0 + tf.cos(3.14159265 * tf.minimum(1.0, done)))
+    progress = tf.cast(step, tf.float32) / params["train_steps"]
+    rise = tf.minimum(1.0, progress / WARMUP + 1e-3)
+    fall = 0.5 * (1.0 + tf.cos(3.14159265 * tf.minimum(1.0, progress)))
     return params["learning_rate"] * rise * fall
 
 
@@ -143,12 +143,12 @@ def prediction_spec(logits: tf.Tensor, params: dict[str, Any]) -> Any:
 
 def evaluation_spec(logits: tf.Tensor, labels: tf.Tensor, weights: tf.Tensor) -> Any:
     """The spec of EVAL, from logits [B, classes], int32 and float32 [B]; weight 0 counts nowhere."""
-    each = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
-    loss = tf.math.divide_no_nan(tf.reduce_sum(each * weights), tf.reduce_sum(weights))
+    cross_entropy = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+    loss = tf.math.divide_no_nan(tf.reduce_sum(cross_entropy * weights), tf.reduce_sum(weights))
     return v1.estimator.tpu.TPUEstimatorSpec(
         v1.estimator.ModeKeys.EVAL,
         loss=loss,
-        eval_metrics=(metric_fn, [labels, logits, each, weights]),
+        eval_metrics=(metric_fn, [labels, logits, cross_entropy, weights]),
     )
 
 
