@@ -5,6 +5,7 @@ import os
 import re
 import secrets
 from collections.abc import Iterator
+from pathlib import Path
 
 from lab_utils.common import files
 from lab_utils.convert import storage
@@ -67,7 +68,8 @@ def staging(folder: str) -> Iterator[str]:
             if not storage.is_remote(folder):
                 lock = os.path.join(folder, _LOCK)
                 stack.enter_context(files.locked(lock))
-                stack.callback(os.remove, lock)  # while it is held, so that nobody else's goes
+                # While it is held, so that nobody else's goes.
+                stack.callback(Path(lock).unlink, missing_ok=True)
                 _remove_dead(folder)
             storage.make_folder(path)
         except files.InUseError:
