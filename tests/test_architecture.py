@@ -46,11 +46,11 @@ DRY_RUN_LAYER = {room: number for number, rooms in enumerate(DRY_RUN) for room i
 BUDGET = {
     "check": 5_975,
     "common": 900,
-    "convert": 1_925,
+    "convert": 1_750,
     "datasets": 725,
     "dry_run": 11_975,
     "equivalence": 525,
-    "flowers": 2_175,
+    "flowers": 2_125,
     "notebook": 650,
     "port": 1_475,
     "runtime": 1_325,

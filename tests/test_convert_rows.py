@@ -1,7 +1,6 @@
 """The input lists, in the forms that editors leave them in, and what is said of those that cannot serve."""
 
 import os
-from collections import Counter
 
 import pytest
 from convert_data import LABELS, Data
@@ -9,9 +8,9 @@ from convert_data import LABELS, Data
 from lab_utils.convert import ConversionError
 from lab_utils.convert.__main__ import main
 from lab_utils.convert.errors import RejectError
-from lab_utils.convert.plan import SplitPlan, notes, plan_split
-from lab_utils.convert.rows import deal, parse_labelled, parse_row, read_labels, read_lines
-from lab_utils.convert.sources import read_image
+from lab_utils.convert.plan import SplitPlan, notes, plan_split, read_rows, write_rows
+from lab_utils.convert.rows import parse_labelled, parse_row, read_labels, read_lines
+from lab_utils.convert.storage import read_image
 
 
 @pytest.fixture
@@ -119,16 +118,18 @@ def test_a_file_of_gigabytes_is_not_read(tmp_path):
         read_image(str(tmp_path / "video.jpg"))
 
 
-def test_dealing_spreads_a_sorted_list_evenly():
-    rows = [(number, b"") for number in range(1, 1001)]
-    dealt = list(deal(rows, 7, seed="train"))
-    assert [row for _, row in dealt] == rows
-    assert set(Counter(shard for shard, _ in dealt).values()) == {142, 143}
-    # The first 100 rows stand for one class: each shard gets its share of it.
-    assert set(Counter(shard for shard, _ in dealt[:100]).values()) <= {14, 15}
-    assert [shard for shard, _ in dealt] == [shard for shard, _ in deal(rows, 7, seed="train")]
-    # Nor is it plain turn-taking, which would put every seventh row of a patterned list in one shard.
-    assert len({shard for shard, (number, _) in dealt if number % 7 == 1}) == 7
+def test_dealing_spreads_a_sorted_list_evenly(tmp_path):
+    rows = [(number, b"%d.jpg,x" % number) for number in range(1, 1001)]
+    plan = SplitPlan("train", "", rows, 7)
+    write_rows(plan, str(tmp_path))
+    shards = [read_rows(str(tmp_path), name) for name in plan.shard_names]
+    assert sorted(row for shard in shards for row in shard) == rows
+    assert {len(shard) for shard in shards} == {142, 143}
+    for shard in shards:
+        # The first 100 rows stand for one class: each shard gets its share of it.
+        assert sum(number <= 100 for number, _ in shard) in (14, 15)
+        # Nor is it plain turn-taking, which would put every seventh row of a patterned list in one shard.
+        assert len({number % 7 for number, _ in shard}) == 7
 
 
 def test_the_number_of_shards_follows_from_the_size_of_the_images(tmp_path):

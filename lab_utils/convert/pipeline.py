@@ -25,7 +25,6 @@ from lab_utils.convert.errors import RejectError, ShardError, shortened
 from lab_utils.convert.images import to_rgb_jpeg
 from lab_utils.convert.plan import read_rows
 from lab_utils.convert.rows import parse_labelled, shown
-from lab_utils.convert.sources import read_image
 
 _WAITS = (0.5, 2)  # seconds between the attempts on a shard
 _Row = tuple[int, bytes]
@@ -118,6 +117,6 @@ class WriteShard(beam.DoFn):
 
     def _encode(self, line: bytes, csv_path: str) -> tuple[str, bytes]:
         row = parse_labelled(line, csv_path, self.ids)
-        image = to_rgb_jpeg(read_image(row.path), self.shorter_side)
+        image = to_rgb_jpeg(storage.read_image(row.path), self.shorter_side)
         number = self.ids[row.label]
         return row.label, records.encode_example(image, row.filename, number, row.label)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from lab_utils.convert import storage
 from lab_utils.convert.errors import ConversionError, RejectError
-from lab_utils.convert.rows import deal, is_header, parse_row, read_lines
+from lab_utils.convert.rows import is_header, parse_row, read_lines
 
 ROWS = ".rows"
 _SAMPLE = 1000  # rows; the mean size of so many images is good to a few per cent
@@ -74,11 +74,18 @@ def write_rows(plan: SplitPlan, staging: str) -> None:
     """Deals the rows out, and writes those of each shard into a file `SHARD.rows` in the staging folder.
 
     So the pipeline's elements are the names of shards, which every engine can spread over its workers, and
-    nothing is shuffled between machines.
+    nothing is shuffled between machines. Of each run of rows, as many as there are shards, every shard gets
+    one, in an order drawn again for each run: so a CSV that is sorted by class, too, puts its share of each
+    class in every shard.
     """
     contents = [bytearray() for _ in range(plan.shards)]
-    for shard, (number, line) in deal(plan.lines, plan.shards, seed=plan.name):
-        contents[shard] += b"%d %b\n" % (number, line)
+    order = random.Random(plan.name)
+    deck: list[int] = []
+    for number, line in plan.lines:
+        if not deck:
+            deck = list(range(plan.shards))
+            order.shuffle(deck)
+        contents[deck.pop()] += b"%d %b\n" % (number, line)
 
     def write(name: str, content: bytearray) -> None:
         with storage.open_to_write(storage.join(staging, name + ROWS)) as file:
