@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lab_utils.estimator import tf, v1
-from lab_utils.flowers import augment, model
+from lab_utils.flowers import augment, recipe
 from lab_utils.flowers.input_pipeline import train_size
 from lab_utils.flowers.model import learning_rate, metric_fn, model_fn
 
@@ -57,7 +57,7 @@ def logits_of_evaluation(graph, spec):
 
 @pytest.fixture
 def no_dropout(monkeypatch):
-    monkeypatch.setattr(model, "DROPOUT", 0.0)
+    monkeypatch.setattr(recipe, "DROPOUT", 0.0)
 
 
 def test_evaluation_and_prediction_augment_nothing():

@@ -42,7 +42,7 @@ def test_a_flag_wins_over_the_file_and_the_file_over_the_default(config):
         ("use_tpu: 1", ["use_tpu", "True or False", "1"]),
         ("output_dir:", ["output_dir is not set"]),
         ("- train_steps", ["run.yaml", "name: value"]),
-        ("a: [", ["run.yaml", "cannot be read as YAML"]),
+        ("a: [", ["run.yaml", "`name: value` lines"]),
         ("output_dir: gs:///run", ["gs:///run names no bucket"]),
         ("learning_rate: 0,05", ["learning_rate", "float", "'0,05'"]),
         ("output_dir: 'my [run]'", ["output_dir", "'my [run]'", "choose"]),

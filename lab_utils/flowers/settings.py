@@ -71,10 +71,8 @@ def _yaml_flags(path: Path) -> list[str]:
     try:
         values = yaml.safe_load(path.read_text(encoding="utf-8-sig")) or {}
         return [f"--{name}={'' if value is None else value}" for name, value in values.items()]
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ValueError(f"{path} cannot be read as YAML in UTF-8: {error}") from None
-    except AttributeError:
-        raise ValueError(f"{path} must hold `name: value` lines") from None
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, AttributeError) as error:
+        raise ValueError(f"{path} holds no `name: value` lines of YAML in UTF-8: {error}") from None
 
 
 def _switch(text: str) -> bool:
