@@ -1,5 +1,8 @@
 """The settings of a run: flags, a YAML file, and mistakes in either."""
 
+import subprocess
+import sys
+
 import pytest
 
 from lab_utils.flowers.settings import parse
@@ -88,6 +91,20 @@ def test_the_file_that_make_flowers_uses_is_right():
     assert settings.train_steps % settings.eval_steps_between == 0
     # A TPU of eight cores divides both batches.
     assert settings.train_batch_size % 8 == settings.eval_batch_size % 8 == 0
+
+
+def test_help_needs_no_tensorflow():
+    script = (
+        "import contextlib, runpy, sys\n"
+        "for module in ('flowers', 'flowers.task', 'flowers.predict'):\n"
+        "    sys.argv = [f'lab_utils.{module}', '--help']\n"
+        "    with contextlib.suppress(SystemExit):\n"
+        "        runpy.run_module(sys.argv[0], run_name='__main__')\n"
+        "assert not {'tensorflow', 'jax', 'apache_beam'} & set(sys.modules)\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.count("usage:") == 3
 
 
 def test_switches_are_read_as_absl_writes_them():
