@@ -23,7 +23,7 @@ help:
 	@echo "make flowers   photographs to predictions: the whole job (DATA=folder for your own photographs)"
 	@echo "make test      run the tests"
 	@echo "make check     lint, architecture and the tests that need no TensorFlow, in under two minutes"
-	@echo "make lab       open the labs in JupyterLab"
+	@echo "make lab       open JupyterLab, with labs and solutions (ARGS=--allow-root hands a flag on to it)"
 	@echo "make doctor    is everything here that the labs need?"
 	@echo "make instructor the guide and the slides, into solutions/instructor/made"
 	@echo "make handout   what learners without a clone get: labs and wheel, into out/handout.zip"
@@ -69,7 +69,7 @@ check: lint
 # Trusted notebooks keep the style sheets of their outputs. These are the course's own.
 lab: $(READY)
 	@$(BIN)/jupyter trust solutions/*.ipynb >/dev/null
-	@$(BIN)/jupyter lab labs
+	@$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/labs $(ARGS)
 
 doctor: $(READY)
 	@$(BIN)/python -m lab_utils doctor
@@ -78,9 +78,9 @@ doctor: $(READY)
 instructor: $(READY)
 	@if command -v npm >/dev/null; then \
 		npm install --silent --no-save --prefix out/npm reveal.js@5.2.1 && \
-		$(BIN)/python -m lab_utils.teach.instructor --reveal out/npm/node_modules/reveal.js; \
+		$(BIN)/python -m lab_utils.teach.guide --reveal out/npm/node_modules/reveal.js; \
 	else \
-		echo "npm is missing: no slides are made"; $(BIN)/python -m lab_utils.teach.instructor; fi
+		echo "npm is missing: no slides are made"; $(BIN)/python -m lab_utils.teach.guide; fi
 
 # The labs without the solutions' notebooks, and the course's wheel, which their first cells find beside them.
 HANDOUT ?= out/handout
@@ -95,13 +95,13 @@ handout: $(READY)
 # Jupyter Book 1 in an environment of its own, in the version that pyproject.toml names. It runs no cell.
 SITE ?= out/site
 site: $(READY)
-	@$(BIN)/python -m lab_utils.teach.site --source $(SITE)/source
+	@$(BIN)/python -m lab_utils.teach.site $(SITE)/source
 	@test -x $(SITE)/venv/bin/jupyter-book || { \
 		$(BIN)/uv venv --quiet --python $(BIN)/python $(SITE)/venv && \
 		$(BIN)/uv pip install --quiet --python $(SITE)/venv/bin/python \
 			"$$(sed -n 's/^site = \["\(.*\)"\].*/\1/p' pyproject.toml)"; }
 	@$(SITE)/venv/bin/jupyter-book build $(SITE)/source --path-output $(SITE) -q -W -n --keep-going
-	@$(BIN)/python -m lab_utils.teach.site --link $(SITE)/_build/html
+	@echo "open $(SITE)/_build/html/index.html"
 
 lint: $(READY)
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .

@@ -146,31 +146,21 @@ class Browser:
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
     def press(self, key: str, control: bool = False) -> None:
-        """Presses a letter or "ArrowRight", with the control key down or not."""
-        number = {"ArrowRight": 39}.get(key) or ord(key.upper())
-        named = {"key": key, "code": key if len(key) > 1 else f"Key{key.upper()}"}
-        named |= {"windowsVirtualKeyCode": number, "modifiers": 2 if control else 0}
+        """Presses a letter, with the control key down or not."""
+        names = {"key": key, "code": f"Key{key.upper()}"}
+        names |= {"windowsVirtualKeyCode": ord(key.upper()), "modifiers": 2 if control else 0}
         for kind in ("rawKeyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, **named)
+            self.call("Input.dispatchKeyEvent", type=kind, **names)
 
     def theme(self, name: str) -> None:
         """The system asks pages to be "light" or "dark"."""
         features = [{"name": "prefers-color-scheme", "value": name}]
         self.call("Emulation.setEmulatedMedia", features=features)
 
-    def low_contrast(self, top: str, axe: str = "") -> list[str]:
-        """Texts below the selector `top` with a contrast under 4.5 to 1; by axe-core where it is given."""
-        if not axe:
-            dark = self.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
-            return self.evaluate(
-                _CONTRAST.replace("DARK", "true" if dark else "false") + f"({top!r})"
-            )
-        self.evaluate(axe + ";0")
-        rule = "{runOnly: ['color-contrast'], resultTypes: ['violations'], iframes: false}"
-        nodes = (
-            "r.violations.flatMap(v => v.nodes).map(n => n.html.slice(0, 120) + n.any[0].message)"
-        )
-        return self.evaluate(f"axe.run({top!r}, {rule}).then(r => {nodes})")
+    def low_contrast(self, top: str) -> list[str]:
+        """Texts below the selector `top` with a contrast under 4.5 to 1."""
+        dark = self.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
+        return self.evaluate(_CONTRAST.replace("DARK", "true" if dark else "false") + f"({top!r})")
 
     def overflowing(self, top: str) -> list[str]:
         """Elements at or below the selector `top` that are wider than their box."""
@@ -179,16 +169,6 @@ class Browser:
     def picture(self, path: Path) -> None:
         """Saves what the window shows as PNG."""
         path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot")["data"]))
-
-
-def axe_core(folder: Path) -> str:
-    """The source of axe-core by npm; "" where it cannot be had."""
-    command = ["npm", "install", "--silent", "--prefix", str(folder), "axe-core@4"]
-    try:
-        subprocess.run(command, capture_output=True, timeout=120, check=True)
-        return (folder / "node_modules/axe-core/axe.min.js").read_text("utf-8")
-    except (OSError, subprocess.SubprocessError):
-        return ""
 
 
 def pictures(folder: Path) -> Path:

@@ -54,6 +54,12 @@ sys.modules["lab_utils.check.runner"] = sys.modules["lab_utils.check.todos"]
 """
 
 
+def merged() -> dict:
+    """All code in one cell."""
+    cells = [cell for cell in notebook()["cells"] if cell["cell_type"] == "code"]
+    return {"cells": [code_cell("\n\n".join("".join(cell["source"]) for cell in cells))]}
+
+
 # Learner -> the notebook, and the points by TODO.
 def learners() -> dict[str, tuple[dict, str]]:
     logits = "logits = inference(features)\n    if mode == PREDICT:"
@@ -66,5 +72,6 @@ def learners() -> dict[str, tuple[dict, str]]:
         "empty": (notebook("labs"), "00000"),
         "endless": (endless, "10111"),
         "exiting": (exiting, "01111"),
+        "merged": (merged(), "11111"),
         "cheating": (with_first(wrong(), CHEAT), "01011"),
     }

@@ -196,7 +196,7 @@ def test_images_in_both_lists_are_told():
         (["--max_reject_share=nan"], "--max_reject_share must be from 0 to 1"),
         (["--workers=0"], "--workers must be 1 or more"),
         (["--runner=Nonsense"], "--runner Nonsense cannot be used here: "),
-        (["--output_dir=gs://"], "gs:// names no bucket"),
+        (["--output_dir=gs://"], "gs://: no user, variable or bucket"),
         (["--train_csv= "], "--train_csv is empty"),
         (["--output_dir=absent://bucket/out"], "cannot reach absent://bucket/out"),
         (["--output_dir=/dev/null"], "/dev/null: Not a directory; give a new or empty"),

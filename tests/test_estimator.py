@@ -14,6 +14,9 @@ from lab_utils import estimator  # noqa: F401
 tf = pytest.importorskip("tensorflow")
 v1 = tf.compat.v1
 
+WITH_STAND_INS = pytest.mark.skipif(
+    tf.__version__.startswith("2.15"), reason="TensorFlow 2.15 has the Estimator and Keras 2 itself"
+)
 STAND_INS = (
     "tensorflow.python.distribute.estimator_training",
     "tensorflow.python.tpu.session_support",
@@ -83,18 +86,13 @@ def trained(tmp_path_factory):
     return made
 
 
-def test_trains_and_evaluates(trained):
+def test_trains_evaluates_predicts_and_exports_a_saved_model(trained, tmp_path):
+    assert type(trained).__module__.startswith("tensorflow_estimator.")
     metrics = trained.evaluate(input_fn, steps=4)
-    assert metrics["global_step"] == 60
-    assert metrics["accuracy"] > 0.9
-
-
-def test_predicts(trained):
+    assert metrics["global_step"] == 60 and metrics["accuracy"] > 0.9
     first = next(iter(trained.predict(lambda params: input_fn(params).take(1))))
     assert first["class"] in (0, 1)
 
-
-def test_exports_a_saved_model(trained, tmp_path):
     def receiver():
         x = v1.placeholder(tf.float32, [None, 4], "x")
         return v1.estimator.export.ServingInputReceiver({"x": x}, {"x": x})
@@ -104,14 +102,7 @@ def test_exports_a_saved_model(trained, tmp_path):
     assert serve(x=tf.ones([3, 4]))["class"].numpy().tolist() == [1, 1, 1]
 
 
-def test_the_api_is_the_genuine_one():
-    assert v1.estimator.tpu.TPUEstimator.__module__.startswith("tensorflow_estimator.")
-    assert tf.estimator.Estimator.__module__.startswith("tensorflow_estimator.")
-
-
-@pytest.mark.skipif(
-    tf.__version__.startswith("2.15"), reason="TensorFlow 2.15 has the real modules"
-)
+@WITH_STAND_INS
 @pytest.mark.parametrize("name", STAND_INS)
 def test_only_what_tensorflow_lacks_is_stood_in_for(name):
     """Says which stand-in to delete, should TensorFlow bring a module back."""
@@ -122,9 +113,7 @@ def test_only_what_tensorflow_lacks_is_stood_in_for(name):
     assert importlib.import_module(name) is sys.modules[name]
 
 
-@pytest.mark.skipif(
-    tf.__version__.startswith("2.15"), reason="TensorFlow 2.15 has the real modules"
-)
+@WITH_STAND_INS
 def test_what_cannot_work_says_so():
     from tensorflow.python.tpu import tpu_embedding
 
@@ -132,31 +121,24 @@ def test_what_cannot_work_says_so():
         tpu_embedding.TPUEmbedding()
 
 
-@pytest.mark.skipif(
-    tf.__version__.startswith("2.15"), reason="TensorFlow 2.15 keeps its version as it is"
-)
-def test_an_unsupported_tensorflow_is_refused():
-    answer = run_python(
-        "import tensorflow as tf; tf.__version__ = '2.99.0'; import lab_utils.estimator"
-    )
-    assert answer.returncode != 0
-    assert "works with TensorFlow 2.15 to 2.21; this is 2.99.0" in answer.stderr
-
-
-@pytest.mark.skipif(tf.__version__.startswith("2.15"), reason="TensorFlow 2.15 has no Keras 3")
-def test_keras_3_already_in_use_is_refused_with_the_way_out():
-    code = (
-        "import tensorflow as tf; hasattr(tf.compat.v1.layers, 'dense'); import lab_utils.estimator"
-    )
+@WITH_STAND_INS
+def test_an_unsupported_tensorflow_and_keras_3_in_use_are_refused_with_the_way_out():
+    code = """
+import tensorflow as tf
+hasattr(tf.compat.v1.layers, "dense")  # where the shell has chosen Keras 3
+tf.__version__, genuine = "2.99.0", tf.__version__
+try:
+    import lab_utils.estimator
+except ImportError as error:
+    assert "works with TensorFlow 2.15 to 2.21; this is 2.99.0" in str(error), error
+tf.__version__ = genuine
+import lab_utils.estimator
+"""
     answer = run_python(code, TF_USE_LEGACY_KERAS="0")
-    assert answer.returncode != 0
     assert "uses Keras 3 already. Restart Python" in answer.stderr
 
 
-@pytest.mark.skipif(
-    tf.__version__.startswith("2.15"),
-    reason="TensorFlow 2.15 warns that its Estimator is deprecated",
-)
+@WITH_STAND_INS
 def test_importing_and_training_print_nothing(tmp_path):
     """Nor make a folder called ~ where they run, or a known name among temporary files, for a user without a
     home whose shell wants Keras 3.
@@ -179,3 +161,10 @@ made.evaluate(input_fn, steps=1)
     assert answer.stdout + answer.stderr == ""
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "tmp"]
     assert not list((tmp_path / "tmp").iterdir())  # a fixed name there may be anybody's
+
+
+def test_tensorflow_comes_without_jax_which_can_be_imported_afterwards():
+    answer = run_python(
+        "import sys, lab_utils.estimator; print('jax' in sys.modules); import jax; jax.jit(abs)(1)"
+    )
+    assert answer.stdout == "False\n", answer.stderr

@@ -35,7 +35,7 @@ def test_ready_for(topology, tiny_records):
     ("flag", "message"),
     [
         ("--image_size=50", "image_size must be a multiple of 16"),
-        ("--html=none/report.html", "none/report.html: there is no folder"),
+        ("--html=none/report.html", "none/report.html cannot be written"),
         ("--topology=v2-8", "'v2-8' is not a TPU topology"),
     ],
 )

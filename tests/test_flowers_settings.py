@@ -46,7 +46,7 @@ def test_a_flag_wins_over_the_file_and_the_file_over_the_default(config):
         ("output_dir:", ["output_dir is not set"]),
         ("- train_steps", ["run.yaml", "name: value"]),
         ("a: [", ["run.yaml", "`name: value` lines"]),
-        ("output_dir: gs:///run", ["gs:///run names no bucket"]),
+        ("output_dir: gs:///run", ["gs:///run: no user, variable or bucket"]),
         ("learning_rate: 0,05", ["learning_rate", "float", "'0,05'"]),
         ("output_dir: 'my [run]'", ["output_dir", "'my [run]'", "choose"]),
         ("train_steps: 0", ["train_steps", "at least 1"]),

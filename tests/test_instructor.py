@@ -48,17 +48,12 @@ def test_one_day_holds_the_spine_and_no_lab_of_it_is_long():
 
 def test_the_minutes_of_a_lab_follow_from_what_it_holds():
     text = "Ten words of text that is here to be counted.\n\n**TODO 1a.** {} And more."
-    cells = [
-        nbformat.v4.new_markdown_cell(text.format(level)) for level in ("*Easy.*", "*Hard.*", "")
-    ]
-    easy, hard, unmarked = map(minutes.of_cell, cells)
+    levels = ("*Easy.*", "", "*Hard.*", "*Hard, 40 minutes.*")
+    cells = [nbformat.v4.new_markdown_cell(text.format(level)) for level in levels]
+    easy, unmarked, hard, long = map(minutes.of_cell, cells)
     assert hard - easy == minutes.LEVELS["Hard"] - minutes.LEVELS["Easy"]
-    assert easy < unmarked < hard
-    own = nbformat.v4.new_markdown_cell(text.format("*Hard, 40 minutes.*"))
-    assert 40 < minutes.of_cell(own) < 41
-    code = nbformat.v4.new_code_cell("x = 1\n" * 40)
-    assert minutes.of_cell(code) == 40 / minutes.CODE_LINES
-    notebook = nbformat.v4.new_notebook(cells=[*cells, code])
+    assert easy < unmarked < hard and 40 < long < 41
+    notebook = nbformat.v4.new_notebook(cells=cells)
     assert minutes.of_lab(notebook, 0, 0) + 15 == minutes.of_lab(notebook, 600, 5)
     assert minutes.of_lab(notebook, 0, 0) % 5 == 0
 
@@ -72,12 +67,7 @@ def test_the_minutes_of_sections_add_up_to_those_of_the_lab():
 
 @pytest.mark.parametrize("lab", slides.of_all(ROOT))
 def test_slides_are_short_and_show_what_was_measured(lab, tmp_path):
-    for name in (
-        "dist/reveal.css",
-        "dist/theme/white.css",
-        "dist/reveal.js",
-        "plugin/notes/notes.js",
-    ):
+    for name in slides.STYLES + slides.SCRIPTS:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("/* </script> */" if name.endswith("js") else "")
     text = slides.deck(ROOT, lab, tmp_path)
@@ -85,9 +75,31 @@ def test_slides_are_short_and_show_what_was_measured(lab, tmp_path):
     assert text.count("<section>") == text.count("</section>") == len(own) + 1
     assert text.count('<aside class="notes">') == len(own), "each slide has notes"
     assert "<img" in text and re.search(r"<pre>[^<]*\d", text), "a figure, and a measured output"
-    assert all(len(point.split()) <= 14 for slide in own for point in slide["points"])
+    assert all(len(point.split()) <= 14 for slide in own for point in slide.get("points", ()))
     assert not re.search(r'(src|href)="(?!data:)', text), "nothing is fetched"
-    assert text.count("</script>") == 3 and slides.minutes(ROOT, lab) <= 12
+    assert text.count("</script>") == len(slides.SCRIPTS) + 1 and slides.minutes(ROOT, lab) <= 12
+
+
+@pytest.mark.parametrize("lab", range(minutes.SPINE))
+def test_the_slides_of_a_lab_of_the_spine_carry_a_lecture(lab):
+    own = slides.of_all(ROOT)[lab]
+    assert 10 <= len(own) <= 15
+    assert sum("ask" in slide for slide in own) == 1 and sum("code" in slide for slide in own) >= 1
+
+
+def test_each_figure_of_a_slide_without_photographs_is_stored_as_an_svg():
+    outputs = {"drift": [{"data": {"image/png": "", "image/svg+xml": "<svg></svg>"}}]}
+    slides.store_figures(ROOT, 99, outputs)
+    assert (
+        outputs["drift"][0]["data"] == {"image/png": ""}
+        and not stored.figure(ROOT, 99, "drift").exists()
+    )
+    figures = [path.stem for path in (ROOT / stored.FIGURES).glob("*.svg")]
+    assert {"02_drift-plot", "06_ladder", "07_baseline"} <= set(figures)
+    for name in figures:
+        lab, cell = int(name[:2]), name[3:]
+        assert stored.output(ROOT, lab, cell).startswith('<img alt="output of cell'), name
+        assert "image/svg+xml" in stored.output(ROOT, lab, cell)
 
 
 def test_demos_take_ten_minutes_and_their_outputs_are_there():
@@ -111,7 +123,7 @@ def test_the_guide_tells_what_each_wrong_answer_heard(lab):
 
 
 def test_the_guide_has_a_page_a_lab_that_names_each_todo_and_its_wrong_answers():
-    pages = guide.made(ROOT)
+    pages = guide.texts(ROOT)
     for lab in overview.labs():
         name = f"guide_{lab:02d}.html"
         assert f'href="{name}"' in pages["guide.html"]

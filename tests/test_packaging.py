@@ -156,17 +156,6 @@ def test_what_make_handout_makes_starts_and_holds_no_solution(fresh, wheels, tmp
 
 
 @pytest.mark.slow
-def test_without_the_wheel_pip_says_that_it_is_not_there(fresh, tmp_path):
-    alone = tmp_path / "alone" / LABS[2].name
-    alone.parent.mkdir()
-    alone.write_bytes(LABS[2].read_bytes())
-    environ = environment(tmp_path, tmp_path)
-    command = [fresh, "-c", DRIVER, alone, "2", *KEPT]
-    ran = subprocess.run(command, env=environ, cwd=alone.parent, capture_output=True, text=True)
-    assert ran.returncode and "No module named 'lab_utils" in ran.stderr
-
-
-@pytest.mark.slow
 def test_every_lab_finds_its_data_where_only_the_package_is_installed(fresh, wheels, tmp_path):
     pip = [fresh, "-m", "pip", "install", "-q", f"{NAME}[course]"]
     environ = environment(wheels, tmp_path)

@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lab_utils.port.__main__ import diff, main
-from lab_utils.port.port import ported
-from lab_utils.port.program import NotPython
+from lab_utils.port.__main__ import diff, main, ported
 
 SOURCES = Path(__file__).parent / "programs" / "sources"
 ALWAYS = ("tutorial", "class_crlf", "private_paths")
@@ -56,55 +54,46 @@ def port_of(text: str) -> tuple[str, str]:
     return new.decode(), "\n".join(map(str, left))
 
 
+TF, V1 = "import tensorflow as tf\n", "import tensorflow.compat.v1 as tf\n"
+
+
 @pytest.mark.parametrize(
-    ("old", "new", "left"),
+    ("old", "new", "left"),  # new is "" where nothing changes
     [
         # aliases, and names that stand for what is imported
-        ("from tensorflow.contrib import tpu as t\nt.RunConfig()\n",
-         "import tensorflow.compat.v1 as tf\ntf.estimator.tpu.RunConfig()\n", ""),
-        ("import tensorflow as t\nt.contrib.tpu.bfloat16_scope\n",
-         "import tensorflow.compat.v1 as t\nt.tpu.bfloat16_scope\n", ""),
-        ("import tensorflow.contrib.slim as slim\nslim.conv2d(1)\n",
-         "import tf_slim\ntf_slim.conv2d(1)\n", ""),
-        ("import tensorflow as tf\nd = d.apply(tf.contrib.data.batch_and_drop_remainder(8))\n",
-         "import tensorflow.compat.v1 as tf\nd = d.batch(8, drop_remainder=True)\n", ""),
+        ("from tensorflow.contrib import tpu as t\nt.RunConfig()", f"{V1}tf.estimator.tpu.RunConfig()", ""),
+        ("import tensorflow as t\nt.contrib.tpu.bfloat16_scope",
+         "import tensorflow.compat.v1 as t\nt.tpu.bfloat16_scope", ""),
+        ("import tensorflow.contrib.slim as slim\nslim.conv2d(1)", "import tf_slim\ntf_slim.conv2d(1)", ""),
+        (f"{TF}import tensorflow.contrib as c\nc.layers.conv2d(1)",
+         f"{V1}import tf_slim\ntf_slim.conv2d(1)", ""),
+        (f"{TF}d = d.apply(tf.contrib.data.batch_and_drop_remainder(8))",
+         f"{V1}d = d.batch(8, drop_remainder=True)", ""),
+        ("tf = object()\ntf.contrib.tpu.RunConfig()", "", ""),
+        (f"{TF}tf.keras.layers.Dense(1)", "", ""),
         # what has no counterpart stays, and is listed with its line
-        ("from tensorflow.contrib import seq2seq\n\nseq2seq.BasicDecoder(1)\n",
-         "from tensorflow.contrib import seq2seq\n\nseq2seq.BasicDecoder(1)\n",
+        ("from tensorflow.contrib import seq2seq\n\nseq2seq.BasicDecoder(1)", "",
          "line 3: tf.contrib.seq2seq.BasicDecoder"),
-        # nothing of TensorFlow
-        ("", "", ""),
-        ("tf = object()\ntf.contrib.tpu.RunConfig()\n", "tf = object()\ntf.contrib.tpu.RunConfig()\n", ""),
-        ("x = rows.batch(3)\n", "x = rows.batch(3)\n", ""),
-        # hooks and host code are listed
-        ("import tensorflow as tf\ntf.train.LoggingTensorHook(['loss'])\n",
-         "import tensorflow.compat.v1 as tf\ntf.train.LoggingTensorHook(['loss'])\n",
-         "line 2: train.LoggingTensorHook"),
-        ("import tensorflow as tf\ntf.py_func(f, [x], tf.int32)\n",
-         "import tensorflow.compat.v1 as tf\ntf.py_func(f, [x], tf.int32)\n", "line 2: py_func"),
-        # an import with a comment behind it is there already
-        ("import tensorflow as tf  # noqa\nimport os\ntf.contrib.tpu.RunConfig()\n",
-         "import tensorflow.compat.v1 as tf  # noqa\nimport os\ntf.estimator.tpu.RunConfig()\n", ""),
-        # predict's last batch is filled up by TPUEstimator: to drop it would lose predictions
-        ("import tensorflow as tf\ndef asked(params):\n  return d.batch(8)\n"
-         "tf.contrib.tpu.TPUEstimator().predict(lambda params: asked(params))\n",
-         "import tensorflow.compat.v1 as tf\ndef asked(params):\n  return d.batch(8)\n"
-         "tf.estimator.tpu.TPUEstimator().predict(lambda params: asked(params))\n", ""),
+        (f"{TF}from tensorflow.contrib import layers, seq2seq\n\n\n"
+         "def f(layers):\n    return layers.x + g(lambda: seq2seq.y)",
+         f"{V1}from tensorflow.contrib import seq2seq\n\n\n"
+         "def f(layers):\n    return layers.x + g(lambda: seq2seq.y)", "line 6: tf.contrib.seq2seq.y"),
+        (f"{TF}tf.py_func(f, [x], tf.int32)", f"{V1}tf.py_func(f, [x], tf.int32)", "line 2: py_func"),
+        (f"{TF}class Mine(tf.estimator.Estimator):\n  pass", "", "line 2: TPUEstimator takes its place"),
         # no Estimator at all
-        ("import tensorflow as tf\nwith tf.Session() as s:\n  s.run(0)\n",
-         "import tensorflow.compat.v1 as tf\nwith tf.Session() as s:\n  s.run(0)\n",
+        (f"{TF}with tf.Session() as s:\n  s.run(0)", f"{V1}with tf.Session() as s:\n  s.run(0)",
          "line 2: Session: a training loop of its own"),
-        ("from tensorflow import keras\nkeras.Model().fit(1)\n",
-         "from tensorflow import keras\nkeras.Model().fit(1)\n",
+        ("from tensorflow import keras\nkeras.Model().fit(1)", "",
          "line 2: keras.Model: a Keras model trains under a TPUStrategy"),
-        ("import sklearn\nsklearn.svm.SVC().fit(1)\n", "import sklearn\nsklearn.svm.SVC().fit(1)\n", ""),
-        # of TensorFlow 2: left as it is
-        ("import tensorflow as tf\ntf.keras.layers.Dense(1)\n",
-         "import tensorflow as tf\ntf.keras.layers.Dense(1)\n", ""),
+        # predict's last batch is filled up by TPUEstimator: to drop it would lose predictions
+        (f"{TF}def rows(params):\n  return d.batch(8)\n"
+         "tf.contrib.tpu.TPUEstimator().predict(lambda params: rows(params))",
+         f"{V1}def rows(params):\n  return d.batch(8)\n"
+         "tf.estimator.tpu.TPUEstimator().predict(lambda params: rows(params))", ""),
     ],
 )  # fmt: skip
-def test_odd_files(old, new, left):
-    assert port_of(old)[0] == new
+def test_what_becomes_of_a_line(old, new, left):
+    assert port_of(old)[0] == (new or old)
     assert left in port_of(old)[1] if left else not port_of(old)[1]
 
 
@@ -149,7 +138,6 @@ estimator.predict(more)
     ("params", "size", "batch"),
     [
         ("{'lr': 1}", "BATCH", "BATCH"),
-        ("{'lr': 1}", "FLAGS.train_batch_size", "FLAGS.train_batch_size"),
         ("{'lr': 1}", "batch_size=48", "48"),
         ("{'lr': 1}", "20", "24"),
         ("{'lr': 1, 'batch_size': 16}", "BATCH", "16"),
@@ -185,7 +173,6 @@ def test_input_functions_take_params_or_are_listed():
 @pytest.mark.parametrize(
     ("body", "new", "left"),
     [
-        ("return d.batch(64)", 'return d.batch(params["batch_size"], drop_remainder=True)', ""),
         ("bs = params['batch_size']\n    return d.batch(bs)", "return d.batch(bs, drop_remainder=True)", ""),
         ("return d.batch(hp.size)", "d.batch(hp.size, drop_remainder=True)", "line 3: batches of hp.size"),
         ("d = d.batch(9).map(f)\n    return d.batch(64)", "d.batch(64, drop_remainder=True)",
@@ -199,12 +186,9 @@ def test_input_functions_take_params_or_are_listed():
     ],
 )  # fmt: skip
 def test_an_input_function_with_params_batches_by_them(body, new, left):
-    program = (
-        "import tensorflow as tf\ndef data(params):\n    BODY\n"
-        "tf.contrib.tpu.TPUEstimator().train(data)\n"
-    )
-    ported, listed = port_of(program.replace("BODY", body))
-    assert new in ported and left in listed
+    train = "tf.contrib.tpu.TPUEstimator().train(data)\n"
+    text, todo = port_of(f"{TF}def data(params):\n    {body}\n{train}")
+    assert new in text and left in todo
 
 
 OPTIMIZED = """\
@@ -232,7 +216,6 @@ CROSS = "tf.tpu.CrossShardOptimizer"
     ("step", "new", "left"),
     [
         ("opt.AdamWOptimizer(0.1).minimize(loss)", f"{CROSS}(lab_utils.port.contrib.optimizers.AdamW", ""),
-        ("tf.contrib.opt.LazyAdamOptimizer(1).minimize(loss)", f"{CROSS}(tf.train.AdamOptimizer(1))", ""),
         ("AdamWeightDecay(lr).apply_gradients(pairs)", f"{CROSS}(AdamWeightDecay(lr))", ""),
         # one wraps the other: the gradients are summed once
         ("AdamWeightDecay(tf.train.AdamOptimizer(1)).minimize(loss)",
@@ -241,144 +224,73 @@ CROSS = "tf.tpu.CrossShardOptimizer"
          "line 11: contrib.layers.optimize_loss: call minimize()"),
         ("{'a': tf.train.AdamOptimizer}[FLAGS.x](1)", "{'a': tf.train.AdamOptimizer}[FLAGS.x](1)",
          "line 11: wrap the optimizer"),
-        # made in another file, looked up, written by hand
         ("optimization.make(loss, 0.1)", "optimization.make(loss", "line 12: no optimizer is seen"),
-        ("tf.train.SyncReplicasOptimizer(x, 8).minimize(loss)", "SyncReplicas", "line 11: train.Sync"),
     ],
 )  # fmt: skip
-def test_each_optimizer_is_wrapped_or_told(step, new, left):
-    ported, listed = port_of(OPTIMIZED.replace("STEP", step).replace("METRICS", "None"))
-    assert new in ported and left in listed
-    assert left or "CrossShard" not in listed
+def test_each_optimizer_is_wrapped_or_listed(step, new, left):
+    text, todo = port_of(OPTIMIZED.replace("STEP", step).replace("METRICS", "None"))
+    assert new in text and left in todo and (left or "CrossShard" not in todo)
 
 
 @pytest.mark.parametrize(
     ("metrics", "new", "left"),
     [
-        ("{'a': tf.metrics.mean(x)}", "eval_metrics=(lambda x: {'a': tf.metrics.mean(x)}, [x]))", ""),
         ("{'a': tf.metrics.mean(values=tf.abs(x), weights=None)}",
          "(lambda tensor_0: {'a': tf.metrics.mean(values=tensor_0, weights=None)}, [tf.abs(x)]))", ""),
         ("metric_fn(labels, 2)", "eval_metrics=metric_fn(labels, 2))", "line 12: eval_metrics must"),
         ("{'f': tf.contrib.metrics.f1_score(y, z)}",
          "eval_metrics=(lambda y, z: {'f': tf_slim.metrics.f1_score(y, z)}, [y, z]))", ""),
-        ("{'a': own(x)}", "eval_metrics={'a': own(x)})", "line 12: eval_metrics must"),
     ],
 )  # fmt: skip
-def test_each_form_of_metrics_is_changed_or_told(metrics, new, left):
-    ported, listed = port_of(OPTIMIZED.replace("STEP", "x").replace("METRICS", metrics))
-    assert new in ported and left in listed
-    assert left or "eval_metrics must" not in listed
+def test_each_form_of_metrics_is_changed_or_listed(metrics, new, left):
+    text, todo = port_of(OPTIMIZED.replace("STEP", "x").replace("METRICS", metrics))
+    assert new in text and left in todo and (left or "eval_metrics must" not in todo)
 
 
 @pytest.mark.parametrize(
-    ("line", "says"),
+    "line",
     [
-        ("import horovod.tensorflow as hvd; hvd.init()", "the cores of a TPU are in step"),
-        ("x = tf.train.shuffle_batch([x], 8, 9, 9)", "a queue feeds this"),
-        ("x = tf.train.string_input_producer(x)", "a queue feeds this"),
-        (
-            "x = tf.contrib.data.bucket_by_sequence_length(f, [9], [8, 8])",
-            "its batches differ in shape",
-        ),
-        (
-            "x = tf.contrib.distribute.MirroredStrategy()",
-            "TPUEstimator's RunConfig takes no strategy",
-        ),
-        ("tf.contrib.slim.learning.train(x, y)", "a training loop of its own"),
+        "import horovod.tensorflow as hvd; hvd.init()",
+        "x = tf.train.SyncReplicasOptimizer(x, 8)",
+        "x = tf.train.shuffle_batch([x], 8, 9, 9)",
+        "x = tf.contrib.data.bucket_by_sequence_length(f, [9], [8, 8])",
+        "x = tf.contrib.distribute.MirroredStrategy()",
+        "tf.contrib.slim.learning.train(x, y)",
     ],
 )
-def test_what_a_tpu_estimator_has_no_place_for_is_told(line, says):
+def test_what_a_tpu_estimator_has_no_place_for_is_listed(line):
     estimator = "tf.estimator.Estimator(f, params={'batch_size': 8})"
-    _, left = port_of(f"import tensorflow as tf\n{line}\n{estimator}\n")
-    assert re.search(rf"line 2: ([\w.]+: )?{says}", left)
+    assert "line 2: " in port_of(f"import tensorflow as tf\n{line}\n{estimator}\n")[1]
 
 
 def test_encoding_and_line_ends_stay():
-    old = "# -*- coding: latin-1 -*-\r\n# für\r\nimport tensorflow as tf\r\ntf.app.run()".encode(
-        "latin-1"
-    )
+    text = "# -*- coding: latin-1 -*-\r\n# für\r\nimport tensorflow as tf\r\ntf.app.run()"
+    old = text.encode("latin-1")
     new, _ = ported(old)
     assert new == old.replace(b"import tensorflow as", b"import tensorflow.compat.v1 as")
 
 
-@pytest.mark.parametrize("text", ["print 'hello'\n", "except_ = 1\nexec 'x'\n", "def f(:\n"])
-def test_what_is_not_python_3_is_told_with_its_line(text, tmp_path, capsys):
-    with pytest.raises(NotPython, match=r"line \d+: this is not Python 3.*Python 2"):
-        ported(text.encode())
+@pytest.mark.parametrize("text", ["print 'hello'\n", f"x = {'(' * 5000}", f"x = {'-' * 3000}1"])
+def test_what_is_not_python_3_is_refused(text, tmp_path, capsys):
     (tmp_path / "old.py").write_text(text)
     assert main([str(tmp_path / "old.py")]) == 2
-    assert "old.py: line" in capsys.readouterr().err
+    assert "old.py: this is not Python 3" in capsys.readouterr().err
 
 
-def test_a_file_is_changed_only_when_told_to(tmp_path, capsysbinary):
+def test_a_file_is_changed_only_when_asked(tmp_path, capsysbinary):
     file = tmp_path / "train.py"
-    file.write_bytes((SOURCES / "plain" / "tutorial.py").read_bytes())
-    old = file.read_bytes()
+    old = (SOURCES / "plain" / "tutorial.py").read_bytes()
+    file.write_bytes(old)
     assert main([str(file)]) == 0
     assert file.read_bytes() == old and b"+  classifier = tf.est" in capsysbinary.readouterr().out
     assert main([str(file), "--write"]) == 0
     assert file.read_bytes() == ported(old)[0]
 
 
-@pytest.mark.parametrize("deep", ["(" * 5000, "1+" * 20_000 + "1", "-" * 3000 + "1"])
-def test_what_is_nested_too_deeply_is_told(deep):
-    with pytest.raises(NotPython, match="nested"):
-        ported(b"x = " + deep.encode())
-
-
-@pytest.mark.parametrize(
-    ("name", "says"),
-    [
-        ("a.ipynb", "is a notebook"),
-        (".", "Is a directory"),
-        ("", "empty"),
-        ("no.py", "No such file"),
-    ],
-)
-def test_what_is_not_a_program_is_told(tmp_path, monkeypatch, capsys, name, says):
+@pytest.mark.parametrize(("name", "says"), [("a.ipynb", "is a notebook"), ("no.py", "No such")])
+def test_what_is_not_a_program_is_refused(tmp_path, monkeypatch, capsys, name, says):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.ipynb").write_text('{"cells": []}')
     with pytest.raises(SystemExit) as stopped:
         main([name])
     assert stopped.value.code == 2 and says in capsys.readouterr().err
-
-
-def test_where_the_port_cannot_be_written_it_is_told(tmp_path, monkeypatch, capsys):
-    file = tmp_path / "train.py"
-    file.write_bytes((SOURCES / "plain" / "tutorial.py").read_bytes())
-
-    def full(path, _):
-        raise OSError(28, "No space left on device", str(path))
-
-    monkeypatch.setattr("lab_utils.common.files.write", full)
-    assert main([str(file), "--write"]) == 2
-    assert "train.py: No space left" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "left"),
-    [
-        # a module of contrib that was used by what is renamed, and one that is still needed
-        ("import tensorflow as tf\nimport tensorflow.contrib as c\nc.layers.conv2d(1)\n",
-         "import tensorflow.compat.v1 as tf\nimport tf_slim\ntf_slim.conv2d(1)\n", ""),
-        ("import tensorflow as tf\nfrom tensorflow import contrib\ncontrib.layers.conv2d(1)\n",
-         "import tensorflow.compat.v1 as tf\nimport tf_slim\ntf_slim.conv2d(1)\n", ""),
-        ("from tensorflow.contrib.learn.python.learn import learn_runner\nlearn_runner.run(f)\n",
-         "from tensorflow.contrib.learn.python.learn import learn_runner\nlearn_runner.run(f)\n",
-         "line 2: tf.contrib.learn.python.learn.learn_runner.run: tf.estimator.train_and_evaluate"),
-        # what is used from a module of contrib, under the name of another scope
-        ("import tensorflow as tf\nfrom tensorflow.contrib import layers, seq2seq\n\n\n"
-         "def f(layers):\n    return layers.x + g(lambda: seq2seq.y)\n",
-         "import tensorflow.compat.v1 as tf\nfrom tensorflow.contrib import seq2seq\n\n\n"
-         "def f(layers):\n    return layers.x + g(lambda: seq2seq.y)\n", "line 6: tf.contrib.seq2seq.y"),
-        # what no pass changes
-        ("import tensorflow as tf\nclass Mine(tf.estimator.DNNClassifier):\n  pass\n",
-         "import tensorflow as tf\nclass Mine(tf.estimator.DNNClassifier):\n  pass\n",
-         "line 2: estimator.DNNClassifier: this ready-made estimator has no form for a TPU"),
-        ("import tensorflow as tf\nclass Mine(tf.estimator.Estimator):\n  pass\n",
-         "import tensorflow as tf\nclass Mine(tf.estimator.Estimator):\n  pass\n",
-         "line 2: TPUEstimator takes its place"),
-    ],
-)  # fmt: skip
-def test_what_stands_in_other_places(old, new, left):
-    test_odd_files(old, new, left)

@@ -93,11 +93,8 @@ def test_too_late_is_refused_where_it_matters(on):
     ("tensorflow", "libtpu", "fits"),
     [
         ("2.20.0", "0.0.14", True),
-        ("2.20.0", "0.0.21.1", True),
         ("2.20.0", "0.0.31", True),
         ("2.20.0", "0.0.32", False),
-        ("2.20.0", "0.0.51", False),
-        ("2.19.1", "0.0.10", True),
         ("2.19.1", "0.0.21.1", False),
         ("2.18.0", "2.18.0", True),
     ],
@@ -111,45 +108,23 @@ def test_a_pair_that_would_end_the_process_is_refused_before(on, tensorflow, lib
             runtime.prepare_tpu()
 
 
-def test_no_tpu_gives_the_default_strategy_and_a_sentence():
+def test_the_strategy_and_a_sentence_without_a_tpu_and_where_tensorflow_cannot_use_it():
+    """The second on a machine that pretends to have one: the TensorFlow of these tests is asked."""
     code = (
-        "from lab_utils import runtime; runtime.prepare_tpu(); strategy, why = runtime.strategy();"
-        "print(type(strategy).__name__, strategy.num_replicas_in_sync); print(why)"
-    )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert ran.returncode == 0, ran.stderr
-    first, second = ran.stdout.splitlines()
-    assert first == "_DefaultDistributionStrategy 1"
-    assert second.startswith("The default strategy, without a TPU: there is none (this machine")
-    assert not ran.stderr
-
-
-NO_KERNEL = "No OpKernel was registered to support Op 'ConfigureDistributedTPU'"
-
-
-def test_a_tensorflow_that_cannot_use_the_chip_says_what_to_install():
-    """On a machine that pretends to have one, the TensorFlow of these tests is asked."""
-    code = (
-        "from lab_utils import runtime; from lab_utils.runtime import tpu;"
-        "tpu.detect = lambda: runtime.Machine('Colab', 'TPU', 1, 'v5e');"
+        "from lab_utils import runtime; from lab_utils.runtime import tpu; runtime.prepare_tpu()\n"
+        "strategy, why = runtime.strategy()\n"
+        "print(type(strategy).__name__, strategy.num_replicas_in_sync, why, flush=True)\n"
+        "tpu.detect = lambda: runtime.Machine('Colab', 'TPU', 1, 'v5e')\n"
         "print(runtime.strategy()[1])"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
-    assert "without a TPU: this TensorFlow cannot use one (Colab, 1 TPU chip v5e)" in ran.stdout
-    assert "tensorflow-tpu==2.20.0 with libtpu==0.0.21.1" in ran.stdout
-
-
-@pytest.mark.parametrize(
-    ("message", "says"),
-    [
-        (NO_KERNEL, "install tensorflow-tpu"),
-        ("Detected at node\nTPU initialization failed: busy.\n\t[[x]]", "failed: busy. Another"),
-        ("", "no message"),
-    ],
-)
-def test_what_a_failed_search_means(message, says):
-    assert says in tpu._plain(message, COLAB)
+    first, second = ran.stdout.splitlines()
+    assert first.startswith(
+        "_DefaultDistributionStrategy 1 The default strategy, without a TPU: there"
+    )
+    assert "without a TPU: this TensorFlow cannot use one (Colab, 1 TPU chip v5e)" in second
+    assert "tensorflow-tpu==2.20.0 with libtpu==0.0.21.1" in second
 
 
 def test_an_address_that_does_not_answer_is_told_within_the_limit():

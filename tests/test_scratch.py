@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 
-import filelock
 import pytest
 
 from lab_utils.common import scratch
@@ -56,41 +55,6 @@ def test_a_dry_run_leaves_nothing_of_a_port_that_ends_its_process(system, tmp_pa
     ran = subprocess.run(command, cwd=tmp_path, env=system, capture_output=True, text=True)
     assert ran.returncode == 2, ran.stderr
     assert (tmp_path / "made").exists() and not list((tmp_path / "tmp").iterdir())
-
-
-API = """
-import sys, time
-from lab_utils.dry_run.private import process
-process.Running = lambda *_: (print("made", flush=True), time.sleep(60))
-with process.started("job", {}, {}):
-    pass
-"""
-
-
-def test_a_dry_run_in_a_killed_process_of_ones_own_is_cleared_up_by_the_next(system, tmp_path):
-    killed = subprocess.Popen(
-        [sys.executable, "-c", API], stdout=subprocess.PIPE, text=True, env=system
-    )
-    assert "made" in killed.stdout.readline()
-    killed.kill()
-    killed.communicate()
-    (left,) = (tmp_path / "tmp").iterdir()
-    assert not scratch.remove_dead(parent=left.parent)  # it may just begin
-    os.utime(left / scratch.OWNER, (0, 0))
-    assert scratch.remove_dead(parent=left.parent) == [str(left)] and not left.exists()
-
-
-def test_what_a_killed_run_had_begun_beside_its_result_goes_with_the_next(tmp_path, monkeypatch):
-    """As a data set that was being extracted."""
-    monkeypatch.setattr(scratch, "_NEW", 0)
-    begun = tmp_path / "photos [1].partial-x"
-    begun.mkdir()
-    with filelock.FileLock(begun / scratch.OWNER), scratch.folder("photos [1].partial-", tmp_path):
-        assert begun.exists()
-    (tmp_path / "photos [1].partial-mine").mkdir()  # by whom is not known
-    with scratch.folder("photos [1].partial-", tmp_path):
-        assert not begun.exists()
-    assert [path.name for path in tmp_path.iterdir()] == ["photos [1].partial-mine"]
 
 
 def test_the_first_cell_again_makes_what_the_system_has_cleared_away(system):

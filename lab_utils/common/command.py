@@ -8,20 +8,8 @@ from typing import NoReturn
 
 _READER_GONE, _INTERRUPTED = 141, 130  # 128 and the number of SIGPIPE, of SIGINT
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
-# What parts of the course import, and the extra of pyproject.toml that brings it.
-_EXTRAS = {
-    "apache_beam": "convert",
-    "dask": "cluster",
-    "distributed": "cluster",
-    "jax": "dry-run",
-    "jinja2": "author",
-    "matplotlib": "course",
-    "nbclient": "author",
-    "nbformat": "author",
-    "sklearn": "course",
-    "tensorflow": "cpu",
-    "tf_keras": "cpu",
-}
+# What parts of the course import, and its extras bring.
+_BY_EXTRAS = "apache_beam dask jax jinja2 matplotlib nbclient nbformat sklearn tensorflow tf_keras"
 
 
 def run(main: Callable[[], int], cannot: int = 1) -> NoReturn:
@@ -77,11 +65,11 @@ def _lacking(error: Exception) -> str:
 def missing(error: ImportError) -> str:
     """What to install where a package of an extra is missing; the error's own text for others."""
     package = (error.name or "").partition(".")[0]
-    if not isinstance(error, ModuleNotFoundError) or package not in _EXTRAS:
+    if not isinstance(error, ModuleNotFoundError) or package not in _BY_EXTRAS.split():
         return str(error)
     return (
-        f"{package} is not installed. The course's extra brings it: in a clone, "
-        f"pip install '.[{_EXTRAS[package]}]'"
+        f"{package} is not installed. In a clone `make setup` brings it, or pip install '.[course,author]', "
+        "with cpu among them where TensorFlow is missing"
     )
 
 

@@ -4,7 +4,6 @@ import argparse
 import contextlib
 import errno
 import os
-import platform
 import re
 import secrets
 from collections.abc import Callable, Iterator
@@ -13,9 +12,8 @@ from pathlib import Path
 import filelock
 
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP)
-_NO_BUCKET = re.compile(r"(gs|s3)://(/|$)")
-_VARIABLE = re.compile(r"\$[A-Za-z_]\w*|\$\{\w+\}|%[A-Za-z_]{4,}%")
-_OF_WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\\w")
+# What only a shell replaces, or an unset variable leaves: ~nobody, $DATA, ${DATA}, gs:///x.
+_UNKNOWN = re.compile(r"~[^/]*|.*?(\$[A-Za-z_{])|(gs|s3)://(/|$)")
 # What files begin with, for `output`: a page; JSON, but no notebook.
 HTML = rb"\s*<(!doctype )?html"
 JSON = rb'\{(?!\s*"(cells|metadata|nbformat))'
@@ -122,36 +120,20 @@ def user_folder(variable: str, fallback: str) -> Path:
 
 
 def expanded(path: str | os.PathLike[str]) -> str:
-    """The path with `~` at its start replaced by the home folder.
+    """The path with `~` at its start, `$NAME` and `${NAME}` replaced, as a shell does.
 
-    Shells do that themselves, but not in `--output_dir=~/records`, nor does Python: a folder of the name
-    `~` would be made.
+    A shell does not in `--output_dir=~/records`, between single quotes or in a YAML file, nor does Python:
+    a folder of the name `~` would be made.
 
     Raises:
-        ValueError: it is "-", of which a file's name would be made; it has a scheme and no bucket, as in
-            gs://$BUCKET/x with an unset variable; no such user has a home; it is a path of Windows, of which
-            this system would make a name; or a variable stands in it, which nobody replaces in a YAML file or
-            between single quotes.
+        ValueError: it is "-"; a user or a variable of that name is not known; or it names no bucket, as
+            gs://$BUCKET/x with an unset variable.
     """
-    text = os.path.expanduser(os.fspath(path))
+    text = os.path.expanduser(os.path.expandvars(os.fspath(path)))
     if text == "-":
         raise ValueError("- stands for no file here: name one (./- if it is called so)")
-    if _NO_BUCKET.match(text):
-        raise ValueError(f"{text} names no bucket (is a shell variable unset?)")
-    if text.startswith("~"):
-        user = text.split("/")[0]
-        raise ValueError(
-            f"{text}: there is no home folder {user} here; ./{text} is a name as it stands"
-        )
-    if os.name != "nt" and _OF_WINDOWS.match(text):
-        raise ValueError(
-            f"{text} is a path of Windows, and this is {platform.system()}: folders are separated by /, and "
-            "WSL has drive C: at /mnt/c"
-        )
-    if (variable := _VARIABLE.search(text)) and not os.path.lexists(text):
-        raise ValueError(
-            f"{text}: only a shell knows what {variable[0]} means, and it has not replaced it: write it out"
-        )
+    if _UNKNOWN.match(text) and not os.path.lexists(text):
+        raise ValueError(f"{text}: no user, variable or bucket of that name is known here")
     return text
 
 
@@ -181,12 +163,12 @@ def output(kind: bytes) -> Callable[[str], Path]:
     def output_argument(text: str) -> Path:
         path = path_argument(text)
         folder = path.absolute().parent
-        if path.is_dir():
-            raise argparse.ArgumentTypeError(f"{path} is a folder: name a file in it")
-        if not folder.is_dir():
-            raise argparse.ArgumentTypeError(f"{path}: there is no folder {folder}")
-        if not os.access(path if path.exists() and not path.is_file() else folder, os.W_OK):
-            raise argparse.ArgumentTypeError(f"{path} cannot be written: name one elsewhere")
+        special = path.exists() and not path.is_file()  # such as /dev/stdout
+        writable = folder.is_dir() and os.access(path if special else folder, os.W_OK)
+        if path.is_dir() or not writable:
+            raise argparse.ArgumentTypeError(
+                f"{path} cannot be written: name a file in a folder that is there and can be written"
+            )
         if path.is_file() and not _begins_as(path, kind):
             raise argparse.ArgumentTypeError(
                 f"{path} is there, and no output of this command: name another file, or move that one away"

@@ -18,20 +18,18 @@ _folders: list[str] = []  # this process's, once it has one
 
 
 @contextlib.contextmanager
-def folder(prefix: str = _PREFIX, parent: str | os.PathLike[str] | None = None) -> Iterator[str]:
+def folder() -> Iterator[str]:
     """Makes a temporary folder, and removes it on leaving; those of killed runs go now.
-
-    Args:
-        prefix: of its name.
-        parent: where it is made; in the system's place for temporary files otherwise.
 
     Raises:
         OSError: it cannot be made.
     """
-    remove_dead(prefix, parent)
-    path = tempfile.mkdtemp(prefix=prefix, dir=parent)
+    for path in glob.glob(os.path.join(glob.escape(tempfile.gettempdir()), f"{_PREFIX}*")):
+        if _is_dead(path):
+            shutil.rmtree(path, ignore_errors=True)
+    path = tempfile.mkdtemp(prefix=_PREFIX)
+    lock = filelock.FileLock(os.path.join(path, OWNER))
     with contextlib.suppress(OSError):  # no locks here: then it stays where this process is killed
-        lock = filelock.FileLock(os.path.join(path, OWNER))
         lock.acquire()
     try:
         yield path
@@ -55,16 +53,6 @@ def of_process() -> str:
         atexit.register(lambda: stack.close() if os.getpid() == process else None)  # not of a fork
     os.makedirs(_folders[0], mode=0o700, exist_ok=True)
     return _folders[0]
-
-
-def remove_dead(prefix: str = _PREFIX, parent: str | os.PathLike[str] | None = None) -> list[str]:
-    """Removes the temporary folders of runs that were killed on this machine; returns their paths."""
-    place = tempfile.gettempdir() if parent is None else os.fspath(parent)
-    pattern = os.path.join(glob.escape(place), glob.escape(prefix) + "*")
-    dead = [path for path in glob.glob(pattern) if _is_dead(path)]
-    for path in dead:
-        shutil.rmtree(path, ignore_errors=True)
-    return dead
 
 
 def _is_dead(folder: str) -> bool:

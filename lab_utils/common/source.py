@@ -30,7 +30,7 @@ _STANDARD_LIBRARY = tuple(
     os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "platstdlib")
 )
 _AUTOGRAPH = "in user code:"
-_FRAME_SAID = re.compile(r'File "([^"]+)", line (\d+), in (\w+|<lambda>)')
+_FRAME_TEXT = re.compile(r'File "([^"]+)", line (\d+), in (\w+|<lambda>)')
 _OLD_CELL = re.compile(r"<ipython-input-(\d+)-\w+>")
 _KERNEL_CELL = re.compile(r"[/\\]ipykernel_\d+[/\\]\d+\.py$")
 
@@ -105,8 +105,9 @@ def place(source: _Op | BaseException | Callable) -> Place:
     learner's innermost line on its way. A function: the line of its def. In a notebook "cell In [5],
     line 3" takes the file's place. With no such line it is the op's name, or NOWHERE for an exception.
     """
-    if isinstance(source, SyntaxError) and _is_own_file(source.filename):
-        return place_of_line(source.filename, source.lineno or 1)
+    file = source.filename or "" if isinstance(source, SyntaxError) else ""
+    if os.path.isfile(file) and not is_installed(file):
+        return place_of_line(file, source.lineno or 1)
     if isinstance(source, BaseException):
         return _of_frame(own_frame(_frames_of(source)))
     if isinstance(source, type) or inspect.isroutine(source) or not hasattr(source, "traceback"):
@@ -124,28 +125,21 @@ def place_of_stack(frames: Iterable[Frame]) -> Place:
     return _of_frame(own_frame(frames))
 
 
-def _is_own_file(file: str | None) -> bool:
-    return bool(file) and os.path.isfile(file) and not is_installed(file)
-
-
 def own_frame(frames: Iterable[Frame]) -> Frame | None:
     """The learner's innermost frame among `frames` (outermost first); None where all are frameworks'.
 
     Frames up to and including the call of the dry run are ignored: the cause lies deeper in the stack.
     """
+    frames = list(frames)
+    called = next((n for n, frame in enumerate(frames) if _OWN.search(frame.filename)), -1)
     # A copy of six that is not installed raises again what others raised.
     ours = [
-        f for f in called_frames(frames) if not _is_framework(f.filename) and f.name != "reraise"
+        frame
+        for frame in frames[called + 1 :]
+        if not _is_framework(frame.filename) and frame.name != "reraise"
     ]
     nearest = [frame for frame in ours if "site-packages" not in frame.filename]
     return (nearest or ours or [None])[-1]
-
-
-def called_frames(frames: Iterable[Frame]) -> list[Frame]:
-    """The frames (outermost first) below the last call of the dry run; all where there is none."""
-    frames = list(frames)
-    called = next((n for n, frame in enumerate(frames) if _OWN.search(frame.filename)), -1)
-    return frames[called + 1 :]
 
 
 def own_frames(error: BaseException) -> list[Frame]:
@@ -168,12 +162,7 @@ def told(error: BaseException) -> str:
 def is_installed(filename: str) -> bool:
     """Whether a file is an installed package's, the standard library's or lab_utils': not the user's own."""
     path = os.path.realpath(filename)
-    return (
-        _is_framework(filename)
-        or "site-packages" in path
-        or "dist-packages" in path
-        or path.startswith(os.path.dirname(os.path.realpath(__file__)) + os.sep)
-    )
+    return _is_framework(filename) or "site-packages" in path or "dist-packages" in path
 
 
 @functools.cache
@@ -194,11 +183,9 @@ def _frames_of(error: BaseException) -> Iterator[Frame]:
     converted = getattr(error, "ag_error_metadata", None)
     for frame in reversed(getattr(converted, "translated_stack", ())):
         yield traceback.FrameSummary(frame.filename, frame.lineno, frame.function_name)
-    said = str(error)
-    if (
-        _AUTOGRAPH in said
-    ):  # what passed through a traced function has its frames in its message alone
-        for file, line, name in _FRAME_SAID.findall(said):
+    message = str(error)
+    if _AUTOGRAPH in message:  # what passed through a traced function has its frames only there
+        for file, line, name in _FRAME_TEXT.findall(message):
             yield traceback.FrameSummary(file, int(line), name)
     if error.__cause__ is not None:
         yield from _frames_of(error.__cause__)
@@ -233,18 +220,16 @@ def _of_frame(frame: Frame | None) -> Place:
 
 
 def _relative(filename: str) -> str:
-    path = Path(filename)
-    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
+    path, here = Path(filename), Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def _cell(filename: str) -> str:
     """The notebook cell whose code has this file name, as "cell In [5]"; "" if it is none."""
-    old = _OLD_CELL.match(filename)
-    if old:
+    if old := _OLD_CELL.match(filename):
         return f"cell In [{old[1]}]"
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
-    named = shell.compile.format_code_name(filename) if shell else None
-    if named:
-        return f"cell {re.sub(r'In *', 'In ', named[1])}"
+    if name := shell and shell.compile.format_code_name(filename):
+        return f"cell {re.sub(r'In *', 'In ', name[1])}"
     return "a notebook cell" if _KERNEL_CELL.search(filename) else ""

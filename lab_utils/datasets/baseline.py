@@ -67,10 +67,8 @@ def _read(csv_file: Path) -> tuple[list[tuple[np.ndarray, str]], int]:
         for path, label in csv.reader(file):
             try:
                 found.append((colour_histogram(csv_file.parent / path), label))
-            except MemoryError:
-                raise
             except (
                 Exception
-            ):  # for damaged files Pillow raises OSError, SyntaxError, ValueError, ...
+            ):  # Pillow raises OSError, SyntaxError, ValueError, ... on damaged files
                 left_out += 1
     return found, left_out

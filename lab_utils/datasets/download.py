@@ -2,7 +2,6 @@
 
 import http.client
 import os
-import re
 import tarfile
 import tempfile
 import urllib.error
@@ -46,30 +45,26 @@ def download_flower_photos(
             fetch(url, archive, sha256)
         extract(archive, folder)
     photos = write_split(folder, to, eval_fraction)
-    licence = folder / "LICENSE.txt"
-    if licence.is_file():
-        text = licence.read_text("utf-8", errors="replace")
-        people = set(re.findall(r"CC-BY by (.+?) - http", text))
-        print(
-            f"Photographs by {len(people):,} people, licensed CC BY 2.0. Name them wherever you show or "
-            f"share their photographs: {licence}"
-        )
+    print(
+        "Licensed CC BY 2.0: name the photographers wherever you show or share their photographs. "
+        f"They stand in {folder / 'LICENSE.txt'}"
+    )
     return photos
 
 
 def fetch(url: str, path: Path, sha256: str) -> None:
     """Downloads `url` to `path`, by way of `path`.part, which later calls go on from."""
     part = path.with_name(path.name + ".part")
+    part.touch()
     try:
         _receive(url, part)
     except urllib.error.HTTPError as error:
         if error.code != 416:  # else all of it is there already
             raise DatasetError(f"{url} answered {error.code} {error.reason}.") from error
     except (OSError, http.client.HTTPException) as error:
-        have = part.stat().st_size if part.exists() else 0
         raise DatasetError(
-            f"The download of {url} stopped at {have:,} bytes ({getattr(error, 'reason', error)}). Call "
-            "again: it goes on from there."
+            f"The download of {url} stopped at {part.stat().st_size:,} bytes "
+            f"({getattr(error, 'reason', error)}). Call again: it goes on from there."
         ) from error
     digest = file_sha256(part)
     if digest != sha256:
@@ -84,7 +79,7 @@ def fetch(url: str, path: Path, sha256: str) -> None:
 
 def _receive(url: str, part: Path) -> None:
     """Appends to `part` what it lacks of `url`, or writes all where all is sent."""
-    have = part.stat().st_size if part.exists() else 0
+    have = part.stat().st_size
     request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})
     with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
         if answer.headers.get("Content-Type", "").startswith("text/"):

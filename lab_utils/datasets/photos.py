@@ -151,50 +151,46 @@ def scan(folder: Path) -> list[Photo]:
     photographs = []
     classes = sorted(e for e in folder.iterdir() if e.is_dir() and not e.name.startswith("."))
     for entry in tqdm(classes, desc="reading photographs", unit="folder", delay=1):
-        images = _images(entry, left_out)
-        if not images:
+        label = unicodedata.normalize("NFC", entry.name)  # however a disk writes it
+        before = len(photographs)
+        for path in sorted(entry.iterdir()):
+            if why := _unusable(path):
+                left_out[why] += 1
+                continue
+            try:
+                photographs.append(Photo(path, label, file_sha256(path)))
+            except OSError as error:
+                left_out[f"file that cannot be read: {error.strerror}"] += 1
+        if len(photographs) == before:
             left_out[f"class folder without photographs directly in it ({entry.name!r})"] += 1
         elif not _fits_a_row(str(entry)) or entry.name != entry.name.strip():
             raise DatasetError(
                 f"{str(entry)!r} cannot stand in a CSV row: rename it, in UTF-8, without line breaks or "
                 "outer spaces."
             )
-        label = unicodedata.normalize("NFC", entry.name)  # however a disk writes it
-        for path in images:
-            try:
-                photographs.append(Photo(path, label, file_sha256(path)))
-            except OSError as error:
-                left_out[f"file that cannot be read: {error.strerror}"] += 1
     for reason, count in sorted(left_out.items()):
         print(f"{folder}: left out {count:,} x {reason}")
     labels = {photo.label for photo in photographs}
     if len(labels) < 2:
-        loose = sum(path.suffix.lower() in SUFFIXES for path in folder.iterdir())
         have = f"only one class ({labels.pop()})" if labels else "no photographs in class folders"
-        directly = f" ({counted(loose, 'photograph')} outside of them)" * bool(loose)
         raise DatasetError(
-            f"{folder} holds {have}{directly}. It should hold at least two sub-folders, one for each class, "
+            f"{folder} holds {have}. It should hold at least two sub-folders, one for each class, "
             f"with photographs ({', '.join(SUFFIXES)}) directly in them."
         )
     return photographs
 
 
-def _images(class_folder: Path, left_out: Counter[str]) -> list[Path]:
-    images = []
-    for path in sorted(class_folder.iterdir()):
-        if path.name.startswith("."):
-            left_out["hidden file"] += 1
-        elif path.is_dir():
-            left_out["folder within a class folder"] += 1
-        elif path.suffix.lower() not in SUFFIXES:
-            left_out[f"file that is not {', '.join(SUFFIXES)}"] += 1
-        elif not _fits_a_row(path.name):
-            left_out["file whose name cannot stand in a CSV row"] += 1
-        elif not path.is_file() or path.stat().st_size == 0:
-            left_out["empty file, or none behind a link"] += 1
-        else:
-            images.append(path)
-    return images
+def _unusable(path: Path) -> str:
+    """What keeps a file of a class folder out of the split; "" for a photograph."""
+    if path.name.startswith("."):
+        return "hidden file"
+    if path.is_dir():
+        return "folder within a class folder"
+    if path.suffix.lower() not in SUFFIXES:
+        return f"file that is not {', '.join(SUFFIXES)}"
+    if not _fits_a_row(path.name):
+        return "file whose name cannot stand in a CSV row"
+    return "" if path.is_file() and path.stat().st_size else "empty file, or none behind a link"
 
 
 def _fits_a_row(text: str) -> bool:
@@ -227,6 +223,9 @@ def split(photographs: list[Photo], eval_fraction: float) -> tuple[list[Photo], 
             evaluation += group
         else:
             train += group
+            if len(labels) > 1:
+                places = ", ".join(f"{photo.label}/{photo.path.name}" for photo in group)
+                print(f"the same photograph in more than one class, only trained on: {places}")
     for label, size in sizes.items():
         for side, use in ((train, "train on"), (evaluation, "evaluate with")):
             if not any(photo.label == label for photo in side):
@@ -235,21 +234,9 @@ def split(photographs: list[Photo], eval_fraction: float) -> tuple[list[Photo], 
                     f"included. Add different ones, change eval_fraction ({eval_fraction}), or move the "
                     "class away."
                 )
-    _report_copies(copies)
+    if repeated := len(photographs) - len(copies):
+        print(f"{counted(repeated, 'file')} repeat another; copies stay on one side")
     return train, evaluation
-
-
-def _report_copies(copies: dict[str, list[Photo]]) -> None:
-    repeated = [group for group in copies.values() if len(group) > 1]
-    if repeated:
-        number = sum(map(len, repeated))
-        print(
-            f"{number:,} files are copies of {counted(len(repeated), 'photograph')}; copies stay on one side"
-        )
-    for group in repeated:
-        if len({photo.label for photo in group}) > 1:
-            places = ", ".join(f"{photo.label}/{photo.path.name}" for photo in group)
-            print(f"the same photograph in more than one class, kept for training: {places}")
 
 
 def _rows(photographs: list[Photo], csv_folder: Path) -> str:

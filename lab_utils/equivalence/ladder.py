@@ -3,17 +3,24 @@
 import base64
 import io
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from lab_utils.common.figures import counted
-from lab_utils.equivalence.sides import Arrays, EstimatorSide, KerasSide
+from lab_utils.equivalence.sides import EstimatorSide, KerasSide
+from lab_utils.estimator import tf
+from lab_utils.notebook.look import FAINT, NOTE, RIGHT, SECOND, WRONG
 
 RUNGS = ("variables", "outputs", "one step", "short run")
+_MARKS = {True: "holds", False: "DIFFERS", None: "not run"}
+# Of the update of what no gradient trains, such as the running variance of batch normalisation, which
+# TensorFlow 1 divides by n - 1 and Keras by n.
+STATISTICS_TOLERANCE = 2e-2
 
 
 @dataclass(frozen=True)
@@ -48,9 +55,8 @@ class Ladder:
         return all(rung.holds for rung in self.rungs)
 
     def _rows(self) -> list[tuple[str, str, str]]:
-        marks = {True: "holds", False: "DIFFERS", None: "not run"}
         return [
-            (f"{number}. {rung.name}", marks[rung.holds], rung.says)
+            (f"{number}. {rung.name}", _MARKS[rung.holds], rung.says)
             for number, rung in enumerate(self.rungs, start=1)
         ]
 
@@ -72,18 +78,33 @@ class Ladder:
         )
         return f'<table>{rows}</table><img src="data:image/svg+xml;base64,{encoded}"/>'
 
-    def plot(self) -> Any:
-        """The differences rung by rung beside what is tolerated, and both courses of the loss."""
-        from lab_utils.equivalence.plot import draw
-
-        return draw(self.rungs, self.losses)
-
-
-class _Parts(Exception):
-    """A rung does not hold; carries it."""
-
-    def __init__(self, rung: Rung) -> None:
-        self.rung = rung
+    def plot(self) -> Figure:
+        """The differences rung by rung next to what is tolerated, and both courses of the loss."""
+        figure = Figure(figsize=(9, 3), layout="constrained")
+        left, right = figure.subplots(1, 2)
+        colours = {True: RIGHT, False: WRONG, None: FAINT}
+        least = 1e-8  # where a difference of nothing is drawn on a log scale
+        for row, rung in enumerate(self.rungs):
+            colour = colours[rung.holds]
+            if rung.difference is None:
+                left.text(least * 1.3, row, _MARKS[rung.holds], va="center", color=colour)
+                continue
+            left.barh(row, max(rung.difference, least * 1.3), color=colour, height=0.5)
+            left.plot([rung.tolerance] * 2, [row - 0.4, row + 0.4], color="black", linewidth=1.5)
+        names = [name for name, *_ in self._rows()]
+        left.set(xscale="log", xlim=(least, 10), ylim=(len(names) - 0.4, -0.6))
+        left.set_yticks(range(len(names)), names)
+        left.set_xlabel("largest relative difference; black: tolerated")
+        theirs, ours = np.transpose(self.losses or [(np.nan, np.nan)])
+        steps = range(1, len(theirs) + 1)
+        right.plot(steps, theirs, "o", color=NOTE, markersize=6, alpha=0.5, label="Estimator")
+        right.plot(steps, ours, "-", color=SECOND, linewidth=1.5, label="Keras")
+        right.set(xlabel="step", ylabel="training loss (nats)", ylim=(0, None))
+        right.legend(frameon=False)
+        figure.suptitle("Measured here", fontsize=10)
+        for axes in (left, right):
+            axes.spines[["top", "right"]].set_visible(False)
+        return figure
 
 
 def ladder(
@@ -96,7 +117,6 @@ def ladder(
     to_keras: Callable[[Any, Any], tuple[Any, Any]] = lambda features, labels: (features, labels),
     names: dict[str, str] | None = None,
     tolerance: float = 1e-3,
-    kept_tolerance: float = 2e-2,
     run_tolerance: float = 2e-2,
 ) -> Ladder:
     """Compares an Estimator with the Keras model that it was ported to, rung by rung.
@@ -116,8 +136,6 @@ def ladder(
         to_keras: turns the Estimator's features and labels into the Keras model's.
         names: paths of Keras weights by names of the Estimator's variables, where their orders differ.
         tolerance: of outputs, loss and updates.
-        kept_tolerance: of the update of what no gradient trains, such as the running variance of batch
-            normalisation, which TensorFlow 1 divides by n - 1 and Keras by n.
         run_tolerance: of the loss in the short run, over its largest value: rounding grows from step to step.
 
     Returns:
@@ -126,125 +144,117 @@ def ladder(
     Raises:
         ValueError: no batches, an uncompiled Keras model, or no such prediction.
     """
-    batches = [_arrays(batch) for batch in batches]
+    batches = [tf.nest.map_structure(np.asarray, tuple(batch)) for batch in batches]
     if not batches:
         raise ValueError("no batches: at least one (features, labels) is needed")
     pairs = [(batch, to_keras(*batch)) for batch in batches]
-    theirs = EstimatorSide(estimator, *batches[0], prediction)
-    ours = KerasSide(model, output)
     found = Ladder()
+    sides = EstimatorSide(estimator, *batches[0], prediction), KerasSide(model, output)
     try:
-        matched, rung = _variables(theirs, ours, names or {})
-        found.rungs.append(rung)
-        found.rungs.append(_outputs(theirs, ours, matched, pairs[0], tolerance))
-        found.rungs.append(_step(theirs, ours, matched, pairs[0], tolerance, kept_tolerance))
-        found.rungs.append(_run(theirs, ours, matched, pairs, run_tolerance, found.losses))
-    except _Parts as parts:
-        found.rungs.append(parts.rung)
-        found.rungs += [Rung(name, None, "") for name in RUNGS[len(found.rungs) :]]
+        for rung in _climb(*sides, pairs, names or {}, tolerance, run_tolerance, found.losses):
+            found.rungs.append(rung)
+            if not rung.holds:
+                break
     finally:
-        ours.restore()
-        theirs.close()
+        for side in sides:
+            side.close()
+    found.rungs += [Rung(name, None, "") for name in RUNGS[len(found.rungs) :]]
     return found
 
 
-def _variables(
-    theirs: EstimatorSide, ours: KerasSide, names: dict[str, str]
-) -> tuple[dict[str, str], Rung]:
-    """Rung 1: the Estimator's names -> Keras's paths."""
-    matched = dict(names)
-    for kind, left, right in (
-        ("trained", theirs.trained, ours.trained),
-        ("kept", theirs.kept, ours.kept),
-    ):
-        left = [name for name in left if name not in names]
-        right = [path for path in right if path not in names.values()]
-        for index in range(max(len(left), len(right))):
-            if index >= len(left) or index >= len(right):
-                side, extra = ("Keras", right) if index >= len(left) else ("the Estimator", left)
-                says = f"{side} alone has {', '.join(extra[index:])} ({kind})"
-                raise _Parts(Rung(RUNGS[0], False, says))
-            matched[left[index]] = right[index]
-    shapes = {name: each.shape for name, each in theirs.variables(matched).items()}
-    for name, path in matched.items():
-        other = ours.variables([path])[path].shape
-        if shapes[name] != other:
-            says = (
-                f"{name} is {list(shapes[name])} in the Estimator, {path} is {list(other)} in Keras"
-            )
-            raise _Parts(Rung(RUNGS[0], False, says))
-    weights = sum(math.prod(shape) for shape in shapes.values())
-    return matched, Rung(
-        RUNGS[0], True, f"{counted(len(matched), 'variable')}, {counted(weights, 'weight')}"
-    )
+def _climb(
+    theirs: EstimatorSide,
+    ours: KerasSide,
+    pairs: list[tuple[Any, Any]],
+    names: dict[str, str],
+    tolerance: float,
+    run_tolerance: float,
+    losses: list[tuple[float, float]],
+) -> Iterator[Rung]:
+    """Yields one rung after the other; goes on only from one that holds. Fills `losses`."""
+    matched, difference = _match(theirs, ours, names)
+    weights = sum(each.size for each in theirs.variables(matched).values())
+    says = f"{counted(len(matched), 'variable')}, {counted(weights, 'weight')}"
+    yield Rung(RUNGS[0], not difference, difference or says)
 
+    def equalise() -> None:
+        """Both with the Estimator's first weights."""
+        theirs.reset()
+        values = theirs.variables(matched)
+        ours.write({path: values[name] for name, path in matched.items()})
 
-def _outputs(theirs, ours, matched, pair, tolerance) -> Rung:
-    """Rung 2."""
-    _equalise(theirs, ours, matched)
-    (features, _), (x, _) = pair
+    equalise()
+    (features, labels), (x, y) = pairs[0]
     left, right = theirs.outputs(features), ours.outputs(x)
     if left.shape != right.shape:
         says = f"the Estimator gives {list(left.shape)}, Keras {list(right.shape)}"
-        raise _Parts(Rung(RUNGS[1], False, says))
-    return _judged(RUNGS[1], "outputs", _difference(left, right), tolerance)
+        yield Rung(RUNGS[1], False, says)
+    yield _judge(RUNGS[1], "outputs differ", _difference(left, right), tolerance)
 
-
-def _step(theirs, ours, matched, pair, tolerance, kept_tolerance) -> Rung:
-    """Rung 3: the loss, then the update of each variable."""
-    drawn = {"the Estimator": theirs.random(), "Keras": ours.random(*pair[1])}
-    if any(drawn.values()):
-        who = "; ".join(f"{side} ({', '.join(ops)})" for side, ops in drawn.items() if ops)
+    random = {"the Estimator": theirs.random(), "Keras": ours.random(x, y)}
+    if any(random.values()):
+        who = "; ".join(f"{side} ({', '.join(ops)})" for side, ops in random.items() if ops)
         says = f"a training step draws at random in {who}: switch dropout and augmentation off to compare"
-        raise _Parts(Rung(RUNGS[2], False, says))
-    _equalise(theirs, ours, matched)
+        yield Rung(RUNGS[2], False, says)
+    equalise()
     before = theirs.variables(matched)
-    losses = theirs.step(*pair[0]), ours.step(*pair[1])
-    loss = _difference(*losses)
+    first = theirs.step(features, labels), ours.step(x, y)
+    loss = _difference(*first)
     if not loss <= tolerance:
-        says = f"the loss is {losses[0]:.6g} in the Estimator, {losses[1]:.6g} in Keras"
-        raise _Parts(Rung(RUNGS[2], False, says, loss, tolerance))
+        says = f"the loss is {first[0]:.6g} in the Estimator, {first[1]:.6g} in Keras"
+        yield Rung(RUNGS[2], False, says, loss, tolerance)
     after, other = theirs.variables(matched), ours.variables(matched.values())
     updates = {
         name: _difference(after[name] - before[name], other[path] - before[name])
         for name, path in matched.items()
     }
-    for name in theirs.kept:
-        if not updates[name] <= kept_tolerance:
-            says = f"the update of {name}, which no gradient trains, differs by {updates[name]:.1e}"
-            raise _Parts(Rung(RUNGS[2], False, says, updates[name], kept_tolerance))
+    for name in theirs.untrained:
+        if not updates[name] <= STATISTICS_TOLERANCE:
+            what = f"the update of {name}, which no gradient trains, differs"
+            yield _judge(RUNGS[2], what, updates[name], STATISTICS_TOLERANCE)
     worst = max(theirs.trained, key=updates.get)
     if updates[worst] < loss:
-        return _judged(RUNGS[2], "the loss", loss, tolerance)
-    return _judged(RUNGS[2], f"the update of {worst}", updates[worst], tolerance)
+        yield _judge(RUNGS[2], "the loss differs", loss, tolerance)
+    else:
+        yield _judge(RUNGS[2], f"the update of {worst} differs", updates[worst], tolerance)
 
-
-def _run(theirs, ours, matched, pairs, tolerance, losses) -> Rung:
-    """Rung 4."""
-    _equalise(theirs, ours, matched)
+    equalise()
     for batch, keras_batch in pairs:
         losses.append((theirs.step(*batch), ours.step(*keras_batch)))
     left, right = np.array(losses).T
     differences = np.abs(left - right) / np.abs(left).max()
     step = int(np.argmax(differences))
-    what = f"the loss over {counted(len(losses), 'step')}, most at step {step + 1},"
-    return _judged(RUNGS[3], what, float(differences[step]), tolerance)
+    what = f"the loss over {counted(len(losses), 'step')}, most at step {step + 1}, differs"
+    yield _judge(RUNGS[3], what, float(differences[step]), run_tolerance)
 
 
-def _equalise(theirs: EstimatorSide, ours: KerasSide, matched: dict[str, str]) -> None:
-    """Both with the Estimator's first weights."""
-    theirs.reset()
-    values = theirs.variables(matched)
-    ours.write({path: values[name] for name, path in matched.items()})
+def _match(
+    theirs: EstimatorSide, ours: KerasSide, names: dict[str, str]
+) -> tuple[dict[str, str], str]:
+    """The Estimator's names -> Keras's paths, in order; and in what the variables differ, or ""."""
+    matched = dict(names)
+    for kind, left, right in (
+        ("trained", theirs.trained, ours.trained),
+        ("not trained", theirs.untrained, ours.untrained),
+    ):
+        left = [name for name in left if name not in names]
+        right = [path for path in right if path not in names.values()]
+        if len(left) != len(right):
+            side, longer = ("Keras", right) if len(left) < len(right) else ("the Estimator", left)
+            extra = longer[min(len(left), len(right)) :]
+            return {}, f"{side} alone has {', '.join(extra)} ({kind})"
+        matched |= dict(zip(left, right, strict=True))
+    shapes = {name: each.shape for name, each in theirs.variables(matched).items()}
+    for name, path in matched.items():
+        here, there = list(shapes[name]), list(ours.variables([path])[path].shape)
+        if here != there:
+            return {}, f"{name} is {here} in the Estimator, {path} is {there} in Keras"
+    return matched, ""
 
 
-def _judged(name: str, what: str, difference: float, tolerance: float) -> Rung:
-    holds = difference <= tolerance
-    says = f"{what} differ{'' if what == 'outputs' else 's'} by {difference:.1e} of the whole"
-    rung = Rung(name, holds, f"{says}; tolerated: {tolerance:.0e}", difference, tolerance)
-    if not holds:
-        raise _Parts(rung)
-    return rung
+def _judge(name: str, what: str, difference: float, tolerance: float) -> Rung:
+    says = f"{what} by {difference:.1e} of the whole; tolerated: {tolerance:.0e}"
+    return Rung(name, difference <= tolerance, says, difference, tolerance)
 
 
 def _difference(left: Any, right: Any) -> float:
@@ -252,9 +262,3 @@ def _difference(left: Any, right: Any) -> float:
     left, right = np.asarray(left, np.float64), np.asarray(right, np.float64)
     apart, whole = np.linalg.norm(left - right), np.linalg.norm(left)
     return float(apart / whole) if whole else math.inf if apart else 0.0
-
-
-def _arrays(batch: tuple[Any, Any]) -> Arrays:
-    import tensorflow as tf
-
-    return tf.nest.map_structure(np.asarray, tuple(batch))

@@ -15,7 +15,7 @@ class ModelGraph:
     """A graph that is fed a batch, with its session."""
 
     def __init__(self, config: Any, batch: Any, build: Callable[..., Any]) -> None:
-        """`build` gets the batch as placeholders; what it returns is kept as `spec`."""
+        """`build` gets the batch as placeholders; what it returns is `spec`."""
         self.graph = tf.Graph()
         with self.graph.as_default():
             v1.set_random_seed(config.tf_random_seed or 0)
@@ -80,10 +80,10 @@ class EstimatorSide:
             )
         self._output = predictions[prediction]
         self.trained = self._train.trained
-        self.kept = [name for name in self._predict.names if name not in self.trained]
+        self.untrained = [name for name in self._predict.names if name not in self.trained]
         if checkpoint := estimator.latest_checkpoint():
-            saved = v1.train.load_checkpoint(checkpoint)
-            self._train.write({name: saved.get_tensor(name) for name in self.trained + self.kept})
+            saved, names = v1.train.load_checkpoint(checkpoint), self.trained + self.untrained
+            self._train.write({name: saved.get_tensor(name) for name in names})
         self._start = self._train.read()
 
     def random(self) -> list[str]:
@@ -131,7 +131,7 @@ class KerasSide:
         model.optimizer.build(model.trainable_variables)
         self._weights = {_path(each): each for each in model.weights}
         self.trained = [_path(each) for each in model.trainable_weights]
-        self.kept = [_path(each) for each in model.non_trainable_weights]
+        self.untrained = [_path(each) for each in model.non_trainable_weights]
         slots = model.optimizer.variables
         slots = slots() if callable(slots) else slots  # a method in Keras 2
         self._slots = [(each, each.numpy()) for each in slots]
@@ -159,7 +159,7 @@ class KerasSide:
         for variable, value in self._slots:
             variable.assign(value)
 
-    def restore(self) -> None:
+    def close(self) -> None:
         """Leaves the model as it was handed over."""
         for variable, value in self._before + self._slots:
             variable.assign(value)

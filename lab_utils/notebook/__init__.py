@@ -1,12 +1,11 @@
-"""What a lab's cells show: plots, drawings, sliders, rates, and figures with unit and kind.
+"""What a lab's cells show: plots, drawings, rates, and figures with unit and kind.
 
 from lab_utils.notebook import drawings, plots, rates  # these three import Matplotlib
-from lab_utils.notebook import Figure, Kind, counted, figure_text, kind_text, slider, wrapped
+from lab_utils.notebook import Figure, Kind, counted, figure_text, kind_text, wrapped
 """
 
 from lab_utils.common.figures import Figure, Kind, counted, figure_text, kind_text
 from lab_utils.notebook.look import wrapped
-from lab_utils.notebook.sliders import slider
 
 __all__ = [
     "Figure",
@@ -14,6 +13,5 @@ __all__ = [
     "counted",
     "figure_text",
     "kind_text",
-    "slider",
     "wrapped",
 ]

@@ -3,7 +3,6 @@
 They stand on a white card, so that they read the same in a light and in a dark notebook.
 """
 
-import struct
 from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
@@ -13,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
 from lab_utils.common.figures import counted
-from lab_utils.notebook.look import CORE, DATA, FAINT, HOST, IDLE, INK, NEUTRAL, NOTE, RIGHT, WRONG
+from lab_utils.notebook.look import CORE, DATA, FAINT, HOST, IDLE, INK, NEUTRAL, RIGHT, WRONG
 
 
 def _card(width: float, height: float, panels: int = 1) -> tuple[Figure, Sequence[Axes]]:
@@ -93,8 +92,8 @@ def batch_to_cores(batch: int = 1024, hosts: int = 2, cores: int = 16) -> None:
     for core in range(cores):
         _box(axes, core, 0, 0.9, 0.7, f"{batch // cores}", CORE)
         _arrow(axes, (core + 0.45, 1.6), (core + 0.45, 0.7))
-    told = f"{counted(cores, 'core')}, {counted(batch // cores, 'example')} each"
-    axes.text(0, -0.45, told, fontsize=9, color=INK)
+    text = f"{counted(cores, 'core')}, {counted(batch // cores, 'example')} each"
+    axes.text(0, -0.45, text, fontsize=9, color=INK)
     axes.set(xlim=(-0.1, cores), ylim=(-0.6, 4))
 
 
@@ -172,35 +171,27 @@ def tile(rows: int = 100, columns: int = 300, height: int = 8, width: int = 128)
 
 def bits(value: float = 1 + 1 / 300) -> None:
     """The bits of a number as float32, bfloat16 and float16, and what each makes of it."""
+    from ml_dtypes import bfloat16
+
     _, (axes,) = _card(7.4, 2.0)
-    (word,) = struct.unpack(">I", struct.pack(">f", value))
-    kept = (word + 0x7FFF + ((word >> 16) & 1)) >> 16  # round to the nearest, ties to even
-    (narrow,) = struct.unpack(">f", struct.pack(">I", kept << 16))
-    (half,) = struct.unpack(">H", struct.pack(">e", value))
-    rows = (
-        ("float32", f"{word:032b}", 8, value),
-        ("bfloat16", f"{kept:016b}", 8, narrow),
-        ("float16", f"{half:016b}", 5, float(np.float16(value))),
-    )
-    for row, (name, digits, exponent, meant) in enumerate(rows):
-        y = -1.2 * row
+    for row, (dtype, exponent) in enumerate(((np.float32, 8), (bfloat16, 8), (np.float16, 5))):
+        y, number = -1.2 * row, np.array(value, dtype)
+        digits = f"{int(number.view(f'u{number.itemsize}')):0{8 * number.itemsize}b}"
         for place, digit in enumerate(digits):
             fill = FAINT if place == 0 else HOST if place <= exponent else DATA
             _box(axes, place, y, 1, 0.8, digit, fill, lw=0.5)
+        name, text = number.dtype.name, f"{float(number):.8g}"
         axes.text(-0.4, y + 0.4, name, ha="right", va="center", fontsize=9, color=INK)
-        axes.text(len(digits) + 0.4, y + 0.4, f"{meant:.8g}", va="center", fontsize=9, color=INK)
-    for x, fill, text in (
-        (0, FAINT, "sign"),
-        (4, HOST, "exponent: the range"),
-        (14, DATA, "digits"),
-    ):
+        axes.text(len(digits) + 0.4, y + 0.4, text, va="center", fontsize=9, color=INK)
+    legend = ((0, FAINT, "sign"), (4, HOST, "exponent: the range"), (14, DATA, "digits"))
+    for x, fill, text in legend:
         axes.add_patch(Rectangle((x, 1.2), 0.9, 0.5, facecolor=fill, edgecolor=NEUTRAL))
         axes.text(x + 1.2, 1.45, text, va="center", fontsize=8, color=INK)
     axes.set(xlim=(-4.5, 39), ylim=(-2.6, 1.9))
 
 
-def ladder(fails_at: int | None = None) -> None:
-    """The four rungs on which a port is compared; `fails_at` marks the first that differs, from 0."""
+def ladder() -> None:
+    """The four rungs on which a port is compared."""
     _, (axes,) = _card(7.4, 2.3)
     rungs = (
         ("variables", "the same names, shapes and types"),
@@ -209,9 +200,7 @@ def ladder(fails_at: int | None = None) -> None:
         ("a short run", "the same losses, step after step"),
     )
     for number, (name, meaning) in enumerate(rungs):
-        colour = HOST if fails_at is None or number < fails_at else "#fbe3e1"
-        _box(axes, 0.6 * number, number, 2.4, 0.8, name, colour)
-        text = meaning if number != fails_at else f"{meaning}: differs"
-        ink = WRONG if number == fails_at else RIGHT if colour == HOST else NOTE
-        axes.text(0.6 * number + 2.6, number + 0.4, text, va="center", fontsize=9, color=ink)
+        _box(axes, 0.6 * number, number, 2.4, 0.8, name, HOST)
+        x = 0.6 * number + 2.6
+        axes.text(x, number + 0.4, meaning, va="center", fontsize=9, color=RIGHT)
     axes.set(xlim=(-0.1, 9.5), ylim=(-0.2, 4.1))

@@ -65,10 +65,10 @@ def predictions(
         thumbnail.thumbnail((320, 320))
         photograph.imshow(thumbnail)
         photograph.set_axis_off()
-        said = f"{_short(labels[best], 20)}, {shares[best]:.0%}"
+        title = f"{_short(labels[best], 20)}, {shares[best]:.0%}"
         if truth is not None and truth != best:
-            said += f"\nbut is {_short(labels[truth], 18)}"
-        photograph.set_title(said, fontsize=10, color=colour, loc="left")
+            title += f"\nbut is {_short(labels[truth], 18)}"
+        photograph.set_title(title, fontsize=10, color=colour, loc="left")
 
         bars = figure.add_subplot(grid[2 * row + 1, column])
         shown = np.sort(np.argsort(shares)[-BARS:])
@@ -87,20 +87,15 @@ def predictions(
 
 def confusion(matrix: ArrayLike, labels: Sequence[str]) -> Figure:
     """A confusion matrix, int [classes, classes], rows the true classes; cells show counts."""
+    from sklearn.metrics import ConfusionMatrixDisplay
+
     matrix = np.asarray(matrix)
-    shares = matrix / np.maximum(1, matrix.sum(axis=1, keepdims=True))
-    names = [_short(label, 16) for label in labels]
     figure = Figure(figsize=(0.9 * len(labels) + 3, 0.8 * len(labels) + 1.8), layout="constrained")
     axes = figure.add_subplot()
-    shown = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
-    axes.set_xticks(range(len(labels)), names, rotation=30, ha="right")
-    axes.set_yticks(range(len(labels)), names)
-    axes.set_xlabel("predicted")
-    axes.set_ylabel("true")
-    for (row, column), count in np.ndenumerate(matrix):
-        dark = shares[row, column] > 0.55
-        axes.text(column, row, count, ha="center", va="center", color="white" if dark else "black")
-    figure.colorbar(shown, label="share of the true class", shrink=0.8)
+    names = [_short(label, 16) for label in labels]
+    shown = ConfusionMatrixDisplay(matrix, display_labels=names)
+    shown.plot(cmap="Blues", ax=axes, xticks_rotation=30, colorbar=False)
+    axes.set(xlabel="predicted", ylabel="true")
     accuracy = np.trace(matrix) / max(1, matrix.sum())
     axes.set_title(
         f"{matrix.sum()} held-out images\naccuracy {accuracy:.1%} (measured here)", fontsize=10
@@ -121,35 +116,17 @@ def learning_curves(
     figure = Figure(figsize=(9, 3.4), layout="constrained")
     loss, accuracy = figure.subplots(1, 2)
     steps = [record["step"] for record in history]
-    if training:
-        loss.plot(
-            *zip(*training, strict=True),
-            color=FAINT,
-            linewidth=1,
-            label="training, with weight decay",
-        )
-    loss.plot(
-        steps,
-        [record["cross_entropy"] for record in history],
-        "o-",
-        color=NEUTRAL,
-        label="held out",
-    )
-    loss.set_xlabel("global step")
-    loss.set_ylabel("cross-entropy (nats)")
-    loss.set_ylim(bottom=0)
-    loss.legend(frameon=False)
-    accuracy.plot(
-        steps, [record["accuracy"] for record in history], "o-", color=NEUTRAL, label="held out"
-    )
+    loss.plot(*np.transpose(training or [(0, np.nan)]), FAINT, label="training, with weight decay")
     accuracy.axhline(chance, color=NEUTRAL, linestyle=":", label="a guess")
-    accuracy.set_xlabel("global step")
-    accuracy.set_ylabel("accuracy")
-    accuracy.set_ylim(0, 1)
-    accuracy.legend(frameon=False, loc="lower right")
-    for axes in (loss, accuracy):
+    for axes, key, label, top in (
+        (loss, "cross_entropy", "cross-entropy (nats)", None),
+        (accuracy, "accuracy", "accuracy", 1),
+    ):
+        values = [record[key] for record in history]
+        axes.plot(steps, values, "o-", color=NEUTRAL, label="held out")
+        axes.set(xlabel="global step", ylabel=label, xlim=(0, None), ylim=(0, top))
+        axes.legend(frameon=False)
         axes.spines[["top", "right"]].set_visible(False)
-        axes.set_xlim(left=0)
     return figure
 
 

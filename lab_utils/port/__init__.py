@@ -2,6 +2,6 @@
 
     python -m lab_utils.port train.py
 
-port.py goes from the old text to the new one: forms.py and inputs.py put the TPU's forms for the plain
-Estimator's, names.py today's names for those of tf.contrib and TensorFlow 1; listed.py lists the rest.
+forms.py and inputs.py put the TPU's forms for the plain Estimator's, names.py today's names for those of
+tf.contrib and TensorFlow 1; listed.py lists the rest.
 """

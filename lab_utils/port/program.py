@@ -44,15 +44,11 @@ class Program:
         """
         try:
             self.tree = ast.parse(text)
-        except (RecursionError, MemoryError):
-            raise NotPython("an expression in it is nested too deeply") from None
-        except SyntaxError as error:
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             raise NotPython(
-                f"line {error.lineno}: this is not Python 3: {error.msg} (Python 2 is turned into it "
-                "by `2to3` of Python 3.12 or older, or by `futurize`)"
+                f"this is not Python 3: {str(error) or 'nested too deeply'} (`2to3` of Python 3.12 or "
+                "older, or `futurize`, makes it of Python 2)"
             ) from None
-        except ValueError as error:  # a zero byte
-            raise NotPython(f"its text cannot be read: {error}") from None
         self.text, self._data = text, text.encode()
         self.todo: set[Todo] = set()
         lines = self._data.splitlines(keepends=True)

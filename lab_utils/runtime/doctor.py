@@ -2,17 +2,14 @@
 
 import argparse
 import importlib.metadata
-import json
 import os
 import platform
 import shutil
-import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import psutil
 
@@ -25,6 +22,7 @@ from lab_utils.runtime import install
 MEMORY = 2.0  # GiB free: the largest lab, with a browser beside it, stays below
 # GiB of a learner: a server, a kernel with TensorFlow and a dry run (hub.md says how it was measured).
 LEARNER = 1.3
+_PATIENCE = 120  # seconds that a framework may take to be imported
 DISK = 2.0  # GiB free in the working folder: TFRecords, checkpoints and exports of all labs
 CHECKOUT = (Path(__file__).parents[2] / "Makefile").exists()
 # In a handout there is neither a Makefile nor a lock file.
@@ -46,28 +44,21 @@ class Check:
         return text.encode(errors="backslashreplace").decode()  # a folder's name may be no UTF-8
 
 
-def _in_child(code: str, seconds: int = 120) -> tuple[dict, str]:
-    """Runs code that prints JSON in a process of its own: what it printed, or its last line of error.
+def _in_child(subject: str, code: str) -> Check:
+    """What a framework says of itself, or its last line of error, from a process of its own.
 
     A framework that cannot even be imported, or that aborts, must not take the doctor with it.
     """
+    command = [sys.executable, "-c", code]
     try:
         child = subprocess.run(
-            [sys.executable, "-c", code],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=seconds,
+            command, capture_output=True, text=True, errors="replace", timeout=_PATIENCE
         )
     except subprocess.TimeoutExpired:
-        return {}, f"no answer in {seconds} s"
-    lines = child.stderr.strip().splitlines()
-    if child.returncode:
-        return {}, lines[-1] if lines else f"exit status {child.returncode}"
-    try:
-        return json.loads(child.stdout.strip().splitlines()[-1]), ""
-    except (ValueError, IndexError):
-        return {}, f"it ended without an answer ({lines[-1] if lines else 'and said nothing'})"
+        return Check(False, subject, f"no answer in {_PATIENCE} s", INSTALL)
+    lines = (child.stderr if child.returncode else child.stdout).strip().splitlines()
+    found = lines[-1] if lines else f"exit status {child.returncode}"
+    return Check(child.returncode == 0, subject, found, INSTALL)
 
 
 def python() -> Check:
@@ -76,10 +67,10 @@ def python() -> Check:
     return Check(fits, "Python", platform.python_version(), "use Python 3.11, 3.12 or 3.13")
 
 
-def packages(*extras: str) -> Check:
-    """Every package that lab_utils and its `extras` ask for is here, in a version that it accepts.
+def packages(extra: str = "course") -> Check:
+    """Every package that lab_utils and an extra ask for is here, in a version that it accepts.
 
-    By default the extra "course" of pyproject.toml: what runs JupyterLab need not be in its kernel.
+    "course" does without what runs JupyterLab, which need not be in its kernel.
     """
     from packaging.requirements import Requirement
 
@@ -87,14 +78,13 @@ def packages(*extras: str) -> Check:
         wanted = list(map(Requirement, importlib.metadata.requires(DISTRIBUTION) or []))
     except importlib.metadata.PackageNotFoundError:
         return Check(False, "packages", "lab_utils is not installed", INSTALL)
-    chosen = {"", *(extras or ("course",))}
-    for requirement in wanted:  # an extra may ask for others of this package's own
-        if requirement.name == DISTRIBUTION and _applies(requirement, chosen):
-            chosen |= requirement.extras
-    wrong, names = [], []
-    for requirement in wanted:
-        if requirement.name == DISTRIBUTION or not _applies(requirement, chosen):
+    extras, wrong, names = {"", extra}, [], []
+    # An extra may ask for others of this package's own: these requirements come first.
+    for requirement in sorted(wanted, key=lambda each: each.name != DISTRIBUTION):
+        marker = requirement.marker
+        if marker and not any(marker.evaluate({"extra": each}) for each in extras):
             continue
+        extras |= requirement.extras if requirement.name == DISTRIBUTION else set()
         version = install.version(requirement.name)
         if not version or version not in requirement.specifier:
             has = f"is {version}, not {requirement.specifier}" if version else "is missing"
@@ -105,23 +95,14 @@ def packages(*extras: str) -> Check:
     return Check(not wrong, "packages", found, remedy)
 
 
-def _applies(requirement: Any, extras: set[str]) -> bool:
-    marker = requirement.marker
-    return marker is None or any(marker.evaluate({"extra": extra}) for extra in extras)
-
-
 def tensorflow() -> Check:
     """TensorFlow imports, and the genuine TPUEstimator with it."""
-    answer, problem = _in_child(
-        "import json; from lab_utils import estimator; import tensorflow as tf;"
-        "tf.compat.v1.estimator.tpu.TPUEstimator;"
-        "gpus = [d.name for d in tf.config.list_physical_devices('GPU')];"
-        "print(json.dumps({'tensorflow': tf.__version__, 'gpus': len(gpus)}))"
+    code = (
+        "from lab_utils.estimator import tf, tpu; tpu.TPUEstimator;"
+        "gpus = len(tf.config.list_physical_devices('GPU'));"
+        "print(f'{tf.__version__}, TPUEstimator imports; GPUs it sees: {gpus}')"
     )
-    if problem:
-        return Check(False, "TensorFlow with TPUEstimator", problem, INSTALL)
-    found = f"{answer['tensorflow']}, TPUEstimator imports; GPUs it sees: {answer['gpus']}"
-    return Check(True, "TensorFlow with TPUEstimator", found)
+    return _in_child("TensorFlow with TPUEstimator", code)
 
 
 def tpu_compiler() -> Check:
@@ -129,17 +110,14 @@ def tpu_compiler() -> Check:
     if platform.system() != "Linux" or platform.machine() != "x86_64":
         found = f"not made for {platform.system()} on {platform.machine()}: the dry run traces and reads only"
         return Check(True, "TPU compiler", found)
-    answer, problem = _in_child(
+    code = (
         "import os; from lab_utils import runtime;"
-        "os.environ.update(runtime.NO_CHIP, JAX_PLATFORMS='cpu'); import json, jax, importlib.metadata as m;"
+        "os.environ.update(runtime.NO_CHIP, JAX_PLATFORMS='cpu'); import jax, importlib.metadata as m;"
         "from jax.experimental import topologies;"
         "chip = topologies.get_topology_desc('v2:2x2', 'tpu').devices[0].device_kind;"
-        "print(json.dumps({'jax': jax.__version__, 'libtpu': m.version('libtpu'), 'chip': chip}))"
+        "print(f'libtpu {m.version(\"libtpu\")} with jax {jax.__version__} knows the {chip}')"
     )
-    if problem:
-        return Check(False, "TPU compiler", problem, INSTALL)
-    found = f"libtpu {answer['libtpu']} with jax {answer['jax']} knows the {answer['chip']}"
-    return Check(True, "TPU compiler", found)
+    return _in_child("TPU compiler", code)
 
 
 def accelerators() -> Check:
@@ -174,15 +152,12 @@ def data() -> Check:
         folder = datasets.bundled().folder
         lines = (folder / "SHA256SUMS").read_text(encoding="utf-8").splitlines()
         sums = {name: digest for digest, name in (line.split("  ") for line in lines)}
-        changed = [name for name, digest in sums.items() if _digest(folder / name) != digest]
+        sha256 = datasets.photos.file_sha256
+        changed = [name for name, digest in sums.items() if sha256(folder / name) != digest]
     except (datasets.DatasetError, OSError, ValueError) as error:
         return Check(False, "data", str(error), again)
     found = f"{len(sums) - len(changed)} of {len(sums)} bundled files as published"
     return Check(not changed, "data", found, again)
-
-
-def _digest(path: Path) -> str:
-    return datasets.photos.file_sha256(path) if path.is_file() else "no file"
 
 
 CHECKS: tuple[Callable[[], Check], ...] = (python, packages, tensorflow, tpu_compiler)
@@ -198,46 +173,30 @@ def memory_for(learners: int) -> Check:
 
 
 def shared_cache() -> Check:
-    """The folder of compilations that learners share is named, filled, and written by its owner alone."""
-    subject, how = "shared cache", "fill it as solutions/instructor/hub.md says"
-    if not (named := os.environ.get(cache.SHARED)):
-        return Check(False, subject, f"{cache.SHARED} is not set: each learner compiles", how)
-    try:
-        entries = list(Path(named).glob("lab_utils/dry_run/*.json.gz"))
-        unreadable = [path for path in entries if not os.access(path, os.R_OK)]
-        open_to_all = Path(named, "lab_utils", "dry_run").stat().st_mode & stat.S_IWOTH
-    except OSError as error:
-        return Check(False, subject, f"{named}: {error.strerror}", how)
-    if unreadable or open_to_all:
-        wrong = f"{len(unreadable)} entries cannot be read"
-        wrong = "can be written by everybody" if open_to_all else wrong
-        return Check(False, subject, f"{named}: {wrong}", f"chmod -R a+rX,go-w {named}")
-    return Check(bool(entries), subject, f"{len(entries)} entries in {named}", how)
-
-
-def package_of_all() -> Check:
-    """Package and interpreter can be used by every user, and changed by their owner only."""
-    folder = Path(__file__).parents[1]
-    modes = [path.stat().st_mode for path in (folder, *folder.rglob("*.py"))]
-    safe = all(mode & stat.S_IROTH and not mode & (stat.S_IWOTH | stat.S_IWGRP) for mode in modes)
-    interpreter = Path(sys.executable).resolve()
-    for path in (interpreter, *interpreter.parents):  # such as one below /root
-        if not path.stat().st_mode & stat.S_IXOTH:
-            how = "make the environment with an interpreter that all may run"
-            return Check(False, "package", f"{path}: closed to other users", how)
-    found = (
-        f"{folder} can be read by all, and changed by its owner only"
-        if safe
-        else f"{folder}: modes"
+    """The folder of compilations that learners share is named and filled."""
+    named = os.environ.get(cache.SHARED)
+    entries = list(Path(named or os.devnull).glob("lab_utils/dry_run/*.json.gz"))
+    found = f"{len(entries)} entries in {named}" if named else f"{cache.SHARED} is not set"
+    return Check(
+        bool(entries), "shared cache", found, "fill it as solutions/instructor/hub.md says"
     )
-    return Check(safe, "package", found, f"chmod -R a+rX,go-w {folder}")
+
+
+def read_only() -> Check:
+    """Package and shared cache cannot be changed by whoever asks: what they hold is believed."""
+    folders = [Path(__file__).parents[1], Path(os.environ.get(cache.SHARED, os.devnull))]
+    open_ = [str(path) for path in folders if path.is_dir() and os.access(path, os.W_OK)]
+    found = f"{', '.join(open_)} can be written" if open_ else "neither package nor cache can be"
+    return Check(
+        not open_, "changed by this user", found, "ask as a learner; or chmod -R a+rX,go-w, as root"
+    )
 
 
 def examine(learners: int = 0) -> Iterator[Check]:
     """Yields one finished check after another; with `learners`, also those of a machine for a class."""
     yield from (check() for check in CHECKS)
     if learners:
-        yield from (memory_for(learners), shared_cache(), package_of_all())
+        yield from (memory_for(learners), shared_cache(), read_only())
 
 
 def main(arguments: Sequence[str] = ()) -> int:

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,16 +62,14 @@ def place() -> Place:
 
 def _tpu_chips() -> tuple[int, str]:
     """The number of TPU chips on this machine's own bus, and their generation where it is known."""
-    found = []
-    for device in sorted(PCI.glob("*")):
-        try:
+    generations = []
+    for device in PCI.glob("*"):
+        with contextlib.suppress(OSError):
             vendor, number = ((device / name).read_text().strip() for name in ("vendor", "device"))
-        except OSError:
-            continue
-        if vendor == _GOOGLE and number in _GENERATIONS:
-            found.append(_GENERATIONS[number])
-    if found:
-        return len(found), found[-1]
+            if vendor == _GOOGLE and number in _GENERATIONS:
+                generations.append(_GENERATIONS[number])
+    if generations:
+        return len(generations), generations[-1]
     # A container may hide the bus. v2 to v4 show as /dev/accel*, later ones as /dev/vfio/N.
     accel = list(DEVICES.glob("accel[0-9]*"))
     return len(accel) or len(list(DEVICES.glob("vfio/[0-9]*"))), ""
@@ -80,17 +77,12 @@ def _tpu_chips() -> tuple[int, str]:
 
 def accelerators() -> str:
     """The accelerators of this machine in words, without importing a framework; "" for none."""
-    found = []
     count, generation = _tpu_chips()
-    if count:
-        found.append(f"{counted(count, 'TPU chip')} {generation}".rstrip())
-    if shutil.which("nvidia-smi"):
-        with contextlib.suppress(
-            OSError, subprocess.TimeoutExpired
-        ):  # a driver that hangs or is none
-            listed = subprocess.run(
-                ["nvidia-smi", "-L"], capture_output=True, text=True, errors="replace", timeout=30
-            )
-            lines = listed.stdout.splitlines() if listed.returncode == 0 else []
-            found += [line.split(" (UUID")[0] for line in lines]
-    return ", ".join(found)
+    names = [f"{counted(count, 'TPU chip')} {generation}".rstrip()] if count else []
+    with contextlib.suppress(OSError, subprocess.SubprocessError):  # no driver, or one that hangs
+        command = ["nvidia-smi", "-L"]
+        listed = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", timeout=30, check=True
+        )
+        names += [line.split(" (UUID")[0] for line in listed.stdout.splitlines()]
+    return ", ".join(names)

@@ -6,6 +6,8 @@ import sys
 import urllib.parse
 from typing import TYPE_CHECKING
 
+from packaging.version import Version
+
 from lab_utils.common.figures import counted
 from lab_utils.common.notices import quiet
 from lab_utils.runtime import chips
@@ -53,8 +55,6 @@ def environment(machine: Machine, framework: str, libtpu: str = "") -> dict[str,
         framework: "tensorflow" or "jax".
         libtpu: path of libtpu.so, which TensorFlow loads.
     """
-    if framework not in ("tensorflow", "jax"):
-        raise ValueError(f"framework is 'tensorflow' or 'jax', not {framework!r}")
     if not machine.chips:
         return dict(NO_CHIP)
     if framework == "jax" or not chips.needs_pjrt(machine.generation):
@@ -98,8 +98,8 @@ def prepare_tpu(framework: str = "") -> str:
             f"{machine}; but tensorflow-tpu, the TensorFlow that can use it, is missing. JAX can use it "
             f"(KERAS_BACKEND=jax); or install {ADVICE}."
         )
-    said = f"set {', '.join(missing)}" if missing else "nothing had to be set"
-    return f"{machine}: {said} for {framework}."
+    change = f"set {', '.join(missing)}" if missing else "nothing had to be set"
+    return f"{machine}: {change} for {framework}."
 
 
 def strategy(tpu: str = "local") -> "tuple[tf.distribute.Strategy, str]":
@@ -124,12 +124,12 @@ def strategy(tpu: str = "local") -> "tuple[tf.distribute.Strategy, str]":
         resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu)
         answers(resolver.master())
         tf.tpu.experimental.initialize_tpu_system(resolver)
-        made = tf.distribute.TPUStrategy(resolver)
+        on_tpu = tf.distribute.TPUStrategy(resolver)
     except (tf.errors.OpError, OSError, ValueError, RuntimeError) as error:
         if tpu != "local":
             return tf.distribute.get_strategy(), f"{without}: {tpu} cannot be reached ({error})."
         return tf.distribute.get_strategy(), f"{without}: {_plain(str(error), machine)}"
-    return made, f"TPUStrategy over {counted(made.num_replicas_in_sync, 'core')}."
+    return on_tpu, f"TPUStrategy over {counted(on_tpu.num_replicas_in_sync, 'core')}."
 
 
 def answers(address: str, seconds: float = ANSWER) -> None:
@@ -150,18 +150,16 @@ def answers(address: str, seconds: float = ANSWER) -> None:
             raise OSError("an address is grpc://HOST:8470")
         socket.create_connection((where.hostname, where.port), seconds).close()
     except (OSError, ValueError) as error:  # ValueError: a port above 65535
-        said = getattr(error, "strerror", None) or error
-        raise RuntimeError(f"nothing answers at {address} within {seconds:g} s ({said})") from None
+        raise RuntimeError(f"nothing answers at {address} within {seconds:g} s ({error})") from None
 
 
 def _plain(message: str, machine: Machine) -> str:
     """What a failed search for a TPU means, in a sentence."""
     if "No OpKernel was registered" in message:
         return f"this TensorFlow cannot use one ({machine}): install {ADVICE}."
-    lines = [line.strip() for line in message.splitlines() if line.strip()]
-    told = next((line for line in lines if "TPU" in line), lines[0] if lines else "no message")
+    lines = [line.strip() for line in message.splitlines() if "TPU" in line] or [message[:200]]
     return (
-        f"{machine}, but it could not be started: {told.rstrip('.')}. Another process may hold it; and "
+        f"{machine}, but it could not be started: {lines[0].rstrip('.')}. Another process may hold it; and "
         "prepare_tpu() has to come before the import."
     )
 
@@ -179,12 +177,8 @@ def _refuse_wrong_pair(installed: str) -> None:
     libtpu = version("libtpu")
     if not libtpu or installed not in _PAIRS:
         return
-
-    def number(text: str) -> tuple[int, ...]:
-        return tuple(int(part) for part in text.split(".") if part.isdigit())
-
     first, last = _PAIRS[installed]
-    if not number(first) <= number(libtpu)[:3] <= number(last):
+    if not Version(first).release <= Version(libtpu).release[:3] <= Version(last).release:
         raise RuntimeError(
             f"tensorflow-tpu {installed} goes with libtpu {first} to {last}; here is libtpu {libtpu}, and "
             f"importing the two can end the process. Install {ADVICE}"

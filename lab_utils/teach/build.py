@@ -28,7 +28,7 @@ import nbformat
 from lab_utils.check import life
 from lab_utils.check.sources import without_marks
 from lab_utils.common import command, files, scratch
-from lab_utils.teach import minutes, notebook_format, quiz
+from lab_utils.teach import minutes, quiz, slides
 from lab_utils.teach.marks import stamp, starter
 from lab_utils.teach.setup_cell import Course, links, setup_cell
 
@@ -36,26 +36,50 @@ ROOT = Path(__file__).parents[2]
 SOURCES = Path("solutions/source")
 TITLES = Path("lab_utils/dry_run/rules/labs.json")
 LINKS = re.compile(r"(<!-- links, by lab_utils.build -->\n).*?(<!-- end of links -->)", re.S)
-ROW = re.compile(r"^(\| (\d\d) [^|]+\| )\d+( \|)", re.M)  # a lab's number and title, its minutes
+ROW = re.compile(r"^(\| (\d\d) [^|]+\| )(\d+)( \|)", re.M)  # a lab's number and title, its minutes
 FOLDED = 15  # lines of a given cell, from which on it is shown folded
+KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 HEADING = re.compile(r"# (\d\d) · (.+)")
+
+
+def canonical_text(notebook: nbformat.NotebookNode) -> str:
+    """A notebook as text, so that a diff shows what a person changed and nothing else.
+
+    It has one kernel, sorted keys, and none of the execution times that JupyterLab writes.
+
+    Raises:
+        nbformat.ValidationError: it is not a valid notebook.
+    """
+    notebook.metadata = {"kernelspec": KERNEL, "language_info": {"name": "python"}}
+    for cell in notebook.cells:
+        cell.metadata.pop("execution", None)
+    nbformat.validate(notebook)
+    return nbformat.writes(notebook) + "\n"
+
+
+def read(path: Path, *, outputs: bool) -> nbformat.NotebookNode:
+    """A notebook with an id for each cell, outputs only if wanted.
+
+    Raises:
+        Exception: it cannot be read, or is not a valid notebook; nbformat raises many kinds.
+    """
+    notebook = nbformat.reads(path.read_text(encoding="utf-8-sig"), as_version=4)
+    notebook.nbformat_minor = 5
+    for cell in notebook.cells:
+        cell.source = cell.source.replace("\r\n", "\n")
+        if cell.cell_type == "code" and not outputs:
+            cell.outputs, cell.execution_count = [], None
+    nbformat.validate(notebook)
+    return notebook
 
 
 class NotebookError(Exception):
     """A notebook that cannot be used; the message names the file."""
 
 
-def _set_up(notebook: nbformat.NotebookNode, cell_source: str) -> nbformat.NotebookNode:
-    """Puts the set-up cell that all labs share in the place of the first code cell, if that calls ready()."""
-    first = next((cell for cell in notebook.cells if cell.cell_type == "code"), None)
-    if first is not None and first.source.endswith("ready()"):
-        first.source = cell_source
-    return notebook
-
-
 def _lab(source: nbformat.NotebookNode, name: str, course: Course) -> nbformat.NotebookNode:
     """The lab of a source: starters, the set-up cell, long given cells folded, links to open it elsewhere."""
-    notebook = _set_up(_with_cells(source, starter), setup_cell(course))
+    notebook = _with_cells(source, starter, course)
     for cell in notebook.cells:
         if "given" in cell.metadata.get("tags", []) and cell.source.count("\n") >= FOLDED:
             cell.metadata["jupyter"] = {"source_hidden": True}
@@ -65,19 +89,14 @@ def _lab(source: nbformat.NotebookNode, name: str, course: Course) -> nbformat.N
     return notebook
 
 
-def _readme(course: Course, of_labs: dict[str, int], names: list[str]) -> str | None:
-    """README.md with links that open the labs elsewhere, and their minutes; None where there is no README."""
-    path = ROOT / "README.md"
-    if not path.exists():
-        return None
+def _readme(course: Course, lab_minutes: dict[str, int], names: list[str]) -> str:
+    """README.md with links that open the labs elsewhere, and their minutes."""
     rows = [f"{name[:2]}: {opened}  \n" for name in names if (opened := links(course, name))]
     text = f"\nEach lab opens from here:\n\n{''.join(rows)}\n" if rows else ""
 
-    def row(found: re.Match) -> str:
-        return f"{found[1]}{of_labs[found[2]]}{found[3]}" if found[2] in of_labs else found[0]
-
-    page = ROW.sub(row, path.read_text(encoding="utf-8"))
-    return LINKS.sub(lambda found: found[1] + text + found[2], page)
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    page = ROW.sub(lambda row: f"{row[1]}{lab_minutes.get(row[2], row[3])}{row[4]}", page)
+    return LINKS.sub(lambda match: match[1] + text + match[2], page)
 
 
 def title(notebook: nbformat.NotebookNode, name: str) -> str:
@@ -98,30 +117,30 @@ def build() -> dict[str, str]:
     Raises:
         NotebookError: a source or the outputs of a solution cannot be read, or no lab can be made of it.
     """
-    made, sources, titles, of_labs = {}, {}, {}, {}
-    course, asked, seconds = Course.of(ROOT), quiz.questions(ROOT), minutes.seconds(ROOT)
+    texts, sources, titles, lab_minutes = {}, {}, {}, {}
+    course, questions, seconds = Course.of(ROOT), quiz.questions(ROOT), minutes.seconds(ROOT)
     for path in _sources():
         with _naming(path):
-            sources[path.name] = notebook_format.read(path, outputs=False)
+            sources[path.name] = read(path, outputs=False)
             titles[path.name] = title(sources[path.name], path.name)
     for path in _sources():
-        name, source = path.name, sources[path.name]
+        name, number, source = path.name, path.name[:2], sources[path.name]
         with _naming(path):
-            own = asked.get(name[:2], [])
-            takes = minutes.of_lab(source, seconds.get(name[:2], 0), len(own))
-            of_labs[name[:2]] = takes
-            minutes.stamp(source, name, takes, titles)
+            of_lab = questions.get(number, [])
+            lab_minutes[number] = minutes.of_lab(source, seconds.get(number, 0), len(of_lab))
+            minutes.stamp(source, name, lab_minutes[number], titles)
             stamp(source)
-            made[f"{SOURCES}/{name}"] = _text(source, outputs=False)
-            if own:
-                quiz.insert(source, own)
-            made[f"labs/{name}"] = _text(_lab(source, name, course), outputs=False)
-        made[f"solutions/{name}"] = _text(_solution(source, name, course), outputs=True)
-    if readme := _readme(course, of_labs, [path.name for path in _sources()]):
-        made["README.md"] = readme
+            texts[f"{SOURCES}/{name}"] = canonical_text(source)
+            if of_lab:
+                quiz.insert(source, of_lab)
+            texts[f"labs/{name}"] = canonical_text(_lab(source, name, course))
+        with _naming(ROOT / "solutions" / name):
+            texts[f"solutions/{name}"] = canonical_text(_solution(source, name, course))
+    if (ROOT / "README.md").exists():
+        texts["README.md"] = _readme(course, lab_minutes, list(titles))
     rule_titles = {name[:2]: text for name, text in titles.items()}
-    made[str(TITLES)] = json.dumps(rule_titles, ensure_ascii=False, indent=2) + "\n"
-    return made
+    texts[str(TITLES)] = json.dumps(rule_titles, ensure_ascii=False, indent=2) + "\n"
+    return texts
 
 
 def _sources() -> list[Path]:
@@ -129,28 +148,26 @@ def _sources() -> list[Path]:
 
 
 def _with_cells(
-    source: nbformat.NotebookNode, change: Callable[[str], str]
+    source: nbformat.NotebookNode, change: Callable[[str], str], course: Course
 ) -> nbformat.NotebookNode:
-    """A copy of the notebook with each code cell's source changed."""
+    """A copy with each code cell's source changed; the set-up cell stands where ready() was called."""
     notebook = copy.deepcopy(source)
     for cell in notebook.cells:
         if cell.cell_type == "code":
-            cell.source = change(cell.source)
+            is_set_up = cell.source.endswith("ready()")
+            cell.source = setup_cell(course) if is_set_up else change(cell.source)
     return notebook
 
 
 def _solution(source: nbformat.NotebookNode, name: str, course: Course) -> nbformat.NotebookNode:
     """The source without its markers, with the outputs that solutions/`name` has for the same cells."""
-    notebook = _with_cells(source, lambda text: without_marks(text).rstrip("\n"))
-    _set_up(notebook, setup_cell(course))
+    notebook = _with_cells(source, lambda text: without_marks(text).rstrip("\n"), course)
     path = ROOT / "solutions" / name
-    ran = {}
-    if path.exists():
-        with _naming(path):
-            ran = {cell.id: cell for cell in notebook_format.read(path, outputs=True).cells}
+    ran = read(path, outputs=True).cells if path.exists() else []
+    by_id = {cell.id: cell for cell in ran}
     for cell in notebook.cells:
         cell.metadata.pop("nbgrader", None)
-        before = ran.get(cell.id, {})
+        before = by_id.get(cell.id, {})
         if cell.cell_type == "code":
             cell.outputs = before.get("outputs", [])
             cell.execution_count = before.get("execution_count")
@@ -163,34 +180,24 @@ def _naming(path: Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # nbformat and nbclient raise many kinds
-        told = str(error).strip() or type(error).__name__
-        raise NotebookError(f"{path.relative_to(ROOT)}: {told}") from error
-
-
-def _text(notebook: nbformat.NotebookNode, *, outputs: bool) -> str:
-    return notebook_format.canonical_text(nbformat.writes(notebook), outputs=outputs)
+        message = str(error).strip() or type(error).__name__
+        raise NotebookError(f"{path.relative_to(ROOT)}: {message}") from error
 
 
 def stale() -> list[str]:
     """The files that `build` would change, and those that no source accounts for."""
     wanted = build()
-    patterns = (
-        "solutions/*.ipynb",
-        f"{SOURCES}/*.ipynb",
-        "labs/*.ipynb",
-        str(TITLES),
-        "README.md",
-    )
+    notebooks = [f"{folder}/*.ipynb" for folder in ("solutions", SOURCES, "labs")]
     there = {
         str(path.relative_to(ROOT)): path.read_text(encoding="utf-8", errors="replace")
-        for pattern in patterns
+        for pattern in (*notebooks, str(TITLES), "README.md")
         for path in ROOT.glob(pattern)
     }
     return sorted(name for name in wanted | there if wanted.get(name) != there.get(name))
 
 
-def execute(made: dict[str, str], names: Collection[str]) -> None:
-    """Runs those solutions of `made`, as a learner without any progress; writes them with their outputs.
+def execute(texts: dict[str, str], names: Collection[str]) -> None:
+    """Runs those solutions of `texts`, as a learner without any progress; writes them with their outputs.
 
     Raises:
         NotebookError: a name fits no solution; or one cannot be run, which then stays as it was.
@@ -210,12 +217,16 @@ def execute(made: dict[str, str], names: Collection[str]) -> None:
             if names and not any(name in path.name for name in names):
                 continue
             with _naming(path):
-                notebook = nbformat.reads(made[f"solutions/{path.name}"], as_version=4)
+                notebook = nbformat.reads(texts[f"solutions/{path.name}"], as_version=4)
                 resources = {"metadata": {"path": str(path.parent)}}
                 start = time.perf_counter()
-                NotebookClient(notebook, timeout=600, resources=resources).execute()
+                formats = [f"--InlineBackend.figure_formats={name}" for name in ("png", "svg")]
+                options = {"timeout": 600, "resources": resources, "extra_arguments": formats}
+                NotebookClient(notebook, **options).execute()
                 took = time.perf_counter() - start
-                text = _text(notebook, outputs=True).replace(str(ROOT), ".")  # nobody else's paths
+                outputs = {cell.id: cell.get("outputs", []) for cell in notebook.cells}
+                slides.store_figures(ROOT, int(path.name[:2]), outputs)
+                text = canonical_text(notebook).replace(str(ROOT), ".")  # nobody else's paths
             files.write(path, text)
             minutes.note_seconds(ROOT, path.name[:2], round(took))
             print(f"executed {path.relative_to(ROOT)} in {took:.0f} s")
@@ -235,14 +246,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for name in names:
                 print(f"{name} is not what its source makes: run `python -m lab_utils.build`")
             return min(1, len(names))
-        made = build()  # all of it, before anything is written
+        texts = build()  # all of it, before anything is written
         if options.execute is not None:
-            execute(made, options.execute)
-            made = build()  # with the outputs, and minutes of the seconds that they took
+            execute(texts, options.execute)
+            texts = build()  # with the outputs, and minutes of the seconds that they took
     except NotebookError as error:
         print(f"build: {error}", file=sys.stderr)
         return 2
-    for name, text in made.items():
+    for name, text in texts.items():
         path = ROOT / name
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists() or path.read_bytes() != text.encode():

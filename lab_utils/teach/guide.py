@@ -1,9 +1,14 @@
-"""The instructor's guide: plans with minutes a section, demos, a page a lab with wrong answers to expect."""
+"""`make instructor`: the guide, a page of it a lab, and the slides, into solutions/instructor/made.
 
+The guide holds plans with minutes a section, and demos; a lab's page has the wrong answers to expect.
+"""
+
+import argparse
 import importlib
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +16,34 @@ import nbformat
 import yaml
 
 from lab_utils.check import overview, todos
+from lab_utils.common import command, files
 from lab_utils.teach import minutes as formula
 from lab_utils.teach import pages, slides, stored
+
+ROOT = Path(__file__).parents[2]
+MADE = Path("solutions/instructor/made")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line; returns 2 where something is missing."""
+    parser = argparse.ArgumentParser(prog="python -m lab_utils.teach.guide", description=__doc__)
+    parser.add_argument(
+        "--reveal", type=files.path_argument, help="reveal.js 5, as npm unpacks it: makes slides"
+    )
+    options = parser.parse_args(arguments)
+    try:
+        contents = texts(ROOT)
+        if options.reveal:
+            for lab in slides.of_all(ROOT):
+                contents[f"slides_{lab:02d}.html"] = slides.deck(ROOT, lab, options.reveal)
+    except (OSError, ValueError) as error:
+        print(f"instructor: {error}", file=sys.stderr)
+        return 2
+    (ROOT / MADE).mkdir(parents=True, exist_ok=True)
+    for name, content in contents.items():
+        files.write(ROOT / MADE / name, content)
+        print(MADE / name)
+    return 0
 
 
 def plans(root: Path) -> dict[str, list[dict]]:
@@ -49,57 +80,56 @@ def sections(root: Path, lab: int) -> list[tuple[str, int]]:
     """
     (path,) = (root / "solutions/source").glob(f"{lab:02d}_*.ipynb")
     _, *weights = formula.sections(nbformat.read(path, as_version=4))
-    total, whole = sum(weight for _, weight in weights), overview.labs()[lab]["minutes"]
-    shared, before, sofar = [], 0, 0.0
-    for name, weight in weights:
-        sofar += weight
-        upto = round(whole * sofar / total)
-        shared.append((name, upto - before))
-        before = upto
-    return shared
+    parts = [weight / sum(weight for _, weight in weights) for _, weight in weights]
+    ends = [round(overview.labs()[lab]["minutes"] * share) for share in accumulate(parts)]
+    return [
+        (name, end - start)
+        for (name, _), start, end in zip(weights, [0, *ends], ends, strict=False)
+    ]
 
 
-def made(root: Path) -> dict[str, str]:
+def texts(root: Path) -> dict[str, str]:
     """The guide and a page for each lab, by the name of the file."""
     labs = {lab: f"{lab:02d} {entry['title']}" for lab, entry in overview.labs().items()}
-    shown = []
+    rows = []
     for plan in plans(root)["plans"]:
         rest = ", ".join(labs[lab] for lab in not_taught(plan))
         sessions = []
         for session in plan["sessions"]:
-            taken = [(lab, *taught(root, plan, lab)) for lab in session["labs"]]
-            sessions.append((session, of_session(root, plan, session), taken))
-        shown.append((plan, minutes(root, plan), sessions, rest))
+            lectures = [(lab, *taught(root, plan, lab)) for lab in session["labs"]]
+            sessions.append((session, of_session(root, plan, session), lectures))
+        rows.append((plan, minutes(root, plan), sessions, rest))
     demos = [
         (demo["title"], [_step(root, step) for step in demo["steps"]])
         for demo in plans(root)["demos"]
     ]
-    title = "Instructor's guide"
-    texts = {
-        "guide.html": pages.render("guide.html", title=title, labs=labs, plans=shown, demos=demos)
-    }
+    values = {"title": "Instructor's guide", "labs": labs, "plans": rows, "demos": demos}
+    contents = {"guide.html": pages.render("guide.html", **values)}
     for lab, name in labs.items():
-        answers = list(_answers(root, lab))
-        page = pages.render(
-            "guide_lab.html", title=name, sections=sections(root, lab), todos=answers
-        )
-        texts[f"guide_{lab:02d}.html"] = page
-    return texts
+        values = {"title": name, "sections": sections(root, lab), "todos": _answers(root, lab)}
+        contents[f"guide_{lab:02d}.html"] = pages.render("guide_lab.html", **values)
+    return contents
 
 
 def _step(root: Path, step: dict) -> dict[str, Any]:
-    code = "".join(stored.cells(root, step["lab"])[step["cell"]]["source"])
+    code = stored.cells(root, step["lab"])[step["cell"]]["source"]
     return step | {"code": code, "output": stored.output(root, step["lab"], step["cell"])}
 
 
-def _answers(root: Path, lab: int) -> Iterator[tuple[Any, str, list[tuple[Any, str]]]]:
-    """Each TODO, what it is about, and wrong answers with what the check told them when it last ran."""
+def _answers(root: Path, lab: int) -> list[tuple[Any, str, list[tuple[Any, str]]]]:
+    """Each TODO, what it is about, and wrong answers with the message that the check last had for them."""
     sys.path.insert(0, str(root / "tests"))
     try:
         wrong_answers = importlib.import_module("wrong_answers")
     finally:
         sys.path.remove(str(root / "tests"))
-    messages = wrong_answers.messages(lab)
+    messages, rows = wrong_answers.messages(lab), []
     for todo in todos.of_lab(lab):
-        pairs = [(each, wrong_answers.key(todo.id, each)) for each in wrong_answers.of_todo(todo)]
-        yield todo, todo.about, [(each, messages[key]) for each, key in pairs if key in messages]
+        answers = [(a, wrong_answers.key(todo.id, a)) for a in wrong_answers.of_todo(todo)]
+        answers = [(answer, messages[key]) for answer, key in answers if key in messages]
+        rows.append((todo, todo.about, answers))
+    return rows
+
+
+if __name__ == "__main__":
+    command.run(main)

@@ -1,15 +1,19 @@
 """Slides of each lab, in one file that needs no network: reveal.js, figures and speaker notes are inside."""
 
+import re
+import textwrap
 from functools import cache
 from pathlib import Path
 
 import yaml
 
 from lab_utils.check import overview
+from lab_utils.common import files
 from lab_utils.teach import pages, stored
 
-_STYLES = ("dist/reveal.css", "dist/theme/white.css")
-_SCRIPTS = ("dist/reveal.js", "plugin/notes/notes.js")
+STYLES = ("dist/reveal.css", "dist/theme/white.css")
+SCRIPTS = ("dist/reveal.js", "plugin/notes/notes.js", "plugin/highlight/highlight.js")
+_METADATA = re.compile(r"<metadata>.*?</metadata>\s*", re.S)  # it holds the time
 
 
 @cache
@@ -34,23 +38,65 @@ def deck(root: Path, lab: int, reveal: Path) -> str:
 
     Raises:
         FileNotFoundError: reveal.js is not there.
-        ValueError: a slide names a cell that shows nothing.
+        ValueError: a slide names a cell that shows nothing, or a line of code that is not there.
     """
-    scripts = [(reveal / name).read_text("utf-8") for name in _SCRIPTS]
+    scripts = [(reveal / name).read_text("utf-8") for name in SCRIPTS]
     slides = of_all(root)[lab]
     return pages.render(
         "slides.html",
         title=f"{lab:02d} · {overview.labs()[lab]['title']}",
-        styles="".join((reveal / name).read_text("utf-8") for name in _STYLES),
+        styles="".join((reveal / name).read_text("utf-8") for name in STYLES),
         scripts=[script.replace("</script", "<\\/script") for script in scripts],
         lecture=minutes(root, lab),
         minutes=overview.labs()[lab]["minutes"],
-        slides=[(slide, _output(root, lab, slide)) for slide in slides],
+        slides=[(slide, _code(root, lab, slide), _output(root, lab, slide)) for slide in slides],
     )
 
 
+def store_figures(root: Path, lab: int, outputs: dict[str, list[dict]]) -> None:
+    """Takes the SVG of each figure out of a run solution's outputs by cell; stores what slides show.
+
+    A slide is several times as large as a notebook's PNG. A photograph stays a PNG.
+    """
+    shown_by = [
+        (of, slide["show"]) for of in of_all(root) for slide in of_all(root)[of] if "show" in slide
+    ]
+    wanted = {_cell(of, name) for of, name in shown_by}
+    for cell, shown in outputs.items():
+        for output in shown:
+            svg = output.get("data", {}).pop("image/svg+xml", None)
+            if svg and "<image" not in svg and (lab, cell) in wanted:
+                files.write(stored.figure(root, lab, cell), _METADATA.sub("", svg))
+
+
+def _cell(lab: int, name: str) -> tuple[int, str]:
+    """Lab and id of a cell: "drift" is one of `lab`, "02/drift" one of lab 02."""
+    other, _, cell = name.rpartition("/")
+    return int(other or lab), cell
+
+
+def _code(root: Path, lab: int, slide: dict) -> tuple[str, str] | None:
+    """A part of a cell, and the lines to highlight at each click, as reveal.js wants them: "|2|4,5"."""
+    if "code" not in slide:
+        return None
+    wanted = slide["code"]
+    other, cell = _cell(lab, wanted["cell"])
+    lines = "".join(stored.cells(root, other)[cell]["source"]).splitlines()
+
+    def line(text: str) -> int:
+        for number, code in enumerate(lines):
+            if text in code:
+                return number
+        raise ValueError(f"cell {cell!r} of lab {other:02d} has no line with {text!r}")
+
+    first = line(wanted["first"]) if "first" in wanted else 0
+    last = line(wanted["last"]) if "last" in wanted else len(lines) - 1
+    clicks = [texts if isinstance(texts, list) else [texts] for texts in wanted["clicks"]]
+    steps = [",".join(str(line(text) - first + 1) for text in texts) for texts in clicks]
+    return textwrap.dedent("\n".join(lines[first : last + 1])), "|".join(["", *steps])
+
+
 def _output(root: Path, lab: int, slide: dict) -> str:
-    if "show" not in slide:
-        return ""
-    other, _, cell = str(slide["show"]).rpartition("/")
-    return stored.output(root, int(other or lab), cell, slide["title"])
+    return (
+        stored.output(root, *_cell(lab, slide["show"]), slide["title"]) if "show" in slide else ""
+    )

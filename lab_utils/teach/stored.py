@@ -1,19 +1,33 @@
 """What the solutions show: the stored output of a cell, as HTML for slides and for the instructor's guide."""
 
+import base64
 import json
 from functools import cache
 from html import escape
 from pathlib import Path
 
+FIGURES = "solutions/instructor/figures"
 _LINES = 14  # of printed text, which a slide has room for
 
 
 @cache
-def cells(root: Path, lab: int) -> dict[str, dict]:
-    """The code cells of a solution by id."""
-    (path,) = (root / "solutions").glob(f"{lab:02d}_*.ipynb")
-    found = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    return {cell["id"]: cell for cell in found if cell["cell_type"] == "code"}
+def cells(root: Path, lab: int, folder: str = "solutions") -> dict[str, dict]:
+    """The code cells of a lab's notebook by id, each with its source as one string.
+
+    Raises:
+        ValueError: the folder holds no notebook of that lab.
+    """
+    paths = list((root / folder).glob(f"{lab:02d}_*.ipynb"))
+    if not paths:
+        raise ValueError(f"{folder}/ holds no lab {lab:02d}: a clone of the course has it")
+    notebook = json.loads(paths[0].read_text(encoding="utf-8"))["cells"]
+    code = (cell for cell in notebook if cell["cell_type"] == "code")
+    return {cell["id"]: cell | {"source": "".join(cell["source"])} for cell in code}
+
+
+def figure(root: Path, lab: int, cell: str) -> Path:
+    """Where the SVG of a cell's figure is stored, if slides show it."""
+    return root / FIGURES / f"{lab:02d}_{cell}.svg"
 
 
 def output(root: Path, lab: int, cell: str, about: str = "") -> str:
@@ -26,9 +40,13 @@ def output(root: Path, lab: int, cell: str, about: str = "") -> str:
     for shown in cells(root, lab).get(cell, {}).get("outputs", ()):
         data = shown.get("data", {})
         if "image/png" in data:
-            image = "".join(data["image/png"]).replace("\n", "")
             alt = escape(about or f"output of cell {cell}")
-            return f'<img alt="{alt}" src="data:image/png;base64,{image}">'
+            kind, vector = "svg+xml", figure(root, lab, cell)
+            if vector.exists():
+                image = base64.b64encode(vector.read_bytes()).decode()
+            else:
+                kind, image = "png", "".join(data["image/png"]).replace("\n", "")
+            return f'<img alt="{alt}" src="data:image/{kind};base64,{image}">'
         texts.append("".join(shown.get("text", data.get("text/plain", ""))).strip("\n"))
     lines = "\n".join(filter(None, texts)).splitlines()
     if not lines:

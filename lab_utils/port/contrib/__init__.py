@@ -101,12 +101,10 @@ class _Contrib(types.ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         path = f"{self._path}.{name}".lstrip(".")
-        found = today(path)
-        if found is None:
+        if not (found := today(path)):
             return _Contrib(path)
-        if not isinstance(found[1], types.ModuleType) or names.of_module(path) in names.MODULES:
-            _used[f"tf.contrib.{path}"] = found[0]
-        return found[1]
+        _used[f"tf.contrib.{path}"], value = found
+        return value
 
     def _refuse(self, *arguments: Any, **options: Any) -> None:
         raise Gone(f"tf.contrib.{self._path} left TensorFlow with 2.0: {names.advice(self._path)}")

@@ -2,6 +2,7 @@
 
 import json
 import re
+import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -64,11 +65,10 @@ def translate(
     return transform(images, rows, interpolation, name)
 
 
-class HParams:
+class HParams(types.SimpleNamespace):
     """tf.contrib.training.HParams: hyperparameters as attributes, each with the type of its first value."""
 
     def __init__(self, **values: Any) -> None:
-        self._names: list[str] = []
         for name, value in values.items():
             self.add_hparam(name, value)
 
@@ -76,14 +76,13 @@ class HParams:
         """Adds a hyperparameter; ValueError if its name is there already, or is a method's."""
         if hasattr(self, name):
             raise ValueError(f"Hyperparameter name is reserved: {name}")
-        self._names.append(name)
         setattr(self, name, list(value) if isinstance(value, tuple) else value)
 
     def set_hparam(self, name: str, value: Any) -> None:
-        """Gives a hyperparameter another value, as the type that it has; ValueError if it is of none."""
-        if name not in self._names:
+        """Sets a hyperparameter, as the type that it has; ValueError if there is none, or it has another."""
+        if name not in self:
             raise ValueError(f"Unknown hyperparameter: {name}")
-        setattr(self, name, _as_type_of(getattr(self, name), value))
+        setattr(self, name, _as_type_of(self[name], value))
 
     def parse(self, values: str) -> "HParams":
         """Takes values from a text such as "learning_rate=0.1,layers=[3,4],name=big"; else ValueError."""
@@ -100,22 +99,22 @@ class HParams:
 
     def to_json(self) -> str:
         """The values as JSON text."""
-        return json.dumps(self.values())
+        return json.dumps(vars(self))
 
     def values(self) -> dict[str, Any]:
         """The hyperparameters as a dict."""
-        return {name: getattr(self, name) for name in self._names}
+        return dict(vars(self))
 
     def get(self, key: str, default: Any = None) -> Any:
         """A value, or `default`."""
-        return self.values().get(key, default)
+        return vars(self).get(key, default)
 
     def __getitem__(self, name: str) -> Any:
         """params["batch_size"], as input functions of a port have it."""
-        return self.values()[name]
+        return vars(self)[name]
 
     def __contains__(self, key: str) -> bool:
-        return key in self._names
+        return key in vars(self)
 
 
 def _as_type_of(old: Any, new: Any) -> Any:

@@ -2,32 +2,27 @@
 
 import contextlib
 import datetime
-import getpass
-import importlib.metadata
 import math
 import os
 import platform
 import re
-from collections.abc import Callable
 from typing import Any
 
 from lab_utils import DISTRIBUTION, runtime
 from lab_utils.common.figures import counted
 from lab_utils.runtime import chips
-from lab_utils.runtime.verify import least_time, training
+from lab_utils.runtime.install import version
+from lab_utils.runtime.verify import training
 
 STAND_IN = "TPU v5 lite"  # whose bound is computed where there is no TPU: Colab's
 
 
-def verify(
-    batch: int = 0, image_size: int = 128, say: Callable[[str], None] = print
-) -> dict[str, Any]:
+def verify(batch: int = 0, image_size: int = 128) -> dict[str, Any]:
     """Trains for a moment on all devices that JAX finds here, and compares with the compiler's bound.
 
     Args:
         batch: images a core; by default 128 on a TPU, 16 elsewhere.
         image_size: side in pixels, a multiple of 32.
-        say: gets a line before each part.
 
     Returns:
         The report, as it is written to JSON: see `render` for its parts.
@@ -36,11 +31,9 @@ def verify(
         ImportError: JAX or Keras is missing.
         ValueError: `image_size` is not a multiple of 32, or `batch` is below 0.
     """
-    if image_size < 32 or image_size % 32:
-        raise ValueError(f"image_size must be a multiple of 32, not {image_size}")
-    if batch < 0:
-        raise ValueError(f"batch must be 1 or more, or 0 for the default, not {batch}")
-    say(runtime.prepare_tpu("jax"))
+    if image_size < 32 or image_size % 32 or batch < 0:
+        raise ValueError("image_size must be a multiple of 32, and batch not below 0")
+    print(runtime.prepare_tpu("jax"), flush=True)
     os.environ["KERAS_BACKEND"] = "jax"  # of this process, whatever the user's own models take
     machine = runtime.detect()
     # Beside a chip all is shown: where native code ends the process, that is all there is.
@@ -53,6 +46,8 @@ def verify(
     dtype = "mixed_bfloat16" if there else "float32"
     kind = devices[0].device_kind if there else STAND_IN
 
+    packages = ("jax", "jaxlib", "libtpu", "keras", "numpy", DISTRIBUTION)
+    versions = {name: version(name) for name in packages if version(name)}
     report = {
         "report": "flowers on a real chip, 1",
         "date": datetime.date.today().isoformat(),
@@ -64,38 +59,28 @@ def verify(
         "batch_per_core": batch,
         "image_size": image_size,
         "dtype": dtype,
-        "versions": _versions(),
+        "versions": {"python": platform.python_version()} | versions,
         "losses": [],
         "figures": [],
     }
     try:
-        say(f"a matmul on {devices[0].device_kind}")
+        print(f"a matmul on {devices[0].device_kind}", flush=True)
         report["figures"].append(training.matmul(devices[0], 8192 if there else 1024))
-        say(
-            f"a flowers step and {training.STEPS}, {counted(batch, 'image')} a core, cores: {len(devices)}"
-        )
+        count = f"{counted(batch, 'image')} a core, cores: {len(devices)}"
+        print(f"a flowers step and {training.STEPS}, {count}", flush=True)
         steps, report["losses"] = training.train(devices, batch, image_size, dtype)
         report["figures"] += steps
-        say(f"the same step compiled for one core of a {kind}")
-        least = least_time.least_time(kind, batch, image_size, dtype)
+        print(f"the same step compiled for one core of a {kind}", flush=True)
+        least = training.least_time(kind, batch, image_size, dtype)
         if least is not None:
             name = f"least time of the step, {chips.of_jax_kind(kind).name}"
-            report["figures"].append(training.figure(name, least * 1e3, "ms", least_time.COMPUTED))
+            report["figures"].append(training.figure(name, least * 1e3, "ms", training.COMPUTED))
     except RuntimeError as error:  # all that XLA and the TPU's runtime raise
-        report["error"] = anonymous(f"{type(error).__name__}: {error}")
+        # At most 600 characters, without paths and addresses, which name users and machines.
+        message = re.sub(r"\S*/\S*", "...", f"{type(error).__name__}: {error}")
+        report["error"] = message[:600]
     report["checks"] = checks(report)
     return report | {"verdict": verdict(report)}
-
-
-def anonymous(message: str) -> str:
-    """An error's message, at most 600 characters, without folders and the names of user and machine."""
-    message = re.sub(r"(?:/[^\s/:'\"]+)+/", "", message)
-    names = [platform.node()]
-    with contextlib.suppress(KeyError, OSError):  # a user id without a name, as in containers
-        names.append(getpass.getuser())
-    for name in filter(None, names):
-        message = re.sub(rf"\b{re.escape(name)}\b", "...", message)
-    return message[:600]
 
 
 def value(report: dict[str, Any], name: str) -> float | None:
@@ -146,14 +131,6 @@ def verdict(report: dict[str, Any]) -> str:
             f"published peaks or the count of bytes is wrong. {attach}"
         )
     return f"The chip is reached: a step takes {step / least:.1f} times the least time."
-
-
-def _versions() -> dict[str, str]:
-    versions = {"python": platform.python_version()}
-    for name in ("jax", "jaxlib", "libtpu", "keras", "numpy", DISTRIBUTION):
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            versions[name] = importlib.metadata.version(name)
-    return versions
 
 
 def render(report: dict[str, Any]) -> str:

@@ -1,13 +1,10 @@
 """`python -m lab_utils.grade`: grades the notebooks of a class; see the package's docstring."""
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from multiprocessing.pool import ThreadPool
 
-import psutil
 from tqdm import tqdm
 
 from lab_utils.common import command, files
@@ -15,7 +12,6 @@ from lab_utils.teach import grade
 from lab_utils.teach.grade import cells, page, runs, submissions
 from lab_utils.teach.grade.submissions import Submission
 
-_ROOM = 3 * 2**30  # bytes of free memory for each of two notebooks at a time
 _WAITING = runs.Graded(None, problem="grading was stopped before it")
 
 
@@ -25,12 +21,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     memory = int(options.memory_gib * 2**30)
     limits = runs.Limits(options.step_seconds, options.total_seconds, memory)
     try:
-        handed_in = submissions.find(options.folder)
-        results = [_WAITING] * len(handed_in)
+        submitted = submissions.find(options.folder)
+        results = [_WAITING] * len(submitted)
         try:
-            _grade_all(handed_in, results, limits, options.jobs or _jobs())
+            _grade_all(submitted, results, limits, options.jobs)
         finally:  # after Ctrl-C what was graded until then
-            table = page.rows(list(zip(handed_in, results, strict=True)))
+            table = page.rows(list(zip(submitted, results, strict=True)))
             _write(table, options)
     except ValueError as error:
         print(f"grade: {error}", file=sys.stderr)
@@ -42,13 +38,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _grade_all(
-    handed_in: Sequence[Submission], results: list[runs.Graded], limits: runs.Limits, jobs: int
+    submitted: Sequence[Submission], results: list[runs.Graded], limits: runs.Limits, jobs: int
 ) -> None:
     """Grades into `results`, and shows who is at what."""
     under_way: dict[int, str] = {}
 
     def work(number: int) -> None:
-        submission = handed_in[number]
+        submission = submitted[number]
 
         def show(at: str) -> None:
             under_way[number] = f"{submission.learner}, {at}"
@@ -62,42 +58,27 @@ def _grade_all(
         under_way.pop(number, None)
         points = f"{result.points} of {len(result.results)}, " if result.results else ""
         bar.write(f"{submission.learner}, {submission.name}: {points}{result.status}")
-        bar.update()
 
-    with tqdm(total=len(handed_in), unit="notebook") as bar, ThreadPoolExecutor(jobs) as pool:
-        try:
-            list(pool.map(work, range(len(handed_in))))
-        except BaseException:  # such as Ctrl-C, which the processes of notebooks do not hear
-            limits.stop.set()
-            pool.shutdown(cancel_futures=True)
-            raise
+    # After Ctrl-C threads of this pool are not waited for, and their workers end with this process.
+    with tqdm(total=len(submitted), unit="notebook") as bar, ThreadPool(jobs) as pool:
+        for _ in pool.imap_unordered(work, range(len(submitted))):
+            bar.update()
 
 
 def _write(table: Sequence[page.Row], options: argparse.Namespace) -> None:
-    """Writes what was asked for; where the table cannot be written, it is printed."""
-    try:
-        files.write(options.output, page.as_csv(table))
-    except OSError:  # hours of work must not be lost
-        print(page.as_csv(table))
-        raise
-    outputs: dict[Path, str] = {}
+    """Writes the table, and the pages that were asked for."""
+    texts = {options.output: page.as_csv(table)}
     if options.page:
-        outputs[options.page] = page.of_class(table)
+        texts[options.page] = page.of_class(table)
     if options.teacher_page:
-        outputs[options.teacher_page] = page.of_teacher(table)
+        texts[options.teacher_page] = page.of_teacher(table)
     if options.feedback:
         options.feedback.mkdir(parents=True, exist_ok=True)
-        outputs |= {options.feedback / name: t for name, t in page.of_learners(table).items()}
-    for path, text in outputs.items():
+        texts |= {options.feedback / name: text for name, text in page.of_learners(table).items()}
+    for path, text in texts.items():
         files.write(path, text)
     places = (options.output, options.page, options.teacher_page, options.feedback)
     print("written:", ", ".join(str(path) for path in places if path))
-
-
-def _jobs() -> int:
-    """Two notebooks at a time where this machine has the memory and the cores."""
-    two = psutil.virtual_memory().available >= 2 * _ROOM and (os.cpu_count() or 1) > 1
-    return 2 if two else 1
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -121,7 +102,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--total_seconds", type=_above_zero, default=runs.Limits.total, help=total)
     gib = runs.Limits.memory / 2**30
     add("--memory_gib", type=_above_zero, default=gib, help="for a notebook (%(default)g)")
-    add("--jobs", type=int, default=0, help="notebooks at a time (2 where memory allows)")
+    add("--jobs", type=int, default=2, help="notebooks at a time (%(default)d)")
     return parser
 
 

@@ -1,6 +1,5 @@
 """Which cells of a submitted notebook are run: the learner's own, after the given ones of our lab."""
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,8 +7,9 @@ from functools import cache
 from pathlib import Path
 
 from lab_utils.check import todos
+from lab_utils.teach import stored
 
-LABS = Path(__file__).parents[3] / "labs"
+ROOT = Path(__file__).parents[3]
 Code = tuple[str, str]  # a code cell: its id and its source
 # What no answer needs, for a person to look at.
 _INSIDE = re.compile(r"lab_utils\.check\.|import lab_utils\.check|sys\.modules|_getframe|gc\.get_")
@@ -81,14 +81,14 @@ def _words(source: str) -> str:
 def _released(lab: int) -> tuple[list[str], list[str], dict[str, str]]:
     """A lab as it is handed out: cells that all work needs, starters, and the words of others by id."""
     given, starters, experiments = [], [], {}
-    for cell in _code_cells("labs", lab):
-        source = "".join(cell["source"])
+    for id, cell in stored.cells(ROOT, lab, "labs").items():
+        source = cell["source"]
         if cell["metadata"].get("nbgrader", {}).get("solution"):
             starters.append(source)
         elif "given" in cell["metadata"].get("tags", []):
             given.append(source)
         else:
-            experiments[cell["id"]] = _words(source)
+            experiments[id] = _words(source)
     return given, starters, experiments
 
 
@@ -96,15 +96,7 @@ def _released(lab: int) -> tuple[list[str], list[str], dict[str, str]]:
 def _solution(lab: int) -> set[str]:
     """The words of the cells that our solution has and the lab has not."""
     solved, released = (
-        {_words("".join(cell["source"])) for cell in _code_cells(folder, lab)}
+        {_words(cell["source"]) for cell in stored.cells(ROOT, lab, folder).values()}
         for folder in ("solutions", "labs")
     )
     return solved - released
-
-
-def _code_cells(folder: str, lab: int) -> list[dict]:
-    paths = sorted((LABS.parent / folder).glob(f"{lab:02d}_*.ipynb"))
-    if not paths:
-        raise ValueError(f"{folder}/ holds no lab {lab:02d}: grade in a clone of the course")
-    cells = json.loads(paths[0].read_text(encoding="utf-8"))["cells"]
-    return [cell for cell in cells if cell["cell_type"] == "code"]

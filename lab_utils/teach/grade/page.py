@@ -2,7 +2,6 @@
 
 import csv
 import io
-import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -110,30 +109,32 @@ def of_teacher(table: Sequence[Row]) -> str:
 
 def of_learners(table: Sequence[Row]) -> dict[str, str]:
     """A page for each learner by the name of its file: what each check says, without the remarks."""
-    made: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for row in table:
         stem = re.sub(r"[^\w.@ ()-]+", "_", row.learner).strip(". ")[:60] or "_"
-        taken = sum(name.casefold().startswith(f"{stem}.".casefold()) for name in made)
+        taken = sum(name.casefold().startswith(f"{stem}.".casefold()) for name in texts)
         name = f"{stem}.{taken + 1}.html" if taken else f"{stem}.html"
-        made[name] = pages.render("learner.html", title=row.learner, row=row, heads=_heads(table))
-    return made
+        texts[name] = pages.render("learner.html", title=row.learner, row=row, heads=_heads(table))
+    return texts
 
 
 def histogram(values: Sequence[float]) -> list[tuple[str, int]]:
     """How many values lie in each of at most eight spans; few different ones stand for themselves."""
-    values = [value for value in values if math.isfinite(value)]
     if len(set(values)) <= _BINS:
         return [(f"{value:,.4g}", count) for value, count in sorted(Counter(values).items())]
-    counts, edges = np.histogram(np.array(values, np.longdouble), _BINS)
-    spans = (f"{low:,.4g} to {high:,.4g}" for low, high in zip(edges, edges[1:], strict=False))
-    return [(span, int(count)) for span, count in zip(spans, counts, strict=True) if count]
+    counts, edges = np.histogram(values, _BINS)
+    return [
+        (f"{edges[n]:,.4g} to {edges[n + 1]:,.4g}", int(count))
+        for n, count in enumerate(counts)
+        if count
+    ]
 
 
 def _heads(table: Sequence[Row]) -> dict[str, str]:
     """The TODOs of the labs that anybody handed in, by id."""
     labs = sorted({lab for row in table for lab in row.labs})
-    asked = (todo for lab in labs for todo in todos.of_lab(lab))
-    return {todo.id: f"TODO {todo.id}: {', '.join(todo.names)}" for todo in asked}
+    all_todos = (todo for lab in labs for todo in todos.of_lab(lab))
+    return {todo.id: f"TODO {todo.id}: {', '.join(todo.names)}" for todo in all_todos}
 
 
 def _plain(text: str) -> str:

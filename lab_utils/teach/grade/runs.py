@@ -3,20 +3,19 @@
 import contextlib
 import json
 import os
-import queue
+import select
 import signal
 import subprocess
 import sys
-import tempfile
-import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import psutil
 
 from lab_utils.check import life, todos
+from lab_utils.common import scratch
 from lab_utils.dry_run import cache
 from lab_utils.teach.grade.cells import Plan, answers
 
@@ -33,21 +32,13 @@ OUTCOMES = tuple(MARKS)
 TIMED_OUT, ENDED, MEMORY = "timed out", "ended its process", "out of memory"
 
 
-class Stopped(Exception):
-    """Grading was interrupted."""
-
-
 @dataclass(frozen=True)
 class Limits:
-    """Seconds for a cell or a check, seconds for a notebook, bytes of memory of its processes.
-
-    What sets `stop` ends all that runs.
-    """
+    """Seconds for a cell or a check, seconds for a notebook, bytes of memory of its processes."""
 
     step: float = 60
     total: float = 600
     memory: int = 4 * 2**30
-    stop: threading.Event = field(default_factory=threading.Event)
 
 
 @dataclass(frozen=True)
@@ -98,144 +89,113 @@ class Graded:
 def grade(plan: Plan, limits: Limits, show: Callable[[str], None] = lambda at: None) -> Graded:
     """Runs a plan's cells and checks. What ends a worker is left out in the next one.
 
-    `show` hears what is run, as "cell 3" or "check 2a".
-
-    Raises:
-        Stopped: so it was asked.
+    `show` is called with what is run, as "cell 3" or "check 2a".
     """
     graded = Graded(plan.lab, remarks=list(plan.remarks))
-    asked = {todo.id: todo for todo in todos.of_lab(plan.lab)}
+    by_id = {todo.id: todo for todo in todos.of_lab(plan.lab)}
     cells = {cell.label: cell for cell in plan.cells}
     errors: dict[str, Result | None] = {}
-    met: dict[str, Result] = {}  # limits, by cell
+    limits_met: dict[str, Result] = {}  # by cell
     end = time.monotonic() + limits.total
-    while left := [id for id in asked if id not in graded.results]:
+    while left := [id for id in by_id if id not in graded.results]:
         job = asdict(replace(plan, cells=list(cells.values()))) | {"todos": left}
-        with _worker(job) as (worker, events):
-            at, limit = _follow(worker, events, limits, end, show, graded, errors)
+        at, limit = "", None
+        with _worker(job) as worker:
+            for event in _events(worker, limits, end):
+                match event:
+                    case {"begin": at}:
+                        show(at)
+                    case {"lacking": why}:
+                        limit = Result(ENDED, why)
+                        break
+                    case {"todo": id, "status": status, "why": why} if status in OUTCOMES:
+                        graded.results[id] = Result(status, why)
+                    case {"cell": label, "error": error}:
+                        errors[label] = Result("incorrect", error) if error else None
+                    case {"predictions": predictions}:
+                        graded.predictions |= predictions
+                    case {"limit": limit}:
+                        pass
         kind, _, name = at.partition(" ")
-        if kind == "lab":
+        if not kind:
             graded.problem = f"the lab's own cells do not run here ({limit.why})"
             return graded
         if time.monotonic() >= end:
             rest = Result(TIMED_OUT, f"The notebook took longer than {limits.total:.0f} s.")
-            graded.results = dict.fromkeys(asked, rest) | graded.results
+            graded.results = dict.fromkeys(by_id, rest) | graded.results
         elif kind == "check":
             graded.results.setdefault(name, limit)
         elif cells[name].whole:
-            met[name], cells[name] = limit, replace(cells[name], whole=False)
+            limits_met[name], cells[name] = limit, replace(cells[name], whole=False)
             graded.remarks.append(f"of cell {name} only what it defines was run: {limit.why}")
         else:
-            met[name] = limit
+            limits_met[name] = limit
             del cells[name]
-    graded.results = {id: graded.results[id] for id in asked}
+    graded.results = {id: graded.results[id] for id in by_id}
+    errors |= limits_met
     for cell in plan.cells:  # it says why, rather than that it was not attempted
-        error = met.get(cell.label) or errors.get(cell.label)
-        for id, todo in asked.items():
-            if (
-                error
-                and graded.results[id].status == "not attempted"
-                and answers(todo, cell.source)
-            ):
-                graded.results[id] = error
+        for id, todo in by_id.items():
+            unknown = graded.results[id].status == "not attempted"
+            if unknown and errors.get(cell.label) and answers(todo, cell.source):
+                graded.results[id] = errors[cell.label]
     return graded
 
 
-def _follow(
-    worker: subprocess.Popen,
-    events: queue.Queue[bytes],
-    limits: Limits,
-    end: float,
-    show: Callable[[str], None],
-    graded: Graded,
-    errors: dict[str, Result | None],
-) -> tuple[str, Result]:
-    """Notes what a worker says, in words of our own; what it was at when it ended, and why it did."""
-    at, started = "lab", time.monotonic()
+def _events(worker: subprocess.Popen, limits: Limits, end: float) -> Iterator[dict[str, Any]]:
+    """What a worker says; the last event is the limit that it met, {"limit": Result(...)}."""
+    started, text = time.monotonic(), b""
     while True:
         now = time.monotonic()
-        if limits.stop.is_set():
-            raise Stopped
         if now > min(started + limits.step, end):
-            return at, Result(TIMED_OUT, f"It took longer than {limits.step:.0f} s.")
-        if sum(_memory(process) for process in _processes(worker)) > limits.memory:
+            limit = Result(TIMED_OUT, f"It took longer than {limits.step:.0f} s.")
+            break
+        if _memory(worker) > limits.memory:
             size = f"{limits.memory / 2**30:.3g} GiB"
-            return at, Result(MEMORY, f"It took more than {size} of memory.")
-        try:
-            line = events.get(timeout=_TICK)
-        except queue.Empty:
+            limit = Result(MEMORY, f"It took more than {size} of memory.")
+            break
+        if not select.select([worker.stdout], [], [], _TICK)[0]:
             continue
-        if not line:
-            return at, Result(ENDED, f"The process ended, with status {worker.wait()}.")
-        event = json.loads(line)
-        if "begin" in event:
-            at, started = event["begin"], now
-            show(at)
-        elif "lacking" in event:
-            return at, Result(ENDED, event["lacking"])
-        elif event.get("status") in OUTCOMES:
-            graded.results[event["todo"]] = Result(event["status"], event["why"])
-        elif "cell" in event:
-            errors[event["cell"]] = _error(event["cell"], *event["error"])
-        else:
-            graded.predictions |= event["predictions"]
-
-
-def _error(cell: str, kind: str = "", line: int | None = None, message: str = "") -> Result | None:
-    where = f", line {line}" if line else ""
-    return Result("incorrect", f"Cell {cell}{where} raised {kind}: {message}") if kind else None
+        data = os.read(worker.stdout.fileno(), 2**16)
+        if not data:
+            limit = Result(ENDED, f"The process ended, with status {worker.wait()}.")
+            break
+        *lines, text = (text + data).split(b"\n")
+        for event in map(json.loads, lines):
+            started = now if "begin" in event else started
+            yield event
+    yield {"limit": limit}
 
 
 @contextlib.contextmanager
-def _worker(job: dict[str, Any]):
-    """Context manager: a worker in a folder that is its home, too, and the lines that it writes."""
-    with tempfile.TemporaryDirectory(prefix="grade-", ignore_cleanup_errors=True) as home:
+def _worker(job: dict[str, Any]) -> Iterator[subprocess.Popen]:
+    """Context manager: a worker at its job, in a folder that is its home, too."""
+    with scratch.folder() as home:
         environment = os.environ | dict.fromkeys(_FOLDERS, home) | _QUIET
         environment.pop("NBGRADER_EXECUTION", None)
-        with contextlib.suppress(
-            OSError
-        ):  # what the grader has compiled need not be compiled again
+        with contextlib.suppress(OSError):  # what was compiled need not be compiled again
             environment[cache.SHARED] = str(cache.folder().parents[1])
-        worker = subprocess.Popen(
+        with subprocess.Popen(
             [sys.executable, "-P", "-m", "lab_utils.teach.grade.worker"],
+            bufsize=0,
             cwd=home,
             env=environment,
             stdin=subprocess.PIPE,  # stays open: its end tells the worker that this process died
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
-        )
-        events: queue.Queue[bytes] = queue.Queue()
-
-        def listen() -> None:
-            for line in worker.stdout:
-                events.put(line)
-            events.put(b"")
-
-        try:
-            with contextlib.suppress(OSError):  # it has ended at once
-                worker.stdin.write(json.dumps(job).encode() + b"\n")
-                worker.stdin.flush()
-            threading.Thread(target=listen, daemon=True).start()
-            yield worker, events
-        finally:
-            for process in _processes(worker):
-                with contextlib.suppress(psutil.Error):
-                    process.kill()
-            with contextlib.suppress(OSError):
-                os.killpg(worker.pid, signal.SIGKILL)
-            worker.wait()
+        ) as worker:
+            try:
+                with contextlib.suppress(OSError):  # it has ended at once
+                    worker.stdin.write(json.dumps(job).encode() + b"\n")
+                yield worker
+            finally:
+                with contextlib.suppress(OSError):
+                    os.killpg(worker.pid, signal.SIGKILL)
 
 
-def _processes(worker: subprocess.Popen) -> list[psutil.Process]:
-    """A worker and all that it has started."""
+def _memory(worker: subprocess.Popen) -> int:
+    """Bytes of a worker and of all that it has started."""
     with contextlib.suppress(psutil.Error):
         process = psutil.Process(worker.pid)
-        return [process, *process.children(recursive=True)]
-    return []
-
-
-def _memory(process: psutil.Process) -> int:
-    with contextlib.suppress(psutil.Error):
-        return process.memory_info().rss
+        return sum(p.memory_info().rss for p in (process, *process.children(recursive=True)))
     return 0

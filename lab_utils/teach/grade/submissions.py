@@ -9,19 +9,14 @@ import unicodedata
 import zipfile
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 from lab_utils.check import todos
 from lab_utils.teach.grade import cells
 
-_LARGEST = 256 * 2**20  # bytes of a file in an archive
-_DEEPEST = 3  # archives in archives
 _NOTEBOOK = re.compile(r"\.ipynb(\.txt|\.json)?$", re.I)  # some browsers add an ending
-_ARCHIVES = (".zip", ".rar", ".7z", ".tar", ".tgz", ".gz", ".bz2", ".xz")
-_SYSTEM = {"__MACOSX", "__pycache__", ".ipynb_checkpoints", "Thumbs.db", "desktop.ini"}
 # Moodle: "Ann Lee_1234_assignsubmission_file_", a folder's name or the start of a file's.
 # Canvas: "leeann_LATE_1234_56789_02_four_changes-1.ipynb", "leeann_1234_text.html".
 _PLATFORMS = (
@@ -36,6 +31,7 @@ _FILLING = re.compile(
 )
 _TODO = re.compile(r"^[ ]*(?:# TODO |check\([\"'])(\d{1,2})[a-z]\b", re.M)
 _NONE = "is not a notebook (.ipynb)"
+_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 
 
 @dataclass(frozen=True)
@@ -67,71 +63,66 @@ def find(place: Path) -> list[Submission]:
         OSError: it is not there, or cannot be read.
         ValueError: it holds no notebook of a lab; the message says why.
     """
-    if place.is_dir():
-        paths = sorted(place.rglob("*"))
-        files = [each for path in paths for each in _of_folder(place, path)]
-    else:
-        data = place.read_bytes()
-        files = list(_read((place.name,), lambda: data))
+    place.stat()
+    files = list(_in_folder(place, ()) if place.is_dir() else _in_file(place, ()))
     if not any(file.lab is not None for file in files):
         problems = "; ".join(sorted({f"{file.name} {file.problem}" for file in files})[:5])
         raise ValueError(f"{place} holds no notebook of a lab. {problems}")
     by_learner: dict[str, list[Submission]] = defaultdict(list)
-    for file, learner in zip(files, _learners([file.parts for file in files]), strict=True):
-        known = next((name for name in by_learner if _key(name) == _key(learner)), learner)
+    common = len(os.path.commonprefix([file.parts[:-1] for file in files]))
+    for file in files:
+        learner = _learner(file.parts, common)
         remarks = () if learner else ("whose is it? its name gives no learner",)
-        known = known or "/".join(file.parts)
-        by_learner[known].append(replace(file, learner=known, remarks=remarks))
-    handed_in = [file for files in by_learner.values() for file in _counting(files)]
-    same: dict[tuple, set[str]] = defaultdict(set)
-    for file in handed_in:
+        name = learner or "/".join(file.parts)
+        by_learner[name].append(replace(file, learner=name, remarks=remarks))
+    submissions = [file for files in by_learner.values() for file in _counting(files)]
+    authors: dict[tuple, set[str]] = defaultdict(set)
+    for file in submissions:
         if file.lab is not None and not cells.untouched(file.lab, file.code):
-            same[file.code].add(file.learner)
-    for n, file in enumerate(handed_in):
-        if others := same[file.code] - {file.learner}:
+            authors[file.code].add(file.learner)
+    for n, file in enumerate(submissions):
+        if others := authors[file.code] - {file.learner}:
             remark = f"the same code as {', '.join(sorted(others))}"
-            handed_in[n] = replace(file, remarks=(*file.remarks, remark))
-    return sorted(handed_in, key=lambda file: (file.learner.casefold(), file.parts))
+            submissions[n] = replace(file, remarks=(*file.remarks, remark))
+    return sorted(submissions, key=lambda file: (file.learner.casefold(), file.parts))
 
 
-def _of_folder(place: Path, path: Path) -> Iterator[Submission]:
-    parts = path.relative_to(place).parts
-    if path.is_file():
-        yield from _read(parts, path.read_bytes)
-    elif path.is_dir() and not any(path.iterdir()):
+def _in_folder(folder: Path | zipfile.Path, parts: tuple[str, ...]) -> Iterator[Submission]:
+    """All files below a folder, or in an archive, as submissions of nobody yet."""
+    entries = sorted(folder.iterdir(), key=lambda path: path.name)
+    for path in entries:
+        if path.name.startswith((".", "__")):  # of macOS, Jupyter and Python
+            continue
+        if path.is_dir():
+            yield from _in_folder(path, (*parts, unicodedata.normalize("NFC", path.name)))
+        else:
+            yield from _in_file(path, parts)
+    if not entries:
         yield Submission((*parts, ""), problem=_NONE)
 
 
-def _read(parts: tuple[str, ...], data: Callable[[], bytes], deep: int = 0) -> Iterator[Submission]:
+def _in_file(path: Path | zipfile.Path, parts: tuple[str, ...]) -> Iterator[Submission]:
     """A file as a submission of nobody yet, or what it holds where it is an archive."""
-    parts = tuple(unicodedata.normalize("NFC", part) for part in parts)
-    name = parts[-1].lower()
-    if not _SYSTEM.isdisjoint(parts):
-        return
+    name = unicodedata.normalize("NFC", path.name)
     if _NOTEBOOK.search(name):
-        yield _notebook(parts, data())
-    elif not name.endswith(_ARCHIVES):
-        yield Submission(parts, problem=_NONE)
-    elif not name.endswith(".zip") or deep == _DEEPEST:
-        yield Submission(parts, problem="is an archive that is not opened here: use .zip")
-    else:
-        inside = (*parts[:-1], parts[-1][: -len(".zip")])
+        yield _notebook((*parts, name), path.read_bytes())
+    elif name.lower().endswith(".zip"):
         try:
-            with zipfile.ZipFile(io.BytesIO(data())) as archive:
-                for info in archive.infolist():
-                    if not info.is_dir() and info.file_size <= _LARGEST:
-                        path = (*inside, *_name(info).split("/"))
-                        yield from _read(path, partial(archive.read, info), deep + 1)
-        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError):
-            yield Submission(parts, problem="is an archive that is damaged or has a password")
+            yield from _in_folder(_archive(path.read_bytes()), (*parts, name[: -len(".zip")]))
+        except _DAMAGED:
+            problem = "is an archive that is damaged or has a password"
+            yield Submission((*parts, name), problem=problem)
+    else:
+        yield Submission((*parts, name), problem=_NONE)
 
 
-def _name(info: zipfile.ZipInfo) -> str:
-    """The name of a member. macOS writes UTF-8 without saying so, and zipfile then reads cp437."""
-    with contextlib.suppress(UnicodeError):
-        if not info.flag_bits & 0x800:
-            return info.filename.encode("cp437").decode("utf-8")
-    return info.filename
+def _archive(data: bytes) -> zipfile.Path:
+    """An archive as a folder. macOS writes names in UTF-8 without saying so."""
+    try:
+        archive = zipfile.ZipFile(io.BytesIO(data), metadata_encoding="utf-8")
+    except UnicodeDecodeError:
+        archive = zipfile.ZipFile(io.BytesIO(data))
+    return zipfile.Path(archive)
 
 
 def _notebook(parts: tuple[str, ...], data: bytes) -> Submission:
@@ -157,48 +148,25 @@ def lab_of(text: str) -> int | None:
     return None
 
 
-def _learners(places: list[tuple[str, ...]]) -> list[str]:
-    """Whose each file is; "" where neither folder nor name says so.
+def _learner(parts: tuple[str, ...], common: int) -> str:
+    """Whose a file is; "" where neither folder nor name says so.
 
-    A platform's name counts; else the first folder below the one that holds all, unless it is a lab's;
-    else what the file's name holds beside the lab's. Two of one name are told apart by their ids.
+    A platform's name counts, with the id that tells two of one name apart; else the first folder below the
+    one that holds all, unless it is a lab's; else what the file's name holds beside the lab's.
     """
-    common = len(os.path.commonprefix([parts[:-1] for parts in places]))
-    platform = [_by_platform(parts) for parts in places]
-    ids: dict[tuple, set[str]] = defaultdict(set)
-    for export, name, id in filter(None, platform):
-        ids[export, name].add(id)
-    learners = []
-    for parts, match in zip(places, platform, strict=True):
-        if match:
-            export, name, id = match
-            learners.append(f"{name} ({id})" if len(ids[export, name]) > 1 else name)
-            continue
-        below = [part for part in parts[common:-1] if of_name(part)]
-        above = [part for part in parts[:common] if of_name(part)]
-        learners.append((below[:1] or [of_name(parts[-1])])[0] or "".join(above[-1:]))
-    return learners
-
-
-def _by_platform(parts: tuple[str, ...]) -> tuple[tuple[str, ...], str, str] | None:
-    """The folder of the export, the learner's name and id."""
-    for depth, part in enumerate(parts):
+    for part in parts:
         for pattern in _PLATFORMS:
             if match := pattern.fullmatch(part):
-                return parts[:depth], match["who"].strip(), match["id"]
-    return None
+                return f"{match['who'].strip()} ({match['id']})"
+    places = (*parts[common:-1], parts[-1], *reversed(parts[:common]))
+    return next(filter(None, map(of_name, places)), "")
 
 
 def of_name(name: str) -> str:
     """The learner that a name gives, beside the lab's own: "02_four_changes_ann (1).ipynb"."""
-    for path in cells.LABS.glob("*.ipynb"):
+    for path in cells.ROOT.glob("labs/*.ipynb"):
         name = re.sub(path.stem.replace("_", "[ _-]*"), " ", name, flags=re.I)
     return " ".join(_FILLING.sub(" ", name).split()).strip(" _-.,")
-
-
-def _key(name: str) -> str:
-    """Equal for one learner's name in several spellings: "Ann_Lee", "ann lee"."""
-    return " ".join(re.split(r"[\s_.-]+", name.casefold())).strip()
 
 
 def _counting(files: list[Submission]) -> list[Submission]:

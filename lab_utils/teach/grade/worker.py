@@ -1,8 +1,7 @@
 """Runs one learner's cells and our checks in a process: `python -P -m lab_utils.teach.grade.worker`.
 
-The job comes as a line of JSON on standard input, and what happens goes as lines of JSON to standard output:
-facts alone, which the process above (`runs`) puts into words. It sets the limits, and starts another worker
-where this one ends early.
+The job comes as a line of JSON on standard input, and what happens goes as lines of JSON to standard output.
+The process above (`runs`) sets the limits, and starts another worker where this one ends early.
 """
 
 import ast
@@ -15,11 +14,12 @@ import threading
 import types
 from collections.abc import Callable
 from json import dumps, loads
+from traceback import walk_tb
 from typing import Any
 from unittest.mock import MagicMock
 
 _MOST = 4000  # characters of a message
-_MOST_PREDICTIONS = 100
+_HIGHEST = 1e15  # of a prediction that the class's page shows
 _MOST_MISSING = 10  # modules of another place that one cell may import
 _INERT = ("check", "compare", "hint", "ready", "solution", "input")
 _MAGICS = ("pip", "conda", "mamba", "uv", "tensorflow_version", "tensorboard", "matplotlib")
@@ -90,8 +90,7 @@ def _stand_in(shell: Any, predictions: dict[str, float]) -> None:
         return ""
 
     def predict(name: str, value: Any, unit: str = "") -> None:
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if number and len(predictions) < _MOST_PREDICTIONS:
+        if isinstance(value, int | float) and abs(value) < _HIGHEST:  # so no NaN
             predictions[str(name)[:200]] = float(value)
 
     names = dict.fromkeys(_INERT, nothing) | {"predict": predict}
@@ -114,17 +113,13 @@ def _run(shell: Any, cell: dict[str, Any], tell: Callable[..., None]) -> bool:
             break
         sys.modules[error.name] = MagicMock()  # of another place, such as google.colab
     if error is None:
-        tell(cell=cell["label"], error=[])
+        tell(cell=cell["label"], error="")
         return False
-    line, traceback = getattr(error, "lineno", None), error.__traceback__
-    while traceback is not None:
-        line = traceback.tb_lineno if traceback.tb_frame.f_globals is shell.user_ns else line
-        traceback = traceback.tb_next
-    try:
-        message = str(error)[:_MOST]
-    except Exception:  # a class of the learner's own
-        message = ""
-    tell(cell=cell["label"], error=[type(error).__name__, line, message])
+    frames = walk_tb(error.__traceback__)
+    lines = [line for frame, line in frames if frame.f_globals is shell.user_ns]
+    line = (lines or [getattr(error, "lineno", "?")])[-1]
+    message = f"raised {type(error).__name__}: {error}"[:_MOST]
+    tell(cell=cell["label"], error=f"Cell {cell['label']}, line {line} {message}")
     shell.run_cell(definitions)  # what stands below the line that raised
     return isinstance(error, NameError)
 
