@@ -130,7 +130,7 @@ def run_flags(tiny_records) -> list[str]:
     flags = {
         "train_data_path": f"{tiny_records.folder}/train-*",
         "eval_data_path": f"{tiny_records.folder}/eval-*",
-        "train_steps": 16,
+        "train_steps": 8,
         "train_batch_size": 4,
         "eval_batch_size": 5,
         "eval_steps_between": 4,

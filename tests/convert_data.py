@@ -57,11 +57,6 @@ class Data:
     def flags(self) -> list[str]:
         return [f"--{name}={value}" for name, value in self.inputs.items()]
 
-    def command(self, *flags: str) -> subprocess.CompletedProcess:
-        return subprocess.run(
-            [*COMMAND, *self.flags, *flags], capture_output=True, text=True, timeout=120
-        )
-
 
 def records(path: str | Path) -> list[bytes]:
     """Read a TFRecord file and check its checksums, after the format's description."""

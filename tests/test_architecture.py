@@ -46,11 +46,11 @@ DRY_RUN_LAYER = {room: number for number, rooms in enumerate(DRY_RUN) for room i
 BUDGET = {
     "check": 5_200,
     "common": 825,
-    "convert": 1_925,
+    "convert": 1_750,
     "datasets": 600,
     "dry_run": 11_975,
     "equivalence": 475,
-    "flowers": 2_175,
+    "flowers": 2_125,
     "notebook": 525,
     "port": 1_425,
     "runtime": 1_200,

@@ -1,24 +1,18 @@
 """Engines other than this machine's: their flags, their jobs watched and cancelled, Beam's job service."""
 
-import importlib.metadata
 import os
-import re
-import shlex
 import signal
 import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
 import standin_runner
-from convert_data import COMMAND, Data, contents
+from convert_data import Data, contents
 
-import lab_utils.convert
 from lab_utils.convert import ConversionError
-from lab_utils.convert.__main__ import _parser, main
-from lab_utils.convert.engines import find_engine
+from lab_utils.convert.__main__ import main
 
 STANDIN = "--runner=standin_runner.StandIn"
 
@@ -71,61 +65,6 @@ def test_a_job_that_ends_well_without_its_shards_is_no_success(data):
     assert list(data.out.iterdir()) == []
 
 
-DATAFLOW = ["--runner=DataflowRunner", "--project=p", "--region=r", "--temp_location=gs://b/tmp"]
-
-
-@pytest.fixture
-def no_dataflow(monkeypatch):
-    """Stands in for the runner, whose libraries need not be here; everything before it is real."""
-    fake = type("DataflowRunner", (standin_runner.StandIn,), {})
-    monkeypatch.setattr("lab_utils.convert.engines.create_runner", lambda name: fake())
-
-
-@pytest.mark.parametrize(
-    ("flags", "problems"),
-    [
-        (DATAFLOW, ["--train_csv ", "--output_dir ", "is not in a bucket"]),
-        (DATAFLOW, ["the workers lack this package: make its wheel"]),
-    ],
-)
-def test_what_a_dataflow_job_lacks_is_told_before_it_starts(
-    data, capsys, no_dataflow, flags, problems
-):
-    assert main([*data.flags, *flags]) == 1
-    line = capsys.readouterr().err
-    assert line.startswith("error: --runner DataflowRunner: ") and line.count("\n") == 1
-    for problem in problems:
-        assert problem in line
-    assert not data.out.exists()
-
-
-def test_the_dataflow_command_of_the_page_passes_and_stages_the_package(
-    tmp_path, monkeypatch, no_dataflow
-):
-    from apache_beam.options.pipeline_options import PipelineOptions
-    from apache_beam.portability.api import beam_runner_api_pb2
-    from apache_beam.runners.portability.stager import Stager
-
-    page = Path(lab_utils.convert.__file__).with_name("engines.md").read_text()
-    command = re.search(r"lab_utils\.convert --runner Dataflow(?:.*\\\n)*.*", page)[0]
-    words = shlex.split(command.replace("\\\n", " "))[1:]
-    flags, beam_flags = _parser().parse_known_args(words)
-    wheel = f"tpu_porting_labs-{importlib.metadata.version('tpu-porting-labs')}-py3-none-any.whl"
-    monkeypatch.chdir(tmp_path)
-    Path("dist").mkdir()
-    Path("dist", wheel).write_bytes(b"")
-    paths = {name: getattr(flags, name) for name in ("train_csv", "eval_csv", "output_dir")}
-    engine = find_engine(beam_flags, None, paths)
-    assert engine.remote and not engine.local
-    resources = Stager.create_job_resources(PipelineOptions(engine.flags), str(tmp_path))
-    staged = {
-        beam_runner_api_pb2.ArtifactStagingToRolePayload.FromString(each.role_payload).staged_name
-        for each in resources
-    }
-    assert {wheel, "extra_packages.txt"} <= staged
-    assert wheel in (Path(lab_utils.__file__).parent / "convert/engines.md").read_text()
-
-
 @pytest.fixture
 def job_service(tmp_path):
     """Beam's own job service, which stands before engines such as Flink."""
@@ -148,6 +87,7 @@ def job_service(tmp_path):
         process.wait()
 
 
+@pytest.mark.slow  # Beam's own service: what engines such as Flink get
 def test_through_beams_job_service_the_bytes_are_the_same(data, job_service):
     data.convert(train_shards=4)
     here = contents(data.out)
@@ -157,11 +97,5 @@ def test_through_beams_job_service_the_bytes_are_the_same(data, job_service):
         f"--job_endpoint={job_service}",
         "--environment_type=LOOPBACK",
     ]
-    result = subprocess.run(
-        [*COMMAND, *data.flags, "--train_shards=4", *flags],
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert result.returncode == 0, result.stderr
+    data.convert(train_shards=4, beam_flags=flags)
     assert contents(data.out) == here

@@ -63,41 +63,8 @@ def test_an_rgb_jpeg_passes_through_byte_for_byte(options):
     assert (result.width, result.height) == SIZE
 
 
-def photograph(**options) -> bytes:
-    """So detailed that damage has something to hit."""
-    coarse = np.random.default_rng(0).integers(0, 256, (24, 32, 3), dtype=np.uint8)
-    return encode(Image.fromarray(coarse).resize((320, 240)), "JPEG", quality=95, **options)
-
-
-@pytest.mark.parametrize("progressive", [False, True])
-@pytest.mark.parametrize(
-    ("name", "reason"),
-    [
-        ("a marker of no kind", "broken data stream"),
-        ("a segment that leads past the end", "premature end"),
-        ("no quantisation tables", "broken data stream"),
-        ("a Huffman table that is none", "broken data stream"),
-    ],
-)
-def test_damage_inside_that_stops_the_decoder_is_found(name, reason, progressive):
-    data = bytearray(photograph(progressive=progressive))
-    assert to_rgb_jpeg(bytes(data)).data == data
-    middle = len(data) // 2
-    if name == "a marker of no kind":
-        data[middle : middle + 4] = b"\xff\x05\x00\x02"
-    elif name == "a segment that leads past the end":
-        data[-1000:-996] = b"\xff\xe5\xff\xff"
-    elif name == "no quantisation tables":
-        while (place := data.find(b"\xff\xdb")) >= 0:
-            del data[place : place + 2 + int.from_bytes(data[place + 2 : place + 4], "big")]
-    else:
-        data[data.find(b"\xff\xc4") + 5] = 255
-    with pytest.raises(RejectError, match=reason):
-        to_rgb_jpeg(bytes(data))
-
-
 def test_a_size_that_would_fill_the_memory_is_refused():
-    data = bytearray(photograph())
+    data = bytearray(encode(corner(), "JPEG"))
     frame = data.find(b"\xff\xc0")
     data[frame + 5 : frame + 9] = struct.pack(">HH", 65500, 65500)
     with pytest.raises(RejectError, match="exceeds limit"):
@@ -174,15 +141,6 @@ def test_broken_exif_data_do_not_break_the_image():
     assert to_rgb_jpeg(data).data == data
 
 
-def test_stray_bytes_between_segments_are_skipped():
-    data = encode(corner(), "JPEG")
-    after_first = 4 + struct.unpack(">H", data[4:6])[0]
-    odd = data[:after_first] + b"\0\1\2" + data[after_first:]
-    result = to_rgb_jpeg(odd)
-    assert result.data == odd
-    assert (result.width, result.height) == SIZE
-
-
 @pytest.mark.parametrize("kind", ["baseline", "progressive", "grey JPEG", "PNG", "BMP", "WebP"])
 def test_a_file_that_was_cut_short_is_found_wherever_it_was_cut(kind):
     random_pixels = np.random.default_rng(0).integers(0, 256, (64, 64, 3), dtype=np.uint8)
@@ -200,23 +158,12 @@ def test_a_file_that_was_cut_short_is_found_wherever_it_was_cut(kind):
             to_rgb_jpeg(data[:length])
 
 
-def test_a_cut_photograph_is_found_though_its_thumbnail_is_whole():
-    thumbnail = encode(corner(), "JPEG")
-    data = encode(corner(), "JPEG", exif=b"Exif\0\0" + thumbnail)
-    assert to_rgb_jpeg(data).data == data
-    with pytest.raises(RejectError, match="damaged JPEG: Premature end"):
-        to_rgb_jpeg(data[:-10])
-
-
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
         (b"", "empty file"),
         (b"hello, world", "not an image"),
         (b"\xff\xd8\xff\xd9", "cut off in its header"),
-        (b"\xff\xd8" + b"\0" * 50, "cut off in its header"),
-        (b"\xff\xd8\xff\xd8" + b"\0" * 50, "cut off in its header"),
-        (b"\xff\xd8\xff\xda\0\2\xff\xd9", "cut off in its header"),
         (encode(corner(), "TIFF"), "not an image that can be read"),
     ],
 )

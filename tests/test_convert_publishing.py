@@ -18,7 +18,8 @@ from lab_utils.convert.manifest import Manifest, Shard, Split
 from lab_utils.convert.publishing import check_output, publish, staging, unfinished
 
 
-@pytest.fixture(params=["disk", "bucket"])
+# A bucket takes the same paths, twenty times as slowly.
+@pytest.fixture(params=["disk", pytest.param("bucket", marks=pytest.mark.rotating(4))])
 def base(request, tmp_path, monkeypatch) -> Iterator[str]:
     """A place for input and output: a folder, or a bucket."""
     if request.param == "disk":
@@ -162,14 +163,6 @@ def test_dying_while_publishing_never_looks_finished_and_a_rerun_completes(
     assert {read(f"{base}/out/{name}") for name in RESULT - {"manifest.json"}} == {b"3"}
 
 
-def test_of_two_runs_on_a_disk_the_second_is_refused_at_its_start(tmp_path):
-    out = str(tmp_path / "out")
-    with staging(out), pytest.raises(ConversionError, match="another conversion is writing into"):
-        run(str(tmp_path), overwrite=True)
-    assert not storage.exists(f"{out}/manifest.json")
-    assert run(str(tmp_path)).splits["train"].examples == 8
-
-
 def test_of_two_runs_into_one_folder_the_second_to_finish_is_refused(base, monkeypatch):
     """As in a bucket, where nothing is locked."""
     from lab_utils.convert import job
@@ -190,27 +183,8 @@ def test_of_two_runs_into_one_folder_the_second_to_finish_is_refused(base, monke
     assert read_manifest(unpublished).splits["train"].examples == 8
 
 
-def test_more_than_99999_shards_are_published_too(base):
-    names = {"train-00000-of-100000.tfrecord", "train-99999-of-100000.tfrecord", "manifest.json"}
-    publish_result(base, 1, False, names)
-    assert shown(base) == names
-    publish_result(base, 2, True, RESULT)
-    assert shown(base) == RESULT
-
-
 def test_names_with_pattern_letters_are_taken_as_they_are(tmp_path):
     folder = tmp_path / "run [1] *"
     folder.mkdir()
     run(str(folder))
     assert shown(str(folder)) == RESULT
-
-
-def test_a_full_disk_is_told(base, monkeypatch, capfd):
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("lab_utils.convert.records.frame", full)
-    with pytest.raises(ConversionError, match="No space left on device"):
-        run(base)
-    assert storage.list_names(f"{base}/out") == set()
-    assert "Traceback" not in capfd.readouterr().err

@@ -69,7 +69,7 @@ def test_batches_have_static_shapes(reader, split):
     assert labels == tf.TensorSpec([6], tf.int32)
 
 
-@pytest.mark.parametrize("batch", [1, 5, 8, 12, 20])
+@pytest.mark.parametrize("batch", [5, 12, 20])
 def test_evaluation_gives_every_image_once_and_then_padding(reader, tiny_records, batch):
     examples = tiny_records.splits["eval"].examples
     steps = -(-examples // batch)
@@ -116,26 +116,16 @@ def decoded(monkeypatch) -> list[np.ndarray]:
     return images
 
 
-def take(make, batches, *, in_graph):
-    """Reads so many batches of a dataset, eagerly or in a graph as TPUEstimator does."""
-    if not in_graph:
-        return list(make().take(batches))
-    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        batch = tf.compat.v1.data.make_one_shot_iterator(make()).get_next()
-        return [session.run(batch) for _ in range(batches)]
-
-
-@pytest.mark.parametrize("in_graph", [False, True])
-@pytest.mark.parametrize(("limit_in_images", "kept"), [(15, True), (14, False)])
-def test_decoded_images_are_kept_where_they_fit(
-    reader, decoded, monkeypatch, limit_in_images, kept, in_graph
+@pytest.mark.parametrize(("limit_in_images", "cached"), [(15, True), (14, False)])
+def test_decoded_images_are_cached_where_they_fit(
+    reader, decoded, monkeypatch, limit_in_images, cached
 ):
     monkeypatch.setattr(input_pipeline, "CACHE_LIMIT", limit_in_images * train_size(SIZE) ** 2 * 3)
-    take(lambda: reader("train", 5), 9, in_graph=in_graph)  # three times through 15 images
-    assert (len(decoded) == 15) is kept
+    list(reader("train", 5).take(9))  # three times through 15 images
+    assert (len(decoded) == 15) is cached
 
 
-@pytest.mark.parametrize("hosts", [2, 3, 5])
+@pytest.mark.parametrize("hosts", [2, 5])
 def test_evaluation_gives_each_image_to_one_host(reader, tiny_records, hosts):
     per_host = 4
     steps = -(-tiny_records.splits["eval"].examples // (per_host * hosts))
@@ -159,7 +149,7 @@ def test_decoding_squeezes_the_whole_image_whatever_its_kind():
 
 
 @pytest.mark.parametrize("encode", [tf.io.encode_png, tf.io.encode_jpeg])
-@pytest.mark.parametrize("shape", [(1600, 1600), (200, 1600), (3000, 2000)])
+@pytest.mark.parametrize("shape", [(1600, 1600), (200, 1600)])
 def test_no_pixels_are_passed_over(encode, shape):
     stripes = np.zeros([*shape, 3], np.uint8)
     stripes[:, ::2] = 255

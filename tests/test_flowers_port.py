@@ -10,7 +10,8 @@ from lab_utils.runtime import chips
 pytest.importorskip("libtpu", reason="the TPU compiler has wheels for Linux on x86-64 alone")
 
 
-@pytest.mark.parametrize("topology", ["v2:2x2", pytest.param("v5e:2x2", marks=pytest.mark.slow)])
+@pytest.mark.slow  # for v2:2x2 the whole job is judged in test_flowers_job.py
+@pytest.mark.parametrize("topology", ["v2:2x2", "v5e:2x2"])
 def test_ready_for(topology, tiny_records):
     # Of 64 pixels: the same layers as with the 128 of the training, and less work for the compiler.
     estimator, train, evaluate = make_port(
@@ -33,7 +34,6 @@ def test_ready_for(topology, tiny_records):
 @pytest.mark.parametrize(
     ("flag", "message"),
     [
-        ("--stages=bogus", "bogus"),
         ("--image_size=50", "image_size must be a multiple of 16"),
         ("--html=none/report.html", "none/report.html cannot be written"),
         ("--topology=v2-8", "'v2-8' is not a TPU topology"),

@@ -39,16 +39,15 @@ def test_a_flag_wins_over_the_file_and_the_file_over_the_default(config):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("train_stpes: 7", ["run.yaml", "'train_stpes'", "train_steps"]),
-        ("train_steps: many", ["run.yaml", "train_steps", "int", "'many'"]),
+        ("train_stpes: 7", ["run.yaml: error", "--train_stpes=7"]),
+        ("train_steps: many", ["run.yaml: error", "train_steps", "int", "'many'"]),
         ("train_steps: 7.5", ["train_steps", "int", "7.5"]),
-        ("use_tpu: 1", ["use_tpu", "bool", "1"]),
-        ("seed: true", ["seed", "int", "True"]),
-        ("output_dir:", ["output_dir", "str", "None"]),
+        ("use_tpu: 1", ["use_tpu", "True or False", "1"]),
+        ("output_dir:", ["output_dir is not set"]),
         ("- train_steps", ["run.yaml", "name: value"]),
-        ("a: [", ["run.yaml", "cannot be read as YAML"]),
+        ("a: [", ["run.yaml", "`name: value` lines"]),
         ("output_dir: gs:///run", ["gs:///run: no user, variable or bucket"]),
-        ("learning_rate: 0,05", ["learning_rate must be float", "'0,05'"]),
+        ("learning_rate: 0,05", ["learning_rate", "float", "'0,05'"]),
         ("output_dir: 'my [run]'", ["output_dir", "'my [run]'", "choose"]),
         ("train_steps: 0", ["train_steps", "at least 1"]),
         ("image_size: 100", ["image_size", "multiple of 16"]),
@@ -94,20 +93,18 @@ def test_the_file_that_make_flowers_uses_is_right():
     assert settings.train_batch_size % 8 == settings.eval_batch_size % 8 == 0
 
 
-@pytest.mark.parametrize("module", ["flowers", "flowers.task", "flowers.predict"])
-def test_help_needs_no_tensorflow(module):
+def test_help_needs_no_tensorflow():
     script = (
-        "import runpy, sys\n"
-        f"sys.argv = ['lab_utils.{module}', '--help']\n"
-        "try:\n"
-        f"    runpy.run_module('lab_utils.{module}', run_name='__main__')\n"
-        "finally:\n"
-        "    heavy = {'tensorflow', 'jax', 'apache_beam'} & set(sys.modules)\n"
-        "    assert not heavy, heavy\n"
+        "import contextlib, runpy, sys\n"
+        "for module in ('flowers', 'flowers.task', 'flowers.predict'):\n"
+        "    sys.argv = [f'lab_utils.{module}', '--help']\n"
+        "    with contextlib.suppress(SystemExit):\n"
+        "        runpy.run_module(sys.argv[0], run_name='__main__')\n"
+        "assert not {'tensorflow', 'jax', 'apache_beam'} & set(sys.modules)\n"
     )
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
-    assert "--output" in ran.stdout
+    assert ran.stdout.count("usage:") == 3
 
 
 def test_switches_are_read_as_absl_writes_them():

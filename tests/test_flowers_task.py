@@ -55,7 +55,7 @@ def again(run_flags):
 
 def test_a_run_evaluates_at_each_checkpoint_and_ends_at_its_last_step(finished_run):
     run_dir, result = finished_run
-    assert [record["step"] for record in history(run_dir)] == [4, 8, 12, 16]
+    assert [record["step"] for record in history(run_dir)] == [4, 8]
     assert all(record["images"] == 12 for record in history(run_dir))
     assert json.loads((run_dir / "result.json").read_text()) == result
     assert result == history(run_dir)[-1] | {
@@ -75,28 +75,22 @@ def test_a_finished_run_stays_as_it_is(copy, again, finished_run, capsys):
     assert result == finished_run[1]
     assert len(list((copy / "export").iterdir())) == 1
     assert {file.name: file.read_bytes() for file in copy.glob("model.ckpt*")} == before
-    assert [record["step"] for record in history(copy)] == [4, 8, 12, 16]
-    assert "Going on from step 16 of 16" in capsys.readouterr().out
+    assert [record["step"] for record in history(copy)] == [4, 8]
+    assert "Going on from step 8 of 8" in capsys.readouterr().out
 
 
-def test_a_finished_run_can_be_made_longer(copy, again):
-    result = again(copy, "--train_steps=18")
-    assert result["step"] == 18
-    assert [record["step"] for record in history(copy)] == [4, 8, 12, 16, 18]
+def test_a_damaged_last_checkpoint_costs_only_its_steps_and_a_run_can_be_made_longer(
+    copy, again, capsys
+):
+    data = copy / "model.ckpt-8.data-00000-of-00001"
+    data.write_bytes(data.read_bytes()[:-200])
+    result = again(copy, "--train_steps=10")
+    printed = capsys.readouterr().out
+    assert "model.ckpt-8 is damaged" in printed and "Going on from step 4 of 10" in printed
+    assert result["step"] == 10
+    assert [record["step"] for record in history(copy)] == [4, 8, 10]
     assert Path(result["saved_model"], "saved_model.pb").exists()
     assert copy in Path(result["saved_model"]).parents
-
-
-def test_a_damaged_last_checkpoint_costs_its_steps_alone(copy, again, finished_run, capsys):
-    data = copy / "model.ckpt-16.data-00000-of-00001"
-    data.write_bytes(data.read_bytes()[:-200])
-    result = again(copy)
-    said = capsys.readouterr().out
-    assert "model.ckpt-16 is damaged" in said
-    assert "Going on from step 12 of 16" in said
-    assert result["step"] == 16
-    assert [record["step"] for record in history(copy)] == [4, 8, 12, 16]
-    assert_same_weights(copy, finished_run[0], 16)
 
 
 def checkpoints(run_dir: Path) -> list[int]:
@@ -105,7 +99,7 @@ def checkpoints(run_dir: Path) -> list[int]:
 
 
 def test_killed_after_a_checkpoint_the_same_command_ends_at_the_same_place(
-    run_flags, finished_run, tmp_path
+    run_flags, finished_run, again, tmp_path, capsys
 ):
     run_dir = tmp_path / "run"
     command = [*COMMAND, *run_flags, f"--output_dir={run_dir}"]
@@ -121,23 +115,19 @@ def test_killed_after_a_checkpoint_the_same_command_ends_at_the_same_place(
             first.send_signal(signal.SIGKILL)
             first.wait()
     left = checkpoints(run_dir)[-1]
-    assert 0 < left < 16
+    assert left == 4
     assert not (run_dir / "result.json").exists()
 
-    second = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert second.returncode == 0, second.stderr
-    assert f"Going on from step {left} of 16" in second.stdout
-    assert "damaged" not in second.stdout
-    assert [record["step"] for record in history(run_dir)] == [4, 8, 12, 16]
-    result = json.loads((run_dir / "result.json").read_text())
-    assert result["step"] == 16
+    result = again(run_dir)
+    printed = capsys.readouterr().out
+    assert f"Going on from step {left} of 8" in printed and "damaged" not in printed
+    assert [record["step"] for record in history(run_dir)] == [4, 8]
+    assert result["step"] == 8
     assert Path(result["saved_model"], "saved_model.pb").exists()
-    assert_same_weights(run_dir, finished_run[0], 16)
+    assert_same_weights(run_dir, finished_run[0], 8)
 
 
-@pytest.mark.parametrize(
-    "labels", [["roses", "daisy", "tulips"], ["daisy", "roses"], ["daisy", "roses", "tulips", "x"]]
-)
+@pytest.mark.parametrize("labels", [["roses", "daisy", "tulips"], ["daisy", "roses"]])
 def test_a_training_on_other_classes_is_refused_before_the_first_step(
     copy, run_flags, tiny_records, tmp_path, capsys, labels
 ):
@@ -148,7 +138,7 @@ def test_a_training_on_other_classes_is_refused_before_the_first_step(
     (records / "manifest.json").write_text(json.dumps(manifest))
     before = {file.name: file.read_bytes() for file in copy.iterdir() if file.is_file()}
     flags = [f"--{split}_data_path={records}/{split}-*" for split in ("train", "eval")]
-    assert task.main([*run_flags, *flags, f"--output_dir={copy}", "--train_steps=18"]) == 1
+    assert task.main([*run_flags, *flags, f"--output_dir={copy}", "--train_steps=10"]) == 1
     assert re.search(
         r"other classes \(daisy, roses, tulips; .* give another --output_dir",
         capsys.readouterr().err,
@@ -160,13 +150,13 @@ def test_a_training_on_other_classes_is_refused_before_the_first_step(
 def test_a_learning_rate_too_high_ends_in_a_sentence_and_a_lower_one_goes_on(
     run_flags, tmp_path, capsys
 ):
-    flags = [*run_flags, f"--output_dir={tmp_path}", "--train_steps=8"]
+    flags = [*run_flags, f"--output_dir={tmp_path}", "--train_steps=2"]
     assert task.main([*flags, "--learning_rate=1e30"]) == 1
     said = capsys.readouterr().err.splitlines()[-1]
     assert said.startswith("task: the loss is not a number any more: train with a --learning_rate")
     assert not (tmp_path / "result.json").exists()
     assert task.main(flags) == 0
-    assert all(np.isfinite(value).all() for value in weights(tmp_path, 8).values())
+    assert all(np.isfinite(value).all() for value in weights(tmp_path, 2).values())
 
 
 def test_two_trainings_of_one_folder_the_second_is_refused(run_flags, tmp_path, capsys):
@@ -190,7 +180,6 @@ def flip_a_byte(shard: Path) -> None:
     ("damage", "words"),
     [
         (cut_short, ["train-00001-of-00003", "manifest", "copy it again"]),
-        (Path.unlink, ["train-00001-of-00003", "has no bytes"]),
         (flip_a_byte, ["corrupted record at", "convert again"]),
     ],
 )

@@ -76,12 +76,6 @@ def _write_remote(path: str, data: bytes) -> None:
     tf.io.gfile.rename(partial, path, overwrite=True)
 
 
-def remove_unfinished(folder: str | os.PathLike[str]) -> None:
-    """Removes the files that killed processes were just writing; call it where nobody else writes."""
-    for path in Path(folder).glob(".*.partial"):
-        path.unlink(missing_ok=True)
-
-
 @contextlib.contextmanager
 def locked(path: str | os.PathLike[str], wait: float = 0) -> Iterator[None]:
     """Context manager: holds the lock file `path`, until the block or the process ends, however it ends.

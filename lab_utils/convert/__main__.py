@@ -1,13 +1,12 @@
 """Command line of the converter: python -m lab_utils.convert --help."""
 
 import argparse
-import signal
 import sys
 import time
 
-from lab_utils.common import command
+from lab_utils.common import command, interrupts
 from lab_utils.convert import ConversionError, convert
-from lab_utils.convert.text import printable
+from lab_utils.convert.errors import printable
 
 _ENGINES = """\
 Every flag that is not listed here goes to Beam and to its engine, such as --runner DaskRunner
@@ -25,37 +24,11 @@ _NUMBERS = {
     "shard_mb": (float, 100, "size of a shard to aim at, in MB (default 100)"),
     "train_shards": (int, None, "number of training shards, instead"),
     "eval_shards": (int, None, "number of evaluation shards, instead"),
-    "shorter_side": (
-        int,
-        None,
-        "scale images with a longer one down to so many pixels (default: all as they are); shards then get "
-        "smaller than --shard_mb",
-    ),
-    "max_reject_share": (
-        float,
-        0.01,
-        "fail if more than this share of a split's rows gives no example (default 0.01)",
-    ),
-    "workers": (
-        int,
-        None,
-        "processes on this machine; 0 means one for each core (default 1, which is faster below some "
-        "thousands of images)",
-    ),
-    "stall_minutes": (
-        float,
-        30,
-        "end the job when no image was converted for so many minutes (default 30)",
-    ),
+    "shorter_side": (int, None, "scale larger images down to so many pixels (default: none)"),
+    "max_reject_share": (float, 0.01, "share of rows that may give no example (default 0.01)"),
+    "workers": (int, None, "images read and decoded at once (default: one for each core)"),
+    "stall_minutes": (float, 30, "end the job after so long without another image (default 30)"),
 }
-
-
-class _Terminated(KeyboardInterrupt):
-    """SIGTERM or SIGHUP: ends the run as Ctrl-C does, with a status of its own."""
-
-
-def _terminate(number: int, _frame: object) -> None:
-    raise _Terminated(number)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -82,17 +55,15 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs the conversion that the arguments describe; returns the exit status."""
     flags, beam_flags = _parser().parse_known_args(arguments)
     start = time.perf_counter()
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) == signal.SIG_DFL:  # nohup has SIGHUP ignored
-            signal.signal(number, _terminate)
+    interrupts.as_ctrl_c()
     try:
         manifest = convert(**vars(flags), beam_flags=beam_flags)
     except ConversionError as error:
         print(f"error: {printable(str(error))}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt as interrupt:
+    except KeyboardInterrupt:
         print("interrupted; no new result was published", file=sys.stderr)
-        return 128 + (interrupt.args[0] if interrupt.args else signal.SIGINT)
+        return 130
     print(manifest)
     print(f"  {time.perf_counter() - start:.1f} s (measured here)")
     return 0

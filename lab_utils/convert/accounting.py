@@ -11,10 +11,9 @@ from dataclasses import asdict, dataclass, field
 from lab_utils import DISTRIBUTION
 from lab_utils.common.figures import counted
 from lab_utils.convert import storage
-from lab_utils.convert.errors import ConversionError
+from lab_utils.convert.errors import ConversionError, printable, shortened
 from lab_utils.convert.manifest import MANIFEST, Manifest, Shard, Split
 from lab_utils.convert.plan import SplitPlan
-from lab_utils.convert.text import printable, shortened
 
 TFRECORD = ".tfrecord"
 SUMMARY = ".json"

@@ -21,6 +21,8 @@ _BLACK = 1 << 12  # of 16 bits; what stays below is less than a sixteenth as bri
 # Some cameras fill up the header or the data's end; restart markers (0xd0 to 0xd7) stand in between.
 _STRAY = re.compile(r"Corrupt JPEG data: \d extraneous bytes before marker 0x(?!d[0-7])..")
 
+warnings.filterwarnings("ignore", module="PIL")  # remarks on odd metadata
+
 
 @dataclass(frozen=True, slots=True)
 class RgbJpeg:
@@ -47,41 +49,33 @@ def to_rgb_jpeg(data: bytes, shorter_side: int | None = None) -> RgbJpeg:
     Raises:
         RejectError: if this is not an image, or is truncated, damaged or of an unsupported kind.
     """
-    if data.startswith(b"\xff\xd8"):
-        with _decoding(), _whole_jpeg(data) as image:
+    if not data:
+        raise RejectError("empty file (0 bytes)")
+    with _decoding(), Image.open(io.BytesIO(data), formats=("JPEG", *_OTHER_FORMATS)) as image:
+        if data.startswith(b"\xff\xd8"):
+            _check_whole(image, data)
             unscaled = _scaled(image.size, shorter_side) == image.size
             if image.mode == "RGB" and unscaled and _orientation(image) == 1:
                 return RgbJpeg(data, image.height, image.width)
-    return _transcode(data, shorter_side)
+        return _transcode(image, shorter_side)
 
 
-@contextlib.contextmanager
-def _whole_jpeg(data: bytes) -> Iterator[Image.Image]:
-    """The JPEG, opened; refuses one that is not whole.
+def _check_whole(image: Image.Image, data: bytes) -> None:
+    """Refuses a JPEG that is not whole.
 
     TensorFlow and Pillow decode a JPEG with a hole (a piece is missing, a block is zero, the end was cut off
     and closed), and fill the rest with grey or noise. libjpeg warns of it, and its warnings count here. That
     takes one decode at an eighth of the size.
     """
-    with _opened(data, ("JPEG",)) as image:
-        colours = "CMYK" if image.mode == "CMYK" else "GRAY"
-        try:
-            simplejpeg.decode_jpeg(data, colours, min_height=1, min_width=1, min_factor=8)
-        except ValueError as error:
-            warning = str(error)
-            if warning.startswith(("Corrupt", "Premature")) and not _STRAY.fullmatch(warning):
-                reason = warning.removeprefix("Corrupt JPEG data: ")
-                raise RejectError(f"damaged JPEG: {reason}") from None
-            image.load()  # raises, unless this was only a remark on the header
-        yield image
-
-
-@contextlib.contextmanager
-def _opened(data: bytes, formats: tuple[str, ...]) -> Iterator[Image.Image]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Pillow's remarks on odd metadata
-        with Image.open(io.BytesIO(data), formats=formats) as image:
-            yield image
+    colours = "CMYK" if image.mode == "CMYK" else "GRAY"
+    try:
+        simplejpeg.decode_jpeg(data, colours, min_height=1, min_width=1, min_factor=8)
+    except ValueError as error:
+        warning = str(error)
+        if warning.startswith(("Corrupt", "Premature")) and not _STRAY.fullmatch(warning):
+            reason = warning.removeprefix("Corrupt JPEG data: ")
+            raise RejectError(f"damaged JPEG: {reason}") from None
+        image.load()  # raises, unless this was only a remark on the header
 
 
 @contextlib.contextmanager
@@ -109,20 +103,17 @@ def _orientation(image: Image.Image) -> int:
     return orientation if orientation in range(1, 9) else 1
 
 
-def _transcode(data: bytes, shorter_side: int | None) -> RgbJpeg:
-    if not data:
-        raise RejectError("empty file (0 bytes)")
+def _transcode(image: Image.Image, shorter_side: int | None) -> RgbJpeg:
+    target = _scaled(image.size, shorter_side)
+    quality = _QUALITY if target == image.size else _QUALITY_SCALED
+    image.draft(None, target)  # a JPEG is decoded at an eighth, a quarter or a half
+    image.load()
+    rgb = _to_rgb(_upright(image))
+    target = _scaled(rgb.size, shorter_side)
+    if target != rgb.size:
+        rgb = rgb.resize(target, Image.Resampling.LANCZOS)
     jpeg = io.BytesIO()
-    with _decoding(), _opened(data, ("JPEG", *_OTHER_FORMATS)) as image:
-        target = _scaled(image.size, shorter_side)
-        quality = _QUALITY if target == image.size else _QUALITY_SCALED
-        image.draft(None, target)  # a JPEG is decoded at an eighth, a quarter or a half
-        image.load()
-        rgb = _to_rgb(_upright(image))
-        target = _scaled(rgb.size, shorter_side)
-        if target != rgb.size:
-            rgb = rgb.resize(target, Image.Resampling.LANCZOS)
-        rgb.save(jpeg, "JPEG", quality=quality)
+    rgb.save(jpeg, "JPEG", quality=quality)
     return RgbJpeg(jpeg.getvalue(), rgb.height, rgb.width)
 
 

@@ -1,23 +1,16 @@
 """The whole conversion: check, plan, run, account, publish."""
 
 import contextlib
-import logging
 import os
 import sys
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from lab_utils.common import files
 from lab_utils.convert import plan, publishing, rows, storage
-from lab_utils.convert.accounting import SUMMARY, account
-from lab_utils.convert.errors import ConversionError
+from lab_utils.convert.accounting import account
+from lab_utils.convert.errors import ConversionError, printable
 from lab_utils.convert.logs import quiet
 from lab_utils.convert.manifest import Manifest
-from lab_utils.convert.text import printable
-
-if TYPE_CHECKING:
-    from lab_utils.convert.engines import Engine
 
 # Packages of the clients of buckets: what they raise is told in one line.
 _CLIENTS = {"google", "requests", "urllib3", "botocore", "boto3", "azure", "hdfs", "apache_beam"}
@@ -57,8 +50,8 @@ def convert(
             that hold less and are decoded faster. None stores every image as it is.
         max_reject_share: the conversion fails if more than this share of a split's rows gave no example.
         overwrite: replace an earlier result; it stays until the new one is complete.
-        workers: processes on this machine; 0 for one a core. Starting them takes seconds, so one, the
-            default, is faster for some thousands of images.
+        workers: threads that read and decode the images of a shard, in each process that writes one; None
+            for one a core on this machine, and one on another engine.
         stall_minutes: the job is ended after so long without another image converted.
         beam_flags: Beam's own, for example ["--runner=DataflowRunner", "--project=...", "--region=..."].
 
@@ -73,18 +66,20 @@ def convert(
         ("shard_mb", shard_mb > 0, "above 0"),
         ("shorter_side", shorter_side is None or shorter_side >= 1, "1 or more"),
         ("max_reject_share", 0 <= max_reject_share <= 1, "from 0 to 1"),
-        ("workers", workers is None or workers >= 0, "0 or more"),
+        ("workers", workers is None or workers >= 1, "1 or more"),
     ):
         if not valid:
             raise ConversionError(f"--{flag} must be {limits}")
+    if any(map(storage.is_remote, paths.values())):
+        print("note: a bucket without an answer is given up after two minutes", file=sys.stderr)
     with quiet(), _bucket_errors():
         publishing.check_output(paths["output_dir"], overwrite=overwrite)
         labels = rows.read_labels(paths["labels_file"])
 
         # Imported here: Beam takes two seconds, and the mistakes above can be told at once.
-        from lab_utils.convert import engines
+        from lab_utils.convert import engines, running
 
-        engine = engines.find_engine(list(beam_flags), workers, paths)
+        engine = engines.find_engine(list(beam_flags))
         if engine.remote:  # a worker may be in another folder
             paths = {name: storage.absolute(path) for name, path in paths.items()}
         output = paths["output_dir"]
@@ -98,7 +93,15 @@ def convert(
             try:
                 for split in splits:
                     plan.write_rows(split, staging)
-                _run(engine, splits, labels, staging, shorter_side, workers, stall_minutes)
+                running.run(
+                    engine,
+                    splits,
+                    labels,
+                    staging,
+                    shorter_side=shorter_side,
+                    workers=workers,
+                    stall_minutes=stall_minutes,
+                )
                 manifest = account(splits, labels, staging, output, max_reject_share, shorter_side)
             except BaseException:
                 storage.remove_folder(staging)
@@ -106,58 +109,6 @@ def convert(
             # If this is struck the staging folder stays: the next run learns from it what was moved.
             publishing.publish(staging, output, overwrite=overwrite)
         return manifest
-
-
-def _run(
-    engine: "Engine",
-    splits: list[plan.SplitPlan],
-    labels: list[str],
-    staging: str,
-    shorter_side: int | None,
-    workers: int | None,
-    stall_minutes: float,
-) -> None:
-    """Has the engine write all shards into the staging folder."""
-    from lab_utils.convert import pipeline, running
-
-    with contextlib.ExitStack() as stack:
-        scratch = stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True))
-        progress_file, done = None, _rows_of_shards(staging, splits)
-        if engine.local:
-            progress_file = os.path.join(scratch, "progress")
-            done = _bytes_of(progress_file)
-            # What goes wrong comes back as an exception; Beam's log tells it once a thread and process.
-            stack.enter_context(quiet(logging.CRITICAL))
-        shards = sum(split.shards for split in splits)
-        beam_pipeline = engine.pipeline(shards, workers)
-        # Beam removes this folder in the end, unless it is interrupted or runs in a notebook.
-        beam_folder = os.path.join(scratch, "beam")
-        os.rename(beam_pipeline.local_tempdir, beam_folder)
-        beam_pipeline.local_tempdir = beam_folder
-        pipeline.add_steps(beam_pipeline, splits, labels, staging, progress_file, shorter_side)
-        running.run(
-            beam_pipeline,
-            engine,
-            rows=sum(split.rows for split in splits),
-            done=done,
-            stall_minutes=stall_minutes,
-        )
-
-
-def _bytes_of(progress_file: str) -> Callable[[], int]:
-    open(progress_file, "wb").close()
-    return lambda: os.path.getsize(progress_file)
-
-
-def _rows_of_shards(staging: str, splits: list[plan.SplitPlan]) -> Callable[[], int]:
-    """Counts the rows of the shards that lie finished in the staging folder: one more or less for each."""
-    per_shard = {name: s.rows / s.shards for s in splits for name in s.shard_names}
-
-    def done() -> int:
-        names = storage.list_names(staging)
-        return round(sum(count for name, count in per_shard.items() if name + SUMMARY in names))
-
-    return done
 
 
 def _paths(**paths: str | os.PathLike[str]) -> dict[str, str]:

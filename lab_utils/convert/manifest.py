@@ -7,7 +7,7 @@ from typing import Any
 
 from lab_utils.common.figures import counted
 from lab_utils.convert import storage
-from lab_utils.convert.text import printable, shortened
+from lab_utils.convert.errors import printable, shortened
 
 MANIFEST = "manifest.json"
 _FORMAT = 1
@@ -110,9 +110,4 @@ def _parsed(folder: str, content: dict[str, Any]) -> Manifest:
         name: Split(**split | {"shards": [Shard(**shard) for shard in split["shards"]]})
         for name, split in content["splits"].items()
     }
-    for name, split in splits.items():
-        numbers = [split.examples, split.rejected, *split.per_class.values()]
-        numbers += [number for shard in split.shards for number in (shard.examples, shard.bytes)]
-        if not all(type(number) is int and 0 <= number < 2**63 for number in numbers):
-            raise ValueError(f"numbers of {name} should be whole, and not below 0")
     return Manifest(folder, labels, splits, content["versions"], content.get("shorter_side"))

@@ -1,67 +1,57 @@
-"""The Beam pipeline: the names of shards go in, and each shard is written by one worker.
+"""The transform of the Beam pipeline: the names of shards go in, and each shard is written by one worker.
 
-The rows of a shard lie in a small file that the launcher wrote. A worker reads and writes one image after
-another, so memory grows with the text of one shard's rows only, and an image is copied once. No image and
-no row goes through Beam's shuffle. Beam's own TFRecord sink would shuffle the finished records to get a set
-number of shards, and loses data on engines without side inputs and finish_bundle (Dask's).
+The rows of a shard lie in a small file that the launcher wrote. A worker reads a few images ahead and writes
+one after another, so memory grows with the text of one shard's rows only. No image and no row goes through
+Beam's shuffle. Beam's own TFRecord sink would shuffle the finished records to get a set number of shards, and
+loses data on engines without side inputs and finish_bundle (Dask's).
 """
 
+import collections
 import contextlib
 import random
 import secrets
 import socket
 import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import BinaryIO
 
 import apache_beam as beam
 
 from lab_utils.convert import records, storage
 from lab_utils.convert.accounting import SUMMARY, TFRECORD, ShardSummary
-from lab_utils.convert.errors import RejectError, ShardError
+from lab_utils.convert.errors import RejectError, ShardError, shortened
 from lab_utils.convert.images import to_rgb_jpeg
-from lab_utils.convert.plan import SplitPlan, read_rows
+from lab_utils.convert.plan import read_rows
 from lab_utils.convert.rows import parse_labelled, shown
-from lab_utils.convert.sources import read_image
-from lab_utils.convert.text import shortened
 
 _WAITS = (0.5, 2)  # seconds between the attempts on a shard
+_Row = tuple[int, bytes]
 
 
-def add_steps(
-    pipeline: beam.Pipeline,
-    splits: list[SplitPlan],
-    labels: list[str],
-    staging: str,
-    progress_file: str | None,
-    shorter_side: int | None,
-) -> None:
-    """Makes the pipeline write every shard of the splits, and its summary, into the staging folder.
+@dataclass(eq=False)
+class WriteShard(beam.DoFn):
+    """Writes a shard and its summary into the staging folder.
 
-    `plan.write_rows` has written their rows there. The local `progress_file`, if there is one, grows by one
-    byte for each row done.
+    Attributes:
+        csv_paths: the list of each split, by the split's name.
+        ids: the class ids by their names.
+        staging: where `plan.write_rows` left the rows.
+        shorter_side: see `to_rgb_jpeg`.
+        threads: how many images are read and decoded at once; both release the interpreter's lock.
+        progress_file: a local file that grows by one byte for each row done, if there is one.
     """
-    csv_paths = {split.name: split.csv_path for split in splits}
-    write = _WriteShard(csv_paths, labels, staging, progress_file, shorter_side)
-    names = [name for split in splits for name in split.shard_names]
-    _ = pipeline | "Shards" >> beam.Create(names) | "Write shards" >> beam.ParDo(write)
 
-
-class _WriteShard(beam.DoFn):
-    def __init__(
-        self,
-        csv_paths: dict[str, str],
-        labels: list[str],
-        staging: str,
-        progress_file: str | None,
-        shorter_side: int | None,
-    ):
-        self._csv_paths = csv_paths
-        self._ids = {label: number for number, label in enumerate(labels, 1)}
-        self._staging = staging
-        self._progress_file = progress_file
-        self._shorter_side = shorter_side
+    csv_paths: dict[str, str]
+    ids: dict[str, int]
+    staging: str
+    shorter_side: int | None
+    threads: int
+    progress_file: str | None
 
     def process(self, shard: str) -> None:
+        """Writes the shard of this name; raises ShardError where the third attempt fails, too."""
         for wait in (*_WAITS, None):
             try:
                 return self._attempt(shard)
@@ -74,34 +64,34 @@ class _WriteShard(beam.DoFn):
                 time.sleep(wait)
 
     def _attempt(self, shard: str) -> None:
-        rows = read_rows(self._staging, shard)
+        rows = read_rows(self.staging, shard)
         # In the order of the list until now, in which classes may stand together.
         random.Random(shard).shuffle(rows)
         # An engine may try a shard twice, even at once. Each attempt writes in a folder of its own; its
         # summary, moved into place last and by itself, says which folder holds the shard that it describes.
         attempt = secrets.token_hex(4)
-        folder = storage.join(self._staging, attempt)
+        folder = storage.join(self.staging, attempt)
         storage.make_folder(folder, parents=False)  # a cancelled run's folder is not to come back
         try:
             with storage.open_to_write(storage.join(folder, shard + TFRECORD)) as file:
-                summary = self._write(file, self._csv_paths[shard.split("-")[0]], rows)
+                summary = self._write(file, self.csv_paths[shard.split("-")[0]], rows)
             summary.attempt = attempt
             with storage.open_to_write(storage.join(folder, shard + SUMMARY)) as file:
                 file.write(summary.to_json())
-            storage.move(folder, self._staging, [shard + SUMMARY])
+            storage.move(folder, self.staging, [shard + SUMMARY])
         except BaseException:
             with contextlib.suppress(Exception):
                 storage.remove_folder(folder)
             raise
 
-    def _write(self, file: BinaryIO, csv_path: str, rows: list[tuple[int, bytes]]) -> ShardSummary:
+    def _write(self, file: BinaryIO, csv_path: str, rows: list[_Row]) -> ShardSummary:
         summary = ShardSummary()
         with contextlib.ExitStack() as stack:
-            path = self._progress_file
+            path = self.progress_file
             progress = stack.enter_context(open(path, "ab", buffering=0)) if path else None
-            for number, line in rows:
+            for (number, line), encoded in self._in_order(csv_path, rows):
                 try:
-                    label, example = self._encode(line, csv_path)
+                    label, example = encoded.result()
                 except RejectError as error:
                     summary.rejects.append((number, shown(line), str(error)))
                 except Exception as error:
@@ -115,8 +105,18 @@ class _WriteShard(beam.DoFn):
                     progress.write(b".")
         return summary
 
+    def _in_order(self, csv_path: str, rows: list[_Row]) -> Iterator[tuple[_Row, Future]]:
+        """Yields each row with its label and example, which threads make, a few rows ahead."""
+        under_way: collections.deque[tuple[_Row, Future]] = collections.deque()
+        with ThreadPoolExecutor(self.threads) as pool:
+            for row in rows:
+                under_way.append((row, pool.submit(self._encode, row[1], csv_path)))
+                if len(under_way) > 2 * self.threads:
+                    yield under_way.popleft()
+            yield from under_way
+
     def _encode(self, line: bytes, csv_path: str) -> tuple[str, bytes]:
-        row = parse_labelled(line, csv_path, self._ids)
-        image = to_rgb_jpeg(read_image(row.path), self._shorter_side)
-        number = self._ids[row.label]
+        row = parse_labelled(line, csv_path, self.ids)
+        image = to_rgb_jpeg(storage.read_image(row.path), self.shorter_side)
+        number = self.ids[row.label]
         return row.label, records.encode_example(image, row.filename, number, row.label)

@@ -1,5 +1,6 @@
 """What a conversion does with one split: its rows, and the shards that they go into."""
 
+import contextlib
 import os
 import random
 from collections.abc import Iterator
@@ -7,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from lab_utils.convert import storage
-from lab_utils.convert.errors import ConversionError
-from lab_utils.convert.rows import deal, is_header, parse_row, read_lines
+from lab_utils.convert.errors import ConversionError, RejectError
+from lab_utils.convert.rows import is_header, parse_row, read_lines
 
 ROWS = ".rows"
 _SAMPLE = 1000  # rows; the mean size of so many images is good to a few per cent
@@ -73,11 +74,18 @@ def write_rows(plan: SplitPlan, staging: str) -> None:
     """Deals the rows out, and writes those of each shard into a file `SHARD.rows` in the staging folder.
 
     So the pipeline's elements are the names of shards, which every engine can spread over its workers, and
-    nothing is shuffled between machines.
+    nothing is shuffled between machines. Of each run of rows, as many as there are shards, every shard gets
+    one, in an order drawn again for each run: so a CSV that is sorted by class, too, puts its share of each
+    class in every shard.
     """
     contents = [bytearray() for _ in range(plan.shards)]
-    for shard, (number, line) in deal(plan.lines, plan.shards, seed=plan.name):
-        contents[shard] += b"%d %b\n" % (number, line)
+    order = random.Random(plan.name)
+    deck: list[int] = []
+    for number, line in plan.lines:
+        if not deck:
+            deck = list(range(plan.shards))
+            order.shuffle(deck)
+        contents[deck.pop()] += b"%d %b\n" % (number, line)
 
     def write(name: str, content: bytearray) -> None:
         with storage.open_to_write(storage.join(staging, name + ROWS)) as file:
@@ -98,7 +106,7 @@ def notes(train: SplitPlan, evaluation: SplitPlan) -> Iterator[str]:
     """Yields what a person should know of images that are listed more than once."""
     listed = {}
     for plan in (train, evaluation):
-        first: dict[bytes, tuple[int, bytes]] = {}
+        first: dict[str, tuple[int, str]] = {}
         again, torn = [], []
         for number, image, label in _images(plan):
             before = first.setdefault(image, (number, label))
@@ -122,17 +130,13 @@ def notes(train: SplitPlan, evaluation: SplitPlan) -> Iterator[str]:
         )
 
 
-def _images(plan: SplitPlan) -> Iterator[tuple[int, bytes, bytes]]:
-    """Yields the line number, image and class of each row, well enough to compare a million quickly."""
-    folder = storage.parent(plan.csv_path).encode(errors="surrogateescape")
+def _images(plan: SplitPlan) -> Iterator[tuple[int, str, str]]:
+    """Yields the line number, image and class of each row that can be read."""
     for number, line in plan.lines:
-        path, comma, label = line.rpartition(b",")
-        if not comma or is_header(line):
-            continue
-        path = path.strip(b' "')
-        if not (path.startswith(b"/") or b"://" in path):
-            path = folder + b"/" + path
-        yield number, os.path.normpath(path) if b"/." in path else path, label.strip(b' "')
+        with contextlib.suppress(RejectError):
+            row = parse_row(line, plan.csv_path)
+            if not is_header(line):
+                yield number, os.path.normpath(row.path), row.label
 
 
 def _image_bytes(line: bytes, csv_path: str) -> int:

@@ -5,13 +5,13 @@ import os
 import re
 import secrets
 from collections.abc import Iterator
+from pathlib import Path
 
-from filelock import FileLock, Timeout
-
+from lab_utils.common import files
 from lab_utils.convert import storage
-from lab_utils.convert.accounting import FAILED_REJECTS, REJECTS
+from lab_utils.convert.accounting import FAILED_REJECTS
 from lab_utils.convert.errors import ConversionError
-from lab_utils.convert.manifest import MANIFEST, ManifestError, read_manifest
+from lab_utils.convert.manifest import MANIFEST
 
 _STAGING = ".in-progress-"
 _REPLACED = ".replaced-"
@@ -24,8 +24,8 @@ _OURS = re.compile(
 def check_output(folder: str, *, overwrite: bool) -> None:
     """Refuses a folder that holds anything, unless told to overwrite.
 
-    Hidden files do not count, nor does what a run left that died while it moved its result into place: the
-    manifest that it did not get to move lists those files.
+    Hidden files do not count, nor does what a run left that died while it moved its result into place, whose
+    manifest is still in its hidden folder.
 
     Raises:
         ConversionError: if the folder is not empty, or no folder.
@@ -33,17 +33,16 @@ def check_output(folder: str, *, overwrite: bool) -> None:
     try:
         names = storage.list_names(folder)
     except OSError as error:
+        if storage.is_remote(folder):
+            raise
         raise ConversionError(
             f"--output_dir {folder}: {error.strerror or error}; give a new or empty folder"
         ) from None
     if overwrite:
         return
     leftovers = {FAILED_REJECTS}
-    for staging in filter(lambda name: name.startswith(_STAGING), names):
-        with contextlib.suppress(ManifestError):  # died earlier: it has moved nothing
-            manifest = read_manifest(storage.join(folder, staging))
-            leftovers.add(REJECTS)
-            leftovers.update(shard.file for s in manifest.splits.values() for shard in s.shards)
+    if any(storage.exists(storage.join(path, MANIFEST)) for path in unfinished(folder)):
+        leftovers |= set(filter(_OURS.fullmatch, names)) - {MANIFEST}
     visible = sorted(name for name in names - leftovers if not name.startswith("."))
     if visible:
         raise ConversionError(
@@ -67,23 +66,19 @@ def staging(folder: str) -> Iterator[str]:
         try:
             storage.make_folder(folder)
             if not storage.is_remote(folder):
-                _lock(folder, stack)
+                lock = os.path.join(folder, _LOCK)
+                stack.enter_context(files.locked(lock))
+                # While it is held, so that nobody else's goes.
+                stack.callback(Path(lock).unlink, missing_ok=True)
                 _remove_dead(folder)
             storage.make_folder(path)
+        except files.InUseError:
+            raise ConversionError(f"another conversion is writing into {folder}") from None
         except OSError as error:
             raise ConversionError(
                 f"cannot write into --output_dir {folder}: {error.strerror or error}"
             ) from None
         yield path
-
-
-def _lock(folder: str, stack: contextlib.ExitStack) -> None:
-    lock = FileLock(os.path.join(folder, _LOCK))
-    try:
-        stack.enter_context(lock.acquire(timeout=0))
-    except Timeout:
-        raise ConversionError(f"another conversion is writing into {folder}") from None
-    stack.callback(os.remove, lock.lock_file)  # while it is held, so that nobody else's goes
 
 
 def unfinished(folder: str) -> list[str]:
@@ -95,7 +90,7 @@ def unfinished(folder: str) -> list[str]:
 def _remove_dead(folder: str) -> None:
     """Removes what killed runs left.
 
-    While the folder has no manifest, a result that was half published stays: its manifest tells which of the
+    While the folder has no manifest, a result that was half published stays: its manifest tells that the
     visible files are leftovers.
     """
     published = storage.exists(storage.join(folder, MANIFEST))

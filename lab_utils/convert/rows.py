@@ -2,10 +2,9 @@
 
 import csv
 import itertools
-import random
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from lab_utils.common.figures import counted
@@ -150,20 +149,3 @@ def _hint(label: str, path: str, known: Collection[str]) -> str:
     more = f", ... ({len(known):,} in all)" if len(known) > _SHOWN else ""
     header = "; if this row is a header, remove it" if label.casefold() in _HEADERS else ""
     return f"it is not in the labels file, which has {first}{more}{header}"
-
-
-def deal(
-    rows: Iterable[tuple[int, bytes]], shards: int, seed: str
-) -> Iterator[tuple[int, tuple[int, bytes]]]:
-    """Yields (shard, row), dealing the rows out like cards.
-
-    Of each run of `shards` rows every shard gets one, in an order drawn again for each run. So all shards are
-    of equal length, and a CSV that is sorted by class still puts its share of each class in every shard.
-    """
-    random_source = random.Random(seed)
-    deck: list[int] = []
-    for row in rows:
-        if not deck:
-            deck = list(range(shards))
-            random_source.shuffle(deck)
-        yield deck.pop(), row

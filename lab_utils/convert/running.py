@@ -1,61 +1,82 @@
-"""Run a Beam pipeline to its end: with a progress bar, and without hanging on what died or does not move."""
+"""Run the pipeline to its end: with a progress bar, and without waiting for ever for what does not move."""
 
 import contextlib
+import functools
+import logging
+import os
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
-import grpc
-import psutil
 from apache_beam.runners.runner import PipelineResult, PipelineState
 from tqdm import tqdm
 
 from lab_utils.common import proxies
 from lab_utils.common.figures import counted
+from lab_utils.convert import storage
+from lab_utils.convert.accounting import SUMMARY
 from lab_utils.convert.engines import Engine
-from lab_utils.convert.errors import ConversionError
+from lab_utils.convert.errors import ConversionError, printable
+from lab_utils.convert.logs import quiet
+from lab_utils.convert.pipeline import WriteShard
 from lab_utils.convert.plain_beam import beam
-from lab_utils.convert.text import printable
+from lab_utils.convert.plan import SplitPlan
 
-_POLL_SECONDS = 0.1
+_LOOK_SECONDS = 0.1
 _LIST_SECONDS = 2  # between two lists of a bucket, which are paid for
 _SUBMIT_SECONDS = 60
-_WORKER_THREAD = "run_worker"  # Beam's name for a thread that starts a worker and waits for its end
 
 
 def run(
-    pipeline: beam.Pipeline,
     engine: Engine,
+    splits: list[SplitPlan],
+    labels: list[str],
+    staging: str,
     *,
-    rows: int,
-    done: Callable[[], int],
+    shorter_side: int | None,
+    workers: int | None,
     stall_minutes: float,
 ) -> None:
-    """Runs the pipeline, showing a bar of `rows` images.
+    """Has the engine write all shards into the staging folder, where `plan.write_rows` left their rows.
 
-    It runs in a thread, which leaves this one free to draw the bar, to hear Ctrl-C, and to notice that
-    nothing moves any more: for a worker process that died Beam's own runner would wait for ever.
-
-    Args:
-        pipeline: made with `engine`.
-        engine: what runs it.
-        rows: how many there are.
-        done: returns how many of them are done.
-        stall_minutes: after so long without another row done the job is cancelled.
+    The arguments are those of `convert`. The pipeline runs in a thread, which leaves this one free to draw
+    the bar, to hear Ctrl-C, and to notice that nothing moves any more.
 
     Raises:
-        ConversionError: if it failed.
+        ConversionError: if it failed, or no image was converted for `stall_minutes`.
     """
     proxies.spare_local()
-    job = _Job(pipeline)
-    others = set(psutil.Process().children())
-    interval = _POLL_SECONDS if engine.local else _LIST_SECONDS
-    with _dead_workers() as dead, _bar(rows, done, interval, stall_minutes * 60) as update:
+    names = [name for split in splits for name in split.shard_names]
+    rows = sum(split.rows for split in splits)
+    with contextlib.ExitStack() as stack:
+        scratch = stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True))
+        progress_file, done = None, _rows_of_shards(staging, splits)
+        if engine.local:
+            progress_file = os.path.join(scratch, "progress")
+            open(progress_file, "wb").close()
+            done = functools.partial(os.path.getsize, progress_file)
+            # What goes wrong comes back as an exception; Beam's log tells it once a thread.
+            stack.enter_context(quiet(logging.CRITICAL))
+        pipeline = engine.pipeline(len(names))
+        # Beam removes this folder in the end, unless it is interrupted or runs in a notebook.
+        beam_folder = os.path.join(scratch, "beam")
+        os.rename(pipeline.local_tempdir, beam_folder)
+        pipeline.local_tempdir = beam_folder
+        write = WriteShard(
+            csv_paths={split.name: split.csv_path for split in splits},
+            ids={label: number for number, label in enumerate(labels, 1)},
+            staging=staging,
+            shorter_side=shorter_side,
+            threads=workers or (os.cpu_count() or 1 if engine.local else 1),
+            progress_file=progress_file,
+        )
+        _ = pipeline | "Shards" >> beam.Create(names) | "Write shards" >> beam.ParDo(write)
+        job = _Job(pipeline)
+        threading.Thread(target=job.work, daemon=True).start()
         try:
-            threading.Thread(target=job.work, daemon=True).start()
-            while not (job.ended.wait(_POLL_SECONDS) or dead):
-                update()
+            _watch(job, rows, done, _LOOK_SECONDS if engine.local else _LIST_SECONDS, stall_minutes)
         except BaseException:
             if engine.remote and not job.ended.is_set():
                 job.cancel(engine.name)
@@ -63,13 +84,6 @@ def run(
         finally:
             with contextlib.suppress(Exception):
                 job.result.client.close()  # Dask's connection
-            if not engine.remote:  # none is left unless this ends early
-                _kill(set(psutil.Process().children()) - others)
-    if dead and job.end != PipelineState.DONE:
-        raise ConversionError(
-            f"a worker process died ({dead[0]}), perhaps because memory ran out; nothing was published: run "
-            "the same command again, with fewer --workers if it repeats"
-        )
     if isinstance(job.end, BaseException):
         last = (str(job.end).strip() or type(job.end).__name__).splitlines()[-1]
         started = job.result is not None or not engine.remote
@@ -114,66 +128,38 @@ class _Job:
             )
 
 
-@contextlib.contextmanager
-def _dead_workers() -> Iterator[list[BaseException]]:
-    """Collects what Beam's threads raise whose worker process ended with an error.
-
-    Those of an earlier run in this process are no news: on a busy machine they end only now.
-    """
-    dead: list[BaseException] = []
-    before = threading.excepthook
-    earlier = set(threading.enumerate())
-
-    def hook(args: threading.ExceptHookArgs) -> None:
-        if args.thread is not None and args.thread.name == _WORKER_THREAD:
-            if args.thread not in earlier:
-                dead.append(args.exc_value)
-        elif not issubclass(args.exc_type, grpc.RpcError):  # those say that its connection broke
-            before(args)
-
-    threading.excepthook = hook
-    try:
-        yield dead
-    finally:
-        threading.excepthook = before
-
-
-@contextlib.contextmanager
-def _bar(
-    rows: int, done: Callable[[], int], interval: float, patience: float
-) -> Iterator[Callable[[], None]]:
-    """Shows a bar; what is yielded updates it, every so many seconds, and loses patience."""
+def _watch(
+    job: _Job, rows: int, done: Callable[[], int], interval: float, stall_minutes: float
+) -> None:
+    """Shows a bar until the job ends; looks every `interval` seconds, and loses patience."""
     with tqdm(total=rows, unit=" images", desc="converting") as bar:
-        looked = moved = time.monotonic()
 
-        def update(interval: float = interval) -> None:
-            nonlocal looked, moved
-            if time.monotonic() - looked < interval:
-                return
-            looked = time.monotonic()
+        def advanced() -> bool:
+            before = bar.n
             with contextlib.suppress(OSError):  # a bucket that does not answer now ends no job
-                now = min(done(), rows)  # a shard that is tried again counts again
-                if now > bar.n:
-                    bar.update(now - bar.n)
-                    moved = looked
-            if looked - moved > patience:
+                # A shard that is tried again counts again.
+                bar.update(max(0, min(done(), rows) - before))
+            return bar.n > before
+
+        moved = time.monotonic()
+        while not job.ended.wait(interval):
+            if advanced():
+                moved = time.monotonic()
+            elif time.monotonic() - moved > stall_minutes * 60:
                 raise ConversionError(
-                    f"nothing was converted for {patience / 60:g} minutes, after {bar.n:,} of "
+                    f"nothing was converted for {stall_minutes:g} minutes, after {bar.n:,} of "
                     f"{counted(rows, 'image')}; nothing was published. Look at the engine's page or "
                     "its workers' logs; --stall_minutes sets the limit"
                 )
-
-        yield update
-        moved = time.monotonic()
-        update(0)
+        advanced()
 
 
-def _kill(processes: set[psutil.Process]) -> None:
-    for process in processes:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            process.kill()
-    # The threads of a killed worker say that its connection broke: to `_dead_workers`, if waited for.
-    names = (_WORKER_THREAD, *(("beam_control_read", "read_grpc_client_inputs") * bool(processes)))
-    for thread in threading.enumerate():
-        if thread.name in names:
-            thread.join(timeout=5)
+def _rows_of_shards(staging: str, splits: list[SplitPlan]) -> Callable[[], int]:
+    """Counts the rows of the shards that lie finished in the staging folder: one more or less for each."""
+    per_shard = {name: s.rows / s.shards for s in splits for name in s.shard_names}
+
+    def done() -> int:
+        names = storage.list_names(staging)
+        return round(sum(count for name, count in per_shard.items() if name + SUMMARY in names))
+
+    return done

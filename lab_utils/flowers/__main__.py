@@ -8,10 +8,9 @@ last checkpoint.
 
 import argparse
 import contextlib
+import dataclasses
 import hashlib
 import re
-import resource
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -19,7 +18,7 @@ from pathlib import Path
 
 from lab_utils import datasets
 from lab_utils.common import command, files, interrupts
-from lab_utils.convert import ConversionError, convert
+from lab_utils.convert import convert
 from lab_utils.flowers import settings, task
 
 CONFIG = Path(__file__).parent / "flowers.yaml"
@@ -62,13 +61,9 @@ def _baseline(photos: datasets.Photos) -> str:
     return f"{baseline.accuracy:.1%} accuracy on the held-out images{left_out} (measured here)"
 
 
-def _peak() -> str:
-    """The most memory that this process held."""
-    return f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10:,.0f} MiB (measured here)"
-
-
-def _carry_out(arguments: argparse.Namespace, training: list[str]) -> Path:
-    """Runs all stages, `training` being the flags of the training; returns the page."""
+def _carry_out(arguments: argparse.Namespace, training: settings.Settings) -> None:
+    """Runs all stages, with the settings of the training but for its paths."""
+    start = time.monotonic()
     photos, job, credit = _prepare(arguments.data, arguments.output_dir)
     records, run, output = job / "records", job / "run", job / "page"
     facts: dict[str, str] = {}
@@ -98,19 +93,18 @@ def _carry_out(arguments: argparse.Namespace, training: list[str]) -> Path:
         from lab_utils.flowers import page, port
 
         with stage("Train, evaluate, export", "training, evaluation, export"):
-            flags = [f"--config={arguments.config}", f"--output_dir={run}", *training]
-            flags += [f"--{part}_data_path={records}/{part}-*" for part in ("train", "eval")]
-            chosen = settings.parse(flags)
-            result = task.run(chosen)
+            paths = {f"{split}_data_path": f"{records}/{split}-*" for split in ("train", "eval")}
+            result = task.run(dataclasses.replace(training, output_dir=str(run), **paths))
             task.show(result)
         with stage("The same port, through the TPU compiler", "dry run for a TPU"):
-            report = port.judged(records, chosen.image_size)
+            report = port.judged(records, training.image_size)
             report.write_html(output / "dry_run.html")
             print(f"{report.verdict_sentence}\nReport: {output / 'dry_run.html'}")
         print("\n== Predictions and a page of pictures", flush=True)
-        facts["most memory held"] = _peak()
         facts["colour histogram with logistic regression, for comparison"] = _baseline(photos)
-        return page.make(run, photos.eval_csv, output, facts, credit)
+        html = page.make(run, photos.eval_csv, output, facts, credit)
+    print(f"\nDone in {time.monotonic() - start:.0f} s (measured here).")
+    print(f"Open {html} in a browser.")
 
 
 def main() -> int:
@@ -140,29 +134,15 @@ def main() -> int:
         default=0.01,
         help="share of the photographs that may be damaged: they are set aside (default: 0.01)",
     )
-    arguments, training = parser.parse_known_args()
-    # A mistaken flag is refused before the work begins.
-    paths = ["--train_data_path=later", "--eval_data_path=later"]
-    settings.parse(
-        [f"--config={arguments.config}", f"--output_dir={arguments.output_dir}", *paths, *training]
-    )
+    arguments, flags = parser.parse_known_args()
+    # A mistaken flag is refused before the work begins; the paths of the records come later.
+    flags = [f"--{name}={arguments.output_dir}" for name in settings.PATHS] + flags
+    training = settings.parse([f"--config={arguments.config}", *flags])
     interrupts.as_ctrl_c()
     task.prepare()
-    start = time.monotonic()
-    try:
-        page = _carry_out(arguments, training)
-    except KeyboardInterrupt:
-        print("\nflowers: interrupted; the same command goes on where it was.", file=sys.stderr)
-        return 130
-    except (datasets.DatasetError, ConversionError) as error:
-        sys.exit(f"flowers: {error}")
-    except Exception as error:
-        if not (message := task.problem(error, str(arguments.output_dir))):
-            raise
-        sys.exit(f"flowers: {message}")
-    print(f"\nAt most {_peak()}.\nDone in {time.monotonic() - start:.0f} s (measured here).")
-    print(f"Open {page} in a browser.")
-    return 0
+    return task.status_of(
+        "flowers", lambda: _carry_out(arguments, training), str(arguments.output_dir)
+    )
 
 
 if __name__ == "__main__":

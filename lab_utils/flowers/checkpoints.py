@@ -3,9 +3,7 @@
 import json
 import os
 import re
-import shutil
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,8 +12,6 @@ import tensorflow as tf
 from lab_utils.common import files
 
 _STEP = re.compile(r"model\.ckpt-(\d+)\.index$")
-# What TensorFlow leaves where it was killed: an export that it did not rename, tensors without an index.
-_UNFINISHED = ("export/temp-*", "model.ckpt-*_temp", "*.tempstate*")
 
 
 def damage(path: str) -> str:
@@ -62,14 +58,6 @@ def resume_point(model_dir: str, report: Callable[[str], None] = print) -> int:
             "back a good copy of the last model.ckpt files."
         )
     return 0
-
-
-def remove_unfinished(model_dir: str) -> None:
-    """Removes what a killed run left in a folder of this machine; call it with the folder locked."""
-    files.remove_unfinished(model_dir)
-    for pattern in _UNFINISHED:
-        for path in Path(model_dir).glob(pattern):
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def text(path: str) -> str:

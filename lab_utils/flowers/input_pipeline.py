@@ -1,7 +1,7 @@
 """TFRecords -> batches of uint8 images with a static shape, fast enough to feed a TPU.
 
 Decoded images stay uint8, a quarter of float32, until they are on the device: the model scales and
-augments them there (`augment.py`), where XLA fuses the work, and one decode can be kept for all epochs.
+augments them there (`augment.py`), where XLA fuses the work, and one decode can be cached for all epochs.
 """
 
 from collections.abc import Callable
@@ -79,7 +79,7 @@ def make_input_fn(
     image counts once.
 
     Args:
-        records: the shards. How many examples they hold decides whether the decoded images are kept.
+        records: the shards. How many examples they hold decides whether the decoded images are cached.
         training: shuffled and endless, or evaluation.
         image_size: side of the square that the model sees, in pixels.
         seed: of the shuffle.

@@ -35,7 +35,7 @@ def train_step(model: Any, optimizer: Any, loss: Any) -> tuple[Callable, tuple]:
 
     Returns:
         `step(state, images, targets) -> (loss, state)` and the first state, a tuple of lists of arrays:
-        trained weights, kept weights, the optimizer's slots. images: uint8 [B, S, S, 3]; targets: float32
+        trained weights, other weights, the optimizer's slots. images: uint8 [B, S, S, 3]; targets: float32
         [B, classes], one-hot. Where the batch is split over devices, XLA sums the gradients over them: the
         step of the whole batch, batch statistics included.
     """
@@ -43,22 +43,22 @@ def train_step(model: Any, optimizer: Any, loss: Any) -> tuple[Callable, tuple]:
 
     optimizer.build(model.trainable_variables)
 
-    def loss_of(trained, kept, images, targets):
-        logits, kept, penalties = model.stateless_call(
-            trained, kept, images, training=True, return_losses=True
+    def loss_of(trained, others, images, targets):
+        logits, others, penalties = model.stateless_call(
+            trained, others, images, training=True, return_losses=True
         )
-        return loss(targets, logits) + sum(penalties), kept
+        return loss(targets, logits) + sum(penalties), others
 
     def step(state, images, targets):
-        trained, kept, slots = state
-        (value, kept), gradients = jax.value_and_grad(loss_of, has_aux=True)(
-            trained, kept, images, targets
+        trained, others, slots = state
+        (value, others), gradients = jax.value_and_grad(loss_of, has_aux=True)(
+            trained, others, images, targets
         )
         trained, slots = optimizer.stateless_apply(slots, gradients, trained)
-        return value, (trained, kept, slots)
+        return value, (trained, others, slots)
 
     variables = (model.trainable_variables, model.non_trainable_variables, optimizer.variables)
-    return step, tuple([each.value for each in group] for group in variables)
+    return step, tuple([variable.value for variable in group] for group in variables)
 
 
 def data_parallel(step: Callable, devices: list[Any]) -> Any:
@@ -97,7 +97,7 @@ def compiled_for(topology: str, step: Callable, state: tuple, batch: tuple) -> d
         shape = array.shape if first is None else (first, *array.shape[1:])
         return jax.ShapeDtypeStruct(shape, array.dtype)
 
-    shapes = jax.tree.map(like, state), *(like(each, PER_CORE * cores) for each in batch)
+    shapes = jax.tree.map(like, state), *(like(array, PER_CORE * cores) for array in batch)
     stand_ins = data_parallel(step, jax.devices()[:cores])
     lowered = stand_ins.trace(*shapes).lower(lowering_platforms=("tpu",))
     program = compile_sharded(lowered.as_text(), topology)
@@ -123,15 +123,15 @@ def on_virtual_cores(step: Callable, state: tuple, batch: tuple) -> dict[str, An
     import jax
 
     devices = jax.devices()[:VIRTUAL]
-    one, alone = data_parallel(step, devices[:1])(state, *batch)
-    many, together = data_parallel(step, devices)(state, *batch)
-    left, right = ([np.asarray(each) for each in done[0]] for done in (alone, together))
-    largest = max(np.abs(each).max() for each in left)
-    apart = max(np.abs(a - b).max() for a, b in zip(left, right, strict=True))
+    one, state_one = data_parallel(step, devices[:1])(state, *batch)
+    many, state_many = data_parallel(step, devices)(state, *batch)
+    left, right = ([np.asarray(weight) for weight in state[0]] for state in (state_one, state_many))
+    largest = max(np.abs(weight).max() for weight in left)
+    difference = max(np.abs(a - b).max() for a, b in zip(left, right, strict=True))
     return {
         "devices": len(devices),
         "losses": [float(one), float(many)],
-        "difference": float(apart / largest),
+        "difference": float(difference / largest),
     }
 
 

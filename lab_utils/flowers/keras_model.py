@@ -9,15 +9,7 @@ from typing import Any
 
 import keras
 
-from lab_utils.flowers.recipe import (
-    DROPOUT,
-    LABEL_SMOOTHING,
-    MOMENTUM,
-    STATISTICS_MOMENTUM,
-    WARMUP,
-    WEIGHT_DECAY,
-    WIDTHS,
-)
+from lab_utils.flowers import recipe
 
 
 @keras.saving.register_keras_serializable("lab_utils")
@@ -42,7 +34,7 @@ class SpaceToDepth(keras.layers.Layer):
 
 
 def network(
-    image_size: int, classes: int, *, dtype: str = "float32", dropout: float = DROPOUT
+    image_size: int, classes: int, *, dtype: str = "float32", dropout: float = recipe.DROPOUT
 ) -> keras.Model:
     """From images to class scores.
 
@@ -56,12 +48,12 @@ def network(
         A model from uint8 [B, S, S, 3] to logits, float32 [B, classes]. Not compiled.
     """
     decay = keras.regularizers.L2(
-        WEIGHT_DECAY / 2
+        recipe.WEIGHT_DECAY / 2
     )  # Keras adds l2 * sum(w^2), TensorFlow half of it
     images = keras.Input((image_size, image_size, 3), dtype="uint8", name="image")
     x = keras.layers.Rescaling(1 / 127.5, offset=-1.0, dtype=dtype, name="scale")(images)
     x = SpaceToDepth(4, dtype=dtype, name="patches")(x)
-    for index, filters in enumerate(WIDTHS):
+    for index, filters in enumerate(recipe.WIDTHS):
         end = f"_{index}" if index else ""
         if index:
             x = keras.layers.MaxPooling2D(2, dtype=dtype, name=f"pool{end}")(x)
@@ -75,7 +67,7 @@ def network(
             name=f"conv2d{end}",
         )(x)
         x = keras.layers.BatchNormalization(
-            momentum=STATISTICS_MOMENTUM, dtype=dtype, name=f"batch_normalization{end}"
+            momentum=recipe.STATISTICS_MOMENTUM, dtype=dtype, name=f"batch_normalization{end}"
         )(x)
         x = keras.layers.ReLU(dtype=dtype, name=f"relu{end}")(x)
     x = keras.layers.GlobalAveragePooling2D(dtype=dtype, name="pool_all")(x)
@@ -87,7 +79,9 @@ def network(
 
 def loss() -> keras.losses.Loss:
     """Cross-entropy with smoothed labels: takes one-hot labels [B, classes] and logits."""
-    return keras.losses.CategoricalCrossentropy(from_logits=True, label_smoothing=LABEL_SMOOTHING)
+    return keras.losses.CategoricalCrossentropy(
+        from_logits=True, label_smoothing=recipe.LABEL_SMOOTHING
+    )
 
 
 @keras.saving.register_keras_serializable("lab_utils")
@@ -99,9 +93,9 @@ class LearningRate(keras.optimizers.schedules.LearningRateSchedule):
 
     def __call__(self, step):
         """The rate of a step: float32 scalar."""
-        done = keras.ops.cast(step, "float32") / self.train_steps
-        rise = keras.ops.minimum(1.0, done / WARMUP + 1e-3)
-        fall = 0.5 * (1.0 + keras.ops.cos(math.pi * keras.ops.minimum(1.0, done)))
+        progress = keras.ops.cast(step, "float32") / self.train_steps
+        rise = keras.ops.minimum(1.0, progress / recipe.WARMUP + 1e-3)
+        fall = 0.5 * (1.0 + keras.ops.cos(math.pi * keras.ops.minimum(1.0, progress)))
         return self.highest * rise * fall
 
     def get_config(self) -> dict[str, Any]:
@@ -129,4 +123,4 @@ class Momentum(keras.optimizers.SGD):
 def optimizer(highest: float, train_steps: int) -> keras.optimizers.Optimizer:
     """The Estimator port's optimizer, without CrossShardOptimizer: a strategy sums the gradients."""
     rate = LearningRate(highest, train_steps)
-    return Momentum(rate, momentum=MOMENTUM, nesterov=True)
+    return Momentum(rate, momentum=recipe.MOMENTUM, nesterov=True)

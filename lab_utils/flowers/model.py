@@ -7,22 +7,14 @@ TPUEstimatorSpec with a metric_fn, a RunConfig with TPUConfig, and TPUEstimator.
 from typing import Any
 
 from lab_utils.estimator import tf, v1
+from lab_utils.flowers import recipe
 from lab_utils.flowers.augment import random_views
-from lab_utils.flowers.recipe import (
-    DROPOUT,
-    LABEL_SMOOTHING,
-    MOMENTUM,
-    STATISTICS_MOMENTUM,
-    WARMUP,
-    WEIGHT_DECAY,
-    WIDTHS,
-)
 
 SUMMARY_STEPS = 10
 
 
 def inference(
-    images: tf.Tensor, *, classes: int, training: bool, dropout: float = DROPOUT
+    images: tf.Tensor, *, classes: int, training: bool, dropout: float = recipe.DROPOUT
 ) -> tf.Tensor:
     """From images to class scores: the part that training, evaluation and serving share.
 
@@ -42,14 +34,14 @@ def inference(
     # Named, since the layers' own default of the same distribution ignores the graph's seed.
     glorot = v1.glorot_uniform_initializer()
     x = tf.nn.space_to_depth(images, 4)
-    for index, filters in enumerate(WIDTHS):
+    for index, filters in enumerate(recipe.WIDTHS):
         if index:
             x = v1.layers.max_pooling2d(x, 2, 2)
         x = v1.layers.conv2d(
             x, filters, 3, padding="same", use_bias=False, kernel_initializer=glorot
         )
         x = tf.nn.relu(
-            v1.layers.batch_normalization(x, training=training, momentum=STATISTICS_MOMENTUM)
+            v1.layers.batch_normalization(x, training=training, momentum=recipe.STATISTICS_MOMENTUM)
         )
     x = tf.reduce_mean(x, [1, 2])
     x = v1.layers.dropout(x, dropout, training=training)
@@ -70,7 +62,7 @@ def _logits(images: tf.Tensor, params: dict[str, Any], mode: str) -> tf.Tensor:
     arguments = {
         "classes": len(params["labels"]),
         "training": training,
-        "dropout": 0.0 if repeatable else DROPOUT,
+        "dropout": 0.0 if repeatable else recipe.DROPOUT,
     }
     if bfloat16:
         with v1.tpu.bfloat16_scope():
@@ -80,9 +72,9 @@ def _logits(images: tf.Tensor, params: dict[str, Any], mode: str) -> tf.Tensor:
 
 def learning_rate(params: dict[str, Any], step: tf.Tensor) -> tf.Tensor:
     """Rises linearly, then falls along half a cosine to zero at `train_steps`; float32 scalar."""
-    done = tf.cast(step, tf.float32) / params["train_steps"]
-    rise = tf.minimum(1.0, done / WARMUP + 1e-3)
-    fall = 0.5 * (1.0 + tf.cos(3.14159265 * tf.minimum(1.0, done)))
+    progress = tf.cast(step, tf.float32) / params["train_steps"]
+    rise = tf.minimum(1.0, progress / recipe.WARMUP + 1e-3)
+    fall = 0.5 * (1.0 + tf.cos(3.14159265 * tf.minimum(1.0, progress)))
     return params["learning_rate"] * rise * fall
 
 
@@ -143,12 +135,12 @@ def prediction_spec(logits: tf.Tensor, params: dict[str, Any]) -> Any:
 
 def evaluation_spec(logits: tf.Tensor, labels: tf.Tensor, weights: tf.Tensor) -> Any:
     """The spec of EVAL, from logits [B, classes], int32 and float32 [B]; weight 0 counts nowhere."""
-    each = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
-    loss = tf.math.divide_no_nan(tf.reduce_sum(each * weights), tf.reduce_sum(weights))
+    cross_entropy = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+    loss = tf.math.divide_no_nan(tf.reduce_sum(cross_entropy * weights), tf.reduce_sum(weights))
     return v1.estimator.tpu.TPUEstimatorSpec(
         v1.estimator.ModeKeys.EVAL,
         loss=loss,
-        eval_metrics=(metric_fn, [labels, logits, each, weights]),
+        eval_metrics=(metric_fn, [labels, logits, cross_entropy, weights]),
     )
 
 
@@ -175,13 +167,15 @@ def model_fn(features: dict[str, tf.Tensor], labels: tf.Tensor, mode: str, param
         return evaluation_spec(logits, labels, features["weight"])
 
     targets = tf.one_hot(labels, len(params["labels"]))
-    smooth = v1.losses.softmax_cross_entropy(targets, logits, label_smoothing=LABEL_SMOOTHING)
+    smooth = v1.losses.softmax_cross_entropy(
+        targets, logits, label_smoothing=recipe.LABEL_SMOOTHING
+    )
     kernels = [v for v in v1.trainable_variables() if v.name.endswith("kernel:0")]
-    loss = smooth + WEIGHT_DECAY * tf.add_n([tf.nn.l2_loss(kernel) for kernel in kernels])
+    loss = smooth + recipe.WEIGHT_DECAY * tf.add_n([tf.nn.l2_loss(kernel) for kernel in kernels])
 
     step = v1.train.get_global_step()
     rate = learning_rate(params, step)
-    optimizer = v1.train.MomentumOptimizer(rate, momentum=MOMENTUM, use_nesterov=True)
+    optimizer = v1.train.MomentumOptimizer(rate, momentum=recipe.MOMENTUM, use_nesterov=True)
     if params["use_tpu"]:
         optimizer = v1.tpu.CrossShardOptimizer(optimizer)
     with tf.control_dependencies(v1.get_collection(v1.GraphKeys.UPDATE_OPS)):  # batch statistics

@@ -91,9 +91,9 @@ def answers(run_dir: Path, eval_csv: Path) -> Any:
     order = random.Random(0).sample(list(truth), len(truth))
     predictions: list[Prediction] = []
     while order and len(predictions) < SAMPLE:
-        wanted = SAMPLE - len(predictions)
-        predictions += predict(result["saved_model"], order[:wanted])[0]
-        order = order[wanted:]
+        missing = SAMPLE - len(predictions)
+        predictions += predict(result["saved_model"], order[:missing])[0]
+        order = order[missing:]
     if not predictions:
         raise RuntimeError(f"none of {counted(len(truth), 'photograph')} of {eval_csv} can be used")
     return draw(predictions, result["labels"], truth)

@@ -10,7 +10,6 @@ from typing import Any
 from lab_utils import runtime
 from lab_utils.common import command, files
 
-STAGES = "trace,read,compile,run,feed"
 BATCH_PER_CORE = 128  # fills the 128 lanes that a TPU lays the batch along
 
 
@@ -46,21 +45,13 @@ def make_port(records: Path, cores: int, image_size: int | None = None) -> tuple
     return make_estimator(settings, data.labels), data.train_from(0), data.evaluate
 
 
-def judged(
-    records: Path,
-    image_size: int | None = None,
-    topology: str = "v2:2x2",
-    stages: str = STAGES,
-    cache: bool = True,
-) -> Any:
+def judged(records: Path, image_size: int | None = None, topology: str = "v2:2x2") -> Any:
     """The dry run's Report on the flowers port; raises what `make_port` raises."""
     from lab_utils.dry_run import dry_run
     from lab_utils.runtime import chips
 
     estimator, train, evaluate = make_port(records, chips.cores(topology), image_size)
-    return dry_run(
-        estimator, train, topology, eval_input_fn=evaluate, stages=stages.split(","), cache=cache
-    )
+    return dry_run(estimator, train, topology, eval_input_fn=evaluate)
 
 
 def main() -> int:
@@ -73,16 +64,13 @@ def main() -> int:
     parser.add_argument("--records", type=files.path_argument, required=True, help=wrote)
     parser.add_argument("--topology", default="v2:2x2", help="default: v2:2x2, eight cores")
     parser.add_argument("--image_size", type=int, help="pixels a side (default: the training's)")
-    parser.add_argument("--stages", default=STAGES, help=f"default: {STAGES}")
     parser.add_argument("--html", type=files.output(files.HTML), help="write the report as a page")
-    parser.add_argument("--no_cache", action="store_true", help="compile and measure again")
     arguments = parser.parse_args()
     runtime.quiet()
     from lab_utils.convert import ManifestError
 
     try:
-        chosen = arguments.image_size, arguments.topology, arguments.stages
-        report = judged(arguments.records, *chosen, cache=not arguments.no_cache)
+        report = judged(arguments.records, arguments.image_size, arguments.topology)
     except (ManifestError, ValueError) as error:
         parser.error(str(error))
     print(report)

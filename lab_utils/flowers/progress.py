@@ -30,10 +30,6 @@ class _Bar(v1.train.SessionRunHook):
         if rate:
             self._bar.set_postfix_str(f"{rate * self._batch:.0f} images/s", refresh=False)
 
-    def say(self, line: str) -> None:
-        """Prints a line above the bar."""
-        self._bar.write(line)
-
 
 @contextlib.contextmanager
 def bar(step: int, steps: int, batch: int) -> Iterator[_Bar]:

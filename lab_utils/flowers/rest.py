@@ -30,7 +30,7 @@ class RequestError(ValueError):
     """A request that the server rejects: its text goes back to the caller."""
 
 
-def read_request(body: str | bytes) -> tuple[list[Any], str]:
+def read_request(body: str | bytes) -> tuple[list[bytes], str]:
     """The pictures of a predict request, and the key of their answers: "predictions" or "outputs".
 
     A picture is bytes, which the request writes as {"b64": ...}; a plain string stands for its own letters.
@@ -44,10 +44,8 @@ def read_request(body: str | bytes) -> tuple[list[Any], str]:
         raise RequestError(
             f'JSON parse error: {error}. A picture is sent as {{"instances": [{{"b64": ...}}]}}.'
         ) from None
-    if not isinstance(request, dict):
-        raise RequestError("The request is not a JSON object.")
-    if ("instances" in request) == ("inputs" in request):
-        raise RequestError("The request needs either 'instances' or 'inputs', and not both.")
+    if not isinstance(request, dict) or ("instances" in request) == ("inputs" in request):
+        raise RequestError("The request is a JSON object with either 'instances' or 'inputs'.")
     if (signature := request.get("signature_name", SIGNATURE)) != SIGNATURE:
         raise RequestError(f"There is no signature {signature!r}; the model has {SIGNATURE}.")
     by_rows = "instances" in request
@@ -71,14 +69,14 @@ def _picture(value: Any) -> bytes:
     value = _unnamed(value)
     if isinstance(value, str):
         return value.encode(errors="replace")
-    if not isinstance(value, dict) or not isinstance(value["b64"], str):
-        text = json.dumps(value)[:80]
-        raise RequestError(f"{text} is neither a scalar string nor {{'b64': ...}}.")
-    text = "".join(value["b64"].split())
     try:
+        text = "".join(value["b64"].split())
         return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
     except ValueError:  # binascii.Error is one
         raise RequestError("Unable to base64 decode") from None
+    except (TypeError, KeyError, AttributeError):
+        text = json.dumps(value)[:80]
+        raise RequestError(f"{text} is neither a scalar string nor {{'b64': ...}}.") from None
 
 
 def answer(body: str | bytes, model: Model) -> dict[str, Any]:
@@ -120,16 +118,11 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class Server(ThreadingHTTPServer):
-    """A running server; `url` is the model's address. `close` ends it."""
+    """A running server; `url` is the model's address."""
 
-    def __init__(self, saved_model: str | Path, name: str, port: int = 0) -> None:
-        """Takes the port (0: a free one), then loads the model. Raises OSError where the port is taken."""
-        proxies.spare_local()
-        super().__init__(("127.0.0.1", port), _Handler)
-        self.address = f"/v1/models/{name}"
-        self.url = f"http://127.0.0.1:{self.server_port}{self.address}"
-        self.model = Model(saved_model)
-        threading.Thread(target=self.serve_forever, daemon=True).start()
+    address: str
+    url: str
+    model: Model
 
     def close(self) -> None:
         """Ends the server and frees its port."""
@@ -138,8 +131,19 @@ class Server(ThreadingHTTPServer):
 
 
 def serve(saved_model: str | Path, name: str, port: int = 0) -> Server:
-    """Serves a SavedModel until it is closed or the process ends. Raises as `Server` and `Model` do."""
-    return Server(saved_model, name, port)
+    """Serves a SavedModel until it is closed or the process ends; port 0 is a free one.
+
+    Raises:
+        OSError: the port is taken.
+        RuntimeError: as `Model` has it.
+    """
+    proxies.spare_local()
+    server = Server(("127.0.0.1", port), _Handler)
+    server.address = f"/v1/models/{name}"
+    server.url = f"http://127.0.0.1:{server.server_port}{server.address}"
+    server.model = Model(saved_model)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server
 
 
 def main() -> int:

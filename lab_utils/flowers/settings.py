@@ -1,7 +1,6 @@
 """The settings of a training run: from flags, from a YAML file, or both; a flag wins over the file."""
 
 import argparse
-import contextlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
@@ -12,7 +11,7 @@ import yaml
 
 from lab_utils.common import files
 
-_PATHS = ("train_data_path", "eval_data_path", "output_dir")
+PATHS = ("train_data_path", "eval_data_path", "output_dir")
 _COUNTS = ("train_steps", "train_batch_size", "eval_batch_size")
 _COUNTS += ("eval_steps_between", "iterations_per_loop")
 
@@ -47,7 +46,7 @@ class Settings:
     seed: int = _setting(0, "of initial weights, shuffling and augmentation")
 
     def __post_init__(self) -> None:
-        for name in _PATHS:
+        for name in PATHS:
             if not getattr(self, name).strip():
                 raise ValueError(f"{name} is not set: give --{name}, or {name} in the YAML file")
         if set("*?[]") & set(self.output_dir):
@@ -67,23 +66,13 @@ class Settings:
             raise ValueError(f"image_size must be a multiple of 16, at least 32, not {size}")
 
 
-def _from_yaml(path: Path) -> dict[str, Any]:
+def _yaml_flags(path: Path) -> list[str]:
+    """The settings of a YAML file, as flags."""
     try:
         values = yaml.safe_load(path.read_text(encoding="utf-8-sig")) or {}
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ValueError(f"{path} cannot be read as YAML in UTF-8: {error}") from None
-    if not isinstance(values, dict):
-        raise ValueError(f"{path} must hold `name: value` lines")
-    kinds = {setting.name: setting.type for setting in fields(Settings)}
-    for name, value in values.items():
-        if name not in kinds:
-            raise ValueError(f"{path}: unknown setting {name!r}; known are {', '.join(kinds)}")
-        if kinds[name] is float and type(value) in (int, str):  # to YAML 1.1, 1e-3 is a text
-            with contextlib.suppress(ValueError):
-                value = values[name] = float(value)
-        if type(value) is not kinds[name]:
-            raise ValueError(f"{path}: {name} must be {kinds[name].__name__}, not {value!r}")
-    return values
+        return [f"--{name}={'' if value is None else value}" for name, value in values.items()]
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, AttributeError) as error:
+        raise ValueError(f"{path} holds no `name: value` lines of YAML in UTF-8: {error}") from None
 
 
 def _switch(text: str) -> bool:
@@ -93,13 +82,9 @@ def _switch(text: str) -> bool:
     return text.lower() == "true"
 
 
-def parse(arguments: Sequence[str] | None = None) -> Settings:
-    """Reads flags, and the YAML file that `--config` names.
-
-    Exits with a sentence about the flag or key that is wrong, as argparse does.
-    """
+def _parser(prog: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m lab_utils.flowers.task",
+        prog=prog,
         description="Train the flowers model with TPUEstimator, evaluate it at every checkpoint, and "
         "export it. Started again with the same output_dir, it goes on from the last checkpoint.",
         allow_abbrev=False,
@@ -114,11 +99,22 @@ def parse(arguments: Sequence[str] | None = None) -> Settings:
         shown = f" (default: {setting.default})" if setting.default != "" else ""
         options |= {"help": setting.metadata["help"] + shown, "default": argparse.SUPPRESS}
         parser.add_argument(f"--{setting.name}", **options)
-    flags = vars(parser.parse_args(arguments))
-    config = flags.pop("config")
+    return parser
+
+
+def parse(arguments: Sequence[str] | None = None) -> Settings:
+    """Reads flags, and the YAML file that `--config` names.
+
+    Exits with a sentence about the flag or key that is wrong, as argparse does.
+    """
+    parser = _parser("python -m lab_utils.flowers.task")
+    values = vars(parser.parse_args(arguments))
+    config = values["config"]
     try:
-        values = (_from_yaml(config) if config else {}) | flags
-        paths = {name: files.expanded(values.get(name, "")) for name in _PATHS}
+        if config:
+            values = vars(_parser(str(config)).parse_args(_yaml_flags(config))) | values
+        del values["config"]
+        paths = {name: files.expanded(values.get(name, "")) for name in PATHS}
         return Settings(**values | paths)
     except ValueError as error:
         parser.error(str(error))

@@ -8,10 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from tqdm import tqdm
+
 from lab_utils import runtime
 from lab_utils.common import command, files, scratch
 from lab_utils.common.figures import counted
 from lab_utils.convert import ManifestError
+from lab_utils.datasets import DatasetError
 from lab_utils.flowers.records import Records, plain
 from lab_utils.flowers.settings import Settings, parse
 
@@ -143,15 +146,11 @@ def run(settings: Settings) -> dict[str, Any]:
         OSError: `output_dir` cannot be written.
     """
     from lab_utils.estimator import v1
-    from lab_utils.flowers import checkpoints
 
     data = inputs(settings)
-    local = not files.is_remote(settings.output_dir)
-    if local:
+    if not files.is_remote(settings.output_dir):
         os.makedirs(settings.output_dir, exist_ok=True)
     with files.locked(os.path.join(settings.output_dir, ".lock")):
-        if local:
-            checkpoints.remove_unfinished(settings.output_dir)
         try:
             return _run(settings, data)
         except v1.train.NanLossDuringTrainingError:
@@ -180,7 +179,7 @@ def _run(settings: Settings, data: Inputs) -> dict[str, Any]:
                 history.append(record)
                 lines = "".join(json.dumps(record) + "\n" for record in history)
                 files.write(os.path.join(folder, "history.jsonl"), lines)
-                hook.say(
+                tqdm.write(
                     f"step {step}: accuracy {record['accuracy']:.3f} on {counted(record['images'], 'image')}"
                 )
             if step >= settings.train_steps:
@@ -238,7 +237,7 @@ def problem(error: Exception, output_dir: str) -> str:
     if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
         reason = f"{error.strerror or error}: {error.filename}"
         return f"{reason}. {output_dir} must be a folder that can be written, with room"
-    return str(error) if isinstance(error, RuntimeError) else ""
+    return str(error) if isinstance(error, RuntimeError | DatasetError) else ""
 
 
 def prepare() -> None:
@@ -257,25 +256,26 @@ def show(result: dict[str, Any]) -> None:
     print(f"SavedModel: {result['saved_model']}")
 
 
+def status_of(name: str, work: Callable[[], object], output_dir: str) -> int:
+    """Does a command's work; returns its exit status, and says in a sentence what ended it early."""
+    try:
+        work()
+        return 0
+    except KeyboardInterrupt:
+        print(f"\n{name}: interrupted; the same command goes on where it was.", file=sys.stderr)
+        return 130
+    except Exception as error:
+        if not (message := problem(error, output_dir)):
+            raise
+        print(f"{name}: {message}", file=sys.stderr)
+        return 1
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command line; returns its exit status."""
     settings = parse(arguments)
     prepare()
-    try:
-        result = run(settings)
-    except Exception as error:
-        if not (message := problem(error, settings.output_dir)):
-            raise
-        print(f"task: {message}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print(
-            "\ntask: interrupted; the same command goes on from the last checkpoint.",
-            file=sys.stderr,
-        )
-        return 130
-    show(result)
-    return 0
+    return status_of("task", lambda: show(run(settings)), settings.output_dir)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """How fast the converter is, beside a naive job, a plain loop and a copy of the bytes, all in one run.
 
-Two workers are Beam's own on this machine, or (where the extra [cluster] is installed) those of a Dask
+Two workers are threads of the converter, or (where the extra [cluster] is installed) those of a Dask
 cluster, which is started once, before the first round. What the launcher holds is told for a list of a
 million rows that name no file: it counts and deals them.
 
@@ -150,8 +150,8 @@ def command(variant: str, folder: Path, output: Path) -> list[str]:
         *(sys.executable, "-m", "lab_utils.convert"),
         *("--train_csv", str(folder / "train.csv"), "--eval_csv", str(folder / "eval.csv")),
         *("--labels_file", str(folder / "labels.txt"), "--output_dir", str(output)),
-        *("--shard_mb", "20"),  # so that two workers have shards to share at this size, too
-        *(("--workers", "2") if variant == "two workers" else ()),
+        *("--shard_mb", "20"),  # so that two Dask workers have shards to share at this size, too
+        *("--workers", "2" if variant == "two workers" else "1"),
         *(("--runner=DaskRunner", f"--dask_client_address={ADDRESS}") if variant == DASK else ()),
     ]
 
