@@ -21,7 +21,7 @@ from dry_run_models import (
 )
 
 from lab_utils.dry_run.frontends.estimator import lower_estimator
-from lab_utils.dry_run.frontends.function import lower_function
+from lab_utils.dry_run.frontends.function import FunctionWorkload, lower_function
 from lab_utils.dry_run.frontends.keras import KerasWorkload
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.private import tensorflow as _tensorflow
@@ -186,6 +186,11 @@ def test_a_recurrent_layer_under_an_own_step_is_lowered():
     model.compile("sgd")
     data = reader((tf.zeros([64, 5, 4]), tf.zeros([64])))({"batch_size": 32})
     assert KerasWorkload(model, data).lower(8).per_core_batch == 4
+
+
+@pytest.mark.parametrize("data", [(ROWS,), tf.data.Dataset.from_tensors((ROWS,))], ids=type)
+def test_a_tuple_of_one_array_is_the_steps_argument(data):
+    assert FunctionWorkload(lambda rows: tf.reduce_sum(rows @ np.ones([6, 2], "f")), data).lower(8)
 
 
 def test_a_bare_step_keeps_its_constants_and_asks_for_its_own_sums():

@@ -570,6 +570,7 @@ def test_a_program_whose_second_estimator_is_wrong_is_not_ready(judged):
     [
         ("tf.io.gfile.glob('gs://no-such-bucket-of-ours/x*')", "the data lie at gs://no-such-bucket-of-ours"),
         ("import inspect; inspect.getargspec(abs)", "it stops here, under Python 3"),
+        ("raise Exception('URL fetch failure on https://x.org/mnist.npz: None')", "no way to that address"),
         ("raise SystemExit(0)", "in input_fn"),
     ],
 )  # fmt: skip
@@ -580,6 +581,20 @@ def test_a_dry_run_that_judged_nothing_has_no_verdict(line, reason, judged):
     status, out = judged(text + PORT, "train.py:port", *CHEAP)
     assert status == 2 and "No verdict: trace" in out, out
     assert reason in out and "TPU199" not in out
+
+
+def test_an_error_of_a_session_gives_its_reason_without_tensorflows_stacks(loaded):
+    """As tpu.rewrite's programs run one: cloudml-samples' tpu_rewrite."""
+    text = (
+        "from lab_utils.estimator import tf, v1\n"
+        "with tf.Graph().as_default():\n"
+        "    x = v1.placeholder(tf.float32, [2])\n"
+        "    v1.Session().run(x * 2)\n"
+    )
+    with pytest.raises(
+        target.CannotJudge, match="Error: You must feed a value for placeholder .*\n.*:4"
+    ):
+        loaded(text)
 
 
 @pytest.mark.parametrize(

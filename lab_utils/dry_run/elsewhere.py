@@ -16,6 +16,10 @@ _REMOVED = re.compile(
     r"module '(inspect|collections|time|fractions|platform|numpy)' has no attribute '\w+'"
     r"|\._\w+\(\) (got an unexpected keyword|takes \d+ positional|missing \d+ required) argument"
 )
+# Keras' download of a data set, and what sockets say.
+_NO_NETWORK = re.compile(
+    r"URL fetch failure on|Name or service not known|failure in name resolution"
+)
 
 
 class Elsewhere(Exception):
@@ -29,11 +33,13 @@ def named(text: str) -> str:
 
 
 def lacking(error: BaseException) -> str:
-    """What TensorFlow 1.15 and its Python had and this machine lacks, in a sentence; "" for other errors.
+    """What this machine lacks: a network, or names of TensorFlow 1.15 and its Python; "" for other errors.
 
     A program that stops for it does so here, and says nothing of a TPU.
     """
     text = " ".join(str(error).split())
+    if _NO_NETWORK.search(text):
+        return f"{text} (there is no way to that address from here; this says nothing of the port)"
     if not isinstance(error, LeftTensorFlow | Gone) and not _REMOVED.search(text):
         return ""
     return (

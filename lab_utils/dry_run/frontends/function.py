@@ -76,8 +76,8 @@ class FunctionWorkload(StepWorkload):
         self.dataset = data if isinstance(data, tf.data.Dataset) else None
         self.most_steps = 1 if self.dataset is None else None
         batch = next(iter(data)) if self.dataset is not None else data
-        pair = batch if isinstance(batch, tuple) and len(batch) == 2 else (batch, None)
-        self.batch = tuple(each for each in pair if each is not None)
+        arguments = batch if isinstance(batch, tuple) and len(batch) <= 2 else (batch,)
+        self.batch = tuple(argument for argument in arguments if argument is not None)
         self.where = place(getattr(step, "python_function", step))
         self.name = f"step function of {self.where.position}"
 
