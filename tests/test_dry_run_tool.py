@@ -171,7 +171,7 @@ def test_the_wheel_with_the_dry_runs_extra_alone(tmp_path):
 def test_a_port_in_a_test_of_ones_own(pytester):
     """The example of README, on a plain step; it stands or falls with `.ready`."""
     pytester.makepyfile(
-        test_port="""
+        test_a_port_of_mine="""
         import numpy as np
         import pytest
         from lab_utils.dry_run import dry_run

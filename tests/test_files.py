@@ -115,7 +115,6 @@ def test_a_user_without_a_home_is_an_os_error(monkeypatch):
         "flowers.predict --saved_model= a.jpg",
         "datasets folder --output_dir=out |",
         "runtime --verify --output=",
-        "dry_run --html= module:port",
     ],
 )
 def test_no_command_takes_an_empty_path(command, tmp_path, monkeypatch, capfd):

@@ -43,8 +43,8 @@ def rows_too_slow_on_a_busy_machine(wrong):
 def generator_that_raises(wrong):
     def rows():
         for number in range(1000):
-            if wrong and number == 200:
-                raise ValueError("row 200 has 15 numbers")
+            if wrong and number == 40:
+                raise ValueError("row 40 has 15 numbers")
             yield [1.0] * parts.SIZE, number % parts.CLASSES
 
     def input_fn(params):
