@@ -33,8 +33,7 @@ def effects(on_a_tpu: dict) -> str:
     "0b",
     hints=(
         "How many entries does the result have, and what does each entry sum?",
-        "The result has m * n entries, each the sum of k products. By convention that is k multiplications and k "
-        "additions.",
+        "Each of m * n entries is the sum of k products. By convention that is k multiplications and k additions.",
     ),
     why="Each of the m * n entries takes k multiplications and k additions.",
     slips={
@@ -56,20 +55,16 @@ def product(matmul_flop: Callable) -> Cases:
 @todo(
     "0c",
     hints=(
-        "Ask of each question: does the answer depend on the data, on the program, or on the hardware's speed and "
-        "arithmetic?",
-        "The dry run has the compiler of the TPU and eight virtual cores. It does not measure the TPU's speed, and "
-        "does not round as a TPU does.",
+        "Ask of each question: does it depend on the data, on the program, or on the hardware's speed and arithmetic?",
+        "The dry run has the compiler of the TPU and eight virtual cores. It does not have a TPU's speed or rounding.",
     ),
-    why="A CPU shows whether a model learns, the dry run shows what a TPU makes of the program, and only a TPU shows "
-    "speed and rounding.",
+    why="A CPU shows learning, the dry run shows errors in the program, and only a TPU shows speed and rounding.",
 )
 def ways(cheapest: dict) -> str:
     """The cheapest way that answers each question."""
     compiler = "Training on a CPU does not show this, but the TPU's compiler does."
     right = {
-        "does the loss fall on these pictures?": ("cpu", "That depends on data and model, which are the same on a "
-        "CPU."),
+        "does the loss fall on these pictures?": ("cpu", "That depends on data and model, which a CPU has too."),
         "does every op exist on a TPU?": ("dry run", compiler),
         "does a step with 512 pictures per core fit into its memory?": ("dry run", compiler),
         "do the eight cores sum their gradients?": ("dry run", "A CPU has one copy of the model and sums nothing, but "

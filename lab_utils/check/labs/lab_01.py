@@ -114,8 +114,7 @@ enter_patient(
 def decision(first: dict) -> str:
     """What each of six programs needs before its port."""
     right = {
-        "own model_fn; tf.data over TFRecords": ("port", "It has a model_fn, and a dataset in the graph. What is "
-        "missing?"),
+        "own model_fn; tf.data over TFRecords": ("port", "A dataset in the graph and a model_fn: what is missing?"),
         "own model_fn; 300 kB by from_tensor_slices": ("port", "The arrays become small constants, which the host "
          "gets with the graph."),
         "own model_fn; 6 GB by from_tensor_slices": ("input", "All data become constants of the graph, and a graph "

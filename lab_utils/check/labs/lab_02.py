@@ -67,8 +67,7 @@ def optimizer(make_optimizer: Callable) -> Cases:
         "`loss` is one number on each core, without a batch axis. Which op gives a loss for each example?",
         "A def inside the branch may be called metric_fn; it uses nothing but its own parameters.",
     ),
-    why="The batch is the first axis of each tensor that goes to the host. The host computes metrics only from these "
-    "tensors.",
+    why="Tensors for the host have the batch as their first axis. The host computes metrics only from these.",
 )
 def eval_spec(model_fn: Callable) -> Cases:
     """A function and its tensors, which the host can join and run."""
@@ -91,9 +90,7 @@ def eval_spec(model_fn: Callable) -> Cases:
     expect(bool(spec.eval_metrics), message)
     function, tensors = spec.eval_metrics
     for each in tf.nest.flatten(tensors):
-        joined = (
-            "needs the batch as its first axis, along which the host joins the parts of the cores"
-        )
+        joined = "needs the batch first: the host joins the parts of the cores along it"
         message = f"{each.name} is a scalar. Each tensor for metric_fn {joined}."
         expect(each.shape.rank != 0, message)
     batches = [
@@ -106,11 +103,7 @@ def eval_spec(model_fn: Callable) -> Cases:
     found = _on_the_host(function, tensors, [arrived for _, arrived in sent])
     yield "The loss of a batch, the mean cross-entropy", sent[1][0], 1e-3
     for name in ("accuracy", "nats"):
-        yield (
-            f"The metric {name!r} of two batches, where all answers to the first are right",
-            found[name],
-            1e-3,
-        )
+        yield f"The metric {name!r} of two batches (the first is all right)", found[name], 1e-3
     return "eval_metrics holds a function and its tensors, and the host can run the function."
 
 
@@ -162,8 +155,7 @@ _STEP, _RETURN, _SAVE, _SHARE = 0.020, 0.010, 5.0, 0.01  # seconds, but for the 
         "How many steps must a loop have so that a return of 10 ms takes 1 % of the time? How many steps take 2 s?",
         "Do the same for checkpoints. At which steps can the host write a checkpoint, if it runs only between loops?",
     ),
-    why="Each cost sets a lower bound; the loss or the wait that you accept sets an upper one. Loops end at "
-    "checkpoints.",
+    why="Each cost sets a lower bound, and what you accept to lose sets an upper one. Loops end at checkpoints.",
 )
 def run_settings(settings: Mapping) -> str:
     """Numbers within the bounds that the text gives."""
@@ -192,10 +184,8 @@ def run_settings(settings: Mapping) -> str:
 
 
 _OUTCOMES = {  # the letter of each wrong port, and what is asked of another letter
-    "plain optimizer": ("C", "With one copy the sum is the gradient itself. Which examples does each of eight copies "
-    "learn from?"),
-    "plain spec": ("B", "TPUEstimator accepts an EstimatorSpec on a CPU. How would eight cores send its metrics to "
-    "the host?"),
+    "plain optimizer": ("C", "With one copy the sum is the gradient. Which examples does each of eight copies use?"),
+    "plain spec": ("B", "TPUEstimator accepts an EstimatorSpec on a CPU. How would eight cores send metrics?"),
     "plain RunConfig": ("A", "Its constructor looks for a TPUConfig. Does a RunConfig of lab 01 have one?"),
     "plain Estimator": ("A", "Which class of spec does a plain Estimator expect from model_fn?"),
     "batch of 1,020": ("B", "1,020 / 8 is 127.5. On which machine is the batch divided?"),

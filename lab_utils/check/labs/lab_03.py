@@ -23,8 +23,7 @@ from lab_utils.estimator import tf, v1
     slips={
         "batch = per_core * cores -> batch = per_core": "One step takes per_core * cores examples.",
         "examples // batch * batch -> examples // batch": "seen should be examples, not batches.",
-        "examples // batch * batch -> examples % batch": "That is the number of examples that the evaluation drops: "
-        "seen is all the others.",
+        "examples // batch * batch -> examples % batch": "The evaluation drops that many; seen is the others.",
         "return seen, steps, -> return steps, seen,": "These are the right numbers in another order: return (seen, "
         "steps, padding).",
         "-(-examples // batch) -> examples // batch + 1": "Where the batches divide evenly, yours adds a step that "
@@ -122,14 +121,12 @@ def eval_input(make_eval_input_fn: Callable) -> Cases:
 
 
 _FIXES = {  # the letter of each line, and what is asked of another letter
-    "train": ("A", "The stream is endless. How can TensorFlow know that every batch is full, and what would that "
-    "drop?"),
+    "train": ("A", "The stream is endless. What tells TensorFlow that each batch is full, and what does it drop?"),
     "eval": ("B", "370 in batches of 256: how many photographs does this evaluation never see?"),
     "predict": ("F", "Who pads the last batch of a prediction, and takes the padding off again?"),
     "jpeg": ("C", "Files really differ in size: would a static shape alone change them?"),
     "contrast": ("D", "The size is right, but TensorFlow does not know it. Which fix also compares the two?"),
-    "loss": ("E", "XLA compiles it with an upper bound for the shape. Would a weight be cheaper than gathering the "
-    "rows?"),
+    "loss": ("E", "XLA compiles it with a bounded shape. Would a weight cost less than gathering rows?"),
     "metric": ("F", "Where does metric_fn run, and does XLA see it?"),
 }  # fmt: skip
 

@@ -85,8 +85,7 @@ enter_patient(
         "Which lines of model_fn run on the core, and which on the host? What is sent from one to the other?",
         "Compare the names that metric_fn uses with its parameters. Which of the others are tensors?",
     ),
-    why="`weight` is a tensor of the model: it has to be among the tensors in eval_metrics. `limit` is a Python "
-    "number.",
+    why="`weight` is a tensor of the model: eval_metrics has to send it. `limit` is a Python number.",
 )
 
 _JOBS = {

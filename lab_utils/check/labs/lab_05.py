@@ -199,10 +199,7 @@ def reading(parse: Callable) -> Cases:
         (image, number), *others = dataset.repeat(16).as_numpy_iterator()
         message = "The same record gives another picture each time: random views belong in the transform for training."
         expect(all(np.array_equal(each, image) for each, _ in others), message)
-        yield (
-            f"{where}, the class, counted from 0, of a record whose class is 3, counted from 1",
-            number,
-        )
+        yield f"{where}, the class, counted from 0, of a record of class 3, counted from 1", number
         squeezed = f"the whole of it squeezed into {side} x {side}, as red, green, blue of 0 to 1"
         whole = f"of a picture whose red grows to the right and green downwards, {squeezed}"
         ends = (slice(edge), slice(-edge, None))

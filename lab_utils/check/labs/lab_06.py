@@ -51,10 +51,8 @@ def files_of_records(count: int) -> Iterator[list[str]]:
     "6a",
     hints=(
         "Every later epoch gets what the transforms above cache() returned in the first.",
-        "Which of shuffle, repeat and map should run again in every epoch? Do they stand above or below cache(), "
-        "then?",
-        "An epoch's last pictures do not fill a batch. What happens to them if repeat stands below batch? And above "
-        "it?",
+        "Which of shuffle, repeat and map should run again in every epoch? Should they stand below cache()?",
+        "An epoch's last pictures do not fill a batch. What happens to them if repeat is below batch? And above?",
     ),
     why="What is the same in each epoch stands above the cache, and what is new stands below it.",
 )
@@ -111,9 +109,7 @@ def _ordered(transforms: list[tuple[str, tf.Operation]]) -> None:
     image = _image(transforms[cache][1])
     message = "The cache stands above the decoding: it stores the encoded records, and each epoch decodes them."
     expect(image is not None, message)
-    message = (
-        "repeat stands above the cache, which is then never complete, and grows with every epoch."
-    )
+    message = "repeat stands above the cache, which never fills then, and grows with every epoch."
     expect("repeat" not in names[:cache], message)
     label = "What the cache stores (single pictures from `whole`; `decoded` would fix the crop for all epochs)"
     same([image.dtype.name, image.shape], ["uint8", [160, 160, 3]], label)
@@ -135,9 +131,7 @@ def _ordered(transforms: list[tuple[str, tf.Operation]]) -> None:
         "Repeat first: the next epoch then fills it."
     )
     expect("batch" not in names[: names.index("repeat")], message)
-    message = (
-        "The last transform should be prefetch, so that a batch is ready when the device needs it"
-    )
+    message = "The last transform should be prefetch, so that a batch is ready in time"
     expect(names[-1] == "prefetch", f"{message}; yours is {names[-1]}.")
 
 
@@ -159,9 +153,7 @@ def _crops_differ(program: ModuleType) -> str:
     """Runs the colleague's input on twelve pictures: other crops in each epoch, all else as it was."""
     text = Path(program.__file__).read_text(encoding="utf-8")
     python = next((name for name in ("numpy_function", "py_function") if name in text), "")
-    message = (
-        f"{python} calls your Python, which a remote host cannot run: use TensorFlow's random ops."
-    )
+    message = f"{python} calls Python, which a remote host cannot run: use TensorFlow's random ops."
     expect(not python, message)
     with files_of_records(2) as files:
         with tf.Graph().as_default() as graph:
@@ -215,8 +207,7 @@ _JOBS = {
     hints=(
         "How many ms of CPU time do the images of one second need? A core has 1,000 ms in each second.",
         "First ask whether the steps wait at all. Then compare the cores that are needed with those that are busy.",
-        "If all cores are busy and too few, which is cheaper: fewer decodes, or more cores? Do the decoded pictures "
-        "fit?",
+        "If all cores are busy and too few, which is cheaper: fewer decodes or more cores? Do the pictures fit?",
     ),
     why="Use idle cores first, then avoid repeated work, then rent a larger host.",
 )

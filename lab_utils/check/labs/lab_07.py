@@ -216,9 +216,7 @@ def serving(make_serving_input_fn: Callable) -> Cases:
         pictures = [_picture(0, "JPEG"), _picture(1, "PNG")]
         found = session.run(image, {sent["image_bytes"]: pictures})
     decode = scope_of(make_serving_input_fn)["decode_image"]
-    message = (
-        "The picture differs from the one in evaluation: call decode_image, and do nothing else."
-    )
+    message = "The picture differs from the one in evaluation: call decode_image, and only that."
     for one, each in zip(found, pictures, strict=True):
         expect(np.array_equal(one, decode(each, SIZE)), message)
     return "Bytes go through the same function as in evaluation."

@@ -79,9 +79,7 @@ def fast(inference_fast: Callable) -> str:
         result = _logits(inference_fast, SIDE)
         kernels = [v for v in v1.trainable_variables() if v.shape.rank == 4]
         used = [each is not None for each in tf.gradients(result, kernels)] if kernels else []
-        message = (
-            f"The logits should depend on at least two convolutions; yours depend on {sum(used)}."
-        )
+        message = f"At least two convolutions should affect the logits; yours has {sum(used)}."
         expect(sum(used) >= 2, message)
         kinds = {v.dtype.base_dtype for v in v1.trainable_variables()}
         kinds |= {op.outputs[0].dtype for op in graph.get_operations() if op.type == "Conv2D"}
@@ -236,8 +234,7 @@ _IN_PROPORTION = "The rate grows in proportion to the global batch: 1,024 is 3.2
     ),
     why="A larger batch needs a larger learning rate, and makes fewer steps in an epoch.",
     slips={
-        "cores * per_core -> per_core": "Each of 16 cores processes 64 images, so a step of all cores processes "
-        "1,024.",
+        "cores * per_core -> per_core": "With 64 images on each of 16 cores, a step has 1,024.",
         "rate * global_batch / batch -> rate": "The rate is that of the small batch: scale it by global batch / batch.",
         "rate * global_batch / batch -> rate * batch / global_batch": "A larger batch needs a larger learning rate, "
         "not a smaller one.",

@@ -133,11 +133,8 @@ def memory(largest_batch: Callable) -> Cases:
     used = {"arguments": 3e6, "temporaries": 7e6, "outputs": 2e6, "code": 2e3}
     parts = used | {"available": 1.005e9}
     result = largest_batch(dict(parts), 128)
-    yield (
-        "12.002 MB for 128 images, 1.005 GB available: 10,718 images fit, rounded down to a multiple of 128",
-        result,
-    )
-    label = "12.002 MB for 256 images, half as much for each: 21,436 images fit, rounded down to a multiple of 128"
+    yield "12.002 MB for 128 images, 1.005 GB available: 83 times 128 images fit", result
+    label = "12.002 MB for 256 images, half as much for each: 167 times 128 images fit"
     yield label, largest_batch(dict(parts), 256)
     message = f"A batch size is a whole number, int(...); yours is {result!r}."
     expect(isinstance(result, Integral), message)
@@ -199,8 +196,7 @@ def narrow(narrowed: Callable) -> Cases:
         "Only divisors of the steps between checkpoints are possible: try the smallest first.",
         "What should you return if even one loop from checkpoint to checkpoint is too short?",
     ),
-    why="A loop that is longer than needed delays hooks and logs; one that does not divide the steps delays "
-    "checkpoints.",
+    why="A loop longer than needed delays hooks and logs; one that does not divide the steps delays checkpoints.",
     slips={
         "checkpoint % loop == 0 and  -> ": "Your loop does not divide the steps between checkpoints.",
         "1, checkpoint + 1 -> checkpoint, 0, -1": "A shorter loop is enough.",

@@ -17,8 +17,7 @@ RATE = 3e-3
 @todo(
     "10a",
     hints=(
-        "The replicas' gradients are summed. What must each replica return, so that the sum is the mean over all "
-        "examples?",
+        "The replicas' gradients are summed. What must each return, so that the sum is the mean over all examples?",
         "Sum over this replica's examples, and divide. By which number?",
     ),
     why="The sum of the parts of one mean is that mean; a sum of means is too large.",
@@ -51,9 +50,7 @@ def replica_loss(replica_loss: Callable) -> Cases:
         part = replica_loss(labels, logits, 32)
     message = "No gradient reaches the logits: compute the part with TensorFlow's ops."
     expect(tape.gradient(part, logits) is not None, message)
-    return (
-        "The parts sum to the global mean, so the step does not depend on the number of replicas."
-    )
+    return "The parts sum to the global mean: the step is the same for any number of replicas."
 
 
 @todo(

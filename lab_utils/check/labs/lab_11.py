@@ -53,10 +53,7 @@ def _parts(make: Callable, name: str, reasons: dict[str, str]) -> Cases:
     jitted = step if hasattr(step, "lower") else jax.jit(step)
     compiled = jitted.lower(*example).compile()
     inputs, outputs = compiled.input_shardings[0], compiled.output_shardings
-    yield (
-        f"The number of devices in the mesh, out of {_DEVICES}",
-        len(jax.tree.leaves(inputs)[0].device_set),
-    )
+    yield f"Devices in the mesh, out of {_DEVICES}", len(jax.tree.leaves(inputs)[0].device_set)
     for key, shape in _SHAPES.items():
         label = f"What each device holds of {key}, of the shape {shape}: {reasons[key]}"
         yield label, inputs[0][key].shard_shape(shape)

@@ -53,13 +53,7 @@ def spot(spot_pays: Callable) -> Cases:
     """The price over the useful part of an hour, against the full price."""
     for label, *inputs in (
         ("Without interruptions 0.40 is less than 1.00", 0.4, 1.0, 0, 10),
-        (
-            "A spot machine at 1.20 costs more than one at 1.00, even without interruptions",
-            1.2,
-            1.0,
-            0,
-            10,
-        ),
+        ("Without interruptions a spot machine at 1.20 costs more than 1.00", 1.2, 1.0, 0, 10),
         ("Half of each hour is lost, so an hour of work costs 1.80, not 0.90", 0.9, 1.0, 1, 30),
         ("Half of each hour is lost, so an hour of work costs 0.80", 0.4, 1.0, 1, 30),
         ("Twice 15 minutes are lost, so an hour of work costs 0.60 / 0.5 = 1.20", 0.6, 1.0, 2, 15),

@@ -78,8 +78,7 @@ def line(write_line: Callable) -> Cases:
 @todo(
     "13c",
     hints=(
-        "Which shape do the scores have? Row i of them belongs to place i, and column j to the place that place i "
-        "looks at.",
+        "Which shape do the scores have? Row i of them belongs to place i, and column j to the place that it sees.",
         "Hide the later places before the softmax: which score gives a share of 0?",
         "tf.linalg.band_part keeps the part of a matrix on and below its diagonal; keras.ops.tri makes one.",
     ),
@@ -110,9 +109,5 @@ def causal_attention(attend: Callable) -> Cases:
     for shape in ((3, 5, 4), (2, 9, 16)):
         found = attend(*(tf.constant(draw(shape), tf.float32) for _ in range(3)))
         returns(found, hasattr(found, "shape"), "attend", "a tensor")
-        yield (
-            f"What each place of {list(shape)} sees of itself and of the places before it",
-            found,
-            1e-3,
-        )
+        yield f"What each place of {list(shape)} sees: itself and those before it", found, 1e-3
     return "Each place sees itself and the places before it, in one matmul for all."

@@ -48,10 +48,7 @@ def body(predict_body: Callable) -> Cases:
 def _rejected(said: str) -> str:
     """What the server says, with a word on what it may come from."""
     for part, reason in (
-        (
-            "base64 decode",
-            "The server expects the usual alphabet, with + and /: use base64.b64encode",
-        ),
+        ("base64 decode", "The server expects the alphabet with + and /: use base64.b64encode"),
         ("the request has", 'Each instance is {"b64": ...}, or has the input\'s name as its key'),
         ("'instances' or 'inputs'", 'The pictures belong under the key "instances"'),
     ):
@@ -77,8 +74,7 @@ _CLIENTS = {
         "Which two requests did the server refuse, and with which message? It refuses only what it cannot read.",
         "Compare the pictures of the other three clients with the honest row, column by column.",
     ),
-    why="The server refuses what it cannot read; it answers blurred, recoloured or exchanged pictures like all "
-    "others.",
+    why="The server refuses what it cannot read. It answers any other picture: blurred, recoloured or exchanged.",
 )
 def causes(causes: Any) -> str:
     """The cause of each client's trouble."""
@@ -149,8 +145,7 @@ def one_bad(ask_all: Callable) -> Cases:
     ),
     why="The limit excludes some batches. Among the others the highest rate decides, not the largest batch.",
     slips={
-        "seconds[batch] <= limit -> seconds[batch] < limit": "A request that takes exactly as long as the limit keeps "
-        "it.",
+        "seconds[batch] <= limit -> seconds[batch] < limit": "A request of exactly the limit is allowed.",
         "seconds[batch] <= limit -> seconds[batch] / batch <= limit": "A caller waits for the whole request, not for "
         "the share of one picture.",
         " if seconds[batch] <= limit] -> ]": "One of your batches takes longer than the limit.",

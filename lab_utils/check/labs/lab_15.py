@@ -144,14 +144,12 @@ def _acts(hook_class: type, steps: int, first: int, loop: int, runs: int) -> lis
 @todo(
     "15c",
     hints=(
-        "v1.train.init_from_checkpoint(checkpoint, mapping) changes the initial values of variables, and returns "
-        "nothing.",
+        "v1.train.init_from_checkpoint(checkpoint, mapping) changes variables' initial values, and returns nothing.",
         "The mapping is a dict, from a name in the checkpoint to a name here. A name that ends in / stands for all "
         "variables below it.",
         "The Scaffold needs no arguments: it uses the initial values that are set by then.",
     ),
-    why="scaffold_fn is called when the variables exist. It changes their initial values, and then makes the "
-    "Scaffold.",
+    why="scaffold_fn runs when the variables exist. It changes their initial values, then makes the Scaffold.",
     slips={
         '{"conv2d/": "conv2d/"} -> {"/": "/"}': "Everything starts from the checkpoint; only conv2d/... should.",
         '        v1.train.init_from_checkpoint(checkpoint, {"conv2d/": "conv2d/"})\n -> ': "Nothing starts from the "
@@ -186,13 +184,8 @@ def start_values(make_scaffold_fn: Callable) -> Cases:
                 scaffold.init_fn(session)
             values = {name: value.mean() for name, value in session.run(variables).items()}
     for name, value in values.items():
-        yield (
-            f"The initial value of {name} (the checkpoint has 5, its own initializer gives 1)",
-            value,
-        )
-    return (
-        "The convolution starts from the checkpoint, and the dense layer from its own initializer."
-    )
+        yield f"The initial value of {name} (5 in the checkpoint, 1 by its initializer)", value
+    return "The convolution starts from the checkpoint, the dense layer from its initializer."
 
 
 def _variables(value: float) -> dict[str, tf.Variable]:

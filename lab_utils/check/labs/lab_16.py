@@ -4,8 +4,7 @@ from lab_utils.check.labs.treatment import enter_diagnosis, enter_treatment
 
 _HINTS = {
     "digits": "Go through the four changes of lab 02 one by one, and compare each with the program.",
-    "photographs": "Follow one example from the file through preprocess and batch to the core, and its prediction "
-    "back.",
+    "photographs": "Follow one example through preprocess and batch to the core, and its prediction back to the host.",
     "reviews": "Ask of each line: does it run while the graph is built, on the host, or on a core?",
     "portraits": "There are two optimizers: what does each of the four changes mean for the second one?",
     "boxes": "Count: how many examples does each core get, and which of them does each metric count?",
@@ -14,13 +13,10 @@ _HINTS = {
 _LAST = {
     "digits": "One fault is a missing line, and one is a missing argument: name the line where it belongs.",
     "photographs": "Look for something in evaluation that belongs to training, and for ops that nothing runs.",
-    "reviews": "Three of the faults are one word or one line that a TPU cannot use: look for a terminal, a table, a "
-    "version.",
+    "reviews": "Three faults are one word or line that a TPU cannot use: look for a terminal, a table, a version.",
     "portraits": "NumPy's numbers have 64 bits unless they are cast. It happens twice here, at different places.",
-    "boxes": "Only one of the two metrics leaves the fillers out. And a name in metric_fn is not one of its "
-    "parameters.",
-    "films": "Look for a function without return, a number for another machine, a number that should be a parameter, "
-    "a string.",
+    "boxes": "Only one of two metrics leaves the fillers out. And a name in metric_fn is not among its parameters.",
+    "films": "Look for a missing return, a number for another machine, a number that should be a parameter, a string.",
 }
 _TREATMENT = (
     "Change as little as you can: the program must still compute what it was written for.",

@@ -92,9 +92,7 @@ def diagnosed(name: str, diagnosis: Any) -> str:
         return verdict.found[0].told
     silent = sum(fault.silent for fault in patient.faults)
     words = " ".join(f"({number}) {fault.told}" for number, fault in enumerate(verdict.found, 1))
-    return (
-        f"All {len(patient.faults)} faults found; {silent} of them raise no error on a TPU. {words}"
-    )
+    return f"All {len(patient.faults)} faults found. {silent} raise no error on a TPU. {words}"
 
 
 def _message(patient: Ward, verdict: Verdict) -> str:
