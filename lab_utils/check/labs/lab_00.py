@@ -32,7 +32,7 @@ def effects(on_a_tpu: dict) -> str:
 @todo(
     "0b",
     hints=(
-        "How many entries does the result have, and what does each entry sum?",
+        "How many entries does the result have, and what is each entry the sum of?",
         "Each of m * n entries is the sum of k products. By convention that is k multiplications and k additions.",
     ),
     why="Each of the m * n entries takes k multiplications and k additions.",

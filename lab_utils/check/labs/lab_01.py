@@ -54,7 +54,7 @@ def input_fn_of_digits(make_input_fn: Callable) -> Cases:
     seen = np.concatenate([labels for _, labels in ends])
     yield "Evaluation gives every example exactly once, in any order", sorted(seen.tolist())
     first, second = labels[:COUNT], labels[COUNT : 2 * COUNT]
-    label = "Training shuffles: not in the same order as the arrays"
+    label = "Training shuffles: its order differs from that of the arrays"
     yield label, not np.array_equal(first, numbers)
     mixed = any(np.ptp(labels) >= len(labels) for _, labels in endless)
     yield "Training shuffles single examples, before batch, and does not keep them together", mixed

@@ -53,11 +53,11 @@ def optimizer(make_optimizer: Callable) -> Cases:
         variable = v1.get_variable("variable", initializer=2.0)
         make_optimizer(on_tpu).apply_gradients([(tf.constant(3.0), variable)])
     update = next(op for op in graph.get_operations() if "Apply" in op.type)
-    yield 'With params["use_tpu"] the wrapped optimizer is Adam too; its update', update.type
+    yield 'With params["use_tpu"] the update op of the wrapped optimizer', update.type
     rate = tf.get_static_value(update.inputs[5])
     rate = 0.5 if rate is None else float(rate)
     yield 'With params["use_tpu"] the learning rate is params["learning_rate"] unchanged', rate
-    return "Adam on a CPU, Adam with summed gradients on a TPU."
+    return "A CPU gets Adam, and a TPU gets Adam with summed gradients."
 
 
 @todo(
@@ -103,7 +103,7 @@ def eval_spec(model_fn: Callable) -> Cases:
     found = _on_the_host(function, tensors, [arrived for _, arrived in sent])
     yield "The loss of a batch, the mean cross-entropy", sent[1][0], 1e-3
     for name in ("accuracy", "nats"):
-        yield f"The metric {name!r} of two batches (the first is all right)", found[name], 1e-3
+        yield f"The metric {name!r} of two batches (one without a mistake)", found[name], 1e-3
     return "eval_metrics holds a function and its tensors, and the host can run the function."
 
 
@@ -155,7 +155,7 @@ _STEP, _RETURN, _SAVE, _SHARE = 0.020, 0.010, 5.0, 0.01  # seconds, but for the 
         "How many steps must a loop have so that a return of 10 ms takes 1 % of the time? How many steps take 2 s?",
         "Do the same for checkpoints. At which steps can the host write a checkpoint, if it runs only between loops?",
     ),
-    why="Each cost sets a lower bound, and what you accept to lose sets an upper one. Loops end at checkpoints.",
+    why="Each cost sets a lower bound, and what you accept to lose sets an upper one. A loop ends at each checkpoint.",
 )
 def run_settings(settings: Mapping) -> str:
     """Numbers within the bounds that the text gives."""
@@ -204,7 +204,7 @@ _OUTCOMES = {  # the letter of each wrong port, and what is asked of another let
 def outcomes_of_wrong_ports(outcomes: Mapping) -> str:
     """A letter for each port."""
     expect_decisions(outcomes, _OUTCOMES, "ABCD")
-    return "Two fail anywhere, two on a TPU only, one is slow, and one is wrong without an error."
+    return "Two ports fail anywhere, two on a TPU only, one is slow, and one is wrong without an error."
 
 
 enter_patient(

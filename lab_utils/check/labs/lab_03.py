@@ -16,14 +16,14 @@ from lab_utils.estimator import tf, v1
     "3a",
     hints=(
         "One step takes batch = per_core * cores examples. How many full batches do all examples make?",
-        "steps is rounded up: math.ceil, or floor division of the negative number.",
+        "steps is rounded up: use math.ceil, or floor division of the negative number.",
         "padding is the difference between steps * batch and examples.",
     ),
     why="Rounding down gives the full batches; rounding up gives the batches that all examples need.",
     slips={
         "batch = per_core * cores -> batch = per_core": "One step takes per_core * cores examples.",
         "examples // batch * batch -> examples // batch": "seen should be examples, not batches.",
-        "examples // batch * batch -> examples % batch": "The evaluation drops that many; seen is the others.",
+        "examples // batch * batch -> examples % batch": "The evaluation drops that many: seen counts the rest.",
         "return seen, steps, -> return steps, seen,": "These are the right numbers in another order: return (seen, "
         "steps, padding).",
         "-(-examples // batch) -> examples // batch + 1": "Where the batches divide evenly, yours adds a step that "
@@ -122,7 +122,7 @@ def eval_input(make_eval_input_fn: Callable) -> Cases:
 
 _FIXES = {  # the letter of each line, and what is asked of another letter
     "train": ("A", "The stream is endless. What tells TensorFlow that each batch is full, and what does it drop?"),
-    "eval": ("B", "370 in batches of 256: how many photographs does this evaluation never see?"),
+    "eval": ("B", "How many of 370 photographs does this evaluation, in batches of 256, never see?"),
     "predict": ("F", "Who pads the last batch of a prediction, and takes the padding off again?"),
     "jpeg": ("C", "Files really differ in size: would a static shape alone change them?"),
     "contrast": ("D", "The size is right, but TensorFlow does not know it. Which fix also compares the two?"),
@@ -134,8 +134,8 @@ _FIXES = {  # the letter of each line, and what is asked of another letter
 @todo(
     "3c",
     hints=(
-        "Three places: the input pipeline on the host, the compiled step, metric_fn on the host. Where must shapes be "
-        "static?",
+        "Where must shapes be static: in the input pipeline on the host, in the compiled step, or in metric_fn on the "
+        "host?",
         "Two lines need no fix. Each of the other answers fits one line.",
     ),
     why="The compiled step and its inputs need static shapes; code on the host does not.",

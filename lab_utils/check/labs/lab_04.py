@@ -27,7 +27,7 @@ def _batch(seed: int, weight: list[float]) -> dict[str, np.ndarray]:
     "4a",
     hints=(
         "Compute the metrics as in the text above, from the four arguments.",
-        "Each of the three accepts weights=.",
+        "Each of the three metrics accepts weights=.",
         "in_top_k returns true or false, but a mean needs numbers: use tf.cast.",
     ),
     why="Each metric gets the weights, so padding stays out of its sum and out of its count.",
@@ -123,6 +123,6 @@ def loop_lengths(loops: Mapping) -> str:
             late = -(-steps // loop) * loop
             message = f"{job}: with loops of {loop}, {what} that is due at step {steps} comes at step {late}."
             expect(steps % loop == 0, message)
-        message = f"{job}: a loop of {loop} steps takes {loop * step:.0f} seconds, and cannot be stopped before."
+        message = f"{job}: a loop of {loop} steps takes {loop * step:.0f} seconds, and cannot be stopped earlier."
         expect(loop * step <= _LONGEST, message)
     return "Each loop keeps the core busy and divides the steps between checkpoints and hooks."

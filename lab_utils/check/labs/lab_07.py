@@ -57,7 +57,9 @@ def convolutions(inference: Callable) -> Cases:
         label = f"{where} the types of the variables (layers within v1.tpu.bfloat16_scope() keep them in float32)"
         yield label, sorted({each.dtype.base_dtype.name for each in variables})
     kernels = [each.shape.as_list() for each in variables if len(each.shape) > 1]
-    label = "The kernels: 3 by 3 on 48, 32, 64 and 128 channels, then one dense layer without a weight for a position"
+    label = (
+        "The kernels: 3 by 3 on 48, 32, 64 and 128 channels, then a dense layer on the 256 means"
+    )
     yield label, kernels
     types = [each.type for each in operations]
     label = "How often v1.layers.max_pooling2d(net, 2, 2) stands between stages"
@@ -176,7 +178,7 @@ def _picture(number: int, format: str) -> bytes:
     "7d",
     hints=(
         "The placeholder accepts any number of strings: which shape is that?",
-        "tf.map_fn assumes that output and input have one type. fn_output_signature states another one.",
+        "tf.map_fn assumes that output and input have one type. fn_output_signature states a different one.",
         "Which key does model_fn look up in its features?",
     ),
     why="The served model prepares pictures with the same function as evaluation.",

@@ -39,8 +39,8 @@ FLOP = 0.1e9  # for each image and training step, at least
         "instead of those that `order` names.",
         "padded = list(shape) -> padded = list(shape); order = (order.index(0), order.index(1))": "order[0] is the "
         "number of the innermost axis; yours looks up where axis 0 stands in `order`.",
-        "math.ceil(padded[order[0]] / 128) -> (padded[order[0]] // 128 + 1)": "A [16, 256] fills its tiles already "
-        "and needs no padding; yours adds some.",
+        "math.ceil(padded[order[0]] / 128) -> (padded[order[0]] // 128 + 1)": "An array [16, 256] fills its tiles "
+        "already and needs no padding; yours adds some.",
     },
 )
 def padding(stored_bytes: Callable) -> Cases:
@@ -55,7 +55,7 @@ def padding(stored_bytes: Callable) -> Cases:
     ):
         label = f"{list(shape)} of {item} bytes each with order {order} is stored as {stored}"
         yield label, stored_bytes(shape, order, item)
-    return "The innermost axis is padded to 128, the next one to 8, and the others are not padded."
+    return "Yours pads the right axes: the innermost to a multiple of 128, the next one to a multiple of 8."
 
 
 def _images() -> np.ndarray:
@@ -95,8 +95,8 @@ def fast(inference_fast: Callable) -> str:
         larger = count
     expect(
         count == larger,
-        f"It has {count:,} weights, and more for larger images: the head has weights for each position. Pool over all "
-        "positions, tf.reduce_mean(x, [1, 2]), before the dense layer.",
+        f"Your head has a weight for each position: there are {count:,} weights, and more for larger images. Pool over "
+        "all positions, tf.reduce_mean(x, [1, 2]), before the dense layer.",
     )
     cost = _cost(inference_fast)
     rate, flop = cost["examples_per_second"].value * 8, cost["flops"].value / 128
@@ -172,7 +172,7 @@ _OTHER_TYPES = "Which type do the images have when the first layer is built, and
         "For each version: which type does the first layer's input have, and is the layer built in the scope?",
         "The loss has the type of the logits that the function returns.",
     ),
-    why="The layers' input has to be bfloat16, all layers are built in the scope, and the logits leave as float32.",
+    why="The layers need bfloat16 input, the scope must contain all layers, and the logits must become float32.",
 )
 def bfloat16(bfloat16_diagnosis: Any) -> str:
     """Five versions, two of them with the same fault."""
@@ -182,7 +182,7 @@ def bfloat16(bfloat16_diagnosis: Any) -> str:
         "three": "The scope and the cast of its input are right. Which type does the result have?",
         "four": "Follow the types of the first layer's input, of the variables and of the result.",
         "five": _OTHER_TYPES,
-        "five A": f"The layers get bfloat16 even so. {_OTHER_TYPES}",
+        "five A": f"The layers still get bfloat16. {_OTHER_TYPES}",
         "five D": f"The scope ends before the network is built. {_OTHER_TYPES}",
     }
     right = {"one": "A", "two": "B", "three": "C", "four": "D", "five": "B"}

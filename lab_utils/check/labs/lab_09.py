@@ -51,8 +51,8 @@ def change(best_change: Callable) -> Cases:
     label = "Dropping the poolings saves 160,000 of 1,000,000 cycles, the faster convolution saves 200,000"
     yield label, best_change(list(_LINES), poolings | {"a faster convolution": ("conv2d", 0.6)})
     label = (
-        "Of 1,000,000 cycles, a tenth of the convolution, the most expensive line, saves 50,000, and nine tenths of "
-        "the head save 270,000"
+        "A tenth of the convolution, the most expensive line, is 50,000 of 1,000,000 cycles; nine tenths of the head "
+        "are 270,000"
     )
     changes = {
         "half the convolution": ("conv2d(images", 0.9),
@@ -222,4 +222,4 @@ def loop(shortest_loop: Callable) -> Cases:
         expect(
             isinstance(result, Integral), f"A loop is a whole number, an int; yours is {result!r}."
         )
-    return "The shortest loop that divides the checkpoint's steps and keeps the core busy."
+    return "Your loop is the shortest that divides the checkpoint's steps and keeps the core busy."

@@ -70,7 +70,7 @@ def host_and_core(portable: Callable) -> str:
     random = [
         layer.name for layer in _all_layers(model) if type(layer).__name__.startswith("Random")
     ]
-    message = f"The model still holds {', '.join(random)}: the model runs on the core."
+    message = f"The model still holds {', '.join(random)}: a layer of the model runs on the core."
     expect(not random, message)
     expect(getattr(model, "optimizer", None) is not None, "The model is not compiled.")
     expect_dataset(dataset, "portable")

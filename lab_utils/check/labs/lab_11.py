@@ -88,7 +88,7 @@ def over_examples(data_parallel: Callable) -> Cases:
         "new": "out_shardings should match in_shardings, so that the next step accepts the new weights",
     }
     yield from _parts(data_parallel, "data_parallel", reasons)
-    return f"{_DEVICES} devices, {_BATCH // _DEVICES} of {_BATCH} examples each, all weights on each: the same step."
+    return f"Each of {_DEVICES} devices holds all weights and {_BATCH // _DEVICES} of {_BATCH} examples."
 
 
 @todo(
@@ -109,7 +109,7 @@ def over_weights(tensor_parallel: Callable) -> Cases:
         "new": "the new weights should be split like the old ones; out_shardings has an entry for them",
     }
     yield from _parts(tensor_parallel, "tensor_parallel", reasons)
-    return f"{_DEVICES} devices, {4 * _WIDTH // _DEVICES} of {4 * _WIDTH} hidden units each: the same step."
+    return f"Each of {_DEVICES} devices holds {4 * _WIDTH // _DEVICES} of {4 * _WIDTH} units."
 
 
 @todo(

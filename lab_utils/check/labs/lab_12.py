@@ -25,12 +25,12 @@ _STARTS = {
         "Ask of each start: is the cause the chip, the package, the order, or the place?",
         "Two messages name a missing op or function. TensorFlow lacks one of them, and libtpu lacks the other.",
     ),
-    why="The chip, the pair of packages, the package, the order, and the place.",
+    why="The causes are the chip, the pair of packages, the package, the order, and the place.",
 )
 def failed_starts(answers: dict[int, str]) -> str:
     """Five failed starts, each with the one answer that fits."""
     expect_decisions(answers, _STARTS, "ABCDEF")
-    return "The chip, the pair of packages, the package, the order, and the place: all five."
+    return "All five: the chip, the pair of packages, the package, the order, and the place."
 
 
 @todo(
@@ -41,7 +41,7 @@ def failed_starts(answers: dict[int, str]) -> str:
     ),
     why="You pay for the hour and use a part of it: divide by that part.",
     slips={
-        "useful > 0 and  -> ": "Interruptions eat more than the hour: the job never ends, at any price.",
+        "useful > 0 and  -> ": "Interruptions take more than an hour: the job never ends, at any price.",
         "spot / useful < full -> spot < full": "Where half of each hour is lost, an hour of work costs 1.80, not 0.90.",
         "spot / useful < full -> spot * (2 - useful) < full": "Lost work has to be repeated on the same machine: an "
         "hour of work costs 0.60 / 0.5 = 1.20, not 0.60 times 1.5.",
@@ -57,8 +57,8 @@ def spot(spot_pays: Callable) -> Cases:
         ("Half of each hour is lost, so an hour of work costs 1.80, not 0.90", 0.9, 1.0, 1, 30),
         ("Half of each hour is lost, so an hour of work costs 0.80", 0.4, 1.0, 1, 30),
         ("Twice 15 minutes are lost, so an hour of work costs 0.60 / 0.5 = 1.20", 0.6, 1.0, 2, 15),
-        ("Interruptions eat more than the hour: the job never ends, at any price", 0.1, 1.0, 4, 30),
-        ("Interruptions eat the whole hour: the job never ends, at any price", 0.1, 1.0, 2, 30),
+        ("Interruptions take more than an hour: the job never ends, at any price", 0.1, 1.0, 4, 30),
+        ("Interruptions take the whole hour: the job never ends, at any price", 0.1, 1.0, 2, 30),
         ("Both cost 1.00 for an hour of work: spot is not cheaper", 0.5, 1.0, 1, 30),
     ):
         found = spot_pays(*inputs)
@@ -94,7 +94,7 @@ def verdict(reading: Callable) -> Cases:
         ("A step that does not learn is broken on any machine", {"platform": "cpu", "losses": [1.8, 1.9]}),
         ("The step took less than the least time, which is impossible (do not use the first step, which includes the "
          "start-up)", {"step": 1.0, "first": 4.0}),
-        ("The step took less than the least time, which the compiler's bytes give", {"step": 1.0, "first": 0.9}),
+        ("The step took less than the least time, computed from the compiler's bytes", {"step": 1.0, "first": 0.9}),
     ):  # fmt: skip
         said = reading(_report(**report))
         answers = ("broken", "no chip", "clock", "reached")

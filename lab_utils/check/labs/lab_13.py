@@ -28,7 +28,9 @@ _APART = {
 def rows_that_continue(continues: str) -> str:
     """The cut in which row k of each batch continues row k of the batch before."""
     letter = str(continues).strip().lower().removeprefix("cut_")
-    expect(letter in ("a", "b", "c"), f"continues is 'a', 'b' or 'c'; yours is {a(continues)}.")
+    expect(
+        letter in ("a", "b", "c"), f"continues must be 'a', 'b' or 'c'; yours is {a(continues)}."
+    )
     if letter in _APART:
         raise Wrong(_APART[letter])
     return "Each row has its own part of the text, and continues where it ended."

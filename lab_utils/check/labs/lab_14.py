@@ -32,7 +32,7 @@ def body(predict_body: Callable) -> Cases:
     """Read as the server reads it: the same bytes in the same order."""
     for pictures, words in ((_PICTURES, "three pictures"), (_PICTURES[:1], "one picture")):
         text = predict_body(list(pictures))
-        message = "That is a Python dict; a request's body is its JSON text: json.dumps(...)."
+        message = "That is a Python dict, but a request's body is a JSON string: json.dumps(...)."
         expect(not isinstance(text, dict), message)
         returns(text, (str, bytes, bytearray), "predict_body", "text, a str, or its bytes")
         try:
@@ -106,7 +106,7 @@ class _Server:
         "How small must a refused request be so that you know the bad picture?",
         "A function may call itself, on a part of its list.",
     ),
-    why="Halving finds one bad picture of n in about 2 log2(n) requests; n single ones would cost n.",
+    why="Halving finds one bad picture of n in about 2 log2(n) requests; single requests would need n.",
     slips={
         "pictures[:half]) + ask_all(ask, pictures[half:]) -> pictures[half:]) + ask_all(ask, pictures[:half])": "The "
         "answers come in another order than the pictures.",
@@ -145,7 +145,7 @@ def one_bad(ask_all: Callable) -> Cases:
     ),
     why="The limit excludes some batches. Among the others the highest rate decides, not the largest batch.",
     slips={
-        "seconds[batch] <= limit -> seconds[batch] < limit": "A request of exactly the limit is allowed.",
+        "seconds[batch] <= limit -> seconds[batch] < limit": "A request may take exactly the limit.",
         "seconds[batch] <= limit -> seconds[batch] / batch <= limit": "A caller waits for the whole request, not for "
         "the share of one picture.",
         " if seconds[batch] <= limit] -> ]": "One of your batches takes longer than the limit.",

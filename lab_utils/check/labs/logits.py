@@ -17,7 +17,7 @@ def expect_logits(values: np.ndarray) -> None:
     """
     values = np.asarray(values, np.float64)
     total = values.sum(axis=-1)
-    message = "These values sum to 1: leave the softmax out, as the loss applies it to logits."
+    message = "These values sum to 1: leave the softmax out, as the loss applies one itself."
     expect(not (np.allclose(total, 1.0, atol=1e-2) and (values >= 0).all()), message)
     logarithm = np.log(np.exp(np.clip(values, -80, 80)).sum(axis=-1))
     message = "These are log-probabilities, but the loss expects logits: leave log_softmax out."
