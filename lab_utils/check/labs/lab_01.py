@@ -105,7 +105,7 @@ enter_patient(
 @todo(
     "1c",
     hints=(
-        "The TPU's host does not run your Python. Which of these datasets can it read all the same?",
+        "The TPU's host does not run your Python. Which of these datasets can it read without Python?",
         "A constant is part of the graph, and a graph is sent as one message of 2 GB at most.",
     ),
     why="A port needs a model_fn of its own, and a dataset that runs in the graph without Python and without all "

@@ -199,7 +199,7 @@ _OUTCOMES = {  # the letter of each wrong port, and what is asked of another let
         "For each port: does the mistake change what one copy of the model computes? Does it change what eight do?",
         "Two fail at once, two fail only on a TPU, one is wrong without an error, and one is only slow.",
     ),
-    why="Any machine compares the classes; a mistake about several copies shows only where there are several.",
+    why="Any machine checks the classes; a mistake that concerns several copies shows only on several cores.",
 )
 def outcomes_of_wrong_ports(outcomes: Mapping) -> str:
     """A letter for each port."""

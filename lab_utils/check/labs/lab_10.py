@@ -20,7 +20,7 @@ RATE = 3e-3
         "The replicas' gradients are summed. What must each return, so that the sum is the mean over all examples?",
         "Sum over this replica's examples, and divide. By which number?",
     ),
-    why="The sum of the parts of one mean is that mean; a sum of means is too large.",
+    why="The parts of one mean sum to that mean; a sum of several means is too large.",
     slips={
         "tf.reduce_sum(losses) / global_batch -> tf.reduce_mean(losses)": "That is 4 times the mean: a mean over the "
         "replica's own examples makes the step larger, the more replicas there are.",
