@@ -93,7 +93,7 @@ def eval_input(make_eval_input_fn: Callable) -> Cases:
             expect_dataset(dataset, "input_fn")
             spec = dataset.element_spec
             kinds = [f"{each.dtype.name} {each.shape}" for each in tf.nest.flatten(spec)]
-            static = f"{where}: the shapes of image, weight and label (params['batch_size'] makes them static)"
+            static = f"{where}: the shapes of image, weight and label, static by params['batch_size'] and drop_remainder"
             yield static, kinds
             shaped = isinstance(spec, tuple) and isinstance(spec[0], Mapping)
             expect(shaped, 'Elements should be ({"image": ..., "weight": ...}, label).')
