@@ -97,7 +97,7 @@ def best_change(lines, changes):
 """),
     ],
     "9b": [
-        Wrong("memory_diagnosis = {'line': 3}", "A dict with the keys line, GiB, change"),
+        Wrong("memory_diagnosis = {'line': 3}", "a dict with the keys line, GiB, change"),
         Wrong("memory_diagnosis = {**memory_diagnosis, 'line': 1}", "4,096 x 38 x 38 x 64 numbers"),
         Wrong(
             "memory_diagnosis = {**memory_diagnosis, 'line': 4}",
