@@ -125,7 +125,7 @@ def _raised(end: BaseException) -> str:
     if isinstance(end, Wrong):
         return str(end)
     if isinstance(end, SystemExit):
-        return "Your code ends the process (sys.exit, exit or quit): raise an error of its own instead."
+        return "Your code ends the process (sys.exit, exit or quit): raise an exception instead."
     kind, message = type(end).__name__, reason(end)
     traceback = end.__traceback__
     while traceback and traceback.tb_frame.f_code.co_filename.startswith(_CHECKS):
@@ -133,4 +133,4 @@ def _raised(end: BaseException) -> str:
     place = source.place(end.with_traceback(traceback))
     if place:
         return f"Your code raised {kind}: {message}\nAt {place}"
-    return f"The check could not run on what you gave. {kind}: {message}"
+    return f"The check could not use your answer. {kind}: {message}"

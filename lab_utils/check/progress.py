@@ -69,7 +69,7 @@ def _load(set_aside: bool = False) -> dict[str, Any]:
         if set_aside:
             with contextlib.suppress(OSError):  # nothing can be written there
                 aside = file().replace(file().with_name("progress.unreadable.json"))
-                print(f"The progress so far cannot be read. It is in {aside}; a new one begins.")
+                print(f"The progress file cannot be read, and is now {aside}. A new one begins.")
     return {"done": [], "shown": [], "predictions": {}}
 
 

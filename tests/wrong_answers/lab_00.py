@@ -5,7 +5,7 @@ from wrong_answers import Mutant, Right, Wrong
 ANSWERS = {
     "0a": [
         Wrong('on_a_tpu = {"TPU101": "B", "TPU201": "A"}', "0 of 2 are right"),
-        Wrong('on_a_tpu = {"TPU101": "A", "TPU201": "E"}', "Nothing compares cores"),
+        Wrong('on_a_tpu = {"TPU101": "A", "TPU201": "E"}', "Nothing compares the cores"),
         Wrong('on_a_tpu = {"TPU101": "D", "TPU201": "B"}', "before a single picture is read"),
         Wrong('on_a_tpu = {"TPU101": "A", "TPU201": "F"}', "is not one of A, B, C, D, E"),
         Wrong('on_a_tpu = {"TPU101": "A"}', "Not decided yet: TPU201"),
@@ -34,10 +34,10 @@ ANSWERS = {
         Wrong("cheapest = {question: 'tpu' for question in cheapest}", "the TPU's compiler does"),
         Wrong(
             "cheapest |= {'how many pictures a second does it train?': 'dry run'}",
-            "The compiler gives a bound",
+            "computes only an upper bound",
         ),
         Wrong(
-            "cheapest |= {'do the eight cores sum their gradients?': 'cpu'}", "A CPU is one core"
+            "cheapest |= {'do the eight cores sum their gradients?': 'cpu'}", "A CPU has one copy"
         ),
         Wrong("cheapest |= {'does every op exist on a TPU?': 'gpu'}", "is not one of cpu, dry run"),
         Wrong("cheapest = 'dry run'", "Expected a dict"),

@@ -16,7 +16,7 @@ PAIRS = "dataset = tf.data.Dataset.from_tensor_slices((scaled(pixels), labels.as
 ANSWERS = {
     "1a": [
         Mutant(".shuffle(len(labels), seed=1).repeat()", ".shuffle(len(labels))", "never ends"),
-        Mutant(".shuffle(len(labels), seed=1).repeat()", ".repeat()", "same order"),
+        Mutant(".shuffle(len(labels), seed=1).repeat()", ".repeat()", "its order differs"),
         Mutant(".shuffle(len(labels), seed=1)", ".shuffle(2)", "buffer"),
         Mutant(
             ".shuffle(len(labels), seed=1)",
@@ -211,7 +211,7 @@ ANSWERS = {
     "1c": [
         Wrong("first = {program: 'port' for program in first}", "2 of 6 are right"),
         Wrong("first = {program: 'both' for program in first}", "what is missing?"),
-        Wrong("first['DNNClassifier; tf.data over TFRecords'] = 'port'", "closed inside"),
+        Wrong("first['DNNClassifier; tf.data over TFRecords'] = 'port'", "hides its model_fn"),
         Wrong("first['own model_fn; from_generator, with OpenCV'] = 'port'", "another machine"),
         Wrong("first['own model_fn; 6 GB by from_tensor_slices'] = 'port'", "at most 2 GB"),
         Wrong("first['a loop around session.run with feed_dict'] = 'loop'", "is not one of port"),

@@ -146,22 +146,22 @@ ANSWERS = {
         ),
     ],
     "2b": [
-        Mutant(
-            "[labels, logits, losses])", "[labels, logits, loss])", "is a scalar. What leaves a TPU"
-        ),
+        Mutant("[labels, logits, losses])", "[labels, logits, loss])", "is a scalar. Each tensor"),
         Mutant("v1.metrics.mean(losses)", "v1.metrics.mean(loss)", "closes over"),
         Mutant(
             "[labels, logits, losses])", "[logits, labels, losses])", "in the order of the list"
         ),
-        Mutant("(metric_fn, [labels", "(metric_fn(labels, logits, losses), [labels", "not called"),
-        Mutant("loss=loss, eval_metrics=metrics", "loss=loss", "no eval_metrics"),
+        Mutant(
+            "(metric_fn, [labels", "(metric_fn(labels, logits, losses), [labels", "not its result"
+        ),
+        Mutant("loss=loss, eval_metrics=metrics", "loss=loss", "needs eval_metrics"),
         Mutant("loss=loss, eval_metrics", "loss=2.0 * loss, eval_metrics", "mean cross-entropy"),
         Mutant('"nats": v1', '"loss": v1', '"nats"'),
         Mutant("v1.metrics.mean(losses)", "tf.reduce_mean(losses)", "A metric is a pair"),
         Mutant(
             "v1.metrics.mean(losses)", "(tf.reduce_mean(losses), tf.no_op())", "over all batches"
         ),
-        Mutant("tf.argmax(logits, axis=1)", "tf.argmin(logits, axis=1)", "all of the first right"),
+        Mutant("tf.argmax(logits, axis=1)", "tf.argmin(logits, axis=1)", "one without a mistake"),
         Right(
             evaluating(
                 "return tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=(metric_fn, [labels, logits]))",
@@ -226,7 +226,7 @@ ANSWERS = {
         Wrong(with_setting("train_batch_size", "128"), "a core gets 16, not 128"),
         Wrong(with_setting("eval_batch_size", "45"), "evaluates 45 digits"),
         Wrong(with_setting("iterations_per_loop", "40"), "1.2% of the time goes to returns"),
-        Wrong(with_setting("iterations_per_loop", "500"), "the log moves at its end only"),
+        Wrong(with_setting("iterations_per_loop", "500"), "the log changes only at its end"),
         Wrong(with_setting("save_checkpoints_steps", "1000"), "goes to writing them"),
         Wrong(with_setting("save_checkpoints_steps", "60_000"), "20 minutes"),
         Wrong(with_setting("save_checkpoints_steps", "30_050"), "not a multiple of 100"),
@@ -238,13 +238,13 @@ ANSWERS = {
         Right("settings = dict(settings, save_checkpoints_steps=45_000)"),
     ],
     "2d": [
-        Wrong(with_letter("plain optimizer", "B"), "plain optimizer: not B. A sum over one copy"),
+        Wrong(with_letter("plain optimizer", "B"), "plain optimizer: not B. With one copy the sum"),
         Wrong(with_letter("plain optimizer", "D"), "each of eight copies"),
         Wrong(with_letter("plain spec", "A"), "TPUEstimator accepts an EstimatorSpec on a CPU"),
         Wrong(with_letter("plain RunConfig", "B"), "TPUConfig"),
         Wrong(with_letter("plain Estimator", "B"), "Which class of spec"),
         Wrong(with_letter("batch of 1,020", "A"), "127.5"),
-        Wrong(with_letter("loop of 2", "C"), "The steps are the same ones"),
+        Wrong(with_letter("loop of 2", "C"), "The steps stay the same"),
         Wrong(with_letter("loop of 2", "E"), "is not one of A, B, C, D"),
         Wrong("outcomes = {'plain spec': 'B'}", "Not decided yet"),
         Right("outcomes = {port: letter.lower() for port, letter in outcomes.items()}"),

@@ -31,7 +31,7 @@ def parse(record):
 
 ANSWERS = {
     "5a": [
-        Mutant("enumerate(labels, 1)", "enumerate(labels)", "number 1"),
+        Mutant("enumerate(labels, 1)", "enumerate(labels)", "lines count from 1"),
         Mutant(
             'raise Reject(f"unknown label {label}")',
             "return",
@@ -120,12 +120,12 @@ class ToExample(beam.DoFn):
         # Except Exception
         Wrong(
             _5A.replace("except Reject", "except Exception"),
-            "could go to the rejects unseen. Catch",
+            "could become rejects without an error. Catch",
         ),
         # Except KeyError around all
         Wrong(
             _5A.replace(_UNKNOWN, "").replace("except Reject", "except (Reject, KeyError)"),
-            "a whole data set could go to the rejects unseen. Catch",
+            "a whole data set could become rejects without an error. Catch",
         ),
         # Labels sorted
         Wrong(
@@ -137,7 +137,7 @@ class ToExample(beam.DoFn):
                 "Path(self.labels_file).read_text().splitlines()",
                 "open(self.labels_file).readlines()",
             ),
-            "each ends in a line break",
+            "strip the line break",
         ),
         # The exception object instead of the reason's text
         Wrong(
@@ -252,14 +252,14 @@ def parse(record):
         Right("decisions = {'ImageNet': (768, 'a'), 'x-rays': (64, 'B'), 'flowers': (1, 'C')}"),
         Right("decisions = {'ImageNet': (1280, 'A'), 'x-rays': (288, 'B'), 'flowers': (1, 'C')}"),
         Mutant("1024", "1000", "cannot be shared evenly by 64 hosts"),
-        Mutant("1024", "64", "so a single stream"),
+        Mutant("1024", "64", "reads a single file"),
         Mutant("1024", "128", "100 to 200 MB are possible"),
         Mutant("1024", "12800", "100 to 200 MB are possible"),
         Mutant("128", "30", "cannot be shared evenly by 32 hosts"),
         Mutant("128", "320", "so small that opening"),
-        Mutant('(128, "B")', '(128, "A")', "which rule must give way"),
+        Mutant('(128, "B")', '(128, "A")', "Which rule cannot be met"),
         Mutant('(1, "C")', '(4, "B")', "so small that opening"),
-        Mutant('(1, "C")', "1", "a pair is asked for"),
+        Mutant('(1, "C")', "1", "expected a pair"),
         Wrong("decisions = {'ImageNet': (1024, 'A')}", "should have the keys"),
     ],
 }

@@ -24,11 +24,11 @@ ANSWERS = {
         Mutant(
             ".map(whole, num_parallel_calls=AUTOTUNE).cache()",
             ".cache().map(whole, num_parallel_calls=AUTOTUNE)",
-            "keeps the encoded records",
+            "stores the encoded records",
         ),
         Mutant("num_parallel_calls=AUTOTUNE).cache()", "num_parallel_calls=AUTOTUNE)", "no cache"),
         Mutant("map(whole, num_parallel_calls=AUTOTUNE)", "map(whole)", "one picture at a time"),
-        Mutant(".map(whole,", ".map(decoded,", "same part"),
+        Mutant(".map(whole,", ".map(decoded,", "fix the crop"),
         Mutant("drop_remainder=True", "drop_remainder=False", "drop_remainder"),
         Mutant('batch(params["batch_size"],', "batch(BATCH,", 'params["batch_size"]'),
         Mutant(".prefetch(AUTOTUNE)", "", "should be prefetch"),
@@ -40,7 +40,7 @@ ANSWERS = {
             """
         images = images.batch(params["batch_size"], drop_remainder=True).cache()
         return images.shuffle(1024).repeat().prefetch""",
-            "one picture at a time",
+            "single pictures",
         ),
         # The one that the wrong ones below are made from
         Right(_6A),
@@ -104,25 +104,25 @@ def make_cached_input_fn(files):
         # Cache after repeat
         Wrong(
             _6A.replace(".cache().shuffle(1024).repeat()", ".shuffle(1024).repeat().cache()"),
-            "repeat stands above the cache, which then is never full",
+            "repeat stands above the cache, which never fills",
         ),
         # Repeat after the batch
         Wrong(
             _6A.replace(".repeat()", "").replace(
                 "return dataset.prefetch(AUTOTUNE)", "return dataset.repeat().prefetch(AUTOTUNE)"
             ),
-            "every epoch loses what does not fill a batch. Repeat",
+            "every epoch drops the pictures that do not fill a batch. Repeat",
         ),
         # No repeat
-        Wrong(_6A.replace(".repeat()", ""), "The dataset ends with the first epoch"),
+        Wrong(_6A.replace(".repeat()", ""), "The dataset ends after the first epoch"),
         # Ten epochs
-        Wrong(_6A.replace(".repeat()", ".repeat(10)"), "without end it takes no number"),
+        Wrong(_6A.replace(".repeat()", ".repeat(10)"), "call repeat() without a number"),
         # A buffer smaller than many batches
         Wrong(_6A.replace("shuffle(1024)", "shuffle(32)"), "it should hold many batches"),
         # Not reshuffled
         Wrong(
             _6A.replace("shuffle(1024)", "shuffle(1024, reshuffle_each_iteration=False)"),
-            "With reshuffle_each_iteration=False every epoch brings the",
+            "With reshuffle_each_iteration=False every epoch has the",
         ),
     ],
     "6b": [
@@ -151,7 +151,7 @@ crops_treatment = {22: "return tf.image.random_crop(image, [SIZE, SIZE, 3]), lab
             _treated(
                 "top, left = tf.unstack(tf.numpy_function(lambda: np.random.randint(0, 33, 2), [], tf.int64))"
             ),
-            "numpy_function calls Python for each picture",
+            "numpy_function calls Python, which a remote host cannot run",
         ),
         # One axis only
         Wrong(
@@ -188,13 +188,13 @@ decisions = {"scans": (cores(500, 8), "D"), "scenes": (cores(40_000, 1), "C"),
         Mutant('(4, "A")', '(4000, "A")', "a core has 1,000 ms of CPU time"),
         Mutant('(4, "A")', '(4, "C")', "most of its cores are idle"),
         Mutant('(4, "A")', '(4, "B")', "200 GB, and 60 GB are free"),
-        Mutant('(4, "A")', '(4, "E")', "prefetch hides waiting"),
-        Mutant('(40, "B")', '(40, "A")', "all 16 cores work already"),
+        Mutant('(4, "A")', '(4, "E")', "prefetch decodes no picture faster"),
+        Mutant('(40, "B")', '(40, "A")', "all 16 cores are busy already"),
         Mutant('(40, "B")', '(40, "C")', "fit into memory"),
         Mutant('(40, "C")', '(40, "B")', "98 GB, and 60 GB are free"),
         Mutant('(40, "C")', '(40, "D")', "wait for input 60 %"),
         Mutant('(4, "D")', '(4, "C")', "a faster input changes nothing"),
         Mutant('(4, "D")', '(4, "X")', "not one of the letters"),
-        Mutant('(4, "D")', "'D'", "a pair is asked for"),
+        Mutant('(4, "D")', "'D'", "expected a pair"),
     ],
 }

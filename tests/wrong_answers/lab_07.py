@@ -43,7 +43,9 @@ ANSWERS = {
             "return tf.nn.softmax(tf.cast(logits, tf.float32))",
             "softmax",
         ),
-        Mutant("tf.reduce_mean(net, [1, 2])", "v1.layers.flatten(net)", "a weight for a position"),
+        Mutant(
+            "tf.reduce_mean(net, [1, 2])", "v1.layers.flatten(net)", "dense layer on the 256 means"
+        ),
         Mutant("tf.reduce_mean(net, [1, 2])", "tf.reduce_max(net, [1, 2])", "not the mean"),
         Mutant("if index:", "if True:", "max_pooling2d"),
         Mutant("(32, 64, 128, 256)", "(32, 64, 128)", "48, 32, 64 and 128 channels"),
@@ -119,7 +121,9 @@ def inference(images, classes, training, bfloat16):
         Mutant("tf.string, [None]", "tf.string, []", "any number"),
         Mutant("tf.string, [None]", "tf.string, [1]", "any number"),
         Mutant('{"image": pixels}, {', "pixels, {", "model_fn looks for"),
-        Mutant('{"image_bytes": encoded}', '{"image_bytes": pixels}', "placeholder itself"),
+        Mutant(
+            '{"image_bytes": encoded}', '{"image_bytes": pixels}', "a placeholder for any number"
+        ),
         Mutant("        return v1.estimator.export", "        v1.estimator.export", "Return a"),
         Right(_7D),
         # A signature, a helper, weights too
@@ -151,7 +155,7 @@ def make_serving_input_fn(size):
                 "tf.map_fn(lambda one: decode_image(one, size), encoded, fn_output_signature=tf.uint8)",
                 "decode_image(encoded, size)",
             ),
-            "map it over them",
+            "use tf.map_fn",
         ),
         # Another preparation
         Wrong(
@@ -159,7 +163,7 @@ def make_serving_input_fn(size):
                 "decode_image(one, size)",
                 "tf.cast(tf.image.resize(tf.io.decode_image(one, channels=3, expand_animations=False), [size, size]), tf.uint8)",
             ),
-            "The model gets another picture than evaluation gives it",
+            "The picture differs from the one in evaluation",
         ),
         # Scaled here
         Wrong(
@@ -173,7 +177,7 @@ def make_serving_input_fn(size):
             _7D.replace(
                 '{"image": images},', '{"image": tf.image.random_brightness(images, 0.4)},'
             ),
-            "The model gets another picture than evaluation gives it",
+            "The picture differs from the one in evaluation",
         ),
     ],
     "7e": [

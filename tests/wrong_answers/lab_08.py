@@ -62,7 +62,7 @@ def stored_bytes(shape, order, item=4):
     dims[-2] = -(-dims[-2] // 8) * 8
     return item * math.prod(dims)
 """,
-            "does not go by `order`",
+            "instead of those that `order` names",
         ),
         # Inverse permutation, by position
         Wrong(
@@ -75,7 +75,7 @@ def stored_bytes(shape, order, item=4):
     placed[1] = -(-placed[1] // 8) * 8
     return item * math.prod(placed)
 """,
-            "is the number of an axis; yours takes it for that axis's",
+            "yours looks up where axis 0 stands",
         ),
         # By the size of the axis, not by its number
         Wrong(
@@ -85,7 +85,7 @@ def stored_bytes(shape, order, item=4):
     sizes = [n + -n % 128 if n == first else n + -n % 8 if n == second else n for n in shape]
     return item * math.prod(sizes)
 """,
-            "not by its size",
+            "not its size",
         ),
     ],
     "8b": [
@@ -136,7 +136,7 @@ def inference_fast(images):
     x = v1.layers.conv2d(x, 512, 3, strides=2, padding="same", activation=tf.nn.relu)
     return v1.layers.dense(tf.reduce_mean(x, axis=[1, 2]), 5)
 """,
-            "At least two convolutions; yours has",
+            "At least two convolutions should affect the logits; yours has",
         ),
         # One convolution and a dense at each position
         Wrong(
@@ -147,19 +147,19 @@ def inference_fast(images):
     x = v1.layers.dense(x, 128, activation=tf.nn.relu)
     return v1.layers.dense(tf.reduce_mean(x, axis=[1, 2]), 5)
 """,
-            "At least two convolutions; yours has",
+            "At least two convolutions should affect the logits; yours has",
         ),
         # Softmax
         Wrong(
             _8B.replace(
                 "return v1.layers.dense(x, 5)", "return tf.nn.softmax(v1.layers.dense(x, 5))"
             ),
-            "that is a softmax. The loss takes logits and does it",
+            "sum to 1: leave the softmax out",
         ),
         # Flattened head
         Wrong(
             _8B.replace("tf.reduce_mean(x, axis=[1, 2])", "v1.layers.flatten(x)"),
-            "weights, and more where the images are larger: the head",
+            "weights, and more for larger images. Pool",
         ),
         # Variables in bfloat16
         Wrong(
@@ -169,7 +169,7 @@ def inference_fast(images):
             ).replace(
                 "return v1.layers.dense(x, 5)", "return tf.cast(v1.layers.dense(x, 5), tf.float32)"
             ),
-            "is the next one, and keeps variables in float",
+            "is the next one, and its variables stay float",
         ),
         # Bfloat16_scope: not float32
         Wrong(
@@ -177,7 +177,7 @@ def inference_fast(images):
                 '    x = tf.nn.space_to_depth(images, 4)\n    x = v1.layers.conv2d(x, 32, 3, padding="same", activation=tf.nn.relu)\n    x = v1.layers.max_pooling2d(x, 2, 2)\n    x = v1.layers.conv2d(x, 128, 3, padding="same", activation=tf.nn.relu)\n',
                 '    x = tf.cast(tf.nn.space_to_depth(images, 4), tf.bfloat16)\n    with v1.tpu.bfloat16_scope():\n        x = v1.layers.conv2d(x, 32, 3, padding="same", activation=tf.nn.relu)\n        x = v1.layers.max_pooling2d(x, 2, 2)\n        x = v1.layers.conv2d(x, 128, 3, padding="same", activation=tf.nn.relu)\n    x = tf.cast(x, tf.float32)\n',
             ),
-            "is the next one, and keeps variables in float",
+            "is the next one, and its variables stay float",
         ),
         # Logits in bfloat16
         Wrong(
@@ -195,15 +195,16 @@ def inference_fast(images):
         ),
         Wrong(
             "bfloat16_diagnosis = {**bfloat16_diagnosis, 'five': 'A'}",
-            re.compile("4 of 5 are right.*The layers get bfloat16 all the same", re.S),
+            re.compile("4 of 5 are right.*The layers still get bfloat16", re.S),
         ),
         Wrong(
             "bfloat16_diagnosis = {**bfloat16_diagnosis, 'one': 'B'}",
             "which type do the layers get",
         ),
-        Wrong("bfloat16_diagnosis = {**bfloat16_diagnosis, 'two': 'C'}", "No scope at all"),
+        Wrong("bfloat16_diagnosis = {**bfloat16_diagnosis, 'two': 'C'}", "There is no scope"),
         Wrong(
-            "bfloat16_diagnosis = {**bfloat16_diagnosis, 'three': 'D'}", "Which type has the result"
+            "bfloat16_diagnosis = {**bfloat16_diagnosis, 'three': 'D'}",
+            "Which type does the result have",
         ),
         Wrong(
             "bfloat16_diagnosis = {**bfloat16_diagnosis, 'four': 'E'}", "is not one of A, B, C, D"
@@ -226,7 +227,8 @@ def inference_fast(images):
         Wrong("next_change = {**next_change, 2: 'B'}", "raises the bound 1.01 times"),
         Wrong("next_change = {**next_change, 3: 'A'}", "raises the bound 1.00 times"),
         Wrong(
-            "next_change = {**next_change, 4: 'C'}", "the batch is full, and the weights are few"
+            "next_change = {**next_change, 4: 'C'}",
+            "the batch needs no padding, and the weights are few",
         ),
         Right("next_change = dict(zip((1, 2, 3, 4), 'ACDB', strict=True))"),
         Right("next_change = {4: 'b', 3: 'd', 2: 'c', 1: 'a'}"),

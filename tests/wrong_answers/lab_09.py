@@ -23,7 +23,7 @@ def best_change(lines, changes):
                 total = sum(each.cycles for each in lines)
                 return name, total / (total - (1 - left) * line.cycles)
 """,
-            "a tenth of it is 50,000 cycles",
+            "is 50,000 of 1,000,000 cycles",
         ),
         # The first line alone of those that it touches
         Wrong(
@@ -37,7 +37,7 @@ def best_change(lines, changes):
     best = max(saved, key=saved.get)
     return best, total / (total - saved[best])
 """,
-            "both are saved",
+            "Dropping both poolings",
         ),
         # The largest factor
         Wrong(
@@ -48,7 +48,7 @@ def best_change(lines, changes):
     total = sum(each.cycles for each in lines)
     return best, total / (total - (1 - left) * sum(each.cycles for each in lines if part in each.place.code))
 """,
-            "with the faster convolution 200,000",
+            "the faster convolution saves 200,000",
         ),
         # Only lines with code in the whole
         Wrong(
@@ -97,11 +97,11 @@ def best_change(lines, changes):
 """),
     ],
     "9b": [
-        Wrong("memory_diagnosis = {'line': 3}", "A dict with the keys line, GiB, change"),
+        Wrong("memory_diagnosis = {'line': 3}", "a dict with the keys line, GiB, change"),
         Wrong("memory_diagnosis = {**memory_diagnosis, 'line': 1}", "4,096 x 38 x 38 x 64 numbers"),
         Wrong(
             "memory_diagnosis = {**memory_diagnosis, 'line': 4}",
-            "has the shape of an array that another",
+            "has the shape of an array from another",
         ),
         # The first line of the picture, in the place of the number
         Wrong(
@@ -152,12 +152,12 @@ def largest_batch(memory, per_core):
         # A float
         Wrong(
             _9C.replace("int(fits // 128) * 128", "fits // 128 * 128"),
-            "is not a whole number; a batch size is one: int",
+            "A batch size is a whole number, int",
         ),
         # Rounded to the nearest
         Wrong(
             _9C.replace("int(fits // 128) * 128", "round(fits / 128) * 128"),
-            "10,718 images fit, in whole 128s",
+            "83 times 128 images fit",
         ),
         # Available counted in
         Wrong(
@@ -165,7 +165,7 @@ def largest_batch(memory, per_core):
                 'used = memory["arguments"] + memory["temporaries"] + memory["outputs"] + memory["code"]',
                 "used = sum(memory.values())",
             ),
-            "fit. How much does one image take?",
+            "fit. How many bytes does one image take?",
         ),
     ],
     "9d": [

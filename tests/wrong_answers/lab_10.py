@@ -120,9 +120,7 @@ def portable():
     dataset = dataset.unbatch().map(lambda x, y: (turn(shift(x, training=True), training=True), y))
     return model, dataset.batch(512, drop_remainder=True)
 """),
-        Wrong(
-            "def portable():\n    return tutorial()", "is part of the step, which runs on the core"
-        ),
+        Wrong("def portable():\n    return tutorial()", "a layer of the model runs on the core"),
         # Left out
         Wrong(
             r"""
@@ -134,12 +132,12 @@ def portable():
     model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     return model, batches("train", 512).map(lambda x, y: (x[..., None], y))
 """,
-            "nothing moves or turns them",
+            "nothing moves or rotates them",
         ),
         Mutant(
             "move(images, training=True)",
             "move(images, training=False)",
-            "nothing moves or turns them",
+            "nothing moves or rotates them",
         ),
         Mutant(
             "images = images[..., None]\n        for", "for", "The shapes of pictures and labels"
@@ -213,7 +211,7 @@ def make_adam():
 def make_adam():
     return keras.optimizers.Adam(epsilon=1e-8)
 """,
-            "by a gradient of 2 (is the learning rate that?)",
+            "by a gradient of 2 (is the learning rate 0.003?)",
         ),
         # Beta_1
         Wrong(
@@ -229,7 +227,7 @@ def make_adam():
 def make_adam():
     return keras.optimizers.Adam(3e-3, epsilon=1e-8, amsgrad=True)
 """,
-            "AdamOptimizer knows no amsgrad: leave it out",
+            "AdamOptimizer has no amsgrad: leave it out",
         ),
         # AdamW
         Wrong(
@@ -237,7 +235,7 @@ def make_adam():
 def make_adam():
     return keras.optimizers.AdamW(3e-3, epsilon=1e-8)
 """,
-            "AdamOptimizer knows no weight_decay: leave it out",
+            "AdamOptimizer has no weight_decay: leave it out",
         ),
         # Averaged weights
         Wrong(
@@ -245,7 +243,7 @@ def make_adam():
 def make_adam():
     return keras.optimizers.Adam(3e-3, epsilon=1e-8, use_ema=True)
 """,
-            "AdamOptimizer knows no use_ema: leave it out",
+            "AdamOptimizer has no use_ema: leave it out",
         ),
     ],
 }

@@ -86,7 +86,7 @@ def data_parallel(step, devices):
         Mutant(
             "in_shardings=(everywhere, split, split), out_shardings=(everywhere, everywhere)",
             "in_shardings=(everywhere, split, split), out_shardings=(split, everywhere)",
-            "with out_shardings as for the weights that go in",
+            "out_shardings should match in_shardings",
         ),
         # Half of the devices
         Wrong(
@@ -96,7 +96,7 @@ def data_parallel(step, devices):
     whole, rows = (NamedSharding(mesh, PartitionSpec(*axes)) for axes in ((), ("cores",)))
     return jax.jit(step, in_shardings=(whole, rows, rows), out_shardings=whole)
 """,
-            "Devices of the mesh, of 8 given: expected 8, yours gives 4",
+            "Devices in the mesh, out of 8: expected 8, yours gives 4",
         ),
         # A shard_map without the mean
         Wrong(
@@ -185,7 +185,7 @@ def tensor_parallel(step, devices):
         Mutant(
             "out_shardings=(units, everywhere)",
             "out_shardings=(everywhere, everywhere)",
-            "come out split as they go in",
+            "should be split like the old ones",
         ),
         # The batch split as well
         Mutant(

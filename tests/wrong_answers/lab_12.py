@@ -20,9 +20,12 @@ ANSWERS = {
         Right("answers = dict(enumerate('CADBE', 1))"),
         Wrong("answers = {1: 'A', 2: 'A', 3: 'D', 4: 'B', 5: 'E'}", "a v5p needs PJRT"),
         Wrong("answers = {1: 'D', 2: 'A', 3: 'C', 4: 'B', 5: 'E'}", "3 of 5 are right"),
-        Wrong("answers = {1: 'C', 2: 'D', 3: 'A', 4: 'B', 5: 'E'}", "pip took the newest libtpu"),
         Wrong(
-            "answers = {1: 'C', 2: 'A', 3: 'D', 4: 'F', 5: 'E'}", "at its import, which was over"
+            "answers = {1: 'C', 2: 'D', 3: 'A', 4: 'B', 5: 'E'}", "pip installed the newest libtpu"
+        ),
+        Wrong(
+            "answers = {1: 'C', 2: 'A', 3: 'D', 4: 'F', 5: 'E'}",
+            "at its import, and they were set after",
         ),
         Wrong("answers = {1: 'C', 2: 'A', 3: 'D', 4: 'B', 5: 'F'}", "metadata server"),
         Wrong("answers = {1: 'C', 2: 'A', 3: 'D', 4: 'B'}", "Not decided yet: 5"),
@@ -146,29 +149,29 @@ def reading(report):
         return "no chip"
     return "reached"
 """,
-            "The platform is asked for before the clock",
+            "The question about the platform comes before",
         ),
         # Nan alone
         Wrong(
             _READING.replace("math.isfinite(loss) for", "not math.isnan(loss) for"),
-            "A loss on the way was infinite: the last one alone does",
+            "A loss in the middle was infinite: the last loss does",
         ),
         # Inf alone
         Wrong(
             _READING.replace("math.isfinite(loss) for", "not math.isinf(loss) for"),
-            "A loss on the way was no number",
+            "A loss in the middle was not a number",
         ),
         # The last loss's finiteness alone
         Wrong(
             _READING.replace(
                 "not all(math.isfinite(loss) for loss in losses)", "not math.isfinite(losses[-1])"
             ),
-            "A loss on the way was infinite: the last one alone does",
+            "A loss in the middle was infinite: the last loss does",
         ),
         # Finite only where all are not
         Wrong(
             _READING.replace("not all(math", "not any(math"),
-            "A loss on the way was infinite: the last one alone does",
+            "A loss in the middle was infinite: the last loss does",
         ),
         # Equal losses pass
         Wrong(
@@ -180,7 +183,7 @@ def reading(report):
             _READING.replace(
                 "not losses[-1] < losses[0]", "not all(b < a for a, b in zip(losses, losses[1:]))"
             ),
-            "The last loss is below the first: it may rise on the way",
+            "The last loss is below the first: it may rise in the middle",
         ),
         # Slower than 10 times is the clock
         Wrong(
@@ -188,7 +191,7 @@ def reading(report):
                 'figure(report, "step") < figure(report, "least time")',
                 'figure(report, "step") <= figure(report, "least time")',
             ),
-            "The step takes its least time, and not less",
+            "The step took exactly its least time",
         ),
         # Compares the lowest
         Wrong(

@@ -18,9 +18,9 @@ ANSWERS = {
         Right('continues = "B"'),
         Right("continues = cut_b.__name__"),
         Wrong('continues = "a"', "gets the state of row 0"),
-        Wrong('continues = "cut_c"', "a state that has read further"),
-        Wrong('continues = "none"', "is 'a', 'b' or 'c'"),
-        Wrong("continues = cut_b", "is 'a', 'b' or 'c'"),
+        Wrong('continues = "cut_c"', "has read already"),
+        Wrong('continues = "none"', "must be 'a', 'b' or 'c'"),
+        Wrong("continues = cut_b", "must be 'a', 'b' or 'c'"),
     ],
     "13b": [
         # A function of its own, with AutoGraph's while
@@ -103,22 +103,22 @@ def write_line(following, first, end, most):
         # End is not counted
         Wrong(
             _LINE.replace("return line, n", "return line, tf.maximum(n - 1, 0)"),
-            "the end and most of",
+            "with end=9 and most=",
         ),
         # Never ends before it is full
         Wrong(
             _LINE.replace("tf.logical_and(n < most, tf.not_equal(last, end))", "n < most"),
-            "the end and most of",
+            "with end=9 and most=",
         ),
         # Overruns
         Wrong(
             _LINE.replace(
                 "tf.logical_and(n < most, tf.not_equal(last, end))", "tf.not_equal(last, end)"
             ),
-            "places the loop goes on past the last of them: it ends at",
+            "places the loop goes on past the last place: it should end at",
         ),
         # One place short
-        Wrong(_LINE.replace("n < most", "n < most - 1"), "the end and most of"),
+        Wrong(_LINE.replace("n < most", "n < most - 1"), "with end=9 and most="),
         # First is in the line
         Wrong(
             r"""
@@ -130,7 +130,7 @@ def write_line(following, first, end, most):
     n, _, line = tf.while_loop(more, write, (tf.constant(0), first, tf.zeros([most], tf.int32)))
     return line, n
 """,
-            "`following` counts up, with 9 the end",
+            "`following` counts up, with end=9",
         ),
         # Python loop over values
         Wrong(
@@ -158,17 +158,17 @@ def write_line(following, first, end, most):
         alive = alive & (last != end)
     return tf.stack(line), count
 """,
-            "There is no loop in the program: a loop of Python's puts",
+            "There is no loop in the program: a Python loop puts",
         ),
         # The same character again
         Wrong(
             _LINE.replace("last = following(last)", "last = following(first)"),
-            "`following` counts up, with 9 the end",
+            "`following` counts up, with end=9",
         ),
         # Backwards
         Wrong(
             _LINE.replace("return line, n", "return line[::-1], n"),
-            "`following` counts up, with 9 the end",
+            "`following` counts up, with end=9",
         ),
     ],
     "13c": [
@@ -203,7 +203,7 @@ def attend(query, key, value):
         Mutant(
             "tf.where(earlier, scores, -1e9)",
             "scores + 0 * tf.cast(earlier, tf.float32)",
-            "at those that come later",
+            "at later ones",
         ),
         Mutant(
             "tf.where(earlier, scores, -1e9)\n    return tf.matmul(tf.nn.softmax(scores), value)",

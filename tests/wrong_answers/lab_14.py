@@ -14,7 +14,11 @@ ANSWERS = {
             "base64.b64encode(base64.b64encode(picture))",
             "encoded twice",
         ),
-        Mutant("base64.b64encode(picture)", "base64.urlsafe_b64encode(picture)", "usual alphabet"),
+        Mutant(
+            "base64.b64encode(picture)",
+            "base64.urlsafe_b64encode(picture)",
+            "alphabet with + and /",
+        ),
         Mutant("base64.b64encode(picture).decode()", "str(base64.b64encode(picture))", "400"),
         Mutant(
             "base64.b64encode(picture).decode()",
@@ -25,7 +29,7 @@ ANSWERS = {
         Mutant(
             'json.dumps({"instances": instances})', "json.dumps(instances)", "not a JSON object"
         ),
-        Mutant('"instances": instances', '"examples": instances', 'below the key "instances"'),
+        Mutant('"instances": instances', '"examples": instances', 'under the key "instances"'),
         Mutant(
             "for picture in pictures]", "for picture in pictures[:1]]", "one instance a picture"
         ),
@@ -178,7 +182,7 @@ def ask_all(ask, pictures):
         half = len(pictures) // 2
         return ask_all(ask, pictures[:half]) + ask_all(ask, pictures[half:]) if half else []
 """,
-            "None: the others would move up",
+            "None: without it, later answers move up",
         ),
         # A stack in the place of the calls
         Right(
@@ -214,7 +218,7 @@ def ask_all(ask, pictures):
         ),
     ],
     "14d": [
-        Mutant("seconds[batch] <= limit", "seconds[batch] < limit", "100 ms keep a limit"),
+        Mutant("seconds[batch] <= limit", "seconds[batch] < limit", "100 ms keeps a limit"),
         Mutant("seconds[batch] <= limit", "seconds[batch] / batch <= limit", "over the limit"),
         Mutant(" if seconds[batch] <= limit]", "]", "over the limit"),
         Mutant(
@@ -245,7 +249,7 @@ def best_batch(seconds, limit):
 def best_batch(seconds, limit):
     return max(batch / each for batch, each in seconds.items() if each <= limit)
 """,
-            "A key of `seconds`",
+            "The best key of `seconds`",
         ),
         # Stops at the first one over the limit
         Wrong(

@@ -138,7 +138,7 @@ ANSWERS = {
                 self.action(step)
                 self.last = step
             """),
-            "with 50 steps in loops of 1",
+            "every 50 steps in loops of 1",
         ),
         # The step is noted at each call
         Wrong(
@@ -157,9 +157,9 @@ ANSWERS = {
                 self.action(step)
                 self.last = 0
             """),
-            "with 50 steps in loops of 30",
+            "every 50 steps in loops of 30",
         ),
-        Mutant(">= self.steps", "> self.steps", "with 50 steps in loops of 1"),
+        Mutant(">= self.steps", "> self.steps", "every 50 steps in loops of 1"),
         Mutant("self.action(step)", "self.action()", "action"),
         Mutant("            self.action(step)\n", "", "yours gives []"),
     ],
@@ -202,9 +202,13 @@ ANSWERS = {
         Mutant("        return v1.train.Scaffold()\n", "", "a v1.train.Scaffold"),
         Mutant('{"conv2d/": "conv2d/"}', '{"conv2d/": "convolution/"}', "conv2d/kernel"),
         Mutant(
-            '{"conv2d/": "conv2d/"}', '{"conv2d/kernel": "conv2d/kernel"}', "How conv2d/bias starts"
+            '{"conv2d/": "conv2d/"}',
+            '{"conv2d/kernel": "conv2d/kernel"}',
+            "The initial value of conv2d/bias",
         ),
-        Mutant('{"conv2d/": "conv2d/"}', '{"dense/": "dense/"}', "How conv2d/kernel starts"),
+        Mutant(
+            '{"conv2d/": "conv2d/"}', '{"dense/": "dense/"}', "The initial value of conv2d/kernel"
+        ),
     ],
     "15d": [
         Right(r"""
@@ -253,7 +257,7 @@ def share(files, params):
                 "files[host::hosts]",
                 "files[host * -(-len(files) // hosts):(host + 1) * -(-len(files) // hosts)]",
             ),
-            "has none, and the others would wait",
+            "has no file, and the others would wait",
         ),
         # As many as hosts refused
         Wrong(
@@ -276,7 +280,7 @@ def share(files, params):
         Mutant("return files[host::hosts]", "return files[::hosts]", "nobody"),
         Mutant("return files[host::hosts]", "return files", "twice"),
         Mutant("return files[host::hosts]", "return files[host]", "list"),
-        Mutant('    if "context" not in params:\n        return files\n', "", 'no "context"'),
+        Mutant('    if "context" not in params:\n        return files\n', "", 'Without "context"'),
         Mutant("    if len(files) < hosts:", "    if False:", "ValueError"),
     ],
     "15e": [

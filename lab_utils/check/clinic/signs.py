@@ -205,11 +205,11 @@ def _expect_input(
     if mode != "train":
         missing, other = (wanted - found).total(), (found - wanted).total()
         examples = counted(wanted.total(), "example")
-        once = f"{what} should give each of its {examples} once, as it is. Missing: {missing};"
-        expect(wanted == found, f"{once} other ones, or counted twice: {other}.")
+        once = f"{what} should give each of its {examples} once, unchanged. Missing: {missing};"
+        expect(wanted == found, f"{once} changed or repeated: {other}.")
         return
     strange = len(found.keys() - wanted.keys())
-    expect(not strange, f"{counted(strange, 'example')} of training: not among those of the data.")
+    expect(not strange, f"{counted(strange, 'example')} of training cannot be found in the data.")
     seen = len(found) / len(wanted)
     expect(seen >= 0.6, f"Training sees {seen:.0%} of the examples: the others are lost.")
 

@@ -53,5 +53,5 @@ def pairs(decisions: Any, questions: Collection[str], first: str) -> Iterator[tu
     for question in questions:
         pair = decisions[question]
         fits = isinstance(pair, tuple) and len(pair) == 2
-        expect(fits, f"{question}: a pair is asked for, ({first}, letter), not {pair!r}.")
+        expect(fits, f"{question}: expected a pair, ({first}, letter), not {pair!r}.")
         yield question, *pair

@@ -17,16 +17,16 @@ COUNT, BATCH = 200, 16
     "1a",
     hints=(
         "tf.data.Dataset.from_tensor_slices takes a pair of arrays and has one element for each digit.",
-        "Order matters: what shuffles and repeats single examples comes before what makes batches. How many "
-        "examples must the buffer of shuffle hold to mix all of them?",
-        "A function in map gets image and label as two arguments and returns a pair. By default batch keeps "
-        "the last, smaller batch, which evaluation needs.",
+        "Order matters: shuffle and repeat single examples before you make batches. How many examples must the buffer "
+        "of shuffle hold to mix all of them?",
+        "The function in map gets image and label as two arguments and returns a pair. By default batch keeps the "
+        "last, smaller batch, which evaluation needs.",
     ),
     why="shuffle and repeat come before batch, so that each epoch mixes single examples; evaluation has "
     "neither, and keeps its last, smaller batch.",
     slips={
-        ".batch(batch_size) -> .batch(batch_size, drop_remainder=True)": "Evaluation should give each example "
-        "exactly once: batch drops the last, smaller one.",
+        ".batch(batch_size) -> .batch(batch_size, drop_remainder=True)": "Evaluation should give each example exactly "
+        "once, but batch drops the last, smaller batch.",
     },
 )
 def input_fn_of_digits(make_input_fn: Callable) -> Cases:
@@ -40,21 +40,21 @@ def input_fn_of_digits(make_input_fn: Callable) -> Cases:
     is_function = callable(training) and not isinstance(training, tf.data.Dataset)
     returns(training, is_function, "make_input_fn", noun)
     ends, endless = _batches(evaluation, 2 * COUNT), _batches(training, 3 * COUNT // BATCH)
-    expect(len(ends) < 2 * COUNT, "Evaluation does not end: repeat() belongs to training alone.")
+    expect(len(ends) < 2 * COUNT, "Evaluation does not end: call repeat() only in training.")
     for run, taken in (("evaluation", ends), ("training", endless)):
         shapes = [list(each.shape) for each in taken[0]]
         yield f"A batch of {run}, images [B, 8, 8] and labels [B] with B from batch_size", shapes
         yield f"The types of {run}, float32 and int32", [each.dtype.name for each in taken[0]]
         images, labels = (np.concatenate(each) for each in zip(*taken, strict=True))
         counts = 16 * images
-        yield f"Images of {run} go through scaled, once: 16 becomes", images.max(), 1e-4
+        yield f"Images of {run} are scaled once: 16 becomes", images.max(), 1e-4
         shown = np.rint(counts[:, 4, 4] + 17 * np.rint(counts[:, 0, 0]))
         paired = np.array_equal(shown, labels)
         yield f"Images of {run} come with their own labels, not those of other images", paired
     seen = np.concatenate([labels for _, labels in ends])
     yield "Evaluation gives every example exactly once, in any order", sorted(seen.tolist())
     first, second = labels[:COUNT], labels[COUNT : 2 * COUNT]
-    label = "Training shuffles: not in the same order as the arrays"
+    label = "Training shuffles: its order differs from that of the arrays"
     yield label, not np.array_equal(first, numbers)
     mixed = any(np.ptp(labels) >= len(labels) for _, labels in endless)
     yield "Training shuffles single examples, before batch, and does not keep them together", mixed
@@ -65,7 +65,7 @@ def input_fn_of_digits(make_input_fn: Callable) -> Cases:
     far = np.abs(first - numbers).mean() > COUNT / 5
     yield "Training shuffles well: the buffer of shuffle holds the whole set", bool(far)
     yield "Training shuffles again in every epoch", not np.array_equal(first, second)
-    return f"Pairs stay together; training goes on and shuffles again; evaluation gives {COUNT} of {COUNT}."
+    return f"Images keep their labels; training reshuffles without end; evaluation gives {COUNT} of {COUNT}."
 
 
 def _batches(input_fn: Callable, most: int) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -95,17 +95,17 @@ enter_patient(
     "1b",
     "plateau",
     hints=(
-        "1.46 nats is the cross-entropy of an answer that is 23 % sure. What keeps every answer so unsure?",
-        "Follow the ten numbers from the last layer to the loss: what range has each step's output?",
+        "A cross-entropy of 1.46 nats means that the right class gets a probability of 23 %. What keeps it so low?",
+        "Follow the ten numbers from the last layer to the loss: what range does each step's output have?",
     ),
-    why="inference ends in logits. The loss does its own softmax, and PREDICT does one for whoever asks.",
+    why="inference returns logits. The loss applies a softmax itself, and PREDICT applies one for its callers.",
 )
 
 
 @todo(
     "1c",
     hints=(
-        "Which of these datasets can a TPU's host read where no Python of yours runs?",
+        "The TPU's host does not run your Python. Which of these datasets can it read without Python?",
         "A constant is part of the graph, and a graph is sent as one message of 2 GB at most.",
     ),
     why="A port needs a model_fn of its own, and a dataset that runs in the graph without Python and without all "
@@ -114,17 +114,17 @@ enter_patient(
 def decision(first: dict) -> str:
     """What each of six programs needs before its port."""
     right = {
-        "own model_fn; tf.data over TFRecords": ("port", "A model_fn and a dataset in the graph: what is missing?"),
-        "own model_fn; 300 kB by from_tensor_slices": ("port", "Constants of the graph, and small: the host gets "
-         "them with the graph."),
-        "own model_fn; 6 GB by from_tensor_slices": ("input", "All of it becomes constants of the graph, and a graph "
+        "own model_fn; tf.data over TFRecords": ("port", "A dataset in the graph and a model_fn: what is missing?"),
+        "own model_fn; 300 kB by from_tensor_slices": ("port", "The arrays become small constants, which the host "
+         "gets with the graph."),
+        "own model_fn; 6 GB by from_tensor_slices": ("input", "All data become constants of the graph, and a graph "
          "has at most 2 GB."),
-        "own model_fn; from_generator, with OpenCV": ("input", "The model is as it should be. But the generator is "
-         "Python, and the TPU's host may be another machine."),
-        "DNNClassifier; tf.data over TFRecords": ("model", "The dataset is as it should be. But the model_fn of a "
-         "pre-made Estimator is closed inside."),
+        "own model_fn; from_generator, with OpenCV": ("input", "The model can stay. But the generator is Python, and "
+         "the TPU's host may be another machine."),
+        "DNNClassifier; tf.data over TFRecords": ("model", "The dataset can stay. But a pre-made Estimator hides its "
+         "model_fn."),
         "a loop around session.run with feed_dict": ("both", "The loop, the input and the step are all in Python "
          "here. Which of them may stay there?"),
     }  # fmt: skip
     expect_decisions(first, right, ("port", "input", "model", "both"))
-    return "Two can be ported now. Python in the input and constants of gigabytes have to go, and so has a closed model_fn."
+    return "Two programs can be ported now. The others must first replace their input, their model_fn or both."

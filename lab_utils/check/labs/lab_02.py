@@ -16,8 +16,8 @@ from lab_utils.estimator import tf, tpu, v1
 @todo(
     "2a",
     hints=(
-        "Which optimizer is there in any case, and what comes around it on a TPU?",
-        "What CrossShardOptimizer returns is an optimizer, too: the function returns the one or the other.",
+        "Which optimizer do both cases need, and what wraps it on a TPU?",
+        "A CrossShardOptimizer is an optimizer too, so the function can return either.",
     ),
     why="The wrapper sums gradients over the cores. A CPU has one copy of the model and no kernel for the sum.",
     slips={
@@ -46,32 +46,32 @@ def optimizer(make_optimizer: Callable) -> Cases:
         session.run(v1.global_variables_initializer())
         session.run(step)
         moved, share = 2.0 - session.run(variable), session.run(gradient)
-    yield "The part of one of eight cores in a gradient of 3", share
+    yield "What one of eight cores contributes to a gradient of 3", share
     yield 'A first step of Adam moves a variable by params["learning_rate"]', moved, 1e-3
     # What CrossShardOptimizer wraps, read from the update that it makes; no CPU could run that.
     with tf.Graph().as_default() as graph, replicas(8):
         variable = v1.get_variable("variable", initializer=2.0)
         make_optimizer(on_tpu).apply_gradients([(tf.constant(3.0), variable)])
     update = next(op for op in graph.get_operations() if "Apply" in op.type)
-    yield 'The update by the optimizer inside, with params["use_tpu"], is Adam too', update.type
+    yield 'With params["use_tpu"] the update op of the wrapped optimizer', update.type
     rate = tf.get_static_value(update.inputs[5])
     rate = 0.5 if rate is None else float(rate)
-    yield 'Its learning rate, with params["use_tpu"], too, params["learning_rate"] as it is', rate
-    return "Adam on a CPU, Adam with summed gradients on a TPU."
+    yield 'With params["use_tpu"] the learning rate is params["learning_rate"] unchanged', rate
+    return "A CPU gets Adam, and a TPU gets Adam with summed gradients."
 
 
 @todo(
     "2b",
     hints=(
-        "eval_metrics is a pair: a function that you write, and a list of what it is called with.",
-        "`loss` is one number of each core, and has no batch axis. Which op gives a loss for each example?",
+        "eval_metrics is a pair: a function that you write, and a list of its arguments.",
+        "`loss` is one number on each core, without a batch axis. Which op gives a loss for each example?",
         "A def inside the branch may be called metric_fn; it uses nothing but its own parameters.",
     ),
-    why="What travels has the batch first. The host makes the metrics from it, and from nothing else.",
+    why="Tensors for the host have the batch as their first axis. The host computes metrics only from these.",
 )
 def eval_spec(model_fn: Callable) -> Cases:
     """A function and its tensors, which the host can join and run."""
-    called = "The first part of eval_metrics should be the function itself, not called: the host calls it."
+    called = "The first part of eval_metrics should be the function itself, not its result: the host calls it."
     params = {"learning_rate": 0.1, "use_tpu": False}
     with (
         tf.Graph().as_default() as graph,
@@ -86,12 +86,12 @@ def eval_spec(model_fn: Callable) -> Cases:
     noun = "a tpu.TPUEstimatorSpec in mode EVAL"
     returns(spec, tpu.TPUEstimatorSpec, "model_fn", noun)
     yield "The spec's mode", spec.mode
-    message = "There are no eval_metrics: a pair of a function and its tensors."
+    message = "The spec needs eval_metrics: a pair of a function and its tensors."
     expect(bool(spec.eval_metrics), message)
     function, tensors = spec.eval_metrics
     for each in tf.nest.flatten(tensors):
-        joined = "has the batch first, since the parts of the cores are joined along it"
-        message = f"{each.name} is a scalar. What leaves a TPU for metric_fn {joined}."
+        joined = "needs the batch first: the host joins the parts of the cores along it"
+        message = f"{each.name} is a scalar. Each tensor for metric_fn {joined}."
         expect(each.shape.rank != 0, message)
     batches = [
         {images: np.eye(64)[rows].reshape([16, 8, 8]), labels: np.arange(16) % 10}
@@ -103,8 +103,8 @@ def eval_spec(model_fn: Callable) -> Cases:
     found = _on_the_host(function, tensors, [arrived for _, arrived in sent])
     yield "The loss of a batch, the mean cross-entropy", sent[1][0], 1e-3
     for name in ("accuracy", "nats"):
-        yield f"The metric {name!r} of two batches, all of the first right", found[name], 1e-3
-    return "The metrics are a function and its tensors; the host can run it."
+        yield f"The metric {name!r} of two batches (one without a mistake)", found[name], 1e-3
+    return "eval_metrics holds a function and its tensors, and the host can run the function."
 
 
 def _logits(images: tf.Tensor) -> tf.Tensor:
@@ -118,7 +118,7 @@ def _on_the_host(function: Callable, tensors: Any, batches: list) -> dict[str, f
         "Your function closes over a tensor of model_fn, which stays on the TPU: it may use nothing of the graph but "
         "its own arguments."
     )
-    order = "metric_fn gets the tensors in the order of the list, or by the names of the dict: does it fit?"
+    order = "metric_fn gets the tensors in the order of the list, or by the names of the dict: do its parameters fit?"
     with tf.Graph().as_default() as host, v1.Session() as session:
         arrived = tf.nest.map_structure(
             lambda each: v1.placeholder(each.dtype, each.shape), tensors
@@ -140,7 +140,7 @@ def _on_the_host(function: Callable, tensors: Any, batches: list) -> dict[str, f
         for batch in batches:
             feed = dict(zip(inputs, tf.nest.flatten(batch), strict=True))
             session.run([update for _, update in made.values()], feed)
-        one_batch = "A value depends on the batch at hand; it should add up over all batches, as v1.metrics does."
+        one_batch = "A value depends on one batch only; it should accumulate over all batches, as in v1.metrics."
         with translated("must feed a value", one_batch, (tf.errors.InvalidArgumentError,)):
             return session.run({name: value for name, (value, _) in made.items()})
 
@@ -151,11 +151,11 @@ _STEP, _RETURN, _SAVE, _SHARE = 0.020, 0.010, 5.0, 0.01  # seconds, but for the 
 @todo(
     "2c",
     hints=(
-        "Which of the two batch sizes does the constructor take, that of a core or that of all cores?",
-        "How many steps have to stand between two returns, so that 10 ms are 1 % of the time? How many steps are 2 s?",
-        "Do the same for checkpoints. Where can a checkpoint be written, if the host sees the ends of loops only?",
+        "Does the constructor expect the batch size of one core or that of all cores?",
+        "How many steps must a loop have so that a return of 10 ms takes 1 % of the time? How many steps take 2 s?",
+        "Do the same for checkpoints. At which steps can the host write a checkpoint, if it runs only between loops?",
     ),
-    why="Each cost gives a lower bound, what may be lost or waited for an upper one; checkpoints fall on ends of loops.",
+    why="Each cost sets a lower bound, and what you accept to lose sets an upper one. A loop ends at each checkpoint.",
 )
 def run_settings(settings: Mapping) -> str:
     """Numbers within the bounds that the text gives."""
@@ -165,18 +165,18 @@ def run_settings(settings: Mapping) -> str:
     for name, value in settings.items():
         expect(type(value) is int, f"{name} should be a whole number, int; yours is {value!r}.")
     train, evaluation, loop, save = (settings[name] for name in names)
-    core = "The constructor takes global sizes, over all eight cores"
+    core = "The constructor expects global sizes, for all eight cores"
     expect(train == 8 * 128, f"{core}: with {train} a core gets {train / 8:g}, not 128.")
     expect(evaluation == 360, f"{core}: one step evaluates {evaluation} digits, not 360.")
     returns_ = _RETURN / (loop * _STEP + _RETURN)
     message = f"With a loop of {loop}, {returns_:.1%} of the time goes to returns to the host."
     expect(returns_ <= _SHARE, message)
-    message = f"A loop of {loop} takes {loop * _STEP:g} s, and the log moves at its end only."
+    message = f"A loop of {loop} takes {loop * _STEP:g} s, and the log changes only at its end."
     expect(loop * _STEP <= 2.0, message)
     saves = _SAVE / (save * _STEP + _SAVE)
     message = f"With a checkpoint every {save} steps, {saves:.1%} of the time goes to writing them."
     expect(saves <= _SHARE, message)
-    message = f"{save} steps are {save * _STEP / 60:.0f} minutes: so much would a crash cost."
+    message = f"{save} steps are {save * _STEP / 60:.0f} minutes: a crash could lose all of them."
     expect(save * _STEP <= 15 * 60, message)
     ends = f"Checkpoints are written at ends of loops, and {save} is not a multiple of {loop}."
     expect(save % loop == 0, ends)
@@ -184,12 +184,12 @@ def run_settings(settings: Mapping) -> str:
 
 
 _OUTCOMES = {  # the letter of each wrong port, and what is asked of another letter
-    "plain optimizer": ("C", "A sum over one copy is the gradient itself. What does each of eight copies learn from?"),
-    "plain spec": ("B", "TPUEstimator accepts an EstimatorSpec on a CPU. Could eight cores hand over its metrics?"),
-    "plain RunConfig": ("A", "Would its constructor find a TPUConfig in a RunConfig of lab 01?"),
-    "plain Estimator": ("A", "Which class of spec does a plain Estimator expect of model_fn?"),
-    "batch of 1,020": ("B", "1,020 over 8 is 127.5. On which machine is the batch divided?"),
-    "loop of 2": ("D", "The steps are the same ones. How often does the TPU return to the host?"),
+    "plain optimizer": ("C", "With one copy the sum is the gradient. Which examples does each of eight copies use?"),
+    "plain spec": ("B", "TPUEstimator accepts an EstimatorSpec on a CPU. How would eight cores send metrics?"),
+    "plain RunConfig": ("A", "Its constructor looks for a TPUConfig. Does a RunConfig of lab 01 have one?"),
+    "plain Estimator": ("A", "Which class of spec does a plain Estimator expect from model_fn?"),
+    "batch of 1,020": ("B", "1,020 / 8 is 127.5. On which machine is the batch divided?"),
+    "loop of 2": ("D", "The steps stay the same. How often does the TPU return to the host?"),
 }  # fmt: skip
 
 
@@ -197,14 +197,14 @@ _OUTCOMES = {  # the letter of each wrong port, and what is asked of another let
     "2d",
     hints=(
         "For each port: does the mistake change what one copy of the model computes? Does it change what eight do?",
-        "Two fail at once, two are noticed by a TPU only, one by nobody, and one is not wrong, only slow.",
+        "Two fail at once, two fail only on a TPU, one is wrong without an error, and one is only slow.",
     ),
-    why="Classes are compared on any machine; what concerns several copies only shows where there are several.",
+    why="Any machine checks the classes; a mistake that concerns several copies shows only on several cores.",
 )
 def outcomes_of_wrong_ports(outcomes: Mapping) -> str:
     """A letter for each port."""
     expect_decisions(outcomes, _OUTCOMES, "ABCD")
-    return "Two fail anywhere, two on a TPU only, one is slow, and one is wrong without an error."
+    return "Two ports fail anywhere, two on a TPU only, one is slow, and one is wrong without an error."
 
 
 enter_patient(
@@ -214,5 +214,5 @@ enter_patient(
         "Follow the gradients from the loss to the variables: which object computes them, which one applies them?",
         "CrossShardOptimizer does half of its work in compute_gradients, and the other half in apply_gradients.",
     ),
-    "The wrapper was there, but the sum is in its apply_gradients, and that was never called.",
+    "The wrapper all-reduces in its apply_gradients, which the program never called.",
 )

@@ -15,19 +15,19 @@ from lab_utils.estimator import tf, v1
 @todo(
     "3a",
     hints=(
-        "batch = per_core * cores is what one step takes. How many whole ones fit into examples?",
-        "steps is rounded up: math.ceil, or floor division of the negative number.",
-        "padding is what steps * batch is more than examples.",
+        "One step takes batch = per_core * cores examples. How many full batches do all examples make?",
+        "steps is rounded up: use math.ceil, or floor division of the negative number.",
+        "padding is the difference between steps * batch and examples.",
     ),
-    why="Rounding down gives what full batches see; rounding up, what all examples need.",
+    why="Rounding down gives the full batches; rounding up gives the batches that all examples need.",
     slips={
         "batch = per_core * cores -> batch = per_core": "One step takes per_core * cores examples.",
         "examples // batch * batch -> examples // batch": "seen should be examples, not batches.",
-        "examples // batch * batch -> examples % batch": "seen is what the evaluation drops; the rest is what it sees.",
+        "examples // batch * batch -> examples % batch": "The evaluation drops that many: seen counts the rest.",
         "return seen, steps, -> return steps, seen,": "These are the right numbers in another order: return (seen, "
         "steps, padding).",
-        "-(-examples // batch) -> examples // batch + 1": "Where the batches divide evenly, yours adds a step of "
-        "nothing but padding.",
+        "-(-examples // batch) -> examples // batch + 1": "Where the batches divide evenly, yours adds a step that "
+        "has only padding.",
         "-(-examples // batch) -> examples // batch": "The steps are rounded down: the last batch is missing.",
     },
 )
@@ -35,7 +35,7 @@ def plan(eval_plan: Callable) -> Cases:
     """What full batches leave out, and what padding brings it back."""
     for examples, per_core, cores, words in (
         (370, 16, 8, ""),
-        (384, 16, 8, ", which divides evenly: there is no batch to fill up"),
+        (384, 16, 8, ", which divides evenly: no batch needs padding"),
         (100, 16, 8, ""),
         (50, 7, 1, ""),
     ):
@@ -45,11 +45,11 @@ def plan(eval_plan: Callable) -> Cases:
         expect(whole, f"seen, steps and padding should be whole numbers, int; yours are {found!r}.")
         label = f"(seen, steps, padding) of {examples} examples, {cores} cores with {per_core} each{words}"
         yield label, [int(each) for each in found]
-    return "Right for each of our cases."
+    return "Your plan is right in each of our cases."
 
 
 _TYPES = (
-    "A row of padding has the types and shapes of an example: float32 [8, 8], float32, int32. (0 is int32, 0.0 is "
+    "A row of padding needs the types and shapes of an example: float32 [8, 8], float32, int32. (0 is int32, 0.0 is "
     "float32, and NumPy's zeros are float64.)"
 )
 
@@ -59,8 +59,8 @@ _TYPES = (
     hints=(
         "dataset.concatenate(other) puts one dataset after another, if their elements have the "
         "same types and shapes.",
-        "tf.data.Dataset.from_tensors has one element, and repeat() gives it for ever. Which element would be "
-        "padding: an image, a weight and a label, nested as in weighted_examples?",
+        "tf.data.Dataset.from_tensors has one element, and repeat() repeats it for ever. Which image, weight and "
+        "label make it padding? Nest them as weighted_examples does.",
         "With endless padding no batch is smaller than the others. drop_remainder=True tells TensorFlow so, and drops "
         "nothing.",
     ),
@@ -72,7 +72,7 @@ _TYPES = (
         "it after the examples.",
         "examples.concatenate(padding) -> examples.repeat()": "The last batch is filled up with examples that "
         "count more than once.",
-        '"weight": 0.0}, 0) -> "weight": 1.0}, 0)': "The padding has weight 1, and counts.",
+        '"weight": 0.0}, 0) -> "weight": 1.0}, 0)': "The padding has weight 1, so it counts.",
         '"weight": 0.0}, 0) -> "weight": 0.0}, -1)': "The loss of class -1 is an error or nan, and nan * 0 is nan.",
         "from_tensors(nothing).repeat() -> from_tensors(nothing).repeat(14)": "How much padding is needed depends "
         "on the examples and on the batch; endless padding always suffices.",
@@ -93,7 +93,7 @@ def eval_input(make_eval_input_fn: Callable) -> Cases:
             expect_dataset(dataset, "input_fn")
             spec = dataset.element_spec
             kinds = [f"{each.dtype.name} {each.shape}" for each in tf.nest.flatten(spec)]
-            static = f"{where}: image, weight and label, static by params['batch_size'] and drop_remainder"
+            static = f"{where}: the shapes of image, weight and label, static by params['batch_size'] and drop_remainder"
             yield static, kinds
             shaped = isinstance(spec, tuple) and isinstance(spec[0], Mapping)
             expect(shaped, 'Elements should be ({"image": ..., "weight": ...}, label).')
@@ -104,29 +104,29 @@ def eval_input(make_eval_input_fn: Callable) -> Cases:
                     taken.append(session.run(iterator))
             except tf.errors.OutOfRangeError:
                 pass
-        yield f"{where}: so many batches, the last filled up with padding", len(taken)
+        yield f"{where}: the number of batches, the last one filled up with padding", len(taken)
         image, weight, label = (
             np.concatenate([tf.nest.flatten(each)[n] for each in taken]) for n in range(3)
         )
-        yield f"{where}: the weights that there are", sorted({float(each) for each in weight})
+        yield f"{where}: the different weights", sorted({float(each) for each in weight})
         real = weight == 1.0
         numbers = image[real, 4, 4].astype(int)
-        yield f"{where}: rows of weight 1, each example once, by number", np.sort(numbers)
+        yield f"{where}: the numbers of the examples with weight 1, each once", np.sort(numbers)
         yield f"{where}: each image has its own label", bool((label[real] == numbers % 10).all())
         classes = set(label) <= set(range(10))
         yield f"{where}: the label of padding is a class, 0 to 9", classes
         finite = bool(np.isfinite(image).all())
         yield f"{where}: all pixels are finite (nan * 0 is nan), in padding too", finite
-    return "50 of 50 examples once, in full batches; the padding has weight 0."
+    return "Each of 50 examples comes once, in full batches; the padding has weight 0."
 
 
 _FIXES = {  # the letter of each line, and what is asked of another letter
-    "train": ("A", "The stream is endless. Who has to hear that no batch is smaller, and what would be lost?"),
-    "eval": ("B", "370 in batches of 256: how many photographs does this evaluation never see?"),
+    "train": ("A", "The stream is endless. What tells TensorFlow that each batch is full, and what does it drop?"),
+    "eval": ("B", "How many of 370 photographs does this evaluation, in batches of 256, never see?"),
     "predict": ("F", "Who pads the last batch of a prediction, and takes the padding off again?"),
-    "jpeg": ("C", "Files really differ in size: would saying one shape change them?"),
-    "contrast": ("D", "The size is right, and only TensorFlow does not know it. Which way compares?"),
-    "loss": ("E", "It compiles, with a bound. What does gathering the rows cost, and what would a weight?"),
+    "jpeg": ("C", "Files really differ in size: would a static shape alone change them?"),
+    "contrast": ("D", "The size is right, but TensorFlow does not know it. Which fix also compares the two?"),
+    "loss": ("E", "XLA compiles it with a bounded shape. Would a weight cost less than gathering rows?"),
     "metric": ("F", "Where does metric_fn run, and does XLA see it?"),
 }  # fmt: skip
 
@@ -134,24 +134,24 @@ _FIXES = {  # the letter of each line, and what is asked of another letter
 @todo(
     "3c",
     hints=(
-        "Three places: the input pipeline on the host, the compiled step, metric_fn on the host. Where must shapes be "
-        "static?",
-        "Two lines need nothing. Each of the other answers fits one line.",
+        "Where must shapes be static: in the input pipeline on the host, in the compiled step, or in metric_fn on the "
+        "host?",
+        "Two lines need no fix. Each of the other answers fits one line.",
     ),
-    why="What XLA compiles, and what enters it, needs one shape; the host does not.",
+    why="The compiled step and its inputs need static shapes; code on the host does not.",
 )
 def which_fix(fixes: Mapping) -> str:
     """A letter for each line."""
     expect_decisions(fixes, _FIXES, "ABCDEF")
-    return "Each unknown size is fixed where it arises, and two lines need nothing."
+    return "Each unknown size is fixed where it arises, and two lines need no fix."
 
 
 enter_patient(
     "3d",
     "messages",
     (
-        "Follow the words of one message: after which line do they have a length that is the same in each batch?",
-        "A cut gives at most so many. What does None say to padded_batch?",
+        "Follow the words of one message: after which line is their number the same in each batch?",
+        "A cut only limits the length. To which length does padded_batch pad where the shape says None?",
     ),
-    "Cut to a bound, then padded to that bound: so each batch has one shape.",
+    "The words are cut to a bound and padded to the same bound, so each batch has one shape.",
 )

@@ -26,11 +26,11 @@ def _batch(seed: int, weight: list[float]) -> dict[str, np.ndarray]:
 @todo(
     "4a",
     hints=(
-        "As in the text above, of the four arguments.",
-        "Each of the three accepts weights=.",
-        "in_top_k answers true or false, and a mean wants numbers: tf.cast.",
+        "Compute the metrics as in the text above, from the four arguments.",
+        "Each of the three metrics accepts weights=.",
+        "in_top_k returns true or false, but a mean needs numbers: use tf.cast.",
     ),
-    why="Each metric is weighted by itself, so padding stays out of its sum and out of its count.",
+    why="Each metric gets the weights, so padding stays out of its sum and out of its count.",
     slips={
         "tf.argmax(logits, axis=1), weights=weight) -> tf.argmax(logits, axis=1))": "Padding counts in accuracy.",
         "v1.metrics.mean(in_top_3, weights=weight) -> v1.metrics.mean(in_top_3)": "Padding counts in top_3.",
@@ -42,7 +42,7 @@ def _batch(seed: int, weight: list[float]) -> dict[str, np.ndarray]:
 def host_metrics(metric_fn: Callable) -> Cases:
     """Three metrics over two batches, which padding does not touch."""
     classes = (
-        "v1.metrics.accuracy compares a class with a class, [B] with [B]: take the most likely class of each row of "
+        "v1.metrics.accuracy compares classes with classes, [B] with [B]: take the most likely class of each row of "
         "logits, along axis 1."
     )
     batches = [_batch(1, [1] * 16), _batch(2, [1] * 5 + [0] * 11)]
@@ -67,25 +67,25 @@ def host_metrics(metric_fn: Callable) -> Cases:
             session.run(updates, {fed[name]: value for name, value in batch.items()})
         with translated(
             "must feed a value",
-            "The value of a metric depends on the batch at hand; it should accumulate over all batches, as a "
-            "pair of v1.metrics does.",
+            "The value of a metric depends on one batch only; it should accumulate over all batches, as a pair of "
+            "v1.metrics does.",
             (tf.errors.InvalidArgumentError,),
         ):
             values = session.run({name: value for name, (value, _) in metrics.items()})
     for name in _NAMES:
         label = f"{name} of two batches (21 examples, and 11 rows of padding that do not count)"
         yield label, values[name], 1e-4
-    return "Three metrics of 21 examples; the 11 rows of padding change nothing."
+    return "The three metrics count 21 examples; the 11 rows of padding change nothing."
 
 
 enter_patient(
     "4b",
     "parts",
     hints=(
-        "Which lines of model_fn run on the core, and which on the host? What comes from one to the other?",
+        "Which lines of model_fn run on the core, and which on the host? What is sent from one to the other?",
         "Compare the names that metric_fn uses with its parameters. Which of the others are tensors?",
     ),
-    why="`weight` is a tensor of the model: it has to be among those that eval_metrics sends. `limit` is a Python number.",
+    why="`weight` is a tensor of the model: eval_metrics has to send it. `limit` is a Python number.",
 )
 
 _JOBS = {
@@ -99,11 +99,11 @@ _CALL, _BUSY, _LONGEST = 0.4e-3, 0.95, 10  # seconds, share, seconds
 @todo(
     "4c",
     hints=(
-        "A loop of n steps takes n * step, and then a call. From which n on is the call 5 % of both, or less?",
-        "What has to divide both the steps between checkpoints and those between hooks?",
+        "A loop takes n * step seconds, plus one call. From which n on does the call take 5 % of this time or less?",
+        "Which number has to divide both the steps between checkpoints and those between hooks?",
     ),
-    why="Long enough that the call is small, a divisor of everything that comes between loops, and "
-    "short enough that one can wait for its end.",
+    why="A good loop is long enough to make its call cheap, short enough to wait for, and divides the steps between "
+    "checkpoints and hooks.",
 )
 def loop_lengths(loops: Mapping) -> str:
     """Each loop against what the text asks for."""
@@ -123,6 +123,6 @@ def loop_lengths(loops: Mapping) -> str:
             late = -(-steps // loop) * loop
             message = f"{job}: with loops of {loop}, {what} that is due at step {steps} comes at step {late}."
             expect(steps % loop == 0, message)
-        message = f"{job}: a loop of {loop} steps takes {loop * step:.0f} seconds, in which nobody can stop it."
+        message = f"{job}: a loop of {loop} steps takes {loop * step:.0f} seconds, and cannot be stopped earlier."
         expect(loop * step <= _LONGEST, message)
-    return "Long enough for the core, and a divisor of what comes between loops."
+    return "Each loop keeps the core busy and divides the steps between checkpoints and hooks."

@@ -34,8 +34,8 @@ def picture(format: str = "JPEG") -> bytes:
 
 _CORNERS = ("top left", "top right", "bottom left", "bottom right")
 _ROWS = {
-    "a.jpg,daisy": "with the label of line 2 (the first is number 1; each ends in a line break)",
-    "a.jpg,roses": "with the label of line 3 (the first is number 1; each ends in a line break)",
+    "a.jpg,daisy": "with the label of line 2 (number 2, as lines count from 1; strip the line break)",
+    "a.jpg,roses": "with the label of line 3 (number 3, as lines count from 1; strip the line break)",
     "a.jpg,rosses": "with an unknown label",
     "missing.jpg,roses": "with a missing file",
     "png.jpg,roses": "with a PNG",
@@ -46,9 +46,9 @@ _ROWS = {
 @todo(
     "5a",
     hints=(
-        "What is the same for all rows, and needs a file? It belongs into setup.",
+        "What is the same for all rows, and comes from a file? Read it in setup.",
         "enumerate can start at 1. What should happen before make_example, if the label has no number?",
-        "Around which lines does the `except Reject` go? What comes out of process then, under which tag?",
+        "Which lines does `except Reject` guard? What does process yield then, under which tag?",
     ),
     why="A reject is data and goes out under its tag; any other exception is a bug and ends the job.",
 )
@@ -58,7 +58,7 @@ def dofn(ToExample: type) -> Cases:
         "__init__ reads the labels file. It runs where the pipeline is built; the workers, which may be other "
         "machines, get a pickled copy. Read it in setup."
     )
-    again = "process reads the labels file again, for every row: do so in setup."
+    again = "process reads the labels file again for every row: read it once, in setup."
     with tempfile.TemporaryDirectory() as folder:
         labels_file = Path(folder, "labels.txt")
         Path(folder, "a.jpg").write_bytes(picture())
@@ -77,8 +77,8 @@ def dofn(ToExample: type) -> Cases:
         with other_names(ToExample.process, make_example=broken, read_row=row):
             found = _outputs(made, "a.jpg,roses")
         message = (
-            f"A bug in make_example, an exception other than Reject, becomes {found}: a whole data set could go to the "
-            "rejects unseen. Catch Reject only, and keep other excepts to the line that they are for."
+            f"A bug in make_example, an exception other than Reject, becomes {found}: a whole data set could become "
+            "rejects without an error. Catch Reject only, and put any other except around a single line."
         )
         expect(str(found).startswith(type(bug).__name__), message)
     return "Every row becomes an example or a reject, and the table of labels is made once a worker."  # fmt: skip
@@ -142,7 +142,7 @@ def _rows_arrive(program: ModuleType) -> str:
     same(sorted(each.partition("\t")[0] for each in rejects), sorted(bad), label)
     expect(all(each.partition("\t")[2] for each in rejects), "A reject has lost its reason.")
     same(sorted(found), ["a.jpg 2", "a.jpg 3", "b.jpg 3"], "The files and classes of the examples")
-    return "Now examples and rejects make up all rows."
+    return "Now every row becomes an example or a reject."
 
 
 enter_patient(
@@ -151,9 +151,9 @@ enter_patient(
     (
         "Which rows of the list are neither among the examples nor among the rejects? What do they have in common?",
         "Which line should send them to the rejects? Compare it with the lines that send the others there.",
-        "When the reject is out, process must not go on with the same row. That takes two lines.",
+        "After the reject, process must not go on with the same row. That takes two lines.",
     ),
-    "`yield` hands a value over and goes on; `return` ends a generator, and its value goes nowhere.",
+    "`yield` outputs a value and goes on; `return` ends a generator, and its value is lost.",
     _rows_arrive,
 )
 
@@ -161,18 +161,18 @@ enter_patient(
 @todo(
     "5c",
     hints=(
-        "FixedLenFeature says shape and type of a feature; integers are int64 in a record.",
-        "channels=3 fixes the last axis, tf.image.resize the other two, as float32.",
+        "FixedLenFeature states the shape and type of a feature; integers are int64 in a record.",
+        "channels=3 fixes the last axis; tf.image.resize fixes the other two and returns float32.",
         "Which types does the TODO ask for, and from which number do its classes count?",
     ),
-    why="Every picture comes out in one shape and type, so that batches of it have one shape.",
+    why="Every picture has the same shape and type, so all batches have one shape.",
     slips={
-        "[SIZE, SIZE]) -> [SIZE, SIZE]) / 255": "The picture comes out black: uint8 goes from 0 to 255, so scale "
-        "nothing before the cast.",
-        "tf.image.resize(image, -> tf.image.resize(tf.transpose(image, [1, 0, 2]),": "The picture's rows have "
-        "become columns: its height is the first axis, and stays so.",
-        "tf.image.resize(image, -> tf.image.resize(image[..., ::-1],": "Red and blue are swapped: decode_jpeg "
-        "gives red, green, blue, and this order stays.",
+        "[SIZE, SIZE]) -> [SIZE, SIZE]) / 255": "The picture comes out black: uint8 goes from 0 to 255, so do not "
+        "scale it before the cast.",
+        "tf.image.resize(image, -> tf.image.resize(tf.transpose(image, [1, 0, 2]),": "The picture's rows have become "
+        "columns: its height should stay the first axis.",
+        "tf.image.resize(image, -> tf.image.resize(image[..., ::-1],": "Red and blue are swapped: decode_jpeg gives "
+        "red, green, blue, and this order should stay.",
         "tf.image.resize( -> tf.image.resize_with_pad(": "There are black bars at the edges: the picture was "
         "padded, not squeezed into the square.",
     },
@@ -197,16 +197,16 @@ def reading(parse: Callable) -> Cases:
         yield f"{where}, the picture's type and static shape", [spec[0].dtype.name, spec[0].shape]
         yield f"{where}, the type of the class", spec[1].dtype.name
         (image, number), *others = dataset.repeat(16).as_numpy_iterator()
-        message = "The same record gives another picture each time: random views belong into the training's transform."
+        message = "The same record gives another picture each time: random views belong in the transform for training."
         expect(all(np.array_equal(each, image) for each, _ in others), message)
-        yield f"{where}, the class of a record of class 3, from 1 (from 0 is asked for)", number
+        yield f"{where}, the class, counted from 0, of a record of class 3, counted from 1", number
         squeezed = f"the whole of it squeezed into {side} x {side}, as red, green, blue of 0 to 1"
         whole = f"of a picture whose red grows to the right and green downwards, {squeezed}"
         ends = (slice(edge), slice(-edge, None))
         for corner, (rows, columns) in zip(_CORNERS, itertools.product(ends, ends), strict=True):
             colour = (image[rows, columns].mean(axis=(0, 1)) / 255).astype(np.float32)
             yield f"The {corner} {whole}", colour, 0.06
-    return "Pictures of one static shape, classes from 0."
+    return "The pictures have one static shape, and the classes count from 0."
 
 
 _SETS = {"ImageNet": (148_000, 64, "A"), "x-rays": (3_000, 32, "B"), "flowers": (4, 1, "C")}
@@ -216,10 +216,10 @@ _SETS = {"ImageNet": (148_000, 64, "A"), "x-rays": (3_000, 32, "B"), "flowers": 
     "5d",
     hints=(
         "For each set: how many files does each of the three rules ask for? Can all of them be met?",
-        "3 GB in files of 100 MB: how many of 32 hosts have a file then?",
-        "What does a second file of 2 MB win for one host?",
+        "If 3 GB are split into files of 100 MB, how many of 32 hosts have a file?",
+        "What does one host gain from a second file of 2 MB?",
     ),
-    why="First that every host has as much to read as the others, then that a file is worth opening.",
+    why="Equal shares for all hosts come first. Then a file should be large enough that opening it costs little.",
 )
 def deciding(decisions: dict) -> str:
     """A number of files that the hosts can share, of a size that is worth opening, and the rule behind it."""
@@ -228,15 +228,15 @@ def deciding(decisions: dict) -> str:
         whole = isinstance(files, int) and files > 0
         expect(whole, f"{name}: {files!r} is not a number of files.")
         size = f"{name}: {files:,} files of {megabytes / files:,.3g} MB"
-        message = f"{size} cannot be shared evenly by {hosts} hosts: in every pass some wait for the others."
+        message = f"{size} cannot be shared evenly by {hosts} hosts: in every pass some hosts wait for the others."
         expect(files % hosts == 0, message)
         expect(files > 1 or hosts == 1, f"{name}: a file can be read by one host only.")
-        message = f"{size}: so small that opening them costs more than reading."
+        message = f"{size} are so small that opening them costs more than reading."
         expect(files == 1 or megabytes / files >= 10, message)
-        message = f"{size}: each host has one, and so a single stream. Give it several."
+        message = f"{size}: each host reads a single file. Give it several to read at once."
         expect(hosts == 1 or files >= 2 * hosts, message)
         if rule == "A" and not 100 <= megabytes / files <= 200:
-            raise Wrong(f"{size}: 100 to 200 MB are possible here.")
-        message = f"{name}: rule {letter} does not decide it: which rule must give way, and which one sets the number?"
+            raise Wrong(f"{size}: files of 100 to 200 MB are possible here.")
+        message = f"{name}: rule {letter} does not set the number. Which rule cannot be met, and which one sets it?"
         expect(str(letter).strip().upper() == rule, message)
-    return "Each host has the same number of files, and each file is worth opening."
+    return "Each host has the same number of files, and each file is large enough to read fast."

@@ -50,11 +50,11 @@ def files_of_records(count: int) -> Iterator[list[str]]:
 @todo(
     "6a",
     hints=(
-        "What comes out of the transforms above cache() is what every later epoch gets.",
-        "Which of shuffle, repeat and map should every epoch do again? Where do they stand, then?",
-        "An epoch's last pictures fill no batch. What happens to them if repeat stands below batch, and what above?",
+        "Every later epoch gets what the transforms above cache() returned in the first.",
+        "Which of shuffle, repeat and map should run again in every epoch? Should they stand below cache()?",
+        "An epoch's last pictures do not fill a batch. What happens to them if repeat is below batch? And above?",
     ),
-    why="Above the cache all that is the same in each epoch, below it all that is new.",
+    why="What is the same in each epoch stands above the cache, and what is new stands below it.",
 )
 def caching(make_cached_input_fn: Callable) -> str:
     """Decoded once, cached, reshuffled in each epoch, in full batches, ready before they are asked for."""
@@ -72,7 +72,7 @@ def caching(make_cached_input_fn: Callable) -> str:
         same(spec[0].shape[0], 5, label)
         _ordered(_transforms(graph))
         _complete(input_fn, RECORDS * len(files))
-    return "Decoded once, cached as uint8, and reshuffled in each epoch."
+    return "The pictures are decoded once, cached as uint8, and reshuffled in each epoch."
 
 
 def _transforms(graph: tf.Graph) -> list[tuple[str, tf.Operation]]:
@@ -98,7 +98,7 @@ def _argument(op: tf.Operation, name: str) -> int | None:
 def _ordered(transforms: list[tuple[str, tf.Operation]]) -> None:
     """Raises Wrong unless the transforms stand in an order that serves each epoch."""
     names = [name for name, _ in transforms]
-    message = "The files are read one after the other: take the records from read."
+    message = "The files are read one after the other: read() reads several at once."
     expect("interleave" in names, message)
     decoder = next((op.type for name, op in transforms if name == "map" and _image(op)), "Parallel")
     message = "The map that decodes has no num_parallel_calls: it works on one picture at a time."
@@ -107,31 +107,31 @@ def _ordered(transforms: list[tuple[str, tf.Operation]]) -> None:
     expect("cache" in names, message)
     cache = names.index("cache")
     image = _image(transforms[cache][1])
-    message = "The cache stands above the decoding: it keeps the encoded records, and each epoch decodes them."
+    message = "The cache stands above the decoding: it stores the encoded records, and each epoch decodes them."
     expect(image is not None, message)
-    message = "repeat stands above the cache, which then is never full, and grows with every epoch."
+    message = "repeat stands above the cache, which never fills then, and grows with every epoch."
     expect("repeat" not in names[:cache], message)
-    label = "What the cache keeps (what `whole` gives, one picture at a time; `decoded` gives the same part for ever)"
+    label = "What the cache stores (single pictures from `whole`; `decoded` would fix the crop for all epochs)"
     same([image.dtype.name, image.shape], ["uint8", [160, 160, 3]], label)
     shuffles = [op for name, op in transforms[cache:] if name == "shuffle"]
-    message = "No shuffle stands below the cache: every epoch would bring the same order."
+    message = "No shuffle stands below the cache: every epoch would have the same order."
     expect(bool(shuffles), message)
-    message = "With reshuffle_each_iteration=False every epoch brings the same order."
+    message = "With reshuffle_each_iteration=False every epoch has the same order."
     expect(all(op.get_attr("reshuffle_each_iteration") for op in shuffles), message)
     sizes = [_argument(op, "buffer_size") for op in shuffles]
     message = f"A shuffle buffer of {sizes[0]} hardly mixes: it should hold many batches. 1,024 is asked for."
     expect(None in sizes or max(sizes) >= 240, message)
     counts = [_argument(op, "count") for name, op in transforms if name == "repeat"]
-    message = "The dataset ends with the first epoch, and the training with it: repeat()."
+    message = "The dataset ends after the first epoch, and so does the training: call repeat()."
     expect(bool(counts), message)
-    message = f"repeat({counts[0]}) ends after so many epochs: without end it takes no number."
+    message = f"repeat({counts[0]}) ends after that many epochs: call repeat() without a number."
     expect(all(count is None or count < 0 for count in counts), message)
     message = (
-        "repeat stands below batch(drop_remainder=True): every epoch loses what does not fill a batch. "
-        "Repeat first, so that the next epoch fills it."
+        "repeat stands below batch(drop_remainder=True): every epoch drops the pictures that do not fill a batch. "
+        "Repeat first: the next epoch then fills it."
     )
     expect("batch" not in names[: names.index("repeat")], message)
-    message = "The last transform should be prefetch, so that a batch is ready when the device asks"
+    message = "The last transform should be prefetch, so that a batch is ready in time"
     expect(names[-1] == "prefetch", f"{message}; yours is {names[-1]}.")
 
 
@@ -153,7 +153,7 @@ def _crops_differ(program: ModuleType) -> str:
     """Runs the colleague's input on twelve pictures: other crops in each epoch, all else as it was."""
     text = Path(program.__file__).read_text(encoding="utf-8")
     python = next((name for name in ("numpy_function", "py_function") if name in text), "")
-    message = f"{python} calls Python for each picture, which a remote host has not: draw with TensorFlow's ops."
+    message = f"{python} calls Python, which a remote host cannot run: use TensorFlow's random ops."
     expect(not python, message)
     with files_of_records(2) as files:
         with tf.Graph().as_default() as graph:
@@ -165,7 +165,7 @@ def _crops_differ(program: ModuleType) -> str:
     message = "The decoded pictures are no longer cached: each epoch decodes them again."
     expect(bool(cached) and cached[0] is not None, message)
     kind = epochs[0][0].dtype
-    expect(kind == np.uint8, f"The images are {kind} now, and were uint8.")
+    expect(kind == np.uint8, f"The images are {kind} now, but should stay uint8.")
     missing = "Some pictures are missing in an epoch, or come twice."
     expect(all(sorted(labels) == list(range(12)) for _, labels in epochs), missing)
     places = {label: set() for label in range(12)}
@@ -177,8 +177,8 @@ def _crops_differ(program: ModuleType) -> str:
     all_places = set.union(*places.values())
     expect(len(all_places) > 12, "All pictures of an epoch are cut at the same place.")
     red, green = map(np.ptp, zip(*all_places, strict=True))
-    expect(min(red, green) > 15, "The crops hardly move, or along one axis only.")
-    return "Every epoch cuts each cached picture somewhere else."
+    expect(min(red, green) > 15, "The crops hardly move, or they move along one axis only.")
+    return "Every epoch cuts each cached picture at another place."
 
 
 enter_patient(
@@ -187,9 +187,9 @@ enter_patient(
     (
         "The cache is where it should be. Which line decides where a picture is cut?",
         "How often does tf.data call crop: once for each picture, or once in all?",
-        "TensorFlow's random ops draw each time that the graph runs. tf.random.uniform takes a shape and a dtype.",
+        "TensorFlow's random ops draw each time that the graph runs. tf.random.uniform needs a shape and a dtype.",
     ),
-    "A function of map runs once, while the graph is built: what should be new for each picture has to be an op.",
+    "map calls its function once, to build the graph: a value that is new for each picture has to come from an op.",
     _crops_differ,
 )
 
@@ -205,11 +205,11 @@ _JOBS = {
 @todo(
     "6c",
     hints=(
-        "How many ms of CPU does a second's worth of images take? A core has 1,000 ms in each second.",
-        "First ask whether the steps wait at all. Then compare the cores that are needed with those that work.",
-        "Where all cores work and are too few, which is cheaper: fewer decodes, or more cores? Does it fit?",
+        "How many ms of CPU time do the images of one second need? A core has 1,000 ms in each second.",
+        "First ask whether the steps wait at all. Then compare the cores that are needed with those that are busy.",
+        "If all cores are busy and too few, which is cheaper: fewer decodes or more cores? Do the pictures fit?",
     ),
-    why="Cores that are idle come first, then work that need not be done again, then a larger host.",
+    why="Use idle cores first, then avoid repeated work, then rent a larger host.",
 )
 def deciding(decisions: dict) -> str:
     """The cores that each job needs, and the change that helps it."""
@@ -219,13 +219,13 @@ def deciding(decisions: dict) -> str:
         same(found, cores, label)
         letter = str(letter).strip().upper()
         against = {
-            "A": f"all {busy} cores work already: more threads find none",
+            "A": f"all {busy} cores are busy already: more threads do not help",
             "B": f"the decoded pictures take {decoded} GB, and {free} GB are free",
             "C": "most of its cores are idle: use them first"
             if busy == 1
-            else "its pictures fit into memory once they are decoded, and then need no more decoding",
+            else "its decoded pictures fit into memory, and then need no more decoding",
             "D": f"its steps wait for input {waits} % of the time",
-            "E": "prefetch hides waiting, and does no work: the input would be as slow as before",
+            "E": "prefetch decodes no picture faster: the input would be as slow as before",
         }
         expect(letter in against, f"{job}: {letter!r} is not one of the letters A to E.")
         if letter != right and right == "D":
@@ -233,4 +233,4 @@ def deciding(decisions: dict) -> str:
                 f"its steps wait {waits} % of the time: a faster input changes nothing"
             )
         expect(letter == right, f"{job}: {against[letter]}.")
-    return "Idle cores first, then a cache, then cheaper pictures or a larger host; and nothing where nothing waits."
+    return "Use idle cores first, then a cache, then a larger host. Where no step waits, change nothing."

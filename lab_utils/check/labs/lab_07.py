@@ -33,11 +33,11 @@ def _graph(inference: Callable, training: bool, bfloat16: bool) -> tuple[tf.Tens
 @todo(
     "7a",
     hints=(
-        "Does bfloat16_scope do anything to float32 input? So where is the cast, and on what does it depend?",
-        "Pooling stands between stages: how often is that? Which axes are positions?",
-        "Which type should leave the function?",
+        "bfloat16_scope casts no input. Where do you need a cast, then, and on which argument does it depend?",
+        "Pooling stands between stages: how often is that? Which axes are height and width?",
+        "Which type should the function return?",
     ),
-    why="Activations in bfloat16 halve the bytes; variables and logits keep the digits that they need.",
+    why="bfloat16 activations take half the bytes; variables and logits need the precision of float32.",
     slips={
         "net = stage(net, filters, training) -> net = stage(net, filters, True)": "Batch normalisation gets "
         "`training`: it updates its averages in training, and uses them otherwise.",
@@ -57,7 +57,9 @@ def convolutions(inference: Callable) -> Cases:
         label = f"{where} the types of the variables (layers within v1.tpu.bfloat16_scope() keep them in float32)"
         yield label, sorted({each.dtype.base_dtype.name for each in variables})
     kernels = [each.shape.as_list() for each in variables if len(each.shape) > 1]
-    label = "The kernels: 3 by 3 on 48, 32, 64 and 128 channels, then one dense layer without a weight for a position"
+    label = (
+        "The kernels: 3 by 3 on 48, 32, 64 and 128 channels, then a dense layer on the 256 means"
+    )
     yield label, kernels
     types = [each.type for each in operations]
     label = "How often v1.layers.max_pooling2d(net, 2, 2) stands between stages"
@@ -75,7 +77,7 @@ def convolutions(inference: Callable) -> Cases:
         logits = inference(images, _CLASSES, False, False)
         session.run(v1.global_variables_initializer())
         expect_logits(session.run(logits))
-    return "bfloat16 inside, float32 weights and logits, and no weight for a position."
+    return "The convolutions compute in bfloat16, and weights and logits are float32."
 
 
 def _linear(images: tf.Tensor, classes: int, training: bool, bfloat16: bool) -> tf.Tensor:
@@ -112,13 +114,13 @@ def _spec(model_fn: Callable, use_tpu: bool) -> tuple[Any, int]:
     "7b",
     hints=(
         "On a TPU the optimizer is wrapped, as in lab 02.",
-        "What makes ops that are created below it wait for others? v1.get_collection gives those others.",
+        "Which context makes the ops created in it wait for other ops? v1.get_collection returns those others.",
     ),
     why="The moving averages change only if the step waits for their updates.",
     slips={
         "v1.get_collection(v1.GraphKeys.UPDATE_OPS) -> []": "Nothing runs the UPDATE_OPS: make the train_op "
         "depend on them.",
-        ", global_step=step -> ": "The global step stays at 0: give it to minimize.",
+        ", global_step=step -> ": "The global step stays at 0: pass it to minimize.",
         'if params["use_tpu"]: -> if True:': "On a CPU there is one copy of the model, and no kernel for the "
         "all-reduce: wrap the optimizer only with params['use_tpu'].",
         'if params["use_tpu"]: -> if False:': "With params['use_tpu'] nothing all-reduces the gradients: the cores "
@@ -129,11 +131,11 @@ def training(model_fn: Callable) -> Cases:
     """One step: averages updated, gradients all-reduced where there are several cores, one step counted."""
     with tf.Graph().as_default():
         v1.train.create_global_step()
-        yield 'CrossShardOptimizers with params["use_tpu"]', _spec(model_fn, True)[1]
+        yield 'The number of CrossShardOptimizers with params["use_tpu"]', _spec(model_fn, True)[1]
     with tf.Graph().as_default(), v1.Session() as session:
         step = v1.train.create_global_step()
         spec, wrapped = _spec(model_fn, False)
-        yield 'CrossShardOptimizers without params["use_tpu"]', wrapped
+        yield 'The number of CrossShardOptimizers without params["use_tpu"]', wrapped
         (updates,) = (each for each in v1.global_variables() if each.op.name == "updates")
         session.run(v1.global_variables_initializer())
         start = session.run(spec.loss)
@@ -147,17 +149,17 @@ def training(model_fn: Callable) -> Cases:
         f"Forty steps on one batch bring the loss from {start:.3f} to {end:.3f}: minimize the loss."
     )
     expect(end < 0.9 * start, message)
-    return "Averages first, then one step, with gradients all-reduced over the cores of a TPU."
+    return "Each step updates the averages, and all-reduces the gradients over the cores of a TPU."
 
 
 enter_patient(
     "7c",
     "leaves",
     hints=(
-        "The weights are the same in both evaluations. What else can differ from one to the next?",
-        "Which lines do training and evaluation share, and which of them should they not?",
+        "The weights are the same in both evaluations. What else can differ between the two?",
+        "Which lines do training and evaluation share? Which of these lines belong to training only?",
     ),
-    why="Augmentation belongs to training; an evaluation that draws at random measures other pictures each time.",
+    why="Augmentation belongs to training; an evaluation that draws at random measures different pictures each time.",
 )
 
 SIZE = 32
@@ -175,15 +177,15 @@ def _picture(number: int, format: str) -> bytes:
 @todo(
     "7d",
     hints=(
-        "A placeholder of strings, of any number: which shape is that?",
-        "tf.map_fn must be told what comes out, if it is not of the type that went in: fn_output_signature.",
-        "What does model_fn look up in its features?",
+        "The placeholder accepts any number of strings: which shape is that?",
+        "tf.map_fn assumes that output and input have one type. fn_output_signature states a different one.",
+        "Which key does model_fn look up in its features?",
     ),
-    why="The served model prepares pictures by the same function as evaluation did.",
+    why="The served model prepares pictures with the same function as evaluation.",
     slips={
-        ", fn_output_signature=tf.uint8 -> ": "map_fn takes it that what comes out is of the type that went in, "
-        "string: tell it with fn_output_signature=tf.uint8.",
-        '{"image_bytes": encoded} -> {"bytes": encoded}': 'A caller sends "image_bytes".',
+        ", fn_output_signature=tf.uint8 -> ": "map_fn assumes that its output has the type of its input, string: set "
+        "fn_output_signature=tf.uint8.",
+        '{"image_bytes": encoded} -> {"bytes": encoded}': 'Callers send the pictures as "image_bytes".',
     },
 )
 def serving(make_serving_input_fn: Callable) -> Cases:
@@ -196,7 +198,7 @@ def serving(make_serving_input_fn: Callable) -> Cases:
         try:
             with translated(
                 "not scalars|rank",
-                "decode_image takes one string. A caller sends any number, [None]: map it over them.",
+                "decode_image accepts one string, but a caller sends any number, [None]: use tf.map_fn.",
             ):
                 receiver = made()
         finally:
@@ -207,7 +209,7 @@ def serving(make_serving_input_fn: Callable) -> Cases:
         kinds = {
             name: f"{each.op.type} {each.dtype.name} {each.shape}" for name, each in sent.items()
         }
-        yield "What a caller sends: any number of strings, the placeholder itself", kinds
+        yield "What a caller sends: a placeholder for any number of strings", kinds
         image = receiver.features.get("image")
         message = f'model_fn looks for features["image"]; yours hold {list(receiver.features)}.'
         expect(image is not None, message)
@@ -216,7 +218,7 @@ def serving(make_serving_input_fn: Callable) -> Cases:
         pictures = [_picture(0, "JPEG"), _picture(1, "PNG")]
         found = session.run(image, {sent["image_bytes"]: pictures})
     decode = scope_of(make_serving_input_fn)["decode_image"]
-    message = "The model gets another picture than evaluation gives it: call decode_image, and do nothing else."
+    message = "The picture differs from the one in evaluation: call decode_image, and only that."
     for one, each in zip(found, pictures, strict=True):
         expect(np.array_equal(one, decode(each, SIZE)), message)
     return "Bytes go through the same function as in evaluation."
@@ -225,18 +227,18 @@ def serving(make_serving_input_fn: Callable) -> Cases:
 @todo(
     "7e",
     hints=(
-        "The squared standard error of p on n pictures is p (1 - p) / n. Of a difference of two?",
-        "Is a difference of -10 points a large one?",
+        "The squared standard error of p on n pictures is p (1 - p) / n. What is it for a difference of two?",
+        "Is a difference of -10 points large?",
     ),
-    why="A difference below two of its own standard errors is what chance gives one time in twenty.",
+    why="By chance alone a difference exceeds two of its standard errors one time in twenty.",
     slips={
-        "<= 2 * error -> <= error": "One standard error is too few: chance alone differs by more, one time in "
-        "three. Ask for two.",
-        "abs(one - other) -> one - other": "The other model may be the better one: take the size of the difference.",
+        "<= 2 * error -> <= error": "One standard error is too few: chance alone gives more, one time in three. "
+        "Require two.",
+        "abs(one - other) -> one - other": "The other model may be the better one: use the absolute difference.",
         "one * (1 - one) + other * (1 - other) -> max(p * (1 - p) for p in (one, other))": "That is "
         "the error of one accuracy. The difference has the errors of both.",
         "one > other -> one < other": "The names are mixed up: the higher accuracy is the better one.",
-        "** 0.5 -> ": "The standard error is the root of that.",
+        "** 0.5 -> ": "The standard error is the square root of that.",
     },
 )
 def comparison(better: Callable) -> Cases:
@@ -253,4 +255,4 @@ def comparison(better: Callable) -> Cases:
         (0.8, 0.8, 10_000, "80 % twice"),
     ):
         yield words, better(one, other, n)
-    return "It tells a difference only where there is more than chance would give."
+    return "Your function reports only differences that are larger than chance gives."

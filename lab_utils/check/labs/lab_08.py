@@ -22,25 +22,25 @@ FLOP = 0.1e9  # for each image and training step, at least
     "8a",
     hints=(
         "order[0] is the number of an axis, not a place: which entry of shape does it name?",
-        "What is the smallest multiple of 128 that is not below n? Only two axes are filled up.",
-        "The elements that are stored, times the bytes of each.",
+        "What is the smallest multiple of 128 that is not below n? Only two axes are padded.",
+        "The result is the number of stored elements times the bytes of each.",
     ),
-    why="Only the two innermost axes lie in tiles; the compiler's order says which those are.",
+    why="Only the two innermost axes are padded to tiles; the compiler's order says which axes these are.",
     slips={
-        "item *  -> ": "Those are elements: times `item` they are bytes.",
-        "prod(padded) -> prod(shape)": "That is the array without padding.",
-        "padded[order[1]] / 8) * 8 -> padded[order[1]])": "Only the innermost axis is filled up in yours; the one "
-        "next to it, order[1], lies along the 8.",
-        "padded = list(shape) -> padded = list(shape); order = (*order[1::-1], *order[2:])": "8 and 128 are "
-        "swapped: order[0] is filled up to a multiple of 128, order[1] to a multiple of 8.",
+        "item *  -> ": "That is the number of elements: multiply it by `item` to get bytes.",
+        "prod(padded) -> prod(shape)": "That is the size of the array without padding.",
+        "padded[order[1]] / 8) * 8 -> padded[order[1]])": "Yours pads only the innermost axis; the next one, "
+        "order[1], is padded to a multiple of 8.",
+        "padded = list(shape) -> padded = list(shape); order = (*order[1::-1], *order[2:])": "8 and 128 are swapped: "
+        "order[0] is padded to a multiple of 128, order[1] to a multiple of 8.",
         "padded = list(shape) -> padded = list(shape); order = order[::-1]": "The innermost axis is order[0], and "
         "order[1] is next to it; yours reads `order` from its end.",
-        "padded = list(shape) -> padded = list(shape); order = (-1, -2)": "Yours takes the last two axes of the "
-        "shape, and does not go by `order`.",
+        "padded = list(shape) -> padded = list(shape); order = (-1, -2)": "Yours pads the last two axes of the shape "
+        "instead of those that `order` names.",
         "padded = list(shape) -> padded = list(shape); order = (order.index(0), order.index(1))": "order[0] is the "
-        "number of an axis; yours takes it for that axis's place.",
-        "math.ceil(padded[order[0]] / 128) -> (padded[order[0]] // 128 + 1)": "A [16, 256] fills its tiles already "
-        "and takes no padding; yours adds some.",
+        "number of the innermost axis; yours looks up where axis 0 stands in `order`.",
+        "math.ceil(padded[order[0]] / 128) -> (padded[order[0]] // 128 + 1)": "An array [16, 256] fills its tiles "
+        "already and needs no padding; yours adds some.",
     },
 )
 def padding(stored_bytes: Callable) -> Cases:
@@ -51,11 +51,11 @@ def padding(stored_bytes: Callable) -> Cases:
         ((100, 1024), (0, 1), 4, "128 x 1024"),
         ((32, 9, 9, 10), (0, 3, 2, 1), 2, "128 x 9 x 9 x 16"),
         ((9, 100, 20), (1, 2, 0), 4, "9 x 128 x 24"),
-        ((20, 20), (0, 1), 4, "128 x 24 (an axis goes by its number, not by its size)"),
+        ((20, 20), (0, 1), 4, "128 x 24 (use an axis's number, not its size)"),
     ):
         label = f"{list(shape)} of {item} bytes each with order {order} is stored as {stored}"
         yield label, stored_bytes(shape, order, item)
-    return "The innermost axis in 128s, the next in 8s, nothing further out."
+    return "Yours pads the right axes: the innermost to a multiple of 128, the next one to a multiple of 8."
 
 
 def _images() -> np.ndarray:
@@ -66,11 +66,11 @@ def _images() -> np.ndarray:
     "8b",
     hints=(
         "Begin with tf.nn.space_to_depth(images, 4): everything after it works on a sixteenth of the positions.",
-        "Few filters where the positions are many, more of them after a pooling.",
-        "If the bound is too low, look at what the message says of bytes and arithmetic; if the FLOP are too few, "
-        "add filters late.",
+        "Use few filters where there are many positions, and more filters after a pooling.",
+        "If the bound is too low, compare the times for bytes and arithmetic in the message; if the FLOP are too few, "
+        "add filters in late layers.",
     ),
-    why="Positions cost more than filters: take them away first.",
+    why="Positions cost more than filters, so reduce the number of positions first.",
 )
 def fast(inference_fast: Callable) -> str:
     """A bound that is high enough, of a network that does enough; asks the TPU compiler."""
@@ -79,14 +79,14 @@ def fast(inference_fast: Callable) -> str:
         result = _logits(inference_fast, SIDE)
         kernels = [v for v in v1.trainable_variables() if v.shape.rank == 4]
         used = [each is not None for each in tf.gradients(result, kernels)] if kernels else []
-        message = f"At least two convolutions; yours has {sum(used)} that the logits depend on."
+        message = f"At least two convolutions should affect the logits; yours has {sum(used)}."
         expect(sum(used) >= 2, message)
         kinds = {v.dtype.base_dtype for v in v1.trainable_variables()}
         kinds |= {op.outputs[0].dtype for op in graph.get_operations() if op.type == "Conv2D"}
         expect(
             kinds == {tf.float32},
-            "This rung is to be reached in float32, variables and convolutions: bfloat16 is the next one, and "
-            "keeps variables in float32.",
+            "This rung needs float32 variables and convolutions: bfloat16 is the next one, and its variables stay "
+            "float32.",
         )
         _expect_all_positions(result)
     try:
@@ -95,24 +95,23 @@ def fast(inference_fast: Callable) -> str:
         larger = count
     expect(
         count == larger,
-        f"It has {count:,} weights, and more where the images are larger: the head has a weight for each "
-        "position. Pool over all positions, tf.reduce_mean(x, [1, 2]), before the dense layer.",
+        f"Your head has a weight for each position: there are {count:,} weights, and more for larger images. Pool over "
+        "all positions, tf.reduce_mean(x, [1, 2]), before the dense layer.",
     )
     cost = _cost(inference_fast)
     rate, flop = cost["examples_per_second"].value * 8, cost["flops"].value / 128
     expect(
         flop >= FLOP,
-        f"{rate:,.0f} images/s at most, but of {flop / 1e9:.3f} GFLOP an image: the network should do at "
-        f"least {FLOP / 1e9}. More filters, where the positions are few.",
+        f"At most {rate:,.0f} images/s, but an image takes {flop / 1e9:.3f} GFLOP and should take at least "
+        f"{FLOP / 1e9}. Add filters where there are few positions.",
     )
     memory = cost["bytes"].value / cost["peak_bandwidth"].value
     arithmetic = cost["flops"].value / cost["peak_flops"].value
     bound = "HBM traffic" if memory > arithmetic else "FLOPs"
     expect(
         rate >= RATE,
-        f"At most {rate:,.0f} images/s, bound by {bound} ({1e3 * memory:.1f} ms for "
-        f"{cost['bytes'].value / 1e9:.2f} GB, {1e3 * arithmetic:.1f} ms for the arithmetic): fewer positions "
-        "early on.",
+        f"At most {rate:,.0f} images/s, bound by {bound} ({1e3 * memory:.1f} ms for {cost['bytes'].value / 1e9:.2f} "
+        f"GB, {1e3 * arithmetic:.1f} ms for the arithmetic): reduce the positions earlier.",
     )
     return f"At most {rate:,.0f} images/s, with {flop / 1e9:.2f} GFLOP for each."
 
@@ -164,87 +163,81 @@ def _cost(inference: Callable) -> dict:
     return report.cost
 
 
-_OTHER_TYPES = (
-    "Which type have the images when the first layer is built, and is the scope still open there?"
-)
+_OTHER_TYPES = "Which type do the images have when the first layer is built, and is the scope still open there?"
 
 
 @todo(
     "8c",
     hints=(
-        "For each version: which type has the input of the first layer, and is the layer built in the scope?",
+        "For each version: which type does the first layer's input have, and is the layer built in the scope?",
         "The loss has the type of the logits that the function returns.",
     ),
-    why="The layers' input has to be bfloat16, all layers are built in the scope, and the logits leave as float32.",
+    why="The layers need bfloat16 input, the scope must contain all layers, and the logits must become float32.",
 )
 def bfloat16(bfloat16_diagnosis: Any) -> str:
     """Five versions, two of them with the same fault."""
     clues = {
         "one": "The scope does not cast anything: which type do the layers get?",
-        "two": "No scope at all. Which type do the layers give their variables?",
-        "three": "The scope and the cast at its entry are right. Which type has the result?",
-        "four": "Follow the types: at the first layer, of the variables, of the result.",
+        "two": "There is no scope. Which type do the layers give their variables?",
+        "three": "The scope and the cast of its input are right. Which type does the result have?",
+        "four": "Follow the types of the first layer's input, of the variables and of the result.",
         "five": _OTHER_TYPES,
-        "five A": f"The layers get bfloat16 all the same. {_OTHER_TYPES}",
+        "five A": f"The layers still get bfloat16. {_OTHER_TYPES}",
         "five D": f"The scope ends before the network is built. {_OTHER_TYPES}",
     }
     right = {"one": "A", "two": "B", "three": "C", "four": "D", "five": "B"}
     expect_decisions(
         bfloat16_diagnosis, {n: (c, clues[n]) for n, c in right.items()}, "ABCD", clues
     )
-    return (
-        "bfloat16 between the layers, float32 variables and logits: only version four has it all."
-    )
+    return "Only version four has bfloat16 between its layers, and float32 variables and logits."
 
 
 @todo(
     "8d",
     hints=(
-        "Arithmetic or HBM traffic: which takes longer, and what does each change take away from it?",
+        "Which takes longer, arithmetic or HBM traffic? How much does each change reduce it?",
         "Where do the bytes come from: padding, weights with their gradients and slots, or activations?",
     ),
-    why="A change helps where it takes away what bounds the step; all else is work for nothing.",
+    why="A change helps only if it reduces what bounds the step.",
 )
 def next_change(next_change: Any) -> str:
     """Four reports; the factors are computed by the TPU compiler (libtpu 0.0.42.1, 2026-11-23)."""
     clues = {
-        "1": "Memory is the limit, and the layers are in bfloat16 with a pooled head already. What does the compiler "
-        "do to a batch of 16?",
-        "2": "Memory is the limit. Which bytes are they: pictures, activations, or weights?",
-        "2 A": "That raises the bound 3.0 times, as weights are read once a step. Another raises it 12 times.",
-        "2 B": "That raises the bound 1.01 times: most bytes are those of weights, which stay float32.",
-        "2 D": "The memory needs four times as long as the arithmetic.",
-        "3": "Compare the two times: which one would have to fall?",
+        "1": "HBM traffic is the bound. The layers compute in bfloat16, and the head is pooled. What does the "
+        "compiler do to a batch of 16?",
+        "2": "HBM traffic is the bound. Which bytes are these: pictures, activations, or weights?",
+        "2 A": "That raises the bound 3.0 times, as a step reads the weights once. Another change raises it 12 times.",
+        "2 B": "That raises the bound 1.01 times: most bytes belong to weights, which stay float32.",
+        "2 D": "HBM traffic takes four times as long as the arithmetic.",
+        "3": "Compare the two times: which one has to become shorter?",
         "3 A": "That raises the bound 1.00 times: four times the pictures have four times the FLOP.",
-        "4": "Memory is the limit, the batch is full, and the weights are few. Which bytes are left?",
+        "4": "HBM traffic is the bound, the batch needs no padding, and the weights are few. Which bytes are left?",
         "4 A": "That lowers the bound by 5 %: from 128 on nothing is padded, and the weights are few.",
     }
     right = {1: "A", 2: "C", 3: "D", 4: "B"}
     expect_decisions(next_change, {n: (c, clues[str(n)]) for n, c in right.items()}, "ABCD", clues)
     return (
-        "By the compiler the bound rises 1.98 times in step 1, 12.2 in step 2 and 1.36 in step 4; in step 3 no change "
-        "of these raises it."
+        "The compiler's bound rises 1.98 times in step 1, 12.2 in step 2 and 1.36 in step 4; in step 3 none of these "
+        "changes raises it."
     )
 
 
-_FULL_STEPS = "5,000 images are 4 full steps of 1,024, and some left over."
-_IN_PROPORTION = (
-    "The rate grows in proportion to the global batch: 3.2 times 320 images, 3.2 times 0.25."
-)
+_FULL_STEPS = "5,000 images make 4 full steps of 1,024 images; the rest is left over."
+_IN_PROPORTION = "The rate grows in proportion to the global batch: 1,024 is 3.2 times 320, so take 3.2 times 0.25."
 
 
 @todo(
     "8e",
     hints=(
         "How many images do all cores together take in a step?",
-        "By what factor is that larger than `batch`? And how many whole steps are in the examples?",
+        "By what factor is that larger than `batch`? How many whole steps do the examples make?",
     ),
-    why="A larger batch takes a larger rate, and leaves fewer steps in a pass.",
+    why="A larger batch needs a larger learning rate, and makes fewer steps in an epoch.",
     slips={
-        "cores * per_core -> per_core": "16 cores take 64 images each: 1,024 in a step of all cores.",
+        "cores * per_core -> per_core": "With 64 images on each of 16 cores, a step has 1,024.",
         "rate * global_batch / batch -> rate": "The rate is that of the small batch: scale it by global batch / batch.",
-        "rate * global_batch / batch -> rate * batch / global_batch": "A larger batch takes a larger rate, not a "
-        "smaller one.",
+        "rate * global_batch / batch -> rate * batch / global_batch": "A larger batch needs a larger learning rate, "
+        "not a smaller one.",
         "rate * global_batch / batch -> rate * cores": _IN_PROPORTION,
         "rate * global_batch / batch -> rate * math.sqrt(global_batch / batch)": _IN_PROPORTION,
         "examples // global_batch -> examples / global_batch": _FULL_STEPS,
@@ -257,4 +250,4 @@ def pod(pod_settings: Callable) -> Cases:
     label = "16 cores with 64 images each, 5,000 examples, a rate of 0.25 for 320 images"
     yield label, pod_settings(16, 64, 5000, 320, 0.25)
     yield "512 cores with 128 images each, 3,670 examples", pod_settings(512, 128, 3670)
-    return "More cores: a larger batch, a larger rate, fewer steps in a pass."
+    return "More cores mean a larger batch, a larger learning rate and fewer steps in an epoch."

@@ -29,70 +29,70 @@ _LINES = [
 @todo(
     "9a",
     hints=(
-        "How many cycles does a change save? It saves only on the lines whose code holds its part.",
+        "How many cycles does a change save? It saves only on lines whose code contains its piece.",
         "A small saving on an expensive line may be more than a large one on a cheap line.",
-        "All cycles, over the cycles that remain after the change: that is how many times as fast.",
+        "The speed-up is all cycles divided by the cycles that remain after the change.",
     ),
-    why="A change gains no more than the share of the lines that it touches.",
+    why="A change saves no more than the share of the lines that it touches.",
     slips={
         "sum(each.cycles for each in lines if -> sum(each.bytes for each in lines if": "Count the cycles of the "
         "lines that a change touches, not their bytes.",
-        "(1 - left) * sum -> left * sum": "What is left is not saved: 1 - left is.",
-        "(1 - left) *  -> ": "A line is not saved whole: `left` of it remains.",
-        "total / (total - saved[best]) -> total / saved[best]": "How many times as fast is the whole, before, over "
-        "what remains of it, not over what is saved.",
-        ", total / (total - saved[best]) -> ": "It should return a pair, the name and how many times as fast.",
+        "(1 - left) * sum -> left * sum": "`left` is the share that remains: the change saves 1 - left.",
+        "(1 - left) *  -> ": "The change does not save the whole line: `left` of it remains.",
+        "total / (total - saved[best]) -> total / saved[best]": "The speed-up is all cycles divided by those that "
+        "remain, not by those that are saved.",
+        ", total / (total - saved[best]) -> ": "best_change should return a pair: the name and the speed-up.",
         "lines)\n -> lines if each.place.code)\n": "The line without code counts as well.",
     },
 )
 def change(best_change: Callable) -> Cases:
     """The most cycles saved, and the whole before over the whole after."""
     poolings = {"drop both poolings": ("max_pooling2d", 0.0)}
-    label = "Without the poolings 160,000 of 1,000,000 cycles are saved, with the faster convolution 200,000"
+    label = "Dropping the poolings saves 160,000 of 1,000,000 cycles, the faster convolution saves 200,000"
     yield label, best_change(list(_LINES), poolings | {"a faster convolution": ("conv2d", 0.6)})
     label = (
-        "The convolution is the most expensive line, but a tenth of it is 50,000 cycles, and nine tenths of "
-        "the head are 270,000, of 1,000,000 in all"
+        "A tenth of the convolution, the most expensive line, is 50,000 of 1,000,000 cycles; nine tenths of the head "
+        "are 270,000"
     )
     changes = {
         "half the convolution": ("conv2d(images", 0.9),
         "a small head": ("dense(x, 300)", 0.1),
     }
     yield label, best_change(list(_LINES), changes)
-    label = "No line sorts, so that saves nothing. Two lines pool, and both are saved: 160,000 of 1,000,000 cycles"
+    label = "No line sorts, so a faster sort saves nothing. Dropping both poolings saves 160,000 of 1,000,000 cycles"
     yield label, best_change(list(_LINES), {"a faster sort": ("tf.sort", 0.0)} | poolings)
-    return "The change that saves most cycles of the whole step."
+    return "Your function finds the change that saves most cycles of the whole step."
 
 
 _LARGEST = 4096 * 1444 * 1444 * 4 / 2**30  # GiB of the scores
 _LINE = {
-    1: "Line 1 makes 4,096 x 38 x 38 x 64 numbers. Is there a line with more?",
+    1: "Line 1 makes 4,096 x 38 x 38 x 64 numbers. Does another line make more?",
     2: "Line 2 only renames the axes: it has as many numbers as line 1.",
-    4: "The softmax of line 4 has the shape of an array that another line makes, and its result is small.",
+    4: "The softmax in line 4 has the shape of an array from another line, and the result of line 4 is small.",
     5: "The mean of line 5 leaves 64 numbers for each picture.",
 }
 _CHANGE = {
-    "change": "Which change makes the product of line 3 smaller by more than half?",
-    "change A": "Half of the largest array is left, and the step still needs 19.5 GiB, with 15.75 to use "
+    "change": "Which change leaves less than half of the product in line 3?",
+    "change A": "Half of the largest array is left, but the step still needs 19.5 GiB, and 15.75 GiB are usable "
     "(computed by the TPU compiler): a smaller type is not enough.",
-    "change C": "The largest array has no axis of filters: it is summed over them.",
-    "change D": "The pictures are a gigabyte of the whole; the temporaries fill the memory.",
+    "change C": "The largest array has no axis of filters: the product sums over them.",
+    "change D": "The pictures take only a gigabyte; the temporaries fill the memory.",
 }
 
 
 @todo(
     "9b",
     hints=(
-        "A picture has 38 by 38 positions after line 1. How many numbers has the result of each line?",
+        "A picture has 38 by 38 positions after line 1. How many numbers does the result of each line have?",
         "Line 3 multiplies [B, 1444, 64] with [B, 64, 1444]. And a GiB is 2**30 bytes.",
     ),
-    why="An array with two axes of positions grows with the square of their number: a quarter of the positions, a "
-    "sixteenth of the array.",
+    why="An array with two axes of positions grows with the square of their number: a quarter of the positions leaves "
+    "a sixteenth of the array.",
 )
 def memory_culprit(memory_diagnosis: Any) -> str:
     """The line, the size of its result, and a change that makes it fit."""
     keys = ("line", "GiB", "change")
-    message = f"A dict with the keys {', '.join(keys)}; yours is {a(memory_diagnosis)}."
+    message = f"Expected a dict with the keys {', '.join(keys)}; yours is {a(memory_diagnosis)}."
     expect(isinstance(memory_diagnosis, Mapping) and set(memory_diagnosis) == {*keys}, message)
     line, size = memory_diagnosis["line"], memory_diagnosis["GiB"]
     expect(line == 3, _LINE.get(line, f"{line!r} is not the number of a line that makes an array."))
@@ -105,27 +105,25 @@ def memory_culprit(memory_diagnosis: Any) -> str:
     return f"{size:.1f} GiB of scores, one for each pair of positions; a quarter of the positions leaves a sixteenth."
 
 
-_TOO_MANY = "do not fit. All four parts take room, and what does not fill a 128 is left out."
-_FAR_MORE = (
-    "Far more images fit. How much does one image take? (`available` is the room, and takes none.)"
-)
+_TOO_MANY = "do not fit. Count all four parts, and round down to a multiple of 128."
+_FAR_MORE = "Far more images fit. How many bytes does one image take? (`available` counts bytes that are free.)"
 
 
 @todo(
     "9c",
     hints=(
-        "What does one image take? Four of the parts are used up, and one is the room.",
-        "How many such images go into the room? Then leave out what fills no 128.",
+        "How many bytes does one image take? Four entries are bytes in use; `available` is the memory that there is.",
+        "How many such images fit into the available memory? Round that down to a multiple of 128.",
     ),
     why="Bytes grow in proportion to the batch, so one measurement is enough for an estimate.",
     slips={
-        '("arguments", "temporaries", "outputs", "code") -> ("temporaries",)': "Those would fit if temporaries "
-        "were all that takes room: arguments and outputs grow too.",
-        '"arguments",  -> ': f"Without the arguments that is too many: so many {_TOO_MANY}",
-        '"temporaries",  -> ': f"Without the temporaries that is too many: so many {_TOO_MANY}",
-        '"outputs",  -> ': f"Without the outputs that is too many: so many {_TOO_MANY}",
-        "// 128 * 128 -> // 128 * 128 + 128": f"Rounded up that is too many: so many {_TOO_MANY}",
-        " // 128 * 128 -> ": "That is not a multiple of 128: the last images would bring padding.",
+        '("arguments", "temporaries", "outputs", "code") -> ("temporaries",)': "Yours counts only the temporaries: "
+        "arguments and outputs grow with the batch too.",
+        '"arguments",  -> ': f"Yours leaves out the arguments: so many images {_TOO_MANY}",
+        '"temporaries",  -> ': f"Yours leaves out the temporaries: so many images {_TOO_MANY}",
+        '"outputs",  -> ': f"Yours leaves out the outputs: so many images {_TOO_MANY}",
+        "// 128 * 128 -> // 128 * 128 + 128": f"Yours rounds up: so many images {_TOO_MANY}",
+        " // 128 * 128 -> ": "That is not a multiple of 128: the last images would need padding.",
         "(used / per_core) -> used": _FAR_MORE,
         '("arguments",  -> ("available", "arguments", ': _FAR_MORE,
     },
@@ -135,12 +133,12 @@ def memory(largest_batch: Callable) -> Cases:
     used = {"arguments": 3e6, "temporaries": 7e6, "outputs": 2e6, "code": 2e3}
     parts = used | {"available": 1.005e9}
     result = largest_batch(dict(parts), 128)
-    yield "12.002 MB for 128 images, 1.005 GB of room: 10,718 images fit, in whole 128s", result
-    label = "12.002 MB for 256 images, half as much for each: 21,436 images fit, in whole 128s"
+    yield "12.002 MB for 128 images, 1.005 GB available: 83 times 128 images fit", result
+    label = "12.002 MB for 256 images, half as much for each: 167 times 128 images fit"
     yield label, largest_batch(dict(parts), 256)
-    message = f"{result!r} is not a whole number; a batch size is one: int(...)."
+    message = f"A batch size is a whole number, int(...); yours is {result!r}."
     expect(isinstance(result, Integral), message)
-    return "Bytes an image, images that fit, whole 128s."
+    return "Your batch is the largest multiple of 128 that fits."
 
 
 _CAST, ROWS = " if tensor.dtype == tf.float64 else tensor", 6
@@ -152,12 +150,12 @@ _CAST, ROWS = " if tensor.dtype == tf.float64 else tensor", 6
         "A batch may be a tuple, a dict, or a dict in a tuple: which function of tf.nest goes through all of it?",
         "What do you do with a tensor of another type than float64?",
     ),
-    why="Only float64 changes: labels stay integers, names stay names, and so does the structure.",
+    why="Only float64 changes: integers, strings and the structure stay as they are.",
     slips={
         "dtype == tf.float64 -> dtype.is_floating": "bfloat16 should stay bfloat16.",
-        " if tensor.dtype == tf.float64 else tensor -> ": "Yours casts all types, also integers and text, which "
-        "should stay.",
-        " if len(parts) > 1 else parts[0] -> ": "An element becomes a tuple of one in yours.",
+        " if tensor.dtype == tf.float64 else tensor -> ": "Yours casts all types, but integers and strings should "
+        "stay.",
+        " if len(parts) > 1 else parts[0] -> ": "Yours returns a single tensor as a tuple of one.",
     },
 )
 def narrow(narrowed: Callable) -> Cases:
@@ -186,24 +184,24 @@ def narrow(narrowed: Callable) -> Cases:
         spec = tf.nest.map_structure(
             lambda each: f"{each.dtype.name} {each.shape}", after.element_spec
         )
-        yield f"The structure should stay, with types and shapes, of {label}", spec
+        yield f"The structure, shapes and types (only float64 changes) of {label}", spec
         yield f"The values of {label}", list(after.as_numpy_iterator())
-    return "float64 becomes float32, and all else stays."
+    return "float64 becomes float32, and everything else stays."
 
 
 @todo(
     "9e",
     hints=(
-        "Which share of a loop's time is steps, for a loop of n?",
-        "Only divisors of the steps to a checkpoint come into question: try them from the smallest on.",
-        "What is left where even one loop from checkpoint to checkpoint is too short?",
+        "Which share of a loop's time do its n steps take?",
+        "Only divisors of the steps between checkpoints are possible: try the smallest first.",
+        "What should you return if even one loop from checkpoint to checkpoint is too short?",
     ),
-    why="A longer loop than needed hides hooks and logs; one that does not divide the steps moves the checkpoints.",
+    why="A loop longer than needed delays hooks and logs; one that does not divide the steps delays checkpoints.",
     slips={
-        "checkpoint % loop == 0 and  -> ": "Such a loop does not divide the steps to a checkpoint.",
+        "checkpoint % loop == 0 and  -> ": "Your loop does not divide the steps between checkpoints.",
         "1, checkpoint + 1 -> checkpoint, 0, -1": "A shorter loop is enough.",
         ">= share -> > share": "A shorter loop is enough: the share may be reached exactly.",
-        "(loop * step + call) -> call": "The share is of the whole loop, steps and call.",
+        "(loop * step + call) -> call": "The share refers to the whole loop: its steps and its call.",
     },
 )
 def loop(shortest_loop: Callable) -> Cases:
@@ -216,12 +214,12 @@ def loop(shortest_loop: Callable) -> Cases:
         (0.001, 0.002, 7, 0.6),  # a prime
     ):
         label = (
-            f"Steps of {1e3 * step:g} ms, {1e3 * call:g} ms a call, a checkpoint each {checkpoint} steps, at work "
-            f"{share:.1%} of the time: the shortest loop that divides {checkpoint}, or all of it"
+            f"Steps of {1e3 * step:g} ms, {1e3 * call:g} ms a call, a checkpoint every {checkpoint} steps, busy "
+            f"{share:.1%} of the time: the shortest loop that divides {checkpoint}, or {checkpoint}"
         )
         result = shortest_loop(step, call, checkpoint, share)
         yield label, result
         expect(
             isinstance(result, Integral), f"A loop is a whole number, an int; yours is {result!r}."
         )
-    return "The shortest loop that divides the checkpoint's steps and keeps the core busy."
+    return "Your loop is the shortest that divides the checkpoint's steps and keeps the core busy."

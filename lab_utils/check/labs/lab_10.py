@@ -17,19 +17,19 @@ RATE = 3e-3
 @todo(
     "10a",
     hints=(
-        "The replicas' gradients are summed. What must each give, so that the sum is the mean over all?",
-        "A sum over this replica's examples, and a division: by how many?",
+        "The replicas' gradients are summed. What must each return, so that the sum is the mean over all examples?",
+        "Sum over this replica's examples, and divide. By which number?",
     ),
-    why="Parts of one mean can be summed; means cannot.",
+    why="The parts of one mean sum to that mean; a sum of several means is too large.",
     slips={
-        "tf.reduce_sum(losses) / global_batch -> tf.reduce_mean(losses)": "That is 4 times the mean: a mean over "
-        "the replica's own examples makes the step larger, the more replicas there are.",
+        "tf.reduce_sum(losses) / global_batch -> tf.reduce_mean(losses)": "That is 4 times the mean: a mean over the "
+        "replica's own examples makes the step larger, the more replicas there are.",
         "tf.reduce_sum(losses) / global_batch -> tf.reduce_sum(losses)": "That is 32 times the mean: the sum is "
         "not divided by global_batch.",
         "tf.reduce_sum(losses) / global_batch -> tf.reduce_mean(losses) / global_batch": "That is an eighth of the "
         "mean: the mean over a replica is divided twice.",
         "with_logits(labels, logits) -> with_logits(labels, tf.nn.softmax(logits))": "That is the cross-entropy of "
-        "softmax(logits): it takes the logits themselves.",
+        "softmax(logits): pass the logits themselves.",
     },
 )
 def replica_loss(replica_loss: Callable) -> Cases:
@@ -48,18 +48,18 @@ def replica_loss(replica_loss: Callable) -> Cases:
     with tf.GradientTape() as tape:
         tape.watch(logits)
         part = replica_loss(labels, logits, 32)
-    message = "No gradient comes through to the logits: compute the part with TensorFlow's ops."
+    message = "No gradient reaches the logits: compute the part with TensorFlow's ops."
     expect(tape.gradient(part, logits) is not None, message)
-    return "Parts that sum to the global mean: the step does not depend on the number of replicas."
+    return "The parts sum to the global mean: the step is the same for any number of replicas."
 
 
 @todo(
     "10b",
     hints=(
-        "The finding names ImageProjectiveTransformV3. Which two layers move and turn pictures?",
+        "The finding names ImageProjectiveTransformV3. Which two layers move and rotate pictures?",
         "The dataset's map runs on the host. A layer can be called there like a function, with training=True.",
     ),
-    why="What is random about the pictures belongs to the input: the host makes it, and the export has none of it.",
+    why="Random changes of pictures belong to the input: the host makes them, and the exported model has none.",
 )
 def host_and_core(portable: Callable) -> str:
     """No random layer in the model; the dataset changes pictures at random, in full batches."""
@@ -70,7 +70,7 @@ def host_and_core(portable: Callable) -> str:
     random = [
         layer.name for layer in _all_layers(model) if type(layer).__name__.startswith("Random")
     ]
-    message = f"The model still holds {', '.join(random)}: it is part of the step, which runs on the core."
+    message = f"The model still holds {', '.join(random)}: a layer of the model runs on the core."
     expect(not random, message)
     expect(getattr(model, "optimizer", None) is not None, "The model is not compiled.")
     expect_dataset(dataset, "portable")
@@ -78,7 +78,7 @@ def host_and_core(portable: Callable) -> str:
     same(spec, [[512, 8, 8, 1], [512]], "The shapes of pictures and labels in a batch")
     images, labels = next(iter(dataset.take(1).as_numpy_iterator()))
     parts = np.unique(np.round(images * 16, 3) % 1)  # pixels of the file are whole sixteenths
-    message = "The dataset's pictures are those of the file: nothing moves or turns them, so training sees less."
+    message = "The dataset's pictures are those of the file: nothing moves or rotates them."
     expect(len(parts) > 1, message)
     expect(images.min() >= 0 and images.max() <= 1.001, "The pictures should stay within 0 and 1.")
     logits = model(images[:16], training=True)
@@ -88,7 +88,7 @@ def host_and_core(portable: Callable) -> str:
     counts = np.bincount(labels, minlength=10)
     message = "Each of the ten classes should be in a batch: are labels paired with pictures?"
     expect(counts.min() > 20, message)
-    return "The core computes the model, and the host moves and turns the pictures."
+    return "The core computes the model, and the host moves and rotates the pictures."
 
 
 def _all_layers(model: keras.Model) -> list[keras.Layer]:
@@ -109,7 +109,7 @@ _FACTORS = (1.0, 1.0, -0.3, 0.1, 2.0, 0.1)  # times the gradients, step by step
         "help(tf.compat.v1.train.AdamOptimizer).",
         "Which default differs, apart from the learning rate?",
     ),
-    why="A small number under the fraction decides how far small gradients move a variable.",
+    why="A small number in the denominator decides how far small gradients move a variable.",
 )
 def same_adam(make_adam: Callable) -> Cases:
     """The same updates as AdamOptimizer(0.003), whatever the size of the gradient."""
@@ -117,7 +117,7 @@ def same_adam(make_adam: Callable) -> Cases:
     returns(made, keras.optimizers.Optimizer, "make_adam", "a Keras optimizer")
     expect(hasattr(made, "beta_1"), f"The Estimator trains with Adam; yours is {made.name}.")
     for name in ("clipnorm", "clipvalue", "global_clipnorm", "weight_decay", "use_ema", "amsgrad"):
-        expect(not getattr(made, name, None), f"AdamOptimizer knows no {name}: leave it out.")
+        expect(not getattr(made, name, None), f"AdamOptimizer has no {name}: leave it out.")
     yield "beta_1 of AdamOptimizer", made.beta_1
     yield "beta_2 of AdamOptimizer", made.beta_2
     gradients = np.array([2.0, 1e-2, 1e-7, 1e-8, 1e-9], np.float32)
@@ -127,10 +127,10 @@ def same_adam(make_adam: Callable) -> Cases:
         made.apply([factor * gradients], [variable])
         moved.append(-np.array(variable) / RATE)
     far = "How far a variable moves, in units of the learning rate 0.003,"
-    yield f"{far} by a gradient of 2 (is the learning rate that?)", moved[0][0], 1e-3
-    label = f"{far} by {len(_FACTORS)} other gradients (what is remembered of old ones?)"
+    yield f"{far} by a gradient of 2 (is the learning rate 0.003?)", moved[0][0], 1e-3
+    label = f"{far} by {len(_FACTORS)} other gradients (how much do old gradients count?)"
     yield label, moved[-1][0], 2e-3
     small = "by small gradients, of 0.01, 1e-7, 1e-8 and 1e-9"
     label = f"{far} {small} (what is added to the root of the second moment?)"
     yield label, moved[0][1:], 1e-2
-    return "The same updates, for gradients from 2 down to 1e-9."
+    return "Your Adam makes the same updates, for gradients from 2 down to 1e-9."

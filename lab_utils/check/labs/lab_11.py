@@ -53,7 +53,7 @@ def _parts(make: Callable, name: str, reasons: dict[str, str]) -> Cases:
     jitted = step if hasattr(step, "lower") else jax.jit(step)
     compiled = jitted.lower(*example).compile()
     inputs, outputs = compiled.input_shardings[0], compiled.output_shardings
-    yield f"Devices of the mesh, of {_DEVICES} given", len(jax.tree.leaves(inputs)[0].device_set)
+    yield f"Devices in the mesh, out of {_DEVICES}", len(jax.tree.leaves(inputs)[0].device_set)
     for key, shape in _SHAPES.items():
         label = f"What each device holds of {key}, of the shape {shape}: {reasons[key]}"
         yield label, inputs[0][key].shard_shape(shape)
@@ -74,7 +74,7 @@ def _parts(make: Callable, name: str, reasons: dict[str, str]) -> Cases:
     hints=(
         "The mesh takes an array of devices and a tuple of names, one for each axis of that array.",
         "A PartitionSpec names, axis by axis, along which mesh axis an array is split. An empty one splits nothing.",
-        "in_shardings has one entry for each argument of step; one entry stands for a whole dict.",
+        "in_shardings has one entry for each argument of step; one entry can stand for a whole dict.",
     ),
     why="The batch is split, the weights are on every device, and the compiler adds the all-reduce.",
 )
@@ -85,10 +85,10 @@ def over_examples(data_parallel: Callable) -> Cases:
         "inner": whole,
         "outer": whole,
         "batch": "the first axis counts the examples, and each device should get its share of them",
-        "new": "with out_shardings as for the weights that go in, the next step can take them",
+        "new": "out_shardings should match in_shardings, so that the next step accepts the new weights",
     }
     yield from _parts(data_parallel, "data_parallel", reasons)
-    return f"{_DEVICES} devices, {_BATCH // _DEVICES} of {_BATCH} examples each, all weights on each: the same step."
+    return f"Each of {_DEVICES} devices holds all weights and {_BATCH // _DEVICES} of {_BATCH} examples."
 
 
 @todo(
@@ -103,34 +103,34 @@ def over_examples(data_parallel: Callable) -> Cases:
 def over_weights(tensor_parallel: Callable) -> Cases:
     """Each device holds some hidden units: columns of inner, the same rows of outer."""
     reasons = {
-        "inner": "all rows of some columns, otherwise sums of [batch, 4 * width] are exchanged",
+        "inner": "all rows of some columns, as otherwise the devices exchange sums of [batch, 4 * width]",
         "outer": "the rows that belong to its columns of inner",
         "batch": "each device should see the whole batch",
-        "new": "the new weights should come out split as they go in, out_shardings has an entry for them",
+        "new": "the new weights should be split like the old ones; out_shardings has an entry for them",
     }
     yield from _parts(tensor_parallel, "tensor_parallel", reasons)
-    return f"{_DEVICES} devices, {4 * _WIDTH // _DEVICES} of {4 * _WIDTH} hidden units each: the same step."
+    return f"Each of {_DEVICES} devices holds {4 * _WIDTH // _DEVICES} of {4 * _WIDTH} units."
 
 
 @todo(
     "11c",
     hints=(
-        "Data-parallel: what has each device computed from its own examples that all devices need the sum of?",
-        "Tensor-parallel: x @ inner needs no exchange. What shape has the product with outer, a sum over all units?",
+        "Data-parallel: each device computes something from its own examples, and all need the sum. What is it?",
+        "Tensor-parallel: the product with outer is a sum over all hidden units. What shape does this product have?",
         "A float32 has four bytes.",
     ),
     why="Gradients have the shape of the weights; the sums of a split layer have the shape of its output.",
     slips={
-        "return 4 * weights, 4 * batch * width -> return weights, 4 * batch * width": "Data-parallel, count bytes, "
-        "not numbers.",
-        "return 4 * weights, 4 * batch * width -> return 4 * weights, batch * width": "Tensor-parallel, count "
-        "bytes, not numbers.",
+        "return 4 * weights, 4 * batch * width -> return weights, 4 * batch * width": "In the data-parallel case, "
+        "count bytes, not numbers.",
+        "return 4 * weights, 4 * batch * width -> return 4 * weights, batch * width": "In the tensor-parallel case, "
+        "count bytes, not numbers.",
         "return 4 * weights, 4 * batch * width -> return weights, batch * width": "Count bytes, not numbers.",
-        "weights = 2 * width -> weights = width": "Data-parallel, there are two matrices.",
-        "return 4 * weights, 4 * batch * width -> return 4 * weights, 16 * batch * width": "Tensor-parallel, the "
-        "hidden units stay where they are; the output is summed.",
-        "return 4 * weights, 4 * batch * width -> return 4 * weights, 8 * batch * width": "Tensor-parallel, x is "
-        "data, so nothing is exchanged on the way back.",
+        "weights = 2 * width -> weights = width": "The data-parallel step all-reduces the gradients of two matrices.",
+        "return 4 * weights, 4 * batch * width -> return 4 * weights, 16 * batch * width": "The tensor-parallel step "
+        "all-reduces the output; the hidden units stay on their devices.",
+        "return 4 * weights, 4 * batch * width -> return 4 * weights, 8 * batch * width": "The tensor-parallel step "
+        "needs no gradient for x, which is data: it all-reduces nothing in the backward pass.",
     },
 )
 def by_hand(all_reduce_bytes: Callable) -> Cases:
@@ -142,7 +142,7 @@ def by_hand(all_reduce_bytes: Callable) -> Cases:
         for way, bytes_ in zip(("data-parallel", "tensor-parallel"), found, strict=True):
             label = f"Bytes all-reduced {way}, for a batch of {batch} and a width of {width}"
             yield label, bytes_, 1e-4  # the loss itself may be counted
-    return "Gradients in one case, activations in the other. Now ask the compiler."
+    return "The one step all-reduces gradients, the other activations. Now ask the compiler."
 
 
 @todo(
@@ -169,4 +169,4 @@ def ring(all_reduce_seconds: Callable) -> Cases:
         yield f"{label}: {pieces}", all_reduce_seconds(bytes_, devices, link)
     label = "One device has nobody to send to, so 4000 bytes take 0 s"
     yield label, all_reduce_seconds(4000, 1, 100.0)
-    return "Two rounds of n - 1 pieces, in both directions: nearly the whole array through each link."  # fmt: skip
+    return "A device sends two rounds of n - 1 pieces, so each link carries nearly the whole array."  # fmt: skip

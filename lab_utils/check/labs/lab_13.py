@@ -10,38 +10,40 @@ from lab_utils.check.tools import a, expect, returns, several, translated
 from lab_utils.estimator import tf
 
 _APART = {
-    "a": "In cut_a the second row continues the first one of the same batch. Row 0 of the next batch goes on where "
-    "the last row ended, and gets the state of row 0.",
-    "c": "In cut_c the rows start one character apart, so row 0 of the next batch begins inside the text that row "
-    "0 has read, and gets a state that has read further.",
+    "a": "In cut_a the second row continues the first row of the same batch. Row 0 of the next batch continues the "
+    "last row, but gets the state of row 0.",
+    "c": "In cut_c the rows start one character apart, so row 0 of the next batch begins inside the text that row 0 "
+    "has read already.",
 }
 
 
 @todo(
     "13a",
     hints=(
-        "Read row 0 of the first batch, then row 0 of the second: is that one text?",
-        "The state of row k after a batch is what it has read; what does row k read next?",
+        "Read row 0 of the first batch, then row 0 of the second: is the text continuous?",
+        "The state of row k stands for the text that row k has read so far. Which text does row k read next?",
     ),
-    why="Row k goes on in row k, so a state that is carried over belongs to its text.",
+    why="Row k of each batch continues row k of the batch before, so its state belongs to its text.",
 )
 def rows_that_continue(continues: str) -> str:
     """The cut in which row k of each batch continues row k of the batch before."""
     letter = str(continues).strip().lower().removeprefix("cut_")
-    expect(letter in ("a", "b", "c"), f"continues is 'a', 'b' or 'c'; yours is {a(continues)}.")
+    expect(
+        letter in ("a", "b", "c"), f"continues must be 'a', 'b' or 'c'; yours is {a(continues)}."
+    )
     if letter in _APART:
         raise Wrong(_APART[letter])
-    return "Each row is a part of the text of its own, and goes on where it ended."
+    return "Each row has its own part of the text, and continues where it ended."
 
 
 @todo(
     "13b",
     hints=(
-        "What changes from round to round? The count, the last character, the line: those are the loop's variables.",
-        "Two reasons to stop: which comparison is each?",
-        "A place of the line is written by tf.tensor_scatter_nd_update, with an index of shape [1, 1].",
+        "The count, the last character and the line change in each iteration: those are the loop's variables.",
+        "The loop has two reasons to stop. Which comparison tests each?",
+        "tf.tensor_scatter_nd_update writes one place of the line; its index has the shape [1, 1].",
     ),
-    why="A loop may go round as often as it likes, if no tensor in it grows.",
+    why="A compiled loop may have any number of iterations, as long as no tensor in it grows.",
 )
 def line(write_line: Callable) -> Cases:
     """A line of fixed shape, filled until the end or until it is full."""
@@ -55,39 +57,39 @@ def line(write_line: Callable) -> Cases:
         pair = "a pair, the line and the number written"
         returns(made, several(made, 2), "write_line", pair)
         kinds = [(each.shape, each.dtype) for each in made]
-        yield f"With most of {most} the shapes and types of the line and of the number", kinds
+        yield f"With most={most} the shapes and types of the line and of the number", kinds
         definition = program.graph.as_graph_def()
         inner = (node for function in definition.library.function for node in function.node_def)
         expect(
             any(node.op in ("While", "StatelessWhile") for node in (*definition.node, *inner)),
-            "There is no loop in the program: a loop of Python's puts one copy of its body there for each "
-            "place. tf.while_loop goes round as often as is needed.",
+            "There is no loop in the program: a Python loop puts one copy of its body there for each place. "
+            "tf.while_loop runs as often as needed.",
         )
         past = (
-            f"With a line of {most} places the loop goes on past the last of them: it ends at `end` or when "
-            "the line is full, whichever comes first."
+            f"With a line of {most} places the loop goes on past the last place: it should end at `end` or when the "
+            "line is full, whichever comes first."
         )
         with translated("", past, (tf.errors.InvalidArgumentError,)):
             text, written = (each.numpy() for each in program(tf.constant(3)))
-        reason = "the end is the last" if most == 20 else "most is the limit"
-        label = f"From 3, `following` counts up, with 9 the end and most of {most} ({reason}): four characters, and "
+        reason = "the loop meets `end`" if most == 20 else "the line is full first"
+        label = f"From 3, `following` counts up, with end=9 and most={most} ({reason}): the first four characters, and "
         yield label + "how many are written", (text[:4].tolist(), int(written))
-    return "One shape for every line, and a loop that ends when it should."
+    return "Every line has one shape, and the loop ends when it should."
 
 
 @todo(
     "13c",
     hints=(
-        "Which shape do the scores have? Row i of them belongs to place i, and column j to the place that it looks at.",
-        "Hide the later places before the softmax: what score gives a share of 0?",
+        "Which shape do the scores have? Row i of them belongs to place i, and column j to the place that it sees.",
+        "Hide the later places before the softmax: which score gives a share of 0?",
         "tf.linalg.band_part keeps the part of a matrix on and below its diagonal; keras.ops.tri makes one.",
     ),
-    why="All places are computed in one matmul, and the mask keeps each from looking ahead.",
+    why="One matmul computes all places, and the mask keeps each place from looking ahead.",
     slips={
-        "scores = tf.where(earlier, scores, -1e9) -> ": "Each place looks at all places, also at those that come "
-        "later. There it would read the answer.",
-        "tf.where(earlier, -> tf.where(tf.transpose(earlier),": "The mask lets places look ahead, and hides what "
-        "they have read.",
+        "scores = tf.where(earlier, scores, -1e9) -> ": "Each place looks at all places, even at later ones, which "
+        "hold the answer.",
+        "tf.where(earlier, -> tf.where(tf.transpose(earlier),": "The mask lets places look ahead, and hides the "
+        "earlier places.",
         "tf.where(earlier, -> tf.where(keras.ops.tri(query.shape[1], k=1, dtype='bool'),": "The mask lets each "
         "place look one place ahead.",
         "tf.where(earlier, -> tf.where(keras.ops.tri(query.shape[1], k=-1, dtype='bool'),": "Each place sees "
@@ -100,7 +102,7 @@ def line(write_line: Callable) -> Cases:
         "tf.nn.softmax(scores) -> tf.nn.softmax(scores, axis=1)": "The shares of a row do not add up to 1: the "
         "softmax goes over the last axis.",
         "return tf.matmul(tf.nn.softmax(scores), value) -> return tf.nn.softmax(scores)": "Those are the shares: "
-        "weigh the values with them.",
+        "multiply them with the values.",
     },
 )
 def causal_attention(attend: Callable) -> Cases:
@@ -109,5 +111,5 @@ def causal_attention(attend: Callable) -> Cases:
     for shape in ((3, 5, 4), (2, 9, 16)):
         found = attend(*(tf.constant(draw(shape), tf.float32) for _ in range(3)))
         returns(found, hasattr(found, "shape"), "attend", "a tensor")
-        yield f"What each place of {list(shape)} sees of itself and of those before it", found, 1e-3
-    return "Each place sees itself and those before it, in one matmul for all."
+        yield f"What each place of {list(shape)} sees: itself and those before it", found, 1e-3
+    return "Each place sees itself and the places before it, in one matmul for all."

@@ -19,12 +19,12 @@ _PICTURES = [b"\xff\xd8\xff\xfb\xef\xbe\x00", b"\x89PNG\r\n\x1a\n\xfe\xff", b"\x
         "What does base64.b64encode return, and can json.dumps write that?",
         "How does the server know that a string is base64, and not the value itself?",
     ),
-    why='Bytes travel as base64 within {"b64": ...}; a plain string would be taken for the value itself.',
+    why='Bytes travel as base64 within {"b64": ...}; the server takes a plain string for the value itself.',
     slips={
-        '{"b64": base64.b64encode(picture).decode()} -> base64.b64encode(picture).decode()': "The server reads "
-        'base64 where the picture\'s bytes should be. Either a string stands without the object {"b64": ...} that '
-        "says so, or the bytes were encoded twice.",
-        "in pictures] -> in reversed(pictures)]": "The pictures arrive in another order: answers come in the order "
+        '{"b64": base64.b64encode(picture).decode()} -> base64.b64encode(picture).decode()': "The server reads base64 "
+        'where it expects the picture\'s bytes. Either the object {"b64": ...} around a string is missing, or the '
+        "bytes were encoded twice.",
+        "in pictures] -> in reversed(pictures)]": "The pictures arrive in another order: the answers have the order "
         "of the instances.",
     },
 )
@@ -32,25 +32,25 @@ def body(predict_body: Callable) -> Cases:
     """Read as the server reads it: the same bytes in the same order."""
     for pictures, words in ((_PICTURES, "three pictures"), (_PICTURES[:1], "one picture")):
         text = predict_body(list(pictures))
-        message = "That is a Python dict; a request's body is its JSON text: json.dumps(...)."
+        message = "That is a Python dict, but a request's body is a JSON string: json.dumps(...)."
         expect(not isinstance(text, dict), message)
         returns(text, (str, bytes, bytearray), "predict_body", "text, a str, or its bytes")
         try:
             pictures_read = rest.read_request(text)[0]
         except rest.RequestError as error:
             raise Wrong(_rejected(str(error))) from None
-        hint = "str() of bytes writes b'...' around them; .decode() makes text of base64"
+        hint = "str() of bytes writes b'...' around them; .decode() returns base64 as a str"
         label = f"What the server reads of {words}: the bytes of each, unchanged, one instance a picture ({hint})"
         yield label, pictures_read
-    return "The server reads the bytes that you sent, a picture an instance."
+    return "The server reads the bytes that you sent, with one instance for each picture."
 
 
 def _rejected(said: str) -> str:
     """What the server says, with a word on what it may come from."""
     for part, reason in (
-        ("base64 decode", "The server reads the usual alphabet, with + and /: base64.b64encode"),
+        ("base64 decode", "The server expects the alphabet with + and /: use base64.b64encode"),
         ("the request has", 'Each instance is {"b64": ...}, or has the input\'s name as its key'),
-        ("'instances' or 'inputs'", 'The pictures go below the key "instances"'),
+        ("'instances' or 'inputs'", 'The pictures belong under the key "instances"'),
     ):
         if part in said:
             said += f". {reason}"
@@ -60,10 +60,10 @@ def _rejected(said: str) -> str:
 # Of each client: the cause, and where to look.
 _CLIENTS = {
     "Ann": ("B", "print the beginning of her request and of an honest one."),
-    "Ben": ("F", "look at his pictures: what is gone, and what is still right?"),
-    "Cem": ("C", "look at his pictures: the shapes are right. What is not?"),
-    "Dora": ("D", "her pictures look right, and as many answers are roses as in an honest request. So what is "
-             "compared with what?"),
+    "Ben": ("F", "look at his pictures: what have they lost, and what is still right?"),
+    "Cem": ("C", "look at his pictures: the shapes are right, but what is wrong?"),
+    "Dora": ("D", "her pictures look right, and as many answers are roses as in an honest request. With which "
+             "pictures does she compare the answers?"),
     "Eve": ("A", "read what the server says, and the length of each of her pictures in bytes."),
 }  # fmt: skip
 
@@ -71,16 +71,15 @@ _CLIENTS = {
 @todo(
     "14b",
     hints=(
-        "Which two did the server refuse, and with which words? A fault that it can see is one of those that "
-        "break the reading.",
-        "Compare the pictures of the three others with the honest row: one by one, column by column.",
+        "Which two requests did the server refuse, and with which message? It refuses only what it cannot read.",
+        "Compare the pictures of the other three clients with the honest row, column by column.",
     ),
-    why="What cannot be read is refused; blurred, recoloured or exchanged pictures are answered like all others.",
+    why="The server refuses what it cannot read. It answers any other picture: blurred, recoloured or exchanged.",
 )
 def causes(causes: Any) -> str:
     """The cause of each client's trouble."""
     expect_decisions(causes, _CLIENTS, "ABCDEFG")
-    return "All five. The server noticed two of them."
+    return "All five causes are right. The server noticed two of them."
 
 
 class _Server:
@@ -104,14 +103,14 @@ class _Server:
     "14c",
     hints=(
         "A request of 60 was refused. What do two requests of 30 tell you?",
-        "When is a refused request small enough to know the picture?",
+        "How small must a refused request be so that you know the bad picture?",
         "A function may call itself, on a part of its list.",
     ),
-    why="Halving finds one bad picture of n in about 2 log2(n) requests; n single ones would cost n.",
+    why="Halving finds one bad picture of n in about 2 log2(n) requests; single requests would need n.",
     slips={
         "pictures[:half]) + ask_all(ask, pictures[half:]) -> pictures[half:]) + ask_all(ask, pictures[:half])": "The "
         "answers come in another order than the pictures.",
-        "return [None] -> return []": "A refused picture has an answer too, None: the others would move up.",
+        "return [None] -> return []": "A refused picture has an answer too, None: without it, later answers move up.",
     },
 )
 def one_bad(ask_all: Callable) -> Cases:
@@ -123,7 +122,7 @@ def one_bad(ask_all: Callable) -> Cases:
         words = f"{count} pictures, of which the server refuses {sorted(bad) or 'none'}"
         try:
             with translated(
-                "NoneType", "For a part of the pictures ask_all gives None: is a return missing?"
+                "NoneType", "For a part of the pictures ask_all returns None: is a return missing?"
             ):
                 answers = ask_all(server, list(range(count)))
         except ValueError as error:
@@ -135,20 +134,20 @@ def one_bad(ask_all: Callable) -> Cases:
             raise Wrong(
                 f"{words}: you send {server.requests} requests, and {most} are enough. Try all at once first, then halves."
             )
-    return "Few requests, and every picture that can be answered is."
+    return "Few requests get an answer for every picture that the server accepts."
 
 
 @todo(
     "14d",
     hints=(
         "Which batches keep the limit? Which of these gives the most pictures a second?",
-        "What is left to return where no batch keeps the limit?",
+        "What should you return if no batch keeps the limit?",
     ),
-    why="The limit leaves some batches out; among the others the rate decides, and that need not be the largest batch.",
+    why="The limit excludes some batches. Among the others the highest rate decides, not the largest batch.",
     slips={
-        "seconds[batch] <= limit -> seconds[batch] < limit": "A request that takes exactly the limit keeps it.",
-        "seconds[batch] <= limit -> seconds[batch] / batch <= limit": "A caller waits for the whole request, not "
-        "for its share of it.",
+        "seconds[batch] <= limit -> seconds[batch] < limit": "A request may take exactly the limit.",
+        "seconds[batch] <= limit -> seconds[batch] / batch <= limit": "A caller waits for the whole request, not for "
+        "the share of one picture.",
         " if seconds[batch] <= limit] -> ]": "One of your batches takes longer than the limit.",
         "lambda batch: batch / seconds[batch] -> lambda batch: batch": "The largest batch within the limit need "
         "not serve the most pictures a second.",
@@ -163,9 +162,9 @@ def batch_for(best_batch: Callable) -> Cases:
          {1: 0.010, 8: 0.040, 32: 0.130, 64: 0.250}, 0.150),
         ("All keep the limit, and the largest is not the best: 8 gives 160 pictures a second, 32 gives 80",
          {32: 0.400, 8: 0.050, 1: 0.010, 16: 0.120}, 1.0),
-        ("100 ms keep a limit of 100 ms", {1: 0.02, 8: 0.1}, 0.1),
+        ("A request of 100 ms keeps a limit of 100 ms", {1: 0.02, 8: 0.1}, 0.1),
         ("No batch keeps the limit: return None", {1: 0.2, 8: 0.9}, 0.1),
     ):  # fmt: skip
-        label = f"{words}. A key of `seconds`, for {seconds} and {limit} s"
+        label = f"{words}. The best key of `seconds`, for {seconds} and a limit of {limit} s"
         yield label, best_batch(dict(seconds), limit)
-    return "The most pictures a second within the limit."
+    return "Your batch serves the most pictures a second within the limit."

@@ -19,18 +19,18 @@ from lab_utils.estimator import tf, v1
 @todo(
     "15a",
     hints=(
-        "Which of the three arguments has to be averaged, and which are the same in all entries?",
-        "Two contexts in one `with`, or one in the other, and in them two scalars.",
-        "A step is due where its remainder by every is 0.",
+        "Which of the three arguments has to be averaged, and which have the same value in all entries?",
+        "Write two scalars inside two contexts, which stand in one `with` or are nested.",
+        "A step is due where step modulo every is 0.",
     ),
-    why="The host calls host_fn in a graph of its own, so the writer is made in it; every and directory are Python "
-    "values and may be used.",
+    why="The host calls host_fn in a graph of its own, so it creates the writer itself; it may use every and "
+    "directory, which are Python values.",
     slips={
         "tf.reduce_mean(loss) -> loss[0]": "That is the loss of one core: write the mean over the cores.",
         "tf.reduce_mean(loss) -> tf.reduce_sum(loss)": "That is the sum over the cores: write their mean.",
         "tf.equal(step[0] % every, 0) -> step[0] % every == 0": "In an Estimator's graph `==` asks whether two "
         "tensors are the same object: let tf.equal compare.",
-        ", tf.summary.record_if(tf.equal(step[0] % every, 0)) -> ": "It writes at every step: let record_if test "
+        ", tf.summary.record_if(tf.equal(step[0] % every, 0)) -> ": "Yours writes at every step: let record_if test "
         "whether the step is a multiple of every.",
         '            tf.summary.scalar("learning_rate", rate[0], step=step[0])\n -> ': "Nothing is written under "
         '"learning_rate".',
@@ -39,8 +39,8 @@ from lab_utils.estimator import tf, v1
 def host_function(make_host_fn: Callable) -> Cases:
     """What stands in the event files after seven steps of four cores."""
     outside = (
-        "host_fn uses something that was made outside of it, in the graph of model_fn: the host calls it in a graph "
-        "of its own."
+        "host_fn uses something that was made outside of it, in the graph of model_fn, but the host calls it in "
+        "another graph."
     )
     python = (
         "step is a tensor, and Python cannot know its value here: test it in the graph, with tf.equal and "
@@ -63,9 +63,9 @@ def host_function(make_host_fn: Callable) -> Cases:
                 ),
             ):
                 ops = host_fn(step, loss, rate)
-            message = "No writer takes up a summary of v1.summary.scalar: use tf.summary.scalar."
+            message = "No writer records a summary of v1.summary.scalar: use tf.summary.scalar."
             expect(all(op.type != "ScalarSummary" for op in graph.get_operations()), message)
-            message = "There is nothing among the ops: summaries are made only within `with writer.as_default()`."
+            message = "host_fn returns no ops: summaries are recorded only within `with writer.as_default()`."
             expect(not isinstance(ops, list | tuple) or len(ops) > 0, message)
             writers = [op for op in graph.get_operations() if op.type == "CreateSummaryFileWriter"]
             session.run(writers)
@@ -79,7 +79,7 @@ def host_function(make_host_fn: Callable) -> Cases:
         yield f"With every=3 and steps 0 to 6, the steps at which {tag} is written", at
         values = [events[tag, step] for step in at]
         yield f"What is written under {tag}, a scalar for four cores", values, 1e-4
-    return "Every third of seven steps is written: the mean loss of four cores, and the rate."
+    return "Every third step writes the mean loss of four cores, and the learning rate."
 
 
 def _events(directory: Path) -> dict[tuple[str, int], Any]:
@@ -92,38 +92,38 @@ def _events(directory: Path) -> dict[tuple[str, int], Any]:
     }
 
 
-_OFTEN = "It acts again and again: keep the step at which it last acted."
-_SOON = "Once it acts too soon after it last acted. Count from the step at which it acted, rather than from a multiple of 50."
+_OFTEN = "Yours acts too often: store the step at which it last acted."
+_SOON = "Yours once acts too soon. Count from the step at which it last acted, rather than from a multiple of 50."
 
 
 @todo(
     "15b",
     hints=(
-        "How many steps have been done since the last call?",
-        "Where they are enough, two things happen: the action, and a note of the step at which it was.",
+        "How many steps have been done since the last action?",
+        "If these are enough, do two things: call the action, and store the step.",
     ),
-    why="It compares with the step at which it last acted, so it is right whatever steps it gets to see.",
+    why="The hook counts from the step at which it last acted, so it works with loops of any length.",
     slips={
-        "if step - self.last >= self.steps: -> if step % self.steps == 0:": "A loop seldom ends at a step that 50 "
-        "divides, so yours misses some. It may come late, not never.",
+        "if step - self.last >= self.steps: -> if step % self.steps == 0:": "Few loops end at a multiple of 50, so "
+        "yours misses actions. An action may be late, but must come.",
         "            self.last = step\n -> ": _OFTEN,
         "self.last = step\n -> self.last += 1\n": _OFTEN,
         "self.last = step -> self.last += self.steps": _SOON,
         "if step - self.last >= -> if step // self.steps * self.steps - self.last >=": _SOON,
-        "if step - self.last >= self.steps: -> if step - self.last == self.steps:": "It never acts where a loop "
-        "goes past the step that is due: 50 steps or more have to be done.",
-        "self.action(step) -> self.action(self.steps)": "action gets another step: give it the step as it is then.",
+        "if step - self.last >= self.steps: -> if step - self.last == self.steps:": "Yours never acts if a loop "
+        "passes the step that is due: act after 50 steps or more.",
+        "self.action(step) -> self.action(self.steps)": "action gets another step: pass it the current step.",
     },
 )
 def hook(Every: type) -> Cases:
     """When it acts, in loops of several lengths, and resumed."""
     for loop in (1, 30, 64):
         acted = _acts(Every, 50, 0, loop, 200 // loop)
-        yield f"The steps that action gets, with 50 steps in loops of {loop}, from 0 to 200", acted
+        yield f"The steps that action gets, every 50 steps in loops of {loop}, from 0 to 200", acted
     acted = _acts(Every, 50, 1000, 30, 10)
     gaps = sorted({after - before for before, after in zip(acted, acted[1:], strict=False)})
     yield "The steps from one action to the next, in loops of 30, resumed at step 1000", gaps
-    return "It acts at the end of the loop in which its time comes, and is never left out."
+    return "Your hook acts at the end of the loop in which its step comes, and skips no action."
 
 
 def _acts(hook_class: type, steps: int, first: int, loop: int, runs: int) -> list[int]:
@@ -144,24 +144,23 @@ def _acts(hook_class: type, steps: int, first: int, loop: int, runs: int) -> lis
 @todo(
     "15c",
     hints=(
-        "v1.train.init_from_checkpoint(checkpoint, mapping) changes how variables start, and returns nothing.",
-        "The mapping is a dict, from a name in the checkpoint to a name here. One that ends in / stands for all "
+        "v1.train.init_from_checkpoint(checkpoint, mapping) changes variables' initial values, and returns nothing.",
+        "The mapping is a dict, from a name in the checkpoint to a name here. A name that ends in / stands for all "
         "variables below it.",
-        "The Scaffold needs no arguments: it uses the variables as they start by now.",
+        "The Scaffold needs no arguments: it uses the initial values that are set by then.",
     ),
-    why="scaffold_fn is called when the variables are there; the Scaffold is made after their start has been changed.",
+    why="scaffold_fn runs when the variables exist. It changes their initial values, then makes the Scaffold.",
     slips={
         '{"conv2d/": "conv2d/"} -> {"/": "/"}': "Everything starts from the checkpoint; only conv2d/... should.",
-        '        v1.train.init_from_checkpoint(checkpoint, {"conv2d/": "conv2d/"})\n -> ': "Nothing starts from "
-        "the checkpoint: init_from_checkpoint belongs inside scaffold_fn, which is called when the variables are "
-        "there.",
+        '        v1.train.init_from_checkpoint(checkpoint, {"conv2d/": "conv2d/"})\n -> ': "Nothing starts from the "
+        "checkpoint: init_from_checkpoint belongs inside scaffold_fn, which is called when the variables exist.",
     },
 )
 def start_values(make_scaffold_fn: Callable) -> Cases:
     """conv2d from a checkpoint, dense as it would have started."""
     early = (
-        "make_scaffold_fn runs before there is a model: say inside scaffold_fn how variables start. It should return "
-        "the function scaffold_fn."
+        "make_scaffold_fn runs before there is a model: set initial values inside scaffold_fn. It should return the "
+        "function scaffold_fn."
     )
     with tempfile.TemporaryDirectory() as folder:
         checkpoint = str(Path(folder) / "model.ckpt")
@@ -185,8 +184,8 @@ def start_values(make_scaffold_fn: Callable) -> Cases:
                 scaffold.init_fn(session)
             values = {name: value.mean() for name, value in session.run(variables).items()}
     for name, value in values.items():
-        yield f"How {name} starts (5 stands in the checkpoint, 1 is its own start)", value
-    return "The convolution starts from the checkpoint, the dense layer as it would have."
+        yield f"The initial value of {name} (5 in the checkpoint, 1 by its initializer)", value
+    return "The convolution starts from the checkpoint, the dense layer from its initializer."
 
 
 def _variables(value: float) -> dict[str, tf.Variable]:
@@ -201,15 +200,15 @@ def _variables(value: float) -> dict[str, tf.Variable]:
     "15d",
     hints=(
         "Look for the context in params first: without one there is one host.",
-        "Which of the four things that the deployment holds do you need? Compare the count of files with one of them.",
-        "A slice with a step deals files out like cards.",
+        "Which of the four values of the deployment do you need? Compare the number of files with one of them.",
+        "A slice with a step deals the files out one by one.",
     ),
-    why="Dealt out one by one, files differ by at most one between hosts, and no host is without.",
+    why="If files are dealt out one by one, the hosts' numbers of files differ by at most one, and no host has none.",
 )
 def sharing(share: Callable) -> Cases:
     """Every file for one host, once; an error where a host would have none."""
     files = [f"train-{n:05d}-of-00010" for n in range(10)]
-    label = 'Where there is no "context" in params there is one host, which reads all files'
+    label = 'Without "context" in params there is one host, which reads all files'
     with translated("", f"{label}.", (KeyError, AttributeError)):
         alone = share(list(files), {"batch_size": 8})
     yield label, alone
@@ -219,7 +218,7 @@ def sharing(share: Callable) -> Cases:
         for host in range(hosts):
             mine = share(list(files), _params(host, hosts))
             returns(mine, (list, tuple), "share", "a list of files")
-            idle = f"{what}, host {host} has none, and the others would wait for it: deal the files out one by one."
+            idle = f"{what}, host {host} has no file, and the others would wait for it: deal the files out one by one."
             expect(len(mine) > 0, idle)
             shares += mine
         lost = sorted(set(files) - set(shares))
@@ -248,7 +247,7 @@ _CALLS = {
     "PER_HOST_V2": "once for each host; its batch is for one core",
     "PER_SHARD_V1": "once for each core; its batch is for one core",
     "BROADCAST": "once, on host 0, however many hosts there are; every core gets the whole batch",
-    "SLICED": "once, on host 0; the whole batch is cut for all cores",
+    "SLICED": "once, on host 0; the whole batch is split over all cores",
 }
 
 
@@ -258,7 +257,7 @@ _CALLS = {
         "Read the second column of the table for the calls, and the third for the batch.",
         "In which modes is a batch for one core only? There the global batch is divided by all cores.",
     ),
-    why="The mode decides who asks; the global batch is divided by those who share it.",
+    why="The mode decides how often input_fn is called, and whether a batch is for a core, a host or all cores.",
 )
 def calls_of_modes(input_calls: Callable) -> Cases:
     """Calls and batch sizes of the five input modes, on 4 hosts with 32 cores."""
@@ -267,7 +266,7 @@ def calls_of_modes(input_calls: Callable) -> Cases:
         yield f"{mode}, 4 hosts, 32 cores, a global batch of 960 (it is called {how})", found
         message = f"A batch size is a whole number; yours gives {found} for {mode}: divide with //."
         expect(all(isinstance(each, Integral) for each in found), message)
-    return "Once for each host, core or job, and the batch of those who share it."
+    return "Each mode has the right number of calls and the right batch size."
 
 
 _FITS = {  # job -> its mode, and what the others miss
@@ -284,7 +283,7 @@ _FITS = {  # job -> its mode, and what the others miss
         "Ask of each job: who may read, and may the batch be cut along axis 0?",
         "One mode is for evaluation only, and one accepts tensors only.",
     ),
-    why="The first axis, the reader, and who needs which examples decide.",
+    why="The mode depends on the first axis, on who may read, and on which core needs which examples.",
 )
 def choice(modes: Mapping) -> str:
     """A mode that fits each job."""
@@ -294,4 +293,4 @@ def choice(modes: Mapping) -> str:
         for mode, how in _CALLS.items()
     }
     expect_decisions(modes, _FITS, tuple(_CALLS), against)
-    return "Each job has the mode that fits what it reads and what it cuts."
+    return "Each job has a mode that fits its reader and its batch."

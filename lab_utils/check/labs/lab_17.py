@@ -12,10 +12,10 @@ from lab_utils.check.tools import a, expect
 @todo(
     "17a",
     hints=(
-        "Go from the input to the metrics, and ask of each line what eight cores make of it.",
-        "Four faults give a message, five do not. The last one is found by counting, not by the dry run.",
+        "Go from the input to the metrics, and ask of each line what it does on eight cores.",
+        "Four faults raise an error, five do not. You find the last one by counting, not with the dry run.",
     ),
-    why="Each fault fixed at its own line: the wrapper, the step, the types, the mode, the weights.",
+    why="The treatment fixes each fault at its own line: the wrapper, the step, the types, the mode, the weights.",
 )
 def nine_faults(questions_treatment: Any) -> str:
     """A program that the dry run takes and that still computes what it did."""
@@ -29,9 +29,9 @@ def nine_faults(questions_treatment: Any) -> str:
     hints=(
         "Follow create_model line by line: each tf.layers.dense has a keras.layers.Dense of the same name.",
         "The optimizer has a learning rate and a momentum, and the loss takes logits.",
-        "If a rung differs, its line says in what: variables, outputs, the first step, or the run.",
+        "If a rung differs, its line says where: in variables, outputs, the first step, or the run.",
     ),
-    why="The same layers, the same mask, the same optimizer: then one set of weights gives one answer.",
+    why="With the same layers, mask and optimizer, the same weights give the same results.",
 )
 def twin(keras_twin: Callable) -> str:
     """A Keras model that climbs the whole ladder beside the Estimator without dropout."""

@@ -17,10 +17,10 @@ def expect_logits(values: np.ndarray) -> None:
     """
     values = np.asarray(values, np.float64)
     total = values.sum(axis=-1)
-    message = "These add up to 1: that is a softmax. The loss takes logits and does it: leave the softmax out."
+    message = "These values sum to 1: leave the softmax out, as the loss applies one itself."
     expect(not (np.allclose(total, 1.0, atol=1e-2) and (values >= 0).all()), message)
     logarithm = np.log(np.exp(np.clip(values, -80, 80)).sum(axis=-1))
-    message = "These are logarithms of probabilities: the loss takes logits, leave log_softmax out."
+    message = "These are log-probabilities, but the loss expects logits: leave log_softmax out."
     expect(not np.allclose(logarithm, 0.0, atol=1e-2), message)
 
 
@@ -29,5 +29,5 @@ def expect_bare(logits: tf.Tensor) -> None:
     op = logits.op
     while op.type in _PASSED and op.inputs:
         op = op.inputs[0].op
-    message = f"There is an activation ({op.type}) on the last layer: logits may be any number, leave it out."
+    message = f"There is an activation ({op.type}) on the last layer, but logits may be any number: leave it out."
     expect(op.type not in _BENT, message)

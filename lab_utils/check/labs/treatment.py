@@ -92,7 +92,7 @@ def diagnosed(name: str, diagnosis: Any) -> str:
         return verdict.found[0].told
     silent = sum(fault.silent for fault in patient.faults)
     words = " ".join(f"({number}) {fault.told}" for number, fault in enumerate(verdict.found, 1))
-    return f"All {len(patient.faults)} faults, {silent} of them silent on a TPU too. {words}"
+    return f"All {len(patient.faults)} faults found. {silent} raise no error on a TPU. {words}"
 
 
 def _message(patient: Ward, verdict: Verdict) -> str:
@@ -109,7 +109,7 @@ def _message(patient: Ward, verdict: Verdict) -> str:
         sentences.append("The fault is not found yet.")
     elif verdict.missed:
         silent = sum(fault.silent for fault in verdict.missed)
-        missed = f"Not seen yet: {len(verdict.missed)}, of which {silent} would give no message"
+        missed = f"Not seen yet: {len(verdict.missed)}, of which {silent} would raise no error"
         sentences.append(f"{missed} on a TPU.")
     return "\n".join(sentences)
 
