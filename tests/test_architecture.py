@@ -52,7 +52,7 @@ BUDGET = {
     "equivalence": 475,
     "flowers": 2_125,
     "notebook": 525,
-    "port": 1_425,
+    "port": 1_475,
     "runtime": 1_200,
     "teach": 2_050,
 }
