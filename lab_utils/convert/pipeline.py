@@ -20,9 +20,9 @@ from typing import BinaryIO
 import apache_beam as beam
 
 from lab_utils.convert import records, storage
-from lab_utils.convert.accounting import SUMMARY, TFRECORD, ShardSummary
 from lab_utils.convert.errors import RejectError, ShardError, shortened
 from lab_utils.convert.images import to_rgb_jpeg
+from lab_utils.convert.manifest import SUMMARY, TFRECORD, ShardSummary
 from lab_utils.convert.plan import read_rows
 from lab_utils.convert.rows import parse_labelled, shown
 
