@@ -40,22 +40,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _grade_all(
     submitted: Sequence[Submission], results: list[runs.Graded], limits: runs.Limits, jobs: int
 ) -> None:
-    """Grades into `results`, and shows who is at what."""
-    under_way: dict[int, str] = {}
+    """Grades into `results`, with a line for each notebook."""
 
     def work(number: int) -> None:
         submission = submitted[number]
-
-        def show(at: str) -> None:
-            under_way[number] = f"{submission.learner}, {at}"
-            bar.set_postfix_str("; ".join(under_way.values()))
-
         result = runs.Graded(None, problem=submission.problem)
         if submission.lab is not None:
             plan = cells.plan(submission.lab, submission.code)
-            result = runs.grade(plan, limits, show)
+            result = runs.grade(plan, limits)
         results[number] = result
-        under_way.pop(number, None)
         points = f"{result.points} of {len(result.results)}, " if result.results else ""
         bar.write(f"{submission.learner}, {submission.name}: {points}{result.status}")
 
