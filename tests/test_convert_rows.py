@@ -10,7 +10,6 @@ from lab_utils.convert.__main__ import main
 from lab_utils.convert.errors import RejectError
 from lab_utils.convert.plan import SplitPlan, overlap, plan_split, read_rows, write_rows
 from lab_utils.convert.rows import parse_labelled, parse_row, read_labels, read_lines
-from lab_utils.convert.storage import read_image
 
 
 @pytest.fixture
@@ -109,13 +108,6 @@ def test_bad_rows_get_a_reason(line, reason):
 def test_an_unknown_label_is_set_beside_the_known_ones(row, known, hint):
     with pytest.raises(RejectError, match=hint):
         parse_labelled(row.encode(), "/data/train.csv", known)
-
-
-def test_a_file_of_gigabytes_is_not_read(tmp_path):
-    with (tmp_path / "video.jpg").open("wb") as file:
-        file.truncate(6 * 10**9)  # takes no room
-    with pytest.raises(RejectError, match="larger than 1 GB"):
-        read_image(str(tmp_path / "video.jpg"))
 
 
 def test_dealing_spreads_a_sorted_list_evenly(tmp_path):
