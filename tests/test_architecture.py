@@ -46,15 +46,15 @@ DRY_RUN_LAYER = {room: number for number, rooms in enumerate(DRY_RUN) for room i
 BUDGET = {
     "check": 5_200,
     "common": 825,
-    "convert": 1_750,
+    "convert": 1_700,
     "datasets": 600,
     "dry_run": 11_975,
     "equivalence": 475,
-    "flowers": 2_125,
+    "flowers": 2_100,
     "notebook": 525,
     "port": 1_475,
     "runtime": 1_200,
-    "teach": 2_050,
+    "teach": 1_925,
 }
 MODULE = 300  # lines of a module, one job each
 

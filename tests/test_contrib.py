@@ -46,7 +46,7 @@ def test_a_name_that_is_gone_is_named_at_its_line(tmp_path):
         ("training.python.training.hparam.HParams", "lab_utils.port.contrib.stand_ins.HParams"),
         ("slim.python.slim", "tf_slim"),
         ("framework.nest", "nest"),
-        ("summary.scalar", "lab_utils.port.contrib.summary.scalar"),
+        ("summary.scalar", "tensorflow.python.ops.summary_ops_v2.scalar"),
         ("tpu.python.tpu.tpu.shard", "tensorflow.python.tpu.tpu.shard"),
     ],
 )
@@ -89,7 +89,10 @@ def test_hyperparameters():
     hp.parse("rate=1,layers=[3,9],on=false")
     assert hp.values() == {"rate": 1.0, "layers": [3, 9], "on": False, "steps": 3, "path": None}
     assert isinstance(hp.rate, float) and "steps" in hp and hp.get("no", 7) == 7
-    hp.set_hparam("path", "gs://x")
+    hp.add_hparam("path", "gs://x")  # as tensorflow/tpu's amoeba_net does where it is None
+    for taken in ("path", "parse"):
+        with pytest.raises(ValueError, match="reserved"):
+            hp.add_hparam(taken, 1)
     for wrong in ("steps=many", "unknown=1", "rate"):
         with pytest.raises(ValueError):
             hp.parse(wrong)

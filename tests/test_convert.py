@@ -242,7 +242,7 @@ def test_a_shard_that_fails_once_is_tried_again(data, expected, monkeypatch):
 
 
 def test_a_shard_that_did_not_arrive_whole_is_told(data, monkeypatch):
-    monkeypatch.setattr("lab_utils.convert.accounting.storage.size", lambda path: 17)
+    monkeypatch.setattr("lab_utils.convert.manifest.storage.size", lambda path: 17)
     with pytest.raises(ConversionError, match="has 17 bytes, not the .* that its worker wrote"):
         data.convert(train_shards=4)
     assert list(data.out.iterdir()) == []

@@ -141,7 +141,7 @@ def _predict(monkeypatch, *arguments) -> int:
         (lambda export: shutil.rmtree(export / "assets.extra"), "labels.txt: No such file"),
         (
             lambda export: flip_a_byte(export / "variables" / "variables.data-00000-of-00001"),
-            "the weights in ",
+            "is it damaged?",
         ),
     ],
     ids=["graph", "variables", "labels", "damaged weights"],

@@ -97,10 +97,3 @@ def test_an_exported_flowers_model_is_served(finished_run, tiny_photos, monkeypa
             rest.serve("none", "flowers", server.server_port)
     finally:
         server.close()
-
-
-def test_a_port_that_there_is_none_of_is_refused_before_the_model_is_loaded(monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["rest", "--saved_model", "x", "--port", "99999"])
-    with pytest.raises(SystemExit):
-        rest.main()
-    assert "a port is a number from 1 to 65535" in capsys.readouterr().err

@@ -97,6 +97,23 @@ def test_what_becomes_of_a_line(old, new, left):
     assert left in port_of(old)[1] if left else not port_of(old)[1]
 
 
+PRIVATE = """\
+import tensorflow as tf
+from tensorflow.contrib.tpu.python.ops import tpu_ops
+from tensorflow.contrib.tpu.python.tpu import tpu_function
+seen = [tpu_function.get_tpu_context(), tpu_ops.all_to_all, tf.contrib.tpu.while_loop]
+seen += [tf.contrib.summary.scalar, tf.contrib.training.wait_for_new_checkpoint]
+"""
+
+
+def test_private_names_of_tensorflow_are_imported_from_their_modules():
+    new, left = port_of(PRIVATE)
+    assert "tpu_function.get_tpu_context(), tpu_ops.all_to_all, training_loop.while_loop]" in new
+    names: dict = {}
+    exec(new, names)
+    assert all(names["seen"]) and not left
+
+
 PLAIN = """\
 import functools
 import tensorflow as tf

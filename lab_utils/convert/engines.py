@@ -1,20 +1,47 @@
-"""Which engine runs the pipeline. Its flags are Beam's own, and go to Beam."""
+"""Beam's engine: which one runs the pipeline, and its run to the end, with a progress bar.
+
+Its flags are Beam's own, and go to Beam. What does not move is not waited for without end.
+"""
 
 import contextlib
+import functools
 import io
+import logging
+import os
+import sys
+import tempfile
+import threading
+import time
 from argparse import ArgumentParser
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions, WorkerOptions
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
-from apache_beam.runners.runner import PipelineRunner, create_runner
+from apache_beam.runners.runner import (
+    PipelineResult,
+    PipelineRunner,
+    PipelineState,
+    create_runner,
+)
+from tqdm import tqdm
 
-from lab_utils.convert.errors import ConversionError
+from lab_utils.common import proxies
+from lab_utils.common.figures import counted
+from lab_utils.convert import storage
+from lab_utils.convert.errors import ConversionError, printable
+from lab_utils.convert.logs import quiet
+from lab_utils.convert.manifest import SUMMARY
+from lab_utils.convert.pipeline import WriteShard
 from lab_utils.convert.plain_beam import beam
+from lab_utils.convert.plan import SplitPlan
 
 # DirectRunner would look for another runner to download, and pick differently in a notebook than in a script.
 LOCAL_RUNNER = "FnApiRunner"
 _FULL_NAMES = {"DaskRunner": "apache_beam.runners.dask.dask_runner.DaskRunner"}
+_LOOK_SECONDS = 0.1
+_LIST_SECONDS = 2  # between two lists of a bucket, which are paid for
+_SUBMIT_SECONDS = 60
 
 
 @dataclass(frozen=True)
@@ -87,3 +114,139 @@ def _parsed(flags: list[str]) -> PipelineOptions:
             f"{' '.join(unknown)}: neither a flag of the converter nor one of Beam's"
         )
     return options
+
+
+def run(
+    engine: Engine,
+    splits: list[SplitPlan],
+    labels: list[str],
+    staging: str,
+    *,
+    shorter_side: int | None,
+    workers: int | None,
+    stall_minutes: float,
+) -> None:
+    """Has the engine write all shards into the staging folder, where `plan.write_rows` left their rows.
+
+    The arguments are those of `convert`. The pipeline runs in a thread, which leaves this one free to draw
+    the bar, to hear Ctrl-C, and to notice that nothing moves any more.
+
+    Raises:
+        ConversionError: if it failed, or no image was converted for `stall_minutes`.
+    """
+    proxies.spare_local()
+    names = [name for split in splits for name in split.shard_names]
+    rows = sum(split.rows for split in splits)
+    with contextlib.ExitStack() as stack:
+        scratch = stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True))
+        progress_file, done = None, _rows_of_shards(staging, splits)
+        if engine.local:
+            progress_file = os.path.join(scratch, "progress")
+            open(progress_file, "wb").close()
+            done = functools.partial(os.path.getsize, progress_file)
+            # What goes wrong comes back as an exception; Beam's log tells it once a thread.
+            stack.enter_context(quiet(logging.CRITICAL))
+        pipeline = engine.pipeline(len(names))
+        # Beam removes this folder in the end, unless it is interrupted or runs in a notebook.
+        beam_folder = os.path.join(scratch, "beam")
+        os.rename(pipeline.local_tempdir, beam_folder)
+        pipeline.local_tempdir = beam_folder
+        write = WriteShard(
+            csv_paths={split.name: split.csv_path for split in splits},
+            ids={label: number for number, label in enumerate(labels, 1)},
+            staging=staging,
+            shorter_side=shorter_side,
+            threads=workers or (os.cpu_count() or 1 if engine.local else 1),
+            progress_file=progress_file,
+        )
+        _ = pipeline | "Shards" >> beam.Create(names) | "Write shards" >> beam.ParDo(write)
+        job = _Job(pipeline)
+        threading.Thread(target=job.work, daemon=True).start()
+        try:
+            _watch(job, rows, done, _LOOK_SECONDS if engine.local else _LIST_SECONDS, stall_minutes)
+        except BaseException:
+            if engine.remote and not job.ended.is_set():
+                job.cancel(engine.name)
+            raise
+        finally:
+            with contextlib.suppress(Exception):
+                job.result.client.close()  # Dask's connection
+    if isinstance(job.end, BaseException):
+        last = (str(job.end).strip() or type(job.end).__name__).splitlines()[-1]
+        started = job.result is not None or not engine.remote
+        problem = "the pipeline failed" if started else "the job could not be started"
+        raise ConversionError(f"{problem}: {printable(last[:1000])}")
+    if job.end != PipelineState.DONE:
+        raise ConversionError(f"the pipeline ended in the state {job.end}")
+
+
+class _Job:
+    """A pipeline that runs in a thread: its result once it has started, and its end.
+
+    Waiting for its events can be interrupted; a thread's `join` that is, has it look as if it had ended.
+    """
+
+    def __init__(self, pipeline: beam.Pipeline):
+        self.result: PipelineResult | None = None
+        self.end: BaseException | str | None = None
+        self.started, self.ended = threading.Event(), threading.Event()
+        self._pipeline = pipeline
+
+    def work(self) -> None:
+        try:
+            self.result = self._pipeline.run()
+            self.started.set()
+            self.end = self.result.wait_until_finish() or PipelineState.DONE
+        except BaseException as error:
+            self.end = error
+        finally:
+            self.started.set()
+            self.ended.set()
+
+    def cancel(self, engine: str) -> None:
+        """Ends a job that runs elsewhere, where it would go on, and be paid for, without this process."""
+        tqdm.write("cancelling the job ...", file=sys.stderr)
+        self.started.wait(_SUBMIT_SECONDS)
+        try:
+            self.result.cancel()
+        except Exception as error:
+            tqdm.write(
+                f"it may still run ({error}): look for it on {engine}'s page", file=sys.stderr
+            )
+
+
+def _watch(
+    job: _Job, rows: int, done: Callable[[], int], interval: float, stall_minutes: float
+) -> None:
+    """Shows a bar until the job ends; looks every `interval` seconds, and loses patience."""
+    with tqdm(total=rows, unit=" images", desc="converting") as bar:
+
+        def advanced() -> bool:
+            before = bar.n
+            with contextlib.suppress(OSError):  # a bucket that does not answer now ends no job
+                # A shard that is tried again counts again.
+                bar.update(max(0, min(done(), rows) - before))
+            return bar.n > before
+
+        moved = time.monotonic()
+        while not job.ended.wait(interval):
+            if advanced():
+                moved = time.monotonic()
+            elif time.monotonic() - moved > stall_minutes * 60:
+                raise ConversionError(
+                    f"nothing was converted for {stall_minutes:g} minutes, after {bar.n:,} of "
+                    f"{counted(rows, 'image')}; nothing was published. Look at the engine's page or "
+                    "its workers' logs; --stall_minutes sets the limit"
+                )
+        advanced()
+
+
+def _rows_of_shards(staging: str, splits: list[SplitPlan]) -> Callable[[], int]:
+    """Counts the rows of the shards that lie finished in the staging folder: one more or less for each."""
+    per_shard = {name: s.rows / s.shards for s in splits for name in s.shard_names}
+
+    def done() -> int:
+        names = storage.list_names(staging)
+        return round(sum(count for name, count in per_shard.items() if name + SUMMARY in names))
+
+    return done

@@ -11,10 +11,6 @@ class StorageError(ConversionError):
     """A kind of path that cannot be reached from here, whatever stands behind it."""
 
 
-class ShardError(RuntimeError):
-    """A shard could not be written on a worker; the message names the shard, the host and the reason."""
-
-
 class RejectError(Exception):
     """A row gives no example; the message says why."""
 

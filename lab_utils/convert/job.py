@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from lab_utils.common import files
 from lab_utils.convert import plan, publishing, rows, storage
-from lab_utils.convert.accounting import account
-from lab_utils.convert.errors import ConversionError, printable
+from lab_utils.convert.errors import ConversionError
 from lab_utils.convert.logs import quiet
-from lab_utils.convert.manifest import Manifest
+from lab_utils.convert.manifest import Manifest, account
 
 # Packages of the clients of buckets: what they raise is told in one line.
 _CLIENTS = {"google", "requests", "urllib3", "botocore", "boto3", "azure", "hdfs", "apache_beam"}
@@ -77,7 +76,7 @@ def convert(
         labels = rows.read_labels(paths["labels_file"])
 
         # Imported here: Beam takes two seconds, and the mistakes above can be told at once.
-        from lab_utils.convert import engines, running
+        from lab_utils.convert import engines
 
         engine = engines.find_engine(list(beam_flags))
         if engine.remote:  # a worker may be in another folder
@@ -87,13 +86,17 @@ def convert(
             plan.plan_split("train", paths["train_csv"], train_shards, shard_mb),
             plan.plan_split("eval", paths["eval_csv"], eval_shards, shard_mb),
         ]
-        for note in plan.notes(*splits):
-            print(f"note: {printable(note)}", file=sys.stderr)
+        if share := plan.overlap(*splits, labels):
+            print(
+                f"note: {max(share, 0.001):.1%} of the images of --eval_csv are in --train_csv, too: on "
+                "these the evaluation says nothing about new images",
+                file=sys.stderr,
+            )
         with publishing.staging(output) as staging:
             try:
                 for split in splits:
                     plan.write_rows(split, staging)
-                running.run(
+                engines.run(
                     engine,
                     splits,
                     labels,

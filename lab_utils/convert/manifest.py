@@ -1,17 +1,31 @@
-"""The manifest: what a finished conversion holds. Where it is absent, the conversion did not finish."""
+"""Every row accounted for: shard summaries, the list of rejects, and the manifest, which comes last.
 
-import dataclasses
+Where the manifest is absent, the conversion did not finish.
+"""
+
+import csv
+import importlib.metadata
+import io
 import json
-from dataclasses import dataclass
+import platform
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from lab_utils import DISTRIBUTION
 from lab_utils.common.figures import counted
 from lab_utils.convert import storage
-from lab_utils.convert.errors import printable, shortened
+from lab_utils.convert.errors import ConversionError, printable, shortened
+from lab_utils.convert.plan import SplitPlan
 
 MANIFEST = "manifest.json"
 _FORMAT = 1
 _SHOWN = 30  # classes in the text; the file has all
+TFRECORD = ".tfrecord"
+SUMMARY = ".json"
+REJECTS = "rejects.csv"
+# A run with too many rejects leaves only this; the name tells it from an earlier result's list.
+FAILED_REJECTS = "rejects_of_failed_run.csv"
 
 
 class ManifestError(RuntimeError):
@@ -61,7 +75,7 @@ class Manifest:
 
     def to_json(self) -> str:
         """Returns the text of manifest.json."""
-        content = {"format": _FORMAT} | dataclasses.asdict(self)
+        content = {"format": _FORMAT} | asdict(self)
         del content["folder"]
         return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
@@ -111,3 +125,122 @@ def _parsed(folder: str, content: dict[str, Any]) -> Manifest:
         for name, split in content["splits"].items()
     }
     return Manifest(folder, labels, splits, content["versions"], content.get("shorter_side"))
+
+
+@dataclass
+class ShardSummary:
+    """What became of a shard's rows; as JSON it lies beside the shard until all is published.
+
+    Attributes:
+        attempt: the folder, within the staging folder, that holds the shard.
+        examples: how many it has.
+        bytes: its size.
+        per_class: examples of each class.
+        rejects: (row number, the row's text, reason) of each row that gave none.
+    """
+
+    attempt: str = ""
+    examples: int = 0
+    bytes: int = 0
+    per_class: dict[str, int] = field(default_factory=dict)
+    rejects: list[tuple[int, str, str]] = field(default_factory=list)
+
+    def to_json(self) -> bytes:
+        """Returns the content of the summary's file."""
+        return json.dumps(asdict(self)).encode()
+
+
+def account(
+    splits: list[SplitPlan],
+    labels: list[str],
+    staging: str,
+    output_dir: str,
+    max_reject_share: float,
+    shorter_side: int | None,
+) -> Manifest:
+    """Writes rejects and manifest into the staging folder, once every row is found in one or a shard.
+
+    The shards are moved there, too, out of the folders of the attempts that wrote them.
+
+    Raises:
+        ConversionError: if a shard is missing or has another size than its writer says, the rows do not add
+            up, or too many of a split were rejected; in the last case the list of rejects is put into the
+            output folder.
+    """
+    counts, rejects = {}, []
+    for split in splits:
+        with ThreadPoolExecutor(16) as pool:  # a bucket takes tens of milliseconds for each request
+            summaries = list(
+                pool.map(lambda name: _collect_shard(name, staging), split.shard_names)
+            )
+        counts[split.name] = _count(split, labels, summaries)
+        rows = sorted(reject for summary in summaries for reject in summary.rejects)
+        rejects += [(split.name, *row) for row in rows]
+    for split in splits:
+        rejected = counts[split.name].rejected
+        if rejected > max_reject_share * split.rows or rejected == split.rows:
+            path = storage.join(output_dir, FAILED_REJECTS)
+            _write_rejects(path, rejects)
+            _, number, text, reason = next(reject for reject in rejects if reject[0] == split.name)
+            raise ConversionError(
+                f"{rejected:,} of {counted(split.rows, 'row')} of {split.csv_path} gave no example, where "
+                f"--max_reject_share {max_reject_share:g} and one example are the limits; the first is row "
+                f"{number} ({shortened(text)}): {printable(reason)}. All of them, with reasons: {path}"
+            )
+    _write_rejects(storage.join(staging, REJECTS), rejects)
+    manifest = Manifest(output_dir, labels, counts, _versions(), shorter_side)
+    with storage.open_to_write(storage.join(staging, MANIFEST)) as file:
+        file.write(manifest.to_json().encode())
+    return manifest
+
+
+def _collect_shard(name: str, staging: str) -> ShardSummary:
+    path = storage.join(staging, name + SUMMARY)
+    if not storage.exists(path):
+        raise ConversionError(
+            f"shard {name} was not written where this process can see it ({path}). Workers on other "
+            "machines need the output folder, the CSV files and the images in a bucket, or in folders that "
+            "all machines share under the same paths"
+        )
+    with storage.open_to_read(path) as file:
+        summary = ShardSummary(**json.loads(file.read()))
+    attempt = storage.join(staging, summary.attempt)
+    size = storage.size(storage.join(attempt, name + TFRECORD))
+    if size != summary.bytes:
+        raise ConversionError(
+            f"shard {name} has {size:,} bytes, not the {summary.bytes:,} that its worker wrote: is the disk "
+            "full, or was the upload cut off? Run the same command again"
+        )
+    storage.move(attempt, staging, [name + TFRECORD])
+    return summary
+
+
+def _count(split: SplitPlan, labels: list[str], summaries: list[ShardSummary]) -> Split:
+    shards = [
+        Shard(name + TFRECORD, summary.examples, summary.bytes)
+        for name, summary in zip(split.shard_names, summaries, strict=True)
+    ]
+    examples = sum(shard.examples for shard in shards)
+    rejected = sum(len(summary.rejects) for summary in summaries)
+    if examples + rejected != split.rows:
+        raise ConversionError(
+            f"{split.name}: {counted(examples, 'example')} and {counted(rejected, 'reject')} "
+            f"do not add up to {counted(split.rows, 'row')}"
+        )
+    per_class = {label: sum(s.per_class.get(label, 0) for s in summaries) for label in labels}
+    return Split(examples, per_class, shards, rejected)
+
+
+def _write_rejects(path: str, rejects: list[tuple[str, int, str, str]]) -> None:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("split", "row", "text", "reason"))
+    writer.writerows(rejects)
+    with storage.open_to_write(path) as file:
+        file.write(text.getvalue().encode("utf-8", "surrogateescape"))
+
+
+def _versions() -> dict[str, str]:
+    packages = {"apache_beam": "apache-beam", "pillow": "pillow", "lab_utils": DISTRIBUTION}
+    versions = {name: importlib.metadata.version(package) for name, package in packages.items()}
+    return {"python": platform.python_version()} | versions

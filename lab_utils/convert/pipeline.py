@@ -20,9 +20,9 @@ from typing import BinaryIO
 import apache_beam as beam
 
 from lab_utils.convert import records, storage
-from lab_utils.convert.accounting import SUMMARY, TFRECORD, ShardSummary
-from lab_utils.convert.errors import RejectError, ShardError, shortened
+from lab_utils.convert.errors import ConversionError, RejectError, shortened
 from lab_utils.convert.images import to_rgb_jpeg
+from lab_utils.convert.manifest import SUMMARY, TFRECORD, ShardSummary
 from lab_utils.convert.plan import read_rows
 from lab_utils.convert.rows import parse_labelled, shown
 
@@ -51,13 +51,13 @@ class WriteShard(beam.DoFn):
     progress_file: str | None
 
     def process(self, shard: str) -> None:
-        """Writes the shard of this name; raises ShardError where the third attempt fails, too."""
+        """Writes the shard of this name; raises ConversionError where the third attempt fails, too."""
         for wait in (*_WAITS, None):
             try:
                 return self._attempt(shard)
             except Exception as error:
                 if wait is None:
-                    raise ShardError(
+                    raise ConversionError(
                         f"shard {shard} failed {len(_WAITS) + 1} times on {socket.gethostname()}, the last "
                         f"time for this: {str(error) or type(error).__name__}"
                     ) from None
@@ -96,7 +96,7 @@ class WriteShard(beam.DoFn):
                     summary.rejects.append((number, shown(line), str(error)))
                 except Exception as error:
                     row = f"{csv_path}, row {number} ({shortened(shown(line))})"
-                    raise ShardError(f"{row}: {type(error).__name__}: {error}") from error
+                    raise ConversionError(f"{row}: {type(error).__name__}: {error}") from error
                 else:
                     summary.bytes += file.write(records.frame(example))
                     summary.examples += 1

@@ -3,13 +3,13 @@
 import contextlib
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from lab_utils.convert import storage
 from lab_utils.convert.errors import ConversionError, RejectError
-from lab_utils.convert.rows import is_header, parse_row, read_lines
+from lab_utils.convert.rows import parse_labelled, parse_row, read_lines
 
 ROWS = ".rows"
 _SAMPLE = 1000  # rows; the mean size of so many images is good to a few per cent
@@ -102,41 +102,16 @@ def read_rows(staging: str, shard: str) -> list[tuple[int, bytes]]:
     return [(int(number), text) for number, _, text in parts]
 
 
-def notes(train: SplitPlan, evaluation: SplitPlan) -> Iterator[str]:
-    """Yields what a person should know of images that are listed more than once."""
-    listed = {}
+def overlap(train: SplitPlan, evaluation: SplitPlan, labels: Collection[str]) -> float:
+    """Returns the share of the evaluation's images that the training lists, too."""
+    images: list[set[str]] = []
     for plan in (train, evaluation):
-        first: dict[str, tuple[int, str]] = {}
-        again, torn = [], []
-        for number, image, label in _images(plan):
-            before = first.setdefault(image, (number, label))
-            if before[0] != number:
-                (again if before[1] == label else torn).append((image, before[0], number))
-        for rows, problem in (
-            (torn, "are listed under more than one class"),
-            (again, "are listed more than once, and count as often"),
-        ):
-            if rows:
-                _, line, other = rows[0]
-                images = len({image for image, *_ in rows})
-                yield (
-                    f"{images:,} of the images of {plan.csv_path} {problem}: see lines {line} and {other}"
-                )
-        listed[plan.name] = first.keys()
-    if both := listed["train"] & listed["eval"]:
-        yield (
-            f"{max(len(both) / len(listed['eval']), 0.001):.1%} of the images of --eval_csv are in "
-            "--train_csv, too: on these the evaluation says nothing about new images"
-        )
-
-
-def _images(plan: SplitPlan) -> Iterator[tuple[int, str, str]]:
-    """Yields the line number, image and class of each row that can be read."""
-    for number, line in plan.lines:
-        with contextlib.suppress(RejectError):
-            row = parse_row(line, plan.csv_path)
-            if not is_header(line):
-                yield number, os.path.normpath(row.path), row.label
+        images.append(set())
+        for _, line in plan.lines:
+            with contextlib.suppress(RejectError):
+                row = parse_labelled(line, plan.csv_path, labels)
+                images[-1].add(os.path.normpath(row.path))
+    return len(images[0] & images[1]) / max(1, len(images[1]))
 
 
 def _image_bytes(line: bytes, csv_path: str) -> int:

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from lab_utils.common import files
 from lab_utils.convert import storage
-from lab_utils.convert.accounting import FAILED_REJECTS
 from lab_utils.convert.errors import ConversionError
-from lab_utils.convert.manifest import MANIFEST
+from lab_utils.convert.manifest import FAILED_REJECTS, MANIFEST
 
 _STAGING = ".in-progress-"
 _REPLACED = ".replaced-"

@@ -108,11 +108,6 @@ def parse_labelled(line: bytes, csv_path: str, known: Collection[str]) -> Row:
     return row
 
 
-def is_header(line: bytes) -> bool:
-    """Says whether a row seems to name the columns."""
-    return line.rpartition(b",")[2].decode(errors="replace").strip(' "').casefold() in _HEADERS
-
-
 def shown(line: bytes) -> str:
     """Returns the text of a line, for a person; what is not UTF-8 stands as escapes."""
     return line.decode(errors="backslashreplace")

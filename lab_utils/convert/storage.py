@@ -8,7 +8,6 @@ through Beam.
 import os
 import posixpath
 import shutil
-import stat
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -18,7 +17,6 @@ from lab_utils.convert.logs import quiet
 if TYPE_CHECKING:
     from apache_beam.io.filesystem import FileSystem
 
-_LARGEST = 10**9  # bytes: the largest image that Pillow takes, uncompressed, has 0.7 GB
 _UNCOMPRESSED = "uncompressed"  # else Beam would unpack files by their extension
 
 
@@ -146,12 +144,10 @@ def _read_remote(path: str) -> bytes:
 
 def _read_local(path: str) -> bytes:
     try:
-        # A pipe or a device would block the reader for ever.
-        status = os.stat(path)
-        if not stat.S_ISREG(status.st_mode):
+        if os.path.exists(path) and not os.path.isfile(
+            path
+        ):  # a pipe would block the reader for ever
             raise RejectError(f"not a file: {path}")
-        if status.st_size > _LARGEST:
-            raise RejectError(f"larger than {_LARGEST / 1e9:g} GB: photographs are not")
         with open(path, "rb") as file:
             return file.read()
     except (FileNotFoundError, NotADirectoryError):

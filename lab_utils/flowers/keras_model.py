@@ -12,27 +12,6 @@ import keras
 from lab_utils.flowers import recipe
 
 
-@keras.saving.register_keras_serializable("lab_utils")
-class SpaceToDepth(keras.layers.Layer):
-    """Each `block` by `block` patch of pixels as one position: [B, H, W, C] -> [B, H/b, W/b, b*b*C]."""
-
-    def __init__(self, block: int, **options: Any) -> None:
-        super().__init__(**options)
-        self.block = block
-
-    def call(self, images):
-        """The channels stand in the order of tf.nn.space_to_depth: row, column, channel."""
-        _, height, width, channels = images.shape
-        b = self.block
-        x = keras.ops.reshape(images, (-1, height // b, b, width // b, b, channels))
-        x = keras.ops.transpose(x, (0, 1, 3, 2, 4, 5))
-        return keras.ops.reshape(x, (-1, height // b, width // b, b * b * channels))
-
-    def get_config(self) -> dict[str, Any]:
-        """What `from_config` needs."""
-        return super().get_config() | {"block": self.block}
-
-
 def network(
     image_size: int, classes: int, *, dtype: str = "float32", dropout: float = recipe.DROPOUT
 ) -> keras.Model:
@@ -52,7 +31,10 @@ def network(
     )  # Keras adds l2 * sum(w^2), TensorFlow half of it
     images = keras.Input((image_size, image_size, 3), dtype="uint8", name="image")
     x = keras.layers.Rescaling(1 / 127.5, offset=-1.0, dtype=dtype, name="scale")(images)
-    x = SpaceToDepth(4, dtype=dtype, name="patches")(x)
+    side = image_size // 4  # as tf.nn.space_to_depth: channels by row, column, colour
+    x = keras.layers.Reshape((side, 4, side, 4, 3), dtype=dtype, name="split")(x)
+    x = keras.layers.Permute((1, 3, 2, 4, 5), dtype=dtype, name="permuted")(x)
+    x = keras.layers.Reshape((side, side, 48), dtype=dtype, name="patches")(x)
     for index, filters in enumerate(recipe.WIDTHS):
         end = f"_{index}" if index else ""
         if index:

@@ -11,7 +11,7 @@ from typing import Any
 from lab_utils import datasets
 from lab_utils.common import files
 from lab_utils.common.figures import counted
-from lab_utils.flowers.predict import Prediction, draw, predict
+from lab_utils.flowers.predict import draw, predict
 from lab_utils.notebook import look
 
 SAMPLE = 12  # photographs on the page
@@ -75,6 +75,8 @@ def curves(run_dir: Path) -> Any:
 def answers(run_dir: Path, eval_csv: Path) -> Any:
     """Draws SAMPLE held-out photographs with what the export of a finished run says of them.
 
+    A damaged one is left out.
+
     Args:
         run_dir: the training run's output_dir, with result.json.
         eval_csv: rows of path, label; the photographs are drawn from it, always the same ones.
@@ -88,14 +90,12 @@ def answers(run_dir: Path, eval_csv: Path) -> Any:
     """
     result = _result(run_dir)
     truth = datasets.classes(eval_csv)
-    order = random.Random(0).sample(list(truth), len(truth))
-    predictions: list[Prediction] = []
-    while order and len(predictions) < SAMPLE:
-        missing = SAMPLE - len(predictions)
-        predictions += predict(result["saved_model"], order[:missing])[0]
-        order = order[missing:]
+    order = random.Random(0).sample(list(truth), min(SAMPLE, len(truth)))
+    predictions, left_out = predict(result["saved_model"], order)
     if not predictions:
-        raise RuntimeError(f"none of {counted(len(truth), 'photograph')} of {eval_csv} can be used")
+        raise RuntimeError(
+            f"none of {counted(len(left_out), 'photograph')} of {eval_csv} can be used"
+        )
     return draw(predictions, result["labels"], truth)
 
 

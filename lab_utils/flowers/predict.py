@@ -39,15 +39,12 @@ class Model:
     def __init__(self, saved_model: str | Path) -> None:
         """Raises RuntimeError where it cannot be loaded, or is not an export of the flowers model."""
         from lab_utils.estimator import tf
-        from lab_utils.flowers.checkpoints import damage
 
         try:
             self._loaded = tf.saved_model.load(str(saved_model))
         except (tf.errors.OpError, OSError, ValueError, RuntimeError) as error:
-            weights = f"{saved_model}/variables/variables"
-            what = f"the weights in {weights}.* are damaged" if damage(weights) else "is it whole?"
             raise RuntimeError(
-                f"{saved_model} cannot be loaded ({plain(str(error))}): {what} Export again"
+                f"{saved_model} cannot be loaded ({plain(str(error))}): is it damaged? Export again"
             ) from error
         self._serve = self._loaded.signatures.get("serving_default")
         if not self._serve or not set(_OUTPUTS) <= set(self._serve.structured_outputs):

@@ -135,6 +135,7 @@ def serve(saved_model: str | Path, name: str, port: int = 0) -> Server:
 
     Raises:
         OSError: the port is taken.
+        OverflowError: it is none.
         RuntimeError: as `Model` has it.
     """
     proxies.spare_local()
@@ -153,11 +154,9 @@ def main() -> int:
     parser.add_argument("--name", default="flowers", help="the model's name in the address")
     parser.add_argument("--port", type=int, default=8501)
     flags = parser.parse_args()
-    if not 0 < flags.port < 2**16:
-        parser.error(f"--port {flags.port}: a port is a number from 1 to 65535")
     try:
         server = serve(flags.saved_model, flags.name, flags.port)
-    except (OSError, RuntimeError) as error:
+    except (OSError, OverflowError, RuntimeError) as error:
         print(f"rest: {flags.saved_model} on port {flags.port}: {error}", file=sys.stderr)
         return 1
     print(f"serving {server.url}:predict; Ctrl-C ends it", flush=True)

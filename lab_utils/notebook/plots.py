@@ -40,9 +40,10 @@ def predictions(
     probabilities: np.ndarray,
     labels: Sequence[str],
     truths: Sequence[int | None],
-    columns: int = 4,
 ) -> Figure:
     """Photographs, each over bars of its class probabilities: the six highest, in the order of `labels`.
+
+    At most six stand in a row, which fills a slide.
 
     Args:
         images: PIL images of any size.
@@ -51,8 +52,8 @@ def predictions(
         truths: the true class of each image where known; the predicted bar is green when it is right,
             red when it is wrong, blue when the truth is not known.
     """
-    columns = min(columns, len(images))
-    rows = -(-len(images) // columns)
+    rows = -(-len(images) // 6)
+    columns = -(-len(images) // rows)
     figure = Figure(figsize=(2.7 * columns, 3.6 * rows), layout="constrained")
     grid = figure.add_gridspec(2 * rows, columns, height_ratios=[2.1, 1] * rows)
     for index, (image, shares, truth) in enumerate(zip(images, probabilities, truths, strict=True)):

@@ -50,7 +50,7 @@ class Rename:
     def __init__(self, program: Program, v1: str, is_old: bool) -> None:
         self._program, self._v1, self._is_old = program, v1, is_old
         self._gone: set[str] = set()  # paths below contrib that stand nowhere today
-        self._modules: set[str] = set()  # what the new names need
+        self._imports: set[str] = set()  # what the new names need
 
     def apply(self) -> str:
         """The file's text with today's names."""
@@ -88,8 +88,13 @@ class Rename:
         if head in names.PACKAGES:
             # tf_slim has what its folder `layers` has, and its own attribute `layers` is another module.
             place = place.replace("tf_slim.layers", "tf_slim", 1)
-            is_module = isinstance(value, types.ModuleType)
-            self._modules.add(place if is_module else place.rpartition(".")[0])
+            module = place if isinstance(value, types.ModuleType) else place.rpartition(".")[0]
+            if head == "tensorflow":  # which hides its attribute `python`
+                package, _, name = module.rpartition(".")
+                place = place.removeprefix(f"{package}.")
+                self._imports.add(f"from {package} import {name}")
+            else:
+                self._imports.add(f"import {module}")
         else:
             place = f"{self._v1}.{place}"
         if head == "lab_utils":
@@ -156,7 +161,7 @@ class Rename:
         program = Program(text)
         imports = [n for n in program.nodes if isinstance(n, ast.Import | ast.ImportFrom)]
         bound = {alias.asname or alias.name for node in imports for alias in node.names}
-        lines = [f"import {name}" for name in sorted(self._modules - bound)]
+        lines = sorted(self._imports - {ast.unparse(node) for node in imports})
         if "." not in self._v1 and self._v1 not in bound and f"{self._v1}." in text:
             lines.insert(0, f"import {_V1} as {self._v1}")
         if not lines:

@@ -1,6 +1,8 @@
 """Which ops and types a TPU has, and what is said of those it lacks. No TensorFlow here.
 
-xla_tpu_jit.json is made by make_op_table.py; notes.yaml is written by hand.
+xla_tpu_jit.json holds the kernels of device XLA_TPU_JIT that tensorflow.python.framework.kernels lists once
+`experimental_get_compiler_ir(...)(stage="stablehlo", platform_name="TPU")` has compiled any function: in the
+wheel tensorflow-tpu, which needs an environment of its own. notes.yaml is written by hand.
 """
 
 import json

@@ -54,7 +54,7 @@ PREFIXES = {
     "saved_model": ("saved_model",),
     "signal": ("signal",),
     "stateless": ("random",),
-    "summary": ("lab_utils.port.contrib.summary",),
+    "summary": ("tensorflow.python.ops.summary_ops_v2",),
     "tpu": (
         "estimator.tpu",
         "tpu",

@@ -73,8 +73,8 @@ class HParams(types.SimpleNamespace):
             self.add_hparam(name, value)
 
     def add_hparam(self, name: str, value: Any) -> None:
-        """Adds a hyperparameter; ValueError if its name is there already, or is a method's."""
-        if hasattr(self, name):
+        """Adds one; ValueError if its name has a value other than None already, or is a method's."""
+        if getattr(self, name, None) is not None:
             raise ValueError(f"Hyperparameter name is reserved: {name}")
         setattr(self, name, list(value) if isinstance(value, tuple) else value)
 
