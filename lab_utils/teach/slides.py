@@ -62,6 +62,7 @@ def store_figures(root: Path, lab: int, outputs: dict[str, list[dict]]) -> None:
         (of, slide["show"]) for of in of_all(root) for slide in of_all(root)[of] if "show" in slide
     ]
     wanted = {_cell(of, name) for of, name in shown_by}
+    (root / stored.FIGURES).mkdir(exist_ok=True)
     for cell, shown in outputs.items():
         for output in shown:
             svg = output.get("data", {}).pop("image/svg+xml", None)
