@@ -84,7 +84,7 @@ def test_the_compiler_and_the_virtual_cores_take_the_program():
     where = f"{process.versions()}: see lab_utils/dry_run/private/jax.py"
     compiled = compile_program(program, "v2:2x2")
     assert compiled.step.fits, where
-    assert compiled.summary.products and compiled.summary.collective_bytes, where
+    assert compiled.summary.products and compiled.summary.collectives, where
     assert compiled.step.memory["arguments"].value and compiled.step.cost["flops"].value, where
     result = run_program(program, one_core=lower_estimator(make(dense), DATA, cores=1), steps=2)
     assert result.findings == [], where

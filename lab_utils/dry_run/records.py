@@ -131,8 +131,7 @@ class Cost(FigureTable):
         peak_flops, peak_bandwidth: of the core, as published.
         step_seconds: the roofline bound on the step.
         examples_per_second: of a core, at that bound.
-        bf16_share: of the matmul FLOPs, those that the compiler does in bfloat16.
-        bf16_operand_share: those whose operands are bfloat16 in the program.
+        bf16_operand_share: of the matmul FLOPs, those whose operands are bfloat16 in the program.
         all_reduce_bytes: all-reduced over the cores in a step.
     """
 
@@ -142,7 +141,6 @@ class Cost(FigureTable):
     peak_bandwidth: Figure | None = None
     step_seconds: Figure | None = None
     examples_per_second: Figure | None = None
-    bf16_share: Figure | None = None
     bf16_operand_share: Figure | None = None
     all_reduce_bytes: Figure | None = None
 

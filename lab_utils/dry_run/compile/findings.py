@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from lab_utils.common.figures import memory, scaled
+from lab_utils.dry_run.compile.figures import Compiled
 from lab_utils.dry_run.compile.hlo.summary import Buffer, Summary
-from lab_utils.dry_run.compile.record import Compiled
 from lab_utils.dry_run.program import Input, Program, Role
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding

@@ -12,10 +12,15 @@ from typing import Any
 
 from lab_utils.common.figures import Figure, Kind, counted
 from lab_utils.dry_run import cache
-from lab_utils.dry_run.compile.figures import add_figures, by_line, of_collectives, placed
+from lab_utils.dry_run.compile.figures import (
+    Compiled,
+    add_figures,
+    by_line,
+    of_collectives,
+    placed,
+)
 from lab_utils.dry_run.compile.findings import findings_of, merged, out_of_memory
 from lab_utils.dry_run.compile.hlo.summary import Summary, summarise
-from lab_utils.dry_run.compile.record import Compiled
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.private.process import CompilerMissing, Progress
@@ -86,7 +91,7 @@ def _taken(session: Session, compiled: Compiled) -> str:
     session.spans = session.spans or compiled.spans
     session.result.findings = merged([*session.result.findings, *compiled.findings])
     session.compiled.append(compiled.step)
-    session.result.figures += compiled.figures
+    session.result.figures += of_collectives(compiled)
     if program.left_out:
         session.not_checked.append(program.left_out)
     return f"{compiled.step.name} {compiled.outcome}{_shared(program)}"
@@ -191,7 +196,6 @@ def _judged(
     compiled.summary = summarise(answer["hlo"])
     add_figures(compiled, answer)
     compiled.findings = findings_of(compiled)
-    compiled.figures = of_collectives(compiled)
     compiled.spans = placed(compiled.summary.spans, program.origin.place_of)
     compiled.step.lines = by_line(compiled.spans)
     return compiled
