@@ -209,7 +209,6 @@ class Feed(FigureTable):
         examples_per_second, first_batch_seconds, batches: of the pipeline, measured.
         host_cores: of this machine's `machine_cores`, those that the pipeline kept busy.
         required: examples/s that the cores of one host take at most.
-        times_too_slow: `required` over what is delivered here.
         host_cores_needed: cores like these that would deliver it.
     """
 
@@ -219,5 +218,4 @@ class Feed(FigureTable):
     machine_cores: Figure | None = None
     batches: Figure | None = None
     required: Figure | None = None
-    times_too_slow: Figure | None = None
     host_cores_needed: Figure | None = None
