@@ -72,7 +72,7 @@ def to_program(
     graph_def = pruned(step.graph, [t.op for t in results.values()] + step.updates)
     from_host = cut_host_work(graph_def, step.graph)
     sum_resizes(graph_def, step.graph)
-    all_reduces, named_cores = use_xla_collectives(graph_def, step.graph, cores)
+    named_cores = use_xla_collectives(graph_def, step.graph, cores)
     nodes = {node.name: node for node in all_nodes(graph_def)}
     statistics = [name for name, node in nodes.items() if _is_batch_statistic(node, nodes)]
     random = [name for name, node in nodes.items() if op_table.is_random(node.op)]
@@ -106,7 +106,6 @@ def to_program(
         hlo=module.SerializeToString(deterministic=True),
         inputs=inputs,
         outputs=outputs,
-        all_reduces=all_reduces,
         named_cores=named_cores,
         random=random,
         batch_statistics=statistics,
