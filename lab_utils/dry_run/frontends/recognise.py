@@ -52,55 +52,28 @@ def workload_of(
         PlainEstimator: `subject` is an Estimator of another kind, which no TPU runs.
         TypeError: `subject` is none of these kinds, or `data` does not go with it.
     """
-    options = {"topology": topology, "mesh_axes": mesh_axes} | inputs
-    workloads = (frontend(subject, data, options) for frontend in FRONTENDS)
-    workload = next(filter(None, workloads), None)
-    if workload is None:
-        raise TypeError(f"{HOW}; this is a {type(subject).__name__}")
-    return workload
-
-
-def _estimator(subject: Any, data: Any, options: Mapping[str, Any]) -> Workload | None:
     if isinstance(subject, v1.estimator.tpu.TPUEstimator):
-        functions = (options.get(mode) for mode in ("eval", "predict", "serving"))
-        return EstimatorWorkload(subject, Inputs(data, *functions))
+        return EstimatorWorkload(subject, Inputs(data, **inputs))
     if isinstance(subject, v1.estimator.Estimator | tf.estimator.Estimator):
         if any(kind.__name__ == "TPUEstimator" for kind in type(subject).__mro__):
             raise TypeError(f"{HOW}; this is a TPUEstimator of {type(subject).__module__}'s own")
         raise PlainEstimator(subject)
-    return None
+    if package := _keras_of(subject):
+        backend = sys.modules["keras"].backend.backend() if package == "keras" else "tensorflow"
+        if backend != "tensorflow":
+            raise TypeError(f"{HOW}; this Keras model runs on {backend}, not on TensorFlow")
+        return KerasWorkload(subject, data)
+    if is_jax(subject, data):
+        try:
+            process.require("jax")
+        except process.CompilerMissing as error:  # it is too old
+            raise TypeError(str(error)) from error
+        from lab_utils.dry_run.frontends.jax import JaxWorkload  # which imports JAX
 
-
-def _keras(subject: Any, data: Any, options: Mapping[str, Any]) -> Workload | None:
-    package = _keras_of(subject)
-    if not package:
-        return None
-    backend = sys.modules["keras"].backend.backend() if package == "keras" else "tensorflow"
-    if backend != "tensorflow":
-        raise TypeError(f"{HOW}; this Keras model runs on {backend}, not on TensorFlow")
-    return KerasWorkload(subject, data)
-
-
-def _jax(subject: Any, data: Any, options: Mapping[str, Any]) -> Workload | None:
-    if not is_jax(subject, data):
-        return None
-    try:
-        process.require("jax")
-    except process.CompilerMissing as error:  # it is too old
-        raise TypeError(str(error)) from error
-    from lab_utils.dry_run.frontends.jax import JaxWorkload  # which imports JAX
-
-    return JaxWorkload(subject, data, options["topology"], options["mesh_axes"])
-
-
-def _function(subject: Any, data: Any, options: Mapping[str, Any]) -> Workload | None:
+        return JaxWorkload(subject, data, topology, mesh_axes)
     if callable(subject) and not isinstance(subject, type):
         return FunctionWorkload(subject, data)
-    return None
-
-
-# The first that knows what was handed over gives its workload.
-FRONTENDS = (_estimator, _keras, _jax, _function)
+    raise TypeError(f"{HOW}; this is a {type(subject).__name__}")
 
 
 def _keras_of(subject: Any) -> str:
