@@ -32,7 +32,6 @@ class VirtualRun:
         losses: of each step, one for each core; empty where the step returns none.
         one_core_losses: of each step, of one core fed the whole global batch; empty where that was
             not run. Only of the first step, where cores take statistics of their own examples.
-        drifted: trained variables (and their optimizer slots) that differ between cores.
         notes: what was seen and is not a fault.
         not_compared: what was not run or not compared, and why.
         cached: an earlier dry run ran the same program from the same values on the same batches.
@@ -41,7 +40,6 @@ class VirtualRun:
     steps: int = 0
     losses: list[list[float]] = field(default_factory=list)
     one_core_losses: list[float] = field(default_factory=list)
-    drifted: list[str] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     not_compared: list[str] = field(default_factory=list)
@@ -139,7 +137,7 @@ def look_at_values(
             f"{', '.join(others[:_SHOWN])}{' ...' if others[_SHOWN:] else ''} differ between cores, "
             "as statistics of each core's own examples do; core 0's are saved."
         )
-    result.drifted = names = [name for name in differing if name not in others]
+    names = [name for name in differing if name not in others]
     after = steps[-1]["variables"]
     if names:
         more = f" and {len(names) - _SHOWN} more" if names[_SHOWN:] else ""
