@@ -11,6 +11,7 @@ from dry_run_models import (
     IMAGES,
     MODELS,
     ROWS,
+    all_reduces,
     classify,
     dense,
     make,
@@ -28,12 +29,6 @@ from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.estimator import tf
 
 pytestmark = pytest.mark.usefixtures("own_cache")
-
-
-def all_reduces(program) -> int:
-    module = _tensorflow.hlo_module(program.hlo)
-    ops = [op.opcode for computation in module.computations for op in computation.instructions]
-    return ops.count("all-reduce")
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -227,7 +222,7 @@ from lab_utils.dry_run.workload import Inputs
 v1.disable_v2_behavior()
 model_fn, data = MODELS["control_flow"]
 assert all(each.error is None for each in trace(make(model_fn), Inputs(reader(data)), cores=8))
-print(lower_estimator(make(model_fn), reader(data), cores=8).all_reduces)
+print(all_reduces(lower_estimator(make(model_fn), reader(data), cores=8)))
 data = lambda: v1.data.Dataset.range(12).batch(4)
 print(*[int(measure(source, seconds=0.2)[0].batches.value) for source in (data, data())])
 print(v1.resource_variables_enabled(), v1.control_flow_v2_enabled(), tf.executing_eagerly())
