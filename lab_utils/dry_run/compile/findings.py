@@ -5,7 +5,7 @@ from dataclasses import replace
 from lab_utils.common.figures import memory, scaled
 from lab_utils.dry_run.compile.figures import Compiled
 from lab_utils.dry_run.compile.hlo.summary import Buffer, Summary
-from lab_utils.dry_run.program import Input, Program, Role
+from lab_utils.dry_run.program import Program, Role
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
 
@@ -171,12 +171,10 @@ def _tables(compiled: Compiled) -> list[Finding]:
     facts = {"step": compiled.program.mode, "limit": memory(limit)}
     findings = []
     for table in variables:
-        size = sum(each.bytes for each in variables if _belongs(each, table))
+        slots = f"{table.name}/"
+        arrays = [each for each in variables if each is table or each.name.startswith(slots)]
+        size = sum(each.bytes for each in arrays)
         if table.trainable and len(table.shape) == 2 and size > TABLE_SHARE * limit:
             facts |= {"variable": table.name, "size": memory(size)}
             findings.append(finding("TPU308", compiled.program.where, **facts))
     return findings
-
-
-def _belongs(variable: Input, table: Input) -> bool:
-    return variable.name == table.name or variable.name.startswith(f"{table.name}/")
