@@ -12,7 +12,7 @@ from lab_utils.dry_run.frontends.estimator import EstimatorWorkload
 from lab_utils.dry_run.frontends.function import FunctionWorkload
 from lab_utils.dry_run.frontends.keras import KerasWorkload
 from lab_utils.dry_run.private import process
-from lab_utils.dry_run.trace import listing
+from lab_utils.dry_run.trace.blame import argument
 from lab_utils.dry_run.workload import Inputs, Workload
 from lab_utils.estimator import tf, v1
 
@@ -30,7 +30,7 @@ class PlainEstimator(TypeError):
     def __init__(self, estimator: Any) -> None:
         self.kind = type(estimator).__name__.removesuffix("V2")
         model_fn = getattr(estimator, "_model_fn", None)
-        self.where = model_fn and (listing.argument(model_fn, self.kind, "") or place(model_fn))
+        self.where = model_fn and (argument(model_fn, self.kind, "") or place(model_fn))
         if not self.where or is_installed(self.where.file):  # one that TensorFlow brings
             self.where = Place(text=f"the {self.kind} handed to the dry run")
         super().__init__(f"{HOW}; this is of class {self.kind}")

@@ -11,8 +11,7 @@ from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
-from lab_utils.dry_run.trace import listing
-from lab_utils.dry_run.trace.blame import culprit, last_shapes, unknown_sizes
+from lab_utils.dry_run.trace.blame import argument, culprit, last_shapes, unknown_sizes
 from lab_utils.dry_run.traced import Trace
 from lab_utils.estimator import tf
 
@@ -242,7 +241,7 @@ def _fallback(trace: Trace, rule: str, text: str) -> Place:
     if rule not in _ARGUMENTS:
         return trace.made_at or place(trace.model_fn)
     constructor, keyword = _ARGUMENTS[rule]
-    found = listing.argument(trace.model_fn, constructor, keyword.format(mode=trace.mode))
+    found = argument(trace.model_fn, constructor, keyword.format(mode=trace.mode))
     return found or Place(text=f"the constructor of {constructor}")
 
 
