@@ -78,13 +78,12 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help="TensorFlow 1 with tf.contrib for the program's files",
     )
-    for name, purpose in (("--select", "report no others"), ("--ignore", "leave these out")):
-        flag(
-            name,
-            metavar="IDS",
-            default="",
-            help=f"rules or their beginnings, such as TPU305,TPU4: {purpose}",
-        )
+    flag(
+        "--ignore",
+        metavar="IDS",
+        default="",
+        help="rules or their beginnings to leave out, such as TPU305,TPU4",
+    )
     flag("--version", action="version", version=_version())
     flag("--rule", metavar="ID", type=str.upper, help="print the page of a rule, such as TPU101")
     flag("--rules", action="store_true", help="list the rules")
@@ -106,7 +105,7 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
             rules.rule(flags.rule)
         chips.parse(flags.topology)
         flags.stages = _stages(flags.stages)
-        flags.select, flags.ignore = rules.chosen(flags.select), rules.chosen(flags.ignore)
+        flags.ignore = rules.chosen(flags.ignore)
     except (KeyError, ValueError) as error:
         command.error(error.args[0])
     if flags.rule or flags.rules:
