@@ -150,9 +150,8 @@ def asked(
         CompilerMissing: jax or libtpu is not installed here.
         ChildFailed: the process ended without an answer (what waits raises it).
     """
-    code = cache.code()
     parts = program.partition.cores if program.partition else 0
-    name = cache.key(program.hlo, parts, topology, process.versions(), code)
+    name = cache.key(program.hlo, parts, topology, process.versions())
     if (entry := cache.read(name)) is not None:
         yield lambda progress: entry | {"cached": True}
         return

@@ -10,7 +10,7 @@ import numpy as np
 from lab_utils.common.source import NOWHERE, Place
 from lab_utils.dry_run.program import Program, Role
 from lab_utils.dry_run.records import Finding
-from lab_utils.dry_run.rules import finding
+from lab_utils.dry_run.rules import finding, some
 
 # Relative to the larger value. Summation in another order gives 1e-6 or so.
 SAME_LOSS, SAME_VARIABLE = 1e-3, 1e-5
@@ -18,7 +18,6 @@ SAME_LOSS, SAME_VARIABLE = 1e-3, 1e-5
 OWN_AVERAGE = 0.2
 # With statistics of each core's own batch, the losses may differ; a sum makes them `cores` times apart.
 ROUGHLY = 1.6
-_SHOWN = 3  # variables, by name
 
 Batch = list[np.ndarray]  # for each feature and label an array [cores, ...]
 
@@ -134,20 +133,19 @@ def look_at_values(
     others = sorted(name for name in differing if not _is_trained(name, trained))
     if others:
         result.notes.append(
-            f"{', '.join(others[:_SHOWN])}{' ...' if others[_SHOWN:] else ''} differ between cores, "
+            f"{some(others)} differ between cores, "
             "as statistics of each core's own examples do; core 0's are saved."
         )
     names = [name for name in differing if name not in others]
     after = steps[-1]["variables"]
     if names:
-        more = f" and {len(names) - _SHOWN} more" if names[_SHOWN:] else ""
         difference = max(after[name].get("difference", 0.0) for name in names)
         result.findings.append(
             finding(
                 "TPU401",
                 _written(program, names[0]),
                 steps=len(steps),
-                variables=", ".join(names[:_SHOWN]) + more,
+                variables=some(names),
                 difference=f"{difference:.3g}",
             )
         )
