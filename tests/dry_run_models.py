@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.run.virtual import running
 from lab_utils.estimator import tf, tpu, v1
 
@@ -31,6 +32,13 @@ def run_program(program, **options):
     """What happens in some steps of a lowered program on virtual cores."""
     with running(program, **options) as finish:
         return finish(None)
+
+
+def all_reduces(program):
+    """How many sums over the cores a lowered program holds."""
+    module = _tensorflow.hlo_module(program.hlo)
+    ops = [op.opcode for computation in module.computations for op in computation.instructions]
+    return ops.count("all-reduce")
 
 
 def reader(data):

@@ -48,7 +48,7 @@ BUDGET = {
     "common": 825,
     "convert": 1_700,
     "datasets": 600,
-    "dry_run": 11_975,
+    "dry_run": 10_800,
     "equivalence": 475,
     "flowers": 2_100,
     "notebook": 525,

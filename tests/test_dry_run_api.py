@@ -13,7 +13,7 @@ from lab_utils.common.figures import Figure, Kind
 from lab_utils.common.source import Place
 from lab_utils.dry_run import Report, api, dry_run, stages
 from lab_utils.dry_run.compile import stage as compile
-from lab_utils.dry_run.compile.record import Compiled
+from lab_utils.dry_run.compile.figures import Compiled
 from lab_utils.dry_run.private.process import CompilerMissing
 from lab_utils.dry_run.records import Mode, Stage
 from lab_utils.dry_run.run import budget

@@ -133,7 +133,7 @@ def test_settings_refused_while_the_estimator_is_made_are_a_finding(folder, caps
         (["--rule", "TPU999"], "TPU101"),
         (["a:b", "--topology", "v9:2x2"], "not a TPU topology"),
         (["a:b", "--topolgy", "v2:2x2"], "unrecognized arguments: --topolgy"),
-        (["a:b", "--select", "XYZ"], "not a rule XYZ (--rules"),
+        (["a:b", "--ignore", "XYZ"], "not a rule XYZ (--rules"),
     ],
 )
 def test_arguments_that_make_no_sense_end_with_2(capsys, arguments, said):

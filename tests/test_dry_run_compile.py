@@ -19,10 +19,10 @@ from lab_utils.common.figures import Figure, Kind
 from lab_utils.common.source import Place
 from lab_utils.dry_run import cache, rules
 from lab_utils.dry_run.compile import stage as compile
+from lab_utils.dry_run.compile.figures import Compiled
 from lab_utils.dry_run.compile.findings import merged
 from lab_utils.dry_run.compile.hlo import layout
 from lab_utils.dry_run.compile.hlo import summary as hlo
-from lab_utils.dry_run.compile.record import Compiled
 from lab_utils.dry_run.frontends.estimator import lower_estimator
 from lab_utils.dry_run.frontends.function import lower_function
 from lab_utils.dry_run.private import process
@@ -69,7 +69,6 @@ def test_memory_and_cost_of_a_step(compiled, program):
     assert sum(each.flops for each in compiled.summary.products) == products
     assert cost["flops"].value > products
     assert cost["all_reduce_bytes"].value == 4 * (6 * 16 + 16 + 16 * 3 + 3)
-    assert cost["bf16_share"].value == 1
     assert memory["temporaries"].kind == cost["flops"].kind == Kind.COMPILER
     assert cost["peak_flops"].kind == Kind.QUOTED and cost["peak_flops"].source
     assert {each.severity.value for each in compiled.findings} <= {"note"}

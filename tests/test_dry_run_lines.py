@@ -102,14 +102,12 @@ def test_shares_of_the_products_and_what_the_arrays_take(summary):
         "dot.1": fused,
         "jit(step)/square": square,
     }
-    assert summary.bfloat16_share == fused / (fused + square)  # the other asks for high precision
     assert summary.bfloat16_operand_share == summary.small_edge_share == 0
     assert summary.buffers[0].shape.padded_bytes == WEIGHTS == summary.buffers[0].shape.bytes
 
 
 def test_the_sum_over_cores_and_what_takes_an_arguments_place(summary):
-    (exchange,) = summary.collectives
-    assert (exchange.kind, exchange.bytes) == ("all-reduce", RESULT)
+    assert summary.collectives == {"all-reduce": RESULT}
     assert summary.aliased == [1]
 
 

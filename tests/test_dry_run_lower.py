@@ -11,6 +11,7 @@ from dry_run_models import (
     IMAGES,
     MODELS,
     ROWS,
+    all_reduces,
     classify,
     dense,
     make,
@@ -36,7 +37,7 @@ def test_every_trait_lowers(name):
     program = lower_estimator(make(model_fn), reader(data), cores=8)
     trainable = [each.name for each in program.inputs if each.trainable]
     assert program.per_core_batch == 8
-    assert program.all_reduces >= len(trainable) > 0
+    assert all_reduces(program) >= len(trainable) > 0
     updated = {each.name for each in program.outputs if each.role == "variable"}
     assert {*trainable, "global_step"} <= updated
     assert program.origin.values.keys() == {e.name for e in program.inputs if e.role == "variable"}
@@ -153,7 +154,7 @@ def test_keras_models_sum_each_gradient_once(package):
     before = [np.array(value) for value in model.get_weights()]
     data = tf.data.Dataset.from_tensor_slices((ROWS, CLASSES)).batch(96)
     program = KerasWorkload(model, data).lower(8)  # without the short last batch
-    assert program.all_reduces == 4
+    assert all_reduces(program) == 4
     assert sum(each.trainable for each in program.inputs) == 4
     assert program.outputs[0].role == "loss" and program.per_core_batch == 12
     for old, new in zip(before, model.get_weights(), strict=True):
@@ -206,7 +207,7 @@ def test_a_bare_step_keeps_its_constants_and_asks_for_its_own_sums():
         return loss
 
     program = lower_function(step, ROWS[:64], CLASSES[:64], cores=8)
-    assert program.all_reduces == 1
+    assert all_reduces(program) == 1
     roles = {each.role: each for each in program.inputs}
     assert roles["variable"].name == "weights" and roles["variable"].trainable
     assert program.origin.values[roles["constant"].name] == 0.5
@@ -226,7 +227,7 @@ from lab_utils.dry_run.workload import Inputs
 v1.disable_v2_behavior()
 model_fn, data = MODELS["control_flow"]
 assert all(each.error is None for each in trace(make(model_fn), Inputs(reader(data)), cores=8))
-print(lower_estimator(make(model_fn), reader(data), cores=8).all_reduces)
+print(all_reduces(lower_estimator(make(model_fn), reader(data), cores=8)))
 data = lambda: v1.data.Dataset.range(12).batch(4)
 print(*[int(measure(source, seconds=0.2)[0].batches.value) for source in (data, data())])
 print(v1.resource_variables_enabled(), v1.control_flow_v2_enabled(), tf.executing_eagerly())

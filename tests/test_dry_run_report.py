@@ -145,11 +145,6 @@ def test_every_format_names_each_rule_and_the_verdict(name):
     assert report.verdict in shown or report.verdict_sentence in shown
 
 
-def test_a_report_with_a_rule_of_another_version_still_shows():
-    report = report_of(done(made.finding(rule="TPU999")))
-    assert "TPU999" in str(report) and "TPU999" in report._repr_html_()
-
-
 def test_the_bar_of_memory_has_each_part_in_its_share():
     content = made.ready()._repr_html_().split("eval step")[0]
     shares = [float(each) for each in re.findall(r"width:([\d.]+)%", content)]

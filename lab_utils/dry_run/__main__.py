@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import inspect
 import os
 import sys
 from collections.abc import Sequence
@@ -77,16 +78,8 @@ def _report(flags: argparse.Namespace) -> "Report":
         if not finding:
             raise
         return refusal(flags.main or flags.target, flags.topology, finding)
-    options = {
-        "topology": flags.topology,
-        "stages": flags.stages,
-        "steps": flags.steps,
-        "feed_seconds": flags.feed_seconds,
-        "largest_batch": flags.largest_batch,
-        "cache": not flags.no_cache,
-        "select": flags.select,
-        "ignore": flags.ignore,
-    }
+    names = inspect.signature(dry_run).parameters
+    options = {name: value for name, value in vars(flags).items() if name in names}
     report = dry_run(target.subject, target.data, **options | target.options)
     report.not_judged += target.not_judged
     report.not_checked += target.not_checked

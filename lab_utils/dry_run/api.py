@@ -35,7 +35,6 @@ def dry_run(
     mesh_axes: Mapping[str, int] | None = None,
     cache: bool = True,
     progress: bool = True,
-    select: Sequence[str] = (),
     ignore: Sequence[str] = (),
 ) -> Report:
     """Judges a port to Cloud TPU on this machine, which needs no TPU.
@@ -56,8 +55,8 @@ def dry_run(
         mesh_axes: sizes of a JAX mesh's axes on that topology, such as {"data": 4, "model": 2}.
         cache: take what an earlier dry run worked out of the same program (cache.py says what is kept, and
             when an entry counts as the same). With False everything is done and measured again.
-        select, ignore: rules, or beginnings of their ids; findings of rules that are not selected, or are
-            ignored, stand in `report.ignored`, as do those at a line with `# tpu: ignore[TPU305]`.
+        ignore: rules, or beginnings of their ids; their findings stand in `report.ignored`, as do those at a
+            line with `# tpu: ignore[TPU305]`.
         progress: show what is going on, on a terminal or in a notebook.
 
     Returns:
@@ -100,7 +99,7 @@ def dry_run(
         _versions(),
     )
     report.spans = session.spans
-    report.set_aside(select, ignore)
+    report.set_aside(ignore)
     return report
 
 

@@ -1,9 +1,8 @@
 """The arguments of the command, and its help."""
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib import metadata
-from typing import Any
 
 from lab_utils.common import files
 from lab_utils.dry_run import rules
@@ -54,20 +53,19 @@ def parser() -> argparse.ArgumentParser:
     flag("target", nargs="?", metavar="MODULE:FUNCTION", help="or FILE.py:FUNCTION")
     flag("--main", metavar="FILE.py", help="a program, notebook or module (package.train) to run up to its "
          "training; its flags follow --")  # fmt: skip
-    flag("--topology", default="v2:2x2", type=_read(_topology, chips.BadTopology),
-         help="such as v2:2x2, v5e:4x4 (default: v2:2x2)")  # fmt: skip
-    flag(
-        "--stages",
-        default=list(Stage),
-        type=_stages,
-        help=f"some of {','.join(Stage)} (default: all)",
-    )
+    flag("--topology", default="v2:2x2", help="such as v2:2x2, v5e:4x4 (default: v2:2x2)")
+    flag("--stages", default=",".join(Stage), help=f"some of {','.join(Stage)} (default: all)")
     flag("--steps", type=int, default=3, help="steps on virtual cores (default: 3)")
     flag(
         "--feed_seconds", type=float, default=2.0, help="how long to measure the input (default: 2)"
     )
     flag("--largest_batch", action="store_true", help="find the largest batch that fits")
-    flag("--no_cache", action="store_true", help="compute and measure everything again")
+    flag(
+        "--no_cache",
+        dest="cache",
+        action="store_false",
+        help="compute and measure everything again",
+    )
     flag("--json", metavar="FILE", type=json_file, help="write the report as JSON")
     flag("--html", metavar="FILE", type=html_file, help="write the report as an HTML page")
     flag("--trace", metavar="FILE", type=json_file,
@@ -80,12 +78,14 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help="TensorFlow 1 with tf.contrib for the program's files",
     )
-    for name, purpose in (("--select", "report no others"), ("--ignore", "leave these out")):
-        flag(name, metavar="IDS", default=(), type=_read(rules.chosen, ValueError),
-             help=f"rules or their beginnings, such as TPU305,TPU4: {purpose}")  # fmt: skip
+    flag(
+        "--ignore",
+        metavar="IDS",
+        default="",
+        help="rules or their beginnings to leave out, such as TPU305,TPU4",
+    )
     flag("--version", action="version", version=_version())
-    flag("--rule", metavar="ID", type=_read(_rule, KeyError),
-         help="print the page of a rule, such as TPU101")  # fmt: skip
+    flag("--rule", metavar="ID", type=str.upper, help="print the page of a rule, such as TPU101")
     flag("--rules", action="store_true", help="list the rules")
     return parser
 
@@ -100,6 +100,14 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     end = words.index("--") if "--" in words else len(words)
     flags = command.parse_args(words[:end])
     flags.program = words[end + 1 :]
+    try:
+        if flags.rule:
+            rules.rule(flags.rule)
+        chips.parse(flags.topology)
+        flags.stages = _stages(flags.stages)
+        flags.ignore = rules.chosen(flags.ignore)
+    except (KeyError, ValueError) as error:
+        command.error(error.args[0])
     if flags.rule or flags.rules:
         return flags
     if not flags.target and not flags.main:
@@ -111,34 +119,11 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     return flags
 
 
-def _stages(text: str) -> list[str]:
+def _stages(text: str) -> list[Stage]:
     names = [name.strip() for name in text.split(",")]
-    if unknown := [name for name in names if name not in list(Stage)]:
-        problem = f"there is no stage {', '.join(unknown)}; there are {', '.join(Stage)}"
-        raise argparse.ArgumentTypeError(problem)
-    return names
-
-
-def _read(function: Callable[[str], Any], error: type[Exception]) -> Callable[[str], Any]:
-    """`function` as the type of a flag: what it raises is the message."""
-
-    def read(text: str) -> Any:
-        try:
-            return function(text)
-        except error as refused:
-            raise argparse.ArgumentTypeError(refused.args[0]) from None
-
-    return read
-
-
-def _rule(text: str) -> str:
-    rules.page(text.upper())
-    return text.upper()
-
-
-def _topology(text: str) -> str:
-    chips.parse(text)
-    return text
+    if unknown := set(names) - set(Stage):
+        raise ValueError(f"there is no stage {', '.join(unknown)}; there are {', '.join(Stage)}")
+    return [Stage(name) for name in names]
 
 
 def _version() -> str:

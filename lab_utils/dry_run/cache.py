@@ -30,7 +30,6 @@ from typing import Any
 
 from lab_utils.common import files
 
-_FORMAT = "5"
 _BELOW = Path("lab_utils", "dry_run")
 _LARGEST = 64 * 2**20  # bytes of an entry before it is packed; larger ones are not cached
 
@@ -59,9 +58,9 @@ def folder() -> Path:
 
 
 def key(*parts: Any) -> str:
-    """The name of an entry: 40 hexadecimal digits. Parts are bytes, or anything that JSON takes."""
+    """The name of an entry of this code: 40 hexadecimal digits. Parts are bytes, or what JSON takes."""
     digest = hashlib.sha256()
-    for part in (_FORMAT, *parts):
+    for part in (code(), *parts):
         data = part if isinstance(part, bytes) else json.dumps(part, sort_keys=True).encode()
         digest.update(hashlib.sha256(data).digest())
     return digest.hexdigest()[:40]

@@ -1,6 +1,6 @@
 """What labs, and rooms beside the dry run, look at a program with: the parts behind `dry_run` that stay.
 
-    from lab_utils.dry_run.inspect import compile_program, lower_function
+    from lab_utils.dry_run.inspect import compile_program, lower_estimator
 
 Everything else inside of the dry run may move.
 """
@@ -11,11 +11,9 @@ from lab_utils.dry_run.api import refusal
 from lab_utils.dry_run.compile.libtpu import compile_for_one_core, compile_sharded
 from lab_utils.dry_run.compile.stage import compile_program
 from lab_utils.dry_run.frontends.estimator import lower_estimator
-from lab_utils.dry_run.frontends.function import lower_function
 from lab_utils.dry_run.graphs import all_nodes, ancestors, everywhere
-from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.dry_run.ops import is_random
-from lab_utils.dry_run.records import CompiledStep, Cost, Feed, LineCost
+from lab_utils.dry_run.records import LineCost
 from lab_utils.dry_run.rehearsal import replicas, settings
 from lab_utils.dry_run.report.published import published
 from lab_utils.dry_run.target import module_of_file
@@ -24,10 +22,6 @@ from lab_utils.dry_run.trace.stage import trace
 from lab_utils.dry_run.workload import Inputs
 
 __all__ = [
-    "CannotLower",
-    "CompiledStep",
-    "Cost",
-    "Feed",
     "Inputs",
     "LineCost",
     "all_nodes",
@@ -38,7 +32,6 @@ __all__ = [
     "everywhere",
     "is_random",
     "lower_estimator",
-    "lower_function",
     "module_of_file",
     "published",
     "refusal",

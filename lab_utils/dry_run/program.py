@@ -115,7 +115,6 @@ class Program:
         mode: "train", "eval", "predict", or "forward" for a bare step that changes no variable.
         hlo: a serialized HloModuleProto, or with a `partition` StableHLO as text; its parameters are
             `inputs`, its result tuple `outputs`.
-        all_reduces: how many sums over the cores the step holds.
         named_cores: how many cores the groups of its collectives name; 0 where they name none.
         random: ops that draw random numbers in the step (dropout, say), those left out that draw the
             same for each example on any number of cores.
@@ -135,7 +134,6 @@ class Program:
     hlo: bytes
     inputs: list[Input]
     outputs: list[Output]
-    all_reduces: int = 0
     named_cores: int = 0
     random: list[str] = field(default_factory=list)
     batch_statistics: list[str] = field(default_factory=list)

@@ -131,8 +131,7 @@ class Cost(FigureTable):
         peak_flops, peak_bandwidth: of the core, as published.
         step_seconds: the roofline bound on the step.
         examples_per_second: of a core, at that bound.
-        bf16_share: of the matmul FLOPs, those that the compiler does in bfloat16.
-        bf16_operand_share: those whose operands are bfloat16 in the program.
+        bf16_operand_share: of the matmul FLOPs, those whose operands are bfloat16 in the program.
         all_reduce_bytes: all-reduced over the cores in a step.
     """
 
@@ -142,7 +141,6 @@ class Cost(FigureTable):
     peak_bandwidth: Figure | None = None
     step_seconds: Figure | None = None
     examples_per_second: Figure | None = None
-    bf16_share: Figure | None = None
     bf16_operand_share: Figure | None = None
     all_reduce_bytes: Figure | None = None
 
@@ -211,7 +209,6 @@ class Feed(FigureTable):
         examples_per_second, first_batch_seconds, batches: of the pipeline, measured.
         host_cores: of this machine's `machine_cores`, those that the pipeline kept busy.
         required: examples/s that the cores of one host take at most.
-        times_too_slow: `required` over what is delivered here.
         host_cores_needed: cores like these that would deliver it.
     """
 
@@ -221,5 +218,4 @@ class Feed(FigureTable):
     machine_cores: Figure | None = None
     batches: Figure | None = None
     required: Figure | None = None
-    times_too_slow: Figure | None = None
     host_cores_needed: Figure | None = None

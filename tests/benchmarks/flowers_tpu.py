@@ -22,7 +22,7 @@ from lab_utils import estimator  # noqa: E402, F401
 # isort: split
 import tensorflow as tf  # noqa: E402
 
-from lab_utils.dry_run.compile.record import Compiled  # noqa: E402
+from lab_utils.dry_run.compile.figures import Compiled  # noqa: E402
 from lab_utils.dry_run.compile.stage import compile_program  # noqa: E402
 from lab_utils.dry_run.frontends.estimator import lower_estimator  # noqa: E402
 from lab_utils.dry_run.program import Program  # noqa: E402
@@ -80,7 +80,7 @@ def figures(compiled: Compiled) -> dict[str, float]:
     """What the table shows of a compiled step."""
     cost = {name: figure.value for name, figure in compiled.step.cost.items()}
     summary = compiled.summary
-    filling = [each for each in summary.products if not each.precise and min(each.edges) >= TILE]
+    filling = [each for each in summary.products if min(each.edges) >= TILE]
     shapes = [buffer.shape for buffer in summary.buffers[:LARGEST]]
     return {
         "images_per_second": cost["examples_per_second"] * compiled.program.cores,

@@ -143,10 +143,10 @@ def loss_in_eval_metrics(wrong):
         if mode == parts.EVAL:
             loss = parts.loss_of(labels, logits)
             values = loss if wrong else tf.reshape(loss, [1])
-            return tpu.TPUEstimatorSpec(
+            return tpu.TPUEstimatorSpec(  # <- TPU111
                 mode,
                 loss=loss,
-                eval_metrics=(metric_fn, [values]),  # <- TPU111
+                eval_metrics=(metric_fn, [values]),
             )
         return parts.spec(mode, labels, logits)
 
@@ -160,8 +160,8 @@ def loss_beside_a_lambda(wrong):
         loss = parts.loss_of(labels, logits)
         mean = lambda values: {"mean_loss": v1.metrics.mean(values)}  # noqa: E731
         if mode == parts.EVAL:
-            metrics = (mean, [loss if wrong else tf.reshape(loss, [1])])  # <- TPU111
-            return tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=metrics)
+            metrics = (mean, [loss if wrong else tf.reshape(loss, [1])])
+            return tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=metrics)  # <- TPU111
         return parts.spec(mode, labels, logits)
 
     return Port(parts.estimator(model_fn), parts.train_input, parts.eval_input)
@@ -173,12 +173,12 @@ def loss_beside_a_lambda_in_place(wrong):
         logits = parts.logits_of(features)
         loss = parts.loss_of(labels, logits)
         if mode == parts.EVAL:
-            return tpu.TPUEstimatorSpec(
+            return tpu.TPUEstimatorSpec(  # <- TPU111
                 mode,
                 loss=loss,
                 eval_metrics=(
                     lambda values: {"mean_loss": v1.metrics.mean(values)},
-                    [loss if wrong else tf.reshape(loss, [1])],  # <- TPU111
+                    [loss if wrong else tf.reshape(loss, [1])],
                 ),
             )
         return parts.spec(mode, labels, logits)
@@ -192,14 +192,14 @@ def _summaries(rate, step):
         return v1.summary.all_v2_summary_ops()
 
 
-@wrong("TPU111")
+@wrong("TPU111", place="in spec")
 def scalar_in_host_call(wrong):
     def host_fn(rate, step):
         return _summaries(rate, tf.reshape(step, [-1]))
 
     def model_fn(features, labels, mode, params):
         rate, step = tf.constant([0.1]), v1.train.get_or_create_global_step()
-        tensors = [rate, step if wrong else tf.reshape(step, [1])]  # <- TPU111
+        tensors = [rate, step if wrong else tf.reshape(step, [1])]
         return parts.spec(mode, labels, parts.logits_of(features), host_call=(host_fn, tensors))
 
     return Port(parts.estimator(model_fn), parts.train_input, parts.eval_input)

@@ -1,15 +1,45 @@
-"""What a compiled step says in figures: memory, cost, collectives, and the cost of the learner's lines."""
+"""What the TPU compiler made of a step, in figures: memory, cost, collectives, and the learner's lines."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lab_utils.common.figures import Figure, Kind
 from lab_utils.common.source import NOWHERE, Place
-from lab_utils.dry_run.compile.hlo.collectives import Collective, axes
-from lab_utils.dry_run.compile.record import Compiled
-from lab_utils.dry_run.program import Partition
-from lab_utils.dry_run.records import MEMORY_PARTS, Cost, LineCost, Span
+from lab_utils.dry_run.compile.hlo.summary import Summary
+from lab_utils.dry_run.program import Program
+from lab_utils.dry_run.records import MEMORY_PARTS, CompiledStep, Cost, Finding, LineCost, Span
+from lab_utils.runtime.chips import Chip
+
+
+@dataclass
+class Compiled:
+    """A program and what the TPU compiler says of it.
+
+    Attributes:
+        step: memory and cost, as the report shows them.
+        summary: what the optimised program holds; None where there is none.
+        spans: the instructions that cost anything, with the learner's lines.
+        cached: taken from an earlier dry run.
+    """
+
+    topology: str
+    chip: Chip
+    program: Program
+    step: CompiledStep
+    summary: Summary | None = None
+    findings: list[Finding] = field(default_factory=list)
+    spans: list[Span] = field(default_factory=list)
+    cached: bool = False
+
+    @property
+    def outcome(self) -> str:
+        """What became of it, in a word or two."""
+        if self.step.fits:
+            outcome = "compiled"
+        else:
+            outcome = "does not fit" if self.step.memory.needed is not None else "refused"
+        return f"{outcome} (from the cache)" if self.cached else outcome
 
 
 def add_figures(compiled: Compiled, answer: dict[str, Any]) -> None:
@@ -38,9 +68,6 @@ def add_figures(compiled: Compiled, answer: dict[str, Any]) -> None:
         ),
         step_seconds=Figure("roofline bound on a step", bound.seconds, "s", Kind.DERIVED),
         examples_per_second=Figure("examples a core, at most", rate, "examples/s", Kind.DERIVED),
-        bf16_share=Figure(
-            "matmul FLOPs done in bfloat16", summary.bfloat16_share, "share", Kind.DERIVED
-        ),
         bf16_operand_share=Figure(
             "matmul FLOPs with bfloat16 operands",
             summary.bfloat16_operand_share,
@@ -48,28 +75,17 @@ def add_figures(compiled: Compiled, answer: dict[str, Any]) -> None:
             Kind.DERIVED,
         ),
         all_reduce_bytes=Figure(
-            "all-reduce a step", float(summary.collective_bytes), "B", Kind.COMPILER
+            "all-reduce a step", float(summary.collectives.total()), "B", Kind.COMPILER
         ),
     )
 
 
 def of_collectives(compiled: Compiled) -> list[Figure]:
-    """Bytes a step of each kind of collective, by the axes of the mesh that it works over."""
-    partition = compiled.program.partition
-    if partition is None:
+    """Bytes a step of each kind of collective, where the cores share a step's arrays."""
+    if compiled.program.partition is None or compiled.summary is None:
         return []
-    sums: dict[str, int] = {}
-    for each in compiled.summary.collectives:
-        name = f"{each.kind} over {_over(each, partition)}, a step"
-        sums[name] = sums.get(name, 0) + each.bytes
-    return [Figure(name, float(size), "B", Kind.COMPILER) for name, size in sorted(sums.items())]
-
-
-def _over(each: Collective, partition: Partition) -> str:
-    if each.kind == "collective-permute":
-        return "neighbours"
-    names = axes(each.groups, partition.mesh)
-    return " and ".join(names) if names else "groups of their own"
+    sizes = sorted(compiled.summary.collectives.items())
+    return [Figure(f"{kind}, a step", float(size), "B", Kind.COMPILER) for kind, size in sizes]
 
 
 def placed(spans: list[Span], place_of: Callable[[str], Place]) -> list[Span]:

@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 from lab_utils.common.figures import memory, scaled
+from lab_utils.dry_run.compile.figures import Compiled
 from lab_utils.dry_run.compile.hlo.summary import Buffer, Summary
-from lab_utils.dry_run.compile.record import Compiled
-from lab_utils.dry_run.program import Input, Program, Role
+from lab_utils.dry_run.program import Program, Role
 from lab_utils.dry_run.records import Finding, Mode
-from lab_utils.dry_run.rules import finding
+from lab_utils.dry_run.rules import finding, some
 
 # A tensor's padding is worth a warning from this part of the program's memory on, and this size.
 PADDING_SHARE, PADDING_BYTES = 0.25, 32 * 2**20
@@ -37,10 +37,8 @@ def _of_partition(compiled: Compiled) -> list[Finding]:
     unused = [program.inputs[n] for n in partition.donated if n not in aliased]
     if unused:
         names = [f"{each.name} {each.dtype}{list(each.shape)}" for each in unused]
-        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
         size = memory(sum(each.bytes for each in unused))
-        arrays = ", ".join(names[:_SHOWN]) + more
-        findings.append(finding("TPU341", program.where, arrays=arrays, size=size))
+        findings.append(finding("TPU341", program.where, arrays=some(names), size=size))
     if partition.cores == 1 and program.cores > 1:
         idle = program.cores - 1
         findings.append(finding("TPU342", program.where, topology=compiled.topology, idle=idle))
@@ -171,12 +169,10 @@ def _tables(compiled: Compiled) -> list[Finding]:
     facts = {"step": compiled.program.mode, "limit": memory(limit)}
     findings = []
     for table in variables:
-        size = sum(each.bytes for each in variables if _belongs(each, table))
+        slots = f"{table.name}/"
+        arrays = [each for each in variables if each is table or each.name.startswith(slots)]
+        size = sum(each.bytes for each in arrays)
         if table.trainable and len(table.shape) == 2 and size > TABLE_SHARE * limit:
             facts |= {"variable": table.name, "size": memory(size)}
             findings.append(finding("TPU308", compiled.program.where, **facts))
     return findings
-
-
-def _belongs(variable: Input, table: Input) -> bool:
-    return variable.name == table.name or variable.name.startswith(f"{table.name}/")

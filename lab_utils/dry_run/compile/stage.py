@@ -12,10 +12,15 @@ from typing import Any
 
 from lab_utils.common.figures import Figure, Kind, counted
 from lab_utils.dry_run import cache
-from lab_utils.dry_run.compile.figures import add_figures, by_line, of_collectives, placed
+from lab_utils.dry_run.compile.figures import (
+    Compiled,
+    add_figures,
+    by_line,
+    of_collectives,
+    placed,
+)
 from lab_utils.dry_run.compile.findings import findings_of, merged, out_of_memory
 from lab_utils.dry_run.compile.hlo.summary import Summary, summarise
-from lab_utils.dry_run.compile.record import Compiled
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.private.process import CompilerMissing, Progress
@@ -72,7 +77,6 @@ def carry_out(session: Session) -> Generator[None, None, str]:
             lambda batch: session.workload.lower(session.cores, global_batch=batch * session.cores),
             session.topology,
             known=compiled[0],
-            progress=session.say,
         )
         session.result.figures.append(
             Figure("largest batch a core that fits", float(largest), "examples", Kind.COMPILER)
@@ -86,7 +90,7 @@ def _taken(session: Session, compiled: Compiled) -> str:
     session.spans = session.spans or compiled.spans
     session.result.findings = merged([*session.result.findings, *compiled.findings])
     session.compiled.append(compiled.step)
-    session.result.figures += compiled.figures
+    session.result.figures += of_collectives(compiled)
     if program.left_out:
         session.not_checked.append(program.left_out)
     return f"{compiled.step.name} {compiled.outcome}{_shared(program)}"
@@ -100,9 +104,7 @@ def _shared(program: Program) -> str:
     return f" for the mesh {mesh}" if mesh else " for one core"
 
 
-def compile_program(
-    program: Program, topology: str, *, progress: Progress | None = None
-) -> Compiled:
+def compile_program(program: Program, topology: str) -> Compiled:
     """Compiles a program for all cores of `topology`.
 
     Too little memory, or an op that the compiler refuses, is a finding of the result.
@@ -113,7 +115,7 @@ def compile_program(
         ChildFailed: the compiler's process ended without an answer.
     """
     with compiling(program, topology) as finish:
-        return finish(progress)
+        return finish(None)
 
 
 @contextmanager
@@ -128,7 +130,7 @@ def compiling(program: Program, topology: str) -> Iterator[Callable[[Progress | 
             f"{topology} has {counted(cores, 'core')}, and the program was lowered for {program.cores}"
         )
     with asked(program, topology, cores) as answer:
-        yield lambda progress: _judged(program, topology, chip, answer(progress), progress)
+        yield lambda progress: _judged(program, topology, chip, answer(progress))
 
 
 @contextmanager
@@ -145,9 +147,8 @@ def asked(
         CompilerMissing: jax or libtpu is not installed here.
         ChildFailed: the process ended without an answer (what waits raises it).
     """
-    code = cache.code()
     parts = program.partition.cores if program.partition else 0
-    name = cache.key(program.hlo, parts, topology, process.versions(), code)
+    name = cache.key(program.hlo, parts, topology, process.versions())
     if (entry := cache.read(name)) is not None:
         yield lambda progress: entry | {"cached": True}
         return
@@ -166,13 +167,7 @@ def asked(
         yield wait
 
 
-def _judged(
-    program: Program,
-    topology: str,
-    chip: chips.Chip,
-    answer: dict[str, Any],
-    progress: Progress | None,
-) -> Compiled:
+def _judged(program: Program, topology: str, chip: chips.Chip, answer: dict[str, Any]) -> Compiled:
     if answer.get("refused") == "topology":
         raise BadTopology(f"{topology}: {answer['message']}. Accepted: {chips.ACCEPTED}")
     compiled = Compiled(
@@ -186,24 +181,17 @@ def _judged(
         "memory that a program may use", chip.limit, "bytes", Kind.QUOTED, chips.LIBTPU
     )
     if answer.get("refused") == "program":
-        _explain_refusal(compiled, answer["message"], progress)
+        _explain_refusal(compiled, answer["message"])
         return compiled
     compiled.summary = summarise(answer["hlo"])
     add_figures(compiled, answer)
     compiled.findings = findings_of(compiled)
-    compiled.figures = of_collectives(compiled)
     compiled.spans = placed(compiled.summary.spans, program.origin.place_of)
     compiled.step.lines = by_line(compiled.spans)
     return compiled
 
 
-def largest_batch(
-    lower: Callable[[int], Program],
-    topology: str,
-    *,
-    known: Compiled,
-    progress: Progress | None = None,
-) -> int:
+def largest_batch(lower: Callable[[int], Program], topology: str, *, known: Compiled) -> int:
     """The largest batch a core that fits, a multiple of 8; 0 if none does.
 
     Batches up to 16 times that of `known` are tried.
@@ -219,12 +207,12 @@ def largest_batch(
     eighths = range(batch // 8 + 1, 2 * batch + 1) if known.step.fits else range(1, -(-batch // 8))
 
     def too_large(eighth: int) -> bool:
-        return not compile_program(lower(8 * eighth), topology, progress=progress).step.fits
+        return not compile_program(lower(8 * eighth), topology).step.fits
 
     return 8 * (eighths.start - 1 + bisect_left(eighths, True, key=too_large))
 
 
-def _explain_refusal(compiled: Compiled, message: str, progress: Progress | None) -> None:
+def _explain_refusal(compiled: Compiled, message: str) -> None:
     """Out of memory with the largest tensors, or the compiler's own words."""
     program = compiled.program
     sizes = next((match for p in _OUT_OF_MEMORY if (match := p.search(message))), None)
@@ -243,10 +231,10 @@ def _explain_refusal(compiled: Compiled, message: str, progress: Progress | None
         available=Figure("memory that a program may use", limit, "bytes", Kind.COMPILER),
         needed=Figure("memory needed", needed, "bytes", Kind.COMPILER),
     )
-    compiled.findings.append(out_of_memory(compiled, _roomy(compiled, progress), message))
+    compiled.findings.append(out_of_memory(compiled, _roomy(compiled), message))
 
 
-def _roomy(compiled: Compiled, progress: Progress | None) -> Summary | None:
+def _roomy(compiled: Compiled) -> Summary | None:
     """The same program compiled for the chip with the most memory, to see its largest tensors."""
     chip, cores = chips.roomiest(), compiled.program.cores
     count, spare = divmod(cores, chip.cores)
@@ -254,5 +242,5 @@ def _roomy(compiled: Compiled, progress: Progress | None) -> Summary | None:
         return None
     topology = f"{chip.name}:{chips.even_shape(count, chip.axes)}"
     with asked(compiled.program, topology, cores) as wait:
-        answer = wait(progress)
+        answer = wait(None)
     return summarise(answer["hlo"]) if "hlo" in answer else None

@@ -83,9 +83,6 @@ def compare(feed: Feed, idle_cores: float, required: float, where: Place) -> lis
     feed.required = Figure(
         "required rate of one host's cores, at most", required, "examples/s", Kind.DERIVED
     )
-    feed.times_too_slow = Figure(
-        "required rate over what is delivered here", times, "times", Kind.DERIVED
-    )
     feed.host_cores_needed = Figure(
         "host cores like these to deliver it", needed, "cores", Kind.DERIVED
     )

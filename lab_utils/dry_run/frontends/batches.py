@@ -3,8 +3,7 @@
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,14 +36,10 @@ def fixed_seeds(chosen: int | None) -> Iterator[None]:
         np.random.set_state(of_numpy)
 
 
-@dataclass
-class _Pipeline:
+class _Pipeline(NamedTuple):
     structure: Any  # nest of tensors: (features, labels), or (features,)
+    tensors: list[tf.Tensor]
     initializer: Any
-
-    @property
-    def tensors(self) -> list[tf.Tensor]:
-        return tf.nest.flatten(self.structure)
 
 
 class Feed:
@@ -136,4 +131,5 @@ class Feed:
             iterator = v1.data.make_initializable_iterator(data)
             data, initializer = iterator.get_next(), iterator.initializer
         features, labels = data if isinstance(data, tuple) else (data, None)
-        return _Pipeline((features,) if labels is None else (features, labels), initializer)
+        structure = (features,) if labels is None else (features, labels)
+        return _Pipeline(structure, tf.nest.flatten(structure), initializer)

@@ -177,13 +177,10 @@ def _step(estimator: Any, key: str, feed: Feed, cores: int) -> Step:
     if getattr(spec, "scaffold_fn", None):
         spec.scaffold_fn()  # may change initializers, as tf.train.init_from_checkpoint does
     graph = v1.get_default_graph()
-    updates = [] if spec.train_op is None or key != "train" else [_operation(spec.train_op)]
+    trains = spec.train_op is not None and key == "train"
+    updates = [getattr(spec.train_op, "op", spec.train_op)] if trains else []
     start = functools.partial(initial_values, graph)
     return Step(graph, fed + fed_labels, variables_of(graph), loss, host, updates, start)
-
-
-def _operation(fetch: Any) -> tf.Operation:
-    return fetch if isinstance(fetch, tf.Operation) else fetch.op
 
 
 def _host_tensors(spec: Any) -> dict[str, tf.Tensor]:

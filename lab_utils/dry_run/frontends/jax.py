@@ -180,10 +180,6 @@ class JaxWorkload(Workload):
             )
         return " ".join(sentences)
 
-    def lower_alike(self, cores: int, global_batch: int) -> tuple[Program, Program]:
-        """Not for JAX: see `lower`."""
-        raise InputUnfit("a JAX step is not run here")
-
 
 def _input(array: _jax.Argument, mesh: dict[str, int], *, state: bool) -> Input:
     return Input(

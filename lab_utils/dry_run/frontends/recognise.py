@@ -12,7 +12,7 @@ from lab_utils.dry_run.frontends.estimator import EstimatorWorkload
 from lab_utils.dry_run.frontends.function import FunctionWorkload
 from lab_utils.dry_run.frontends.keras import KerasWorkload
 from lab_utils.dry_run.private import process
-from lab_utils.dry_run.trace import listing
+from lab_utils.dry_run.trace.blame import argument
 from lab_utils.dry_run.workload import Inputs, Workload
 from lab_utils.estimator import tf, v1
 
@@ -30,7 +30,7 @@ class PlainEstimator(TypeError):
     def __init__(self, estimator: Any) -> None:
         self.kind = type(estimator).__name__.removesuffix("V2")
         model_fn = getattr(estimator, "_model_fn", None)
-        self.where = model_fn and (listing.argument(model_fn, self.kind, "") or place(model_fn))
+        self.where = model_fn and (argument(model_fn, self.kind, "") or place(model_fn))
         if not self.where or is_installed(self.where.file):  # one that TensorFlow brings
             self.where = Place(text=f"the {self.kind} handed to the dry run")
         super().__init__(f"{HOW}; this is of class {self.kind}")
@@ -52,55 +52,28 @@ def workload_of(
         PlainEstimator: `subject` is an Estimator of another kind, which no TPU runs.
         TypeError: `subject` is none of these kinds, or `data` does not go with it.
     """
-    options = {"topology": topology, "mesh_axes": mesh_axes} | inputs
-    workloads = (frontend(subject, data, options) for frontend in FRONTENDS)
-    workload = next(filter(None, workloads), None)
-    if workload is None:
-        raise TypeError(f"{HOW}; this is a {type(subject).__name__}")
-    return workload
-
-
-def _estimator(subject: Any, data: Any, options: Mapping[str, Any]) -> Workload | None:
     if isinstance(subject, v1.estimator.tpu.TPUEstimator):
-        functions = (options.get(mode) for mode in ("eval", "predict", "serving"))
-        return EstimatorWorkload(subject, Inputs(data, *functions))
+        return EstimatorWorkload(subject, Inputs(data, **inputs))
     if isinstance(subject, v1.estimator.Estimator | tf.estimator.Estimator):
         if any(kind.__name__ == "TPUEstimator" for kind in type(subject).__mro__):
             raise TypeError(f"{HOW}; this is a TPUEstimator of {type(subject).__module__}'s own")
         raise PlainEstimator(subject)
-    return None
+    if package := _keras_of(subject):
+        backend = sys.modules["keras"].backend.backend() if package == "keras" else "tensorflow"
+        if backend != "tensorflow":
+            raise TypeError(f"{HOW}; this Keras model runs on {backend}, not on TensorFlow")
+        return KerasWorkload(subject, data)
+    if is_jax(subject, data):
+        try:
+            process.require("jax")
+        except process.CompilerMissing as error:  # it is too old
+            raise TypeError(str(error)) from error
+        from lab_utils.dry_run.frontends.jax import JaxWorkload  # which imports JAX
 
-
-def _keras(subject: Any, data: Any, options: Mapping[str, Any]) -> Workload | None:
-    package = _keras_of(subject)
-    if not package:
-        return None
-    backend = sys.modules["keras"].backend.backend() if package == "keras" else "tensorflow"
-    if backend != "tensorflow":
-        raise TypeError(f"{HOW}; this Keras model runs on {backend}, not on TensorFlow")
-    return KerasWorkload(subject, data)
-
-
-def _jax(subject: Any, data: Any, options: Mapping[str, Any]) -> Workload | None:
-    if not is_jax(subject, data):
-        return None
-    try:
-        process.require("jax")
-    except process.CompilerMissing as error:  # it is too old
-        raise TypeError(str(error)) from error
-    from lab_utils.dry_run.frontends.jax import JaxWorkload  # which imports JAX
-
-    return JaxWorkload(subject, data, options["topology"], options["mesh_axes"])
-
-
-def _function(subject: Any, data: Any, options: Mapping[str, Any]) -> Workload | None:
+        return JaxWorkload(subject, data, topology, mesh_axes)
     if callable(subject) and not isinstance(subject, type):
         return FunctionWorkload(subject, data)
-    return None
-
-
-# The first that knows what was handed over gives its workload.
-FRONTENDS = (_estimator, _keras, _jax, _function)
+    raise TypeError(f"{HOW}; this is a {type(subject).__name__}")
 
 
 def _keras_of(subject: Any) -> str:

@@ -72,7 +72,7 @@ def to_program(
     graph_def = pruned(step.graph, [t.op for t in results.values()] + step.updates)
     from_host = cut_host_work(graph_def, step.graph)
     sum_resizes(graph_def, step.graph)
-    all_reduces, named_cores = use_xla_collectives(graph_def, step.graph, cores)
+    named_cores = use_xla_collectives(graph_def, step.graph, cores)
     nodes = {node.name: node for node in all_nodes(graph_def)}
     statistics = [name for name, node in nodes.items() if _is_batch_statistic(node, nodes)]
     random = [name for name, node in nodes.items() if op_table.is_random(node.op)]
@@ -82,10 +82,10 @@ def to_program(
     rename_functions(graph_def)
     fed = step.fed + from_host
     ends = [tensor.op.name for tensor in results.values()]
-    variables = without(graph_def, [tensor for tensor, _ in fed], step.variables, ends)
-
-    tensors, updates = [each.name for each in results.values()], [op.name for op in step.updates]
-    hlo, order = _Lowering(graph_def, fed, variables, tensors, updates).hlo(step.graph)
+    tensors = [tensor for tensor, _ in fed]
+    variables = without(graph_def, tensors, step.variables, ends)
+    names = [each.name for each in results.values()]
+    hlo, order = _hlo(step, graph_def, tensors, variables, names)
     inputs = [each for _, each in fed]
     inputs += [
         Input(each.name, Role.VARIABLE, each.shape, each.dtype.name, each.trainable)
@@ -106,7 +106,6 @@ def to_program(
         hlo=module.SerializeToString(deterministic=True),
         inputs=inputs,
         outputs=outputs,
-        all_reduces=all_reduces,
         named_cores=named_cores,
         random=random,
         batch_statistics=statistics,
@@ -191,47 +190,36 @@ def _over_examples(node: Any, nodes: Mapping[str, Any]) -> bool:
     return 0 in np.ravel(tf.make_ndarray(axes.attr["value"].tensor))
 
 
-@dataclass(frozen=True)
-class _Lowering:
-    """A graph with its arguments, and the names of the tensors that it returns and of ops that must run."""
+def _hlo(
+    step: Step, graph_def: Any, fed: list[tf.Tensor], variables: list[Variable], names: list[str]
+) -> tuple[bytes, list[int]]:
+    """The HLO of a graph that returns the tensors `names`, and the order in which it takes the variables."""
+    specs = [tf.TensorSpec(tensor.shape, tensor.dtype) for tensor in fed]
+    with _tensorflow.eager(), _tensorflow.caught_log(), tf.device("/device:CPU:0"):
+        # Of no value: memory that nobody writes to is not taken from the machine.
+        empty = [tf.raw_ops.Empty(shape=v.shape, dtype=v.dtype) for v in variables]
+        values = [tf.Variable(each, trainable=False) for each in empty]
 
-    graph_def: Any
-    fed: list[tuple[tf.Tensor, Input]]
-    variables: list[Variable]
-    tensors: list[str]
-    updates: list[str]
+        def run(*arguments: tf.Tensor) -> list[tf.Tensor]:
+            updates = [op.name for op in step.updates]
+            results = computed(graph_def, names + updates, fed, arguments, variables, values)
+            with tf.control_dependencies(results[len(names) :]):
+                return [tf.identity(each) for each in results[: len(names)]]
 
-    def hlo(self, graph: Any) -> tuple[bytes, list[int]]:
-        """The HLO, and the order in which it takes the variables; `graph` names lines of what is refused."""
-        tensors = [tensor for tensor, _ in self.fed]
-        specs = [tf.TensorSpec(tensor.shape, tensor.dtype) for tensor in tensors]
-        with _tensorflow.eager(), _tensorflow.caught_log(), tf.device("/device:CPU:0"):
-            # Of no value: memory that nobody writes to is not taken from the machine.
-            empty = [tf.raw_ops.Empty(shape=v.shape, dtype=v.dtype) for v in self.variables]
-            values = [tf.Variable(each, trainable=False) for each in empty]
-
-            def step(*arguments: tf.Tensor) -> list[tf.Tensor]:
-                names = self.tensors + self.updates
-                results = computed(
-                    self.graph_def, names, tensors, arguments, self.variables, values
-                )
-                with tf.control_dependencies(results[len(self.tensors) :]):
-                    return [tf.identity(each) for each in results[: len(self.tensors)]]
-
-            try:
-                wrapped = v1.wrap_function(step, specs)
-                function = tf.function(
-                    lambda *arguments: wrapped(*arguments), jit_compile=True, autograph=False
-                )
-                captured = function.get_concrete_function(*specs).captured_inputs
-                make = function.experimental_get_compiler_ir(*specs)
-                hlo = make(stage="hlo_serialized", platform_name="CPU")
-            except (tf.errors.OpError, ValueError, TypeError, NotImplementedError) as error:
-                raise explained(error, graph) from error
-            handles = [value.handle for value in values]
-            return hlo, [
-                next(n for n, known in enumerate(handles) if known is handle) for handle in captured
-            ]
+        try:
+            wrapped = v1.wrap_function(run, specs)
+            function = tf.function(
+                lambda *arguments: wrapped(*arguments), jit_compile=True, autograph=False
+            )
+            captured = function.get_concrete_function(*specs).captured_inputs
+            make = function.experimental_get_compiler_ir(*specs)
+            hlo = make(stage="hlo_serialized", platform_name="CPU")
+        except (tf.errors.OpError, ValueError, TypeError, NotImplementedError) as error:
+            raise explained(error, step.graph) from error
+        handles = [value.handle for value in values]
+        return hlo, [
+            next(n for n, known in enumerate(handles) if known is handle) for handle in captured
+        ]
 
 
 def _check_interface(module: Any, inputs: list[Input], outputs: list[Output]) -> None:

@@ -93,19 +93,18 @@ def input_of(name: str, role: Role, tensor: Any) -> Input:
     return Input(name, role, tuple(tensor.shape.as_list()), tensor.dtype.as_numpy_dtype.__name__)
 
 
-def use_xla_collectives(graph_def: Any, graph: Any, cores: int) -> tuple[int, int]:
+def use_xla_collectives(graph_def: Any, graph: Any, cores: int) -> int:
     """Turns CrossReplicaSum, which CPU builds do not have, into XlaAllReduce.
 
     Returns:
-        how many there are, and how many cores their groups name, 0 where none does. An optimizer's sums
-        name all there are: where others name more or fewer, it is their number.
+        how many cores their groups name, 0 where none does. An optimizer's sums name all there are: where
+        others name more or fewer, it is their number.
 
     Raises:
         CannotLower: a group names several cores in a program of one.
     """
     counts = set()
-    sums = list(nodes_of(graph_def, graph, {"CrossReplicaSum"}))
-    for _, op, _ in sums:
+    for _, op, _ in list(nodes_of(graph_def, graph, {"CrossReplicaSum"})):
         groups = tf.get_static_value(op.inputs[1])
         named = 0 if groups is None or not groups.size else int(groups.max()) + 1
         if cores == 1 < named:  # of many cores XLA says it; a single one is only lowered to compare
@@ -116,13 +115,13 @@ def use_xla_collectives(graph_def: Any, graph: Any, cores: int) -> tuple[int, in
                 only_here=True,
             )
         counts.add(named)
-    replaced = [node for node in all_nodes(graph_def) if node.op == "CrossReplicaSum"]
-    for node in replaced:
-        node.op = "XlaAllReduce"
-        node.attr["reduce_op"].s = b"Add"
-        node.attr["mode"].s = b"CrossReplica"
+    for node in all_nodes(graph_def):
+        if node.op == "CrossReplicaSum":
+            node.op = "XlaAllReduce"
+            node.attr["reduce_op"].s = b"Add"
+            node.attr["mode"].s = b"CrossReplica"
     counts -= {0}
-    return len(replaced), max(counts - {cores} or counts, default=0)
+    return max(counts - {cores} or counts, default=0)
 
 
 def computed(

@@ -14,8 +14,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import threading
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -109,20 +107,16 @@ class Running:
 
     def __init__(self, folder: Path, cores: int) -> None:
         self._folder = folder
-        self._child = subprocess.Popen(
-            [sys.executable, "-m", CHILD, str(folder)],
-            env=_environment(cores, folder),
-            stdin=subprocess.PIPE,  # never written to: its end tells the child that this process died
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-        )
-        self._last: deque[str] = deque(maxlen=30)
-        self._reader = threading.Thread(
-            target=self._last.extend, args=(self._child.stderr,), daemon=True
-        )
-        self._reader.start()
+        with (folder / "errors.txt").open("wb") as errors:
+            self._child = subprocess.Popen(
+                [sys.executable, "-m", CHILD, str(folder)],
+                env=_environment(cores, folder),
+                stdin=subprocess.PIPE,  # never written to: its end tells the child that this process died
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                errors="replace",
+            )
 
     def result(self, progress: Progress | None = None) -> tuple[dict[str, Any], Path]:
         """Waits for the job; its result, and the folder that it wrote to.
@@ -135,19 +129,19 @@ class Running:
             if progress:
                 progress(line.strip())
         code = self._child.wait()
-        self._reader.join(timeout=5)
         answer = self._folder / "result.json"
         if code or not answer.exists():
-            raise _failure(code, "".join(self._last).strip() or "nothing on its standard error")
+            errors = (self._folder / "errors.txt").read_text(errors="replace").strip()
+            last = "\n".join(errors.splitlines()[-30:])
+            raise _failure(code, last or "nothing on its standard error")
         return json.loads(answer.read_text(encoding="utf-8")), self._folder
 
     def end(self) -> None:
         """Ends the process where it still runs."""
         self._child.kill()
         self._child.wait()
-        self._reader.join(timeout=5)
-        for stream in (self._child.stdin, self._child.stdout, self._child.stderr):
-            stream.close()
+        self._child.stdin.close()
+        self._child.stdout.close()
 
 
 @contextmanager

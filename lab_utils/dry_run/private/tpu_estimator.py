@@ -4,6 +4,7 @@ Those of TensorFlow itself are in tensorflow.py. tests/test_dry_run_private.py, 
 TensorFlow, fails where one has moved.
 """
 
+import copy
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -42,8 +43,8 @@ class Settings:
     warm_start_from: Any
 
     def batch_size(self, mode: str) -> int | None:
-        """The global batch of "train", "eval" or "infer"/"predict"."""
-        return getattr(self, ("predict" if mode == "infer" else mode) + "_batch_size")
+        """The global batch of "train", "eval" or "predict"."""
+        return getattr(self, f"{mode}_batch_size")
 
 
 def settings(estimator: Any) -> Settings:
@@ -86,7 +87,7 @@ def config_for_dry_run(config: Any, model_dir: str, any_cores: bool = False) -> 
 
     With `any_cores` it has no num_shards, which would bind it to one number of cores.
     """
-    config = _shallow_copy(config)
+    config = copy.copy(config)
     config._cluster = None
     config._master = config._evaluation_master = "grpc://dry-run.invalid:1"
     if config._session_config is not None:
@@ -98,12 +99,6 @@ def config_for_dry_run(config: Any, model_dir: str, any_cores: bool = False) -> 
     if any_cores:
         config = config.replace(tpu_config=config.tpu_config._replace(num_shards=None))
     return config
-
-
-def _shallow_copy(config: Any) -> Any:
-    copied = object.__new__(type(config))
-    copied.__dict__.update(config.__dict__)
-    return copied
 
 
 @contextmanager
@@ -130,17 +125,12 @@ def _topology(hosts: int, cores: int) -> topology.Topology:
     on_chip = 1 if cores % 2 else 2
     chips = cores // on_chip
     wide = 2 if chips % 2 == 0 else 1
-    coordinates = [
-        [
-            [chip % wide, host * (chips // wide) + chip // wide, 0, core]
-            for chip in range(chips)
-            for core in range(on_chip)
-        ]
-        for host in range(hosts)
-    ]
+    rows = chips // wide
+    host, row, column, core = np.indices((hosts, rows, wide, on_chip), np.int32)
+    coordinates = np.stack([column, host * rows + row, 0 * core, core], axis=-1)
     return topology.Topology(
-        mesh_shape=[wide, hosts * (chips // wide), 1, on_chip],
-        device_coordinates=np.array(coordinates, np.int32),
+        mesh_shape=[wide, hosts * rows, 1, on_chip],
+        device_coordinates=coordinates.reshape(hosts, cores, 4),
     )
 
 

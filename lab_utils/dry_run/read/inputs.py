@@ -9,14 +9,14 @@ from typing import Any
 
 from lab_utils.common.figures import memory
 from lab_utils.common.source import place
+from lab_utils.dry_run import elsewhere
 from lab_utils.dry_run.graphs import attribute, everywhere
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
-from lab_utils.dry_run.read import records
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rehearsal import rehearsing
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.trace.blame import BATCHES
-from lab_utils.estimator import tf
+from lab_utils.estimator import tf, v1
 
 IN_WORDS = {
     Mode.TRAIN: "training",
@@ -25,6 +25,7 @@ IN_WORDS = {
     Mode.SERVING: "serving",
 }
 _LARGE = 256 * 2**20  # bytes of one constant; the whole graph may have 2 GiB
+_ENDLESS = 2**48  # elements: a counter's whole range
 
 
 class Unknown(Exception):
@@ -155,6 +156,29 @@ def _input(op: tf.Operation, name: str) -> tf.Tensor:
     return op.inputs[index - len(arguments) if lists_before else index]
 
 
+def elements(op: tf.Operation) -> float | None:
+    """The number of elements of the dataset that `op` makes; infinity where it repeats for ever.
+
+    None where tf.data does not know it, as of files. Every map is taken to give one element for one, which
+    maps of version 1 do not promise.
+    """
+    if elsewhere.address(op.graph):
+        return None
+    try:
+        graph_def = op.graph.as_graph_def()
+        for node in graph_def.node:
+            if "preserve_cardinality" in node.attr:
+                node.attr["preserve_cardinality"].b = True
+        with tf.Graph().as_default() as graph, v1.Session(graph=graph) as session:
+            (dataset,) = tf.import_graph_def(graph_def, {}, [op.outputs[0].name])
+            number = int(session.run(tf.raw_ops.DatasetCardinality(input_dataset=dataset)))
+    except (tf.errors.OpError, ValueError, RuntimeError):
+        return None
+    if number == tf.data.INFINITE_CARDINALITY or number > _ENDLESS:
+        return float("inf")
+    return None if number == tf.data.UNKNOWN_CARDINALITY else number
+
+
 def length(pipeline: Pipeline, mode: Mode, loop: Any, input_fn: Callable) -> Iterator[Finding]:
     """A finding where the data end before the steps do; `loop`: iterations_per_loop.
 
@@ -168,7 +192,7 @@ def length(pipeline: Pipeline, mode: Mode, loop: Any, input_fn: Callable) -> Ite
         return
     op = pipeline.last_batch()
     where = place(op) if op is not None else place(input_fn)
-    have = records.elements(pipeline.last)
+    have = elements(pipeline.last)
     if have == float("inf"):
         return
     if have is not None:
@@ -213,12 +237,13 @@ def remainder(pipeline: Pipeline) -> Iterator[Finding]:
     size = tf.get_static_value(_input(batch, "batch_size"))
     if not size or not tf.get_static_value(_input(batch, "drop_remainder")):
         return
-    number = records.elements(batch.inputs[0].op, read_files=True)
+    number = elements(batch.inputs[0].op)
     if number == float("inf"):
         return
     if number is None:
         raise Unknown(
-            "tf.data does not know how many examples there are, and they were not counted"
+            "tf.data does not know how many examples the files hold, and drop_remainder drops the last batch "
+            f"unless {size} divides their number (TPU225)"
         )
     if dropped := number % (size * pipeline.batches_a_step):
         yield finding("TPU225", place(batch), dropped=dropped, examples=number)

@@ -8,7 +8,7 @@ from lab_utils.common.figures import memory
 from lab_utils.common.source import Place
 from lab_utils.dry_run.private import jax as _tracing
 from lab_utils.dry_run.records import Finding
-from lab_utils.dry_run.rules import finding
+from lab_utils.dry_run.rules import finding, some
 
 _WIDE = ("float64", "complex128")
 _LARGE_CONSTANT = 8 * 2**20  # bytes
@@ -165,18 +165,13 @@ def _state(jaxpr: Any, state: list[tuple[int, int]], where: Place) -> list[Findi
         places.setdefault((note, place), []).append(f"{names[argument]} ({kinds[0]} to {kinds[1]})")
     ordered = sorted(places.items(), key=lambda item: item[0][0])
     return [
-        finding("TPU242", place, note=note, arrays=_some(arrays))
+        finding("TPU242", place, note=note, arrays=some(arrays))
         for (note, place), arrays in ordered
     ]
 
 
 def _is_weak(aval: Any) -> bool:
     return getattr(aval, "weak_type", False)
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
 
 
 def changing(traces: Sequence[Any], where: Place, *, one_cache: bool) -> list[Finding]:
@@ -193,7 +188,7 @@ def changing(traces: Sequence[Any], where: Place, *, one_cache: bool) -> list[Fi
         names = _tracing.names(traces[0].jaxpr.jaxpr)
         columns = zip(names, zip(*kinds, strict=True), strict=True)
         seen = [(name, dict.fromkeys(column)) for name, column in columns]
-        what = _some([f"{name} ({', then '.join(each)})" for name, each in seen if len(each) > 1])
+        what = some([f"{name} ({', then '.join(each)})" for name, each in seen if len(each) > 1])
     elif one_cache and (programs := len({id(traced.jaxpr) for traced in traces})) > 1:
         what = "the value of a static argument"
     else:

@@ -9,19 +9,15 @@ from lab_utils.common.source import Place, place, place_of_stack
 from lab_utils.dry_run.graphs import ancestors
 from lab_utils.dry_run.read.flow import CoreProgram, Flow
 from lab_utils.dry_run.records import Finding
-from lab_utils.dry_run.rules import finding
+from lab_utils.dry_run.rules import finding, some
 from lab_utils.estimator import tf, v1
 
-_NAMES_SHOWN = 4
 _AVERAGES = ("moving_mean:0", "moving_variance:0")
 
 
 def names(variables: Iterable[str]) -> str:
-    """The first few variables, without their ":0", and how many more there are."""
-    shown = sorted(name.removesuffix(":0") for name in variables)
-    more = len(shown) - _NAMES_SHOWN
-    text = ", ".join(shown[:_NAMES_SHOWN])
-    return f"{text} and {more} more" if more > 0 else text
+    """The first few variables, without their ":0"."""
+    return some(sorted(name.removesuffix(":0") for name in variables))
 
 
 def unsummed_gradients(program: CoreProgram, flow: Flow) -> Iterator[Finding]:

@@ -77,8 +77,5 @@ def _with_code(text: str) -> Markup:
 
 @cache
 def _rule_page(id: str) -> Markup:
-    """The page of a rule; "" for a rule that this version does not know."""
-    try:
-        return Markup(markdown.markdown(rules.page(id), extensions=["fenced_code", "tables"]))
-    except KeyError:
-        return Markup("")
+    """The page of a rule."""
+    return Markup(markdown.markdown(rules.page(id), extensions=["fenced_code", "tables"]))

@@ -117,16 +117,14 @@ class Outcome:
         notes = f" ({', '.join(parts)})" if parts else ""
         return f"Ready for {self.topology}{limited}{notes}.{limits}"
 
-    def set_aside(self, select: Sequence[str] = (), ignore: Sequence[str] = ()) -> None:
+    def set_aside(self, ignore: Sequence[str] = ()) -> None:
         """Moves findings from the stages to `ignored`.
 
-        They are those that `select` does not name, if it names any, those that `ignore` names, and those
-        whose own line says `# tpu: ignore[TPU305]`.
+        They are those that `ignore` names, and those whose line says `# tpu: ignore[TPU305]`.
         """
         for stage in self.stages:
             for found in list(stage.findings):
-                unselected = select and not found.rule.startswith(tuple(select))
-                if unselected or found.rule.startswith((*ignore, *self._commented(found))):
+                if found.rule.startswith((*ignore, *self._commented(found))):
                     stage.findings.remove(found)
                     self.ignored.append(found)
 

@@ -36,14 +36,12 @@ class Progress:
                 self._bar.refresh()
 
         ticker = threading.Thread(target=tick, daemon=True)
-        if not self._bar.disable:
-            ticker.start()
+        ticker.start()
         try:
             yield
         finally:
             done.set()
-            if ticker.is_alive():
-                ticker.join()
+            ticker.join()
             self._bar.close()
 
     def begin(self, stage: str) -> None:

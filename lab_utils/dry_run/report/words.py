@@ -15,11 +15,8 @@ LINES_BASIS = (
 
 
 def title(finding: Finding) -> str:
-    """The title of a finding's rule; "" for a rule that this version does not know."""
-    try:
-        return rules.rule(finding.rule).title
-    except KeyError:
-        return ""
+    """The title of a finding's rule."""
+    return rules.rule(finding.rule).title
 
 
 def stage_words(stage: StageResult) -> tuple[str, str]:

@@ -9,6 +9,7 @@ Ids are stable: a number is never given to another rule.
 
 import difflib
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -109,6 +110,13 @@ def chosen(text: str) -> tuple[str, ...]:
             nearest = f"; the nearest is {near[0]}" if near else ""
             raise ValueError(f"there is not a rule {id}{nearest} (--rules lists them)")
     return ids
+
+
+def some(names: Iterable[str], shown: int = 4) -> str:
+    """The first few names, and how many more there are: a fact for a finding."""
+    known = list(names)
+    more = f" and {len(known) - shown} more" if len(known) > shown else ""
+    return ", ".join(known[:shown]) + more
 
 
 def page(id: str) -> str:

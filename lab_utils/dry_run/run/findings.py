@@ -10,7 +10,7 @@ import numpy as np
 from lab_utils.common.source import NOWHERE, Place
 from lab_utils.dry_run.program import Program, Role
 from lab_utils.dry_run.records import Finding
-from lab_utils.dry_run.rules import finding
+from lab_utils.dry_run.rules import finding, some
 
 # Relative to the larger value. Summation in another order gives 1e-6 or so.
 SAME_LOSS, SAME_VARIABLE = 1e-3, 1e-5
@@ -18,7 +18,6 @@ SAME_LOSS, SAME_VARIABLE = 1e-3, 1e-5
 OWN_AVERAGE = 0.2
 # With statistics of each core's own batch, the losses may differ; a sum makes them `cores` times apart.
 ROUGHLY = 1.6
-_SHOWN = 3  # variables, by name
 
 Batch = list[np.ndarray]  # for each feature and label an array [cores, ...]
 
@@ -32,7 +31,6 @@ class VirtualRun:
         losses: of each step, one for each core; empty where the step returns none.
         one_core_losses: of each step, of one core fed the whole global batch; empty where that was
             not run. Only of the first step, where cores take statistics of their own examples.
-        drifted: trained variables (and their optimizer slots) that differ between cores.
         notes: what was seen and is not a fault.
         not_compared: what was not run or not compared, and why.
         cached: an earlier dry run ran the same program from the same values on the same batches.
@@ -41,7 +39,6 @@ class VirtualRun:
     steps: int = 0
     losses: list[list[float]] = field(default_factory=list)
     one_core_losses: list[float] = field(default_factory=list)
-    drifted: list[str] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     not_compared: list[str] = field(default_factory=list)
@@ -136,20 +133,19 @@ def look_at_values(
     others = sorted(name for name in differing if not _is_trained(name, trained))
     if others:
         result.notes.append(
-            f"{', '.join(others[:_SHOWN])}{' ...' if others[_SHOWN:] else ''} differ between cores, "
+            f"{some(others)} differ between cores, "
             "as statistics of each core's own examples do; core 0's are saved."
         )
-    result.drifted = names = [name for name in differing if name not in others]
+    names = [name for name in differing if name not in others]
     after = steps[-1]["variables"]
     if names:
-        more = f" and {len(names) - _SHOWN} more" if names[_SHOWN:] else ""
         difference = max(after[name].get("difference", 0.0) for name in names)
         result.findings.append(
             finding(
                 "TPU401",
                 _written(program, names[0]),
                 steps=len(steps),
-                variables=", ".join(names[:_SHOWN]) + more,
+                variables=some(names),
                 difference=f"{difference:.3g}",
             )
         )

@@ -194,7 +194,7 @@ def executing(
             }
         )
     contents = [part for name in sorted(files) for part in (name, files[name])]
-    key = cache.key(runs, *contents, process.versions(), cache.code())
+    key = cache.key(runs, *contents, process.versions())
     if (entry := cache.read(key)) is not None:
         yield lambda progress: (entry["runs"], True)
         return

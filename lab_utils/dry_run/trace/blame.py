@@ -1,10 +1,14 @@
-"""Which line of an input pipeline brings in what the infeed refuses: a shape, a type, a kind of tensor."""
+"""Lines that no traceback holds: what brings in what the infeed refuses, and an argument of a constructor."""
 
+import ast
+import functools
+import inspect
+import linecache
 import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from lab_utils.common.source import own_frame
+from lab_utils.common.source import NOWHERE, Place, own_frame, place_of_line
 from lab_utils.dry_run.graphs import attribute, called
 from lab_utils.estimator import tf
 
@@ -102,3 +106,33 @@ def _types(op: tf.Operation) -> list[Any]:
 
 def _shapes(op: tf.Operation) -> list[tf.TensorShape]:
     return list(map(tf.TensorShape, attribute(op, "output_shapes") or []))
+
+
+def argument(function: Callable, constructor: str, keyword: str) -> Place:
+    """Where the file of `function` calls `constructor`: the line of `keyword=`, else of the call.
+
+    With `keyword` "" it is the call that matters. NOWHERE where it is called in no place or in several,
+    or where the call does not give that argument.
+    """
+    while isinstance(function, functools.partial):
+        function = function.func
+    function = inspect.unwrap(function)
+    code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
+    file = code.co_filename if code else ""
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except SyntaxError:  # a notebook's cell with magics
+        return NOWHERE
+    calls = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == constructor
+    ]
+    if len(calls) != 1:
+        return NOWHERE
+    call = calls[0]
+    for word in call.keywords:
+        if word.arg == keyword:
+            return place_of_line(file, word.value.lineno)
+    elsewhere = keyword and not call.args and all(word.arg for word in call.keywords)
+    return NOWHERE if elsewhere else place_of_line(file, call.lineno)

@@ -6,12 +6,12 @@ from typing import Any
 
 from lab_utils.common.source import NOWHERE, Place, own_frame, own_frames, place
 from lab_utils.dry_run import elsewhere
+from lab_utils.dry_run.lower.bridge import leaf_names
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
-from lab_utils.dry_run.trace import listing
-from lab_utils.dry_run.trace.blame import culprit, last_shapes, unknown_sizes
+from lab_utils.dry_run.trace.blame import argument, culprit, last_shapes, unknown_sizes
 from lab_utils.dry_run.traced import Trace
 from lab_utils.estimator import tf
 
@@ -71,7 +71,7 @@ _ARGUMENTS = {
 }
 _OF_THE_BATCH = ("TPU101", "TPU102", "TPU119", "TPU120", "TPU128", "TPU131")
 _OF_INPUT = (*_OF_THE_BATCH, "TPU103", "TPU121")
-_OF_HOST_FUNCTIONS = ("TPU111", "TPU112", "TPU113", "TPU117")
+_OF_HOST_FUNCTIONS = ("TPU112", "TPU113", "TPU117")
 _ARITY = r"positional argument|unexpected keyword argument|multiple values for argument"
 _CROSS_SHARD = "CrossShardOptimizer must be used"
 _PADDING = "pad_single_tensor"  # TPUEstimator's, given more examples than it asked for
@@ -151,8 +151,6 @@ def _of_exception(trace: Trace) -> Finding:
     where = place(strayed or trace.error)
     if not where and rule in _OF_THE_BATCH:
         where = _in_input(trace, rule, str(facts.get("dtype", facts.get("shape", ""))))
-    if not where and rule == "TPU111":
-        where = _scalar(trace)
     where = where or _fallback(trace, rule, text)
     return finding(rule, where, message=f"{type(trace.error).__name__}: {text}", **facts)
 
@@ -173,15 +171,16 @@ def _unknown_sizes(trace: Trace) -> str:
     return unknown_sizes(tensor.shape for tensor in tensors if tf.is_tensor(tensor))
 
 
-def _scalar(trace: Trace) -> Place:
-    """The first scalar in the list that goes with a host function; NOWHERE if none can be told."""
+def _scalar(trace: Trace) -> str:
+    """The first scalar that goes to a host function, and where it is computed."""
     for name in ("host_call", "eval_metrics"):
-        function, tensors = getattr(trace.spec, name, None) or (None, ())
-        keys = sorted(tensors) if isinstance(tensors, dict) else [None] * len(tensors)
-        for number, tensor in enumerate(tf.nest.flatten(tensors)):
-            if tensor.shape.rank == 0 and len(keys) > number:
-                return listing.listed(function, number, keys[number], trace.made_at)
-    return NOWHERE
+        _, tensors = getattr(trace.spec, name, None) or (None, ())
+        names = leaf_names(name, tensors)
+        for leaf, tensor in zip(names, tf.nest.flatten(tensors), strict=True):
+            if tensor.shape.rank == 0:
+                line = place(tensor.op).position
+                return f"{leaf}, computed at {line}," if line else leaf
+    return "one of them"
 
 
 def _only_the_batch_is_unknown(text: str) -> bool:
@@ -198,6 +197,8 @@ def _only_the_batch_is_unknown(text: str) -> bool:
 
 def _facts(rule: str, trace: Trace, strayed: Any | None, text: str) -> dict[str, object]:
     """What the texts of `rule` need to know beside what the message says."""
+    if rule == "TPU111":
+        return {"tensor": _scalar(trace)}
     if rule == "TPU119":
         return {"source": "input_fn"}
     if rule in ("TPU110", "TPU126"):
@@ -240,7 +241,7 @@ def _fallback(trace: Trace, rule: str, text: str) -> Place:
     if rule not in _ARGUMENTS:
         return trace.made_at or place(trace.model_fn)
     constructor, keyword = _ARGUMENTS[rule]
-    found = listing.argument(trace.model_fn, constructor, keyword.format(mode=trace.mode))
+    found = argument(trace.model_fn, constructor, keyword.format(mode=trace.mode))
     return found or Place(text=f"the constructor of {constructor}")
 
 

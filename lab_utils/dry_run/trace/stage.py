@@ -8,6 +8,7 @@ datasets work as they are, and errors point at the user's own lines.
 """
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 from lab_utils.common.source import place_of_stack
@@ -99,7 +100,8 @@ def _build(result: Trace, estimator: Any, changes: dict[str, Any]) -> bool:
         try:
             built = rehearsal.twin(estimator, **changes)
             if result.mode is not Mode.SERVING:
-                result.replicas = _replicas(built)
+                with suppress(ValueError):  # building the graph says why
+                    result.replicas = _tpu_estimator.replicas(built)
             if result.mode is Mode.TRAIN:
                 built.train(result.input_fn, steps=1)
             elif result.mode is Mode.EVAL:
@@ -167,11 +169,3 @@ def _refused_fetch(hooks: Iterable[Any], graph: tf.Graph) -> Exception | None:
 
 # What a spec holds where model_fn has a branch for the mode.
 _RESULTS = {Mode.EVAL: {"eval_metrics", "eval_metric_ops"}, Mode.PREDICT: {"predictions"}}
-
-
-def _replicas(estimator: Any) -> int:
-    """Copies of the model; 0 where the settings do not allow to tell (building the graph says why)."""
-    try:
-        return _tpu_estimator.replicas(estimator)
-    except ValueError:
-        return 0

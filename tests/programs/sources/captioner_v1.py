@@ -60,7 +60,7 @@ def model_fn(features, labels, mode, params):
                 "caption_loss": tf.metrics.mean(losses),
             }
 
-        return tf.estimator.tpu.TPUEstimatorSpec(
+        return tf.estimator.tpu.TPUEstimatorSpec(  # <- TPU111
             mode=mode, loss=loss, eval_metrics=(metric_fn, [losses, labels, logits])
         )
     step = tf.train.get_global_step()

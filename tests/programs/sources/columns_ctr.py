@@ -96,7 +96,7 @@ def build(columns, hidden):
         for threshold in (.25, .75):
           pairs['recall@%s' % threshold] = K.metrics.recall_at_thresholds(y, p, [threshold], w)
         return pairs
-      return K.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=(
+      return K.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=(  # <- TPU111
           metric_fn, [labels, head['probability'], weights, logits]))
 
     step = K.train.get_global_step()

@@ -116,7 +116,7 @@ class TrainModel(object):
         with tf.control_dependencies([train_op]):
             train_op = ema.apply(trainable)  # <- TPU215
         tensors = {"train/loss": loss, "train/gnorm": gnorm, "train/lr": self.lr * warmed}
-        return tf.estimator.tpu.TPUEstimatorSpec(mode, host_call=self.host_call(tensors, global_step), loss=loss, train_op=train_op)
+        return tf.estimator.tpu.TPUEstimatorSpec(mode, host_call=self.host_call(tensors, global_step), loss=loss, train_op=train_op)  # <- TPU111
 
     def host_call(self, scalars, global_step):
         names = sorted(scalars)
@@ -129,7 +129,7 @@ class TrainModel(object):
                 return tf.summary.all_v2_summary_ops()
 
         as_vectors = [tf.reshape(tf.cast(scalars[name], tf.float32), [1]) for name in names]
-        return fn, [tf.reshape(global_step, [1])] + as_vectors  # <- TPU111
+        return fn, [tf.reshape(global_step, [1])] + as_vectors
 
 
 def tf2_writer(logdir):

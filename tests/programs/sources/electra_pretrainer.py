@@ -109,7 +109,7 @@ def model_fn_builder(config):
                 }
 
             eval_metrics = (metric_fn, [model.masked_ids, model.preds, model.weights, model.per_example_loss])
-            return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=model.total_loss, eval_metrics=eval_metrics)
+            return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=model.total_loss, eval_metrics=eval_metrics)  # <- TPU111
         raise ValueError("Only TRAIN and EVAL modes are supported")
 
     return model_fn

@@ -127,7 +127,7 @@ def model_fn(features, labels, mode, params, config):
         return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=(count, [labels, logits, features["real"]]))
     train_op, norms = train_op_of(loss)
     tensors = [tf.train.get_global_step()[None], loss[None], norms]
-    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op, host_call=(functools.partial(summaries, config.model_dir), tensors))
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op, host_call=(functools.partial(summaries, config.model_dir), tensors))  # <- TPU111
 
 
 def write(path, count, seed):

@@ -125,7 +125,7 @@ def model_fn(features, labels, mode, params):
         eval_metrics_host_call_fn, est_mode=tf.estimator.ModeKeys.EVAL
     )
     host_call_fn = functools.partial(eval_metrics_host_call_fn, est_mode=tf.estimator.ModeKeys.TRAIN)
-    return tf.estimator.tpu.TPUEstimatorSpec(
+    return tf.estimator.tpu.TPUEstimatorSpec(  # <- TPU111
         mode=mode,
         predictions={"policy_output": policy_output, "value_output": value_output},
         loss=combined_cost,

@@ -141,7 +141,7 @@ def model_fn(features, labels, mode, params):
     return tf.train.Scaffold(saver=tf.train.Saver(restore))
 
   tf.logging.info('batch %d, %d parameters', batch_size, sum(v.shape.num_elements() for v in tf.trainable_variables()))
-  return tf.estimator.tpu.TPUEstimatorSpec(
+  return tf.estimator.tpu.TPUEstimatorSpec(  # <- TPU111
       mode=mode, loss=loss, train_op=train_op, host_call=host_call, eval_metrics=eval_metrics,
       scaffold_fn=None if training else scaffold_fn)
 

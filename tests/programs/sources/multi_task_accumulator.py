@@ -75,7 +75,7 @@ def model_fn(features, labels, mode, params):
             return tf.summary.all_v2_summary_ops()
 
     host_call = (host_call_fn, [tf.reshape(step, [1]), tf.reshape(tf.reduce_mean(class_losses), [1])])
-    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op, host_call=host_call)
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op, host_call=host_call)  # <- TPU111
 
 
 def make_input_fn(count, training):

@@ -231,7 +231,7 @@ def model_fn_builder(config, num_labels, init_lr, num_train_steps, num_warmup_st
           return tf.summary.all_v2_summary_ops()
 
       step = tf.reshape(tf.train.get_global_step(), [1])
-      return tf.estimator.tpu.TPUEstimatorSpec(mode=mode, loss=total_loss, train_op=train_op, scaffold_fn=scaffold_fn,
+      return tf.estimator.tpu.TPUEstimatorSpec(mode=mode, loss=total_loss, train_op=train_op, scaffold_fn=scaffold_fn,  # <- TPU111
                                                host_call=(host_fn, [step, rate[None], per_example]))
     elif mode == tf.estimator.ModeKeys.EVAL:
       def metric_fn(per_example, label_ids, predicts, input_mask, is_real):

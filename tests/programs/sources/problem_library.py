@@ -130,7 +130,7 @@ class Model(object):
         train_op = opt.apply_gradients(gradients, global_step=tf.train.get_global_step())  # <- TPU201
         host_call = create_host_call("/tmp/problem_library")
         remove_summaries()
-        return tf.estimator.tpu.TPUEstimatorSpec(
+        return tf.estimator.tpu.TPUEstimatorSpec(  # <- TPU111
             tf.estimator.ModeKeys.TRAIN, loss=loss, train_op=train_op, host_call=host_call
         )
 

@@ -181,7 +181,7 @@ def resnet_model_fn(features, labels, mode, params):
         eval_metrics = (metric_fn, [labels, logits])
 
     tf.logging.info("batch size %d", batch_size)
-    return tf.estimator.tpu.TPUEstimatorSpec(
+    return tf.estimator.tpu.TPUEstimatorSpec(  # <- TPU111
         mode=mode, loss=loss, train_op=train_op, host_call=host_call, eval_metrics=eval_metrics
     )
 

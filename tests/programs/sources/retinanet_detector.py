@@ -163,7 +163,7 @@ def model_fn(features, labels, mode, params):
             "image_scales": labels["image_scales"],
         }
         eval_metrics = (metric_fn, metric_fn_inputs)
-    return tf.estimator.tpu.TPUEstimatorSpec(
+    return tf.estimator.tpu.TPUEstimatorSpec(  # <- TPU111
         mode=mode,
         loss=total_loss,
         train_op=train_op,

@@ -143,7 +143,7 @@ def build_model_fn(temperature, num_classes, num_train_examples):
                         tf2.summary.scalar("learning_rate", lr[0], step=gs)
                 return tf.summary.all_v2_summary_ops()
 
-            inputs = [global_step, loss, contrast_loss, contrast_acc, learning_rate]  # <- TPU111
+            inputs = [global_step, loss, contrast_loss, contrast_acc, learning_rate]
             host_call = (host_call_fn, [tf.reshape(t, [1]) for t in inputs])
             optimizer = LARSOptimizer(learning_rate)
             optimizer = tf.tpu.CrossShardOptimizer(optimizer)
@@ -156,7 +156,7 @@ def build_model_fn(temperature, num_classes, num_train_examples):
             def scaffold_fn():
                 return tf.train.Scaffold()
 
-            return tf.estimator.tpu.TPUEstimatorSpec(
+            return tf.estimator.tpu.TPUEstimatorSpec(  # <- TPU111
                 mode=mode, train_op=train_op, loss=loss, scaffold_fn=scaffold_fn, host_call=host_call
             )
 

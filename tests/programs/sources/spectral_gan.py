@@ -135,7 +135,7 @@ class ModularGAN(object):
             functools.partial(self._host_call, folder="/tmp/gan"),
             [tf.reshape(step, [1]), tf.reshape(d_loss, [1]), tf.reshape(g_loss, [1]), parts[0][0][:2]],
         )
-        return tf.estimator.tpu.TPUEstimatorSpec(mode=mode, host_call=host_call, loss=loss, train_op=train_op)
+        return tf.estimator.tpu.TPUEstimatorSpec(mode=mode, host_call=host_call, loss=loss, train_op=train_op)  # <- TPU111
 
     def _host_call(self, step, d_loss, g_loss, images, folder):
         step = step[0]

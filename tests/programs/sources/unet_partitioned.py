@@ -42,7 +42,7 @@ def unet_model_fn(features, labels, mode, params):
             return {"accuracy": tf.metrics.accuracy(tf.argmax(labels, -1), predictions)}
 
         metrics = (metric_fn, [labels, tf.argmax(logits, -1)])
-        return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=metrics)
+        return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=metrics)  # <- TPU111
     step = tf.train.get_or_create_global_step()
     optimizer = tf.train.AdamOptimizer(tf.train.exponential_decay(params.init_learning_rate, step, 100, 0.99))
     if params.use_tpu:

@@ -91,7 +91,7 @@ def model_fn(features, labels, mode, params):
         functools.partial(write_images, model_dir="/tmp/vq"),
         [tf.reshape(tf.train.get_global_step(), [1]), tf.clip_by_value(recon[:2] + 0.5, 0, 1), perplexity[None]],
     )
-    return tf.estimator.tpu.TPUEstimatorSpec(mode=mode, loss=loss, train_op=train_op, host_call=host_call)
+    return tf.estimator.tpu.TPUEstimatorSpec(mode=mode, loss=loss, train_op=train_op, host_call=host_call)  # <- TPU111
 
 
 def cast_and_normalise(image):

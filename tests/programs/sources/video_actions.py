@@ -95,7 +95,7 @@ def model_fn(features, labels, mode, params):
             return {"top_1": tf.metrics.accuracy(labels, top_1, weights), "top_2": tf.metrics.mean(in_2, weights)}
 
         eval_metrics = (metric_fn, [labels, logits, weights])
-    return tf.estimator.tpu.TPUEstimatorSpec(mode=mode, loss=loss, train_op=train_op, host_call=host_call, eval_metrics=eval_metrics)
+    return tf.estimator.tpu.TPUEstimatorSpec(mode=mode, loss=loss, train_op=train_op, host_call=host_call, eval_metrics=eval_metrics)  # <- TPU111
 
 
 class VideoInput(object):

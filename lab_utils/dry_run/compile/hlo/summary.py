@@ -2,18 +2,19 @@
 
 import math
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from lab_utils.dry_run.compile.hlo.collectives import Collective, collective
 from lab_utils.dry_run.compile.hlo.frames import Origins
 from lab_utils.dry_run.compile.hlo.layout import Shape, numbers
-from lab_utils.dry_run.compile.hlo.parse import Instruction, Module
+from lab_utils.dry_run.compile.hlo.parse import Instruction, Module, Visit
 from lab_utils.dry_run.compile.hlo.traffic import traffic
 from lab_utils.dry_run.records import Span
 
 _PRODUCTS = ("convolution", "dot")
+_COLLECTIVES = ("all-reduce", "reduce-scatter", "all-gather", "all-to-all", "collective-permute")
 _NO_BUFFER = {"tuple", "get-tuple-element", "bitcast", "while", "conditional", "call", "after-all"}
 _ON_CHIP = {1, 3}  # memory spaces: VMEM, beside the matrix unit; CMEM, which v4 has
 _CYCLES = re.compile(r'"estimated_cycles":"(\d+)"')
@@ -40,15 +41,12 @@ class Buffer:
 class Product:
     """A matmul or convolution: its FLOP a step, and how its operands are stored.
 
-    The matrix unit rounds float32 operands to bfloat16 and accumulates in float32, unless the op asks
-    for more passes (`precise`: operand_precision high or highest). `edges` are the sizes that the
-    matrix unit sees: rows, contracted, columns.
+    `edges` are the sizes that the matrix unit sees: rows, contracted, columns.
     """
 
     name: str
     flops: float
     operands: tuple[str, str]
-    precise: bool
     edges: tuple[int, int, int]
 
 
@@ -58,6 +56,8 @@ class Summary:
 
     Attributes:
         buffers: in HBM; the largest first, as padded.
+        collectives: bytes a step of each kind, of whole arrays: what an all-gather gives, what a
+            reduce-scatter takes.
         spans: the instructions that cost anything, in the compiler's order; loops as what they hold. Their
             `place` is empty where the module names no line.
         aliased: the numbers of the arguments whose memory a result takes.
@@ -68,7 +68,7 @@ class Summary:
 
     buffers: list[Buffer] = field(default_factory=list)
     products: list[Product] = field(default_factory=list)
-    collectives: list[Collective] = field(default_factory=list)
+    collectives: Counter[str] = field(default_factory=Counter)
     spans: list[Span] = field(default_factory=list)
     aliased: list[int] = field(default_factory=list)
     loop_flops: float = 0.0
@@ -90,20 +90,10 @@ class Summary:
             "bytes": min(bytes_, self.moved) if self.on_chip else bytes_,
         }
 
-    @property
-    def collective_bytes(self) -> int:
-        """Bytes of all collectives of a step."""
-        return sum(each.bytes for each in self.collectives)
-
     def share(self, chosen: list[Product]) -> float:
         """The part of all matmul FLOP that `chosen` do; 0 where there are none."""
         total = sum(each.flops for each in self.products)
         return sum(each.flops for each in chosen) / total if total else 0.0
-
-    @property
-    def bfloat16_share(self) -> float:
-        """The share of matmul FLOP that the matrix unit does in bfloat16."""
-        return self.share([each for each in self.products if not each.precise])
 
     @property
     def bfloat16_operand_share(self) -> float:
@@ -123,17 +113,21 @@ def summarise(text: str) -> Summary:
     origins = Origins(module)
     summary = Summary(aliased=[int(n) for n in _ALIAS.findall(text.split("\n", 1)[0])])
     buffers: dict[tuple[str, Shape], Buffer] = {}
-    collectives: dict[str, Collective] = {}
+    channels: set[str] = set()
     for visit in module.visits():
         each, times = visit.instruction, visit.times
         if each.opcode in _PRODUCTS:
             product = _product(each, module, times)
             summary.products.append(product)
             summary.loop_flops += product.flops * (times - 1) / times
-        if exchange := collective(visit, module):
+        if each.opcode.removesuffix("-start") in _COLLECTIVES:
             # One that is spread over several instructions bears the same channel in all.
-            channel = re.search(r"channel_id=(\d+)", each.text)
-            collectives.setdefault(channel[0] if channel else each.name, exchange)
+            found = re.search(r"channel_id=(\d+)", each.text)
+            channel = found[0] if found else each.name
+            if channel not in channels:
+                channels.add(channel)
+                kind, size = _collective(visit, module)
+                summary.collectives[kind] += size
         if visit.fused or each.opcode in _NO_BUFFER:
             continue
         moved = traffic(each, module)
@@ -155,10 +149,23 @@ def summarise(text: str) -> Summary:
             place, op = origins.of(each)
             costs = (cycles * times, moved * times, flops * times)
             summary.spans.append(Span(each.name, each.opcode, op, place, *costs, times))
-    summary.collectives = list(collectives.values())
     by_size = sorted(buffers.values(), key=lambda buffer: buffer.shape.padded_bytes, reverse=True)
     summary.buffers = by_size[:_LARGEST]
     return summary
+
+
+def _collective(visit: Visit, module: Module) -> tuple[str, int]:
+    """Kind of a collective, and bytes a step of the whole array, rounds of loops counted."""
+    each = visit.instruction
+    kind, starts = each.opcode.removesuffix("-start"), each.opcode.endswith("-start")
+    result = each.shapes[: len(each.operands)] if starts else each.shapes
+    if kind == "all-gather" and starts:
+        result = each.shapes[len(each.operands) :][: len(each.operands)]
+    operands = sum(shape.bytes for operand in module.operands(each) for shape in operand.shapes)
+    size = max(operands, sum(shape.bytes for shape in result))
+    if "all-reduce-scatter" in visit.body:  # the compiler's fusion of an all-reduce and a slice
+        kind = "reduce-scatter"
+    return kind, visit.times * size
 
 
 def _flops(each: Instruction, module: Module) -> float:
@@ -175,8 +182,7 @@ def _product(each: Instruction, module: Module, times: int) -> Product:
     macs, edges = (
         _convolution(each, left, right) if each.opcode == "convolution" else _dot(each, left)
     )
-    precise = re.search(r"operand_precision=\{[^}]*high", each.text) is not None
-    return Product(each.op_name, 2.0 * macs * times, (left.dtype, right.dtype), precise, edges)
+    return Product(each.op_name, 2.0 * macs * times, (left.dtype, right.dtype), edges)
 
 
 def _dot(each: Instruction, left: Shape) -> tuple[int, tuple[int, int, int]]:
