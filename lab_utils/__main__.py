@@ -30,7 +30,7 @@ def main() -> int:
     if arguments[:1] == ["progress"]:
         from lab_utils.check import progress
 
-        return progress.main(arguments[1:])
+        return progress.show(arguments[1:])
     wanted = not arguments or arguments[0] in ("-h", "--help", "help")
     if not wanted:
         print(f"python -m lab_utils: there is no command {arguments[0]!r}\n", file=sys.stderr)

@@ -365,7 +365,7 @@ def test_progress_lasts_for_the_session_where_nothing_can_be_written(home, tmp_p
     assert check("99a", lambda x: 2 * x).done == 1
     predict("loss", 2.0, "nats")
     assert progress.prediction("loss") == 2.0 and check("99b", lambda x: 2 * x).done == 2
-    assert progress.main([]) == 0
+    assert progress.show([]) == 0
 
 
 def test_the_table_says_what_is_done_and_the_minutes_left(capsys):
@@ -375,7 +375,7 @@ def test_the_table_says_what_is_done_and_the_minutes_left(capsys):
     for id in ("2a", "2b", "2c"):
         progress.record("done", id)
     progress.record("shown", "2b")
-    assert progress.main([]) == 0
+    assert progress.show([]) == 0
     shown = capsys.readouterr().out
     left = round(stated[2]["minutes"] * 2 / 5)
     line = f"02 #######..... 3 of 5  The four changes: {left} min left, 1 solution shown"

@@ -108,7 +108,7 @@ def table() -> str:
     return "\n".join([*lines, f"About {hours} left, by the minutes that each lab states."])
 
 
-def main(arguments: Sequence[str]) -> int:
+def show(arguments: Sequence[str]) -> int:
     """Runs `python -m lab_utils progress`, which prints the table and where the progress is stored."""
     about = "What is done in each lab, what is open, and how many minutes are left."
     argparse.ArgumentParser("python -m lab_utils progress", description=about).parse_args(arguments)
