@@ -95,7 +95,7 @@ def test_each_figure_of_a_slide_without_photographs_is_stored_as_an_svg():
         and not stored.figure(ROOT, 99, "drift").exists()
     )
     figures = [path.stem for path in (ROOT / stored.FIGURES).glob("*.svg")]
-    assert {"02_drift-plot", "06_ladder", "07_baseline"} <= set(figures)
+    assert {"02_drift-plot", "05_bucket", "06_ladder"} <= set(figures)
     for name in figures:
         lab, cell = int(name[:2]), name[3:]
         assert stored.output(ROOT, lab, cell).startswith('<img alt="output of cell'), name
