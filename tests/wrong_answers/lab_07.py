@@ -82,7 +82,7 @@ def inference(images, classes, training, bfloat16):
             _7A.replace(
                 "dense(net, classes)", "dense(v1.layers.dense(net, 128, tf.nn.relu), classes)"
             ),
-            "then one dense layer",
+            "then a dense layer",
         ),
     ],
     "7b": [

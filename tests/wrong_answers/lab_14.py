@@ -27,7 +27,9 @@ ANSWERS = {
         ),
         Mutant('json.dumps({"instances": instances})', '{"instances": instances}', "json.dumps"),
         Mutant(
-            'json.dumps({"instances": instances})', "json.dumps(instances)", "not a JSON object"
+            'json.dumps({"instances": instances})',
+            "json.dumps(instances)",
+            "either 'instances' or 'inputs'",
         ),
         Mutant('"instances": instances', '"examples": instances', 'under the key "instances"'),
         Mutant(

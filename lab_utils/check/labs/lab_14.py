@@ -53,7 +53,7 @@ def _rejected(said: str) -> str:
         ("'instances' or 'inputs'", 'The pictures belong under the key "instances"'),
     ):
         if part in said:
-            said += f". {reason}"
+            said = f"{said.rstrip('.')}. {reason}"
     return f"The server answers 400: {said.rstrip('.')}."
 
 
