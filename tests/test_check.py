@@ -77,7 +77,7 @@ def raising(error):
         (raising(NotImplementedError()), "not attempted", "Replace"),  # nbgrader's own starter
         (raising(NotImplementedError("TODO 99b: else")), "not attempted", "It uses TODO 99b"),
         (raising(NotImplementedError("of this kind of x")), "incorrect", "of this kind of x"),
-        ("not a function", "incorrect", "could not run on what you gave"),
+        ("not a function", "incorrect", "could not use your answer"),
         (lambda x: x["no such key"], "incorrect", 'x["no such key"]'),
         (raising(SystemExit()), "incorrect", "ends the process"),
     ],

@@ -226,7 +226,10 @@ def test_a_histogram_counts_each_value_once():
     assert len(spans) == 8 and sum(count for _, count in spans) == 100
 
 
-def test_what_was_graded_is_written_where_grading_ends_early(tmp_path, monkeypatch):
+def test_what_was_graded_is_written_where_grading_ends_early(tmp_path, monkeypatch, request):
+    # A shell's job in the background ignores the signal.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
     for learner in ("ann", "bob", "cid"):
         made = made_up_class.with_first(made_up_class.notebook(), f"who = {learner!r}")
         hand_in(tmp_path, {f"class/{learner}/{NAME}": json.dumps(made).encode()})
