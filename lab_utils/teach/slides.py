@@ -58,11 +58,11 @@ def store_figures(root: Path, lab: int, outputs: dict[str, list[dict]]) -> None:
 
     A slide is several times as large as a notebook's PNG. A photograph stays a PNG.
     """
-    shown_by = [
-        (of, slide["show"]) for of in of_all(root) for slide in of_all(root)[of] if "show" in slide
-    ]
-    wanted = {_cell(of, name) for of, name in shown_by}
+    slides = ((of, slide) for of, each in of_all(root).items() for slide in each)
+    wanted = {_cell(of, slide["show"]) for of, slide in slides if "show" in slide}
     (root / stored.FIGURES).mkdir(exist_ok=True)
+    for before in (root / stored.FIGURES).glob(f"{lab:02d}_*.svg"):
+        before.unlink()
     for cell, shown in outputs.items():
         for output in shown:
             svg = output.get("data", {}).pop("image/svg+xml", None)
@@ -77,12 +77,12 @@ def _cell(lab: int, name: str) -> tuple[int, str]:
 
 
 def _code(root: Path, lab: int, slide: dict) -> tuple[str, str] | None:
-    """A part of a cell, and the lines to highlight at each click, as reveal.js wants them: "|2|4,5"."""
+    """A part of a cell, and the line to highlight at each click, as reveal.js wants them: "|2|5"."""
     if "code" not in slide:
         return None
     wanted = slide["code"]
     other, cell = _cell(lab, wanted["cell"])
-    lines = "".join(stored.cells(root, other)[cell]["source"]).splitlines()
+    lines = stored.cells(root, other)[cell]["source"].splitlines()
 
     def line(text: str) -> int:
         for number, code in enumerate(lines):
@@ -92,8 +92,7 @@ def _code(root: Path, lab: int, slide: dict) -> tuple[str, str] | None:
 
     first = line(wanted["first"]) if "first" in wanted else 0
     last = line(wanted["last"]) if "last" in wanted else len(lines) - 1
-    clicks = [texts if isinstance(texts, list) else [texts] for texts in wanted["clicks"]]
-    steps = [",".join(str(line(text) - first + 1) for text in texts) for texts in clicks]
+    steps = [str(line(text) - first + 1) for text in wanted["clicks"]]
     return textwrap.dedent("\n".join(lines[first : last + 1])), "|".join(["", *steps])
 
 
