@@ -69,7 +69,7 @@ def convert(
     ):
         if not valid:
             raise ConversionError(f"--{flag} must be {limits}")
-    if any(map(storage.is_remote, paths.values())):
+    if any(map(files.is_remote, paths.values())):
         print("note: a bucket without an answer is given up after two minutes", file=sys.stderr)
     with quiet(), _bucket_errors():
         publishing.check_output(paths["output_dir"], overwrite=overwrite)

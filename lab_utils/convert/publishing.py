@@ -32,7 +32,7 @@ def check_output(folder: str, *, overwrite: bool) -> None:
     try:
         names = storage.list_names(folder)
     except OSError as error:
-        if storage.is_remote(folder):
+        if files.is_remote(folder):
             raise
         raise ConversionError(
             f"--output_dir {folder}: {error.strerror or error}; give a new or empty folder"
@@ -64,7 +64,7 @@ def staging(folder: str) -> Iterator[str]:
     with contextlib.ExitStack() as stack:
         try:
             storage.make_folder(folder)
-            if not storage.is_remote(folder):
+            if not files.is_remote(folder):
                 lock = os.path.join(folder, _LOCK)
                 stack.enter_context(files.locked(lock))
                 # While it is held, so that nobody else's goes.

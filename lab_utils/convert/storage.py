@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, BinaryIO
 
+from lab_utils.common.files import is_remote
 from lab_utils.convert.errors import RejectError, StorageError
 from lab_utils.convert.logs import quiet
 
@@ -18,11 +19,6 @@ if TYPE_CHECKING:
     from apache_beam.io.filesystem import FileSystem
 
 _UNCOMPRESSED = "uncompressed"  # else Beam would unpack files by their extension
-
-
-def is_remote(path: str) -> bool:
-    """Says whether the path has a scheme (gs://, s3:// ...) and so belongs to one of Beam's file systems."""
-    return "://" in path
 
 
 def _remote(path: str) -> "FileSystem":
