@@ -24,7 +24,7 @@ from lab_utils.dry_run.compile.findings import merged
 from lab_utils.dry_run.compile.hlo import layout
 from lab_utils.dry_run.compile.hlo import summary as hlo
 from lab_utils.dry_run.frontends.estimator import lower_estimator
-from lab_utils.dry_run.frontends.function import lower_function
+from lab_utils.dry_run.frontends.function import FunctionWorkload
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.records import CompiledStep, Cost
@@ -87,7 +87,7 @@ def test_loops_count_all_their_rounds(jobs):  # noqa: F811
 @needs_libtpu
 def test_out_of_memory(jobs):  # noqa: F811
     batch = np.zeros([8, 2**29], "float32")  # 16 GiB, of which no page is touched
-    lowered = lower_function(lambda x: tf.reduce_sum(tf.sort(x)[:, 5]), batch, cores=1)
+    lowered = FunctionWorkload(lambda x: tf.reduce_sum(tf.sort(x)[:, 5]), batch).lower(1)
     found = compile.compile_program(lowered, "v5e:1x1")
     memory = found.step.memory
     assert not found.step.fits and memory["needed"].value > memory["available"].value

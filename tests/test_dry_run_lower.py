@@ -22,7 +22,7 @@ from dry_run_models import (
 )
 
 from lab_utils.dry_run.frontends.estimator import lower_estimator
-from lab_utils.dry_run.frontends.function import FunctionWorkload, lower_function
+from lab_utils.dry_run.frontends.function import FunctionWorkload
 from lab_utils.dry_run.frontends.keras import KerasWorkload
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.private import tensorflow as _tensorflow
@@ -206,13 +206,13 @@ def test_a_bare_step_keeps_its_constants_and_asks_for_its_own_sums():
         weights.assign_sub(context.all_reduce(tf.distribute.ReduceOp.MEAN, gradient))
         return loss
 
-    program = lower_function(step, ROWS[:64], CLASSES[:64], cores=8)
+    program = FunctionWorkload(step, (ROWS[:64], CLASSES[:64])).lower(8)
     assert all_reduces(program) == 1
     roles = {each.role: each for each in program.inputs}
     assert roles["variable"].name == "weights" and roles["variable"].trainable
     assert program.origin.values[roles["constant"].name] == 0.5
     with pytest.raises(InputUnfit, match="cannot be split"):
-        lower_function(step, ROWS[:60], CLASSES[:60], cores=8)
+        FunctionWorkload(step, (ROWS[:60], CLASSES[:60])).lower(8)
 
 
 def test_where_the_caller_has_turned_off_version_2():
@@ -266,7 +266,7 @@ def test_a_step_that_raises_is_told_as_a_graph_that_cannot_be_built():
         return tf.reduce_mean(features @ tf.zeros([features.shape[1] + 1, 1]))
 
     with pytest.raises(CannotLower) as caught:
-        lower_function(step, ROWS[:64], CLASSES[:64], cores=8)
+        FunctionWorkload(step, (ROWS[:64], CLASSES[:64])).lower(8)
     found = caught.value.finding()
     assert found.rule == "TPU199" and "Dimensions must be equal" in found.why
     assert found.place.code.startswith("return tf.reduce_mean(features @")

@@ -20,7 +20,7 @@ from dry_run_models import (
 from rules.judging import jobs  # noqa: F401
 
 from lab_utils.dry_run.frontends.estimator import EstimatorWorkload, lower_estimator
-from lab_utils.dry_run.frontends.function import FunctionWorkload, lower_function
+from lab_utils.dry_run.frontends.function import FunctionWorkload
 from lab_utils.dry_run.frontends.keras import KerasWorkload
 from lab_utils.dry_run.lower.errors import CannotLower
 from lab_utils.dry_run.run import budget
@@ -111,7 +111,7 @@ def lower_with_groups(groups, cores):
     def step(rows):
         return tf.reduce_sum(v1.tpu.cross_replica_sum(v1.tpu.cross_replica_sum(rows, groups)))
 
-    return lower_function(step, np.ones([32, 2], np.float32), cores=cores)
+    return FunctionWorkload(step, np.ones([32, 2], np.float32)).lower(cores)
 
 
 @pytest.mark.parametrize("groups", [[[0, 1]], [[0, 1], [2, 3], [4, 5], [6, 7]]])

@@ -6,7 +6,7 @@ import inspect
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from lab_utils.common import command, files
 from lab_utils.dry_run import rules
@@ -14,14 +14,11 @@ from lab_utils.dry_run.arguments import parsed
 from lab_utils.dry_run.frontends.cells import CannotJudge
 from lab_utils.dry_run.report import terminal
 from lab_utils.dry_run.report.outcome import COULD_NOT_RUN, EXIT_STATUS
-from lab_utils.dry_run.report.report import FORMATS
+from lab_utils.dry_run.report.report import FORMATS, Report
 from lab_utils.dry_run.supervisor import supervised
 from lab_utils.dry_run.target import Target, load, load_main
 from lab_utils.port import contrib
 from lab_utils.runtime import chips
-
-if TYPE_CHECKING:
-    from lab_utils.dry_run.report.report import Report
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -52,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return report.exit_status
 
 
-def _report(flags: argparse.Namespace) -> "Report":
+def _report(flags: argparse.Namespace) -> Report:
     """The report on the program that the flags name.
 
     Raises:
@@ -78,8 +75,8 @@ def _report(flags: argparse.Namespace) -> "Report":
         if not finding:
             raise
         return refusal(flags.main or flags.target, flags.topology, finding)
-    names = inspect.signature(dry_run).parameters
-    options = {name: value for name, value in vars(flags).items() if name in names}
+    parameters = inspect.signature(dry_run).parameters
+    options = {name: value for name, value in vars(flags).items() if name in parameters}
     report = dry_run(target.subject, target.data, **options | target.options)
     report.not_judged += target.not_judged
     report.not_checked += target.not_checked
@@ -94,7 +91,7 @@ def _is_keras_2(target: Target) -> bool:
     return any(base.__module__.startswith("tf_keras") for base in type(target.subject).__mro__)
 
 
-def _show(report: "Report", flags: argparse.Namespace) -> None:
+def _show(report: Report, flags: argparse.Namespace) -> None:
     """Prints and writes the report as asked."""
     coloured = flags.format == "text" and sys.stdout.isatty() and "NO_COLOR" not in os.environ
     print(terminal.render(report, colour=True) if coloured else FORMATS[flags.format](report))

@@ -133,20 +133,6 @@ class FunctionWorkload(StepWorkload):
             yield [split(array, cores) for array in tf.nest.flatten(each)]
 
 
-def lower_function(step: Callable, features: Any, labels: Any = None, *, cores: int) -> Program:
-    """Lowers one call of `step`, as each of `cores` cores runs it on its share of the batch.
-
-    Args:
-        step: as FunctionWorkload takes it; it is called with features alone where labels is None.
-        features, labels: an example global batch: nests of arrays, or of tensors.
-
-    Raises:
-        InputUnfit: the batch cannot be split over the cores.
-        CannotLower: the step cannot be built or lowered.
-    """
-    return FunctionWorkload(step, (features, labels)).lower(cores)
-
-
 def trace_step(step: Callable, specs: list[Any], cores: int) -> Any:
     """step(*specs), nests of one core's tf.TensorSpec, as a ConcreteFunction for one of `cores` cores.
 
