@@ -108,16 +108,12 @@ def reason(error: BaseException) -> str:
 
     Of a long text its beginning and its end: either may hold the reason.
     """
-    text = re.split(r"\n *Original stack trace for ", str(error))[0]
-    if "Detected at node" in text:
-        text = re.split(r"\nNode: .*\n", text)[-1]
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line.strip() for line in source.without_stacks(error).splitlines() if line.strip()]
     if lines and lines[0].startswith(
         "in user code"
     ):  # AutoGraph puts the message last, with its kind
         lines = [lines[-1].removeprefix(f"{type(error).__name__}: ")]
     text = " ".join(line for line in lines if not line.startswith("[[{{node"))
-    text = re.sub(r"\{\{function_node [^}]*\}\} ?", "", text)
     text = re.sub(r" ?\[Op:[^\]]*\]( name: .*)?$", "", text)
     if len(text) <= _LONGEST:
         return text

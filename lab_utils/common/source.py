@@ -159,6 +159,13 @@ def told(error: BaseException) -> str:
     return " ".join(filter(None, lines[kinds[-1] :]))
 
 
+def without_stacks(error: BaseException) -> str:
+    """The message of an exception without the stacks that TensorFlow puts before and after the reason."""
+    text = re.split(r"\n *Original stack trace for ", str(error))[0]
+    text = re.split(r"\n *Node: .*\n|\n<stack traces unavailable>\n", text)[-1]
+    return re.sub(r"\{\{function_node [^}]*\}\} ?", "", text)
+
+
 def is_installed(filename: str) -> bool:
     """Whether a file is an installed package's, the standard library's or lab_utils': not the user's own."""
     path = os.path.realpath(filename)

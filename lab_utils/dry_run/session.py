@@ -1,12 +1,12 @@
 """What one dry run knows so far: each stage takes from it what earlier ones found out, and adds its own."""
 
-import re
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import psutil
 
+from lab_utils.common.source import without_stacks
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.records import CompiledStep, Feed, Finding, Mode, Span, StageResult, Status
@@ -15,8 +15,6 @@ from lab_utils.dry_run.workload import Workload
 
 # Side by side go programs of at most so many bytes, where so many bytes of memory are free.
 _SMALL, _ROOM = 2**20, 3 * 2**30
-# What TensorFlow puts before the reason, where an op of a running graph failed.
-_BEFORE_REASON = re.compile(r"\n *Node: .*\n|\n<stack traces unavailable>\n")
 
 
 class Skip(Exception):
@@ -122,7 +120,6 @@ def leaves_room(program: Program) -> bool:
 
 def first_line(error: Exception) -> str:
     """The first line of a message that says something, at most 160 characters."""
-    text = re.sub(r"\{\{function_node [^}]*\}\} ?", "", _BEFORE_REASON.split(str(error))[-1])
-    lines = (line.strip() for line in text.splitlines())
+    lines = (line.strip() for line in without_stacks(error).splitlines())
     reasons = (line for line in lines if line and line != "Graph execution error:")
     return textwrap.shorten(next(reasons, ""), 160)
