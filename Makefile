@@ -1,6 +1,6 @@
 # Every target sets up what it needs, once: a fresh machine with git, make and Python 3.11, 3.12 or 3.13.
 .DEFAULT_GOAL := help
-.PHONY: help setup flowers check test test-all test-versions lab doctor instructor handout site lint lock
+.PHONY: help setup flowers check test test-all test-versions lab doctor instructor handout lint lock
 
 # Override any of these: make flowers DATA=../my_photographs OUT=../flowers TF=gpu
 DATA ?= bundled
@@ -27,7 +27,6 @@ help:
 	@echo "make doctor    is everything here that the labs need?"
 	@echo "make instructor the guide and the slides, into solutions/instructor/made"
 	@echo "make handout   what learners without a clone get: labs and wheel, into out/handout.zip"
-	@echo "make site      labs, solutions, rules and glossary as pages with search, into out/site"
 	@echo "make test-all  everything: every answer, program, kill and clone; SHARD=3/8 for the third of eight parts"
 	@echo "make test-versions  the tests on Python 3.11, 3.12, 3.13, the Estimator on each TensorFlow from 2.15 on"
 
@@ -91,17 +90,6 @@ handout: $(READY)
 	@sed -i 's#](../labs/#](#g' "$(HANDOUT)"/*.ipynb
 	@$(BIN)/python -m zipfile -c "$(HANDOUT).zip" "$(HANDOUT)"
 	@echo "$(HANDOUT).zip"
-
-# Jupyter Book 1 in an environment of its own, in the version that pyproject.toml names. It runs no cell.
-SITE ?= out/site
-site: $(READY)
-	@$(BIN)/python -m lab_utils.teach.site $(SITE)/source
-	@test -x $(SITE)/venv/bin/jupyter-book || { \
-		$(BIN)/uv venv --quiet --python $(BIN)/python $(SITE)/venv && \
-		$(BIN)/uv pip install --quiet --python $(SITE)/venv/bin/python \
-			"$$(sed -n 's/^site = \["\(.*\)"\].*/\1/p' pyproject.toml)"; }
-	@$(SITE)/venv/bin/jupyter-book build $(SITE)/source --path-output $(SITE) -q -W -n --keep-going
-	@echo "open $(SITE)/_build/html/index.html"
 
 lint: $(READY)
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .

@@ -118,7 +118,7 @@ def build() -> dict[str, str]:
         NotebookError: a source or the outputs of a solution cannot be read, or no lab can be made of it.
     """
     texts, sources, titles, lab_minutes = {}, {}, {}, {}
-    course, questions, seconds = Course.of(ROOT), quiz.questions(ROOT), minutes.seconds(ROOT)
+    course, questions = Course.of(ROOT), quiz.questions(ROOT)
     for path in _sources():
         with _naming(path):
             sources[path.name] = read(path, outputs=False)
@@ -127,7 +127,7 @@ def build() -> dict[str, str]:
         name, number, source = path.name, path.name[:2], sources[path.name]
         with _naming(path):
             of_lab = questions.get(number, [])
-            lab_minutes[number] = minutes.of_lab(source, seconds.get(number, 0), len(of_lab))
+            lab_minutes[number] = minutes.of_lab(source, len(of_lab))
             minutes.stamp(source, name, lab_minutes[number], titles)
             stamp(source)
             texts[f"{SOURCES}/{name}"] = canonical_text(source)
@@ -228,7 +228,6 @@ def execute(texts: dict[str, str], names: Collection[str]) -> None:
                 slides.store_figures(ROOT, int(path.name[:2]), outputs)
                 text = canonical_text(notebook).replace(str(ROOT), ".")  # nobody else's paths
             files.write(path, text)
-            minutes.note_seconds(ROOT, path.name[:2], round(took))
             print(f"executed {path.relative_to(ROOT)} in {took:.0f} s")
 
 
@@ -249,7 +248,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         texts = build()  # all of it, before anything is written
         if options.execute is not None:
             execute(texts, options.execute)
-            texts = build()  # with the outputs, and minutes of the seconds that they took
+            texts = build()  # with the outputs
     except NotebookError as error:
         print(f"build: {error}", file=sys.stderr)
         return 2

@@ -1,6 +1,6 @@
 """`make instructor`: the guide, a page of it a lab, and the slides, into solutions/instructor/made.
 
-The guide holds plans with minutes a section, and demos; a lab's page has the wrong answers to expect.
+The guide holds plans with minutes, and demos; a lab's page has the wrong answers to expect.
 """
 
 import argparse
@@ -8,16 +8,13 @@ import importlib
 import math
 import sys
 from collections.abc import Sequence
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import yaml
 
 from lab_utils.check import sources, todos
 from lab_utils.common import command, files
-from lab_utils.teach import minutes as formula
 from lab_utils.teach import pages, slides, stored
 
 ROOT = Path(__file__).parents[2]
@@ -73,21 +70,6 @@ def minutes(root: Path, plan: dict) -> int:
     return sum(of_session(root, plan, session) for session in plan["sessions"])
 
 
-def sections(root: Path, lab: int) -> list[tuple[str, int]]:
-    """The sections of a lab with minutes, which add up to the lab's (teach/minutes.py has the formula).
-
-    What stands above the first heading, the questions and the running time are shared out among them.
-    """
-    (path,) = (root / "solutions/source").glob(f"{lab:02d}_*.ipynb")
-    _, *weights = formula.sections(nbformat.read(path, as_version=4))
-    parts = [weight / sum(weight for _, weight in weights) for _, weight in weights]
-    ends = [round(sources.labs()[lab]["minutes"] * share) for share in accumulate(parts)]
-    return [
-        (name, end - start)
-        for (name, _), start, end in zip(weights, [0, *ends], ends, strict=False)
-    ]
-
-
 def texts(root: Path) -> dict[str, str]:
     """The guide and a page for each lab, by the name of the file."""
     labs = {lab: f"{lab:02d} {entry['title']}" for lab, entry in sources.labs().items()}
@@ -106,7 +88,7 @@ def texts(root: Path) -> dict[str, str]:
     values = {"title": "Instructor's guide", "labs": labs, "plans": rows, "demos": demos}
     contents = {"guide.html": pages.render("guide.html", **values)}
     for lab, name in labs.items():
-        values = {"title": name, "sections": sections(root, lab), "todos": _answers(root, lab)}
+        values = {"title": name, "todos": _answers(root, lab)}
         contents[f"guide_{lab:02d}.html"] = pages.render("guide_lab.html", **values)
     return contents
 
