@@ -1,9 +1,8 @@
 """solutions/source/ -> labs/ and solutions/: each lab and each solution is made from one marked notebook.
 
 python -m lab_utils.build            writes labs/NN_name.ipynb and solutions/NN_name.ipynb, the labs' titles
-                                     for the dry run's rules, and links that open labs elsewhere
-                                     (pyproject.toml gives the address). Minutes and questions come in on the
-                                     way (teach/minutes.py, quiz.py)
+                                     for the dry run's rules, and their minutes in README. Links that open
+                                     a lab elsewhere, minutes and questions come in on the way
 python -m lab_utils.build --execute  runs the solutions too and keeps their outputs; names may follow
 python -m lab_utils.build --check    writes nothing; exit status 1 where a file is not what it would be
 
@@ -28,14 +27,13 @@ import nbformat
 from lab_utils.check import life
 from lab_utils.check.sources import without_marks
 from lab_utils.common import command, files, scratch
-from lab_utils.teach import minutes, quiz, slides
+from lab_utils.teach import minutes, quiz
 from lab_utils.teach.marks import stamp, starter
 from lab_utils.teach.setup_cell import Course, links, setup_cell
 
 ROOT = Path(__file__).parents[2]
 SOURCES = Path("solutions/source")
 TITLES = Path("lab_utils/dry_run/rules/labs.json")
-LINKS = re.compile(r"(<!-- links, by lab_utils.build -->\n).*?(<!-- end of links -->)", re.S)
 ROW = re.compile(r"^(\| (\d\d) [^|]+\| )(\d+)( \|)", re.M)  # a lab's number and title, its minutes
 FOLDED = 15  # lines of a given cell, from which on it is shown folded
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
@@ -63,10 +61,9 @@ def read(path: Path, *, outputs: bool) -> nbformat.NotebookNode:
     Raises:
         Exception: it cannot be read, or is not a valid notebook; nbformat raises many kinds.
     """
-    notebook = nbformat.reads(path.read_text(encoding="utf-8-sig"), as_version=4)
+    notebook = nbformat.reads(path.read_text(encoding="utf-8"), as_version=4)
     notebook.nbformat_minor = 5
     for cell in notebook.cells:
-        cell.source = cell.source.replace("\r\n", "\n")
         if cell.cell_type == "code" and not outputs:
             cell.outputs, cell.execution_count = [], None
     nbformat.validate(notebook)
@@ -89,14 +86,10 @@ def _lab(source: nbformat.NotebookNode, name: str, course: Course) -> nbformat.N
     return notebook
 
 
-def _readme(course: Course, lab_minutes: dict[str, int], names: list[str]) -> str:
-    """README.md with links that open the labs elsewhere, and their minutes."""
-    rows = [f"{name[:2]}: {opened}  \n" for name in names if (opened := links(course, name))]
-    text = f"\nEach lab opens from here:\n\n{''.join(rows)}\n" if rows else ""
-
+def _readme(lab_minutes: dict[str, int]) -> str:
+    """README.md with the labs' minutes."""
     page = (ROOT / "README.md").read_text(encoding="utf-8")
-    page = ROW.sub(lambda row: f"{row[1]}{lab_minutes.get(row[2], row[3])}{row[4]}", page)
-    return LINKS.sub(lambda match: match[1] + text + match[2], page)
+    return ROW.sub(lambda row: f"{row[1]}{lab_minutes.get(row[2], row[3])}{row[4]}", page)
 
 
 def title(notebook: nbformat.NotebookNode, name: str) -> str:
@@ -137,7 +130,7 @@ def build() -> dict[str, str]:
         with _naming(ROOT / "solutions" / name):
             texts[f"solutions/{name}"] = canonical_text(_solution(source, name, course))
     if (ROOT / "README.md").exists():
-        texts["README.md"] = _readme(course, lab_minutes, list(titles))
+        texts["README.md"] = _readme(lab_minutes)
     rule_titles = {name[:2]: text for name, text in titles.items()}
     texts[str(TITLES)] = json.dumps(rule_titles, ensure_ascii=False, indent=2) + "\n"
     return texts
@@ -220,12 +213,11 @@ def execute(texts: dict[str, str], names: Collection[str]) -> None:
                 notebook = nbformat.reads(texts[f"solutions/{path.name}"], as_version=4)
                 resources = {"metadata": {"path": str(path.parent)}}
                 start = time.perf_counter()
-                formats = [f"--InlineBackend.figure_formats={name}" for name in ("png", "svg")]
-                options = {"timeout": 600, "resources": resources, "extra_arguments": formats}
+                # Twice as many pixels: slides show these figures on the whole screen.
+                sharp = ["--InlineBackend.figure_formats=retina"]
+                options = {"timeout": 600, "resources": resources, "extra_arguments": sharp}
                 NotebookClient(notebook, **options).execute()
                 took = time.perf_counter() - start
-                outputs = {cell.id: cell.get("outputs", []) for cell in notebook.cells}
-                slides.store_figures(ROOT, int(path.name[:2]), outputs)
                 text = canonical_text(notebook).replace(str(ROOT), ".")  # nobody else's paths
             files.write(path, text)
             print(f"executed {path.relative_to(ROOT)} in {took:.0f} s")

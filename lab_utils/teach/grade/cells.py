@@ -55,7 +55,7 @@ def plan(lab: int, code: Sequence[Code]) -> Plan:
         cells.append(Cell(str(number), source, whole=not experiment))
         if _INSIDE.search(source) and not experiment:
             remarks.append(f"cell {number} reaches into the checks or the running process")
-    if _solution(lab) <= {_words(source) for _, source in code}:
+    if _own_of_solution(lab) <= own(lab, code):
         remarks.append("its answers are those of our solution, character by character")
     return Plan(lab, given, starters, cells, remarks)
 
@@ -66,11 +66,11 @@ def answers(todo: todos.Todo, source: str) -> bool:
     return bool(re.search(rf"^[ ]*(?:(?:def|class) +({names})\b|({names}) *=[^=])", source, re.M))
 
 
-def untouched(lab: int, code: Sequence[Code]) -> bool:
-    """Whether the cells are those that were handed out, so that nobody has worked on them."""
+def own(lab: int, code: Sequence[Code]) -> frozenset[str]:
+    """The words of the cells that are not as they were handed out; empty where nobody has worked on them."""
     given, starters, experiments = _released(lab)
     known = {*map(_words, (*given, *starters)), *experiments.values(), ""}
-    return all(_words(source) in known for _, source in code)
+    return frozenset(_words(source) for _, source in code) - known
 
 
 def _words(source: str) -> str:
@@ -93,10 +93,6 @@ def _released(lab: int) -> tuple[list[str], list[str], dict[str, str]]:
 
 
 @cache
-def _solution(lab: int) -> set[str]:
-    """The words of the cells that our solution has and the lab has not."""
-    solved, released = (
-        {_words(cell["source"]) for cell in stored.cells(ROOT, lab, folder).values()}
-        for folder in ("solutions", "labs")
-    )
-    return solved - released
+def _own_of_solution(lab: int) -> frozenset[str]:
+    solved = stored.cells(ROOT, lab)
+    return own(lab, [(id, cell["source"]) for id, cell in solved.items()])

@@ -7,8 +7,6 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from lab_utils.check import todos
 from lab_utils.teach import pages
 from lab_utils.teach.grade.runs import OUTCOMES, Graded, Result
@@ -16,7 +14,6 @@ from lab_utils.teach.grade.submissions import Submission
 
 CSV = rb'(\xef\xbb\xbf)?"?learner\W'  # what a table begins with, also one that a spreadsheet saved
 _FORMULA = ("=", "+", "-", "@")  # what a spreadsheet would compute
-_BINS = 8
 
 
 @dataclass(frozen=True)
@@ -84,10 +81,11 @@ def of_class(table: Sequence[Row]) -> str:
         counts.append((head, [*(kinds[kind] for kind in OUTCOMES), limits]))
         if wrong := Counter(result for result in results if not result.points):
             stops.append((head, wrong.most_common()))
-    values: dict[tuple[int, str], list[float]] = defaultdict(list)
+    values: dict[str, list[float]] = defaultdict(list)
     for lab, graded in (pair for row in table for pair in row.labs.items()):
         for name, value in graded.predictions.items():
-            values[lab, name].append(value)
+            values[f"Lab {lab:02d}: {name}"].append(value)
+    bars = {name: Counter(f"{v:.2g}" for v in sorted(own)) for name, own in sorted(values.items())}
     return pages.render(
         "class.html",
         title="The class",
@@ -95,9 +93,7 @@ def of_class(table: Sequence[Row]) -> str:
         kinds=[*OUTCOMES, "met a limit"],
         counts=counts,
         stops=stops,
-        predictions=[
-            (f"Lab {lab:02d}: {n}", histogram(v)) for (lab, n), v in sorted(values.items())
-        ],
+        predictions=bars,
     )
 
 
@@ -116,18 +112,6 @@ def of_learners(table: Sequence[Row]) -> dict[str, str]:
         name = f"{stem}.{taken + 1}.html" if taken else f"{stem}.html"
         texts[name] = pages.render("learner.html", title=row.learner, row=row, heads=_heads(table))
     return texts
-
-
-def histogram(values: Sequence[float]) -> list[tuple[str, int]]:
-    """How many values lie in each of at most eight spans; few different ones stand for themselves."""
-    if len(set(values)) <= _BINS:
-        return [(f"{value:,.4g}", count) for value, count in sorted(Counter(values).items())]
-    counts, edges = np.histogram(values, _BINS)
-    return [
-        (f"{edges[n]:,.4g} to {edges[n + 1]:,.4g}", int(count))
-        for n, count in enumerate(counts)
-        if count
-    ]
 
 
 def _heads(table: Sequence[Row]) -> dict[str, str]:

@@ -53,6 +53,11 @@ class Submission:
         """The file's name."""
         return self.parts[-1]
 
+    @property
+    def own(self) -> frozenset[str]:
+        """What somebody has written into it; empty for a notebook as it was handed out, and for none."""
+        return frozenset() if self.lab is None else cells.own(self.lab, self.code)
+
 
 def find(place: Path) -> list[Submission]:
     """The submissions in a folder, an archive (.zip) or a notebook, by learner.
@@ -76,12 +81,11 @@ def find(place: Path) -> list[Submission]:
         name = learner or "/".join(file.parts)
         by_learner[name].append(replace(file, learner=name, remarks=remarks))
     submissions = [file for files in by_learner.values() for file in _counting(files)]
-    authors: dict[tuple, set[str]] = defaultdict(set)
+    authors: dict[frozenset[str], set[str]] = defaultdict(set)
     for file in submissions:
-        if file.lab is not None and not cells.untouched(file.lab, file.code):
-            authors[file.code].add(file.learner)
+        authors[file.own].add(file.learner)
     for n, file in enumerate(submissions):
-        if others := authors[file.code] - {file.learner}:
+        if file.own and (others := authors[file.own] - {file.learner}):
             remark = f"the same code as {', '.join(sorted(others))}"
             submissions[n] = replace(file, remarks=(*file.remarks, remark))
     return sorted(submissions, key=lambda file: (file.learner.casefold(), file.parts))
@@ -171,8 +175,8 @@ def of_name(name: str) -> str:
 
 def _counting(files: list[Submission]) -> list[Submission]:
     """What counts of a learner's files: notebooks that somebody has worked on, else what there is."""
+    worked = [file for file in files if file.own]
     notebooks = [file for file in files if file.lab is not None]
-    worked = [file for file in notebooks if not cells.untouched(file.lab, file.code)]
     broken = [file for file in files if file.lab is None and file.problem != _NONE]
     if counting := (worked or notebooks[:1]) + broken:
         return counting
