@@ -6,6 +6,7 @@ import platform
 from lab_utils import runtime
 from lab_utils.check import life
 from lab_utils.common import scratch
+from lab_utils.notebook.look import style_figures
 from lab_utils.runtime import doctor, install
 
 # JupyterLab breaks printed lines inside words where the window is narrow.
@@ -20,7 +21,8 @@ def ready() -> None:
 
     Where TensorFlow is missing, or Keras 2 beside it, they are installed first.
 
-    From here on the temporary files of the notebook stand in one folder, which goes with the kernel.
+    From here on the temporary files of the notebook stand in one folder, which goes with the kernel, and
+    figures read in a light and in a dark theme.
 
     Looks at versions alone, which takes no time, and not at Jupyter's, which is running: `python -m lab_utils
     doctor` looks at everything.
@@ -32,6 +34,7 @@ def ready() -> None:
             f"[FAIL] temporary files: {error}\n       make room, or set TMPDIR to a folder with room"
         )
     problems = [f"[FAIL] {problem}" for problem in install.complete()]
+    style_figures()
     problems += [str(each) for each in (doctor.python(), doctor.packages("course")) if not each.ok]
     for problem in problems:
         print(problem)

@@ -1,7 +1,4 @@
-"""The labs' explanatory drawings: each function draws one figure, which a notebook shows below its cell.
-
-They stand on a white card, so that they read the same in a light and in a dark notebook.
-"""
+"""The labs' explanatory drawings: each function draws one figure, which a notebook shows below its cell."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,14 +9,15 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
 from lab_utils.common.figures import counted
-from lab_utils.notebook.look import CORE, DATA, FAINT, HOST, IDLE, INK, NEUTRAL, RIGHT, WRONG
+from lab_utils.notebook import look
+from lab_utils.notebook.look import CORE, DATA, HOST, IDLE, INK, NEUTRAL
+
+look.style_figures()
 
 
 def _card(width: float, height: float, panels: int = 1) -> tuple[Figure, Sequence[Axes]]:
-    """A figure on white with axes that show nothing of their own."""
-    figure, grid = plt.subplots(
-        1, panels, figsize=(width, height), squeeze=False, layout="constrained", facecolor="white"
-    )
+    """A figure with axes that show nothing of their own."""
+    figure, grid = plt.subplots(1, panels, figsize=(width, height), squeeze=False)
     for axes in grid[0]:
         axes.set_axis_off()
     return figure, grid[0]
@@ -43,12 +41,12 @@ def all_reduce(cores: int = 8) -> None:
         _box(axes, core, 2.3, 0.9, 0.7, f"gradient {core}", CORE)
         _box(axes, core, 0, 0.9, 0.7, "update", CORE)
         _arrow(axes, (core + 0.45, 3.4), (core + 0.45, 3.0))
-        _arrow(axes, (core + 0.45, 2.3), (core + 0.45, 1.85), WRONG)
-        _arrow(axes, (core + 0.45, 1.2), (core + 0.45, 0.7), WRONG)
+        _arrow(axes, (core + 0.45, 2.3), (core + 0.45, 1.85), look.ALARM)
+        _arrow(axes, (core + 0.45, 1.2), (core + 0.45, 0.7), look.ALARM)
     text = "all-reduce over the interconnect: every core gets the sum"
     _box(axes, 0, 1.2, cores - 0.1, 0.65, text, IDLE)
     axes.set(xlim=(-0.1, cores), ylim=(-0.1, 4.6))
-    axes.text(0, 4.25, f"{counted(cores, 'core')}, one step", fontsize=9, color=INK, weight="bold")
+    axes.text(0, 4.25, f"{counted(cores, 'core')}, one step", fontsize=9, weight="bold")
 
 
 def machine() -> None:
@@ -59,8 +57,8 @@ def machine() -> None:
         _box(pod, n % 16, n // 16, 0.8, 0.8, "", CORE if near else IDLE)
     for n in range(4):
         _box(host, 1 + 7 * (n % 2), 6.5 + 5 * (n // 2), 5.5, 3.5, f"chip {n}\n2 cores", CORE)
-    host.plot([6.5, 8], [8.2, 8.2], [6.5, 8], [13.2, 13.2], color=WRONG, lw=3)
-    host.plot([3.7, 3.7], [10, 11.5], [10.7, 10.7], [10, 11.5], color=WRONG, lw=3)
+    host.plot([6.5, 8], [8.2, 8.2], [6.5, 8], [13.2, 13.2], color=look.ALARM, lw=3)
+    host.plot([3.7, 3.7], [10, 11.5], [10.7, 10.7], [10, 11.5], color=look.ALARM, lw=3)
     _box(
         host, 1, 0.5, 12.5, 3.5, "host CPU: reads and prepares\nthe data, writes checkpoints", HOST
     )
@@ -76,7 +74,7 @@ def machine() -> None:
     titles = ("pod: 16 x 16 chips, 512 cores", "one host: 4 chips, 8 cores", "one chip: 2 cores")
     for axes, title in zip((pod, host, chip), titles, strict=True):
         axes.set(xlim=(-0.2, 16.2), ylim=(-0.2, 16.2), aspect="equal")
-        axes.set_title(title, fontsize=10, color=INK)
+        axes.set_title(title, fontsize=10)
 
 
 def batch_to_cores(batch: int = 1024, hosts: int = 2, cores: int = 16) -> None:
@@ -93,7 +91,7 @@ def batch_to_cores(batch: int = 1024, hosts: int = 2, cores: int = 16) -> None:
         _box(axes, core, 0, 0.9, 0.7, f"{batch // cores}", CORE)
         _arrow(axes, (core + 0.45, 1.6), (core + 0.45, 0.7))
     text = f"{counted(cores, 'core')}, {counted(batch // cores, 'example')} each"
-    axes.text(0, -0.45, text, fontsize=9, color=INK)
+    axes.text(0, -0.45, text, fontsize=9)
     axes.set(xlim=(-0.1, cores), ylim=(-0.6, 4))
 
 
@@ -108,25 +106,17 @@ def loops(step: float = 1.0, host: float = 0.4, loop_lengths: Sequence[int] = (1
     _, (axes,) = _card(7.4, 0.75 * len(loop_lengths) + 0.9)
     end = 3 * host + 30 * step
     for row, length in enumerate(loop_lengths):
-        y, time = -1.5 * row, 0.0
-        while time < end:
-            for _ in range(length):
-                if time < end:
-                    size = min(step, end - time)
-                    axes.add_patch(Rectangle((time, y), size, 0.5, facecolor=CORE, edgecolor=IDLE))
-                time += step
-            if time < end:
-                size = min(host, end - time)
-                axes.add_patch(Rectangle((time, y + 0.5), size, 0.5, facecolor=HOST, ec=NEUTRAL))
-            time += host
+        y, starts = -1.5 * row, np.arange(0, end, length * step + host)
+        steps = [(start + n * step, step) for start in starts for n in range(length)]
+        between = [(start + length * step, host) for start in starts]
+        core = axes.broken_barh(steps, (y, 0.5), facecolor=CORE, edgecolor=IDLE)
+        idle = axes.broken_barh(between, (y + 0.5, 0.5), facecolor=HOST, edgecolor=NEUTRAL)
         share = length * step / (length * step + host)
         text = f"loop of {length}\ncore busy {share:.0%}"
-        axes.text(-0.6, y + 0.5, text, ha="right", va="center", fontsize=8, color=INK)
-    axes.add_patch(Rectangle((0, 1.5), 1, 0.4, facecolor=CORE))
-    axes.text(1.3, 1.7, "a step on the core", va="center", fontsize=8, color=INK)
-    axes.add_patch(Rectangle((14, 1.5), 1, 0.4, facecolor=HOST, edgecolor=NEUTRAL))
-    axes.text(15.3, 1.7, "the host: session, hooks, log", va="center", fontsize=8, color=INK)
-    axes.set(xlim=(-8, end), ylim=(-1.5 * len(loop_lengths) + 1.2, 2.1))
+        axes.text(-0.6, y + 0.5, text, ha="right", va="center", fontsize=8)
+    names = ("a step on the core", "the host: session, hooks, log")
+    axes.legend((core, idle), names, loc="upper left", ncols=2, fontsize=8)
+    axes.set(xlim=(-8, end), ylim=(-1.5 * len(loop_lengths) + 1.2, 2.0))
 
 
 def two_machines(places: Mapping[str, Sequence[str]]) -> None:
@@ -138,10 +128,10 @@ def two_machines(places: Mapping[str, Sequence[str]]) -> None:
     _, (axes,) = _card(6.4, 2.2)
     for x, fill, (place, things) in zip((0, 5.6), (HOST, CORE), places.items(), strict=True):
         _box(axes, x, 0, 4, 3, "\n".join(things), fill)
-        axes.text(x + 2, 3.2, place, ha="center", fontsize=9, color=INK, weight="bold")
+        axes.text(x + 2, 3.2, place, ha="center", fontsize=9, weight="bold")
     for y, ends, queue in ((2.0, (4.1, 5.5), "infeed"), (0.8, (5.5, 4.1), "outfeed")):
         _arrow(axes, (ends[0], y), (ends[1], y))
-        axes.text(4.8, y + 0.15, queue, ha="center", fontsize=8, color=INK)
+        axes.text(4.8, y + 0.15, queue, ha="center", fontsize=8)
     axes.set(xlim=(-0.1, 9.7), ylim=(-0.1, 3.6))
 
 
@@ -165,7 +155,6 @@ def tile(rows: int = 100, columns: int = 300, height: int = 8, width: int = 128)
         f"Stored as [{full_rows}, {full_columns}] in tiles of {height} by {width}; hatched: padding. "
         f"{used:.0%} is data.",
         fontsize=9,
-        color=INK,
     )
 
 
@@ -178,15 +167,14 @@ def bits(value: float = 1 + 1 / 300) -> None:
         y, number = -1.2 * row, np.array(value, dtype)
         digits = f"{int(number.view(f'u{number.itemsize}')):0{8 * number.itemsize}b}"
         for place, digit in enumerate(digits):
-            fill = FAINT if place == 0 else HOST if place <= exponent else DATA
+            fill = look.FAINT if place == 0 else HOST if place <= exponent else DATA
             _box(axes, place, y, 1, 0.8, digit, fill, lw=0.5)
         name, text = number.dtype.name, f"{float(number):.8g}"
-        axes.text(-0.4, y + 0.4, name, ha="right", va="center", fontsize=9, color=INK)
-        axes.text(len(digits) + 0.4, y + 0.4, text, va="center", fontsize=9, color=INK)
-    legend = ((0, FAINT, "sign"), (4, HOST, "exponent: the range"), (14, DATA, "digits"))
-    for x, fill, text in legend:
-        axes.add_patch(Rectangle((x, 1.2), 0.9, 0.5, facecolor=fill, edgecolor=NEUTRAL))
-        axes.text(x + 1.2, 1.45, text, va="center", fontsize=8, color=INK)
+        axes.text(-0.4, y + 0.4, name, ha="right", va="center", fontsize=9)
+        axes.text(len(digits) + 0.4, y + 0.4, text, va="center", fontsize=9)
+    parts = {"sign": look.FAINT, "exponent: the range": HOST, "digits": DATA}
+    fills = [Rectangle((0, 0), 1, 1, facecolor=fill, edgecolor=NEUTRAL) for fill in parts.values()]
+    axes.legend(fills, list(parts), loc="upper left", ncols=3, fontsize=8)
     axes.set(xlim=(-4.5, 39), ylim=(-2.6, 1.9))
 
 
@@ -202,5 +190,5 @@ def ladder() -> None:
     for number, (name, meaning) in enumerate(rungs):
         _box(axes, 0.6 * number, number, 2.4, 0.8, name, HOST)
         x = 0.6 * number + 2.6
-        axes.text(x, number + 0.4, meaning, va="center", fontsize=9, color=RIGHT)
+        axes.text(x, number + 0.4, meaning, va="center", fontsize=9, color=look.FILLED)
     axes.set(xlim=(-0.1, 9.5), ylim=(-0.2, 4.1))

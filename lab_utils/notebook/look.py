@@ -4,18 +4,43 @@ Dark enough for text on white (contrast of 4.5 to 1 or more), and the same every
 ready, red for wrong and errors, amber for warnings and what cannot be checked, blue for notes.
 """
 
+import contextlib
 import textwrap
 
-# Areas and bars, which show on white and on JupyterLab's dark theme (3 to 1 or more on both).
-FILLED, BAR = "#2e8b4f", "#4a7fc1"
+# Areas, lines and titles of figures, which show on white and on JupyterLab's dark theme (4 to 1 on both).
+FILLED, BAR, ALARM = "#2e8b4f", "#4a7fc1", "#d6453d"
 RIGHT, WRONG, UNSURE, NOTE = "#1e6b34", "#b3261e", "#8a5a00", "#2f5f9e"
 NEUTRAL, FAINT, SECOND = "#6e7781", "#c9ced6", "#c77700"
 TEXT = "#1f2328"
-# The labs' drawings, on white: their ink, and fills on which it reads.
+# The labs' drawings: fills, and the ink that reads on them.
 INK, CORE, HOST, DATA, IDLE = "#333333", "#f2b36b", "#cfe3d4", "#cfd8ea", "#ffffff"
 # The parts of a core's memory in the dry run's bars.
 MEMORY = {"arguments": "#3f72af", "temporaries": "#b3611a", "outputs": "#278277", "code": "#8d62a8"}
+# Figures have no ground of their own, and axes and text of a grey that reads on white and on a dark page.
+# IPython asks JupyterLab for a white ground where all tick labels are darker than half, and for a dark one
+# where all are lighter: those of x are just below, those of y just above.
+_FIGURES = {
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "text.color": NEUTRAL,
+    "axes.labelcolor": NEUTRAL,
+    "axes.edgecolor": NEUTRAL,
+    "xtick.color": NEUTRAL,
+    "ytick.color": "#7d8289",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.frameon": False,
+    "figure.constrained_layout.use": True,
+}
 WIDTH = 80  # signs in a printed line: JupyterLab breaks a longer one inside a word where the window is narrow
+
+
+def style_figures() -> None:
+    """From here on all Matplotlib figures of this process read on a light and on a dark ground."""
+    with contextlib.suppress(ImportError):
+        import matplotlib
+
+        matplotlib.rcParams.update(_FIGURES)
 
 
 def wrapped(text: str) -> str:

@@ -10,9 +10,11 @@ from numpy.typing import ArrayLike
 from PIL import Image
 
 from lab_utils.common import files
-from lab_utils.notebook.look import FAINT, NEUTRAL, NOTE, RIGHT, SECOND, WRONG
+from lab_utils.notebook.look import ALARM, BAR, FILLED, NEUTRAL, SECOND, style_figures
 
 BARS = 6  # classes shown under a photograph
+_PALE = (NEUTRAL, 0.5)
+style_figures()
 
 
 class Figure(matplotlib_figure.Figure):
@@ -54,12 +56,12 @@ def predictions(
     """
     rows = -(-len(images) // 6)
     columns = -(-len(images) // rows)
-    figure = Figure(figsize=(2.7 * columns, 3.6 * rows), layout="constrained")
+    figure = Figure(figsize=(2.7 * columns, 3.6 * rows))
     grid = figure.add_gridspec(2 * rows, columns, height_ratios=[2.1, 1] * rows)
     for index, (image, shares, truth) in enumerate(zip(images, probabilities, truths, strict=True)):
         row, column = divmod(index, columns)
         best = int(np.argmax(shares))
-        colour = NOTE if truth is None else RIGHT if truth == best else WRONG
+        colour = BAR if truth is None else FILLED if truth == best else ALARM
 
         photograph = figure.add_subplot(grid[2 * row, column])
         thumbnail = image.convert("RGB")
@@ -74,7 +76,7 @@ def predictions(
         bars = figure.add_subplot(grid[2 * row + 1, column])
         shown = np.sort(np.argsort(shares)[-BARS:])
         places = range(len(shown))
-        colours = [colour if i == best else FAINT for i in shown]
+        colours = [colour if i == best else _PALE for i in shown]
         bars.barh(places, shares[shown], color=colours)
         bars.set_yticks(places, [_short(labels[i], 14) for i in shown], fontsize=8)
         bars.tick_params(axis="y", length=0)
@@ -82,7 +84,6 @@ def predictions(
         bars.set_xlim(0, 1)
         bars.set_xticks([0, 0.5, 1], ["0%", "50%", "100%"], fontsize=7)
         bars.set_xlabel("probability", fontsize=7, labelpad=1)
-        bars.spines[["top", "right"]].set_visible(False)
     return figure
 
 
@@ -91,7 +92,7 @@ def confusion(matrix: ArrayLike, labels: Sequence[str]) -> Figure:
     from sklearn.metrics import ConfusionMatrixDisplay
 
     matrix = np.asarray(matrix)
-    figure = Figure(figsize=(0.9 * len(labels) + 3, 0.8 * len(labels) + 1.8), layout="constrained")
+    figure = Figure(figsize=(0.9 * len(labels) + 3, 0.8 * len(labels) + 1.8))
     axes = figure.add_subplot()
     names = [_short(label, 16) for label in labels]
     shown = ConfusionMatrixDisplay(matrix, display_labels=names)
@@ -114,10 +115,12 @@ def learning_curves(
         history: evaluations, each with "step", "accuracy" and "cross_entropy" (nats).
         chance: the accuracy of a guess.
     """
-    figure = Figure(figsize=(9, 3.4), layout="constrained")
+    figure = Figure(figsize=(9, 3.4))
     loss, accuracy = figure.subplots(1, 2)
     steps = [record["step"] for record in history]
-    loss.plot(*np.transpose(training or [(0, np.nan)]), FAINT, label="training, with weight decay")
+    loss.plot(
+        *np.transpose(training or [(0, np.nan)]), color=_PALE, label="training, with weight decay"
+    )
     accuracy.axhline(chance, color=NEUTRAL, linestyle=":", label="a guess")
     for axes, key, label, top in (
         (loss, "cross_entropy", "cross-entropy (nats)", None),
@@ -126,15 +129,14 @@ def learning_curves(
         values = [record[key] for record in history]
         axes.plot(steps, values, "o-", color=NEUTRAL, label="held out")
         axes.set(xlabel="global step", ylabel=label, xlim=(0, None), ylim=(0, top))
-        axes.legend(frameon=False)
-        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend()
     return figure
 
 
 def rows(pictures: Mapping[str, ArrayLike]) -> Figure:
     """Rows of small pictures, float [count, height, width, 3] from -1 to 1, each row with its name."""
     columns = max(map(len, pictures.values()))
-    figure = Figure(figsize=(7.5, 0.9 * len(pictures)), layout="constrained")
+    figure = Figure(figsize=(7.5, 0.9 * len(pictures)))
     grid = figure.subplots(len(pictures), columns, squeeze=False)
     for line, (name, images) in zip(grid, pictures.items(), strict=True):
         for axes, image in zip(line, images, strict=True):
@@ -147,17 +149,18 @@ def rows(pictures: Mapping[str, ArrayLike]) -> Figure:
 
 def accuracies(shares: Mapping[str, float], count: int) -> Figure:
     """Bars of accuracies on `count` pictures, 0 to 1, each with its standard error; the last stands out."""
-    figure = Figure(figsize=(7.5, 0.5 * len(shares) + 0.8), layout="constrained")
+    figure = Figure(figsize=(7.5, 0.5 * len(shares) + 0.8))
     axes = figure.add_subplot()
     errors = [np.sqrt(share * (1 - share) / count) for share in shares.values()]
-    colours = [FAINT] * (len(shares) - 1) + [NOTE]
-    axes.barh(list(shares), list(shares.values()), xerr=errors, color=colours, capsize=3)
+    colours = [_PALE] * (len(shares) - 1) + [BAR]
+    axes.barh(
+        list(shares), list(shares.values()), xerr=errors, color=colours, ecolor=NEUTRAL, capsize=3
+    )
     for row, (share, error) in enumerate(zip(shares.values(), errors, strict=True)):
         axes.text(share + error + 0.02, row, f"{share:.0%} ± {error:.0%}", va="center")
     axes.invert_yaxis()
     axes.set_xlim(0, 1.1)
     axes.set_xlabel(f"share of {count} held-out pictures that are right (measured here)")
-    axes.spines[["top", "right"]].set_visible(False)
     return figure
 
 
@@ -169,15 +172,14 @@ def work_shares(step: float, loops: Mapping[str, tuple[float, int]], wanted: flo
         loops: name of a call -> (its seconds, the loop chosen for it, which a dot marks).
         wanted: the share that the loops should reach, 0 to 1.
     """
-    figure = Figure(figsize=(7.5, 2.8), layout="constrained")
+    figure = Figure(figsize=(7.5, 2.8))
     axes = figure.add_subplot()
     lengths = np.geomspace(1, 1000)
-    for colour, (name, (call, chosen)) in zip((NOTE, SECOND, WRONG), loops.items(), strict=False):
+    for colour, (name, (call, chosen)) in zip((BAR, SECOND, ALARM), loops.items(), strict=False):
         axes.plot(lengths, lengths * step / (lengths * step + call), color=colour, label=name)
         axes.plot(chosen, chosen * step / (chosen * step + call), "o", color=colour)
     axes.axhline(wanted, color=NEUTRAL, linestyle=":")
     axes.set(xscale="log", xlabel="iterations_per_loop", ylabel="share of the time at work")
     axes.set_ylim(0, 1.05)
-    axes.legend(frameon=False, title=f"a step of {1e3 * step:g} ms, a call of", loc="lower right")
-    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(title=f"a step of {1e3 * step:g} ms, a call of", loc="lower right")
     return figure

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator
 import matplotlib.pyplot as plt
 import numpy as np
 
-from lab_utils.notebook.look import BAR, WRONG
+from lab_utils.notebook.look import ALARM, BAR, NEUTRAL, style_figures
 
 WINDOW, ROUNDS = 0.4, 3  # seconds, turns
 _WARM_UP = 300  # images: an epoch of the bundled flowers, which may fill a cache
+style_figures()
 
 
 class Ladder:
@@ -50,7 +51,7 @@ class Ladder:
 
     def draw(self) -> None:
         """Draws shares of the limit and CPU time, on logarithmic axes; whiskers show all rounds."""
-        _, panels = plt.subplots(1, 2, figsize=(7, 2.2), sharey=True, layout="constrained")
+        _, panels = plt.subplots(1, 2, figsize=(7, 2.2), sharey=True)
         for axes, column, label, limit in (
             (panels[0], 2, "share of the limit", 1),
             (panels[1], 1, "CPU ms an image", self.alone[1]),
@@ -58,9 +59,11 @@ class Ladder:
             values = np.array([rounds[:, column] for rounds in self.rungs.values()])
             middle = np.median(values, axis=1)
             spread = [middle - values.min(axis=1), values.max(axis=1) - middle]
-            bars = axes.barh(list(self.rungs), middle, xerr=spread, color=BAR, capsize=2)
+            bars = axes.barh(
+                list(self.rungs), middle, xerr=spread, color=BAR, ecolor=NEUTRAL, capsize=2
+            )
             axes.bar_label(bars, fmt="  %.2g", fontsize=8)
-            axes.axvline(limit, color=WRONG, lw=1, ls="--")
+            axes.axvline(limit, color=ALARM, lw=1, ls="--")
             axes.set(xscale="log", xlim=(middle.min() / 3, 8 * values.max()), xlabel=label)
             axes.minorticks_off()
         panels[0].invert_yaxis()
