@@ -331,8 +331,8 @@ def test_chips_and_the_roofline():
         ("v2:2x2x2", "does not exist.*Nearest: v2:2x4"),
         ("v2:32x32", "does not exist.*Nearest: v2:16x16"),
         ("v4:2x2", "does not exist.*Nearest: v4:2x2x1"),
-        ("v5e:3x5x1", "does not exist.*Nearest: v5e:2x4, v5e:4x4"),
-        ("v2:3x3", "does not exist.*Nearest: v2:2x4, v2:4x4"),
+        ("v5e:3x5x1", "does not exist.*Nearest: v5e:4x4"),
+        ("v2:3x3", "does not exist.*Nearest: v2:2x4"),
     ):
         with pytest.raises(chips.BadTopology, match=says):
             chips.cores(refused)

@@ -18,20 +18,12 @@ def test_a_row_says_what_was_measured_and_where_it_was_read(row):
     assert row.kind in ("matmul", "convolutional net", "transformer", "vision transformer")
     assert row.bound in ("compiled", "peak")
     assert 0 < row.of_bound < 1, "nothing is faster than its bound"
-    assert datetime.date.fromisoformat(row.read) <= datetime.date.today()
-    assert len(row.source) > 20 and re.search(r"\d", row.measured)
+    assert datetime.date.fromisoformat(row.read) <= datetime.date.today() and row.source
     chip = chips.CHIPS[row.chip]
     assert row.cores <= chip.pod * chip.cores
-
-
-@pytest.mark.parametrize(
-    "row",
-    [row for row in ROWS if row.measured.endswith("TFLOP/s a chip")],
-    ids=lambda row: f"{row.program} on {row.chip}",
-)
-def test_a_share_of_the_peak_follows_from_the_chips_table(row):
-    flops = float(row.measured.split()[0]) * 1e12
-    assert flops / chips.CHIPS[row.chip].flops == pytest.approx(row.of_bound, abs=0.005)
+    if row.measured.endswith("TFLOP/s a chip"):
+        share = float(row.measured.split()[0]) * 1e12 / chip.flops
+        assert share == pytest.approx(row.of_bound, abs=0.005)
 
 
 def test_what_is_called_compiled_is_compiled_by_the_benchmark():
@@ -46,13 +38,8 @@ def test_what_is_called_compiled_is_compiled_by_the_benchmark():
 
 
 def test_the_sentence_of_every_report_gives_the_range_of_each_kind():
-    sentence = reached()
     shares = [row.of_bound for row in ROWS if row.kind == "transformer"]
-    assert (
-        f"transformer: {min(shares):.0%}".rstrip("%") in sentence
-        and f"{max(shares):.0%}" in sentence
-    )
-    assert "not measured" in sentence
+    assert re.search(rf"transformer: {100 * min(shares):.0f}.*{max(shares):.0%}", reached())
 
 
 def test_the_page_of_figures_shows_every_row():

@@ -38,18 +38,11 @@ def test_a_figure_is_what_can_be_worked_out(question):
 
 
 def test_right_answers_stand_in_all_places():
-    places = [
-        [said for said in re.findall(r"</summary>(Yes|No)\.", quiz.cell([each]).source)].index(
-            "Yes"
-        )
-        for _, each in EACH
-    ]
+    shown = [quiz.cell([question]).source for _, question in EACH]
+    places = [re.findall(r"</summary>(Yes|No)\.", text).index("Yes") for text in shown]
     assert all(places.count(place) > len(places) / 6 for place in range(3))
 
 
 def test_an_answer_is_hidden_until_it_is_chosen():
     text = quiz.cell(ASKED["02"]).source
-    assert text.count("<details>") == text.count("</details>") == 15 and "open" not in re.findall(
-        r"<details([^>]*)>", text
-    )
-    assert "<script" not in text and quiz.cell(ASKED["02"]).source == text
+    assert text.count("<details>") == text.count("</details>") == 15 and "<script" not in text

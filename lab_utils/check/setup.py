@@ -41,7 +41,7 @@ def ready() -> None:
     if not problems:
         name = next(filter(None, map(install.version, install.TENSORFLOW)), "")
         versions = f"Python {platform.python_version()}, TensorFlow {name}"
-        print(f"Ready: {versions}, on {runtime.place()}.")
+        print(f"Ready: {versions}, on {runtime.detect().place}.")
         if runtime.in_notebook() and not os.environ.get(life.SILENCE):
             from IPython.display import display
 

@@ -21,7 +21,7 @@ def status_of(main: Callable[[], int], cannot: int = 1) -> int | str | None:
     """The status that a command ends with, SystemExit's own included, once its output is written.
 
     It is 141 where the output's reader has gone, as in `| head`, and 130 after Ctrl-C: as a shell has it.
-    It is `cannot` where a package is missing, or there is no room to write, or no memory; a sentence says so.
+    It is `cannot` where a package is missing, or there is no room to write; a sentence says so.
     """
     try:
         try:
@@ -49,13 +49,7 @@ def _lacking(error: Exception) -> str:
     """What this machine lacks for the command, and what to do; "" for other errors."""
     if isinstance(error, ModuleNotFoundError):
         return message if (message := missing(error)) != str(error) else ""
-    if isinstance(error, MemoryError):
-        return "The system refused memory to this process: see `ulimit -a`, and what else runs here"
-    if not isinstance(error, OSError):
-        return ""
-    if "No usable temporary directory" in str(error):
-        return f"{error.strerror}: set TMPDIR to a folder that can be written"
-    if error.errno not in _NO_ROOM:
+    if not isinstance(error, OSError) or error.errno not in _NO_ROOM:
         return ""
     if error.filename is None:
         return f"{error.strerror}: the output, or a temporary file, cannot be written"

@@ -5,7 +5,6 @@ import signal
 from collections.abc import Iterator
 
 ENDING = (signal.SIGINT, signal.SIGTERM)
-_CAN_HOLD = hasattr(signal, "pthread_sigmask")  # not on Windows
 
 
 @contextlib.contextmanager
@@ -14,17 +13,16 @@ def held_back() -> Iterator[None]:
 
     For an import that an interrupt would end in an abort, or that would swallow it.
     """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING) if _CAN_HOLD else None
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     try:
         yield
     finally:
-        if _CAN_HOLD:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def as_ctrl_c() -> None:
     """From here on SIGTERM and SIGHUP end this process as Ctrl-C does; nohup's SIGHUP stays ignored."""
-    for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
+    for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _raise)
 

@@ -8,19 +8,17 @@ until one is needed.
 """
 
 from lab_utils.common.notices import CellLine, hide_native_notices, in_notebook, quiet
-from lab_utils.runtime.places import Machine, accelerators, detect, place
+from lab_utils.runtime.places import Machine, detect
 from lab_utils.runtime.tpu import NO_CHIP, answers, prepare_tpu, strategy
 
 __all__ = [
     "NO_CHIP",
     "CellLine",
     "Machine",
-    "accelerators",
     "answers",
     "detect",
     "hide_native_notices",
     "in_notebook",
-    "place",
     "prepare_tpu",
     "quiet",
     "strategy",

@@ -23,7 +23,7 @@ def main() -> int:
     add("--image_size", type=int, default=128, help="with --verify: in pixels (%(default)s)")
     arguments = parser.parse_args()
     if not arguments.verify:
-        print(f"{runtime.detect()}. Accelerators: {runtime.accelerators() or 'none'}.")
+        print(f"{runtime.detect()}.")
         return 0
     from lab_utils.runtime import verify
 

@@ -20,7 +20,7 @@ GIB = 2**30
 
 
 class BadTopology(ValueError):
-    """A topology that does not exist; the message names the nearest ones, or accepted forms."""
+    """A topology that does not exist; the message names the nearest one, and accepted forms."""
 
 
 @dataclass(frozen=True)
@@ -73,35 +73,23 @@ class Chip:
         return Roofline(flops, bytes_, self.flops_per_core, self.bandwidth_per_core)
 
 
-def _tera(value: float) -> float:
-    return value * 1e12
-
-
-def _giga(value: float) -> float:
-    return value * 1e9
-
-
-def _gib(value: float) -> int:
-    return int(value * GIB)
-
-
 # fmt: off
 CHIPS = {
     chip.name: chip
     for chip in (
-        Chip("v2", 2, _tera(46), _giga(716), _gib(7.48), 8, axes=2, pod=256, example="v2:2x2",
+        Chip("v2", 2, 46e12, 716e9, int(7.48 * GIB), 8, axes=2, pod=256, example="v2:2x2",
              jax_kinds=("TPU v2",), pci="0x0027", source=_JAX, pjrt=False),
-        Chip("v3", 2, _tera(123), _giga(900), _gib(15.48), 8, axes=2, pod=1024, example="v3:2x2",
+        Chip("v3", 2, 123e12, 900e9, int(15.48 * GIB), 8, axes=2, pod=1024, example="v3:2x2",
              jax_kinds=("TPU v3",), pci="0x0027", pjrt=False),
-        Chip("v4", 2, _tera(275), _giga(1200), _gib(15.25), 8, axes=3, pod=4096, example="v4:2x2x1",
+        Chip("v4", 2, 275e12, 1200e9, int(15.25 * GIB), 8, axes=3, pod=4096, example="v4:2x2x1",
              jax_kinds=("TPU v4",), pci="0x005e", pjrt=False, megacore=True),
-        Chip("v5e", 1, _tera(197), _giga(819), _gib(15.75), 4, axes=2, pod=256, example="v5e:1x1",
+        Chip("v5e", 1, 197e12, 819e9, int(15.75 * GIB), 4, axes=2, pod=256, example="v5e:1x1",
              jax_kinds=("TPU v5 lite", "TPU v5e"), pci="0x0063"),
-        Chip("v5p", 1, _tera(459), _giga(2765), _gib(95.74), 4, axes=3, pod=8960, example="v5p:2x2x1",
+        Chip("v5p", 1, 459e12, 2765e9, int(95.74 * GIB), 4, axes=3, pod=8960, example="v5p:2x2x1",
              jax_kinds=("TPU v5", "TPU v5p"), pci="0x0062"),
-        Chip("v6e", 1, _tera(918), _giga(1638), _gib(31.25), 4, axes=2, pod=256, example="v6e:1x1",
+        Chip("v6e", 1, 918e12, 1638e9, int(31.25 * GIB), 4, axes=2, pod=256, example="v6e:1x1",
              jax_kinds=("TPU v6 lite", "TPU v6e"), pci="0x006f"),
-        Chip("tpu7x", 2, _tera(2307), _giga(7400), _gib(94.75), 8, axes=3, pod=9216,
+        Chip("tpu7x", 2, 2307e12, 7400e9, int(94.75 * GIB), 8, axes=3, pod=9216,
              example="tpu7x:2x2x1", jax_kinds=("TPU7x",), pci="0x0076",
              source=f"{_DOCS}; bandwidth from {_JAX}"),
     )
@@ -139,8 +127,7 @@ def parse(topology: str) -> tuple[Chip, int]:
         why = "the first two numbers of a slice are 1 or even"
     if why:
         raise BadTopology(
-            f"{topology} does not exist: {why}. Nearest: {', '.join(nearest(chip, count))}. "
-            f"Accepted: {ACCEPTED}"
+            f"{topology} does not exist: {why}. Nearest: {nearest(chip, count)}. Accepted: {ACCEPTED}"
         )
     return chip, count * chip.cores
 
@@ -157,13 +144,10 @@ def _of_type(name: str) -> str:
     return f"{chip.name}:{even_shape(count, chip.axes)}" if exists else ""
 
 
-def nearest(chip: Chip, count: int) -> list[str]:
-    """The topologies of `chip`, as even as may be, with the next smaller and larger power of 2 of chips."""
-    exponent = min(max(0, math.floor(math.log2(count))), math.floor(math.log2(chip.pod)))
-    exponents = {exponent, min(exponent + 1, math.floor(math.log2(chip.pod)))}
-    if count == 2**exponent:
-        exponents = {exponent}
-    return [f"{chip.name}:{even_shape(2**each, chip.axes)}" for each in sorted(exponents)]
+def nearest(chip: Chip, count: int) -> str:
+    """The topology of `chip`, as even as may be, whose chips are the power of 2 nearest to `count`."""
+    exponent = min(round(math.log2(count)), math.floor(math.log2(chip.pod)))
+    return f"{chip.name}:{even_shape(2**exponent, chip.axes)}"
 
 
 def even_shape(count: int, axes: int) -> str:

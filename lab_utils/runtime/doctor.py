@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 
-from lab_utils import DISTRIBUTION, datasets, runtime
+from lab_utils import DISTRIBUTION, runtime
 from lab_utils.common import command
 from lab_utils.common.figures import counted
 from lab_utils.dry_run import cache
@@ -40,8 +40,7 @@ class Check:
 
     def __str__(self) -> str:
         line = f"[{'OK' if self.ok else 'FAIL'}] {self.subject}: {self.found}"
-        text = line if self.ok else f"{line}\n       {self.remedy}"
-        return text.encode(errors="backslashreplace").decode()  # a folder's name may be no UTF-8
+        return line if self.ok else f"{line}\n       {self.remedy}"
 
 
 def _in_child(subject: str, code: str) -> Check:
@@ -120,9 +119,9 @@ def tpu_compiler() -> Check:
     return _in_child("TPU compiler", code)
 
 
-def accelerators() -> Check:
-    """What this machine could train on; the labs need none."""
-    return Check(True, "accelerators", runtime.accelerators() or "none, and the labs need none")
+def machine() -> Check:
+    """Where this runs, and on what; the labs need no accelerator."""
+    return Check(True, "machine", str(runtime.detect()))
 
 
 def memory() -> Check:
@@ -140,28 +139,13 @@ def disk() -> Check:
         return Check(False, "disk", error.strerror or str(error), "change to a folder that exists")
     if not os.access(Path.cwd(), os.W_OK):
         remedy = "the labs write below the working folder: start them where you may write"
-        return Check(False, "disk", f"{Path.cwd()} cannot be written", remedy)
+        return Check(False, "disk", "this folder cannot be written", remedy)
     remedy = f"the labs write up to {DISK:.0f} GiB below the working folder: make room"
-    return Check(free >= DISK, "disk", f"{free:.1f} GiB free in {Path.cwd()}", remedy)
-
-
-def data() -> Check:
-    """The bundled pictures are all there, unchanged."""
-    again = "git checkout -- datasets" if CHECKOUT else "install the course's wheel again"
-    try:
-        folder = datasets.bundled().folder
-        lines = (folder / "SHA256SUMS").read_text(encoding="utf-8").splitlines()
-        sums = {name: digest for digest, name in (line.split("  ") for line in lines)}
-        sha256 = datasets.photos.file_sha256
-        changed = [name for name, digest in sums.items() if sha256(folder / name) != digest]
-    except (datasets.DatasetError, OSError, ValueError) as error:
-        return Check(False, "data", str(error), again)
-    found = f"{len(sums) - len(changed)} of {len(sums)} bundled files as published"
-    return Check(not changed, "data", found, again)
+    return Check(free >= DISK, "disk", f"{free:.1f} GiB free here", remedy)
 
 
 CHECKS: tuple[Callable[[], Check], ...] = (python, packages, tensorflow, tpu_compiler)
-CHECKS += (accelerators, memory, disk, data)
+CHECKS += (machine, memory, disk)
 
 
 def memory_for(learners: int) -> Check:

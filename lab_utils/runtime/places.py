@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -55,11 +54,6 @@ def detect() -> Machine:
     return Machine(where, accelerator, count, generation)
 
 
-def place() -> Place:
-    """Where this runs."""
-    return detect().place
-
-
 def _tpu_chips() -> tuple[int, str]:
     """The number of TPU chips on this machine's own bus, and their generation where it is known."""
     generations = []
@@ -73,16 +67,3 @@ def _tpu_chips() -> tuple[int, str]:
     # A container may hide the bus. v2 to v4 show as /dev/accel*, later ones as /dev/vfio/N.
     accel = list(DEVICES.glob("accel[0-9]*"))
     return len(accel) or len(list(DEVICES.glob("vfio/[0-9]*"))), ""
-
-
-def accelerators() -> str:
-    """The accelerators of this machine in words, without importing a framework; "" for none."""
-    count, generation = _tpu_chips()
-    names = [f"{counted(count, 'TPU chip')} {generation}".rstrip()] if count else []
-    with contextlib.suppress(OSError, subprocess.SubprocessError):  # no driver, or one that hangs
-        command = ["nvidia-smi", "-L"]
-        listed = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=30, check=True
-        )
-        names += [line.split(" (UUID")[0] for line in listed.stdout.splitlines()]
-    return ", ".join(names)
