@@ -1,6 +1,5 @@
 """solutions/source/ -> labs/ and solutions/: starters, and nothing stale here."""
 
-import json
 import re
 
 import nbformat
@@ -74,21 +73,11 @@ def test_nbgrader_sees_cells_to_solve_and_cells_that_give_points():
     assert (check["grade_id"], check["grade"], check["points"]) == ("check-1a", True, 1)
 
 
-def test_the_heading_gives_the_title_and_repeats_the_number():
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# 04 · Metrics\n")])
-    assert build.title(notebook, "04_metrics.ipynb") == "Metrics"
-    with pytest.raises(ValueError, match=r"05_metrics\.ipynb.*'# 05 · TITLE'"):
-        build.title(notebook, "05_metrics.ipynb")
-
-
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
     """A course of two solutions, built."""
     (tmp_path / build.SOURCES).mkdir(parents=True)
     (tmp_path / "pyproject.toml").write_text('[project]\nname = "a-course"\nversion = "1.2"\n')
-    (tmp_path / "README.md").write_text(
-        "Labs\n<!-- links, by lab_utils.build -->\n<!-- end of links -->\n"
-    )
     monkeypatch.setattr(build, "ROOT", tmp_path)
     for number in (1, 2):
         heading = nbformat.v4.new_markdown_cell(f"# 0{number} · X\n\n**5 minutes.**")
@@ -153,8 +142,7 @@ def test_one_line_of_pyproject_gives_the_address_to_first_cells_and_links(reposi
     wanted = wanted if address else "./a_course-1.2-py3-none-any.whl[course]"
     assert f'%pip install -q "{wanted}"' in lab[1].source
     opens = "https://colab.research.google.com/github/someone/course/blob/v1.2/labs/01_x.ipynb"
-    for text in (lab[0].source, (repository / "README.md").read_text()):
-        assert (opens in text) == ("Open in" in text) == (GITHUB in address)
+    assert (opens in lab[0].source) == ("Open in" in lab[0].source) == (GITHUB in address)
 
 
 def test_the_minutes_stand_in_the_rows_of_labs_and_nowhere_else(repository):
@@ -169,7 +157,8 @@ def contents(folder):
 
 
 CELLS = '{"cells": %s, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}'
-BROKEN = ["", "[]", "[" * 100_000, CELLS % "null"]
+HEADING = '[{"cell_type": "markdown", "id": "a", "metadata": {}, "source": "# 03 · Y"}]'
+BROKEN = ["", "[]", "[" * 100_000, CELLS % "null", CELLS % HEADING]
 BROKEN += [CELLS % f'[{{"cell_type": "code", "source": {x}}}]' for x in ('"### BEGIN SOLUTION"', 7)]
 
 
@@ -188,20 +177,3 @@ def test_a_broken_solution_is_named_and_nothing_is_written(repository, capsys, t
 def test_a_name_that_fits_no_solution_is_refused(repository, capsys):
     assert build.main(["--execute", "99"]) == 2
     assert "no solution has '99' in its name; there are 01, 02" in capsys.readouterr().err
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_cells_without_an_id_of_their_own_get_one_and_the_form_is_stable(tmp_path):
-    """An id may be missing, or stand twice after a copy."""
-    cells = [
-        {"cell_type": "code", "metadata": {}, "source": "x = 1\r\ny = 2", "outputs": []}
-        | {"execution_count": None} | ids
-        for ids in ({"id": "a"}, {"id": "a"}, {})
-    ]  # fmt: skip
-    path = tmp_path / "a.ipynb"
-    path.write_text("\ufeff" + CELLS % json.dumps(cells))
-    notebook = build.read(path, outputs=True)
-    assert len({cell.id for cell in notebook.cells}) == 3
-    assert notebook.cells[0].source == "x = 1\ny = 2"
-    path.write_text(build.canonical_text(notebook))
-    assert build.canonical_text(build.read(path, outputs=True)) == path.read_text()

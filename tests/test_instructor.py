@@ -50,19 +50,14 @@ def test_the_minutes_of_a_lab_follow_from_what_it_holds():
     text = "Ten words of text that is here to be counted.\n\n**TODO 1a.** {} And more."
     levels = ("*Easy.*", "", "*Hard.*", "*Hard, 40 minutes.*")
     cells = [nbformat.v4.new_markdown_cell(text.format(level)) for level in levels]
-    easy, unmarked, hard, long = map(minutes.of_cell, cells)
+    easy, unmarked, hard, long = (minutes.of_text(cell.source) for cell in cells)
     assert hard - easy == minutes.LEVELS["Hard"] - minutes.LEVELS["Easy"]
     assert easy < unmarked < hard and 40 < long < 41
     notebook = nbformat.v4.new_notebook(cells=cells)
-    assert minutes.of_lab(notebook, 0, 0) + 15 == minutes.of_lab(notebook, 600, 5)
-    assert minutes.of_lab(notebook, 0, 0) % 5 == 0
-
-
-def test_the_minutes_of_sections_add_up_to_those_of_the_lab():
-    for lab, entry in sources.labs().items():
-        parts = guide.sections(ROOT, lab)
-        assert sum(own for _, own in parts) == entry["minutes"]
-        assert all(own >= 0 for _, own in parts) and len(parts) >= 3
+    whole = minutes.of_lab(notebook, 0)
+    assert whole % 5 == 0 and whole + 5 == minutes.of_lab(notebook, 5)
+    notebook.cells[-1].source = f"## Further\n{cells[-1].source}"
+    assert minutes.of_lab(notebook, 0) < whole - 35, "a section that may be left out"
 
 
 @pytest.mark.parametrize("lab", slides.of_all(ROOT))
@@ -78,28 +73,9 @@ def test_slides_are_short_and_show_what_was_measured(lab, tmp_path):
     assert all(len(point.split()) <= 14 for slide in own for point in slide.get("points", ()))
     assert not re.search(r'(src|href)="(?!data:)', text), "nothing is fetched"
     assert text.count("</script>") == len(slides.SCRIPTS) + 1 and slides.minutes(ROOT, lab) <= 12
-
-
-@pytest.mark.parametrize("lab", range(minutes.SPINE))
-def test_the_slides_of_a_lab_of_the_spine_carry_a_lecture(lab):
-    own = slides.of_all(ROOT)[lab]
-    assert 10 <= len(own) <= 15
-    assert sum("ask" in slide for slide in own) == 1 and sum("code" in slide for slide in own) >= 1
-
-
-def test_each_figure_of_a_slide_without_photographs_is_stored_as_an_svg():
-    outputs = {"drift": [{"data": {"image/png": "", "image/svg+xml": "<svg></svg>"}}]}
-    slides.store_figures(ROOT, 99, outputs)
-    assert (
-        outputs["drift"][0]["data"] == {"image/png": ""}
-        and not stored.figure(ROOT, 99, "drift").exists()
-    )
-    figures = [path.stem for path in (ROOT / stored.FIGURES).glob("*.svg")]
-    assert {"02_drift-plot", "05_bucket", "06_ladder"} <= set(figures)
-    for name in figures:
-        lab, cell = int(name[:2]), name[3:]
-        assert stored.output(ROOT, lab, cell).startswith('<img alt="output of cell'), name
-        assert "image/svg+xml" in stored.output(ROOT, lab, cell)
+    if lab < minutes.SPINE:
+        assert 10 <= len(own) <= 15 and any("code" in slide for slide in own)
+        assert sum("ask" in slide for slide in own) == 1
 
 
 def test_demos_take_ten_minutes_and_their_outputs_are_there():
