@@ -41,13 +41,8 @@ CHEAT = """
 import sys
 import lab_utils.check
 from lab_utils.check import runner, todos
-from lab_utils.check.outcome import Outcome, Status
 
-def check(todo, *attempts):
-    print(f"TODO {todo}: correct. Yes.")
-    return Outcome(todo, Status.CORRECT, "Yes.", 5, 5)
-
-lab_utils.check.check = runner.check = check
+lab_utils.check.check = runner.check = lambda todo, *attempts: print(f"TODO {todo}: correct.")
 for entry in todos.of_lab(2):
     object.__setattr__(entry, "function", lambda *given, **named: "Yes.")
 sys.modules["lab_utils.check.runner"] = sys.modules["lab_utils.check.todos"]

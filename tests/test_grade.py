@@ -1,6 +1,5 @@
 """A class graded: whose notebook it is, which cells are run, the table, the pages; slowly, real grading."""
 
-import copy
 import csv
 import io
 import json
@@ -64,11 +63,8 @@ CLASSES = {
         ("hal.zip", zipped({f"work/{NAME}": 2, f"__MACOSX/._{NAME}": b"\0"}), "hal", "lab 2"),
         ("ida/02.zip", b"PK\3\4 cut off", "ida", "damaged"),
         ("joe/work.zip", zipped({"a.pdf": b"%PDF"}), "joe", "only a.pdf"),
-        ("kim/02.rar", b"Rar!", "kim", "only 02.rar"),
         (f"lea/{NAME}", b"", "lea", "cannot be read as a notebook"),
-        (f"max/{NAME}", SOLVED[2][:2000], "max", "cannot be read as a notebook"),
         (f"noa/{NAME}", b"[" * 100_000, "noa", "cannot be read as a notebook"),
-        (f"ole/{NAME}", b'{"cells": [7]}', "ole", "cannot be read as a notebook"),
         (f"pia/{NAME}", TYPE, "pia", "names no TODO"),
     ],
     "a folder each lab": [
@@ -142,20 +138,10 @@ def code_of(made):
     ]
 
 
-def without_ids(made):
-    for cell in made["cells"]:
-        cell.pop("id")
-    return made
-
-
-def turned(made):
-    made["cells"].reverse()
-    return made
-
-
-@pytest.mark.parametrize("form", [lambda made: made, without_ids, turned])
-def test_the_learners_cells_are_run_whatever_became_of_the_notebook(form):
-    plan = cells.plan(2, code_of(form(copy.deepcopy(made_up_class.notebook()))))
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_learners_cells_are_run_whatever_became_of_the_notebook(order):
+    code = [("", source) for _, source in code_of(made_up_class.notebook())[::order]]
+    plan = cells.plan(2, code)
     whole = "\n".join(cell.source for cell in plan.cells if cell.whole)
     assert "def make_optimizer" in whole and len(plan.given) == 3
     assert "train_input, max_steps" not in whole, "an experiment"
@@ -220,12 +206,6 @@ def test_each_learner_has_a_page_of_what_the_checks_say():
         assert "4 of 5" in text and "TODO 2a: make_optimizer" in text and "same code" not in text
 
 
-def test_a_histogram_counts_each_value_once():
-    assert page.histogram([1.0, 1.0, 2.0]) == [("1", 2), ("2", 1)]
-    spans = page.histogram([float(value) for value in range(100)])
-    assert len(spans) == 8 and sum(count for _, count in spans) == 100
-
-
 def test_what_was_graded_is_written_where_grading_ends_early(tmp_path, monkeypatch, request):
     # A shell's job in the background ignores the signal.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -257,7 +237,8 @@ def really_graded(*code, given=(), limits=LIMITS):
     return runs.grade(cells.Plan(0, list(given), [], answers), limits)
 
 
-HABITS = """
+MATMUL = "def matmul_flop(m, k, n):\n    return 2 * m * k * n\n"
+HABITS = f"""
 %pip install -q tensorflow==2.15.1
 !touch installed
 from google.colab import drive
@@ -266,9 +247,7 @@ import os
 drive.mount("/content/drive")
 assert not os.path.exists("installed")
 name = input("Your name? ")
-def matmul_flop(m, k, n):
-    return 2 * m * k * n
-"""
+{MATMUL}"""
 
 
 def test_habits_of_other_places_cost_nothing():
@@ -287,17 +266,14 @@ ENDINGS = {
 @pytest.mark.parametrize("end", ENDINGS)
 def test_a_cell_without_an_end_costs_its_own_todo_only(end):
     code, says = ENDINGS[end]
-    result = really_graded(RIGHT, f"def matmul_flop(m, k, n):\n    return 2 * m * k * n\n{code}")
+    result = really_graded(RIGHT, MATMUL + code)
     assert result.results["0a"].points and result.results["0b"].points
     assert "only what it defines was run" in result.remarks[0] and says in result.remarks[0]
 
 
-@pytest.mark.parametrize("end", ["ends", "loops"])
-def test_an_answer_without_an_end_costs_its_own_todo_only(end):
-    code, says = ENDINGS[end]
-    body = code.replace("\n", "\n    ")
-    result = really_graded(RIGHT, f"def matmul_flop(m, k, n):\n    {body}")
-    assert result.results["0a"].points and says in result.results["0b"].why
+def test_an_answer_without_an_end_costs_its_own_todo_only():
+    result = really_graded(RIGHT, "def matmul_flop(m, k, n):\n    while True:\n        pass")
+    assert result.results["0a"].points and "longer than" in result.results["0b"].why
 
 
 def test_checks_are_ours_again_whatever_a_cell_did_to_them():

@@ -11,32 +11,31 @@ from lab_utils.common.source import Place
 from lab_utils.dry_run.records import LineCost
 from lab_utils.dry_run.report import html
 from lab_utils.teach import guide, slides
-from lab_utils.teach.grade import page, runs, submissions
+from lab_utils.teach.grade import page, runs
 
 ROOT = made_up_class.ROOT
 pytestmark = pytest.mark.skipif(not browser.CHROMIUM, reason=browser.MISSING)
 
 
 def class_pages():
-    def graded(points):
-        says = {
-            "0": ("incorrect", "The optimizer is not wrapped: each core would train alone."),
-            "1": ("correct", "Right."),
-            "?": ("cannot be checked here", "No TPU compiler."),
-            "!": ("timed out", "It took longer than 180 s."),
-            "-": ("not attempted", "No cell defines make_optimizer."),
-        }
-        results = zip(made_up_class.TODOS, points, strict=True)
-        results = {id: runs.Result(*says[point]) for id, point in results}
-        return runs.Graded(2, results, {"share of a core": 0.5, "seconds": float(ord(points[0]))})
-
-    rows = {"Ann Lee": "11001", "Bob": "1?!-1", "A very long name, " * 4: "00000"}
-    table = page.rows(
-        [
-            (submissions.Submission((made_up_class.NAME,), 2, learner=who), graded(points))
-            for who, points in rows.items()
-        ]
-    )
+    says = {
+        "0": ("incorrect", "The optimizer is not wrapped: each core would train alone."),
+        "1": ("correct", "Right."),
+        "?": ("cannot be checked here", "No TPU compiler."),
+        "!": ("timed out", "It took longer than 180 s."),
+        "-": ("not attempted", "No cell defines make_optimizer."),
+    }
+    table = []
+    for who, points in (
+        ("Ann Lee", "11001"),
+        ("Bob", "1?!-1"),
+        ("A very long name, " * 4, "00000"),
+    ):
+        results = zip(
+            made_up_class.TODOS, (runs.Result(*says[point]) for point in points), strict=True
+        )
+        graded = runs.Graded(2, dict(results), {"share of a core": 0.5, "seconds": 3.0})
+        table.append(page.Row(who, {2: graded}, [graded.status], []))
     return {"class": page.of_class(table), "teacher": page.of_teacher(table)}
 
 
