@@ -2,7 +2,6 @@
 
 import os
 import socket
-import subprocess
 import sys
 import types
 
@@ -87,22 +86,6 @@ def test_a_pair_that_would_end_the_process_is_refused_before(on):
     on(COLAB, tensorflow_tpu="2.20.0", libtpu="0.0.32")
     with pytest.raises(RuntimeError, match=r"libtpu 0\.0\.32.*libtpu==0\.0\."):
         runtime.prepare_tpu()
-
-
-def test_the_strategy_and_a_sentence_without_a_tpu_and_where_tensorflow_cannot_use_it():
-    """The second on a machine that pretends to have one: the TensorFlow of these tests is asked."""
-    code = (
-        "from lab_utils import runtime; from lab_utils.runtime import tpu; runtime.prepare_tpu()\n"
-        "strategy, why = runtime.strategy()\n"
-        "print(type(strategy).__name__, strategy.num_replicas_in_sync, why, flush=True)\n"
-        "tpu.detect = lambda: runtime.Machine('Colab', 'TPU', 1, 'v5e')\n"
-        "print(runtime.strategy()[1])"
-    )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert ran.returncode == 0, ran.stderr
-    first, second = ran.stdout.splitlines()
-    assert first.startswith("_DefaultDistributionStrategy 1 The default strategy, without a TPU")
-    assert "without a TPU: this TensorFlow cannot use one (Colab, 1 TPU chip v5e)" in second
 
 
 def test_an_address_that_does_not_answer_is_told_within_the_limit():

@@ -1,7 +1,6 @@
 """This machine: where the code runs, what it has, how quiet the frameworks are, and the way to its TPU.
 
-    runtime.prepare_tpu()               before TensorFlow or JAX is imported
-    strategy, why = runtime.strategy()  a TPUStrategy, or the default strategy and the reason
+    runtime.prepare_tpu()  # before TensorFlow or JAX is imported
 
 `python -m lab_utils.runtime` says what is here; with `--verify` it trains on it. No framework is imported
 until one is needed.
@@ -9,7 +8,7 @@ until one is needed.
 
 from lab_utils.common.notices import CellLine, hide_native_notices, in_notebook, quiet
 from lab_utils.runtime.places import Machine, detect
-from lab_utils.runtime.tpu import NO_CHIP, answers, prepare_tpu, strategy
+from lab_utils.runtime.tpu import NO_CHIP, answers, prepare_tpu
 
 __all__ = [
     "NO_CHIP",
@@ -21,5 +20,4 @@ __all__ = [
     "in_notebook",
     "prepare_tpu",
     "quiet",
-    "strategy",
 ]

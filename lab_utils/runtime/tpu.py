@@ -1,21 +1,16 @@
-"""The way to a TPU: what must stand in the environment before the import, and the strategy after it."""
+"""The way to a TPU: what must stand in the environment before the import, and whether it answers."""
 
 import os
 import socket
 import sys
 import urllib.parse
-from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
-from lab_utils.common.figures import counted
 from lab_utils.common.notices import quiet
 from lab_utils.runtime import chips
 from lab_utils.runtime.install import version
-from lab_utils.runtime.places import Machine, detect
-
-if TYPE_CHECKING:
-    import tensorflow as tf
+from lab_utils.runtime.places import detect
 
 # The Keras team's example for v5p and v6e sets these (keras-team/keras-io,
 # examples/keras_rs/distributed_embedding_tf.py at 93145b5, read 2026-11-21).
@@ -86,30 +81,6 @@ def prepare_tpu(framework: str = "") -> str:
     return f"{machine}: {change} for {framework}."
 
 
-def strategy() -> "tuple[tf.distribute.Strategy, str]":
-    """TensorFlow's strategy for this machine, and a sentence that says which and why.
-
-    Imports TensorFlow: call `prepare_tpu` before, on the machine that holds the chips.
-
-    Returns:
-        A TPUStrategy over all cores; or the default strategy, where no TPU could be started.
-    """
-    import tensorflow as tf
-
-    machine, without = detect(), "The default strategy, without a TPU"
-    # tensorflow-tpu 2.20.0 with libtpu 0.0.21.1 ends the process where it finds no chip.
-    if not machine.chips:
-        return tf.distribute.get_strategy(), f"{without}: there is none ({machine})."
-    # What native code says here is shown: where it ends the process, that is all there is.
-    try:
-        resolver = tf.distribute.cluster_resolver.TPUClusterResolver("local")
-        tf.tpu.experimental.initialize_tpu_system(resolver)
-        on_tpu = tf.distribute.TPUStrategy(resolver)
-    except (tf.errors.OpError, OSError, ValueError, RuntimeError) as error:
-        return tf.distribute.get_strategy(), f"{without}: {_plain(str(error), machine)}"
-    return on_tpu, f"TPUStrategy over {counted(on_tpu.num_replicas_in_sync, 'core')}."
-
-
 def answers(address: str, seconds: float = ANSWER) -> None:
     """Waits until a TPU's address takes a connection; TensorFlow itself would wait for ever.
 
@@ -129,17 +100,6 @@ def answers(address: str, seconds: float = ANSWER) -> None:
         socket.create_connection((where.hostname, where.port), seconds).close()
     except (OSError, ValueError) as error:  # ValueError: a port above 65535
         raise RuntimeError(f"nothing answers at {address} within {seconds:g} s ({error})") from None
-
-
-def _plain(message: str, machine: Machine) -> str:
-    """What a failed search for a TPU means, in a sentence."""
-    if "No OpKernel was registered" in message:
-        return f"this TensorFlow cannot use one ({machine}): install {ADVICE}."
-    lines = [line.strip() for line in message.splitlines() if "TPU" in line] or [message[:200]]
-    return (
-        f"{machine}, but it could not be started: {lines[0].rstrip('.')}. Another process may hold it; and "
-        "prepare_tpu() has to come before the import."
-    )
 
 
 def _libtpu_path() -> dict[str, str]:
