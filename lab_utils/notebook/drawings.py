@@ -176,19 +176,3 @@ def bits(value: float = 1 + 1 / 300) -> None:
     fills = [Rectangle((0, 0), 1, 1, facecolor=fill, edgecolor=NEUTRAL) for fill in parts.values()]
     axes.legend(fills, list(parts), loc="upper left", ncols=3, fontsize=8)
     axes.set(xlim=(-4.5, 39), ylim=(-2.6, 1.9))
-
-
-def ladder() -> None:
-    """The four rungs on which a port is compared."""
-    _, (axes,) = _card(7.4, 2.3)
-    rungs = (
-        ("variables", "the same names, shapes and types"),
-        ("outputs", "with the same weights, on the same batch"),
-        ("one step", "the same loss and the same new weights"),
-        ("a short run", "the same losses, step after step"),
-    )
-    for number, (name, meaning) in enumerate(rungs):
-        _box(axes, 0.6 * number, number, 2.4, 0.8, name, HOST)
-        x = 0.6 * number + 2.6
-        axes.text(x, number + 0.4, meaning, va="center", fontsize=9, color=look.FILLED)
-    axes.set(xlim=(-0.1, 9.5), ylim=(-0.2, 4.1))
