@@ -4,7 +4,7 @@
                     show), runtime (this machine, chips, doctor)
     the job         datasets, convert (photographs to TFRecords), flowers, equivalence (is it the same model?)
     the tool        dry_run (a port through the TPU compiler), port (a program as a port; contrib inside)
-    the teacher's   teach (build, grade, guide, slides, site); `build` and `grade` are its commands
+    the teacher's   teach (build, grade, guide, slides); `build` and `grade` are its commands
 
 Under all of them stands `common`. Layers and budgets: tests/test_architecture.py.
 Importing this package imports neither TensorFlow nor JAX, and changes neither signals nor the environment.

@@ -53,8 +53,8 @@ BUDGET = {
     "flowers": 2_100,
     "notebook": 525,
     "port": 1_475,
-    "runtime": 1_200,
-    "teach": 1_925,
+    "runtime": 1_100,
+    "teach": 1_725,
 }
 MODULE = 300  # lines of a module, one job each
 

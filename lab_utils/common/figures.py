@@ -70,10 +70,8 @@ def rounded(value: float) -> str:
 def scaled(value: float, unit: str) -> str:
     """`value` in `unit` with the decimal prefix that suits it: 3.67e10 FLOP is "36.7 GFLOP"."""
     prefixes = _SMALL_SI if unit == "s" else _SI
-    for factor, prefix in prefixes:
-        if abs(value) >= factor:
-            return f"{rounded(value / factor)} {prefix}{unit}"
-    factor, prefix = prefixes[-1]
+    fits = (pair for pair in prefixes if abs(value) >= pair[0])
+    factor, prefix = next(fits, prefixes[-1])
     return f"{rounded(value / factor)} {prefix}{unit}"
 
 

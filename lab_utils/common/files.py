@@ -39,20 +39,18 @@ def write(path: str | os.PathLike[str], content: str | bytes) -> None:
         OSError: it cannot be written (tf.errors.OpError for a path with a scheme).
     """
     data = content.encode() if isinstance(content, str) else content
-    if is_remote(path):
-        _write_remote(os.fspath(path), data)
-        return
     try:
-        _write_here(path, data)
+        if is_remote(path):
+            _write_remote(os.fspath(path), data)
+        elif os.path.exists(path) and not os.path.isfile(path):
+            Path(path).write_bytes(data)
+        else:
+            _replace(os.path.realpath(path), data)
     except OSError as error:  # names what the user named, not the file beside it
         raise type(error)(error.errno, error.strerror, os.fspath(path)) from None
 
 
-def _write_here(path: str | os.PathLike[str], data: bytes) -> None:
-    if os.path.exists(path) and not os.path.isfile(path):
-        Path(path).write_bytes(data)
-        return
-    target = os.path.realpath(path)
+def _replace(target: str, data: bytes) -> None:
     partial = os.path.join(os.path.dirname(target), f".{secrets.token_hex(8)}.partial")
     try:
         # "x" takes the umask, as a plain write does; tempfile would make it the owner's only.

@@ -31,7 +31,7 @@ _STANDARD_LIBRARY = tuple(
 )
 _AUTOGRAPH = "in user code:"
 _FRAME_TEXT = re.compile(r'File "([^"]+)", line (\d+), in (\w+|<lambda>)')
-_OLD_CELL = re.compile(r"<ipython-input-(\d+)-\w+>")
+_TERMINAL_CELL = re.compile(r"<ipython-input-\d+-\w+>")
 _KERNEL_CELL = re.compile(r"[/\\]ipykernel_\d+[/\\]\d+\.py$")
 
 
@@ -175,7 +175,7 @@ def is_installed(filename: str) -> bool:
 @functools.cache
 def _is_framework(filename: str) -> bool:
     if filename.startswith("<"):
-        return not _OLD_CELL.match(filename)
+        return not _TERMINAL_CELL.match(filename)
     if _KERNEL_CELL.search(filename):
         return False
     if _FRAMEWORK.match(filename):
@@ -233,8 +233,6 @@ def _relative(filename: str) -> str:
 
 def _cell(filename: str) -> str:
     """The notebook cell whose code has this file name, as "cell In [5]"; "" if it is none."""
-    if old := _OLD_CELL.match(filename):
-        return f"cell In [{old[1]}]"
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     if name := shell and shell.compile.format_code_name(filename):

@@ -1,1 +1,1 @@
-"""What makes the course and grades it: build, grade, slides, guide, site."""
+"""What makes the course and grades it: build, grade, slides, guide."""

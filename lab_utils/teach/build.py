@@ -86,22 +86,12 @@ def _lab(source: nbformat.NotebookNode, name: str, course: Course) -> nbformat.N
     return notebook
 
 
-def _readme(lab_minutes: dict[str, int]) -> str:
-    """README.md with the labs' minutes."""
-    page = (ROOT / "README.md").read_text(encoding="utf-8")
-    return ROW.sub(lambda row: f"{row[1]}{lab_minutes.get(row[2], row[3])}{row[4]}", page)
-
-
-def title(notebook: nbformat.NotebookNode, name: str) -> str:
-    """The title of the notebook `name`, from its first line: "# 04 · Metrics and the host".
-
-    Raises:
-        ValueError: the first cell does not begin so, with the number of the file's name.
-    """
-    found = HEADING.match(notebook.cells[0].source) if notebook.cells else None
-    if not found or found[1] != name[:2]:
+def _title(notebook: nbformat.NotebookNode, name: str) -> str:
+    """The title of the notebook `name`, from its first line: "# 04 · Metrics and the host"."""
+    heading = HEADING.match(notebook.cells[0].source) if notebook.cells else None
+    if not heading or heading[1] != name[:2]:
         raise ValueError(f"{name}: the first line is not '# {name[:2]} · TITLE'")
-    return found[2].strip()
+    return heading[2].strip()
 
 
 def build() -> dict[str, str]:
@@ -115,7 +105,7 @@ def build() -> dict[str, str]:
     for path in _sources():
         with _naming(path):
             sources[path.name] = read(path, outputs=False)
-            titles[path.name] = title(sources[path.name], path.name)
+            titles[path.name] = _title(sources[path.name], path.name)
     for path in _sources():
         name, number, source = path.name, path.name[:2], sources[path.name]
         with _naming(path):
@@ -129,8 +119,11 @@ def build() -> dict[str, str]:
             texts[f"labs/{name}"] = canonical_text(_lab(source, name, course))
         with _naming(ROOT / "solutions" / name):
             texts[f"solutions/{name}"] = canonical_text(_solution(source, name, course))
-    if (ROOT / "README.md").exists():
-        texts["README.md"] = _readme(lab_minutes)
+    if (readme := ROOT / "README.md").exists():
+        texts["README.md"] = ROW.sub(
+            lambda row: f"{row[1]}{lab_minutes.get(row[2], row[3])}{row[4]}",
+            readme.read_text(encoding="utf-8"),
+        )
     rule_titles = {name[:2]: text for name, text in titles.items()}
     texts[str(TITLES)] = json.dumps(rule_titles, ensure_ascii=False, indent=2) + "\n"
     return texts
