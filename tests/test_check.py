@@ -5,7 +5,6 @@ import json
 import math
 import subprocess
 import sys
-import time
 import types
 from pathlib import Path
 
@@ -18,7 +17,6 @@ from lab_utils.check import (
     check,
     compare,
     hint,
-    life,
     predict,
     progress,
     runner,
@@ -303,18 +301,6 @@ def test_results_of_one_cell_are_all_shown_in_their_order():
     shown = [output.data["text/plain"] for output in cells[0].outputs]
     begins = ("TODO 0b: incorrect", "Hint 1 of 2", "Hint 1 of 2")
     assert all(text.startswith(begin) for text, begin in zip(shown, begins, strict=True))
-
-
-def test_a_check_that_takes_long_shows_a_line_that_is_gone_afterwards(monkeypatch):
-    written = []
-    monkeypatch.delenv(life.SILENCE, raising=False)
-    monkeypatch.setattr(life, "in_notebook", lambda: True)
-    monkeypatch.setattr(life, "PATIENCE", 0.0)
-    monkeypatch.setattr(life, "CellLine", lambda: types.SimpleNamespace(write=written.append))
-    with life.shown("Checking TODO 99a"):
-        while not written:
-            time.sleep(0.01)
-    assert written[0].startswith("Checking TODO 99a, 0 s") and written[-1] == ""
 
 
 def test_progress_lasts_whatever_becomes_of_its_file(capsys):

@@ -18,8 +18,9 @@ import wrong_answers
 from nbclient import NotebookClient
 from wrong_answers import Right, heard
 
-from lab_utils.check import check, life, sources, todos
+from lab_utils.check import check, sources, todos
 from lab_utils.check.outcome import Status
+from lab_utils.check.setup import SILENCE
 from lab_utils.teach import minutes
 
 ROOT = Path(__file__).parents[1]
@@ -37,7 +38,7 @@ def by_name(path: Path) -> str:
 def no_progress(tmp_path, monkeypatch):
     """Each test starts as a learner without any progress, and leaves that of the person here alone."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    monkeypatch.setenv(life.SILENCE, "1")
+    monkeypatch.setenv(SILENCE, "1")
 
 
 def code_cells(path: Path) -> list[nbformat.NotebookNode]:
