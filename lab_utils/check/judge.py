@@ -1,6 +1,7 @@
 """What is to be said of a learner's objects: cases beside those of our solution, known slips, exceptions."""
 
 import contextlib
+import functools
 import io
 import itertools
 import re
@@ -71,8 +72,14 @@ def _results(entry: todos.Todo, objects: Sequence[Any], like: Results | None = N
     return results
 
 
-def _ours(entry: todos.Todo, module: Any, like: Results | None = None) -> Results:
-    """The same for the objects of our solution, or of one with a slip; nobody is to see what they print."""
+@functools.cache
+def _solved(entry: todos.Todo) -> Results:
+    """The same for the objects of our solution, once in a process."""
+    return _of_module(entry, sources.solved(entry.lab))
+
+
+def _of_module(entry: todos.Todo, module: Any, like: Results | None = None) -> Results:
+    """The same for the objects of a solution, or of one with a slip; nobody is to see what they print."""
     with contextlib.redirect_stdout(io.StringIO()):
         return _results(entry, [getattr(module, name) for name in entry.names], like)
 
@@ -85,7 +92,7 @@ def _differs(label: str, expected: Results, found: Results) -> str:
 
 def _apart(entry: todos.Todo, results: Results) -> str:
     """The first case in which the learner's result is not that of our solution; "" where there is none."""
-    ours = _ours(entry, sources.solved(entry.lab)) if results.cases else results
+    ours = _solved(entry) if results.cases else results
     for label in results.cases:
         if apart := _differs(label, ours, results):
             return f"{label}: {apart}."
@@ -101,7 +108,7 @@ def _slip(entry: todos.Todo, results: Results) -> str:
         with contextlib.suppress(Exception):
             slipped = sources.with_slip(entry.id, *slip.split(" -> "))
             module = sources.load(slipped, f"TODO {entry.id}, with slip {number}")
-            theirs = _ours(entry, module, like=results)
+            theirs = _of_module(entry, module, like=results)
             ends = [(type(each.end), str(each.end)) for each in (theirs, results)]
             if theirs.cases.keys() == results.cases.keys() and ends[0] == ends[1]:
                 return message

@@ -12,7 +12,7 @@ Cases = Iterator[tuple[str, Any] | tuple[str, Any, float]]
 Slips = Mapping[str, str]  # from "old -> new", a change of our solution, to what is said of it
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Todo:
     """One TODO of a lab.
 
