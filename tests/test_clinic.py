@@ -11,10 +11,7 @@ from PIL import Image
 from lab_utils import datasets
 from lab_utils.check.clinic import NAMES, examine, loaded, ward
 from lab_utils.check.clinic.clients import TINY, requests
-from lab_utils.check.clinic.handin import Section, write_page
-from lab_utils.common.figures import Figure, Kind
 from lab_utils.dry_run import rules
-from lab_utils.dry_run.report.report import Report
 from lab_utils.flowers import rest
 
 CLINIC = Path(__file__).parents[1] / "datasets" / "clinic"
@@ -94,17 +91,6 @@ def test_a_patient_is_written_once(tmp_path):
     path = ward("films").admit(tmp_path)
     path.write_text("mine")
     assert ward("films").admit(tmp_path).read_text() == "mine"
-
-
-def test_the_page_shows_markup_and_does_not_follow_it(tmp_path):
-    bad = "<script>alert(1)</script>"
-    figure = Figure(bad, 0.5, "share", Kind.QUOTED, bad)
-    page = tmp_path / "page.html"
-    report = Report(bad, "v2:2x2", 8, not_checked=[bad])
-    write_page(page, bad, bad, report, [(bad, figure)], [Section(bad, bad)])
-    text = page.read_text()
-    assert bad not in text and text.count("&lt;script&gt;") >= 6
-    assert "quoted" in text and "50%" in text
 
 
 @pytest.mark.slow
