@@ -1,8 +1,8 @@
 """What a check, a hint and a prediction say, and what of it the progress file holds."""
 
-import functools
 import json
 import math
+import re
 import subprocess
 import sys
 import types
@@ -23,7 +23,6 @@ from lab_utils.check import (
     solution,
     sources,
     todos,
-    tools,
     working,
 )
 from lab_utils.check.outcome import CannotCheck, Status, Wrong
@@ -99,17 +98,13 @@ OF_A_SESSION = (
     [
         ("in user code:\n\n  File a.py, line 1\n\n  ValueError: two of a kind\n", "two of a kind"),
         ("{{function_node __wrapped__Mul_device_/CPU:0}} Bad shapes [Op:Mul]", "Bad shapes"),
-        (OF_A_SESSION, "Incompatible shapes: [2] vs. [3]"),
+        (OF_A_SESSION, re.escape("Incompatible shapes: [2] vs. [3]")),
+        ("It began" + " and went on" * 100 + " until 2 was 3", "It began.{20,200} ... .*2 was 3"),
     ],
 )
 def test_the_reason_is_told_without_the_stacks_of_tensorflow(message, reason):
-    assert f"raised ValueError: {reason}\n" in check("99a", raising(ValueError(message))).why
-
-
-def test_a_long_message_keeps_its_beginning_and_its_end():
-    long = ValueError("It began here" + " and went on" * 100 + " until 2 was 3")
-    why = check("99a", raising(long)).why
-    assert "It began here" in why and "until 2 was 3" in why and len(why) < 700
+    why = check("99a", raising(ValueError(message))).why
+    assert re.search(f"raised ValueError: {reason}\n", why) and len(why) < 700
 
 
 def test_an_outcome_shows_itself_as_text_and_html():
@@ -176,63 +171,6 @@ def test_nbgrader_sees_an_exception_for_all_but_correct(monkeypatch, capsys):
         check("99a", lambda x: x)
     assert raised.value._render_traceback_() == [str(raised.value)]
     assert not progress.file().exists(), "that of the person who grades"
-
-
-SOLUTION = """
-def twice(x):
-    if x < 0:
-        return abs(2 * x)
-    def inner(y):
-        return 2 * y
-    return inner(x)
-"""
-
-
-def test_a_forgotten_return_is_told_by_the_engine(monkeypatch):
-    monkeypatch.setattr(sources, "text", lambda lab: SOLUTION)
-
-    def none(x):
-        2 * x
-
-    def of_inner(x):
-        def inner(y):
-            2 * y
-
-        return inner(x) or 0
-
-    def dropped(x):
-        if x > 0:
-            abs(2 * x)
-        return -1
-
-    def at_the_end(x):
-        if x == 0:
-            return 0
-
-    assert "none returns None: is a return missing?" in check("99a", none).why
-    assert "inner returns None: is a return missing?" in check("99a", of_inner).why
-    assert "dropped makes a abs and drops it" in check("99a", dropped).why
-    assert "at_the_end can come to its end" in check("99a", at_the_end).why
-    assert "return missing" not in check("99a", lambda x: 3 * x).why
-
-
-def helper(x):
-    return other(x)
-
-
-def other(x):
-    return x
-
-
-def test_other_names_reach_the_helpers_of_a_function_and_are_put_back():
-    class Callable:
-        def __call__(self, x):
-            return helper(x)
-
-    for way in (lambda x: other(x), lambda x: helper(x), functools.partial(helper), Callable()):
-        with tools.other_names(way, other=lambda x: 7 * x, new_name=3):
-            assert way(2) == 14 and globals()["new_name"] == 3
-        assert way(2) == 2 and "new_name" not in globals()
 
 
 def test_cases_are_compared_with_the_solution_and_slips_are_told(lab, monkeypatch):
