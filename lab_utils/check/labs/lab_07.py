@@ -1,14 +1,13 @@
 """The checks of lab 07, the flowers model whole: the network, its training step, a patient, the export, two accuracies."""
 
-import io
 from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
 import numpy as np
-from PIL import Image
 
 from lab_utils.check.labs.logits import expect_bare, expect_logits
+from lab_utils.check.labs.pictures import picture
 from lab_utils.check.labs.treatment import enter_patient
 from lab_utils.check.todos import Cases, todo
 from lab_utils.check.tools import a, expect, other_names, returns, scope_of, translated
@@ -161,15 +160,6 @@ enter_patient(
 SIZE = 32
 
 
-def _picture(number: int, format: str) -> bytes:
-    """A picture with a red quarter on the left, as a file."""
-    pixels = np.full([40, 40 + 8 * number, 3], 128, np.uint8)
-    pixels[:, :10] = 200, 30, 30
-    file = io.BytesIO()
-    Image.fromarray(pixels).save(file, format)
-    return file.getvalue()
-
-
 @todo(
     "7d",
     hints=(
@@ -211,7 +201,7 @@ def serving(make_serving_input_fn: Callable) -> Cases:
         expect(image is not None, message)
         label = 'The type of features["image"] and its side in pixels'
         yield label, f"{image.dtype.name} {SIZE in image.shape[1:] or image.shape}"
-        pictures = [_picture(0, "JPEG"), _picture(1, "PNG")]
+        pictures = [picture(40, 40, "JPEG"), picture(40, 48, "PNG")]
         found = session.run(image, {sent["image_bytes"]: pictures})
     decode = scope_of(make_serving_input_fn)["decode_image"]
     message = "The picture differs from the one in evaluation: call decode_image, and only that."
