@@ -133,11 +133,10 @@ def _raised(end: BaseException) -> str:
         return str(end)
     if isinstance(end, SystemExit):
         return "Your code ends the process (sys.exit, exit or quit): raise an exception instead."
-    kind, message = type(end).__name__, reason(end)
     traceback = end.__traceback__
     while traceback and traceback.tb_frame.f_code.co_filename.startswith(_CHECKS):
         traceback = traceback.tb_next
     place = source.place(end.with_traceback(traceback))
     if place:
-        return f"Your code raised {kind}: {message}\nAt {place}"
-    return f"The check could not use your answer. {kind}: {message}"
+        return f"Your code raised {reason(end)}\nAt {place}"
+    return f"The check could not use your answer. {reason(end)}"

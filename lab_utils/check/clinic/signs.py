@@ -182,7 +182,7 @@ def _attempt(function: Callable, port: Port, mode: str, *arguments: Any) -> Any:
         if "CrossReplicaSum" in str(error):
             raise Wrong(_ALL_REDUCE) from error
         what = f"the input for {_NAMES[mode]}" if function is _read else _NAMES[mode]
-        raise Wrong(f"On a CPU, {what} raises {type(error).__name__}: {reason(error)}") from error
+        raise Wrong(f"On a CPU, {what} raises {reason(error)}") from error
 
 
 def _expect_input(

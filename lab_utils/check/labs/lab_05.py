@@ -218,7 +218,6 @@ def deciding(decisions: dict) -> str:
         size = f"{name}: {files:,} files of {megabytes / files:,.3g} MB"
         message = f"{size} cannot be shared evenly by {hosts} hosts: in every pass some hosts wait for the others."
         expect(files % hosts == 0, message)
-        expect(files > 1 or hosts == 1, f"{name}: a file can be read by one host only.")
         message = f"{size} are so small that opening them costs more than reading."
         expect(files == 1 or megabytes / files >= 10, message)
         message = f"{size}: each host reads a single file. Give it several to read at once."

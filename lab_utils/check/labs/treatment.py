@@ -15,16 +15,6 @@ from lab_utils.check.tools import a, expect, failure
 _MOST = 4  # findings in one message
 
 
-def enter_diagnosis(id: str, name: str, hints: Sequence[str], why: str = "") -> None:
-    """Enters a TODO: `{name}_diagnosis`, a dict from lines of the listing to letters of `choices`."""
-    _enter(id, hints, why, lambda diagnosis: diagnosed(name, diagnosis), f"{name}_diagnosis")
-
-
-def enter_treatment(id: str, name: str, hints: Sequence[str], why: str = "") -> None:
-    """Enters a TODO: `{name}_treatment`, new text by line of the listing, a whole program, or its Path."""
-    _enter(id, hints, why, lambda treatment: treated(name, treatment), f"{name}_treatment")
-
-
 def enter_patient(
     id: str,
     name: str,
@@ -47,7 +37,7 @@ def enter_patient(
         result = _run(name, treatment, run) if run else treated(name, treatment)
         return f"{sentence} {result}"
 
-    _enter(id, hints, why, judged, f"{name}_diagnosis", f"{name}_treatment")
+    enter(id, hints, why, judged, f"{name}_diagnosis", f"{name}_treatment")
 
 
 def _run(name: str, treatment: Any, run: Callable[[ModuleType], str]) -> str:
@@ -60,15 +50,14 @@ def _run(name: str, treatment: Any, run: Callable[[ModuleType], str]) -> str:
         raise Wrong(f"The treated program fails. {failure(error)}") from None
 
 
-def _enter(id: str, hints: Sequence[str], why: str, check: Callable, *parameters: str) -> None:
-    """`check` as a TODO; its parameters bear the names of the learner's variables."""
+def enter(id: str, hints: Sequence[str], why: str, check: Callable, *names: str) -> None:
+    """Enters `check` as a TODO, for the learner's variables of these names."""
 
     def function(*results: Any) -> str:
         return check(*results)
 
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    names = [inspect.Parameter(parameter, kind) for parameter in parameters]
-    function.__signature__ = inspect.Signature(names)
+    function.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in names])
     todo(id, hints, why)(function)
 
 
