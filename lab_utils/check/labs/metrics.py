@@ -34,10 +34,11 @@ def values_of_metrics(
         )
         with translated("graph", _CLOSES):
             metrics = function(**tensors) if isinstance(tensors, dict) else function(*tensors)
-        asked = f"The function of metrics should return a dict of {', '.join(map(repr, names))}"
         is_dict = isinstance(metrics, Mapping)
-        expect(is_dict, f"{asked}; yours returns {a(metrics)}.")
-        expect(set(names) <= metrics.keys(), f"{asked}; yours returns {list(metrics)}.")
+        quoted = ", ".join(f'"{name}"' for name in names)
+        message = f"The function of metrics should return a dict of {quoted}; yours returns"
+        expect(is_dict, f"{message} {a(metrics)}.")
+        expect(set(names) <= metrics.keys(), f"{message} {list(metrics)}.")
         for pair in metrics.values():
             message = f"A metric is a pair (value so far, update op), as v1.metrics makes it; yours is {a(pair)}."
             expect(isinstance(pair, tuple) and len(pair) == 2, message)
