@@ -84,10 +84,10 @@ def _of_module(entry: todos.Todo, module: Any, like: Results | None = None) -> R
         return _results(entry, [getattr(module, name) for name in entry.names], like)
 
 
-def _differs(label: str, expected: Results, found: Results) -> str:
+def _differs(label: str, expected: Results, actual: Results) -> str:
     """How one case differs; "" where it does not."""
     result, tolerance = expected.cases[label]
-    return difference(result, found.cases[label][0], tolerance)
+    return difference(result, actual.cases[label][0], tolerance)
 
 
 def _apart(entry: todos.Todo, results: Results) -> str:
@@ -109,7 +109,7 @@ def _slip(entry: todos.Todo, results: Results) -> str:
             slipped = sources.with_slip(entry.id, *slip.split(" -> "))
             module = sources.load(slipped, f"TODO {entry.id}, with slip {number}")
             theirs = _of_module(entry, module, like=results)
-            ends = [(type(each.end), str(each.end)) for each in (theirs, results)]
+            ends = [(type(run.end), str(run.end)) for run in (theirs, results)]
             if theirs.cases.keys() == results.cases.keys() and ends[0] == ends[1]:
                 return message
     return ""
@@ -119,12 +119,12 @@ def _open(id: str, error: str | BaseException) -> str:
     """What is to be said of a starter: this TODO's own, or another's that it builds on; "" of all else."""
     if not isinstance(error, NotImplementedError):
         return ""
-    named = re.search(r"TODO (\d+[a-z])", str(error))
-    if named is None and str(error):
+    match = re.search(r"TODO (\d+[a-z])", str(error))
+    if match is None and str(error):
         return ""
-    if named is None or named[1] == id:  # nbgrader's own starter says nothing
+    if match is None or match[1] == id:  # nbgrader's own starter says nothing
         return "Replace `raise NotImplementedError` by your code."
-    return f"It uses TODO {named[1]}, which is not solved yet."
+    return f"It uses TODO {match[1]}, which is not solved yet."
 
 
 def _raised(end: BaseException) -> str:

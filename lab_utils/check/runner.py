@@ -50,7 +50,7 @@ def check(todo: str, *attempts: Any) -> Outcome | None:
         return None
     if status is Status.CORRECT:
         progress.record("done", todo)
-    lab = {each.id for each in todos.of_lab(entry.lab)}
+    lab = {other.id for other in todos.of_lab(entry.lab)}
     done, shown = (len(lab & progress.todos(kind)) for kind in ("done", "shown"))
     return in_turn(Outcome(todo, status, why, done, len(lab), shown))
 

@@ -40,16 +40,16 @@ def translated(
         raise Wrong(message) from None
 
 
-def same(found: Any, expected: Any, what: str, tolerance: float = 1e-6) -> None:
+def same(actual: Any, expected: Any, what: str, tolerance: float = 1e-6) -> None:
     """Raises `Wrong` unless a value is the expected one, in kind, shape, type and numbers.
 
     Args:
-        found: the learner's.
+        actual: the learner's.
         expected: ours: a number, a text, a list of a shape, a type, an array, or a list or dict of such.
         what: what it is, in words, at the beginning of the message: "The shape of the logits".
         tolerance: of numbers, relative and absolute.
     """
-    if apart := difference(expected, found, tolerance):
+    if apart := difference(expected, actual, tolerance):
         raise Wrong(f"{what}: {apart}.")
 
 
