@@ -1,4 +1,4 @@
-"""What a solution's outputs depend on, as one digest: an elective's is run again when that has changed.
+"""What a solution's outputs depend on, as one digest: it is run again when that has changed.
 
 `STORE_DIGESTS=1 python -m pytest tests/test_labs.py -k "gives_the_outputs"` stores those that pass.
 """
@@ -17,12 +17,12 @@ STORED = Path(__file__).with_suffix(".json")
 
 
 def digest(solution: Path) -> str:
-    """Of its cells, of what they and the lab's checks import of this package, and of the lock."""
+    """Of its cells, of what they and the lab's checks import of this package, the clinic, and the lock."""
     notebook = nbformat.read(solution, as_version=4)
     cells = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
-    paths = _closure({"lab_utils.check"}.union(*map(_imported, cells)))
-    paths |= set((ROOT / "lab_utils/check/labs").rglob(f"lab_{solution.name[:2]}*/*.py"))
-    paths |= set((ROOT / "lab_utils/check/labs").glob(f"lab_{solution.name[:2]}*.py"))
+    checks = {"lab_utils.check", f"lab_utils.check.labs.lab_{solution.name[:2]}"}
+    paths = _closure(checks.union(*map(_imported, cells)))
+    paths |= set((ROOT / "datasets/clinic").glob("*.py"))
     summed = hashlib.sha256("\0".join(cells).encode())
     for path in (*sorted(paths), ROOT / "requirements.lock"):
         summed.update(path.read_bytes())

@@ -1,11 +1,10 @@
 """What a check, a hint and a prediction say, and what of it the progress file holds."""
 
-import functools
 import json
 import math
+import re
 import subprocess
 import sys
-import time
 import types
 from pathlib import Path
 
@@ -18,14 +17,12 @@ from lab_utils.check import (
     check,
     compare,
     hint,
-    life,
     predict,
     progress,
     runner,
     solution,
     sources,
     todos,
-    tools,
     working,
 )
 from lab_utils.check.outcome import CannotCheck, Status, Wrong
@@ -101,17 +98,13 @@ OF_A_SESSION = (
     [
         ("in user code:\n\n  File a.py, line 1\n\n  ValueError: two of a kind\n", "two of a kind"),
         ("{{function_node __wrapped__Mul_device_/CPU:0}} Bad shapes [Op:Mul]", "Bad shapes"),
-        (OF_A_SESSION, "Incompatible shapes: [2] vs. [3]"),
+        (OF_A_SESSION, re.escape("Incompatible shapes: [2] vs. [3]")),
+        ("It began" + " and went on" * 100 + " until 2 was 3", "It began.{20,200} ... .*2 was 3"),
     ],
 )
 def test_the_reason_is_told_without_the_stacks_of_tensorflow(message, reason):
-    assert f"raised ValueError: {reason}\n" in check("99a", raising(ValueError(message))).why
-
-
-def test_a_long_message_keeps_its_beginning_and_its_end():
-    long = ValueError("It began here" + " and went on" * 100 + " until 2 was 3")
-    why = check("99a", raising(long)).why
-    assert "It began here" in why and "until 2 was 3" in why and len(why) < 700
+    why = check("99a", raising(ValueError(message))).why
+    assert re.search(f"raised ValueError: {reason}\n", why) and len(why) < 700
 
 
 def test_an_outcome_shows_itself_as_text_and_html():
@@ -180,63 +173,6 @@ def test_nbgrader_sees_an_exception_for_all_but_correct(monkeypatch, capsys):
     assert not progress.file().exists(), "that of the person who grades"
 
 
-SOLUTION = """
-def twice(x):
-    if x < 0:
-        return abs(2 * x)
-    def inner(y):
-        return 2 * y
-    return inner(x)
-"""
-
-
-def test_a_forgotten_return_is_told_by_the_engine(monkeypatch):
-    monkeypatch.setattr(sources, "text", lambda lab: SOLUTION)
-
-    def none(x):
-        2 * x
-
-    def of_inner(x):
-        def inner(y):
-            2 * y
-
-        return inner(x) or 0
-
-    def dropped(x):
-        if x > 0:
-            abs(2 * x)
-        return -1
-
-    def at_the_end(x):
-        if x == 0:
-            return 0
-
-    assert "none returns None: is a return missing?" in check("99a", none).why
-    assert "inner returns None: is a return missing?" in check("99a", of_inner).why
-    assert "dropped makes a abs and drops it" in check("99a", dropped).why
-    assert "at_the_end can come to its end" in check("99a", at_the_end).why
-    assert "return missing" not in check("99a", lambda x: 3 * x).why
-
-
-def helper(x):
-    return other(x)
-
-
-def other(x):
-    return x
-
-
-def test_other_names_reach_the_helpers_of_a_function_and_are_put_back():
-    class Callable:
-        def __call__(self, x):
-            return helper(x)
-
-    for way in (lambda x: other(x), lambda x: helper(x), functools.partial(helper), Callable()):
-        with tools.other_names(way, other=lambda x: 7 * x, new_name=3):
-            assert way(2) == 14 and globals()["new_name"] == 3
-        assert way(2) == 2 and "new_name" not in globals()
-
-
 def test_cases_are_compared_with_the_solution_and_slips_are_told(lab, monkeypatch):
     def double(twice):
         yield "3 doubled", twice(3)
@@ -303,18 +239,6 @@ def test_results_of_one_cell_are_all_shown_in_their_order():
     shown = [output.data["text/plain"] for output in cells[0].outputs]
     begins = ("TODO 0b: incorrect", "Hint 1 of 2", "Hint 1 of 2")
     assert all(text.startswith(begin) for text, begin in zip(shown, begins, strict=True))
-
-
-def test_a_check_that_takes_long_shows_a_line_that_is_gone_afterwards(monkeypatch):
-    written = []
-    monkeypatch.delenv(life.SILENCE, raising=False)
-    monkeypatch.setattr(life, "in_notebook", lambda: True)
-    monkeypatch.setattr(life, "PATIENCE", 0.0)
-    monkeypatch.setattr(life, "CellLine", lambda: types.SimpleNamespace(write=written.append))
-    with life.shown("Checking TODO 99a"):
-        while not written:
-            time.sleep(0.01)
-    assert written[0].startswith("Checking TODO 99a, 0 s") and written[-1] == ""
 
 
 def test_progress_lasts_whatever_becomes_of_its_file(capsys):

@@ -9,7 +9,7 @@ from nbclient import NotebookClient
 from nbclient.util import run_sync
 from test_labs import outcomes
 
-from lab_utils.check import life
+from lab_utils.check.setup import SILENCE
 
 SOLUTION = Path(__file__).parents[1] / "solutions" / "02_four_changes.ipynb"
 IMPORTS = 3  # cells that a learner runs again before going on from the middle
@@ -23,7 +23,7 @@ def test_a_restart_in_the_middle_of_a_lab_loses_nothing_and_takes_nothing_for_do
         (tmp_path / name).mkdir()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
-    monkeypatch.setenv(life.SILENCE, "1")
+    monkeypatch.setenv(SILENCE, "1")
     notebook = nbformat.read(SOLUTION, as_version=4)
     resources = {"metadata": {"path": str(tmp_path / "labs")}}
     client = NotebookClient(notebook, timeout=600, resources=resources, allow_errors=True)

@@ -129,12 +129,7 @@ def port():
 
 
 WARD = {
-    "title": "The parcels",
     "weight": "is_real",
-    "story": """Pictures hold one to six parcels, so the labels have differing lengths. The evaluation set has
-150 pictures, which do not fill the last batch. Emeka fills it up with pictures that do not count. Still
-the evaluation on the TPU reports a box error that is too low, and nobody noticed for a month. One of the
-faults here is found by no rule of the dry run, but only by counting.""",
     "others": (
         "a mask of unknown width",
         "the padding boxes are counted in the loss",
@@ -174,7 +169,7 @@ faults here is found by no rule of the dry run, but only by counting.""",
 """,
             "at": ("boxes = tf.RaggedTensor.from_tensor(boxes)", "dataset = dataset.map(self._padded)"),
             "why": "labels of differing length are fed as they are",
-            "told": "The infeed takes dense tensors of one shape: pad, and keep the number of boxes.",
+            "comment": "The infeed takes dense tensors of one shape: pad, and keep the number of boxes.",
         },
         {
             "rule": "TPU214",
@@ -182,14 +177,14 @@ faults here is found by no rule of the dry run, but only by counting.""",
             "wrong": '        batch_size = params["batch_size"] // 8  # a core\'s share\n        signature',
             "at": ("batch_size = params[", "return dataset.batch(batch_size"),
             "why": "each core gets an eighth of the examples that it should get",
-            "told": "params['batch_size'] is the size that input_fn should make: TPUEstimator has divided already where it divides.",
+            "comment": "params['batch_size'] is the size that input_fn should make: TPUEstimator has divided already where it divides.",
         },
         {
             "rule": "TPU106",
             "right": "        train_batch_size=64,\n",
             "wrong": "        train_batch_size=60,\n",
             "why": "a number that eight cores cannot share",
-            "told": "60 is not a multiple of 8.",
+            "comment": "60 is not a multiple of 8.",
         },
         {
             "rule": "TPU118",
@@ -197,14 +192,14 @@ faults here is found by no rule of the dry run, but only by counting.""",
             "wrong": '            "box_loss": tf.metrics.mean(box_losses(boxes, labels), weights=is_real),\n        }\n\n    tensors',
             "at": ('"box_loss": tf.metrics.mean(',),
             "why": "a function of the host takes a tensor of the core past the list",
-            "told": "metric_fn runs on the host, and sees only what eval_metrics lists.",
+            "comment": "metric_fn runs on the host, and sees only what eval_metrics lists.",
         },
         {
             "rule": "",
             "right": "tf.metrics.accuracy(number, chosen, weights=is_real)",
             "wrong": "tf.metrics.accuracy(number, chosen)",
             "why": "examples that fill the last batch are counted",
-            "told": "Without weights the 42 pictures of padding count too, and the accuracy belongs to no data set.",
+            "comment": "Without weights the 42 pictures of padding count too, and the accuracy belongs to no data set.",
             "silent": True,
         },
         {
@@ -213,7 +208,7 @@ faults here is found by no rule of the dry run, but only by counting.""",
             "wrong": "    loss = tf.reduce_mean(losses)\n    mean_loss, update = tf.metrics.mean(losses)\n    if training:\n        with tf.control_dependencies([update]):\n            loss = tf.identity(loss)\n",
             "at": ("mean_loss, update = tf.metrics.mean(losses)", "with tf.control_dependencies([update])", "loss = tf.identity(loss)"),
             "why": "a metric is kept on each core, and nobody reads it",
-            "told": "Metrics belong into metric_fn. On the core this one counts for itself, and slows the step.",
+            "comment": "Metrics belong into metric_fn. On the core this one counts for itself, and slows the step.",
             "silent": True,
         },
     ],

@@ -35,8 +35,6 @@ def make_input_fn(files):
 
 
 WARD = {
-    "title": "The same crops",
-    "story": """A colleague cuts a random part of each cached picture. But no picture ever changes.""",
     "others": (
         "the cache keeps what is random",
         "the buffer is too small to mix the pictures of an epoch",
@@ -55,7 +53,7 @@ WARD = {
             "right": "top, left = tf.unstack(tf.random.uniform([2], 0, KEPT - SIZE + 1, tf.int32))",
             "wrong": "top, left = np.random.randint(0, KEPT - SIZE + 1, 2)",
             "why": "this is drawn once, while the graph is built",
-            "told": "map calls crop once, to build a graph. NumPy's two numbers are constants of that graph.",
+            "comment": "map calls crop once, to build a graph. NumPy's two numbers are constants of that graph.",
         },
     ],
 }

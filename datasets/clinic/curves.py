@@ -65,10 +65,6 @@ def port():
 
 
 WARD = {
-    "title": "The humming machines",
-    "story": """Jonas ported his model by the list of four changes. His biases learn twice as fast as his weights, so he
-calls the two halves of minimize himself. On his laptop the model reaches 97 percent. On the TPU the loss falls as
-well, but the evaluation is worse, and differs from run to run. No message came.""",
     "others": (
         "the batch size should be that of params, and here it is another",
         "the metrics are computed on the TPU, and they belong on the host",
@@ -90,7 +86,7 @@ well, but the evaluation is worse, and differs from run to run. No message came.
             "right": "train_op = optimizer.apply_gradients(",
             "wrong": "train_op = momentum.apply_gradients(",
             "why": "each core updates its copy of the model with its own gradients",
-            "told": "The wrapper sums the gradients in its apply_gradients, and this line calls that of the optimizer inside.",
+            "comment": "The wrapper sums the gradients in its apply_gradients, and this line calls that of the optimizer inside.",
             "silent": True,
         },
     ],

@@ -71,10 +71,6 @@ def port():
 
 
 WARD = {
-    "title": "The afternoon port",
-    "story": """Ann had an afternoon. She followed a tutorial, and then the list of four changes. On her
-laptop the model trains to 98 percent. The TPU that her group rents starts tomorrow at nine. She read
-every message that she got. But on a laptop few of the faults give a message.""",
     "others": (
         "dropout stays on when the model is evaluated",
         "the learning rate has to be a constant on a TPU",
@@ -93,7 +89,7 @@ every message that she got. But on a laptop few of the faults give a message."""
             "right": "def train_input_fn(params):",
             "wrong": "def train_input_fn():",
             "why": "TPUEstimator cannot tell this function how large a batch to make",
-            "told": "TPUEstimator calls input_fn with params, and puts the batch size into it.",
+            "comment": "TPUEstimator calls input_fn with params, and puts the batch size into it.",
         },
         {
             "rule": "TPU101",
@@ -101,7 +97,7 @@ every message that she got. But on a laptop few of the faults give a message."""
             "wrong": ".shuffle(512).repeat()\n    return dataset.batch(BATCH_SIZE)",
             "at": ("return dataset.batch(BATCH_SIZE)",),
             "why": "the size of the batch is not known before the program runs",
-            "told": "batch() alone may end with a smaller batch, so its first axis is None.",
+            "comment": "batch() alone may end with a smaller batch, so its first axis is None.",
         },
         {
             "rule": "TPU201",
@@ -109,7 +105,7 @@ every message that she got. But on a laptop few of the faults give a message."""
             "wrong": "",
             "at": ("optimizer = tf.train.AdamOptimizer(rate)", "train_op = optimizer.minimize("),
             "why": "each core trains a model of its own, without a message",
-            "told": "Nothing all-reduces the gradients: eight models drift apart, and a CPU cannot show it.",
+            "comment": "Nothing all-reduces the gradients: eight models drift apart, and a CPU cannot show it.",
             "silent": True,
         },
         {
@@ -122,7 +118,7 @@ every message that she got. But on a laptop few of the faults give a message."""
         )""",
             "at": ("return tf.estimator.EstimatorSpec(",),
             "why": "the metrics would be computed on the core, and they belong on the host",
-            "told": "A metric is a variable of the host: the core sends tensors, and metric_fn counts there.",
+            "comment": "A metric is a variable of the host: the core sends tensors, and metric_fn counts there.",
         },
         {
             "rule": "TPU206",
@@ -130,7 +126,7 @@ every message that she got. But on a laptop few of the faults give a message."""
             "wrong": '    rate = tf.train.exponential_decay(0.01, tf.train.get_global_step(), 1000, 0.5)\n    tf.summary.scalar("loss", loss)\n',
             "at": ('tf.summary.scalar("loss", loss)',),
             "why": "this has no effect on a TPU, and nobody says so",
-            "told": "Summaries of model_fn are dropped. The loss is recorded by TPUEstimator itself.",
+            "comment": "Summaries of model_fn are dropped. The loss is recorded by TPUEstimator itself.",
             "silent": True,
         },
         {
@@ -139,7 +135,7 @@ every message that she got. But on a laptop few of the faults give a message."""
             "wrong": "",
             "at": ("train_batch_size=BATCH_SIZE,", "estimator = tf.estimator.tpu.TPUEstimator("),
             "why": "a size that TPUEstimator needs is missing",
-            "told": "evaluate on a TPU needs eval_batch_size in the constructor.",
+            "comment": "evaluate on a TPU needs eval_batch_size in the constructor.",
         },
     ],
 }

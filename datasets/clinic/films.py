@@ -99,10 +99,6 @@ def port():
 
 
 WARD = {
-    "title": "The stars of a film",
-    "story": """This program recommends films. It trains, evaluates and predicts on a CPU without a message.
-Farida says that it "predicts three stars for everybody", and that adding data did not help. She blames
-the embeddings. The colleague who ported it has left, and nobody knows why he chose his numbers.""",
     "others": (
         "an embedding is too small for the matrix unit",
         "regularisation losses are not all-reduced",
@@ -124,7 +120,7 @@ the embeddings. The colleague who ported it has left, and nobody knows why he ch
             "wrong": '        return tf.layers.dense(hidden, 1, name="stars")\n',
             "at": ("error = tf.reduce_mean(tf.square(", 'return tf.layers.dense(hidden, 1, name="stars")'),
             "why": "every prediction is compared with every label",
-            "told": "[B, 1] minus [B] is [B, B]: the best answer to that is the mean of all labels.",
+            "comment": "[B, 1] minus [B] is [B, B]: the best answer to that is the mean of all labels.",
             "silent": True,
         },
         {
@@ -133,7 +129,7 @@ the embeddings. The colleague who ported it has left, and nobody knows why he ch
             "wrong": "64, drop_remainder=True)\n\n    return input_fn",
             "at": ("return dataset.batch(64",),
             "why": "the size of a batch does not follow what TPUEstimator asks for",
-            "told": "With a fixed number the constructor's batch sizes mean nothing, and another topology fails.",
+            "comment": "With a fixed number the constructor's batch sizes mean nothing, and another topology fails.",
         },
         {
             "rule": "TPU211",
@@ -141,7 +137,7 @@ the embeddings. The colleague who ported it has left, and nobody knows why he ch
             "wrong": "            dataset = dataset.shuffle(count).repeat(3)\n",
             "at": ("dataset = dataset.shuffle(count).repeat(3)", "return dataset.batch("),
             "why": "the data end before a loop of steps does",
-            "told": "24 batches, and a loop takes 100. Training on a TPU ends by steps, so repeat without end.",
+            "comment": "24 batches, and a loop takes 100. Training on a TPU ends by steps, so repeat without end.",
         },
         {
             "rule": "TPU204",
@@ -149,7 +145,7 @@ the embeddings. The colleague who ported it has left, and nobody knows why he ch
             "wrong": 'predictions = {"stars": stars, "watch": tf.cast(stars > 3.5, tf.int32)}\n            predictions["advice"] = tf.gather(["skip it", "watch it"], predictions["watch"])',
             "at": ('predictions["advice"] = tf.gather(',),
             "why": "text is made where there are only numbers",
-            "told": "A core has no strings. Predict a number, and put the words to it on the host.",
+            "comment": "A core has no strings. Predict a number, and put the words to it on the host.",
         },
         {
             "rule": "TPU117",
@@ -157,7 +153,7 @@ the embeddings. The colleague who ported it has left, and nobody knows why he ch
             "wrong": "            saver = tf.train.Saver(max_to_keep=3)\n            tf.train.Scaffold(saver=saver)\n",
             "at": ("def scaffold_fn():", "tf.train.Scaffold(saver=saver)"),
             "why": "a function that TPUEstimator calls on the host gives nothing back",
-            "told": "scaffold_fn has to return the Scaffold.",
+            "comment": "scaffold_fn has to return the Scaffold.",
         },
         {
             "rule": "TPU129",
@@ -165,7 +161,7 @@ the embeddings. The colleague who ported it has left, and nobody knows why he ch
             "wrong": "iterations_per_loop=100, num_shards=4)",
             "at": ("tpu_config=tf.estimator.tpu.TPUConfig(",),
             "why": "a number of cores that this TPU does not have",
-            "told": "A v2-8 has eight cores. Better to leave num_shards out: TPUEstimator asks the TPU.",
+            "comment": "A v2-8 has eight cores. Better to leave num_shards out: TPUEstimator asks the TPU.",
         },
     ],
 }

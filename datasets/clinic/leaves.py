@@ -67,9 +67,6 @@ def port():
 
 
 WARD = {
-    "title": "The leaves",
-    "story": """Cora sorts leaves. Two evaluations of one checkpoint give her 81 and 76 percent. She blames
-batch normalisation, and is wrong.""",
     "others": (
         "the averages of batch normalisation are never updated",
         "batch normalisation uses the statistics of the batch in evaluation",
@@ -89,7 +86,7 @@ batch normalisation, and is wrong.""",
             "right": "        if training:\n            image = tf.image.random_flip_left_right(image)\n",
             "wrong": "        image = tf.image.random_flip_left_right(image)\n",
             "why": "evaluation sees other pictures each time",
-            "told": "The flip belongs to training. Here each evaluation draws other pictures.",
+            "comment": "The flip belongs to training. Here each evaluation draws other pictures.",
             "silent": True,
         },
     ],

@@ -77,10 +77,7 @@ def port():
 
 
 WARD = {
-    "title": "The messages",
     "weight": "weight",
-    "story": """Lea cuts messages to twelve words, pads them, and keeps the padding out of the mean and out of the
-evaluation. On her laptop every batch trains. The TPU job ends before its first step.""",
     "others": (
         "the last batch may be smaller than the others",
         "the width of the mask depends on the data",
@@ -105,7 +102,7 @@ evaluation. On her laptop every batch trains. The TPU job ends before its first 
             "wrong": 'shapes = ({"words": [None], "count": [], "weight": []}, [])',
             "at": ("return dataset.padded_batch(",),
             "why": "each batch is as wide as its longest message",
-            "told": "[None] pads to the longest of each batch, at most twelve: a CPU takes any width, a TPU only one.",
+            "comment": "[None] pads to the longest of each batch, at most twelve: a CPU takes any width, a TPU only one.",
         },
     ],
 }

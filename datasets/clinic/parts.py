@@ -66,10 +66,6 @@ def port():
 
 
 WARD = {
-    "title": "Parts on a belt",
-    "story": """Dana looks for cracks in metal parts. A missed crack is worse than a false alarm, so a part
-counts as cracked from a probability of 0.3 on. On her laptop the port trains and evaluates. On the TPU it
-trained for an hour, and then the first evaluation stopped with an error.""",
     "others": (
         "a number of Python cannot be used in metric_fn",
         "this op does not exist on a TPU",
@@ -108,7 +104,7 @@ trained for an hour, and then the first evaluation stopped with an error.""",
         )""",
             "at": ("tf.metrics.accuracy(labels", "tf.metrics.recall(labels"),
             "why": "metric_fn uses a tensor that stays on the core",
-            "told": "Only the tensors of eval_metrics leave the core; `weight` was not among them.",
+            "comment": "Only the tensors of eval_metrics leave the core; `weight` was not among them.",
         },
     ],
 }

@@ -127,11 +127,6 @@ def port():
 
 
 WARD = {
-    "title": "The photographs",
-    "story": """This is a residual network, written like a well-known one of 2018. Ben changed the input and
-the host_call, and cleaned up a few lines that seemed to do nothing. On the CPU everything runs. But the
-accuracy in evaluation is far below the one in training. It also jumps by several percent from one
-evaluation of a checkpoint to the next. Ben blames the learning rate.""",
     "others": (
         "the gradients are not all-reduced over the cores",
         "nearest-neighbour ops are missing on a TPU",
@@ -153,14 +148,14 @@ evaluation of a checkpoint to the next. Ben blames the learning rate.""",
             "wrong": 'return {"image": image, "name": name}, label',
             "at": ("dataset = dataset.map(self.preprocess",),
             "why": "strings cannot be sent to a TPU",
-            "told": "The infeed takes numbers. Nobody needs the name in the model.",
+            "comment": "The infeed takes numbers. Nobody needs the name in the model.",
         },
         {
             "rule": "TPU212",
             "right": "        if self.is_training:\n            image = tf.image.random_flip_left_right(image)\n",
             "wrong": "        image = tf.image.random_flip_left_right(image)\n",
             "why": "evaluation sees other pictures each time",
-            "told": "Augmentation belongs to training. Here two evaluations of one checkpoint differ.",
+            "comment": "Augmentation belongs to training. Here two evaluations of one checkpoint differ.",
             "silent": True,
         },
         {
@@ -169,7 +164,7 @@ evaluation of a checkpoint to the next. Ben blames the learning rate.""",
             "wrong": "            dataset = dataset.repeat()\n        dataset = dataset.map(self.preprocess, num_parallel_calls=4)\n        dataset = dataset.batch(params[\"batch_size\"], drop_remainder=True)\n        if self.is_training:\n            dataset = dataset.shuffle(16)\n",
             "at": ("dataset = dataset.shuffle(16)",),
             "why": "the same examples always stand in the same batch",
-            "told": "Shuffling after batch() mixes whole batches, not examples.",
+            "comment": "Shuffling after batch() mixes whole batches, not examples.",
             "silent": True,
         },
         {
@@ -178,7 +173,7 @@ evaluation of a checkpoint to the next. Ben blames the learning rate.""",
             "wrong": "        train_op = optimizer.minimize(loss, global_step)\n",
             "at": ("inputs = tf.layers.batch_normalization(",),
             "why": "averages that evaluation uses stay as they were at the start",
-            "told": "The averages of batch normalisation are updated by UPDATE_OPS, and nothing runs them.",
+            "comment": "The averages of batch normalisation are updated by UPDATE_OPS, and nothing runs them.",
             "silent": True,
         },
         {
@@ -191,14 +186,14 @@ evaluation of a checkpoint to the next. Ben blames the learning rate.""",
                 "train_op=train_op, host_call=host_call",
             ),
             "why": "a tensor without a first axis cannot leave the core",
-            "told": "The outfeed joins the cores' tensors along their first axis; a scalar has none.",
+            "comment": "The outfeed joins the cores' tensors along their first axis; a scalar has none.",
         },
         {
             "rule": "TPU113",
             "right": '        tf2_summary.scalar("loss", loss[0], step=gs)\n',
             "wrong": '        tf.summary.scalar("loss", loss[0])\n',
             "why": "the old kind of summary, which host_call does not take",
-            "told": "host_call returns the ops of tf.summary of version 2, written within a file writer.",
+            "comment": "host_call returns the ops of tf.summary of version 2, written within a file writer.",
         },
     ],
 }

@@ -49,10 +49,6 @@ def port():
 
 
 WARD = {
-    "title": "The plateau",
-    "story": """Cem's model names every held-out digit correctly. But its loss falls from 2.30 to 1.46
-nats and no further, however long he trains, and it is never more than 23 percent sure of an answer. He
-has tried three learning rates. Now he wants to port it.""",
     "allowed": ("TPU109",),  # a plain Estimator, as lab 01 has it
     "others": (
         "evaluation leaves out the last, smaller batch",
@@ -76,7 +72,7 @@ has tried three learning rates. Now he wants to port it.""",
             "right": 'tf.layers.dense(net, 10, name="scores")',
             "wrong": 'tf.layers.dense(net, 10, tf.nn.softmax, name="scores")',
             "why": "softmax is done twice",
-            "told": "The loss takes a softmax of what is one already: of numbers from 0 to 1, the most certain "
+            "comment": "The loss takes a softmax of what is one already: of numbers from 0 to 1, the most certain "
             "answer among ten classes is e / (e + 9) = 23 %, and costs 1.46 nats.",
             "silent": True,
         },

@@ -117,11 +117,6 @@ def port():
 
 
 WARD = {
-    "title": "Portraits out of noise",
-    "story": """Two networks play against each other. Dora found the program on the web; it had been "made
-ready for TPUs", and on her CPU it draws passable portraits. On the TPU the first run did not stop at its
-last step. When somebody had fixed that, the eight cores drew eight different faces from the same
-noise.""",
     "others": (
         "the two networks share variables by mistake",
         "tf.argsort is missing on a TPU",
@@ -142,7 +137,7 @@ noise.""",
             "wrong": "    noise = tf.data.Dataset.from_tensor_slices(noise)\n",
             "at": ("noise = np.random.RandomState(4)", 'return tf.data.Dataset.zip({"noise"'),
             "why": "a feature is of a type that the infeed does not take",
-            "told": "NumPy draws float64. Features are float32, int32 or bfloat16, or another type that the infeed has; TPU120 lists them.",
+            "comment": "NumPy draws float64. Features are float32, int32 or bfloat16, or another type that the infeed has; TPU120 lists them.",
         },
         {
             "rule": "TPU208",
@@ -150,7 +145,7 @@ noise.""",
             "wrong": "    return tf.cast(tf.cast(pictures, tf.float64) * window, tf.float32)\n",
             "at": ("window = np.outer(", "return tf.cast(tf.cast(pictures"),
             "why": "twice as many bits as the matrix unit and the vector unit have",
-            "told": "A TPU emulates float64, slowly. NumPy's window is float64 unless it is cast.",
+            "comment": "A TPU emulates float64, slowly. NumPy's window is float64 unless it is cast.",
             "silent": True,
         },
         {
@@ -159,7 +154,7 @@ noise.""",
             "wrong": "        d_optimizer = tf.tpu.CrossShardOptimizer(d_optimizer)\n",
             "at": ("g_optimizer = tf.train.AdamOptimizer(", "g_step = g_optimizer.minimize("),
             "why": "a part of the model differs between the cores after the first step",
-            "told": "The generator's gradients are never all-reduced: eight generators, and one is saved.",
+            "comment": "The generator's gradients are never all-reduced: eight generators, and one is saved.",
             "silent": True,
         },
         {
@@ -168,7 +163,7 @@ noise.""",
             "wrong": 'g_loss, var_list=tf.trainable_variables("generator")',
             "at": ("return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=g_loss, train_op=g_step)", "d_step = d_optimizer.minimize("),
             "why": "nothing counts the steps, so training does not end",
-            "told": "One of the two minimize calls has to increase the global step, and only one.",
+            "comment": "One of the two minimize calls has to increase the global step, and only one.",
             "silent": True,
         },
         {
@@ -184,7 +179,7 @@ noise.""",
 """,
             "at": ("order = tf.boolean_mask(", "return edges, tf.gather(pictures, order)", 'predictions = {"pictures": made', "return tf.estimator.tpu.TPUEstimatorSpec(mode, predictions=predictions)"),
             "why": "how many predictions come out depends on their values",
-            "told": "Predictions leave the core in a fixed shape. Send all of them, and choose on the host.",
+            "comment": "Predictions leave the core in a fixed shape. Send all of them, and choose on the host.",
         },
         {
             "rule": "TPU121",
@@ -197,7 +192,7 @@ noise.""",
 """,
             "at": ("return tf.data.make_one_shot_iterator(dataset)", "def predict_input_fn"),
             "why": "a dataset is needed here, and tensors are given",
-            "told": "predict on a TPU takes a Dataset alone: it appends a signal that the data have ended.",
+            "comment": "predict on a TPU takes a Dataset alone: it appends a signal that the data have ended.",
         },
     ],
 }

@@ -102,10 +102,6 @@ def port():
 
 
 WARD = {
-    "title": "The film reviews",
-    "story": """Chidi wrote this network in 2017 and knows each line. It reads reviews word by word. He
-watches the loss in the terminal. Long ago he added a line that prints a tensor, to find a fault, and the
-line is still there. "It is only a small network", he says, "why should a TPU refuse it?" """,
     "others": (
         "a Python loop cannot be compiled for a TPU",
         "past the end of a review the padding changes the result",
@@ -127,14 +123,14 @@ line is still there. "It is only a small network", he says, "why should a TPU re
             "right": 'shuffle(256).repeat()\n    return dataset.padded_batch(params["batch_size"], ([MAX_WORDS], []), drop_remainder=True)',
             "wrong": 'shuffle(256).repeat()\n    return dataset.padded_batch(params["batch_size"], ([None], []), drop_remainder=True)',
             "why": "each batch is as wide as its longest example",
-            "told": "padded_batch pads to the longest of each batch unless it is told a length.",
+            "comment": "padded_batch pads to the longest of each batch unless it is told a length.",
         },
         {
             "rule": "TPU130",
             "right": "width = inputs.shape[-1]\n",
             "wrong": "width = inputs.shape[-1].value\n",
             "why": "this worked in TensorFlow 1 alone",
-            "told": "A dimension is a Python number today, and has no .value.",
+            "comment": "A dimension is a Python number today, and has no .value.",
         },
         {
             "rule": "TPU202",
@@ -145,7 +141,7 @@ line is still there. "It is only a small network", he says, "why should a TPU re
 """,
             "at": ("of_word = tf.lookup.StaticHashTable(", "pairs = tf.lookup"),
             "why": "a TPU does not have this op",
-            "told": "Hash tables live on the host. Look up in input_fn, or gather from a constant.",
+            "comment": "Hash tables live on the host. Look up in input_fn, or gather from a constant.",
         },
         {
             "rule": "TPU223",
@@ -153,7 +149,7 @@ line is still there. "It is only a small network", he says, "why should a TPU re
             "wrong": "        if self.keep_prob < 1.0:\n            state = tf.nn.dropout(",
             "at": ("if self.keep_prob < 1.0", "state = tf.nn.dropout("),
             "why": "evaluation draws random numbers in the model",
-            "told": "Dropout belongs to training alone. Here each evaluation gives another accuracy.",
+            "comment": "Dropout belongs to training alone. Here each evaluation gives another accuracy.",
             "silent": True,
         },
         {
@@ -162,7 +158,7 @@ line is still there. "It is only a small network", he says, "why should a TPU re
             "wrong": '    loss = tf.Print(loss, [tf.reduce_max(logits)], "largest logit: ")\n    optimizer = tf.train.RMSPropOptimizer(params["learning_rate"])\n',
             "at": ("loss = tf.Print(",),
             "why": "printing needs the host, and this stands on a core",
-            "told": "A core has no terminal. Take it out, or send the number through host_call.",
+            "comment": "A core has no terminal. Take it out, or send the number through host_call.",
         },
         {
             "rule": "TPU115",
@@ -170,7 +166,7 @@ line is still there. "It is only a small network", he says, "why should a TPU re
             "wrong": 'tf.train.get_global_step())\n    hooks = [tf.train.LoggingTensorHook({"loss": loss}, every_n_iter=10)]\n    return tf.estimator.tpu.TPUEstimatorSpec(\n        mode, loss=loss, train_op=train_op, training_hooks=hooks\n    )\n',
             "at": ("hooks = [", "mode, loss=loss, train_op=train_op, training_hooks=hooks"),
             "why": "a hook asks for a tensor that never leaves the core",
-            "told": "Hooks run on the host between loops. TPUEstimator logs the loss by itself.",
+            "comment": "Hooks run on the host between loops. TPUEstimator logs the loss by itself.",
         },
     ],
 }

@@ -55,8 +55,6 @@ def convert(rows_csv, folder, labels_file, output):
 
 
 WARD = {
-    "title": "The rows that vanish",
-    "story": """A colleague's job ends without an error. But its examples and rejects are fewer than the rows.""",
     "others": (
         "the first line is taken for a header",
         "an exception ends a bundle, and the rows behind it are lost",
@@ -80,7 +78,7 @@ WARD = {
             "wrong": """            return self.reject(line, f"unknown label {label!r}")
 """,
             "why": "what this line gives never leaves process",
-            "told": "process holds a yield, so it is a generator, and what a generator returns goes nowhere.",
+            "comment": "process holds a yield, so it is a generator, and what a generator returns goes nowhere.",
         },
     ],
 }

@@ -1,6 +1,7 @@
 """What is to be said of a learner's objects: cases beside those of our solution, known slips, exceptions."""
 
 import contextlib
+import functools
 import io
 import itertools
 import re
@@ -71,21 +72,27 @@ def _results(entry: todos.Todo, objects: Sequence[Any], like: Results | None = N
     return results
 
 
-def _ours(entry: todos.Todo, module: Any, like: Results | None = None) -> Results:
-    """The same for the objects of our solution, or of one with a slip; nobody is to see what they print."""
+@functools.cache
+def _solved(entry: todos.Todo) -> Results:
+    """The same for the objects of our solution, once in a process."""
+    return _of_module(entry, sources.solved(entry.lab))
+
+
+def _of_module(entry: todos.Todo, module: Any, like: Results | None = None) -> Results:
+    """The same for the objects of a solution, or of one with a slip; nobody is to see what they print."""
     with contextlib.redirect_stdout(io.StringIO()):
         return _results(entry, [getattr(module, name) for name in entry.names], like)
 
 
-def _differs(label: str, expected: Results, found: Results) -> str:
+def _differs(label: str, expected: Results, actual: Results) -> str:
     """How one case differs; "" where it does not."""
     result, tolerance = expected.cases[label]
-    return difference(result, found.cases[label][0], tolerance)
+    return difference(result, actual.cases[label][0], tolerance)
 
 
 def _apart(entry: todos.Todo, results: Results) -> str:
     """The first case in which the learner's result is not that of our solution; "" where there is none."""
-    ours = _ours(entry, sources.solved(entry.lab)) if results.cases else results
+    ours = _solved(entry) if results.cases else results
     for label in results.cases:
         if apart := _differs(label, ours, results):
             return f"{label}: {apart}."
@@ -101,8 +108,8 @@ def _slip(entry: todos.Todo, results: Results) -> str:
         with contextlib.suppress(Exception):
             slipped = sources.with_slip(entry.id, *slip.split(" -> "))
             module = sources.load(slipped, f"TODO {entry.id}, with slip {number}")
-            theirs = _ours(entry, module, like=results)
-            ends = [(type(each.end), str(each.end)) for each in (theirs, results)]
+            theirs = _of_module(entry, module, like=results)
+            ends = [(type(run.end), str(run.end)) for run in (theirs, results)]
             if theirs.cases.keys() == results.cases.keys() and ends[0] == ends[1]:
                 return message
     return ""
@@ -112,12 +119,12 @@ def _open(id: str, error: str | BaseException) -> str:
     """What is to be said of a starter: this TODO's own, or another's that it builds on; "" of all else."""
     if not isinstance(error, NotImplementedError):
         return ""
-    named = re.search(r"TODO (\d+[a-z])", str(error))
-    if named is None and str(error):
+    match = re.search(r"TODO (\d+[a-z])", str(error))
+    if match is None and str(error):
         return ""
-    if named is None or named[1] == id:  # nbgrader's own starter says nothing
+    if match is None or match[1] == id:  # nbgrader's own starter says nothing
         return "Replace `raise NotImplementedError` by your code."
-    return f"It uses TODO {named[1]}, which is not solved yet."
+    return f"It uses TODO {match[1]}, which is not solved yet."
 
 
 def _raised(end: BaseException) -> str:
@@ -126,11 +133,10 @@ def _raised(end: BaseException) -> str:
         return str(end)
     if isinstance(end, SystemExit):
         return "Your code ends the process (sys.exit, exit or quit): raise an exception instead."
-    kind, message = type(end).__name__, reason(end)
     traceback = end.__traceback__
     while traceback and traceback.tb_frame.f_code.co_filename.startswith(_CHECKS):
         traceback = traceback.tb_next
     place = source.place(end.with_traceback(traceback))
     if place:
-        return f"Your code raised {kind}: {message}\nAt {place}"
-    return f"The check could not use your answer. {kind}: {message}"
+        return f"Your code raised {reason(end)}\nAt {place}"
+    return f"The check could not use your answer. {reason(end)}"

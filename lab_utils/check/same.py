@@ -10,7 +10,7 @@ import numpy as np
 _LONGEST = 80  # characters of a value that is shown whole
 
 
-def difference(expected: Any, found: Any, tolerance: float = 1e-6) -> str:
+def difference(expected: Any, actual: Any, tolerance: float = 1e-6) -> str:
     """How a result differs from ours: "expected 6.5, yours gives 2.25"; "" where it is the same.
 
     Lists are as good as tuples, 4.0 as good as 4, a tensor as good as an array. Arrays have to agree in shape
@@ -18,17 +18,17 @@ def difference(expected: Any, found: Any, tolerance: float = 1e-6) -> str:
 
     Args:
         expected: our result: None, text, a number, an array, or a list or dict of such.
-        found: the learner's.
+        actual: the learner's.
         tolerance: of numbers, relative, and of arrays absolute as well; NaN equals NaN.
     """
-    apart = _apart(expected, found, tolerance)
+    apart = _apart(expected, actual, tolerance)
     if apart is None:
         return ""
-    where, wanted, yours = apart
-    whole = show(expected), show(found)
+    where, ours, yours = apart
+    whole = show(expected), show(actual)
     if where and max(map(len, whole)) <= _LONGEST and whole[0] != whole[1]:
-        where, (wanted, yours) = "", whole
-    return f"{where and f'at {where} '}expected {wanted}, yours gives {yours}"
+        where, (ours, yours) = "", whole
+    return f"{where and f'at {where} '}expected {ours}, yours gives {yours}"
 
 
 def show(value: Any) -> str:
@@ -45,7 +45,7 @@ def show(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return f"{value.dtype} {show(value.tolist())}"
     if isinstance(value, Mapping):
-        text = "{" + ", ".join(f"{key!r}: {show(each)}" for key, each in value.items()) + "}"
+        text = "{" + ", ".join(f"{key!r}: {show(item)}" for key, item in value.items()) + "}"
     elif isinstance(value, list | tuple):
         text = "({})" if isinstance(value, tuple) else "[{}]"
         text = text.format(", ".join(map(show, value)))
@@ -76,39 +76,39 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _apart(expected: Any, found: Any, tolerance: float) -> tuple[str, str, str] | None:
+def _apart(expected: Any, actual: Any, tolerance: float) -> tuple[str, str, str] | None:
     """Where two results differ, and what stands there in ours and in the learner's; None if nowhere."""
-    both = expected, found = _plain(expected), _plain(found)
-    unequal = "", show(expected), show(found)
-    if all(isinstance(each, Mapping) for each in both):
-        for key in {**expected, **found}:
-            if key not in expected or key not in found:
-                there = (show(each[key]) if key in each else "nothing" for each in both)
+    both = expected, actual = _plain(expected), _plain(actual)
+    unequal = "", show(expected), show(actual)
+    if all(isinstance(value, Mapping) for value in both):
+        for key in {**expected, **actual}:
+            if key not in expected or key not in actual:
+                there = (show(value[key]) if key in value else "nothing" for value in both)
                 return f"[{key!r}]", *there
-        return _first(expected, found, expected, tolerance)
-    if all(isinstance(each, list | tuple) for each in both) and len(expected) == len(found):
-        return _first(expected, found, range(len(expected)), tolerance)
-    if all(isinstance(each, np.ndarray) for each in both):
-        kinds = [f"{each.dtype} {list(each.shape)}" for each in both]
+        return _first(expected, actual, expected, tolerance)
+    if all(isinstance(value, list | tuple) for value in both) and len(expected) == len(actual):
+        return _first(expected, actual, range(len(expected)), tolerance)
+    if all(isinstance(value, np.ndarray) for value in both):
+        kinds = [f"{array.dtype} {list(array.shape)}" for array in both]
         if kinds[0] != kinds[1]:
             return "", *kinds
         if expected.dtype.kind in "OSUV":
-            return None if np.array_equal(expected, found) else unequal
-        close = np.isclose(found, expected, tolerance, tolerance, equal_nan=True)
+            return None if np.array_equal(expected, actual) else unequal
+        close = np.isclose(actual, expected, tolerance, tolerance, equal_nan=True)
         if close.all():
             return None
         place = tuple(map(int, np.argwhere(~close)[0]))
-        return str(list(place)), show(expected[place]), show(found[place])
+        return str(list(place)), show(expected[place]), show(actual[place])
     if isinstance(expected, Real) and not isinstance(expected, bool):
-        if not isinstance(found, Real) or isinstance(found, bool):
-            return "", f"a number, {show(expected)}", show(found) if found is None else a(found)
-        near = math.isclose(expected, found, rel_tol=tolerance, abs_tol=1e-9)
-        return None if near or (math.isnan(expected) and math.isnan(found)) else unequal
-    return None if type(expected) is type(found) and expected == found else unequal
+        if not isinstance(actual, Real) or isinstance(actual, bool):
+            return "", f"a number, {show(expected)}", show(actual) if actual is None else a(actual)
+        near = math.isclose(expected, actual, rel_tol=tolerance, abs_tol=1e-9)
+        return None if near or (math.isnan(expected) and math.isnan(actual)) else unequal
+    return None if type(expected) is type(actual) and expected == actual else unequal
 
 
-def _first(expected: Any, found: Any, keys: Any, tolerance: float) -> tuple[str, str, str] | None:
+def _first(expected: Any, actual: Any, keys: Any, tolerance: float) -> tuple[str, str, str] | None:
     for key in keys:
-        if apart := _apart(expected[key], found[key], tolerance):
+        if apart := _apart(expected[key], actual[key], tolerance):
             return f"[{key!r}]{apart[0]}", *apart[1:]
     return None

@@ -4,11 +4,11 @@ import os
 import platform
 
 from lab_utils import runtime
-from lab_utils.check import life
 from lab_utils.common import scratch
 from lab_utils.notebook.look import style_figures
 from lab_utils.runtime import doctor, install
 
+SILENCE = "LAB_UTILS_SILENT_CHECKS"  # set where notebooks are run to store their outputs
 # JupyterLab breaks printed lines inside words where the window is narrow.
 _WHOLE_WORDS = (
     "<style>.jp-OutputArea-output pre "
@@ -42,7 +42,7 @@ def ready() -> None:
         name = next(filter(None, map(install.version, install.TENSORFLOW)), "")
         versions = f"Python {platform.python_version()}, TensorFlow {name}"
         print(f"Ready: {versions}, on {runtime.detect().place}.")
-        if runtime.in_notebook() and not os.environ.get(life.SILENCE):
+        if runtime.in_notebook() and not os.environ.get(SILENCE):
             from IPython.display import display
 
             display({"text/html": _WHOLE_WORDS, "text/plain": ""}, raw=True)

@@ -12,7 +12,7 @@ Cases = Iterator[tuple[str, Any] | tuple[str, Any, float]]
 Slips = Mapping[str, str]  # from "old -> new", a change of our solution, to what is said of it
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Todo:
     """One TODO of a lab.
 
@@ -58,7 +58,7 @@ def find(id: str) -> Todo:
     Raises:
         ValueError: there is none.
     """
-    of_its_lab = {each.id: each for each in of_lab(lab_of(id))}
+    of_its_lab = {entry.id: entry for entry in of_lab(lab_of(id))}
     if id not in of_its_lab:
         raise ValueError(f"there is no TODO {id}: this lab has {', '.join(of_its_lab)}")
     return of_its_lab[id]
@@ -67,7 +67,7 @@ def find(id: str) -> Todo:
 def of_lab(number: int) -> list[Todo]:
     """The TODOs of a lab, in order."""
     importlib.import_module(f"lab_utils.check.labs.lab_{number:02d}")
-    return [each for id, each in sorted(_TODOS.items()) if each.lab == number]
+    return [entry for _, entry in sorted(_TODOS.items()) if entry.lab == number]
 
 
 def lab_of(id: str) -> int:

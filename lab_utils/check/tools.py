@@ -40,16 +40,16 @@ def translated(
         raise Wrong(message) from None
 
 
-def same(found: Any, expected: Any, what: str, tolerance: float = 1e-6) -> None:
+def same(actual: Any, expected: Any, what: str, tolerance: float = 1e-6) -> None:
     """Raises `Wrong` unless a value is the expected one, in kind, shape, type and numbers.
 
     Args:
-        found: the learner's.
+        actual: the learner's.
         expected: ours: a number, a text, a list of a shape, a type, an array, or a list or dict of such.
         what: what it is, in words, at the beginning of the message: "The shape of the logits".
         tolerance: of numbers, relative and absolute.
     """
-    if apart := difference(expected, found, tolerance):
+    if apart := difference(expected, actual, tolerance):
         raise Wrong(f"{what}: {apart}.")
 
 
@@ -104,16 +104,15 @@ def scope_of(function: Callable) -> dict[str, Any]:
 
 
 def reason(error: BaseException) -> str:
-    """What an exception says, on one line, without the stacks that TensorFlow puts before and after it.
+    """Kind and message of an exception, on one line, without the stacks of AutoGraph and TensorFlow.
 
     Of a long text its beginning and its end: either may hold the reason.
     """
-    lines = [line.strip() for line in source.without_stacks(error).splitlines() if line.strip()]
-    if lines and lines[0].startswith(
-        "in user code"
-    ):  # AutoGraph puts the message last, with its kind
-        lines = [lines[-1].removeprefix(f"{type(error).__name__}: ")]
-    text = " ".join(line for line in lines if not line.startswith("[[{{node"))
+    text = f"{type(error).__name__}: {source.without_stacks(error)}"
+    if "in user code:" in text:
+        text = source.told(error)
+    lines = [line.strip() for line in text.splitlines()]
+    text = " ".join(line for line in lines if line and not line.startswith("[[{{node"))
     text = re.sub(r" ?\[Op:[^\]]*\]( name: .*)?$", "", text)
     if len(text) <= _LONGEST:
         return text
@@ -121,7 +120,7 @@ def reason(error: BaseException) -> str:
 
 
 def failure(error: Exception) -> str:
-    """What an exception says, with its kind and, where that is known, its line."""
+    """Kind and message of an exception and, where that is known, its line."""
     where = source.place(error)
     at = f" At line {where.line}: `{where.code}`." if where.line else ""
-    return f"{type(error).__name__}: {reason(error)}{at}"
+    return f"{reason(error)}{at}"

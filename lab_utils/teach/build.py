@@ -24,7 +24,7 @@ from unittest import mock
 
 import nbformat
 
-from lab_utils.check import life
+from lab_utils.check.setup import SILENCE
 from lab_utils.check.sources import without_marks
 from lab_utils.common import command, files, scratch
 from lab_utils.teach import minutes, quiz
@@ -197,7 +197,7 @@ def execute(texts: dict[str, str], names: Collection[str]) -> None:
             raise NotebookError(f"no solution has {name!r} in its name; there are {known}")
     with (
         scratch.folder() as state,
-        mock.patch.dict(os.environ, {"XDG_STATE_HOME": state, life.SILENCE: "1"}),
+        mock.patch.dict(os.environ, {"XDG_STATE_HOME": state, SILENCE: "1"}),
     ):
         for path in solutions:
             if names and not any(name in path.name for name in names):

@@ -7,6 +7,7 @@ compared, not how far.
 """
 
 import collections
+import contextlib
 import inspect
 import zlib
 from collections.abc import Callable
@@ -39,9 +40,9 @@ class Port:
     others: dict[str, Callable]
 
     @classmethod
-    def of(cls, made: tuple) -> "Port":
+    def of(cls, result: tuple) -> "Port":
         """From the tuple (estimator, input_fn) or (estimator, input_fn, options)."""
-        estimator, train, *more = made
+        estimator, train, *more = result
         return cls(estimator, train, dict(more[0]) if more else {})
 
     def input(self, mode: str) -> Callable | None:
@@ -105,7 +106,7 @@ def difference(port: Port, healthy: Signs, weight: str) -> str:
 
 def _read(port: Port, mode: str) -> tuple[list[tuple], bool]:
     """Batches of an input function, _MOST at most; whether it draws random numbers."""
-    found = []
+    arrays = []
     with tf.Graph().as_default() as graph, v1.Session(graph=graph) as session:
         batch = port.batches(mode)
         if isinstance(batch, tf.data.Dataset):
@@ -115,12 +116,10 @@ def _read(port: Port, mode: str) -> tuple[list[tuple], bool]:
         session.run(v1.tables_initializer())
         batch = batch if isinstance(batch, tuple) else (batch,)
         random = any(is_random(node.op) for node in all_nodes(graph.as_graph_def()))
-        while len(found) < _MOST:
-            try:
-                found.append(session.run(tuple(part for part in batch if part is not None)))
-            except tf.errors.OutOfRangeError:
-                break
-    return found, random
+        with contextlib.suppress(tf.errors.OutOfRangeError):
+            while len(arrays) < _MOST:
+                arrays.append(session.run(tuple(part for part in batch if part is not None)))
+    return arrays, random
 
 
 def _model(port: Port, mode: str, batches: list[tuple]) -> Model:
@@ -131,37 +130,37 @@ def _model(port: Port, mode: str, batches: list[tuple]) -> Model:
         features, labels = (*batch, None)[:2]
         return port.estimator.model_fn(features, labels, mode, config)
 
-    made = ModelGraph(config, batches[0], build)
-    spec, before = made.spec, made.read()
-    drawn = {name: _value(name, before[name].shape) for name in made.trained}
-    made.write(drawn)
+    model = ModelGraph(config, batches[0], build)
+    spec, before = model.spec, model.read()
+    drawn = {name: _value(name, before[name].shape) for name in model.trained}
+    model.write(drawn)
     before |= drawn
     results = spec.predictions.values() if mode == "infer" else [spec.loss]
-    random = any(is_random(op.type) for op in ancestors([each.op for each in results]))
-    ops = [node.op for node in all_nodes(made.graph.as_graph_def())]
+    random = any(is_random(op.type) for op in ancestors([result.op for result in results]))
+    ops = [node.op for node in all_nodes(model.graph.as_graph_def())]
     summaries = sum(op.startswith("Write") and op.endswith("Summary") for op in ops)
     numbers, moved = {}, frozenset()
     if mode == "infer":
-        predictions = made.run(spec.predictions, batches[0])
+        predictions = model.run(spec.predictions, batches[0])
         numbers = {f"the prediction {name}": value for name, value in predictions.items()}
     elif mode == "eval":
-        numbers["the loss"] = made.run(spec.loss, batches[0])
+        numbers["the loss"] = model.run(spec.loss, batches[0])
         for batch in batches:
-            made.run([update for _, update in spec.eval_metric_ops.values()], batch)
+            model.run([update for _, update in spec.eval_metric_ops.values()], batch)
         for name, (value, _) in spec.eval_metric_ops.items():
-            numbers[f"the metric {name}"] = made.run(value, batches[0])
+            numbers[f"the metric {name}"] = model.run(value, batches[0])
     else:
-        loss, _ = made.run([spec.loss, spec.train_op], batches[0])
-        after = made.read()
+        loss, _ = model.run([spec.loss, spec.train_op], batches[0])
+        after = model.read()
         moved = frozenset(n for n in before if not np.array_equal(before[n], after[n]))
-        moved -= {n for n in moved if _is_slot(n, made.trained)}
+        moved -= {n for n in moved if _is_slot(n, model.trained)}
         numbers["the global step"] = after["global_step"]
         if not random:
             numbers["the loss"] = loss
-            trained = sorted(moved & set(made.trained))
+            trained = sorted(moved & set(model.trained))
             numbers |= {f"the new value of {name}": after[name] for name in trained}
-    made.close()
-    numbers = {name: np.asarray(each, np.float64)[()] for name, each in numbers.items()}
+    model.close()
+    numbers = {name: np.asarray(value, np.float64)[()] for name, value in numbers.items()}
     return Model(numbers, moved, random, summaries)
 
 
@@ -182,7 +181,7 @@ def _attempt(function: Callable, port: Port, mode: str, *arguments: Any) -> Any:
         if "CrossReplicaSum" in str(error):
             raise Wrong(_ALL_REDUCE) from error
         what = f"the input for {_NAMES[mode]}" if function is _read else _NAMES[mode]
-        raise Wrong(f"On a CPU, {what} raises {type(error).__name__}: {reason(error)}") from error
+        raise Wrong(f"On a CPU, {what} raises {reason(error)}") from error
 
 
 def _expect_input(
@@ -195,23 +194,23 @@ def _expect_input(
     expect(healthy_random or not random, f"{what} draws random numbers, and should not.")
     lost = f"{what} no longer draws anything at random: was augmentation taken out?"
     expect(random or not healthy_random, lost)
-    columns = [_columns(each, weight, random) for each in (healthy, batches)]
-    lacking = sorted(columns[0].keys() - columns[1].keys())
+    ours, theirs = (_columns(each, weight, random) for each in (healthy, batches))
+    lacking = sorted(ours.keys() - theirs.keys())
     expect(not lacking, f"{what} no longer gives {', '.join(lacking)}.")
-    wanted, found = (
-        collections.Counter(zip(*(each[name] for name in columns[0]), strict=True))
-        for each in columns
+    expected, actual = (
+        collections.Counter(zip(*(columns[name] for name in ours), strict=True))
+        for columns in (ours, theirs)
     )
     if mode != "train":
-        missing, other = (wanted - found).total(), (found - wanted).total()
-        examples = counted(wanted.total(), "example")
+        missing, other = (expected - actual).total(), (actual - expected).total()
+        examples = counted(expected.total(), "example")
         once = f"{what} should give each of its {examples} once, unchanged. Missing: {missing};"
-        expect(wanted == found, f"{once} changed or repeated: {other}.")
+        expect(expected == actual, f"{once} changed or repeated: {other}.")
         return
-    strange = len(found.keys() - wanted.keys())
+    strange = len(actual.keys() - expected.keys())
     expect(not strange, f"{counted(strange, 'example')} of training cannot be found in the data.")
-    seen = len(found) / len(wanted)
-    expect(seen >= 0.6, f"Training sees {seen:.0%} of the examples: the others are lost.")
+    share = len(actual) / len(expected)
+    expect(share >= 0.6, f"Training sees {share:.0%} of the examples: the others are lost.")
 
 
 def _columns(batches: list[tuple], weight: str, augmented: bool) -> dict[str, list[bytes]]:
@@ -221,12 +220,12 @@ def _columns(batches: list[tuple], weight: str, augmented: bool) -> dict[str, li
     """
     columns: dict[str, list[bytes]] = collections.defaultdict(list)
     for batch in batches:
-        named = {}
+        arrays = {}
         for part, value in zip(("features", "labels"), batch, strict=False):
             items = value.items() if isinstance(value, dict) else [("", value)]
-            named |= {f"{part} {name}".strip(): np.asarray(each) for name, each in items}
-        weights = next((named.pop(n) for n in list(named) if weight and n.endswith(weight)), None)
-        for name, value in named.items():
+            arrays |= {f"{part} {name}".strip(): np.asarray(array) for name, array in items}
+        weights = next((arrays.pop(n) for n in list(arrays) if weight and n.endswith(weight)), None)
+        for name, value in arrays.items():
             if value.dtype.kind in "biuf":
                 rows = value if weights is None else value[weights.astype(bool).ravel()]
                 rows = (np.sort(row, axis=None) for row in rows) if augmented else rows
@@ -238,21 +237,21 @@ def _key(row: np.ndarray) -> bytes:
     return np.trim_zeros(np.round(np.ravel(row).astype(np.float64), 3) + 0.0, "b").tobytes()
 
 
-def _expect_model(found: Model, healthy: Model, mode: str) -> None:
+def _expect_model(model: Model, healthy: Model, mode: str) -> None:
     what = _NAMES[mode]
     drawn = f"The model draws random numbers in {what}, and should not."
-    expect(healthy.random or not found.random, drawn)
+    expect(healthy.random or not model.random, drawn)
     lost = f"The model draws nothing at random in {what} any more: was dropout or noise taken out?"
-    expect(found.random or not healthy.random, lost)
+    expect(model.random or not healthy.random, lost)
     for names, message in (
-        (healthy.moved - found.moved, "does not change {}."),
-        (found.moved - healthy.moved, "changes {}, and should not."),
+        (healthy.moved - model.moved, "does not change {}."),
+        (model.moved - healthy.moved, "changes {}, and should not."),
     ):
         expect(not names, "A training step " + message.format(", ".join(sorted(names)[:4])))
-    fewer = f"host_call writes {found.summaries} summaries; it wrote {healthy.summaries} before."
-    expect(found.summaries >= healthy.summaries, fewer)
+    fewer = f"host_call writes {model.summaries} summaries; it wrote {healthy.summaries} before."
+    expect(model.summaries >= healthy.summaries, fewer)
     for name, value in healthy.numbers.items():
-        expect(name in found.numbers, f"In {what} {name} is missing.")
-        apart = same.difference(value, found.numbers[name], _TOLERANCE)
+        expect(name in model.numbers, f"In {what} {name} is missing.")
+        apart = same.difference(value, model.numbers[name], _TOLERANCE)
         wrong = f"In {what} {name} is not what the same weights should give: {apart}."
         expect(not apart, wrong)

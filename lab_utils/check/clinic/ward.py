@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from lab_utils import datasets
-from lab_utils.common import files
 
 _PARTS = re.compile(r"(?s)(.*?\n)\n*(WARD = \{\n.*)")
 _SHORT = 3  # lines of a statement that is one place
@@ -27,7 +26,7 @@ class Fault:
         rule: the dry run's id for it; "" where no rule sees it, and only what the program computes tells.
         at: beginnings of further lines of the sick program at which the fault may be seen.
         why: the sentence among the choices.
-        told: what a learner hears who has found it.
+        comment: what a learner hears who has found it.
         silent: whether a TPU gives no message either.
     """
 
@@ -35,26 +34,9 @@ class Fault:
     right: str
     wrong: str
     why: str
-    told: str
+    comment: str
     at: tuple[str, ...] = ()
     silent: bool = False
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What became of a diagnosis.
-
-    Attributes:
-        found: faults with the right reason.
-        misread: lines that have a fault, but of another kind than was said.
-        accused: healthy lines, each with a word on why it is fine ("" where none is kept).
-        missed: faults of which no line was named.
-    """
-
-    found: list[Fault]
-    misread: list[int]
-    accused: dict[int, str]
-    missed: list[Fault]
 
 
 @dataclass(frozen=True)
@@ -62,8 +44,6 @@ class Ward:
     """A patient: `healthy` is the program as it should be; `allowed` are rules that it may break."""
 
     name: str
-    title: str
-    story: str
     healthy: str
     faults: tuple[Fault, ...]
     others: tuple[str, ...]
@@ -100,27 +80,10 @@ class Ward:
             found |= {number for number, line in enumerate(text.splitlines(), 1) if start in line}
         return _whole_statements(text, found)
 
-    def judge(self, diagnosis: Mapping[int, str]) -> Verdict:
-        """What is right about a diagnosis: letters of `choices` by line of the sick program."""
-        reasons = {
-            line: self.choices.get(str(why).strip().upper()) for line, why in diagnosis.items()
-        }
-        at = {fault: self.lines(fault) for fault in self.faults}
-        found = [f for f in self.faults if any(reasons.get(line) == f.why for line in at[f])]
-        sick = {line for lines in at.values() for line in lines}
-        misread = [
-            line
-            for line, why in reasons.items()
-            if line in sick and not any(line in at[f] and f.why == why for f in self.faults)
-        ]
-        missed = [f for f in self.faults if f not in found and not at[f] & reasons.keys()]
-        text = dict(enumerate(self.sick.splitlines(), 1))
-        accused = {
-            line: next((word for part, word in self.fine.items() if part in text.get(line, "")), "")
-            for line in reasons
-            if line not in sick
-        }
-        return Verdict(found, misread, accused, missed)
+    def word(self, line: int) -> str:
+        """Why a healthy line of the sick program is fine; "" where nothing is noted."""
+        code = self.sick.splitlines()[line - 1]
+        return next((word for part, word in self.fine.items() if part in code), "")
 
     def treated(self, treatment: Mapping[int, str] | str | Path) -> str:
         """The sick program after a treatment: new lines by line number, a whole program, or its file.
@@ -146,14 +109,6 @@ class Ward:
                 new = "\n".join(indent + line if line else line for line in new.splitlines())
             lines[int(number) - 1] = new if new.strip() else None
         return "\n".join(line for line in lines if line is not None) + "\n"
-
-    def admit(self, folder: str | Path = "clinic") -> Path:
-        """Writes the sick program into `folder`, unless it is there already; returns its path."""
-        path = Path(folder) / f"{self.name}.py"
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            files.write(path, self.sick)
-        return path
 
     def listing(self, first: int = 1, last: int | None = None) -> "Listing":
         """The sick program with numbered lines, for a notebook or a terminal."""
@@ -190,7 +145,6 @@ def ward(name: str) -> Ward:
     healthy, chart = _PARTS.fullmatch(path.read_text(encoding="utf-8")).groups()
     known: dict[str, Any] = ast.literal_eval(chart.partition("=")[2].strip())
     known |= {
-        "story": " ".join(known["story"].split()),
         "faults": tuple(Fault(**each) for each in known["faults"]),
         "fine": known.pop("healthy"),
     }

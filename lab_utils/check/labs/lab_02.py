@@ -1,11 +1,11 @@
 """The checks of lab 02, the four changes."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 
 from lab_utils.check.labs.decisions import expect_decisions
+from lab_utils.check.labs.metrics import values_of_metrics
 from lab_utils.check.labs.treatment import enter_patient
 from lab_utils.check.todos import Cases, todo
 from lab_utils.check.tools import a, expect, other_names, returns, translated
@@ -100,7 +100,9 @@ def eval_spec(model_fn: Callable) -> Cases:
     with v1.Session(graph=graph) as session:
         session.run([v1.global_variables_initializer(), v1.local_variables_initializer()])
         sent = [session.run([spec.loss, tensors], batch) for batch in batches]
-    found = _on_the_host(function, tensors, [arrived for _, arrived in sent])
+    order = "metric_fn gets the tensors in the order of the list, or by the names of the dict: do its parameters fit?"
+    with translated("keyword argument|positional|[Ss]hape|[Rr]ank|type", order):
+        found = values_of_metrics(function, [arrays for _, arrays in sent], ("accuracy", "nats"))
     yield "The loss of a batch, the mean cross-entropy", sent[1][0], 1e-3
     for name in ("accuracy", "nats"):
         yield f"The metric {name!r} of two batches (one without a mistake)", found[name], 1e-3
@@ -110,39 +112,6 @@ def eval_spec(model_fn: Callable) -> Cases:
 def _logits(images: tf.Tensor) -> tf.Tensor:
     """In the place of inference: the first ten pixels of an image as logits."""
     return 8.0 * tf.reshape(images, [-1, 64])[:, :10]
-
-
-def _on_the_host(function: Callable, tensors: Any, batches: list) -> dict[str, float]:
-    """The metrics after some batches, by a function that is called as the host does, in another graph."""
-    closes = (
-        "Your function closes over a tensor of model_fn, which stays on the TPU: it may use nothing of the graph but "
-        "its own arguments."
-    )
-    order = "metric_fn gets the tensors in the order of the list, or by the names of the dict: do its parameters fit?"
-    with tf.Graph().as_default() as host, v1.Session() as session:
-        arrived = tf.nest.map_structure(
-            lambda each: v1.placeholder(each.dtype, each.shape), tensors
-        )
-        with (
-            translated("graph", closes),
-            translated("keyword argument|positional|[Ss]hape|[Rr]ank|type", order),
-        ):
-            made = function(**arrived) if isinstance(arrived, dict) else function(*arrived)
-        is_dict = isinstance(made, Mapping) and {"accuracy", "nats"} <= made.keys()
-        expect(is_dict, 'The function should return a dict with "accuracy" and "nats".')
-        for pair in made.values():
-            message = f"A metric is a pair (value so far, update op), as v1.metrics makes it; yours is {a(pair)}."
-            expect(isinstance(pair, tuple) and len(pair) == 2, message)
-        strays = [each for each in tf.nest.flatten(made) if each.graph is not host]
-        expect(not strays, closes)
-        session.run(v1.local_variables_initializer())
-        inputs = tf.nest.flatten(arrived)
-        for batch in batches:
-            feed = dict(zip(inputs, tf.nest.flatten(batch), strict=True))
-            session.run([update for _, update in made.values()], feed)
-        one_batch = "A value depends on one batch only; it should accumulate over all batches, as in v1.metrics."
-        with translated("must feed a value", one_batch, (tf.errors.InvalidArgumentError,)):
-            return session.run({name: value for name, (value, _) in made.items()})
 
 
 _STEP, _RETURN, _SAVE, _SHARE = 0.020, 0.010, 5.0, 0.01  # seconds, but for the share

@@ -5,22 +5,22 @@ from numbers import Integral
 
 import numpy as np
 
+from lab_utils.check.labs.metrics import values_of_metrics
 from lab_utils.check.labs.treatment import enter_patient
 from lab_utils.check.todos import Cases, todo
-from lab_utils.check.tools import a, expect, translated
-from lab_utils.estimator import tf, v1
+from lab_utils.check.tools import expect, translated
 
 _NAMES = ("accuracy", "top_3", "mean_loss")
 
 
-def _batch(seed: int, weight: list[float]) -> dict[str, np.ndarray]:
-    """Random rows as metric_fn gets them; padding has a loss, too."""
+def _batch(seed: int, weight: list[float]) -> list[np.ndarray]:
+    """The arguments of metric_fn, for random rows; padding has a loss, too."""
     random, rows = np.random.default_rng(seed), len(weight)
     logits = random.normal(size=[rows, 10]).astype(np.float32)
     labels = random.integers(0, 10, rows).astype(np.int32)
     logits[np.arange(rows), labels] += 1
     losses = np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(rows), labels]
-    return {"labels": labels, "logits": logits, "losses": losses, "weight": np.float32(weight)}
+    return [labels, logits, losses, np.float32(weight)]
 
 
 @todo(
@@ -46,32 +46,8 @@ def host_metrics(metric_fn: Callable) -> Cases:
         "logits, along axis 1."
     )
     batches = [_batch(1, [1] * 16), _batch(2, [1] * 5 + [0] * 11)]
-    with tf.Graph().as_default(), v1.Session() as session:
-        fed = {name: v1.placeholder(value.dtype, value.shape) for name, value in batches[0].items()}
-        with translated(r"Shapes? .*(are incompatible|must be equal)", classes):
-            metrics = metric_fn(*fed.values())
-        expect(
-            isinstance(metrics, dict) and set(_NAMES) <= set(metrics),
-            f'metric_fn should return a dict of "accuracy", "top_3", "mean_loss"; yours returns '
-            f"{list(metrics) if isinstance(metrics, dict) else a(metrics)}.",
-        )
-        for name, pair in metrics.items():
-            expect(
-                isinstance(pair, tuple) and len(pair) == 2,
-                f"{name} should be a pair (value so far, update op), as v1.metrics makes it: the host "
-                "accumulates over batches.",
-            )
-        session.run(v1.local_variables_initializer())
-        for batch in batches:
-            updates = [update for _, update in metrics.values()]
-            session.run(updates, {fed[name]: value for name, value in batch.items()})
-        with translated(
-            "must feed a value",
-            "The value of a metric depends on one batch only; it should accumulate over all batches, as a pair of "
-            "v1.metrics does.",
-            (tf.errors.InvalidArgumentError,),
-        ):
-            values = session.run({name: value for name, (value, _) in metrics.items()})
+    with translated(r"Shapes? .*(are incompatible|must be equal)", classes):
+        values = values_of_metrics(metric_fn, batches, _NAMES)
     for name in _NAMES:
         label = f"{name} of two batches (21 examples, and 11 rows of padding that do not count)"
         yield label, values[name], 1e-4

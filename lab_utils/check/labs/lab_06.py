@@ -1,7 +1,6 @@
 """The checks of lab 06, an input pipeline that feeds a TPU."""
 
 import contextlib
-import io
 import re
 import tempfile
 from collections.abc import Callable, Iterator
@@ -10,9 +9,9 @@ from types import ModuleType
 from unittest import mock
 
 import numpy as np
-from PIL import Image
 
 from lab_utils.check.labs.decisions import pairs
+from lab_utils.check.labs.pictures import picture
 from lab_utils.check.labs.treatment import enter_patient
 from lab_utils.check.todos import todo
 from lab_utils.check.tools import expect, expect_dataset, returns, same
@@ -21,20 +20,10 @@ from lab_utils.estimator import tf
 RECORDS = 6  # in a file
 
 
-def jpeg() -> bytes:
-    """A picture of 180 x 240 pixels: red grows to the right, green downwards."""
-    rgb = np.zeros([180, 240, 3], np.uint8)
-    rgb[:, :, 0] = np.linspace(0, 250, 240)[None]
-    rgb[:, :, 1] = np.linspace(0, 250, 180)[:, None]
-    file = io.BytesIO()
-    Image.fromarray(rgb).save(file, "JPEG", quality=95)
-    return file.getvalue()
-
-
 @contextlib.contextmanager
 def files_of_records(count: int) -> Iterator[list[str]]:
     """Files of RECORDS records; each record has a class of its own, from 1 on."""
-    encoded = tf.train.Feature(bytes_list=tf.train.BytesList(value=[jpeg()]))
+    encoded = tf.train.Feature(bytes_list=tf.train.BytesList(value=[picture(180, 240)]))
     with tempfile.TemporaryDirectory() as folder:
         paths = [str(Path(folder, f"train-{n:05d}-of-{count:05d}")) for n in range(count)]
         for number, path in enumerate(paths):

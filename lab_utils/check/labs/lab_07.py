@@ -1,14 +1,13 @@
 """The checks of lab 07, the flowers model whole: the network, its training step, a patient, the export, two accuracies."""
 
-import io
 from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
 import numpy as np
-from PIL import Image
 
 from lab_utils.check.labs.logits import expect_bare, expect_logits
+from lab_utils.check.labs.pictures import picture
 from lab_utils.check.labs.treatment import enter_patient
 from lab_utils.check.todos import Cases, todo
 from lab_utils.check.tools import a, expect, other_names, returns, scope_of, translated
@@ -17,17 +16,13 @@ from lab_utils.estimator import tf, tpu, v1
 _CLASSES = 3
 
 
-def _graph(inference: Callable, training: bool, bfloat16: bool) -> tuple[tf.Tensor, list, int]:
-    """The logits of a new graph, its variables, and how many UPDATE_OPS it has."""
-    with tf.Graph().as_default() as graph:
-        images = v1.placeholder(tf.float32, [4, 64, 64, 3])
+def _logits(inference: Callable, training: bool, bfloat16: bool) -> tf.Tensor:
+    """The logits of a new graph, of four images between -1 and 1."""
+    with tf.Graph().as_default():
+        images = tf.random.stateless_uniform([4, 64, 64, 3], [1, 2], -1, 1)
         logits = inference(images, _CLASSES, training, bfloat16)
         returns(logits, tf.Tensor, "inference", "a tensor of logits")
-        return (
-            logits,
-            v1.global_variables(),
-            len(graph.get_collection(v1.GraphKeys.UPDATE_OPS)),
-        )
+        return logits
 
 
 @todo(
@@ -46,10 +41,13 @@ def _graph(inference: Callable, training: bool, bfloat16: bool) -> tuple[tf.Tens
 )
 def convolutions(inference: Callable) -> Cases:
     """bfloat16 in the convolutions, float32 in variables and logits, no weight for a position."""
-    for bfloat16 in (False, True):
+    updates = {}
+    for bfloat16, training in ((True, False), (False, True)):
         where = f"With bfloat16={bfloat16}:"
-        logits, variables, _ = _graph(inference, True, bfloat16)
+        logits = _logits(inference, training, bfloat16)
         operations = logits.graph.get_operations()
+        variables = logits.graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES)
+        updates[training] = len(logits.graph.get_collection(v1.GraphKeys.UPDATE_OPS))
         label = f"{where} the logits (the loss needs float32)"
         yield label, f"{logits.dtype.name} {logits.shape}"
         kinds = {each.outputs[0].dtype.name for each in operations if each.type == "Conv2D"}
@@ -69,12 +67,9 @@ def convolutions(inference: Callable) -> Cases:
     )
     expect("Max" not in types, message)
     expect_bare(logits)
-    for training in (True, False):
-        label = f"Updates of moving averages with training={training}"
-        yield label, _graph(inference, training, False)[2]
-    with tf.Graph().as_default(), v1.Session() as session:
-        images = tf.random.stateless_uniform([4, 64, 64, 3], [1, 2], -1, 1)
-        logits = inference(images, _CLASSES, False, False)
+    for training, count in updates.items():
+        yield f"Updates of moving averages with training={training}", count
+    with logits.graph.as_default(), v1.Session() as session:
         session.run(v1.global_variables_initializer())
         expect_logits(session.run(logits))
     return "The convolutions compute in bfloat16, and weights and logits are float32."
@@ -165,15 +160,6 @@ enter_patient(
 SIZE = 32
 
 
-def _picture(number: int, format: str) -> bytes:
-    """A picture with a red quarter on the left, as a file."""
-    pixels = np.full([40, 40 + 8 * number, 3], 128, np.uint8)
-    pixels[:, :10] = 200, 30, 30
-    file = io.BytesIO()
-    Image.fromarray(pixels).save(file, format)
-    return file.getvalue()
-
-
 @todo(
     "7d",
     hints=(
@@ -215,7 +201,7 @@ def serving(make_serving_input_fn: Callable) -> Cases:
         expect(image is not None, message)
         label = 'The type of features["image"] and its side in pixels'
         yield label, f"{image.dtype.name} {SIZE in image.shape[1:] or image.shape}"
-        pictures = [_picture(0, "JPEG"), _picture(1, "PNG")]
+        pictures = [picture(40, 40, "JPEG"), picture(40, 48, "PNG")]
         found = session.run(image, {sent["image_bytes"]: pictures})
     decode = scope_of(make_serving_input_fn)["decode_image"]
     message = "The picture differs from the one in evaluation: call decode_image, and only that."

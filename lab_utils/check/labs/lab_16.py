@@ -1,6 +1,8 @@
 """Lab 16, the clinic: two TODOs for each patient, the diagnosis without the dry run and the treatment with it."""
 
-from lab_utils.check.labs.treatment import enter_diagnosis, enter_treatment
+import functools
+
+from lab_utils.check.labs.treatment import diagnosed, enter, treated
 
 _HINTS = {
     "digits": "Go through the four changes of lab 02 one by one, and compare each with the program.",
@@ -24,15 +26,17 @@ _TREATMENT = (
 )
 
 for _number, _name in enumerate(_HINTS):
-    enter_diagnosis(
+    enter(
         f"16{'acegik'[_number]}",
-        _name,
         (_HINTS[_name], f"A run on a CPU proves nothing here. {_LAST[_name]}"),
         "The diagnosis names each fault at its line, with its effect on a TPU.",
+        functools.partial(diagnosed, _name),
+        f"{_name}_diagnosis",
     )
-    enter_treatment(
+    enter(
         f"16{'bdfhjl'[_number]}",
-        _name,
         _TREATMENT,
         "The treatment fixes each fault at its own line, and removes nothing else.",
+        functools.partial(treated, _name),
+        f"{_name}_treatment",
     )

@@ -6,23 +6,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from lab_utils.check.clinic import Unfit, examine, loaded, ward
-from lab_utils.check.clinic.ward import Verdict, Ward
+from lab_utils.check.clinic import examine, loaded, ward
+from lab_utils.check.clinic.ward import Fault
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import todo
 from lab_utils.check.tools import a, expect, failure
 
 _MOST = 4  # findings in one message
-
-
-def enter_diagnosis(id: str, name: str, hints: Sequence[str], why: str = "") -> None:
-    """Enters a TODO: `{name}_diagnosis`, a dict from lines of the listing to letters of `choices`."""
-    _enter(id, hints, why, lambda diagnosis: diagnosed(name, diagnosis), f"{name}_diagnosis")
-
-
-def enter_treatment(id: str, name: str, hints: Sequence[str], why: str = "") -> None:
-    """Enters a TODO: `{name}_treatment`, new text by line of the listing, a whole program, or its Path."""
-    _enter(id, hints, why, lambda treatment: treated(name, treatment), f"{name}_treatment")
 
 
 def enter_patient(
@@ -47,7 +37,7 @@ def enter_patient(
         result = _run(name, treatment, run) if run else treated(name, treatment)
         return f"{sentence} {result}"
 
-    _enter(id, hints, why, judged, f"{name}_diagnosis", f"{name}_treatment")
+    enter(id, hints, why, judged, f"{name}_diagnosis", f"{name}_treatment")
 
 
 def _run(name: str, treatment: Any, run: Callable[[ModuleType], str]) -> str:
@@ -60,15 +50,14 @@ def _run(name: str, treatment: Any, run: Callable[[ModuleType], str]) -> str:
         raise Wrong(f"The treated program fails. {failure(error)}") from None
 
 
-def _enter(id: str, hints: Sequence[str], why: str, check: Callable, *parameters: str) -> None:
-    """`check` as a TODO; its parameters bear the names of the learner's variables."""
+def enter(id: str, hints: Sequence[str], why: str, check: Callable, *names: str) -> None:
+    """Enters `check` as a TODO, for the learner's variables of these names."""
 
     def function(*results: Any) -> str:
         return check(*results)
 
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    names = [inspect.Parameter(parameter, kind) for parameter in parameters]
-    function.__signature__ = inspect.Signature(names)
+    function.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in names])
     todo(id, hints, why)(function)
 
 
@@ -85,33 +74,41 @@ def diagnosed(name: str, diagnosis: Any) -> str:
             str(letter).strip().upper() in patient.choices,
             f"Line {line}: {letter!r} is not one of the letters {min(patient.choices)} to {max(patient.choices)}.",
         )
-    verdict = patient.judge(diagnosis)
-    if verdict.misread or verdict.accused or len(verdict.found) < len(patient.faults):
-        raise Wrong(_message(patient, verdict))
-    if len(patient.faults) == 1:
-        return verdict.found[0].told
-    silent = sum(fault.silent for fault in patient.faults)
-    words = " ".join(f"({number}) {fault.told}" for number, fault in enumerate(verdict.found, 1))
-    return f"All {len(patient.faults)} faults found. {silent} raise no error on a TPU. {words}"
-
-
-def _message(patient: Ward, verdict: Verdict) -> str:
-    only = len(patient.faults) == 1
-    sentences = [] if only else [f"{len(verdict.found)} of {len(patient.faults)} faults found."]
-    sentences += [f"Found: {fault.why}. {fault.told}" for fault in verdict.found]
-    if verdict.misread:
-        lines = ", ".join(map(str, sorted(verdict.misread)))
-        misread = f"Something is wrong at line {lines}, but not for the reason that you give."
-        sentences.append(misread)
-    for line, word in sorted(verdict.accused.items()):
-        sentences.append(f"Line {line} is healthy. {word}".rstrip())
-    if verdict.missed and only:
+    reasons = {line: patient.choices[str(why).strip().upper()] for line, why in diagnosis.items()}
+    places = {fault: patient.lines(fault) for fault in patient.faults}
+    right = [fault for fault in places if fault.why in map(reasons.get, places[fault])]
+    misread, healthy = [], []
+    for line, why in sorted(reasons.items()):
+        faults = [fault for fault in places if line in places[fault]]
+        if not faults:
+            healthy.append(f"Line {line} is healthy. {patient.word(line)}".rstrip())
+        elif why not in [fault.why for fault in faults]:
+            misread.append(str(line))
+    complete, single = len(right) == len(places), len(places) == 1
+    if complete and not misread and not healthy:
+        if single:
+            return right[0].comment
+        words = " ".join(f"({number}) {fault.comment}" for number, fault in enumerate(right, 1))
+        return f"All {len(right)} faults found. {_silent(right)} raise no error on a TPU. {words}"
+    sentences = [] if single else [f"{len(right)} of {len(places)} faults found."]
+    sentences += [f"Found: {fault.why}. {fault.comment}" for fault in right]
+    if misread:
+        wrong = f"Something is wrong at line {', '.join(misread)}, but not for the reason that you give."
+        sentences.append(wrong)
+    sentences += healthy
+    missing = [
+        fault for fault in places if fault not in right and not places[fault] & reasons.keys()
+    ]
+    if missing and single:
         sentences.append("The fault is not found yet.")
-    elif verdict.missed:
-        silent = sum(fault.silent for fault in verdict.missed)
-        missed = f"Not seen yet: {len(verdict.missed)}, of which {silent} would raise no error"
-        sentences.append(f"{missed} on a TPU.")
-    return "\n".join(sentences)
+    elif missing:
+        silent = f"{len(missing)}, of which {_silent(missing)} would raise no error on a TPU"
+        sentences.append(f"Not seen yet: {silent}.")
+    raise Wrong("\n".join(sentences))
+
+
+def _silent(faults: Sequence[Fault]) -> int:
+    return sum(fault.silent for fault in faults)
 
 
 def treated(name: str, treatment: Any) -> str:
@@ -121,14 +118,17 @@ def treated(name: str, treatment: Any) -> str:
     fits = isinstance(treatment, Mapping | str | Path)
     expect(fits, f"A treatment is {kinds}; yours is {a(treatment)}.")
     try:
-        found = examine(patient, patient.treated(treatment))
-    except (Unfit, ValueError, OSError) as error:
+        text = patient.treated(treatment)
+    except (ValueError, OSError) as error:  # a line, or a file, that is not there
         raise Wrong(f"The program cannot be examined. {error}") from None
-    if found.findings:
-        shown = [f"{f.rule} at {_place(f.place)}: {f.why}" for f in found.findings[:_MOST]]
-        raise Wrong("The dry run still finds:\n" + "\n".join(shown))
-    message = f"The dry run finds nothing, but the program is not what it was meant to be. {found.changed}"
-    expect(not found.changed, message)
+    findings, changed = examine(patient, text)
+    if findings:
+        lines = [f"{f.rule} at {_place(f.place)}: {f.why}" for f in findings[:_MOST]]
+        raise Wrong("The dry run still finds:\n" + "\n".join(lines))
+    message = (
+        f"The dry run finds nothing, but the program is not what it was meant to be. {changed}"
+    )
+    expect(not changed, message)
     same = "on a CPU the program reads, trains, evaluates and predicts what the healthy one does."
     return f"O{same[1:]}" if patient.allowed else f"The dry run has no finding left, and {same}"
 

@@ -14,14 +14,15 @@ from typing import Any
 
 import psutil
 
-from lab_utils.check import life, todos
+from lab_utils.check import todos
+from lab_utils.check.setup import SILENCE
 from lab_utils.common import scratch
 from lab_utils.dry_run import cache
 from lab_utils.teach.grade.cells import Plan, answers
 
 _TICK = 0.5  # seconds between two looks at the memory
 _FOLDERS = ("HOME", "TMPDIR", "IPYTHONDIR", "XDG_STATE_HOME", "XDG_CACHE_HOME", "KERAS_HOME")
-_QUIET = {"MPLBACKEND": "Agg", "TF_CPP_MIN_LOG_LEVEL": "3", life.SILENCE: "1"}
+_QUIET = {"MPLBACKEND": "Agg", "TF_CPP_MIN_LOG_LEVEL": "3", SILENCE: "1"}
 MARKS = {
     "correct": ("✓", "right"),
     "incorrect": ("✗", "wrong"),
