@@ -68,8 +68,6 @@ def parser() -> argparse.ArgumentParser:
     )
     flag("--json", metavar="FILE", type=json_file, help="write the report as JSON")
     flag("--html", metavar="FILE", type=html_file, help="write the report as an HTML page")
-    flag("--trace", metavar="FILE", type=json_file,
-         help="write the compiled step as a trace for ui.perfetto.dev")  # fmt: skip
     flag("--format", choices=tuple(FORMATS), default="text",
          help="what to print: the report as text, page or JSON, SARIF 2.1.0, or GitHub's annotations "
          "(default: text)")  # fmt: skip

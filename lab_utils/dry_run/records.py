@@ -167,20 +167,6 @@ class LineCost:
     flops: float
 
 
-@dataclass(frozen=True)
-class Span:
-    """One instruction of a compiled step: what it costs, all rounds of its loops together."""
-
-    name: str
-    opcode: str
-    op: str
-    place: Place
-    cycles: float
-    bytes: float
-    flops: float
-    rounds: int
-
-
 @dataclass
 class CompiledStep:
     """What the TPU compiler said of one program (`name`: "train step"), as one core runs it.

@@ -6,19 +6,12 @@ The compiler works in a process of its own; its answers are cached.
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Generator, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
 from lab_utils.common.figures import Figure, Kind, counted
-from lab_utils.dry_run import cache
-from lab_utils.dry_run.compile.figures import (
-    Compiled,
-    add_figures,
-    by_line,
-    of_collectives,
-    placed,
-)
+from lab_utils.dry_run.compile.figures import Compiled, add_figures, by_line, of_collectives
 from lab_utils.dry_run.compile.findings import findings_of, merged, out_of_memory
 from lab_utils.dry_run.compile.hlo.summary import Summary, summarise
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
@@ -87,7 +80,6 @@ def carry_out(session: Session) -> Generator[None, None, str]:
 def _taken(session: Session, compiled: Compiled) -> str:
     """Adds what the compiler said of a step to the session; returns it in words."""
     program = compiled.program
-    session.spans = session.spans or compiled.spans
     session.result.findings = merged([*session.result.findings, *compiled.findings])
     session.compiled.append(compiled.step)
     session.result.figures += of_collectives(compiled)
@@ -130,44 +122,23 @@ def compiling(program: Program, topology: str) -> Iterator[Callable[[Progress | 
             f"{topology} has {counted(cores, 'core')}, and the program was lowered for {program.cores}"
         )
     with asked(program, topology, cores) as answer:
-        yield lambda progress: _judged(program, topology, chip, answer(progress))
+        yield lambda progress: _judged(program, topology, chip, *answer(progress))
 
 
-@contextmanager
-def asked(
-    program: Program, topology: str, cores: int
-) -> Iterator[Callable[[Progress | None], dict[str, Any]]]:
-    """Context manager: the compiler works on a program for `cores` cores of `topology`.
+def asked(program: Program, topology: str, cores: int) -> AbstractContextManager[process.Answer]:
+    """Context manager: what the compiler says of a program for `cores` cores of `topology`.
 
-    Yields:
-        what waits for the answer: "memory", "cost" and "hlo", the optimised text, of a program that was
-        compiled; else "refused" ("topology" or "program") and "message". "cached" where it is an earlier one.
-
-    Raises:
-        CompilerMissing: jax or libtpu is not installed here.
-        ChildFailed: the process ended without an answer (what waits raises it).
+    The answer has "memory", "cost" and "hlo", the optimised text, of a program that was compiled; else
+    "refused" ("topology" or "program") and "message". Errors are those of process.answering.
     """
-    parts = program.partition.cores if program.partition else 0
-    name = cache.key(program.hlo, parts, topology, process.versions())
-    if (entry := cache.read(name)) is not None:
-        yield lambda progress: entry | {"cached": True}
-        return
-    process.require("jax", "libtpu")
-    request = {"topology": topology, "cores": cores, "partitions": parts}
-
-    def wait(progress: Progress | None) -> dict[str, Any]:
-        answer, files = running.result(progress)
-        if "refused" not in answer:
-            answer["hlo"] = (files / "optimised.txt").read_text(encoding="utf-8")
-        if answer.get("refused") != "topology":
-            cache.write(name, answer)
-        return answer
-
-    with process.started("compile", request, {"program.hlo": program.hlo}) as running:
-        yield wait
+    partitions = program.partition.cores if program.partition else 0
+    request = {"topology": topology, "cores": cores, "partitions": partitions}
+    return process.answering("compile", request, {"program.hlo": program.hlo}, "jax", "libtpu")
 
 
-def _judged(program: Program, topology: str, chip: chips.Chip, answer: dict[str, Any]) -> Compiled:
+def _judged(
+    program: Program, topology: str, chip: chips.Chip, answer: dict[str, Any], cached: bool
+) -> Compiled:
     if answer.get("refused") == "topology":
         raise BadTopology(f"{topology}: {answer['message']}. Accepted: {chips.ACCEPTED}")
     compiled = Compiled(
@@ -175,7 +146,7 @@ def _judged(program: Program, topology: str, chip: chips.Chip, answer: dict[str,
         chip,
         program,
         CompiledStep(f"{program.mode} step", mode=Mode(program.mode)),
-        cached="cached" in answer,
+        cached=cached,
     )
     compiled.step.memory.available = Figure(
         "memory that a program may use", chip.limit, "bytes", Kind.QUOTED, chips.LIBTPU
@@ -186,8 +157,7 @@ def _judged(program: Program, topology: str, chip: chips.Chip, answer: dict[str,
     compiled.summary = summarise(answer["hlo"])
     add_figures(compiled, answer)
     compiled.findings = findings_of(compiled)
-    compiled.spans = placed(compiled.summary.spans, program.origin.place_of)
-    compiled.step.lines = by_line(compiled.spans)
+    compiled.step.lines = by_line(compiled.summary.costs, program.origin.place_of)
     return compiled
 
 
@@ -242,5 +212,5 @@ def _roomy(compiled: Compiled) -> Summary | None:
         return None
     topology = f"{chip.name}:{chips.even_shape(count, chip.axes)}"
     with asked(compiled.program, topology, cores) as wait:
-        answer = wait(None)
+        answer, _ = wait(None)
     return summarise(answer["hlo"]) if "hlo" in answer else None

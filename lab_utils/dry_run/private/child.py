@@ -41,10 +41,9 @@ def _compile(request: dict[str, Any], folder: Path) -> dict[str, Any]:
     except (AttributeError, TypeError):  # a name of JAX that moved: not the compiler's word
         raise
     except Exception as error:
-        return {"refused": "program", "message": str(error), "device_kind": kind}
-    (folder / "optimised.txt").write_text(_jax.optimised_hlo(executable), encoding="utf-8")
+        return {"refused": "program", "message": str(error)}
     memory, cost = _jax.memory(executable), _jax.cost(executable)
-    return {"device_kind": kind, "memory": memory, "cost": cost}
+    return {"memory": memory, "cost": cost, "hlo": _jax.optimised_hlo(executable)}
 
 
 def _run(request: dict[str, Any], folder: Path) -> dict[str, Any]:

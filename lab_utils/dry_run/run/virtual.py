@@ -4,13 +4,12 @@ import io
 import itertools
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 
-from lab_utils.dry_run import cache
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private.process import ChildFailed, Progress
@@ -77,11 +76,11 @@ def _judged(
     program: Program,
     result: VirtualRun,
     batches: list[Batch],
-    wait: Callable[[], tuple[list[dict[str, Any]], bool]],
+    wait: Callable[[], tuple[dict[str, Any], bool]],
 ) -> VirtualRun:
     """What the steps did, added to what the batches showed."""
     try:
-        ran, result.cached = wait()
+        answer, result.cached = wait()
     except ChildFailed as error:
         lines = str(error).splitlines()
         reason = next((line for line in reversed(lines) if _EXCEPTION.match(line)), lines[-1])
@@ -89,6 +88,7 @@ def _judged(
             finding("TPU406", program.where, message=str(error), cores=program.cores, reason=reason)
         )
         return result
+    ran = answer["runs"]
     result.steps = len(ran[0]["steps"])
     result.losses = [step["losses"] for step in ran[0]["steps"] if step["losses"]]
     if not result.losses:
@@ -158,22 +158,13 @@ def _loss_only(program: Program) -> Program:
     return replace(program, hlo=hlo, outputs=[program.outputs[number]])
 
 
-@contextmanager
 def executing(
     programs: list[tuple[Program, list[Batch]]],
-) -> Iterator[Callable[[Progress | None], tuple[list[dict[str, Any]], bool]]]:
+) -> AbstractContextManager[process.Answer]:
     """Context manager: each program runs on virtual cores, a step for each of its batches.
 
-    All start from the values of the first one.
-
-    Yields:
-        what waits for them: for each program {"steps": [{"losses": [...], "variables": {...}}, ...]} as
-        child.py has it; and whether that was computed by an earlier dry run, of the same programs from the
-        same values on the same batches.
-
-    Raises:
-        CompilerMissing: jax is not installed here.
-        ChildFailed: the child ended without a result (what waits raises it).
+    All start from the values of the first one. The answer has "runs", for each program {"steps": [{"losses":
+    [...], "variables": {...}}, ...]} as child.py has it. Errors are those of process.answering.
     """
     files = {"values.npz": _npz(programs[0][0].origin.values)}
     runs = []
@@ -193,20 +184,7 @@ def executing(
                 "batches": names,
             }
         )
-    contents = [part for name in sorted(files) for part in (name, files[name])]
-    key = cache.key(runs, *contents, process.versions())
-    if (entry := cache.read(key)) is not None:
-        yield lambda progress: (entry["runs"], True)
-        return
-    process.require("jax")
-
-    def wait(progress: Progress | None) -> tuple[list[dict[str, Any]], bool]:
-        answer, _ = running.result(progress)
-        cache.write(key, answer)
-        return answer["runs"], False
-
-    with process.started("run", {"runs": runs}, files, cores=programs[0][0].cores) as running:
-        yield wait
+    return process.answering("run", {"runs": runs}, files, "jax", cores=programs[0][0].cores)
 
 
 def _npz(arrays: dict[str, np.ndarray]) -> bytes:

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from lab_utils.common.source import Place
 from lab_utils.dry_run.compile.hlo.frames import Origins
 from lab_utils.dry_run.compile.hlo.layout import Shape, numbers
 from lab_utils.dry_run.compile.hlo.parse import Instruction, Module, Visit
 from lab_utils.dry_run.compile.hlo.traffic import traffic
-from lab_utils.dry_run.records import Span
 
 _PRODUCTS = ("convolution", "dot")
 _COLLECTIVES = ("all-reduce", "reduce-scatter", "all-gather", "all-to-all", "collective-permute")
@@ -58,8 +58,8 @@ class Summary:
         buffers: in HBM; the largest first, as padded.
         collectives: bytes a step of each kind, of whole arrays: what an all-gather gives, what a
             reduce-scatter takes.
-        spans: the instructions that cost anything, in the compiler's order; loops as what they hold. Their
-            `place` is empty where the module names no line.
+        costs: estimated cycles, bytes of HBM and FLOP of a step [3], by line and op: NOWHERE, or "", where
+            the module names none.
         aliased: the numbers of the arguments whose memory a result takes.
         loop_flops: of matmuls, in rounds of loops after the first.
         loop_bytes: read from HBM and written to it, in rounds after the first; `moved`: in all rounds.
@@ -69,7 +69,7 @@ class Summary:
     buffers: list[Buffer] = field(default_factory=list)
     products: list[Product] = field(default_factory=list)
     collectives: Counter[str] = field(default_factory=Counter)
-    spans: list[Span] = field(default_factory=list)
+    costs: dict[tuple[Place, str], np.ndarray] = field(default_factory=dict)
     aliased: list[int] = field(default_factory=list)
     loop_flops: float = 0.0
     loop_bytes: float = 0.0
@@ -146,9 +146,9 @@ def summarise(text: str) -> Summary:
         cycles = int(estimate[1]) if estimate and int(estimate[1]) < _ABSURD else 0
         flops = _flops(each, module)
         if cycles or moved or flops:
-            place, op = origins.of(each)
-            costs = (cycles * times, moved * times, flops * times)
-            summary.spans.append(Span(each.name, each.opcode, op, place, *costs, times))
+            origin = origins.of(each)
+            cost = times * np.array([cycles, moved, flops], float)
+            summary.costs[origin] = summary.costs.get(origin, 0.0) + cost
     by_size = sorted(buffers.values(), key=lambda buffer: buffer.shape.padded_bytes, reverse=True)
     summary.buffers = by_size[:_LARGEST]
     return summary
