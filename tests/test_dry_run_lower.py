@@ -24,7 +24,10 @@ from dry_run_models import (
 from lab_utils.dry_run.frontends.estimator import lower_estimator
 from lab_utils.dry_run.frontends.function import FunctionWorkload
 from lab_utils.dry_run.frontends.keras import KerasWorkload
+from lab_utils.dry_run.graphs import all_nodes
+from lab_utils.dry_run.lower import graph_def as graph_parts
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
+from lab_utils.dry_run.lower.resizes import sum_resizes
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.estimator import tf
 
@@ -96,25 +99,35 @@ def test_what_xla_refuses_is_a_finding_at_the_learners_line(rule, op_type, chang
     assert "test_dry_run_lower.py" in found.where and op_type in found.message
 
 
-def test_an_op_that_a_tpu_has_and_this_machine_has_not_is_no_finding():
-    """A function that was read from a file has no shapes in it, by which the op could become sums."""
-    back = tf.function(
-        lambda images: tf.raw_ops.ResizeNearestNeighborGrad(grads=images, size=[1, 3])
-    )
-    with tf.Graph().as_default() as apart:
-        given = v1.placeholder(tf.float32, [8, 2, 3, 1])
-        scaled = back(given)
-    saved = apart.as_graph_def()
+def resize_gradient(images, size, **how):
+    return tf.raw_ops.ResizeNearestNeighborGrad(grads=images, size=size, **how)
 
+
+def test_an_op_that_a_tpu_has_and_this_machine_has_not_is_no_finding():
     def model_fn(features, labels, mode, params):
-        images = {given.name: tf.reshape(features, [8, 2, 3, 1])}
-        [x] = tf.graph_util.import_graph_def(saved, images, [scaled.name])
-        x = tf.reshape(x, [8, 3])
+        x = tf.reshape(resize_gradient(tf.reshape(features, [8, 3, 2, 1]), [2, 2]), [8, 4])
         return train_spec(mode, classify(v1.layers.dense(x, 3), labels), params)
 
     with pytest.raises(CannotLower) as caught:
         lower_estimator(make(model_fn), reader((ROWS, CLASSES)), cores=8)
     assert caught.value.only_here and caught.value.finding() is None
+
+
+@pytest.mark.parametrize("within", [lambda f: f, tf.function], ids=["", "in a function"])
+@pytest.mark.parametrize("centers", [False, True])
+def test_the_gradient_of_resizing_to_whole_multiples_is_a_sum(within, centers):
+    images = np.random.default_rng(0).integers(-9, 9, [2, 8, 9, 3]).astype(np.float32)
+    with tf.Graph().as_default() as graph, v1.Session() as session:
+        resize = within(lambda x: resize_gradient(x, [4, 3], half_pixel_centers=centers))
+        gradient = resize(tf.constant(images))
+        expected = session.run(gradient)
+    graph_def = graph_parts.pruned(graph, [gradient.op])
+    sum_resizes(graph_def, graph)
+    graph_parts.rename_functions(graph_def)
+    assert "ResizeNearestNeighborGrad" not in {node.op for node in all_nodes(graph_def)}
+    with tf.Graph().as_default(), v1.Session() as session:
+        (result,) = tf.graph_util.import_graph_def(graph_def, return_elements=[gradient.name])
+        np.testing.assert_array_equal(session.run(result), expected)
 
 
 def test_shapes_that_are_not_fixed_are_the_inputs_fault():

@@ -18,7 +18,7 @@ from lab_utils.common.source import NOWHERE, Place, place
 from lab_utils.dry_run import ops as op_table
 from lab_utils.dry_run.graphs import all_nodes
 from lab_utils.dry_run.lower.draws import Draw, draw_alike
-from lab_utils.dry_run.lower.errors import CannotLower, explained
+from lab_utils.dry_run.lower.errors import explained
 from lab_utils.dry_run.lower.graph_def import (
     computed,
     cut_host_work,
@@ -29,11 +29,14 @@ from lab_utils.dry_run.lower.graph_def import (
     without,
 )
 from lab_utils.dry_run.lower.lines import gradient_not_finite, value_not_finite, written
+from lab_utils.dry_run.lower.nodes import nodes_of
 from lab_utils.dry_run.lower.resizes import sum_resizes
 from lab_utils.dry_run.lower.variables import Variable
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.program import Input, Origin, Output, Program, Role
 from lab_utils.estimator import tf, v1
+
+_STATISTICS = {"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3", "Mean"}
 
 
 @dataclass
@@ -73,9 +76,9 @@ def to_program(
     from_host = cut_host_work(graph_def, step.graph)
     sum_resizes(graph_def, step.graph)
     named_cores = use_xla_collectives(graph_def, step.graph, cores)
-    nodes = {node.name: node for node in all_nodes(graph_def)}
-    statistics = [name for name, node in nodes.items() if _is_batch_statistic(node, nodes)]
-    random = [name for name, node in nodes.items() if op_table.is_random(node.op)]
+    sums = nodes_of(graph_def, step.graph, _STATISTICS)
+    statistics = [node.name for node, op, _ in sums if _is_batch_statistic(op)]
+    random = [node.name for node in all_nodes(graph_def) if op_table.is_random(node.op)]
     if draws:
         draw_alike(graph_def, draws, cores)
         random = [name for name in random if name not in draws]
@@ -97,7 +100,6 @@ def to_program(
         Output(inputs[alias.parameter_number].name, Role.VARIABLE, alias.parameter_number)
         for alias in module.input_output_alias.entries
     ]
-    _check_interface(module, inputs, outputs)
     return Program(
         name=name,
         mode=mode,
@@ -151,43 +153,20 @@ def placeholders(structure: Any, role: str) -> tuple[Any, list[tuple[tf.Tensor, 
 
 def leaf_names(prefix: str, structure: Any) -> list[str]:
     """A name for each leaf of a nest, in tf.nest's order: "feature/image", or the prefix alone."""
-    if isinstance(structure, Mapping):
-        parts = sorted(structure.items())
-    elif isinstance(structure, tuple | list):
-        parts = list(
-            zip(getattr(structure, "_fields", range(len(structure))), structure, strict=True)
-        )
-    else:
-        return [prefix]
-    return [name for key, part in parts for name in leaf_names(f"{prefix}/{key}", part)]
+    paths = _tensorflow.leaf_paths(structure)
+    return [f"{prefix}/{path}" if path else prefix for path in paths]
 
 
-def _is_batch_statistic(node: Any, nodes: Mapping[str, Any]) -> bool:
-    if node.op.startswith("FusedBatchNorm") and "Grad" not in node.op:
-        return node.attr["is_training"].b and not _per_example(node, nodes)
-    return (
-        node.op == "Mean" and node.name.endswith("moments/variance") and _over_examples(node, nodes)
-    )
-
-
-def _per_example(node: Any, nodes: Mapping[str, Any]) -> bool:
-    """Whether a FusedBatchNorm has examples as channels: so Keras computes layer normalisation."""
-    source = nodes.get(node.input[0].split(":")[0])
-    if node.attr["data_format"].s != b"NCHW" or source is None or source.op != "Reshape":
-        return False
-    shape = nodes.get(source.input[1].split(":")[0])
-    first = nodes.get(shape.input[0].split(":")[0]) if shape and shape.op == "Pack" else shape
-    if first is None or first.op != "Const":
-        return False
-    return int(np.ravel(tf.make_ndarray(first.attr["value"].tensor))[0]) == 1
-
-
-def _over_examples(node: Any, nodes: Mapping[str, Any]) -> bool:
-    """Whether a Mean takes the batch's axis away; layer normalisation does not. True if it is not known."""
-    axes = nodes.get(node.input[1].split(":")[0])
-    if axes is None or axes.op != "Const":
-        return True
-    return 0 in np.ravel(tf.make_ndarray(axes.attr["value"].tensor))
+def _is_batch_statistic(op: tf.Operation) -> bool:
+    """Whether an op computes statistics over its core's own batch."""
+    if op.type.startswith("FusedBatchNorm"):
+        # Keras computes layer normalisation so: of one example, with those of the batch as its channels.
+        data, channels_first = op.inputs[0], op.get_attr("data_format") == b"NCHW"
+        is_layer = channels_first and data.op.type == "Reshape" and data.shape[0] == 1
+        return op.get_attr("is_training") and not is_layer
+    axes = tf.get_static_value(op.inputs[1])
+    # Layer normalisation leaves the batch's axis.
+    return op.name.endswith("moments/variance") and (axes is None or 0 in np.ravel(axes))
 
 
 def _hlo(
@@ -220,15 +199,3 @@ def _hlo(
         return hlo, [
             next(n for n, known in enumerate(handles) if known is handle) for handle in captured
         ]
-
-
-def _check_interface(module: Any, inputs: list[Input], outputs: list[Output]) -> None:
-    """Holds the HLO against what we believe of it: parameters and results, by shape."""
-    shape = module.host_program_shape
-    arguments = [tuple(each.dimensions) for each in shape.parameters]
-    results = shape.result.tuple_shapes or [shape.result]  # a single result is not a tuple
-    if arguments != [each.shape for each in inputs] or len(results) != len(outputs):
-        raise CannotLower(
-            f"XLA's program takes {len(arguments)} arguments and returns {len(results)} results where "
-            f"{len(inputs)} and {len(outputs)} were expected: please report it, with the port"
-        )

@@ -1,9 +1,7 @@
 """New nodes in a GraphDef, or in a function of its library."""
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
 from typing import Any
-
-import numpy as np
 
 from lab_utils.dry_run.graphs import bodies
 from lab_utils.estimator import tf
@@ -30,15 +28,7 @@ class Nodes:
         for key, dtype in types.items():
             self.last.attr[key].type = dtype.as_datatype_enum
         # In a function a result goes by its name in the op's definition, too.
-        return f"{name}:{'y' if op == 'Transpose' else 'output'}:0" if self.inner else name
-
-    def binary(self, op: str, first: str, second: str, dtype: tf.DType) -> str:
-        """An op of two tensors of one type."""
-        return self.add(op, [first, second], T=dtype)
-
-    def cast(self, name: str, source: tf.DType, target: tf.DType) -> str:
-        """A cast, where one is needed."""
-        return name if source == target else self.add("Cast", [name], SrcT=source, DstT=target)
+        return f"{name}:output:0" if self.inner else name
 
     def replace(self, node: Any, value: str, dtype: tf.DType) -> None:
         """Has a node, of whatever op, give `value`; it still waits for what it waited for."""
@@ -48,15 +38,11 @@ class Nodes:
         node.attr["T"].type = dtype.as_datatype_enum
         node.input[:] = [value, *control]
 
-    def constant(self, value: np.ndarray) -> str:
-        """A constant."""
-        name = self.add("Const", [], dtype=tf.as_dtype(value.dtype))
-        self.last.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(value))
-        return name
-
-    def numbers(self, values: list[int]) -> str:
+    def numbers(self, values: Sequence[int]) -> str:
         """A constant list, of int32."""
-        return self.constant(np.array(values, np.int32))
+        name = self.add("Const", [], dtype=tf.int32)
+        self.last.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(values, tf.int32))
+        return name
 
 
 def nodes_of(
@@ -64,7 +50,7 @@ def nodes_of(
 ) -> Iterator[tuple[Any, tf.Operation, Nodes]]:
     """The nodes of these types in a pruned `graph` and in its functions: (node, its op, Nodes beside it).
 
-    In functions only Const, Reshape, Sum, Transpose and UnsortedSegmentSum may be added.
+    In functions only Const, Reshape and Sum may be added.
     """
     for node in [node for node in graph_def.node if node.op in types]:
         yield node, graph.get_operation_by_name(node.name), Nodes(graph_def, node.name)

@@ -8,7 +8,7 @@ import logging
 import os
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest import mock
 
@@ -19,6 +19,7 @@ from tensorflow.python.distribute import distribute_lib
 from tensorflow.python.eager import context as eager_context
 from tensorflow.python.tpu import tpu_function, tpu_replication
 from tensorflow.python.training import monitored_session, session_manager
+from tensorflow.python.util import nest
 
 from lab_utils.estimator import tf, v1
 
@@ -68,24 +69,15 @@ def caught_log() -> Iterator[list[str]]:
     Also where a program switched it off, by dictConfig with disable_existing_loggers.
     """
     collector = _Collector()
-    loggers = [logging.getLogger(name) for name in ("tensorflow", "absl")]
-    before = [
-        (logger, logger.handlers[:], logger.level, logger.propagate, logger.disabled)
-        for logger in loggers
-    ]
-    for logger in loggers:
-        logger.handlers[:] = [collector]
-        logger.setLevel(logging.WARNING)
-        logger.propagate = logger.disabled = False
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield collector.lines
-    finally:
-        for logger, handlers, level, propagate, disabled in before:
-            logger.handlers[:] = handlers
-            logger.setLevel(level)
-            logger.propagate, logger.disabled = propagate, disabled
+    settings = {"handlers": [collector], "level": logging.WARNING, "_cache": {}}
+    with ExitStack() as stack:
+        stack.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore")
+        for name in ("tensorflow", "absl"):
+            logger = logging.getLogger(name)
+            switches = {"propagate": False, "disabled": False}
+            stack.enter_context(mock.patch.multiple(logger, **settings, **switches))
+        yield collector.lines
 
 
 @contextmanager
@@ -100,9 +92,6 @@ def core(cores: int) -> Iterator[None]:
     v1.enable_control_flow_v2()
     pivot = tf.no_op("pivot")
     context = tpu_replication.TPUReplicateContext("dry_run", cores, pivot)
-    scope = v1.get_variable_scope()
-    use_resource = scope.use_resource
-    scope.set_use_resource(True)
     try:
         with tpu_function.tpu_shard_context(cores):
             context.Enter()
@@ -111,7 +100,6 @@ def core(cores: int) -> Iterator[None]:
             finally:
                 context.Exit()
     finally:
-        scope.set_use_resource(use_resource)
         if not control_flow:
             v1.disable_control_flow_v2()
         if not resource_variables:
@@ -191,6 +179,11 @@ def _function_graphs(graph: Any) -> Iterator[Any]:
         body = getattr(function, "graph", None)
         if body is not None:
             yield body
+
+
+def leaf_paths(structure: Any) -> list[str]:
+    """The path of each leaf of a nest, in tf.nest's order: "image/0"; "" where the nest is a leaf itself."""
+    return [path for path, _ in nest.flatten_with_joined_string_paths(structure)]
 
 
 def hlo_module(serialized: bytes) -> Any:
