@@ -15,19 +15,16 @@ from dry_run_models import CLASSES, MODELS, ROWS, dense, make, reader
 from rules.judging import jobs  # noqa: F401
 from test_dry_run_lines import HLO
 
-from lab_utils.common.figures import Figure, Kind
+from lab_utils.common.figures import Kind
 from lab_utils.common.source import Place
 from lab_utils.dry_run import cache, rules
 from lab_utils.dry_run.compile import stage as compile
-from lab_utils.dry_run.compile.figures import Compiled
 from lab_utils.dry_run.compile.findings import merged
 from lab_utils.dry_run.compile.hlo import layout
 from lab_utils.dry_run.compile.hlo import summary as hlo
 from lab_utils.dry_run.frontends.estimator import lower_estimator
 from lab_utils.dry_run.frontends.function import FunctionWorkload
 from lab_utils.dry_run.private import process
-from lab_utils.dry_run.program import Program
-from lab_utils.dry_run.records import CompiledStep, Cost
 from lab_utils.estimator import tf
 from lab_utils.runtime import chips
 
@@ -133,24 +130,6 @@ def test_topologies_that_libtpu_does_not_have(program, monkeypatch):
     monkeypatch.setattr(compile, "asked", answering({"v2:2x2": answer}))
     with pytest.raises(compile.BadTopology, match="not divisible. Accepted: v2:2x2"):
         compile.compile_program(program, "v2:2x2")
-
-
-@pytest.mark.parametrize(("start", "most"), [(4, 64), (64, 200), (512, 200)])
-def test_the_largest_batch_is_found_in_a_few_compilations(monkeypatch, start, most):
-    """A step that fits up to a batch of 200; started below, at a part, and above."""
-    tried = []
-
-    def compiled(batch, *given, **more):
-        tried.append(batch)
-        chip, _ = chips.parse("v2:2x2")
-        made = Program("step", "train", 8, batch, b"", [], [])
-        cost = Cost(flops=Figure("", 1.0, "", Kind.COMPILER)) if batch <= 200 else Cost()
-        return Compiled("v2:2x2", chip, made, CompiledStep("train step", cost=cost))
-
-    monkeypatch.setattr(compile, "compile_program", compiled)
-    known = compiled(start)
-    assert compile.largest_batch(lambda batch: batch, "v2:2x2", known=known) == most
-    assert len(tried) <= 9
 
 
 def test_without_libtpu_it_says_how_to_get_it(monkeypatch, program):

@@ -59,7 +59,6 @@ def parser() -> argparse.ArgumentParser:
     flag(
         "--feed_seconds", type=float, default=2.0, help="how long to measure the input (default: 2)"
     )
-    flag("--largest_batch", action="store_true", help="find the largest batch that fits")
     flag(
         "--no_cache",
         dest="cache",

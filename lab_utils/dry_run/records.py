@@ -192,14 +192,13 @@ class Feed(FigureTable):
     """The input pipeline: what was measured here, and what the TPU could take.
 
     Attributes:
-        examples_per_second, first_batch_seconds, batches: of the pipeline, measured.
+        examples_per_second, batches: of the pipeline, measured.
         host_cores: of this machine's `machine_cores`, those that the pipeline kept busy.
         required: examples/s that the cores of one host take at most.
         host_cores_needed: cores like these that would deliver it.
     """
 
     examples_per_second: Figure | None = None
-    first_batch_seconds: Figure | None = None
     host_cores: Figure | None = None
     machine_cores: Figure | None = None
     batches: Figure | None = None

@@ -28,7 +28,6 @@ class Session:
     Attributes:
         steps: how many train steps to run on virtual cores.
         feed_seconds: how long to measure the input pipeline.
-        largest_batch: whether to find the largest batch a core that fits.
         say: told what a stage is doing.
         results: of the stages so far.
         result: that of the stage under way.
@@ -41,7 +40,6 @@ class Session:
     cores: int
     steps: int = 3
     feed_seconds: float = 2.0
-    largest_batch: bool = False
     say: Callable[[str], None] = lambda what: None
     results: list[StageResult] = field(default_factory=list)
     result: StageResult | None = None

@@ -108,10 +108,7 @@ def out_of_memory(compiled: Compiled, summary: Summary | None, message: str) -> 
             "batch."
         )
     elif batch > 8:
-        hint = (
-            f"Lower the batch of {batch} a core ({program.global_batch} in all); "
-            "dry_run(..., largest_batch=True) finds the largest that fits. " + hint
-        )
+        hint = f"Lower the batch of {batch} a core ({program.global_batch} in all). {hint}"
     return finding(
         "TPU303",
         program.where,

@@ -4,7 +4,6 @@ The stages of the dry run do not come this way: they compile in a child process 
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 from lab_utils.dry_run.compile.hlo.summary import summarise
 from lab_utils.dry_run.private import jax as _jax
@@ -12,7 +11,7 @@ from lab_utils.dry_run.private import jax as _jax
 
 @dataclass(frozen=True)
 class Answer:
-    """What the compiler says of a program on one core.
+    """What the compiler says of one core's part of a program.
 
     Attributes:
         cost: "flops" and "bytes" of HBM of a step.
@@ -25,8 +24,8 @@ class Answer:
     hlo: str
 
 
-def compile_sharded(stablehlo: str, topology: str) -> Answer:
-    """Compiles a program with shardings, split over all cores of `topology`.
+def compile_stablehlo(stablehlo: str, topology: str, cores: int | None = None) -> Answer:
+    """Compiles a program of JAX, split as its shardings say over all cores of `topology`, or so many.
 
     Args:
         stablehlo: as `jax.jit(...).trace(...).lower(lowering_platforms=("tpu",)).as_text()` gives it,
@@ -35,14 +34,6 @@ def compile_sharded(stablehlo: str, topology: str) -> Answer:
     Raises:
         Exception: whatever libtpu says of a topology or a program that it refuses.
     """
-    return _answer(_jax.compile_partitioned(stablehlo, _jax.tpu_devices(topology)))
-
-
-def compile_for_one_core(hlo: bytes, topology: str) -> Answer:
-    """Compiles a serialized HloModuleProto for a single core of `topology`; raises as compile_sharded."""
-    return _answer(_jax.compile_hlo(hlo, _jax.tpu_devices(topology)[:1], load=False))
-
-
-def _answer(executable: Any) -> Answer:
+    executable = _jax.compile_partitioned(stablehlo, _jax.tpu_devices(topology)[:cores])
     text = _jax.optimised_hlo(executable)
     return Answer(summarise(text).cost(_jax.cost(executable)), _jax.memory(executable), text)

@@ -4,7 +4,6 @@ The compiler works in a process of its own; its answers are cached.
 """
 
 import re
-from bisect import bisect_left
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
@@ -38,7 +37,6 @@ def carry_out(session: Session) -> Generator[None, None, str]:
     Beside the compiler the next step is lowered, and the next stage begins. Steps are compiled side by side
     where they leave room, else each when the one before it is done.
     """
-    compiled: list[Compiled] = []
     outcomes: list[Callable[[], str]] = []
     with ExitStack() as compilers:
 
@@ -47,8 +45,7 @@ def carry_out(session: Session) -> Generator[None, None, str]:
             return compilers.enter_context(compiling(program, session.topology))
 
         def outcome(program: Program, finish: Callable[[Progress | None], Compiled] | None) -> str:
-            compiled.append((finish or start(program))(session.say))
-            return _taken(session, compiled[-1])
+            return _taken(session, (finish or start(program))(session.say))
 
         try:
             for mode in session.modes_to_compile():
@@ -64,17 +61,7 @@ def carry_out(session: Session) -> Generator[None, None, str]:
         except CompilerMissing as error:
             raise Skip(f"cannot be checked here: {error}") from error
         yield
-        detail = ", ".join([each() for each in outcomes])
-    if session.largest_batch and compiled:
-        largest = largest_batch(
-            lambda batch: session.workload.lower(session.cores, global_batch=batch * session.cores),
-            session.topology,
-            known=compiled[0],
-        )
-        session.result.figures.append(
-            Figure("largest batch a core that fits", float(largest), "examples", Kind.COMPILER)
-        )
-    return detail
+        return ", ".join([each() for each in outcomes])
 
 
 def _taken(session: Session, compiled: Compiled) -> str:
@@ -159,27 +146,6 @@ def _judged(
     compiled.findings = findings_of(compiled)
     compiled.step.lines = by_line(compiled.summary.costs, program.origin.place_of)
     return compiled
-
-
-def largest_batch(lower: Callable[[int], Program], topology: str, *, known: Compiled) -> int:
-    """The largest batch a core that fits, a multiple of 8; 0 if none does.
-
-    Batches up to 16 times that of `known` are tried.
-
-    Args:
-        lower: gives the program for a batch a core.
-        known: the step as it was compiled for some batch.
-
-    Raises:
-        as compile_program.
-    """
-    batch = known.program.per_core_batch
-    eighths = range(batch // 8 + 1, 2 * batch + 1) if known.step.fits else range(1, -(-batch // 8))
-
-    def too_large(eighth: int) -> bool:
-        return not compile_program(lower(8 * eighth), topology).step.fits
-
-    return 8 * (eighths.start - 1 + bisect_left(eighths, True, key=too_large))
 
 
 def _explain_refusal(compiled: Compiled, message: str) -> None:

@@ -61,7 +61,6 @@ def measure(
 
         began = time.perf_counter()
         examples_of_next()
-        first = time.perf_counter() - began
         while time.perf_counter() - began < seconds / 4:
             examples_of_next()
         processor, idle, start = time.process_time(), _idle_seconds(), time.perf_counter()
@@ -75,7 +74,6 @@ def measure(
     rate = examples / passed
     feed = Feed(
         examples_per_second=_measured("examples from the input pipeline", rate, "examples/s"),
-        first_batch_seconds=_measured("time to the first batch", first, "s"),
         host_cores=_measured("cores of this machine in use", used, "cores"),
         machine_cores=_measured("cores of this machine", cores, "cores"),
     )

@@ -40,14 +40,14 @@ class Plan:
     steps: int
 
 
-def affordable(program: Program, steps: int, fewest: int = 2) -> Plan | None:
-    """The port's own cores, batch, steps, or as much of them as fits; None if not even `fewest` cores do."""
+def affordable(program: Program, steps: int) -> Plan | None:
+    """The port's own cores, batch, steps, or as much of them as fits; None if not even two cores do."""
     flops, written = cost(program.hlo)
     variables = sum(each.bytes for each in program.inputs if each.role == Role.VARIABLE)
     room = min(MOST_BYTES, psutil.virtual_memory().available / 3)
     own = min(program.cores, MOST_VIRTUAL_CORES)
-    for count in dict.fromkeys((steps, min(steps, _FEWEST_STEPS))):
-        for cores in (each for each in (own, 4, 2) if fewest <= each <= own):
+    for cores in dict.fromkeys(each for each in (own, 4, 2) if each <= own):
+        for count in dict.fromkeys((steps, min(steps, _FEWEST_STEPS))):
             batch = program.per_core_batch
             while batch:
                 share = batch / program.per_core_batch * cores
