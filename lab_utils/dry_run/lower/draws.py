@@ -59,14 +59,18 @@ def draw_alike(graph_def: Any, draws: dict[str, Draw], cores: int) -> None:
         draw, new = draws[node.name], Nodes(graph_def, node.name)
         dtype = tf.as_dtype(node.attr["Tout" if "Tout" in node.attr else "dtype"].type)
         bounds = [name for name in node.input if name[0] != "^"][1:]
-        seed = new.numbers([zlib.crc32(node.name.encode()) >> 1, 0])
+        # Of a seed that is a constant TensorFlow may draw the numbers itself, others than XLA's.
+        core = new.add("XlaReplicaId", [])
+        zero = new.add("BitwiseAnd", [core, new.numbers(0)], T=tf.int32)
+        name = new.numbers([zlib.crc32(node.name.encode()) >> 1, 0])
+        seed = new.add("AddV2", [zero, name], T=tf.int32)
         inputs = [new.numbers(draw.shape), seed, *bounds]
         values = new.add(_STATELESS[node.op], inputs, dtype=dtype, T=tf.int32, Tseed=tf.int32)
         if draw.axis is not None and cores > 1:
             share = np.array(draw.shape, np.int32)
             share[draw.axis] //= cores
             step = np.where(np.arange(len(share)) == draw.axis, share, 0)
-            begin = [new.add("XlaReplicaId", []), new.numbers(step)]
-            inputs = [values, new.add("Mul", begin, T=tf.int32), new.numbers(share)]
+            begin = new.add("Mul", [core, new.numbers(step)], T=tf.int32)
+            inputs = [values, begin, new.numbers(share)]
             values = new.add("Slice", inputs, T=dtype, Index=tf.int32)
         new.replace(node, values, dtype)

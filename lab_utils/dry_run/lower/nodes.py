@@ -38,8 +38,8 @@ class Nodes:
         node.attr["T"].type = dtype.as_datatype_enum
         node.input[:] = [value, *control]
 
-    def numbers(self, values: Sequence[int]) -> str:
-        """A constant list, of int32."""
+    def numbers(self, values: int | Sequence[int]) -> str:
+        """A constant, or a list of them, of int32."""
         name = self.add("Const", [], dtype=tf.int32)
         self.last.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(values, tf.int32))
         return name
