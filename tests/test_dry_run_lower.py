@@ -1,8 +1,5 @@
 """Lowering: a step of anybody's model as HLO for one of N cores, by three frontends."""
 
-import subprocess
-import sys
-
 import keras
 import numpy as np
 import pytest
@@ -174,15 +171,6 @@ def test_keras_models_sum_each_gradient_once(package):
         np.testing.assert_array_equal(old, new)
 
 
-def test_the_gradient_of_a_recurrent_layers_loop_lowers():
-    layers = [keras.layers.Embedding(50, 8), keras.layers.LSTM(8), keras.layers.Dense(3)]
-    model = keras.Sequential([keras.Input([5], dtype="int32"), *layers])
-    model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-    words = np.zeros([64, 5], np.int32)
-    program = KerasWorkload(model, reader((words, CLASSES[:64]))({"batch_size": 32})).lower(8)
-    assert sum(each.trainable for each in program.inputs) == 6
-
-
 class OwnStep(tf.keras.Model):
     def train_step(self, data):
         rows, labels = data
@@ -226,27 +214,6 @@ def test_a_bare_step_keeps_its_constants_and_asks_for_its_own_sums():
     assert program.origin.values[roles["constant"].name] == 0.5
     with pytest.raises(InputUnfit, match="cannot be split"):
         FunctionWorkload(step, (ROWS[:60], CLASSES[:60])).lower(8)
-
-
-def test_where_the_caller_has_turned_off_version_2():
-    code = """
-import sys
-sys.path.insert(0, "tests")
-from dry_run_models import *
-from lab_utils.dry_run.feed.measure import measure
-from lab_utils.dry_run.frontends.estimator import lower_estimator
-from lab_utils.dry_run.trace.stage import trace
-from lab_utils.dry_run.workload import Inputs
-v1.disable_v2_behavior()
-model_fn, data = MODELS["control_flow"]
-assert all(each.error is None for each in trace(make(model_fn), Inputs(reader(data)), cores=8))
-print(all_reduces(lower_estimator(make(model_fn), reader(data), cores=8)))
-data = lambda: v1.data.Dataset.range(12).batch(4)
-print(*[int(measure(source, seconds=0.2)[0].batches.value) for source in (data, data())])
-print(v1.resource_variables_enabled(), v1.control_flow_v2_enabled(), tf.executing_eagerly())
-"""
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert ran.stdout.split() == ["4", "3", "3", "False", "False", "False"], ran.stderr
 
 
 def test_labels_and_weights_may_go_to_the_host_alone():
