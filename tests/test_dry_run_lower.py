@@ -24,7 +24,6 @@ from lab_utils.dry_run.frontends.keras import KerasWorkload
 from lab_utils.dry_run.graphs import all_nodes
 from lab_utils.dry_run.lower import graph_def as graph_parts
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
-from lab_utils.dry_run.lower.resizes import sum_resizes
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.estimator import tf
 
@@ -119,7 +118,7 @@ def test_the_gradient_of_resizing_to_whole_multiples_is_a_sum(within, centers):
         gradient = resize(tf.constant(images))
         expected = session.run(gradient)
     graph_def = graph_parts.pruned(graph, [gradient.op])
-    sum_resizes(graph_def, graph)
+    graph_parts.sum_resizes(graph_def, graph)
     graph_parts.rename_functions(graph_def)
     assert "ResizeNearestNeighborGrad" not in {node.op for node in all_nodes(graph_def)}
     with tf.Graph().as_default(), v1.Session() as session:

@@ -34,6 +34,7 @@ def compile_stablehlo(stablehlo: str, topology: str, cores: int | None = None) -
     Raises:
         Exception: whatever libtpu says of a topology or a program that it refuses.
     """
-    executable = _jax.compile_partitioned(stablehlo, _jax.tpu_devices(topology)[:cores])
-    text = _jax.optimised_hlo(executable)
-    return Answer(summarise(text).cost(_jax.cost(executable)), _jax.memory(executable), text)
+    devices = _jax.tpu_devices(topology)[:cores]
+    answer = _jax.answer(_jax.compile_partitioned(stablehlo, devices))
+    cost = summarise(answer["hlo"]).cost(answer["cost"])
+    return Answer(cost, answer["memory"], answer["hlo"])

@@ -157,13 +157,8 @@ def _explain_refusal(compiled: Compiled, message: str) -> None:
         compiled.findings.append(finding("TPU309", program.where, message=message, **facts))
         return
     # The message speaks of temporaries, and its figure holds the arguments too.
-    needed = float(sizes[1]) * _UNITS[sizes[2]]
-    arguments = float(sum(each.bytes for each in program.inputs))
-    limit = float(sizes[3]) * _UNITS[sizes[4]]
-    others = max(0.0, needed - arguments)
+    needed, limit = (float(sizes[n]) * _UNITS[sizes[n + 1]] for n in (1, 3))
     compiled.step.memory = Memory(
-        arguments=Figure("arguments, unpadded", arguments, "bytes", Kind.DERIVED),
-        temporaries=Figure("temporaries, and padding", others, "bytes", Kind.DERIVED),
         available=Figure("memory that a program may use", limit, "bytes", Kind.COMPILER),
         needed=Figure("memory needed", needed, "bytes", Kind.COMPILER),
     )

@@ -25,12 +25,12 @@ from lab_utils.dry_run.lower.graph_def import (
     input_of,
     pruned,
     rename_functions,
+    sum_resizes,
     use_xla_collectives,
     without,
 )
 from lab_utils.dry_run.lower.lines import gradient_not_finite, value_not_finite, written
 from lab_utils.dry_run.lower.nodes import nodes_of
-from lab_utils.dry_run.lower.resizes import sum_resizes
 from lab_utils.dry_run.lower.variables import Variable
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.program import Input, Origin, Output, Program, Role

@@ -35,22 +35,26 @@ def alike(many: Any, one: Any, cores: int, share: int) -> dict[str, Draw]:
     The axis that is `cores` times as long in the graph of one core is that of the batch. Left out is what is
     drawn for `share` examples, a core's, by one core too: the program names that number itself.
     """
-    whole = {op.name: op.outputs[0].shape for op in one.get_operations() if op.type in _STATELESS}
     draws = {}
-    for op in many.get_operations():
-        # as_list: under version 1's behaviour the sizes of a shape are no ints.
-        shape, larger = (op.outputs[0].shape, whole[op.name]) if op.name in whole else (None, None)
-        if shape is None or not (shape.is_fully_defined() and larger.is_fully_defined()):
+    whole = _shapes(one)
+    for name, shape in _shapes(many).items():
+        larger = whole.get(name)
+        if larger is None or len(shape) != len(larger):
             continue
-        if shape.rank != larger.rank:
-            continue
-        pairs = enumerate(zip(shape.as_list(), larger.as_list(), strict=True))
-        grown = [(axis, a, b) for axis, (a, b) in pairs if a != b]
-        if not grown and shape.as_list()[:1] != [share]:
-            draws[op.name] = Draw(tuple(larger.as_list()), None)
-        elif len(grown) == 1 and grown[0][1] * cores == grown[0][2]:
-            draws[op.name] = Draw(tuple(larger.as_list()), grown[0][0])
+        grown = [axis for axis, size in enumerate(shape) if size != larger[axis]]
+        if not grown and shape[:1] != [share]:
+            draws[name] = Draw(tuple(larger), None)
+        elif len(grown) == 1 and shape[grown[0]] * cores == larger[grown[0]]:
+            draws[name] = Draw(tuple(larger), grown[0])
     return draws
+
+
+def _shapes(graph: Any) -> dict[str, list[int]]:
+    """The shapes that a graph's random ops draw, where they are known, by the op's name."""
+    random = [op for op in graph.get_operations() if op.type in _STATELESS]
+    known = [op for op in random if op.outputs[0].shape.is_fully_defined()]
+    # Lists: under version 1's behaviour the sizes of a shape are no ints.
+    return {op.name: op.outputs[0].shape.as_list() for op in known}
 
 
 def draw_alike(graph_def: Any, draws: dict[str, Draw], cores: int) -> None:

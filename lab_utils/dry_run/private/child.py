@@ -42,8 +42,7 @@ def _compile(request: dict[str, Any], folder: Path) -> dict[str, Any]:
         raise
     except Exception as error:
         return {"refused": "program", "message": str(error)}
-    memory, cost = _jax.memory(executable), _jax.cost(executable)
-    return {"memory": memory, "cost": cost, "hlo": _jax.optimised_hlo(executable)}
+    return _jax.answer(executable)
 
 
 def _run(request: dict[str, Any], folder: Path) -> dict[str, Any]:
