@@ -158,7 +158,11 @@ def _explain_refusal(compiled: Compiled, message: str) -> None:
         return
     # The message speaks of temporaries, and its figure holds the arguments too.
     needed, limit = (float(sizes[n]) * _UNITS[sizes[n + 1]] for n in (1, 3))
+    arguments = float(sum(each.bytes for each in program.inputs))
+    others = max(0.0, needed - arguments)
     compiled.step.memory = Memory(
+        arguments=Figure("arguments, unpadded", arguments, "bytes", Kind.DERIVED),
+        temporaries=Figure("temporaries, and padding", others, "bytes", Kind.DERIVED),
         available=Figure("memory that a program may use", limit, "bytes", Kind.COMPILER),
         needed=Figure("memory needed", needed, "bytes", Kind.COMPILER),
     )
