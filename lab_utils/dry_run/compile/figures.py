@@ -68,12 +68,6 @@ def add_figures(compiled: Compiled, answer: dict[str, Any]) -> None:
         ),
         step_seconds=Figure("roofline bound on a step", bound.seconds, "s", Kind.DERIVED),
         examples_per_second=Figure("examples a core, at most", rate, "examples/s", Kind.DERIVED),
-        bf16_operand_share=Figure(
-            "matmul FLOPs with bfloat16 operands",
-            summary.bfloat16_operand_share,
-            "share",
-            Kind.DERIVED,
-        ),
         all_reduce_bytes=Figure(
             "all-reduce a step", float(summary.collectives.total()), "B", Kind.COMPILER
         ),

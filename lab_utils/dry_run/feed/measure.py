@@ -34,8 +34,7 @@ def measure(
     Where the data end it starts again.
 
     Returns:
-        the figures, `batches` only of data that ended while they were measured; and how many cores this
-        machine had left.
+        the figures, and how many cores this machine had left.
 
     Args:
         source: a dataset; or a function without arguments that returns one, or the tensors of a batch,
@@ -48,15 +47,13 @@ def measure(
         Exception: whatever `source` or the reading of its batches raises.
     """
     with closing(_batches(source)) as batches:
-        count, in_pass = 0, None
 
         def examples_of_next() -> int:
-            nonlocal count, in_pass
-            while (examples := next(batches)) is None:
-                if not count:
-                    raise NoBatches
-                count, in_pass = 0, count
-            count += 1
+            examples = next(batches)
+            if examples is None:
+                examples = next(batches)
+            if examples is None:
+                raise NoBatches
             return batch_size or examples
 
         began = time.perf_counter()
@@ -77,8 +74,6 @@ def measure(
         host_cores=_measured("cores of this machine in use", used, "cores"),
         machine_cores=_measured("cores of this machine", cores, "cores"),
     )
-    if in_pass is not None:
-        feed.batches = _measured("batches in the dataset", in_pass, "batches")
     return feed, idle
 
 

@@ -23,6 +23,7 @@ from lab_utils.dry_run.lower.graph_def import (
     computed,
     cut_host_work,
     input_of,
+    nodes_of,
     pruned,
     rename_functions,
     sum_resizes,
@@ -30,7 +31,6 @@ from lab_utils.dry_run.lower.graph_def import (
     without,
 )
 from lab_utils.dry_run.lower.lines import gradient_not_finite, value_not_finite, written
-from lab_utils.dry_run.lower.nodes import nodes_of
 from lab_utils.dry_run.lower.variables import Variable
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.program import Input, Origin, Output, Program, Role

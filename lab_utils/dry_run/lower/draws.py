@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from lab_utils.dry_run.lower.nodes import Nodes
+from lab_utils.dry_run.lower.graph_def import Nodes
 from lab_utils.estimator import tf
 
 _STATELESS = {
