@@ -135,14 +135,6 @@ def cross_replica_norm(features, labels, mode, params):
     return train_spec(mode, classify(v1.layers.dense(x, 3), labels), params)
 
 
-def host_work(features, labels, mode, params):
-    """Outside compilation whose result comes back to the core."""
-    noise = v1.tpu.outside_compilation(
-        lambda x: tf.cast(tf.strings.length(tf.as_string(x)), tf.float32), features
-    )
-    return train_spec(mode, classify(v1.layers.dense(features + noise, 3), labels), params)
-
-
 MODELS = {
     "dense": (dense, (ROWS, CLASSES)),
     "batch_norm": (batch_norm, (IMAGES, CLASSES)),
@@ -151,5 +143,4 @@ MODELS = {
     "no_labels": (no_labels, ROWS),
     "control_flow": (control_flow, (ROWS, CLASSES)),
     "cross_replica_norm": (cross_replica_norm, (ROWS, CLASSES)),
-    "host_work": (host_work, (ROWS, CLASSES)),
 }

@@ -1,7 +1,6 @@
 """Compiling for a TPU that is not here: figures, findings, the cache, and the child process."""
 
 import contextlib
-import dataclasses
 import importlib.util
 import math
 import os
@@ -16,10 +15,8 @@ from rules.judging import jobs  # noqa: F401
 from test_dry_run_lines import HLO
 
 from lab_utils.common.figures import Kind
-from lab_utils.common.source import Place
-from lab_utils.dry_run import cache, rules
+from lab_utils.dry_run import cache
 from lab_utils.dry_run.compile import stage as compile
-from lab_utils.dry_run.compile.findings import merged
 from lab_utils.dry_run.compile.hlo import layout
 from lab_utils.dry_run.compile.hlo import summary as hlo
 from lab_utils.dry_run.frontends.estimator import lower_estimator
@@ -110,17 +107,6 @@ def test_what_the_compiler_refuses_is_a_finding_in_its_own_words(program, monkey
     [found] = compile.compile_program(program, "v2:2x2").findings
     assert found.rule == "TPU309" and found.message == answer["message"]
     assert "rejected the train step" in found.why
-
-
-def test_what_both_steps_share_is_one_entry_that_names_them():
-    train, evaluation = (
-        rules.finding("TPU305", Place("model.py", 1), step=step, share=share)
-        for step, share in (("train", "60%"), ("eval", "90%"))
-    )
-    elsewhere = dataclasses.replace(evaluation, place=Place("model.py", 9))
-    both, alone = merged([train, evaluation, elsewhere])
-    assert both.why == f"{train.why} {evaluation.why}" and alone == elsewhere
-    assert "In the train step, 60%" in both.why and "In the eval step, 90%" in both.why
 
 
 def test_topologies_that_libtpu_does_not_have(program, monkeypatch):

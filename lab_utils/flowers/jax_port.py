@@ -101,7 +101,7 @@ def compiled_for(topology: str, step: Callable, state: tuple, batch: tuple) -> d
     stand_ins = data_parallel(step, jax.devices()[:cores])
     lowered = stand_ins.trace(*shapes).lower(lowering_platforms=("tpu",))
     program = compile_stablehlo(lowered.as_text(), topology)
-    cost, memory, text = program.cost, program.memory, program.hlo
+    cost, memory, text = program["cost"], program["memory"], program["hlo"]
     bound = chip.roofline(cost["flops"], cost["bytes"])
     return {
         "cores": cores,

@@ -1,7 +1,5 @@
 """What a compiled step says of the port (rules TPU3xx)."""
 
-from dataclasses import replace
-
 from lab_utils.common.figures import memory, scaled
 from lab_utils.dry_run.compile.figures import Compiled
 from lab_utils.dry_run.compile.hlo.summary import Buffer, Summary
@@ -77,16 +75,6 @@ def _what_pays_most(compiled: Compiled) -> list[Finding]:
             hint=hint,
         )
     ]
-
-
-def merged(findings: list[Finding]) -> list[Finding]:
-    """One entry for what differs in its why alone, as train and eval step do: the whys in turn."""
-    entries: dict[tuple, Finding] = {}
-    for each in findings:
-        same = (each.rule, each.place, each.fix, each.message)
-        first = entries.get(same)
-        entries[same] = replace(first, why=f"{first.why} {each.why}") if first else each
-    return list(entries.values())
 
 
 def out_of_memory(compiled: Compiled, summary: Summary | None, message: str) -> Finding:

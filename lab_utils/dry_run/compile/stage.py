@@ -11,7 +11,7 @@ from typing import Any
 
 from lab_utils.common.figures import Figure, Kind, counted
 from lab_utils.dry_run.compile.figures import Compiled, add_figures, by_line, of_collectives
-from lab_utils.dry_run.compile.findings import findings_of, merged, out_of_memory
+from lab_utils.dry_run.compile.findings import findings_of, out_of_memory
 from lab_utils.dry_run.compile.hlo.summary import Summary, summarise
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.private import process
@@ -67,7 +67,10 @@ def carry_out(session: Session) -> Generator[None, None, str]:
 def _taken(session: Session, compiled: Compiled) -> str:
     """Adds what the compiler said of a step to the session; returns it in words."""
     program = compiled.program
-    session.result.findings = merged([*session.result.findings, *compiled.findings])
+    # What the train step has shown the eval step does not say again.
+    earlier = {(each.rule, each.place, each.fix) for each in session.result.findings}
+    findings = compiled.findings
+    session.found([each for each in findings if (each.rule, each.place, each.fix) not in earlier])
     session.compiled.append(compiled.step)
     session.result.figures += of_collectives(compiled)
     if program.left_out:

@@ -73,7 +73,7 @@ def to_program(
     """
     results = ({} if step.loss is None else {"loss": step.loss}) | step.host
     graph_def = pruned(step.graph, [t.op for t in results.values()] + step.updates)
-    from_host = cut_host_work(graph_def, step.graph)
+    cut_host_work(graph_def)
     sum_resizes(graph_def, step.graph)
     named_cores = use_xla_collectives(graph_def, step.graph, cores)
     sums = nodes_of(graph_def, step.graph, _STATISTICS)
@@ -83,13 +83,12 @@ def to_program(
         draw_alike(graph_def, draws, cores)
         random = [name for name in random if name not in draws]
     rename_functions(graph_def)
-    fed = step.fed + from_host
     ends = [tensor.op.name for tensor in results.values()]
-    tensors = [tensor for tensor, _ in fed]
+    tensors = [tensor for tensor, _ in step.fed]
     variables = without(graph_def, tensors, step.variables, ends)
     names = [each.name for each in results.values()]
     hlo, order = _hlo(step, graph_def, tensors, variables, names)
-    inputs = [each for _, each in fed]
+    inputs = [each for _, each in step.fed]
     inputs += [
         Input(each.name, Role.VARIABLE, each.shape, each.dtype.name, each.trainable)
         for each in (variables[number] for number in order)

@@ -116,35 +116,24 @@ def _drop(graph_def: Any, names: set[str]) -> None:
     graph_def.node.extend(remaining)
 
 
-def cut_host_work(graph_def: Any, graph: Any) -> list[tuple[tf.Tensor, Input]]:
-    """Takes out ops marked for the host (outside compilation); what they send back becomes inputs.
+def cut_host_work(graph_def: Any) -> None:
+    """Takes out the ops that are marked for the host (outside compilation), such as prints.
 
     Raises:
-        CannotLower: an op within a loop or a branch is marked, or what it sends has no fixed shape.
+        CannotLower: what they compute comes back to the core, or one stands in a loop or a branch.
     """
     marked = _tensorflow.OUTSIDE_COMPILATION_ATTRIBUTE
     host = {node.name for node in graph_def.node if marked in node.attr}
-    if any(marked in node.attr for f in graph_def.library.function for node in f.node_def):
-        raise CannotLower(
-            "outside_compilation within a loop or a branch is not lowered here", only_here=True
-        )
-    crossing: dict[str, tuple[tf.Tensor, Input]] = {}
-    for node in graph_def.node:
-        if node.name in host:
-            continue
-        node.input[:] = [name for name in node.input if name[0] != "^" or name[1:] not in host]
-        for name in node.input:
-            if name.split(":")[0] in host:
-                tensor = graph.get_tensor_by_name(name if ":" in name else f"{name}:0")
-                if not tensor.shape.is_fully_defined():
-                    raise CannotLower(
-                        f"{tensor.name} comes from the host without a fixed shape",
-                        op_type=tensor.op.type,
-                        where=place(tensor.op),
-                    )
-                crossing[tensor.name] = (tensor, input_of(tensor.name, Role.HOST, tensor))
+    unfit = any(marked in node.attr for f in graph_def.library.function for node in f.node_def)
     _drop(graph_def, host)
-    return list(crossing.values())
+    for node in graph_def.node:
+        node.input[:] = [name for name in node.input if name[0] != "^" or name[1:] not in host]
+        unfit |= any(name.split(":")[0] in host for name in node.input)
+    if unfit:
+        raise CannotLower(
+            "outside_compilation whose results come back, or in a loop or a branch, is not lowered here",
+            only_here=True,
+        )
 
 
 def input_of(name: str, role: Role, tensor: Any) -> Input:

@@ -8,7 +8,7 @@ import logging
 import os
 import warnings
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 from unittest import mock
 
@@ -53,22 +53,15 @@ def no_session() -> Iterator[None]:
         yield
 
 
-class _Collector(logging.Handler):
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.lines: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.lines.append(record.getMessage())
-
-
 @contextmanager
 def caught_log() -> Iterator[list[str]]:
     """Context manager: TensorFlow's log goes into the list (WARNING and above) and not to the screen.
 
     Also where a program switched it off, by dictConfig with disable_existing_loggers.
     """
-    collector = _Collector()
+    lines: list[str] = []
+    collector = logging.Handler(logging.WARNING)
+    collector.emit = lambda record: lines.append(record.getMessage())
     settings = {"handlers": [collector], "level": logging.WARNING, "_cache": {}}
     with ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
@@ -77,7 +70,7 @@ def caught_log() -> Iterator[list[str]]:
             logger = logging.getLogger(name)
             switches = {"propagate": False, "disabled": False}
             stack.enter_context(mock.patch.multiple(logger, **settings, **switches))
-        yield collector.lines
+        yield lines
 
 
 @contextmanager
@@ -116,7 +109,11 @@ def replicas(cores: int) -> Iterator[None]:
 
     def all_reduce(self, reduce_op, value, options=None):
         mean = tf.distribute.ReduceOp.MEAN.name in str(reduce_op).upper()
-        return tf.nest.map_structure(lambda each: sum_over_cores(each, cores if mean else 1), value)
+        return tf.nest.map_structure(lambda each: total(each, cores if mean else 1), value)
+
+    def total(tensor, divisor):  # sparse gradients become dense
+        result = v1.tpu.cross_replica_sum(tf.convert_to_tensor(tensor))
+        return result / tf.cast(divisor, result.dtype) if divisor > 1 else result
 
     context = distribute_lib.ReplicaContextBase
     with (
@@ -125,12 +122,6 @@ def replicas(cores: int) -> Iterator[None]:
         mock.patch.object(context, "num_replicas_in_sync", property(lambda self: cores)),
     ):
         yield
-
-
-def sum_over_cores(tensor: Any, divisor: int = 1) -> tf.Tensor:
-    """The sum of a tensor over the cores, divided by `divisor`; sparse gradients become dense."""
-    total = v1.tpu.cross_replica_sum(tf.convert_to_tensor(tensor))
-    return total / tf.cast(divisor, total.dtype) if divisor > 1 else total
 
 
 @contextmanager
@@ -160,25 +151,17 @@ def graph_of_function(name: str, graph: tf.Graph) -> Any:
 
 def find_operation(graph: Any, name: str) -> tf.Operation | None:
     """The op `name` of a graph or of a function that the graph holds; None if there is none."""
-    for scope in (graph, *_function_graphs(graph)):
-        try:
+    # Of functions whose Python side is still alive.
+    bodies = [getattr(function, "graph", None) for function in graph._functions.values()]
+    for scope in (graph, *filter(None, bodies)):
+        with suppress(KeyError, ValueError):
             return scope.get_operation_by_name(name)
-        except (KeyError, ValueError):
-            continue
     return None
 
 
 def differentiated(op: tf.Operation) -> tf.Operation | None:
     """The op whose gradient `op` is part of; None where it is part of none that tf.gradients made."""
     return getattr(op, "_original_op", None)
-
-
-def _function_graphs(graph: Any) -> Iterator[Any]:
-    """The bodies of the functions that a graph holds, of those whose Python side is still alive."""
-    for function in graph._functions.values():
-        body = getattr(function, "graph", None)
-        if body is not None:
-            yield body
 
 
 def leaf_paths(structure: Any) -> list[str]:

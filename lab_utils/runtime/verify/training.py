@@ -126,7 +126,7 @@ def compute(kind: str, batch: int, image_size: int, dtype: str) -> float:
     shapes: Any = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), arguments)
     # Not jax.jit(...).lower(...).compile() for the topology: jax 0.7.2 with libtpu 0.0.21.1 ends there.
     lowered = jax.jit(step).trace(*shapes).lower(lowering_platforms=("tpu",))
-    cost = compile_stablehlo(lowered.as_text(), chip.example, cores=1).cost
+    cost = compile_stablehlo(lowered.as_text(), chip.example, cores=1)["cost"]
     if chip.megacore:  # one device, which has the whole chip's rates
         chip = dataclasses.replace(chip, cores=1)
     return chip.roofline(cost["flops"], cost["bytes"]).seconds
