@@ -34,7 +34,7 @@ needs_libtpu = pytest.mark.skipif(
 def answering(answers, asked=None):
     """A compiler with an answer for each topology; those that it is asked for go into `asked`."""
 
-    def ask(program, topology, cores):
+    def ask(program, topology):
         (asked if asked is not None else []).append(topology)
         return contextlib.nullcontext(lambda progress: (answers[topology], False))
 
@@ -135,7 +135,7 @@ def test_a_killed_parent_leaves_no_child_and_no_folder(program, tmp_path):
 from pathlib import Path
 from lab_utils.dry_run.private.process import started
 hlo = Path({str(tmp_path / "program")!r}).read_bytes()
-request = {{"topology": "v2:2x2", "cores": 8}}
+request = {{"topology": "v2:2x2"}}
 with started("compile", request, {{"program.hlo": hlo}}) as running:
     running.result(lambda line: print(line, flush=True))
 """

@@ -17,7 +17,7 @@ def compile_stablehlo(stablehlo: str, topology: str, cores: int | None = None) -
             lowered for as many devices of any kind.
 
     Returns:
-        as private.jax.answer: "cost" and "memory" of a core, and "hlo"; the cost is that of all rounds of loops.
+        as private.jax.answer: "cost" and "memory" of a core, and "hlo"; with all rounds of loops counted.
 
     Raises:
         Exception: whatever libtpu says of a topology or a program that it refuses.

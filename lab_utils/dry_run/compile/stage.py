@@ -111,18 +111,18 @@ def compiling(program: Program, topology: str) -> Iterator[Callable[[Progress | 
         raise BadTopology(
             f"{topology} has {counted(cores, 'core')}, and the program was lowered for {program.cores}"
         )
-    with asked(program, topology, cores) as answer:
+    with asked(program, topology) as answer:
         yield lambda progress: _judged(program, topology, chip, *answer(progress))
 
 
-def asked(program: Program, topology: str, cores: int) -> AbstractContextManager[process.Answer]:
-    """Context manager: what the compiler says of a program for `cores` cores of `topology`.
+def asked(program: Program, topology: str) -> AbstractContextManager[process.Answer]:
+    """Context manager: what the compiler says of a program for all cores of `topology`.
 
-    The answer has "memory", "cost" and "hlo", the optimised text, of a program that was compiled; else
-    "refused" ("topology" or "program") and "message". Errors are those of process.answering.
+    The answer is that of private.jax.answer where it was compiled, else it has "refused" ("topology" or
+    "program") and "message". Errors are those of process.answering.
     """
     partitions = program.partition.cores if program.partition else 0
-    request = {"topology": topology, "cores": cores, "partitions": partitions}
+    request = {"topology": topology, "partitions": partitions}
     return process.answering("compile", request, {"program.hlo": program.hlo}, "jax", "libtpu")
 
 
@@ -179,6 +179,6 @@ def _roomy(compiled: Compiled) -> Summary | None:
     if spare or count & (count - 1) or count < 4:
         return None
     topology = f"{chip.name}:{chips.even_shape(count, chip.axes)}"
-    with asked(compiled.program, topology, cores) as wait:
+    with asked(compiled.program, topology) as wait:
         answer, _ = wait(None)
     return summarise(answer["hlo"]) if "hlo" in answer else None

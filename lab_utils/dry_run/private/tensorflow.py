@@ -17,6 +17,7 @@ from tensorflow.python.autograph.impl import api as autograph_api
 from tensorflow.python.autograph.pyct import cache as autograph_cache
 from tensorflow.python.distribute import distribute_lib
 from tensorflow.python.eager import context as eager_context
+from tensorflow.python.ops import control_flow_util, resource_variables_toggle
 from tensorflow.python.tpu import tpu_function, tpu_replication
 from tensorflow.python.training import monitored_session, session_manager
 from tensorflow.python.util import nest
@@ -80,23 +81,17 @@ def core(cores: int) -> Iterator[None]:
     The default graph must be a plain graph. Variables are resource variables and control flow is
     version 2 there, whatever the caller's program has chosen.
     """
-    resource_variables, control_flow = v1.resource_variables_enabled(), v1.control_flow_v2_enabled()
-    v1.enable_resource_variables()
-    v1.enable_control_flow_v2()
-    pivot = tf.no_op("pivot")
-    context = tpu_replication.TPUReplicateContext("dry_run", cores, pivot)
-    try:
-        with tpu_function.tpu_shard_context(cores):
-            context.Enter()
-            try:
-                yield
-            finally:
-                context.Exit()
-    finally:
-        if not control_flow:
-            v1.disable_control_flow_v2()
-        if not resource_variables:
-            v1.disable_resource_variables()
+    context = tpu_replication.TPUReplicateContext("dry_run", cores, tf.no_op("pivot"))
+    with (
+        mock.patch.object(resource_variables_toggle, "_DEFAULT_USE_RESOURCE", True),
+        mock.patch.object(control_flow_util, "ENABLE_CONTROL_FLOW_V2", True),
+        tpu_function.tpu_shard_context(cores),
+    ):
+        context.Enter()
+        try:
+            yield
+        finally:
+            context.Exit()
 
 
 @contextmanager

@@ -54,18 +54,14 @@ def stacks(text: str) -> dict[str, list[FrameSummary]]:
     )
     # Ids of parents count from 1 where 1 means none: a frame without a parent then names itself.
     shift = any(number == frame.get("parent_frame_id") for number, frame in frames.items())
-    known = {}
-    for number in frames:
-        stack, at = [], number
-        while at in frames and len(stack) < 100:
-            where = locations.get(frames[at].get("file_location_id", ""), {})
-            file = names.get(where.get("file_name_id", ""), "")
-            function = functions.get(where.get("function_name_id", ""), "")
-            line, function = int(where.get("line", 0)), function.rpartition(".")[2]
-            stack.append(FrameSummary(file, line, function, lookup_line=False))
-            parent = str(int(frames[at].get("parent_frame_id", 0)) - shift)
-            at = parent if parent != at else ""
-        known[number] = stack[::-1]
+    known: dict[str, list[FrameSummary]] = {}
+    for number, frame in frames.items():  # a parent stands before its children
+        where = locations.get(frame.get("file_location_id", ""), {})
+        file = names.get(where.get("file_name_id", ""), "")
+        function = functions.get(where.get("function_name_id", ""), "").rpartition(".")[2]
+        last = FrameSummary(file, int(where.get("line", 0)), function, lookup_line=False)
+        parent = str(int(frame.get("parent_frame_id", 0)) - shift)
+        known[number] = [*known.get(parent, ()), last]
     return known
 
 
