@@ -94,7 +94,7 @@ def test_out_of_memory_names_the_largest_tensors_as_a_larger_chip_stores_them(pr
     sizes = "memory required for HLO temporaries (19.26G) exceeds available HBM (7.48G)."
     refusal = {"refused": "program", "message": f"RESOURCE_EXHAUSTED: the total {sizes}"}
     answers, asked = {"v2:2x2": refusal, "v5p:2x2x2": {"hlo": HLO}}, []
-    monkeypatch.setattr(compile, "asked", answering(answers, asked))
+    monkeypatch.setattr(compile, "compiler_answer", answering(answers, asked))
     found = compile.compile_program(program, "v2:2x2")
     assert asked == [*answers]
     assert found.step.memory["needed"].value == 19.26 * 2**30
@@ -103,7 +103,7 @@ def test_out_of_memory_names_the_largest_tensors_as_a_larger_chip_stores_them(pr
 
 def test_what_the_compiler_refuses_is_a_finding_in_its_own_words(program, monkeypatch):
     answer = {"refused": "program", "message": "UNIMPLEMENTED: no such custom call"}
-    monkeypatch.setattr(compile, "asked", answering({"v2:2x2": answer}))
+    monkeypatch.setattr(compile, "compiler_answer", answering({"v2:2x2": answer}))
     [found] = compile.compile_program(program, "v2:2x2").findings
     assert found.rule == "TPU309" and found.message == answer["message"]
     assert "rejected the train step" in found.why
@@ -113,7 +113,7 @@ def test_topologies_that_libtpu_does_not_have(program, monkeypatch):
     with pytest.raises(compile.BadTopology, match="16 cores, and the program was lowered for 8"):
         compile.compile_program(program, "v2:2x4")
     answer = {"refused": "topology", "message": "INVALID_ARGUMENT: not divisible"}
-    monkeypatch.setattr(compile, "asked", answering({"v2:2x2": answer}))
+    monkeypatch.setattr(compile, "compiler_answer", answering({"v2:2x2": answer}))
     with pytest.raises(compile.BadTopology, match="not divisible. Accepted: v2:2x2"):
         compile.compile_program(program, "v2:2x2")
 

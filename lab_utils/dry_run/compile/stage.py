@@ -45,7 +45,7 @@ def carry_out(session: Session) -> Generator[None, None, str]:
             return compilers.enter_context(compiling(program, session.topology))
 
         def outcome(program: Program, finish: Callable[[Progress | None], Compiled] | None) -> str:
-            return _taken(session, (finish or start(program))(session.say))
+            return _record(session, (finish or start(program))(session.say))
 
         try:
             for mode in session.modes_to_compile():
@@ -61,16 +61,16 @@ def carry_out(session: Session) -> Generator[None, None, str]:
         except CompilerMissing as error:
             raise Skip(f"cannot be checked here: {error}") from error
         yield
-        return ", ".join([each() for each in outcomes])
+        return ", ".join([finish_step() for finish_step in outcomes])
 
 
-def _taken(session: Session, compiled: Compiled) -> str:
+def _record(session: Session, compiled: Compiled) -> str:
     """Adds what the compiler said of a step to the session; returns it in words."""
     program = compiled.program
     # What the train step has shown the eval step does not say again.
-    earlier = {(each.rule, each.place, each.fix) for each in session.result.findings}
-    findings = compiled.findings
-    session.found([each for each in findings if (each.rule, each.place, each.fix) not in earlier])
+    earlier = {(old.rule, old.place, old.fix) for old in session.result.findings}
+    new = [new for new in compiled.findings if (new.rule, new.place, new.fix) not in earlier]
+    session.found(new)
     session.compiled.append(compiled.step)
     session.result.figures += of_collectives(compiled)
     if program.left_out:
@@ -111,11 +111,11 @@ def compiling(program: Program, topology: str) -> Iterator[Callable[[Progress | 
         raise BadTopology(
             f"{topology} has {counted(cores, 'core')}, and the program was lowered for {program.cores}"
         )
-    with asked(program, topology) as answer:
-        yield lambda progress: _judged(program, topology, chip, *answer(progress))
+    with compiler_answer(program, topology) as answer:
+        yield lambda progress: _result(program, topology, chip, *answer(progress))
 
 
-def asked(program: Program, topology: str) -> AbstractContextManager[process.Answer]:
+def compiler_answer(program: Program, topology: str) -> AbstractContextManager[process.Answer]:
     """Context manager: what the compiler says of a program for all cores of `topology`.
 
     The answer is that of private.jax.answer where it was compiled, else it has "refused" ("topology" or
@@ -126,7 +126,7 @@ def asked(program: Program, topology: str) -> AbstractContextManager[process.Ans
     return process.answering("compile", request, {"program.hlo": program.hlo}, "jax", "libtpu")
 
 
-def _judged(
+def _result(
     program: Program, topology: str, chip: chips.Chip, answer: dict[str, Any], cached: bool
 ) -> Compiled:
     if answer.get("refused") == "topology":
@@ -161,7 +161,7 @@ def _explain_refusal(compiled: Compiled, message: str) -> None:
         return
     # The message speaks of temporaries, and its figure holds the arguments too.
     needed, limit = (float(sizes[n]) * _UNITS[sizes[n + 1]] for n in (1, 3))
-    arguments = float(sum(each.bytes for each in program.inputs))
+    arguments = float(sum(array.bytes for array in program.inputs))
     others = max(0.0, needed - arguments)
     compiled.step.memory = Memory(
         arguments=Figure("arguments, unpadded", arguments, "bytes", Kind.DERIVED),
@@ -179,6 +179,6 @@ def _roomy(compiled: Compiled) -> Summary | None:
     if spare or count & (count - 1) or count < 4:
         return None
     topology = f"{chip.name}:{chips.even_shape(count, chip.axes)}"
-    with asked(compiled.program, topology) as wait:
+    with compiler_answer(compiled.program, topology) as wait:
         answer, _ = wait(None)
     return summarise(answer["hlo"]) if "hlo" in answer else None

@@ -86,12 +86,12 @@ def to_program(
     ends = [tensor.op.name for tensor in results.values()]
     tensors = [tensor for tensor, _ in step.fed]
     variables = without(graph_def, tensors, step.variables, ends)
-    names = [each.name for each in results.values()]
+    names = [item.name for item in results.values()]
     hlo, order = _hlo(step, graph_def, tensors, variables, names)
-    inputs = [each for _, each in step.fed]
+    inputs = [item for _, item in step.fed]
     inputs += [
-        Input(each.name, Role.VARIABLE, each.shape, each.dtype.name, each.trainable)
-        for each in (variables[number] for number in order)
+        Input(item.name, Role.VARIABLE, item.shape, item.dtype.name, item.trainable)
+        for item in (variables[number] for number in order)
     ]
     module = _tensorflow.hlo_module(hlo)
     outputs = [Output(key, Role.LOSS if key == "loss" else Role.HOST) for key in results]
@@ -110,7 +110,7 @@ def to_program(
         named_cores=named_cores,
         random=random,
         batch_statistics=statistics,
-        origin=_origin(step, [each.name for each in variables]),
+        origin=_origin(step, [item.name for item in variables]),
     )
 
 
@@ -125,7 +125,7 @@ def _origin(step: Step, variables: list[str]) -> Origin:
     loss = step.loss.op
     if loss.type == "Identity":  # a frontend's own, around the program's
         loss = loss.inputs[0].op
-    handles = {each.name: each.handle for each in step.variables}
+    handles = {variable.name: variable.handle for variable in step.variables}
     return replace(
         origin,
         loss=place(loss),
@@ -176,13 +176,13 @@ def _hlo(
     with _tensorflow.eager(), _tensorflow.caught_log(), tf.device("/device:CPU:0"):
         # Of no value: memory that nobody writes to is not taken from the machine.
         empty = [tf.raw_ops.Empty(shape=v.shape, dtype=v.dtype) for v in variables]
-        values = [tf.Variable(each, trainable=False) for each in empty]
+        values = [tf.Variable(value, trainable=False) for value in empty]
 
         def run(*arguments: tf.Tensor) -> list[tf.Tensor]:
             updates = [op.name for op in step.updates]
             results = computed(graph_def, names + updates, fed, arguments, variables, values)
             with tf.control_dependencies(results[len(names) :]):
-                return [tf.identity(each) for each in results[: len(names)]]
+                return [tf.identity(value) for value in results[: len(names)]]
 
         try:
             wrapped = v1.wrap_function(run, specs)
@@ -196,5 +196,6 @@ def _hlo(
             raise explained(error, step.graph) from error
         handles = [value.handle for value in values]
         return hlo, [
-            next(n for n, known in enumerate(handles) if known is handle) for handle in captured
+            next(n for n, candidate in enumerate(handles) if candidate is handle)
+            for handle in captured
         ]

@@ -52,9 +52,9 @@ def alike(many: Any, one: Any, cores: int, share: int) -> dict[str, Draw]:
 def _shapes(graph: Any) -> dict[str, list[int]]:
     """The shapes that a graph's random ops draw, where they are known, by the op's name."""
     random = [op for op in graph.get_operations() if op.type in _STATELESS]
-    known = [op for op in random if op.outputs[0].shape.is_fully_defined()]
+    fixed = [op for op in random if op.outputs[0].shape.is_fully_defined()]
     # Lists: under version 1's behaviour the sizes of a shape are no ints.
-    return {op.name: op.outputs[0].shape.as_list() for op in known}
+    return {op.name: op.outputs[0].shape.as_list() for op in fixed}
 
 
 def draw_alike(graph_def: Any, draws: dict[str, Draw], cores: int) -> None:

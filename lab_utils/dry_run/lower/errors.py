@@ -60,7 +60,7 @@ def explained(error: Exception, graph: Any) -> CannotLower:
     text = " ".join(str(getattr(error, "message", error)).split())
     names = re.findall(r"\{+node ([^}]+)\}", text)
     operations = (_tensorflow.find_operation(graph, name) for name in names)
-    operation = next((each for each in operations if each is not None), None)
+    operation = next((op for op in operations if op is not None), None)
     unsupported = re.search(r"XLA_CPU_JIT: (\w+) \(", text)
     op_type = unsupported[1] if unsupported else operation.type if operation is not None else ""
     where = place(operation) if operation is not None else NOWHERE

@@ -62,10 +62,12 @@ def nodes_of(
     for node in [node for node in graph_def.node if node.op in types]:
         yield node, graph.get_operation_by_name(node.name), Nodes(graph_def, node.name)
     functions = graph_def.library.function
-    inner = [(each, node) for each in functions for node in each.node_def if node.op in types]
-    known = bodies(graph) if inner else {}
+    inner = [
+        (function, node) for function in functions for node in function.node_def if node.op in types
+    ]
+    graphs = bodies(graph) if inner else {}
     for function, node in inner:
-        body = known.get(function.signature.name)
+        body = graphs.get(function.signature.name)
         try:
             op = body and body.get_operation_by_name(node.name)
         except KeyError:
@@ -105,9 +107,9 @@ def without(
 ) -> list[Variable]:
     """Takes what is fed and the variables out; returns those variables that the rest, or a result, reads."""
     consumed = {name.split(":")[0] for node in graph_def.node for name in node.input} | {*results}
-    handles = {each.handle.op.name for each in variables}
+    handles = {variable.handle.op.name for variable in variables}
     _drop(graph_def, handles | {tensor.op.name for tensor in fed})
-    return [each for each in variables if each.handle.op.name in consumed]
+    return [variable for variable in variables if variable.handle.op.name in consumed]
 
 
 def _drop(graph_def: Any, names: set[str]) -> None:
@@ -154,15 +156,15 @@ def use_xla_collectives(graph_def: Any, graph: Any, cores: int) -> int:
     counts = set()
     for _, op, _ in list(nodes_of(graph_def, graph, {"CrossReplicaSum"})):
         groups = tf.get_static_value(op.inputs[1])
-        named = 0 if groups is None or not groups.size else int(groups.max()) + 1
-        if cores == 1 < named:  # of many cores XLA says it; a single one is only lowered to compare
+        size = 0 if groups is None or not groups.size else int(groups.max()) + 1
+        if cores == 1 < size:  # of many cores XLA says it; a single one is only lowered to compare
             raise CannotLower(
-                f"{op.type} is not lowered here: it names the cores 0 to {named - 1}, and this step has 1",
+                f"{op.type} is not lowered here: it names the cores 0 to {size - 1}, and this step has 1",
                 op_type=op.type,
                 where=place(op),
                 only_here=True,
             )
-        counts.add(named)
+        counts.add(size)
     for node in all_nodes(graph_def):
         if node.op == "CrossReplicaSum":
             node.op = "XlaAllReduce"
@@ -179,10 +181,10 @@ def sum_resizes(graph_def: Any, graph: Any) -> None:
     """
     for node, op, new in nodes_of(graph_def, graph, {"ResizeNearestNeighborGrad"}):
         shapes = op.inputs[0].shape, op.outputs[0].shape
-        if op.get_attr("align_corners") or not all(each.is_fully_defined() for each in shapes):
+        if op.get_attr("align_corners") or not all(shape.is_fully_defined() for shape in shapes):
             continue
         # Lists, as version 1's shapes hold no ints: [batch, height, width, channels].
-        (count, *large, channels), (_, *small, _) = (each.as_list() for each in shapes)
+        (count, *large, channels), (_, *small, _) = (shape.as_list() for shape in shapes)
         if any(a % b for a, b in zip(large, small, strict=True)):
             continue
         (height, width), dtype = small, op.inputs[0].dtype
@@ -206,24 +208,24 @@ def computed(
     `arguments` stand in place of the tensors `fed`, and `values` of the `variables`.
     """
     scope = v1.get_default_graph()
-    known = {tensor.name: argument for tensor, argument in zip(fed, arguments, strict=True)}
+    values_of = {tensor.name: argument for tensor, argument in zip(fed, arguments, strict=True)}
     for variable, value in zip(variables, values, strict=True):
-        known[variable.handle.name] = scope.capture(value.handle)
+        values_of[variable.handle.name] = scope.capture(value.handle)
     # A result may be an input itself, such as labels that only a metric takes: no node makes it, and
     # import_graph_def refuses an input that no node consumes.
     consumed = {name.split(":")[0] for node in graph_def.node for name in node.input}
-    inputs = {name: it for name, it in known.items() if name.split(":")[0] in consumed}
-    others = [name for name in names if name not in known]
-    known |= zip(
+    inputs = {name: it for name, it in values_of.items() if name.split(":")[0] in consumed}
+    others = [name for name in names if name not in values_of]
+    values_of |= zip(
         others, tf.graph_util.import_graph_def(graph_def, inputs, others, name=""), strict=True
     )
-    return [known[name] for name in names]
+    return [values_of[name] for name in names]
 
 
 def rename_functions(graph_def: Any) -> None:
     """Gives the functions new names, as they have changed: TensorFlow knows the old ones as they were."""
     functions = graph_def.library.function
-    names = {each.signature.name: each.signature.name + _RENAMED for each in functions}
+    names = {item.signature.name: item.signature.name + _RENAMED for item in functions}
     for node in all_nodes(graph_def):
         node.op = names.get(node.op, node.op)
         for value in node.attr.values():
@@ -231,6 +233,6 @@ def rename_functions(graph_def: Any) -> None:
                 function.name = names.get(function.name, function.name)
     for function in functions:
         function.signature.name = names[function.signature.name]
-    for each in graph_def.library.gradient:
-        each.function_name = names.get(each.function_name, each.function_name)
-        each.gradient_func = names.get(each.gradient_func, each.gradient_func)
+    for item in graph_def.library.gradient:
+        item.function_name = names.get(item.function_name, item.function_name)
+        item.gradient_func = names.get(item.gradient_func, item.gradient_func)

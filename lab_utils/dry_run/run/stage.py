@@ -88,12 +88,12 @@ def _programs(session: Session, program: Program, plan: Plan) -> tuple[Program, 
     except (CannotLower, InputUnfit) as error:
         reason = f"a step of {counted(batch, 'example')} cannot be lowered: {first_line(error)}"
         raise Skip(f"cannot be checked here: {reason}" if fewer else reason) from error
-    named = max(many.named_cores, program.named_cores)
+    groups = max(many.named_cores, program.named_cores)
     # Fewer cores may stand for more where groups name all cores of a program, or none.
-    alike = all(each.named_cores in (0, each.cores) for each in (many, program))
-    if fewer and not alike and named <= program.cores:
+    alike = all(step.named_cores in (0, step.cores) for step in (many, program))
+    if fewer and not alike and groups <= program.cores:
         raise Skip(
-            f"cannot be checked here: its groups name {counted(named, 'core')} of {program.cores}, and this "
+            f"cannot be checked here: its groups name {counted(groups, 'core')} of {program.cores}, and this "
             f"machine can run {plan.cores}"
         )
     return many, one

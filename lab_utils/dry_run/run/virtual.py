@@ -63,10 +63,10 @@ def running(
     elif joined:
         programs.append((one_core, joined))
     with executing(programs) as wait:
-        yield lambda progress: _judged(program, result, batches, lambda: wait(progress))
+        yield lambda progress: _result(program, result, batches, lambda: wait(progress))
 
 
-def _judged(
+def _result(
     program: Program,
     result: VirtualRun,
     batches: list[Batch],
@@ -110,9 +110,9 @@ def _joined_batches(
         )
     if one_core is None:
         return []
-    own, whole = ([each.inputs[n] for n in each.fed] for each in (program, one_core))
+    many, whole = ([step.inputs[n] for n in step.fed] for step in (program, one_core))
     joined = [
-        [_join(array, a, b) for array, a, b in zip(batch, own, whole, strict=True)]
+        [_join(array, a, b) for array, a, b in zip(batch, many, whole, strict=True)]
         for batch in batches
     ]
     if any(array is None for batch in joined for array in batch):
@@ -121,12 +121,12 @@ def _joined_batches(
     return joined
 
 
-def _join(array: np.ndarray, own: Input, whole: Input) -> np.ndarray | None:
+def _join(array: np.ndarray, part: Input, whole: Input) -> np.ndarray | None:
     """The cores' parts [cores, ...] as the one core's input [1, ...]; None where they do not fit."""
-    if own.shape == whole.shape:
+    if part.shape == whole.shape:
         return array[:1]
-    grown = [n for n, (a, b) in enumerate(zip(own.shape, whole.shape, strict=True)) if a != b]
-    if len(grown) != 1 or own.shape[grown[0]] * len(array) != whole.shape[grown[0]]:
+    grown = [n for n, (a, b) in enumerate(zip(part.shape, whole.shape, strict=True)) if a != b]
+    if len(grown) != 1 or part.shape[grown[0]] * len(array) != whole.shape[grown[0]]:
         return None
     return np.concatenate(list(array), axis=grown[0])[None]
 
@@ -138,9 +138,9 @@ def _loss_only(program: Program) -> Program:
     no loss, or nothing else, stays as it is.
     """
     module = _tensorflow.hlo_module(program.hlo)
-    entry = next(each for each in module.computations if each.id == module.entry_computation_id)
-    root = next(each for each in entry.instructions if each.id == entry.root_id)
-    number = next((n for n, each in enumerate(program.outputs) if each.role == Role.LOSS), None)
+    entry = next(item for item in module.computations if item.id == module.entry_computation_id)
+    root = next(item for item in entry.instructions if item.id == entry.root_id)
+    number = next((n for n, item in enumerate(program.outputs) if item.role == Role.LOSS), None)
     if number is None or root.opcode != "tuple":
         return program
     root.operand_ids[:] = [root.operand_ids[number]]
@@ -162,19 +162,19 @@ def executing(
     """
     files = {"values.npz": _npz(programs[0][0].origin.values)}
     runs = []
-    for each, batches in programs:
-        name = f"{each.cores}_cores"
-        files[f"{name}.hlo"] = each.hlo
+    for program, batches in programs:
+        name = f"{program.cores}_cores"
+        files[f"{name}.hlo"] = program.hlo
         names = [f"{name}_{number}.npz" for number in range(len(batches))]
         for file, batch in zip(names, batches, strict=True):
-            arrays = zip(each.fed, batch, strict=True)
+            arrays = zip(program.fed, batch, strict=True)
             files[file] = _npz({str(number): array for number, array in arrays})
         runs.append(
             {
                 "hlo": f"{name}.hlo",
-                "cores": each.cores,
-                "inputs": [asdict(input_) for input_ in each.inputs],
-                "outputs": [asdict(output) for output in each.outputs],
+                "cores": program.cores,
+                "inputs": [asdict(input_) for input_ in program.inputs],
+                "outputs": [asdict(output) for output in program.outputs],
                 "batches": names,
             }
         )
