@@ -9,7 +9,7 @@ of the CPU build: the TPU's is not in any wheel that installs beside a working T
 import functools
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -115,20 +115,15 @@ def to_program(
 
 
 def _origin(step: Step, variables: list[str]) -> Origin:
-    """What the step's graph answers; a run may name lines only where there is a loss."""
-    origin = Origin(
-        start=functools.partial(step.start, variables),
-        place_of=functools.partial(_place_of, step.graph),
-    )
-    if step.loss is None:
-        return origin
-    loss = step.loss.op
-    if loss.type == "Identity":  # a frontend's own, around the program's
+    """What the step's graph answers."""
+    loss = None if step.loss is None else step.loss.op
+    if loss is not None and loss.type == "Identity":  # a frontend's own, around the program's
         loss = loss.inputs[0].op
     handles = {variable.name: variable.handle for variable in step.variables}
-    return replace(
-        origin,
-        loss=place(loss),
+    return Origin(
+        start=functools.partial(step.start, variables),
+        place_of=functools.partial(_place_of, step.graph),
+        loss=NOWHERE if loss is None else place(loss),
         written=lambda name: written(handles[name]),
         not_finite=functools.partial(value_not_finite, step),
         gradient_not_finite=functools.partial(gradient_not_finite, step),
