@@ -192,7 +192,8 @@ def answering(
 
     def wait(progress: Progress | None) -> tuple[dict[str, Any], bool]:
         result = running.result(progress)
-        cache.write(name, result)
+        if result.get("refused") != "topology":  # libtpu may only be busy
+            cache.write(name, result)
         return result, False
 
     with started(job, request, files, cores=cores) as running:
