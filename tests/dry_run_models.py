@@ -95,14 +95,6 @@ def dropout(features, labels, mode, params):
     return train_spec(mode, classify(v1.layers.dense(x, 3), labels), params)
 
 
-def keras_layers(features, labels, mode, params):
-    """tf.keras layers inside model_fn."""
-    model = tf.keras.Sequential(
-        [tf.keras.layers.Conv2D(4, 3), tf.keras.layers.Flatten(), tf.keras.layers.Dense(3)]
-    )
-    return train_spec(mode, classify(model(features, training=True), labels), params)
-
-
 def recurrent(features, labels, mode, params):
     """Embedding and LSTM: gathers, loops and their gradients."""
     table = v1.get_variable("table", [50, 8])
@@ -110,53 +102,6 @@ def recurrent(features, labels, mode, params):
     cell = v1.nn.rnn_cell.LSTMCell(8)
     _, state = v1.nn.dynamic_rnn(cell, words, dtype=tf.float32)
     return train_spec(mode, classify(v1.layers.dense(state.h, 3), labels), params)
-
-
-def keras_recurrent(features, labels, mode, params):
-    """The same with Keras layers."""
-    x = tf.keras.layers.Embedding(50, 8)(features["words"])
-    x = tf.keras.layers.LSTM(8)(x)
-    return train_spec(mode, classify(v1.layers.dense(x, 3), labels), params)
-
-
-def clipped(features, labels, mode, params):
-    """Clipped gradients and a learning-rate schedule; labels of one column in a dict."""
-    loss = classify(v1.layers.dense(features, 3), labels["class"])
-    step = v1.train.get_global_step()
-    rate = v1.train.exponential_decay(0.1, step, 100, 0.9)
-    optimizer = v1.train.MomentumOptimizer(rate, 0.9)
-    if params["use_tpu"]:
-        optimizer = v1.tpu.CrossShardOptimizer(optimizer)
-    gradients, variables = zip(*optimizer.compute_gradients(loss), strict=True)
-    gradients, _ = tf.clip_by_global_norm(gradients, 1.0)
-    pairs = list(zip(gradients, variables, strict=True))
-    return tpu.TPUEstimatorSpec(
-        mode, loss=loss, train_op=optimizer.apply_gradients(pairs, global_step=step)
-    )
-
-
-def two_optimizers(features, labels, mode, params):
-    """One optimizer for the body, one for the head."""
-    with v1.variable_scope("body"):
-        x = v1.layers.dense(features, 8)
-    with v1.variable_scope("head"):
-        loss = classify(v1.layers.dense(x, 3), labels)
-    first = v1.tpu.CrossShardOptimizer(v1.train.GradientDescentOptimizer(0.1))
-    second = v1.tpu.CrossShardOptimizer(v1.train.AdagradOptimizer(0.1))
-    step = v1.train.get_global_step()
-    train_op = tf.group(
-        first.minimize(loss, var_list=v1.trainable_variables("body")),
-        second.minimize(loss, step, var_list=v1.trainable_variables("head")),
-    )
-    return v1.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
-
-
-def bfloat16(features, labels, mode, params):
-    """The bfloat16 scope around the body."""
-    with v1.tpu.bfloat16_scope():
-        x = v1.layers.dense(tf.cast(features, tf.bfloat16), 16, activation=tf.nn.relu)
-        logits = v1.layers.dense(x, 3)
-    return train_spec(mode, classify(tf.cast(logits, tf.float32), labels), params)
 
 
 def no_labels(features, labels, mode, params):
@@ -190,26 +135,12 @@ def cross_replica_norm(features, labels, mode, params):
     return train_spec(mode, classify(v1.layers.dense(x, 3), labels), params)
 
 
-def host_work(features, labels, mode, params):
-    """Outside compilation whose result comes back to the core."""
-    noise = v1.tpu.outside_compilation(
-        lambda x: tf.cast(tf.strings.length(tf.as_string(x)), tf.float32), features
-    )
-    return train_spec(mode, classify(v1.layers.dense(features + noise, 3), labels), params)
-
-
 MODELS = {
     "dense": (dense, (ROWS, CLASSES)),
     "batch_norm": (batch_norm, (IMAGES, CLASSES)),
     "dropout": (dropout, (ROWS, CLASSES)),
-    "keras_layers": (keras_layers, (IMAGES, CLASSES)),
     "recurrent": (recurrent, ({"words": WORDS}, CLASSES)),
-    "keras_recurrent": (keras_recurrent, ({"words": WORDS, "more": (ROWS, ROWS)}, CLASSES)),
-    "clipped": (clipped, (ROWS, {"class": CLASSES})),
-    "two_optimizers": (two_optimizers, (ROWS, CLASSES)),
-    "bfloat16": (bfloat16, (ROWS, CLASSES)),
     "no_labels": (no_labels, ROWS),
     "control_flow": (control_flow, (ROWS, CLASSES)),
     "cross_replica_norm": (cross_replica_norm, (ROWS, CLASSES)),
-    "host_work": (host_work, (ROWS, CLASSES)),
 }

@@ -45,9 +45,6 @@ def train_step(temporaries: float = 2762 * MIB, needed: float | None = None) -> 
         peak_bandwidth=Figure("HBM bandwidth of a v2 core", 358e9, "B/s", Kind.QUOTED, V2),
         step_seconds=Figure("roofline bound on a step", 0.03494, "s", Kind.DERIVED),
         examples_per_second=Figure("examples a core, at most", 3663.0, "examples/s", Kind.DERIVED),
-        bf16_operand_share=Figure(
-            "matmul FLOPs with bfloat16 operands", 0.982, "share", Kind.COMPILER
-        ),
         all_reduce_bytes=Figure("all-reduce of a step", 62.4e6, "B", Kind.COMPILER),
     )
     return CompiledStep("train step", memory, cost)

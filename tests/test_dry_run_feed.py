@@ -30,23 +30,13 @@ def tensors():
     return tf.compat.v1.data.make_one_shot_iterator(batches().repeat()).get_next()
 
 
-@pytest.mark.parametrize(
-    ("source", "count"),
-    [
-        (strings, 2),
-        (batches, 5),
-        (batches(), 5),
-        (tensors, None),
-        (lambda: batches().repeat(), None),
-    ],
-    ids=["strings and sparse tensors", "input_fn", "eager dataset", "tensors", "without an end"],
-)
-def test_batches_of_finite_data_are_counted(source, count):
+@pytest.mark.parametrize("source", [strings, batches, batches(), tensors], ids=str)
+def test_data_are_read_again_and_again_in_a_graph_of_their_own(source):
     with tf.Graph().as_default() if callable(source) else contextlib.nullcontext() as graph:
-        found, _ = feed.measure(source, seconds=SHORT)
+        figures, _ = feed.measure(source, seconds=SHORT)
         assert not graph or not graph.get_operations()
-    assert (found.batches and found.batches.value) == count
-    assert {figure.kind for figure in found.values()} == {Kind.MEASURED}
+    assert figures["examples_per_second"].value > 0
+    assert {figure.kind for figure in figures.values()} == {Kind.MEASURED}
 
 
 def test_the_rate_is_that_of_the_pipeline():

@@ -1,11 +1,11 @@
-"""The cost of a compiled step by the learner's lines, and the step as a trace."""
+"""The cost of a compiled step by the learner's lines."""
 
 import json
 
 import pytest
 
 from lab_utils.common.source import Place
-from lab_utils.dry_run.compile.figures import by_line, placed
+from lab_utils.dry_run.compile.figures import by_line
 from lab_utils.dry_run.compile.hlo.summary import summarise
 from lab_utils.dry_run.records import CompiledStep
 from lab_utils.dry_run.report.report import Report
@@ -79,12 +79,12 @@ def summary():
     return summarise(HLO)
 
 
-def spans_of(text, known):
-    return placed(summarise(text).spans, lambda op: known.get(op, Place()))
+def lines_of(text, known=()):
+    return by_line(summarise(text).costs, lambda op: dict(known).get(op, Place()))
 
 
 def test_bytes_flops_and_cycles_stand_at_the_learners_line(summary):
-    loop, product = sorted(by_line(summary.spans), key=lambda line: line.cycles)
+    loop, product = sorted(lines_of(HLO), key=lambda line: line.cycles)
     # Line 7, where the learner calls the layer: the prefetch of the weights, the product, the sum over cores.
     assert (product.place.file, product.place.line) == ("/home/me/step.py", 7)
     assert product.cycles == 1000
@@ -121,29 +121,13 @@ def test_an_op_is_looked_up_where_the_module_names_no_line_of_the_learners(metad
     text = HLO.replace("stack_frame_id=2", metadata).replace("stack_frame_id=3", metadata)
     lines = {"dot": 3, "tanh": 4, "square": 4}
     known = {f"jit(step)/{op}": Place("model.py", line) for op, line in lines.items()}
-    assert {each.place.line for each in by_line(spans_of(text, known))} == {3, 4}
+    assert {each.place.line for each in lines_of(text, known)} == {3, 4}
     text = HLO.replace("stack_frame_id=2", 'source_file="/home/of/train.py" source_line=12')
-    assert {each.place.line for each in by_line(spans_of(text, {}))} == {12, 9}
+    assert {each.place.line for each in lines_of(text)} == {12, 9}
 
 
-def test_a_trace_holds_every_instruction_in_turn(summary, tmp_path):
-    report = Report("step.py", "v5e:1x1", 1, compiled=[CompiledStep("train step")])
-    with pytest.raises(ValueError, match="no compiled step"):
-        report.write_trace(tmp_path / "none.json")
-    report.spans = summary.spans
-    report.write_trace(tmp_path / "trace.json")
-    trace = json.loads((tmp_path / "trace.json").read_text())
-    events = [each for each in trace["traceEvents"] if each["ph"] == "X"]
-    assert [each["cat"] for each in events] == ["copy-start", "fusion", "all-reduce", "tanh", "dot"]
-    assert sum(each["dur"] for each in events) * 1000 == 1400  # cycles
-    assert all(a["ts"] + a["dur"] == b["ts"] for a, b in zip(events, events[1:], strict=False))
-    assert events[-1]["args"]["rounds"] == 4
-    # Perfetto rounds microseconds to nanoseconds: one begins where the one before it ends.
-    assert all((each["ts"] * 1000).is_integer() for each in events)
-
-
-def test_lines_are_in_every_view_and_come_back_from_json(summary):
-    step = CompiledStep("train step", lines=by_line(summary.spans))
+def test_lines_are_in_every_view_and_come_back_from_json():
+    step = CompiledStep("train step", lines=lines_of(HLO))
     report = Report("step.py", "v5e:1x1", 1, compiled=[step])
     for view in (str(report), report._repr_html_()):
         assert "step.py:7" in view and "1,000" in view

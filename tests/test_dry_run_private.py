@@ -68,9 +68,9 @@ def test_variables_come_back_in_their_places():
     assert all_reduces(program) == 4, f"CrossShardOptimizer makes other ops, {HERE}"
 
 
-def test_loops_host_work_and_the_callers_switches():
+def test_loops_and_the_callers_switches():
     switches = (v1.resource_variables_enabled(), v1.control_flow_v2_enabled())
-    for name in ("control_flow", "host_work", "cross_replica_norm"):
+    for name in ("control_flow", "cross_replica_norm"):
         model_fn, data = MODELS[name]
         lower_estimator(make(model_fn), reader(data), cores=8)
     assert (v1.resource_variables_enabled(), v1.control_flow_v2_enabled()) == switches, HERE

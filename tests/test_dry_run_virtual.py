@@ -123,20 +123,6 @@ def test_cores_that_groups_name_are_told_beside_the_sums_over_all(groups):
     assert caught.value.only_here and "groups" in caught.value.where.code
 
 
-def test_dropout_of_a_keras_model_is_the_same_for_an_example():
-    rows = np.random.default_rng(0).normal(size=[192, 6]).astype(np.float32)
-    data = tf.data.Dataset.from_tensor_slices((rows, rows[:, :1])).batch(64, drop_remainder=True)
-    layers = [tf.keras.layers.Dense(16, input_shape=[6]), tf.keras.layers.Dropout(0.5)]
-    model = tf.keras.Sequential([*layers, tf.keras.layers.Dense(1)])
-    model.compile("sgd", "mse")
-    many, one = KerasWorkload(model, data).lower_alike(8, 64)
-    assert many.random == one.random == []
-    result = run_program(many, steps=2, one_core=one)
-    assert result.findings == result.not_compared == []
-    means = [np.mean(losses) for losses in result.losses]
-    np.testing.assert_allclose(means, result.one_core_losses, rtol=1e-4)
-
-
 class TwoOptimizers(tf.keras.Model):
     """The second is of another class than the one that compile is given."""
 
@@ -206,40 +192,6 @@ def test_an_infinity_that_does_no_harm_is_not_where_a_loss_gets_lost():
 
     [found] = run(model_fn, compare=False, steps=1).findings
     assert found.rule == "TPU402" and found.place.code.startswith("root = tf.sqrt(")
-
-
-def test_gradients_gathered_over_more_steps_than_were_run_are_no_fault():
-    """The sums over the cores lie in a branch, of which TensorFlow knew another body before."""
-
-    def model_fn(features, labels, mode, params):
-        loss = classify(v1.layers.dense(features, 3), labels)
-        step, kernels = v1.train.get_global_step(), v1.trainable_variables()
-        optimizer = v1.tpu.CrossShardOptimizer(v1.train.GradientDescentOptimizer(0.1))
-        zeros = v1.zeros_initializer()
-        held = [
-            v1.get_variable(f"held_{n}", each.shape, initializer=zeros, trainable=False)
-            for n, each in enumerate(kernels)
-        ]
-        added = [
-            sum_.assign_add(g) for sum_, g in zip(held, tf.gradients(loss, kernels), strict=True)
-        ]
-
-        def apply():
-            with tf.control_dependencies(
-                [optimizer.apply_gradients(zip(held, kernels, strict=True))]
-            ):
-                return tf.group(*[each.assign(tf.zeros_like(each)) for each in held])
-
-        with tf.control_dependencies(added):
-            done = tf.cond(tf.equal(step % 4, 3), apply, tf.no_op)
-        with tf.control_dependencies([done]):
-            train_op = v1.assign_add(step, 1).op
-        return v1.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
-
-    result = run(model_fn, compare=False)
-    assert result.findings == []
-    assert any("held_0 did" in note for note in result.notes)
-    assert len(run(model_fn, compare=False, steps=4).losses) == 4
 
 
 # What this machine can afford.

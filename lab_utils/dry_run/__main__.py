@@ -99,10 +99,6 @@ def _show(report: Report, flags: argparse.Namespace) -> None:
         files.write(flags.json, report.to_json() + "\n")
     if flags.html:
         report.write_html(flags.html)
-    if flags.trace and report.spans:
-        report.write_trace(flags.trace)
-    elif flags.trace:
-        print(f"{flags.trace} is not written: no step was compiled", file=sys.stderr)
 
 
 def console() -> NoReturn:

@@ -31,7 +31,6 @@ def dry_run(
     predict_input_fn: Callable | None = None,
     serving_input_receiver_fn: Callable | None = None,
     feed_seconds: float = 2.0,
-    largest_batch: bool = False,
     mesh_axes: Mapping[str, int] | None = None,
     cache: bool = True,
     progress: bool = True,
@@ -51,7 +50,6 @@ def dry_run(
         serving_input_receiver_fn: what export_saved_model of a TPUEstimator would be given; the graph that it
             exports for the CPU is then built and read too.
         feed_seconds: how long to measure the input pipeline.
-        largest_batch: find the largest batch per core that fits, by compiling several times.
         mesh_axes: sizes of a JAX mesh's axes on that topology, such as {"data": 4, "model": 2}.
         cache: take what an earlier dry run worked out of the same program (cache.py says what is kept, and
             when an entry counts as the same). With False everything is done and measured again.
@@ -84,7 +82,7 @@ def dry_run(
     except PlainEstimator as refused:
         found = rules.finding("TPU109", refused.where, kind=refused.kind)
         return refusal(refused.kind, topology, found)
-    session = Session(workload, topology, cores, steps, feed_seconds, largest_batch)
+    session = Session(workload, topology, cores, steps, feed_seconds)
     bar = Progress(len(wanted), progress)
     with contextlib.nullcontext() if cache else results.disabled(), bar.running():
         carry_out(session, wanted, bar)
@@ -98,7 +96,6 @@ def dry_run(
         [*NEVER_CHECKED, *not_checked(session)],
         _versions(),
     )
-    report.spans = session.spans
     report.set_aside(ignore)
     return report
 

@@ -59,7 +59,6 @@ def parser() -> argparse.ArgumentParser:
     flag(
         "--feed_seconds", type=float, default=2.0, help="how long to measure the input (default: 2)"
     )
-    flag("--largest_batch", action="store_true", help="find the largest batch that fits")
     flag(
         "--no_cache",
         dest="cache",
@@ -68,8 +67,6 @@ def parser() -> argparse.ArgumentParser:
     )
     flag("--json", metavar="FILE", type=json_file, help="write the report as JSON")
     flag("--html", metavar="FILE", type=html_file, help="write the report as an HTML page")
-    flag("--trace", metavar="FILE", type=json_file,
-         help="write the compiled step as a trace for ui.perfetto.dev")  # fmt: skip
     flag("--format", choices=tuple(FORMATS), default="text",
          help="what to print: the report as text, page or JSON, SARIF 2.1.0, or GitHub's annotations "
          "(default: text)")  # fmt: skip

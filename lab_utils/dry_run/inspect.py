@@ -8,7 +8,7 @@ Everything else inside of the dry run may move.
 # A program of one core: lowered, compiled for a TPU, or given to libtpu as JAX lowered it. The graphs that
 # TPUEstimator builds, and walks over graphs. What a report holds, and one for a port that cannot be traced.
 from lab_utils.dry_run.api import refusal
-from lab_utils.dry_run.compile.libtpu import compile_for_one_core, compile_sharded
+from lab_utils.dry_run.compile.libtpu import compile_stablehlo
 from lab_utils.dry_run.compile.stage import compile_program
 from lab_utils.dry_run.frontends.estimator import lower_estimator
 from lab_utils.dry_run.graphs import all_nodes, ancestors, everywhere
@@ -26,9 +26,8 @@ __all__ = [
     "LineCost",
     "all_nodes",
     "ancestors",
-    "compile_for_one_core",
     "compile_program",
-    "compile_sharded",
+    "compile_stablehlo",
     "everywhere",
     "is_random",
     "lower_estimator",

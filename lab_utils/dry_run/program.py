@@ -19,7 +19,7 @@ class Role(StrEnum):
     LABEL = "label"
     VARIABLE = "variable"
     CONSTANT = "constant"
-    HOST = "host"  # computed by the host meanwhile, or sent to it
+    HOST = "host"  # sent to the host
     LOSS = "loss"
 
 

@@ -131,7 +131,6 @@ class Cost(FigureTable):
         peak_flops, peak_bandwidth: of the core, as published.
         step_seconds: the roofline bound on the step.
         examples_per_second: of a core, at that bound.
-        bf16_operand_share: of the matmul FLOPs, those whose operands are bfloat16 in the program.
         all_reduce_bytes: all-reduced over the cores in a step.
     """
 
@@ -141,7 +140,6 @@ class Cost(FigureTable):
     peak_bandwidth: Figure | None = None
     step_seconds: Figure | None = None
     examples_per_second: Figure | None = None
-    bf16_operand_share: Figure | None = None
     all_reduce_bytes: Figure | None = None
 
     @property
@@ -165,20 +163,6 @@ class LineCost:
     cycles: float
     bytes: float
     flops: float
-
-
-@dataclass(frozen=True)
-class Span:
-    """One instruction of a compiled step: what it costs, all rounds of its loops together."""
-
-    name: str
-    opcode: str
-    op: str
-    place: Place
-    cycles: float
-    bytes: float
-    flops: float
-    rounds: int
 
 
 @dataclass
@@ -206,16 +190,14 @@ class Feed(FigureTable):
     """The input pipeline: what was measured here, and what the TPU could take.
 
     Attributes:
-        examples_per_second, first_batch_seconds, batches: of the pipeline, measured.
+        examples_per_second: of the pipeline, measured.
         host_cores: of this machine's `machine_cores`, those that the pipeline kept busy.
         required: examples/s that the cores of one host take at most.
         host_cores_needed: cores like these that would deliver it.
     """
 
     examples_per_second: Figure | None = None
-    first_batch_seconds: Figure | None = None
     host_cores: Figure | None = None
     machine_cores: Figure | None = None
-    batches: Figure | None = None
     required: Figure | None = None
     host_cores_needed: Figure | None = None

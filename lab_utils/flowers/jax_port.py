@@ -88,7 +88,7 @@ def compiled_for(topology: str, step: Callable, state: tuple, batch: tuple) -> d
     """
     import jax
 
-    from lab_utils.dry_run.inspect import compile_sharded
+    from lab_utils.dry_run.inspect import compile_stablehlo
     from lab_utils.runtime import chips
 
     chip, cores = chips.parse(topology)
@@ -100,8 +100,8 @@ def compiled_for(topology: str, step: Callable, state: tuple, batch: tuple) -> d
     shapes = jax.tree.map(like, state), *(like(array, PER_CORE * cores) for array in batch)
     stand_ins = data_parallel(step, jax.devices()[:cores])
     lowered = stand_ins.trace(*shapes).lower(lowering_platforms=("tpu",))
-    program = compile_sharded(lowered.as_text(), topology)
-    cost, memory, text = program.cost, program.memory, program.hlo
+    program = compile_stablehlo(lowered.as_text(), topology)
+    cost, memory, text = program["cost"], program["memory"], program["hlo"]
     bound = chip.roofline(cost["flops"], cost["bytes"])
     return {
         "cores": cores,

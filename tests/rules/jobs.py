@@ -73,9 +73,9 @@ class _Job:
     jobs: Jobs
     folder: Path
 
-    def result(self, progress: process.Progress | None = None) -> tuple[dict[str, Any], Path]:
+    def result(self, progress: process.Progress | None = None) -> dict[str, Any]:
         self.jobs.do(self.folder, progress)
-        return json.loads((self.folder / "result.json").read_text()), self.folder
+        return json.loads((self.folder / "result.json").read_text())
 
     def end(self) -> None:
         """A job that was not asked for was not begun."""

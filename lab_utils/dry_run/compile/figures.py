@@ -1,14 +1,16 @@
 """What the TPU compiler made of a step, in figures: memory, cost, collectives, and the learner's lines."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from lab_utils.common.figures import Figure, Kind
 from lab_utils.common.source import NOWHERE, Place
 from lab_utils.dry_run.compile.hlo.summary import Summary
 from lab_utils.dry_run.program import Program
-from lab_utils.dry_run.records import MEMORY_PARTS, CompiledStep, Cost, Finding, LineCost, Span
+from lab_utils.dry_run.records import MEMORY_PARTS, CompiledStep, Cost, Finding, LineCost
 from lab_utils.runtime.chips import Chip
 
 
@@ -19,7 +21,6 @@ class Compiled:
     Attributes:
         step: memory and cost, as the report shows them.
         summary: what the optimised program holds; None where there is none.
-        spans: the instructions that cost anything, with the learner's lines.
         cached: taken from an earlier dry run.
     """
 
@@ -29,7 +30,6 @@ class Compiled:
     step: CompiledStep
     summary: Summary | None = None
     findings: list[Finding] = field(default_factory=list)
-    spans: list[Span] = field(default_factory=list)
     cached: bool = False
 
     @property
@@ -68,12 +68,6 @@ def add_figures(compiled: Compiled, answer: dict[str, Any]) -> None:
         ),
         step_seconds=Figure("roofline bound on a step", bound.seconds, "s", Kind.DERIVED),
         examples_per_second=Figure("examples a core, at most", rate, "examples/s", Kind.DERIVED),
-        bf16_operand_share=Figure(
-            "matmul FLOPs with bfloat16 operands",
-            summary.bfloat16_operand_share,
-            "share",
-            Kind.DERIVED,
-        ),
         all_reduce_bytes=Figure(
             "all-reduce a step", float(summary.collectives.total()), "B", Kind.COMPILER
         ),
@@ -88,25 +82,20 @@ def of_collectives(compiled: Compiled) -> list[Figure]:
     return [Figure(f"{kind}, a step", float(size), "B", Kind.COMPILER) for kind, size in sizes]
 
 
-def placed(spans: list[Span], place_of: Callable[[str], Place]) -> list[Span]:
-    """The instructions with the learner's lines, without their ops.
+def by_line(
+    costs: dict[tuple[Place, str], np.ndarray], place_of: Callable[[str], Place], most: int = 10
+) -> list[LineCost]:
+    """The `most` lines with the most estimated cycles, then bytes; what has no line stands together.
 
     Args:
+        costs: of a `Summary`, by line and op.
         place_of: the line behind an op of the framework, where the module itself names none.
     """
-    known = {each.op: place_of(each.op).source_line for each in spans if each.op and not each.place}
-    files = {op: place for op, place in known.items() if place.file}
-    return [
-        each if each.place else replace(each, place=files.get(each.op, NOWHERE)) for each in spans
-    ]
-
-
-def by_line(spans: list[Span], most: int = 10) -> list[LineCost]:
-    """The `most` lines with the most estimated cycles, then bytes; what has no line stands together."""
-    sums: dict[Place, LineCost] = {}
-    for each in spans:
-        line = sums.get(each.place, LineCost(each.place, 0.0, 0.0, 0.0))
-        sums[each.place] = LineCost(
-            each.place, line.cycles + each.cycles, line.bytes + each.bytes, line.flops + each.flops
-        )
-    return sorted(sums.values(), key=lambda line: (line.cycles, line.bytes), reverse=True)[:most]
+    sums: dict[Place, np.ndarray] = {}
+    for (place, op), cost in costs.items():
+        if not place and op:
+            line = place_of(op).source_line
+            place = line if line.file else NOWHERE
+        sums[place] = sums.get(place, 0.0) + cost
+    lines = [LineCost(place, *map(float, cost)) for place, cost in sums.items()]
+    return sorted(lines, key=lambda line: (line.cycles, line.bytes), reverse=True)[:most]

@@ -1,7 +1,5 @@
 """What a compiled step says of the port (rules TPU3xx)."""
 
-from dataclasses import replace
-
 from lab_utils.common.figures import memory, scaled
 from lab_utils.dry_run.compile.figures import Compiled
 from lab_utils.dry_run.compile.hlo.summary import Buffer, Summary
@@ -36,8 +34,8 @@ def _of_partition(compiled: Compiled) -> list[Finding]:
     aliased = set(compiled.summary.aliased)
     unused = [program.inputs[n] for n in partition.donated if n not in aliased]
     if unused:
-        names = [f"{each.name} {each.dtype}{list(each.shape)}" for each in unused]
-        size = memory(sum(each.bytes for each in unused))
+        names = [f"{array.name} {array.dtype}{list(array.shape)}" for array in unused]
+        size = memory(sum(array.bytes for array in unused))
         findings.append(finding("TPU341", program.where, arrays=some(names), size=size))
     if partition.cores == 1 and program.cores > 1:
         idle = program.cores - 1
@@ -79,23 +77,13 @@ def _what_pays_most(compiled: Compiled) -> list[Finding]:
     ]
 
 
-def merged(findings: list[Finding]) -> list[Finding]:
-    """One entry for what differs in its why alone, as train and eval step do: the whys in turn."""
-    entries: dict[tuple, Finding] = {}
-    for each in findings:
-        same = (each.rule, each.place, each.fix, each.message)
-        first = entries.get(same)
-        entries[same] = replace(first, why=f"{first.why} {each.why}") if first else each
-    return list(entries.values())
-
-
 def out_of_memory(compiled: Compiled, summary: Summary | None, message: str) -> Finding:
     """TPU303, naming the largest tensors: as stored where `summary` says, else the arguments."""
     program = compiled.program
     if summary is None:
-        inputs = sorted(program.inputs, key=lambda each: each.bytes, reverse=True)
+        inputs = sorted(program.inputs, key=lambda array: array.bytes, reverse=True)
         largest = [
-            f"{each.name} {list(each.shape)} ({memory(each.bytes)})" for each in inputs[:_SHOWN]
+            f"{array.name} {list(array.shape)} ({memory(array.bytes)})" for array in inputs[:_SHOWN]
         ]
     else:
         names = dict.fromkeys(_described(buffer, program) for buffer in summary.buffers)
@@ -108,10 +96,7 @@ def out_of_memory(compiled: Compiled, summary: Summary | None, message: str) -> 
             "batch."
         )
     elif batch > 8:
-        hint = (
-            f"Lower the batch of {batch} a core ({program.global_batch} in all); "
-            "dry_run(..., largest_batch=True) finds the largest that fits. " + hint
-        )
+        hint = f"Lower the batch of {batch} a core ({program.global_batch} in all). {hint}"
     return finding(
         "TPU303",
         program.where,
@@ -138,7 +123,7 @@ def _name(buffer: Buffer, program: Program) -> str:
 def _padding(compiled: Compiled) -> list[Finding]:
     """TPU304 for the tensor with the most padding, where that is much of the program's memory."""
     used = compiled.step.memory.arguments.value + compiled.step.memory.temporaries.value
-    buffers = [each for each in compiled.summary.buffers if each.shape.worst_axis is not None]
+    buffers = [buffer for buffer in compiled.summary.buffers if buffer.shape.worst_axis is not None]
     worst = max(buffers, key=lambda buffer: buffer.waste, default=None)
     if worst is None or worst.waste < max(PADDING_BYTES, PADDING_SHARE * used):
         return []
@@ -164,14 +149,14 @@ def _padding(compiled: Compiled) -> list[Finding]:
 
 def _tables(compiled: Compiled) -> list[Finding]:
     """TPU308 for each matrix that takes much of a core's memory with its optimizer slots."""
-    variables = [each for each in compiled.program.inputs if each.role == Role.VARIABLE]
+    variables = [array for array in compiled.program.inputs if array.role == Role.VARIABLE]
     limit = compiled.step.memory.available.value
     facts = {"step": compiled.program.mode, "limit": memory(limit)}
     findings = []
     for table in variables:
         slots = f"{table.name}/"
-        arrays = [each for each in variables if each is table or each.name.startswith(slots)]
-        size = sum(each.bytes for each in arrays)
+        arrays = [array for array in variables if array is table or array.name.startswith(slots)]
+        size = sum(array.bytes for array in arrays)
         if table.trainable and len(table.shape) == 2 and size > TABLE_SHARE * limit:
             facts |= {"variable": table.name, "size": memory(size)}
             findings.append(finding("TPU308", compiled.program.where, **facts))

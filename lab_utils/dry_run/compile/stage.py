@@ -4,22 +4,14 @@ The compiler works in a process of its own; its answers are cached.
 """
 
 import re
-from bisect import bisect_left
 from collections.abc import Callable, Generator, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
 from lab_utils.common.figures import Figure, Kind, counted
-from lab_utils.dry_run import cache
-from lab_utils.dry_run.compile.figures import (
-    Compiled,
-    add_figures,
-    by_line,
-    of_collectives,
-    placed,
-)
-from lab_utils.dry_run.compile.findings import findings_of, merged, out_of_memory
+from lab_utils.dry_run.compile.figures import Compiled, add_figures, by_line, of_collectives
+from lab_utils.dry_run.compile.findings import findings_of, out_of_memory
 from lab_utils.dry_run.compile.hlo.summary import Summary, summarise
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.private import process
@@ -45,7 +37,6 @@ def carry_out(session: Session) -> Generator[None, None, str]:
     Beside the compiler the next step is lowered, and the next stage begins. Steps are compiled side by side
     where they leave room, else each when the one before it is done.
     """
-    compiled: list[Compiled] = []
     outcomes: list[Callable[[], str]] = []
     with ExitStack() as compilers:
 
@@ -54,8 +45,7 @@ def carry_out(session: Session) -> Generator[None, None, str]:
             return compilers.enter_context(compiling(program, session.topology))
 
         def outcome(program: Program, finish: Callable[[Progress | None], Compiled] | None) -> str:
-            compiled.append((finish or start(program))(session.say))
-            return _taken(session, compiled[-1])
+            return _record(session, (finish or start(program))(session.say))
 
         try:
             for mode in session.modes_to_compile():
@@ -71,24 +61,16 @@ def carry_out(session: Session) -> Generator[None, None, str]:
         except CompilerMissing as error:
             raise Skip(f"cannot be checked here: {error}") from error
         yield
-        detail = ", ".join([each() for each in outcomes])
-    if session.largest_batch and compiled:
-        largest = largest_batch(
-            lambda batch: session.workload.lower(session.cores, global_batch=batch * session.cores),
-            session.topology,
-            known=compiled[0],
-        )
-        session.result.figures.append(
-            Figure("largest batch a core that fits", float(largest), "examples", Kind.COMPILER)
-        )
-    return detail
+        return ", ".join([finish_step() for finish_step in outcomes])
 
 
-def _taken(session: Session, compiled: Compiled) -> str:
+def _record(session: Session, compiled: Compiled) -> str:
     """Adds what the compiler said of a step to the session; returns it in words."""
     program = compiled.program
-    session.spans = session.spans or compiled.spans
-    session.result.findings = merged([*session.result.findings, *compiled.findings])
+    # What the train step has shown the eval step does not say again.
+    earlier = {(old.rule, old.place, old.fix) for old in session.result.findings}
+    new = [new for new in compiled.findings if (new.rule, new.place, new.fix) not in earlier]
+    session.found(new)
     session.compiled.append(compiled.step)
     session.result.figures += of_collectives(compiled)
     if program.left_out:
@@ -129,45 +111,24 @@ def compiling(program: Program, topology: str) -> Iterator[Callable[[Progress | 
         raise BadTopology(
             f"{topology} has {counted(cores, 'core')}, and the program was lowered for {program.cores}"
         )
-    with asked(program, topology, cores) as answer:
-        yield lambda progress: _judged(program, topology, chip, answer(progress))
+    with compiler_answer(program, topology) as answer:
+        yield lambda progress: _result(program, topology, chip, *answer(progress))
 
 
-@contextmanager
-def asked(
-    program: Program, topology: str, cores: int
-) -> Iterator[Callable[[Progress | None], dict[str, Any]]]:
-    """Context manager: the compiler works on a program for `cores` cores of `topology`.
+def compiler_answer(program: Program, topology: str) -> AbstractContextManager[process.Answer]:
+    """Context manager: what the compiler says of a program for all cores of `topology`.
 
-    Yields:
-        what waits for the answer: "memory", "cost" and "hlo", the optimised text, of a program that was
-        compiled; else "refused" ("topology" or "program") and "message". "cached" where it is an earlier one.
-
-    Raises:
-        CompilerMissing: jax or libtpu is not installed here.
-        ChildFailed: the process ended without an answer (what waits raises it).
+    The answer is that of private.jax.answer where it was compiled, else it has "refused" ("topology" or
+    "program") and "message". Errors are those of process.answering.
     """
-    parts = program.partition.cores if program.partition else 0
-    name = cache.key(program.hlo, parts, topology, process.versions())
-    if (entry := cache.read(name)) is not None:
-        yield lambda progress: entry | {"cached": True}
-        return
-    process.require("jax", "libtpu")
-    request = {"topology": topology, "cores": cores, "partitions": parts}
-
-    def wait(progress: Progress | None) -> dict[str, Any]:
-        answer, files = running.result(progress)
-        if "refused" not in answer:
-            answer["hlo"] = (files / "optimised.txt").read_text(encoding="utf-8")
-        if answer.get("refused") != "topology":
-            cache.write(name, answer)
-        return answer
-
-    with process.started("compile", request, {"program.hlo": program.hlo}) as running:
-        yield wait
+    partitions = program.partition.cores if program.partition else 0
+    request = {"topology": topology, "partitions": partitions}
+    return process.answering("compile", request, {"program.hlo": program.hlo}, "jax", "libtpu")
 
 
-def _judged(program: Program, topology: str, chip: chips.Chip, answer: dict[str, Any]) -> Compiled:
+def _result(
+    program: Program, topology: str, chip: chips.Chip, answer: dict[str, Any], cached: bool
+) -> Compiled:
     if answer.get("refused") == "topology":
         raise BadTopology(f"{topology}: {answer['message']}. Accepted: {chips.ACCEPTED}")
     compiled = Compiled(
@@ -175,7 +136,7 @@ def _judged(program: Program, topology: str, chip: chips.Chip, answer: dict[str,
         chip,
         program,
         CompiledStep(f"{program.mode} step", mode=Mode(program.mode)),
-        cached="cached" in answer,
+        cached=cached,
     )
     compiled.step.memory.available = Figure(
         "memory that a program may use", chip.limit, "bytes", Kind.QUOTED, chips.LIBTPU
@@ -186,30 +147,8 @@ def _judged(program: Program, topology: str, chip: chips.Chip, answer: dict[str,
     compiled.summary = summarise(answer["hlo"])
     add_figures(compiled, answer)
     compiled.findings = findings_of(compiled)
-    compiled.spans = placed(compiled.summary.spans, program.origin.place_of)
-    compiled.step.lines = by_line(compiled.spans)
+    compiled.step.lines = by_line(compiled.summary.costs, program.origin.place_of)
     return compiled
-
-
-def largest_batch(lower: Callable[[int], Program], topology: str, *, known: Compiled) -> int:
-    """The largest batch a core that fits, a multiple of 8; 0 if none does.
-
-    Batches up to 16 times that of `known` are tried.
-
-    Args:
-        lower: gives the program for a batch a core.
-        known: the step as it was compiled for some batch.
-
-    Raises:
-        as compile_program.
-    """
-    batch = known.program.per_core_batch
-    eighths = range(batch // 8 + 1, 2 * batch + 1) if known.step.fits else range(1, -(-batch // 8))
-
-    def too_large(eighth: int) -> bool:
-        return not compile_program(lower(8 * eighth), topology).step.fits
-
-    return 8 * (eighths.start - 1 + bisect_left(eighths, True, key=too_large))
 
 
 def _explain_refusal(compiled: Compiled, message: str) -> None:
@@ -221,9 +160,8 @@ def _explain_refusal(compiled: Compiled, message: str) -> None:
         compiled.findings.append(finding("TPU309", program.where, message=message, **facts))
         return
     # The message speaks of temporaries, and its figure holds the arguments too.
-    needed = float(sizes[1]) * _UNITS[sizes[2]]
-    arguments = float(sum(each.bytes for each in program.inputs))
-    limit = float(sizes[3]) * _UNITS[sizes[4]]
+    needed, limit = (float(sizes[n]) * _UNITS[sizes[n + 1]] for n in (1, 3))
+    arguments = float(sum(array.bytes for array in program.inputs))
     others = max(0.0, needed - arguments)
     compiled.step.memory = Memory(
         arguments=Figure("arguments, unpadded", arguments, "bytes", Kind.DERIVED),
@@ -241,6 +179,6 @@ def _roomy(compiled: Compiled) -> Summary | None:
     if spare or count & (count - 1) or count < 4:
         return None
     topology = f"{chip.name}:{chips.even_shape(count, chip.axes)}"
-    with asked(compiled.program, topology, cores) as wait:
-        answer = wait(None)
+    with compiler_answer(compiled.program, topology) as wait:
+        answer, _ = wait(None)
     return summarise(answer["hlo"]) if "hlo" in answer else None

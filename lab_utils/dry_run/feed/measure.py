@@ -34,8 +34,7 @@ def measure(
     Where the data end it starts again.
 
     Returns:
-        the figures, `batches` only of data that ended while they were measured; and how many cores this
-        machine had left.
+        the figures, and how many cores this machine had left.
 
     Args:
         source: a dataset; or a function without arguments that returns one, or the tensors of a batch,
@@ -48,20 +47,17 @@ def measure(
         Exception: whatever `source` or the reading of its batches raises.
     """
     with closing(_batches(source)) as batches:
-        count, in_pass = 0, None
 
         def examples_of_next() -> int:
-            nonlocal count, in_pass
-            while (examples := next(batches)) is None:
-                if not count:
-                    raise NoBatches
-                count, in_pass = 0, count
-            count += 1
+            examples = next(batches)
+            if examples is None:
+                examples = next(batches)
+            if examples is None:
+                raise NoBatches
             return batch_size or examples
 
         began = time.perf_counter()
         examples_of_next()
-        first = time.perf_counter() - began
         while time.perf_counter() - began < seconds / 4:
             examples_of_next()
         processor, idle, start = time.process_time(), _idle_seconds(), time.perf_counter()
@@ -75,12 +71,9 @@ def measure(
     rate = examples / passed
     feed = Feed(
         examples_per_second=_measured("examples from the input pipeline", rate, "examples/s"),
-        first_batch_seconds=_measured("time to the first batch", first, "s"),
         host_cores=_measured("cores of this machine in use", used, "cores"),
         machine_cores=_measured("cores of this machine", cores, "cores"),
     )
-    if in_pass is not None:
-        feed.batches = _measured("batches in the dataset", in_pass, "batches")
     return feed, idle
 
 
@@ -108,7 +101,7 @@ def _graph_batches(make: Callable[[], Any], graph: tf.Graph) -> Iterator[int | N
             data = iterator.get_next()
         # Composite tensors count as their components; what a batch may hold beside tensors, not at all.
         leaves = [
-            each for each in tf.nest.flatten(data, expand_composites=True) if tf.is_tensor(each)
+            leaf for leaf in tf.nest.flatten(data, expand_composites=True) if tf.is_tensor(leaf)
         ]
         first = tf.shape(leaves[0])[0] if leaves[0].shape.rank != 0 else tf.constant(1)
         # The group makes the batch; its size alone may be known without it, and the batch left unread.

@@ -9,7 +9,7 @@ of the CPU build: the TPU's is not in any wheel that installs beside a working T
 import functools
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,22 +18,25 @@ from lab_utils.common.source import NOWHERE, Place, place
 from lab_utils.dry_run import ops as op_table
 from lab_utils.dry_run.graphs import all_nodes
 from lab_utils.dry_run.lower.draws import Draw, draw_alike
-from lab_utils.dry_run.lower.errors import CannotLower, explained
+from lab_utils.dry_run.lower.errors import explained
 from lab_utils.dry_run.lower.graph_def import (
     computed,
     cut_host_work,
     input_of,
+    nodes_of,
     pruned,
     rename_functions,
+    sum_resizes,
     use_xla_collectives,
     without,
 )
 from lab_utils.dry_run.lower.lines import gradient_not_finite, value_not_finite, written
-from lab_utils.dry_run.lower.resizes import sum_resizes
 from lab_utils.dry_run.lower.variables import Variable
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.program import Input, Origin, Output, Program, Role
 from lab_utils.estimator import tf, v1
+
+_STATISTICS = {"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3", "Mean"}
 
 
 @dataclass
@@ -70,26 +73,25 @@ def to_program(
     """
     results = ({} if step.loss is None else {"loss": step.loss}) | step.host
     graph_def = pruned(step.graph, [t.op for t in results.values()] + step.updates)
-    from_host = cut_host_work(graph_def, step.graph)
+    cut_host_work(graph_def)
     sum_resizes(graph_def, step.graph)
     named_cores = use_xla_collectives(graph_def, step.graph, cores)
-    nodes = {node.name: node for node in all_nodes(graph_def)}
-    statistics = [name for name, node in nodes.items() if _is_batch_statistic(node, nodes)]
-    random = [name for name, node in nodes.items() if op_table.is_random(node.op)]
+    sums = nodes_of(graph_def, step.graph, _STATISTICS)
+    statistics = [node.name for node, op, _ in sums if _is_batch_statistic(op)]
+    random = [node.name for node in all_nodes(graph_def) if op_table.is_random(node.op)]
     if draws:
         draw_alike(graph_def, draws, cores)
         random = [name for name in random if name not in draws]
     rename_functions(graph_def)
-    fed = step.fed + from_host
     ends = [tensor.op.name for tensor in results.values()]
-    tensors = [tensor for tensor, _ in fed]
+    tensors = [tensor for tensor, _ in step.fed]
     variables = without(graph_def, tensors, step.variables, ends)
-    names = [each.name for each in results.values()]
+    names = [item.name for item in results.values()]
     hlo, order = _hlo(step, graph_def, tensors, variables, names)
-    inputs = [each for _, each in fed]
+    inputs = [item for _, item in step.fed]
     inputs += [
-        Input(each.name, Role.VARIABLE, each.shape, each.dtype.name, each.trainable)
-        for each in (variables[number] for number in order)
+        Input(item.name, Role.VARIABLE, item.shape, item.dtype.name, item.trainable)
+        for item in (variables[number] for number in order)
     ]
     module = _tensorflow.hlo_module(hlo)
     outputs = [Output(key, Role.LOSS if key == "loss" else Role.HOST) for key in results]
@@ -97,7 +99,6 @@ def to_program(
         Output(inputs[alias.parameter_number].name, Role.VARIABLE, alias.parameter_number)
         for alias in module.input_output_alias.entries
     ]
-    _check_interface(module, inputs, outputs)
     return Program(
         name=name,
         mode=mode,
@@ -109,25 +110,20 @@ def to_program(
         named_cores=named_cores,
         random=random,
         batch_statistics=statistics,
-        origin=_origin(step, [each.name for each in variables]),
+        origin=_origin(step, [item.name for item in variables]),
     )
 
 
 def _origin(step: Step, variables: list[str]) -> Origin:
-    """What the step's graph answers; a run may name lines only where there is a loss."""
-    origin = Origin(
+    """What the step's graph answers."""
+    loss = None if step.loss is None else step.loss.op
+    if loss is not None and loss.type == "Identity":  # a frontend's own, around the program's
+        loss = loss.inputs[0].op
+    handles = {variable.name: variable.handle for variable in step.variables}
+    return Origin(
         start=functools.partial(step.start, variables),
         place_of=functools.partial(_place_of, step.graph),
-    )
-    if step.loss is None:
-        return origin
-    loss = step.loss.op
-    if loss.type == "Identity":  # a frontend's own, around the program's
-        loss = loss.inputs[0].op
-    handles = {each.name: each.handle for each in step.variables}
-    return replace(
-        origin,
-        loss=place(loss),
+        loss=NOWHERE if loss is None else place(loss),
         written=lambda name: written(handles[name]),
         not_finite=functools.partial(value_not_finite, step),
         gradient_not_finite=functools.partial(gradient_not_finite, step),
@@ -151,43 +147,20 @@ def placeholders(structure: Any, role: str) -> tuple[Any, list[tuple[tf.Tensor, 
 
 def leaf_names(prefix: str, structure: Any) -> list[str]:
     """A name for each leaf of a nest, in tf.nest's order: "feature/image", or the prefix alone."""
-    if isinstance(structure, Mapping):
-        parts = sorted(structure.items())
-    elif isinstance(structure, tuple | list):
-        parts = list(
-            zip(getattr(structure, "_fields", range(len(structure))), structure, strict=True)
-        )
-    else:
-        return [prefix]
-    return [name for key, part in parts for name in leaf_names(f"{prefix}/{key}", part)]
+    paths = _tensorflow.leaf_paths(structure)
+    return [f"{prefix}/{path}" if path else prefix for path in paths]
 
 
-def _is_batch_statistic(node: Any, nodes: Mapping[str, Any]) -> bool:
-    if node.op.startswith("FusedBatchNorm") and "Grad" not in node.op:
-        return node.attr["is_training"].b and not _per_example(node, nodes)
-    return (
-        node.op == "Mean" and node.name.endswith("moments/variance") and _over_examples(node, nodes)
-    )
-
-
-def _per_example(node: Any, nodes: Mapping[str, Any]) -> bool:
-    """Whether a FusedBatchNorm has examples as channels: so Keras computes layer normalisation."""
-    source = nodes.get(node.input[0].split(":")[0])
-    if node.attr["data_format"].s != b"NCHW" or source is None or source.op != "Reshape":
-        return False
-    shape = nodes.get(source.input[1].split(":")[0])
-    first = nodes.get(shape.input[0].split(":")[0]) if shape and shape.op == "Pack" else shape
-    if first is None or first.op != "Const":
-        return False
-    return int(np.ravel(tf.make_ndarray(first.attr["value"].tensor))[0]) == 1
-
-
-def _over_examples(node: Any, nodes: Mapping[str, Any]) -> bool:
-    """Whether a Mean takes the batch's axis away; layer normalisation does not. True if it is not known."""
-    axes = nodes.get(node.input[1].split(":")[0])
-    if axes is None or axes.op != "Const":
-        return True
-    return 0 in np.ravel(tf.make_ndarray(axes.attr["value"].tensor))
+def _is_batch_statistic(op: tf.Operation) -> bool:
+    """Whether an op computes statistics over its core's own batch."""
+    if op.type.startswith("FusedBatchNorm"):
+        # Keras computes layer normalisation so: of one example, with those of the batch as its channels.
+        data, channels_first = op.inputs[0], op.get_attr("data_format") == b"NCHW"
+        is_layer = channels_first and data.op.type == "Reshape" and data.shape[0] == 1
+        return op.get_attr("is_training") and not is_layer
+    axes = tf.get_static_value(op.inputs[1])
+    # Layer normalisation leaves the batch's axis.
+    return op.name.endswith("moments/variance") and (axes is None or 0 in np.ravel(axes))
 
 
 def _hlo(
@@ -198,13 +171,13 @@ def _hlo(
     with _tensorflow.eager(), _tensorflow.caught_log(), tf.device("/device:CPU:0"):
         # Of no value: memory that nobody writes to is not taken from the machine.
         empty = [tf.raw_ops.Empty(shape=v.shape, dtype=v.dtype) for v in variables]
-        values = [tf.Variable(each, trainable=False) for each in empty]
+        values = [tf.Variable(value, trainable=False) for value in empty]
 
         def run(*arguments: tf.Tensor) -> list[tf.Tensor]:
             updates = [op.name for op in step.updates]
             results = computed(graph_def, names + updates, fed, arguments, variables, values)
             with tf.control_dependencies(results[len(names) :]):
-                return [tf.identity(each) for each in results[: len(names)]]
+                return [tf.identity(value) for value in results[: len(names)]]
 
         try:
             wrapped = v1.wrap_function(run, specs)
@@ -218,17 +191,6 @@ def _hlo(
             raise explained(error, step.graph) from error
         handles = [value.handle for value in values]
         return hlo, [
-            next(n for n, known in enumerate(handles) if known is handle) for handle in captured
+            next(n for n, candidate in enumerate(handles) if candidate is handle)
+            for handle in captured
         ]
-
-
-def _check_interface(module: Any, inputs: list[Input], outputs: list[Output]) -> None:
-    """Holds the HLO against what we believe of it: parameters and results, by shape."""
-    shape = module.host_program_shape
-    arguments = [tuple(each.dimensions) for each in shape.parameters]
-    results = shape.result.tuple_shapes or [shape.result]  # a single result is not a tuple
-    if arguments != [each.shape for each in inputs] or len(results) != len(outputs):
-        raise CannotLower(
-            f"XLA's program takes {len(arguments)} arguments and returns {len(results)} results where "
-            f"{len(inputs)} and {len(outputs)} were expected: please report it, with the port"
-        )

@@ -1,7 +1,7 @@
 """Random numbers that belong to an example: many cores and one core with the whole batch draw the same.
 
 Dropout and noise are drawn by each core for its own share of the batch. For a comparison with one core each
-number is a hash of the op's name and of the number's index in the whole batch; a core computes its share.
+draws for the whole batch, from a seed that is the op's name, and takes its share.
 """
 
 import zlib
@@ -10,13 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from lab_utils.dry_run.lower.nodes import Nodes
+from lab_utils.dry_run.lower.graph_def import Nodes
 from lab_utils.estimator import tf
 
-_REPLACED = ("RandomUniform", "RandomUniformInt", "RandomStandardNormal", "TruncatedNormal")
-_BEYOND = 0.02275013  # the share of a normal distribution below minus two standard deviations
-# Shifts and factors of MurmurHash3's last step.
-_MIX = ((16, 0x85EBCA6B), (13, 0xC2B2AE35), (16, None))
+_STATELESS = {
+    "RandomUniform": "StatelessRandomUniform",
+    "RandomUniformInt": "StatelessRandomUniformInt",
+    "RandomStandardNormal": "StatelessRandomNormal",
+    "TruncatedNormal": "StatelessTruncatedNormal",
+}
 
 
 @dataclass(frozen=True)
@@ -33,74 +35,46 @@ def alike(many: Any, one: Any, cores: int, share: int) -> dict[str, Draw]:
     The axis that is `cores` times as long in the graph of one core is that of the batch. Left out is what is
     drawn for `share` examples, a core's, by one core too: the program names that number itself.
     """
-    whole = {op.name: op.outputs[0].shape for op in one.get_operations() if op.type in _REPLACED}
     draws = {}
-    for op in many.get_operations():
-        # as_list: under version 1's behaviour the sizes of a shape are no ints.
-        shape, larger = (op.outputs[0].shape, whole[op.name]) if op.name in whole else (None, None)
-        if shape is None or not (shape.is_fully_defined() and larger.is_fully_defined()):
+    whole = _shapes(one)
+    for name, shape in _shapes(many).items():
+        larger = whole.get(name)
+        if larger is None or len(shape) != len(larger):
             continue
-        if shape.rank != larger.rank:
-            continue
-        pairs = enumerate(zip(shape.as_list(), larger.as_list(), strict=True))
-        grown = [(axis, a, b) for axis, (a, b) in pairs if a != b]
-        if not grown and shape.as_list()[:1] != [share]:
-            draws[op.name] = Draw(tuple(larger.as_list()), None)
-        elif len(grown) == 1 and grown[0][1] * cores == grown[0][2]:
-            draws[op.name] = Draw(tuple(larger.as_list()), grown[0][0])
+        grown = [axis for axis, size in enumerate(shape) if size != larger[axis]]
+        if not grown and shape[:1] != [share]:
+            draws[name] = Draw(tuple(larger), None)
+        elif len(grown) == 1 and shape[grown[0]] * cores == larger[grown[0]]:
+            draws[name] = Draw(tuple(larger), grown[0])
     return draws
+
+
+def _shapes(graph: Any) -> dict[str, list[int]]:
+    """The shapes that a graph's random ops draw, where they are known, by the op's name."""
+    random = [op for op in graph.get_operations() if op.type in _STATELESS]
+    fixed = [op for op in random if op.outputs[0].shape.is_fully_defined()]
+    # Lists: under version 1's behaviour the sizes of a shape are no ints.
+    return {op.name: op.outputs[0].shape.as_list() for op in fixed}
 
 
 def draw_alike(graph_def: Any, draws: dict[str, Draw], cores: int) -> None:
     """Replaces the random ops of a GraphDef that `draws` names, for one of `cores` cores."""
     for node in [node for node in graph_def.node if node.name in draws]:
+        draw, new = draws[node.name], Nodes(graph_def, node.name)
         dtype = tf.as_dtype(node.attr["Tout" if "Tout" in node.attr else "dtype"].type)
-        new = Nodes(graph_def, node.name)
-        data = [name for name in node.input if name[0] != "^"]
-        uniform = _uniform(new, node.name, draws[node.name], cores)
-        values = _distributed(new, node.op, uniform, data[1:], dtype)
+        bounds = [name for name in node.input if name[0] != "^"][1:]
+        # Of a seed that is a constant TensorFlow may draw the numbers itself, others than XLA's.
+        core = new.add("XlaReplicaId", [])
+        zero = new.add("BitwiseAnd", [core, new.numbers(0)], T=tf.int32)
+        name = new.numbers([zlib.crc32(node.name.encode()) >> 1, 0])
+        seed = new.add("AddV2", [zero, name], T=tf.int32)
+        inputs = [new.numbers(draw.shape), seed, *bounds]
+        values = new.add(_STATELESS[node.op], inputs, dtype=dtype, T=tf.int32, Tseed=tf.int32)
+        if draw.axis is not None and cores > 1:
+            share = np.array(draw.shape, np.int32)
+            share[draw.axis] //= cores
+            step = np.where(np.arange(len(share)) == draw.axis, share, 0)
+            begin = new.add("Mul", [core, new.numbers(step)], T=tf.int32)
+            inputs = [values, begin, new.numbers(share)]
+            values = new.add("Slice", inputs, T=dtype, Index=tf.int32)
         new.replace(node, values, dtype)
-
-
-def _uniform(new: Nodes, name: str, draw: Draw, cores: int) -> str:
-    """float32 numbers in (0, 1) of the share of one core."""
-    strides = np.cumprod((1, *draw.shape[:0:-1]))[::-1]
-    hashed = new.constant(np.uint32(zlib.crc32(name.encode())))
-    for axis, (size, stride) in enumerate(zip(draw.shape, strides, strict=True)):
-        shared = axis == draw.axis and cores > 1
-        along = [1] * len(draw.shape)
-        along[axis] = size // cores if shared else size
-        index = np.arange(along[axis], dtype=np.uint32) * np.uint32(stride)
-        hashed = new.binary("AddV2", hashed, new.constant(index.reshape(along)), tf.uint32)
-        if shared:
-            core = new.cast(new.add("XlaReplicaId", []), tf.int32, tf.uint32)
-            offset = new.constant(np.uint32(along[axis] * stride))
-            offset = new.binary("Mul", core, offset, tf.uint32)
-            hashed = new.binary("AddV2", hashed, offset, tf.uint32)
-    hashed = new.binary("Mul", hashed, new.constant(np.uint32(0x9E3779B1)), tf.uint32)
-    for shift, factor in _MIX:
-        shifted = new.binary("RightShift", hashed, new.constant(np.uint32(shift)), tf.uint32)
-        hashed = new.binary("BitwiseXor", hashed, shifted, tf.uint32)
-        if factor:
-            hashed = new.binary("Mul", hashed, new.constant(np.uint32(factor)), tf.uint32)
-    high = new.binary("RightShift", hashed, new.constant(np.uint32(9)), tf.uint32)
-    half = new.constant(np.float32(0.5))
-    middle = new.binary("AddV2", new.cast(high, tf.uint32, tf.float32), half, tf.float32)
-    return new.binary("Mul", middle, new.constant(np.float32(2.0**-23)), tf.float32)
-
-
-def _distributed(new: Nodes, op: str, uniform: str, bounds: list[str], dtype: tf.DType) -> str:
-    """The numbers as the random op `op` would distribute them, of type `dtype`."""
-    if op == "RandomUniformInt":
-        low, high = (new.cast(bound, dtype, tf.float32) for bound in bounds)
-        width = new.binary("Sub", high, low, tf.float32)
-        scaled = new.binary("Mul", uniform, width, tf.float32)
-        return new.binary("AddV2", new.cast(scaled, tf.float32, dtype), bounds[0], dtype)
-    if op == "RandomUniform":
-        return new.cast(uniform, tf.float32, dtype)
-    width = 1 - 2 * _BEYOND if op == "TruncatedNormal" else 1.0
-    scaled = new.binary("Mul", uniform, new.constant(np.float32(2 * width)), tf.float32)
-    centred = new.binary("Sub", scaled, new.constant(np.float32(width)), tf.float32)
-    normal = new.add("Erfinv", [centred], T=tf.float32)
-    normal = new.binary("Mul", normal, new.constant(np.float32(np.sqrt(2))), tf.float32)
-    return new.cast(normal, tf.float32, dtype)

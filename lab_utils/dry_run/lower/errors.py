@@ -58,11 +58,9 @@ class InputUnfit(ValueError):
 def explained(error: Exception, graph: Any) -> CannotLower:
     """The bridge's error, with the op that it names looked up in the graph that the learner built."""
     text = " ".join(str(getattr(error, "message", error)).split())
-    operation = None
-    for name in re.findall(r"\{+node ([^}]+)\}", text):
-        operation = _tensorflow.find_operation(graph, name)
-        if operation is not None:
-            break
+    names = re.findall(r"\{+node ([^}]+)\}", text)
+    operations = (_tensorflow.find_operation(graph, name) for name in names)
+    operation = next((op for op in operations if op is not None), None)
     unsupported = re.search(r"XLA_CPU_JIT: (\w+) \(", text)
     op_type = unsupported[1] if unsupported else operation.type if operation is not None else ""
     where = place(operation) if operation is not None else NOWHERE

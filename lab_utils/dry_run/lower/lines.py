@@ -35,7 +35,7 @@ def value_not_finite(step: Any, batches: list[list[np.ndarray]]) -> Place:
         bad = _flagged(tensors, nan if nan[-1] else infinite)
         for tensor in bad.values():
             op = tensor.op
-            if op.type != "Const" and not any(each.ref() in bad for each in op.inputs):
+            if op.type != "Const" and not any(source.ref() in bad for source in op.inputs):
                 return place(op)
     return NOWHERE
 
@@ -46,7 +46,7 @@ def gradient_not_finite(step: Any, batches: list[list[np.ndarray]]) -> Place:
         bad = _flagged(tensors, nan | infinite)
         for tensor in bad.values():
             source = _tensorflow.differentiated(tensor.op)
-            came = [each for each in tensor.op.inputs if each.ref() in bad]
+            came = [source for source in tensor.op.inputs if source.ref() in bad]
             if tensor.op.type == "Const" or source is None:
                 continue
             if not any(_tensorflow.differentiated(t.op) for t in came):
@@ -63,7 +63,7 @@ def _flags(
     step: Any, ends: list[tf.Operation], batches: list[list[np.ndarray]]
 ) -> Iterator[tuple[list[tf.Tensor], np.ndarray, np.ndarray]]:
     """For each batch the floats on the way to `ends`, in order, and which of them hold NaN, and infinity."""
-    if any(each.role not in (Role.FEATURE, Role.LABEL) for _, each in step.fed):
+    if any(item.role not in (Role.FEATURE, Role.LABEL) for _, item in step.fed):
         return
     needed = ancestors(ends)
     floats = [
@@ -82,26 +82,26 @@ def _flags(
     rename_functions(graph_def)
     fed = [tensor for tensor, _ in step.fed]
     used = without(graph_def, fed, step.variables)
-    start = step.start([each.name for each in used])
-    outer = {tensor.op for tensor in fed} | {each.handle.op for each in step.variables}
+    start = step.start([item.name for item in used])
+    outer = {tensor.op for tensor in fed} | {item.handle.op for item in step.variables}
     tensors = [tensor for tensor in floats if tensor.op not in outer]
 
     with _tensorflow.eager(), _tensorflow.caught_log(), tf.device("/device:CPU:0"):
-        values = [tf.Variable(start[each.name], trainable=False) for each in used]
+        values = [tf.Variable(start[item.name], trainable=False) for item in used]
 
         def flags(*arguments: tf.Tensor) -> tuple[tf.Tensor, ...]:
             names = [tensor.name for tensor in tensors]
             results = computed(graph_def, names, fed, arguments, used, values)
             kinds = tf.math.is_nan, tf.math.is_inf
             return tuple(
-                tf.stack([tf.reduce_any(kind(each)) for each in results]) for kind in kinds
+                tf.stack([tf.reduce_any(kind(item)) for item in results]) for kind in kinds
             )
 
         try:
-            look = v1.wrap_function(flags, [tf.TensorSpec(each.shape, each.dtype) for each in fed])
+            look = v1.wrap_function(flags, [tf.TensorSpec(item.shape, item.dtype) for item in fed])
             for arrays in batches:
-                for each, value in zip(used, values, strict=True):
-                    value.assign(start[each.name])
+                for item, value in zip(used, values, strict=True):
+                    value.assign(start[item.name])
                 nan, infinite = look(*map(tf.constant, arrays))
                 yield tensors, nan.numpy(), infinite.numpy()
         except (tf.errors.OpError, ValueError, TypeError):  # this machine cannot compute it

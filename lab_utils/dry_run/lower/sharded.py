@@ -23,7 +23,7 @@ class Undivided(ValueError):
 
 
 def laid_out(
-    text: str, cores: int, topology: str, wanted: Mapping[str, int] | None, *, mapped: str = ""
+    text: str, cores: int, topology: str, axes_wanted: Mapping[str, int] | None, *, mapped: str = ""
 ) -> tuple[str, dict[str, int]]:
     """The program for `cores` cores, and the sizes of its mesh's axes, {} for a step of one core.
 
@@ -43,28 +43,28 @@ def laid_out(
     if not meshes:
         if devices != cores and (mapped or devices != 1):
             raise _not_resized(devices, cores, topology, mapped, "without a named mesh")
-        if wanted:
-            named, ones = tuple(wanted), (1,) * len(wanted)
+        if axes_wanted:
+            names, ones = tuple(axes_wanted), (1,) * len(axes_wanted)
             raise InputUnfit(
-                f"mesh_axes names {', '.join(named)}, and no array of the step is laid on a mesh: make "
-                f"mesh = jax.sharding.Mesh(np.reshape(jax.devices()[:1], {ones}), {named}), and give the "
+                f"mesh_axes names {', '.join(names)}, and no array of the step is laid on a mesh: make "
+                f"mesh = jax.sharding.Mesh(np.reshape(jax.devices()[:1], {ones}), {names}), and give the "
                 "arrays of the batch a sharding over it, as in jax.ShapeDtypeStruct(shape, dtype, "
-                f'sharding=NamedSharding(mesh, PartitionSpec("{named[0]}")))'
+                f'sharding=NamedSharding(mesh, PartitionSpec("{names[0]}")))'
             )
         return text, {"devices": devices} if devices > 1 else {}
     name, mesh = next(iter(meshes.items()))
-    if unknown := set(wanted or ()) - mesh.keys():
+    if unknown := set(axes_wanted or ()) - mesh.keys():
         raise InputUnfit(
             f"mesh_axes names {', '.join(sorted(unknown))}, and the mesh of the step has the axes "
             f"{', '.join(mesh)}"
         )
-    sizes = mesh | dict(wanted or {})
-    if not wanted and len(mesh) == 1:
+    sizes = mesh | dict(axes_wanted or {})
+    if not axes_wanted and len(mesh) == 1:
         sizes = dict.fromkeys(mesh, cores)  # a mesh of all devices, however many there are
     if math.prod(sizes.values()) != cores:
-        shown = ", ".join(f"{axis}={size}" for axis, size in sizes.items())
+        sizes_text = ", ".join(f"{axis}={size}" for axis, size in sizes.items())
         raise InputUnfit(
-            f"the mesh ({shown}: {counted(math.prod(sizes.values()), 'device')}) cannot be laid on "
+            f"the mesh ({sizes_text}: {counted(math.prod(sizes.values()), 'device')}) cannot be laid on "
             f"{topology} with its {counted(cores, 'core')}: say how, as in dry_run(..., "
             f"mesh_axes={dict.fromkeys(mesh, 1) | {next(iter(mesh)): cores}})"
         )

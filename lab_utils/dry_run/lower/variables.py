@@ -51,9 +51,9 @@ def initial_values(graph: tf.Graph, names: list[str]) -> dict[str, np.ndarray]:
     """
     if not names:
         return {}
-    chosen = [_resources(graph)[name] for name in names]
+    variables = [_resources(graph)[name] for name in names]
     # The whole graph cannot be opened in a session: it holds ops that no CPU has.
-    initializers = [v.initializer.name for v in chosen]
+    initializers = [v.initializer.name for v in variables]
     part = v1.graph_util.extract_sub_graph(graph.as_graph_def(), initializers)
     with tf.Graph().as_default() as alone:
         tf.graph_util.import_graph_def(part, name="")
@@ -61,7 +61,7 @@ def initial_values(graph: tf.Graph, names: list[str]) -> dict[str, np.ndarray]:
             tf.raw_ops.ReadVariableOp(
                 resource=alone.get_tensor_by_name(v.handle.name), dtype=v.dtype.base_dtype
             )
-            for v in chosen
+            for v in variables
         ]
         try:
             with v1.Session(config=v1.ConfigProto(device_count={"GPU": 0})) as session:

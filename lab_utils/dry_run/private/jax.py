@@ -217,27 +217,25 @@ def _compile(text: str, devices: list[Any], options: Any, *, load: bool) -> Any:
         return compile_(module, _jax.DeviceList(tuple(devices)), options)
 
 
-def memory(executable: Any) -> dict[str, int]:
-    """Bytes of one core's memory by kind: arguments, outputs, alias, temporaries, code."""
-    stats = executable.get_compiled_memory_stats()
-    return {
+def answer(executable: Any) -> dict[str, Any]:
+    """What the compiler says of one core's part of a program.
+
+    Returns:
+        "memory": bytes by kind, "arguments", "outputs", "alias", "temporaries" and "code"; "cost": "flops"
+        and "bytes" of a step; "hlo": the text of the program as the compiler left it.
+    """
+    stats, cost = executable.get_compiled_memory_stats(), executable.cost_analysis()
+    memory = {
         "arguments": stats.argument_size_in_bytes,
         "outputs": stats.output_size_in_bytes,
         "alias": stats.alias_size_in_bytes,
         "temporaries": stats.temp_size_in_bytes,
         "code": stats.generated_code_size_in_bytes,
     }
-
-
-def cost(executable: Any) -> dict[str, float]:
-    """FLOP and bytes of one core's step. (optimal_seconds is left out: it can be negative.)"""
-    analysis = executable.cost_analysis()
-    return {"flops": analysis.get("flops", 0.0), "bytes": analysis.get("bytes accessed", 0.0)}
-
-
-def optimised_hlo(executable: Any) -> str:
-    """The text of the program as the TPU's compiler left it."""
-    return "\n".join(module.to_string() for module in executable.hlo_modules())
+    # Without its optimal_seconds, which can be negative.
+    cost = {"flops": cost.get("flops", 0.0), "bytes": cost.get("bytes accessed", 0.0)}
+    text = "\n".join(module.to_string() for module in executable.hlo_modules())
+    return {"memory": memory, "cost": cost, "hlo": text}
 
 
 def execute(executable: Any, arguments: list[list[Any]], devices: list[Any]) -> list[list[Any]]:

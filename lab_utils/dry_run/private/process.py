@@ -22,6 +22,7 @@ from typing import Any
 import lab_utils
 from lab_utils import runtime
 from lab_utils.common import scratch
+from lab_utils.dry_run import cache
 
 # In a sum the virtual cores wait for each other: on a slow machine longer than XLA's 40 seconds.
 _PATIENCE = ("warn_stuck", "terminate")
@@ -31,6 +32,7 @@ _INSTALL = "Install them with: pip install jax==0.10.2 libtpu==0.0.42.1"
 CHILD = "lab_utils.dry_run.private.child"
 
 Progress = Callable[[str], None]
+Answer = Callable[[Progress | None], tuple[dict[str, Any], bool]]
 
 
 # The range of JAX, stated here alone. Tried, each with a libtpu that its own jax[tpu] asks for: 0.7.2, 0.8.3,
@@ -118,8 +120,8 @@ class Running:
                 errors="replace",
             )
 
-    def result(self, progress: Progress | None = None) -> tuple[dict[str, Any], Path]:
-        """Waits for the job; its result, and the folder that it wrote to.
+    def result(self, progress: Progress | None = None) -> dict[str, Any]:
+        """Waits for the job; its result.
 
         Raises:
             ChildFailed: it ended without a result.
@@ -134,7 +136,7 @@ class Running:
             errors = (self._folder / "errors.txt").read_text(errors="replace").strip()
             last = "\n".join(errors.splitlines()[-30:])
             raise _failure(code, last or "nothing on its standard error")
-        return json.loads(answer.read_text(encoding="utf-8")), self._folder
+        return json.loads(answer.read_text(encoding="utf-8"))
 
     def end(self) -> None:
         """Ends the process where it still runs."""
@@ -162,6 +164,40 @@ def started(
             yield running
         finally:
             running.end()
+
+
+@contextmanager
+def answering(
+    job: str, request: dict[str, Any], files: dict[str, bytes], *packages: str, cores: int = 1
+) -> Iterator[Answer]:
+    """Context manager: the cached result of a job, or the job in a process of its own.
+
+    Args:
+        files, cores: as `started`.
+        packages: those that the job imports.
+
+    Yields:
+        what waits for the result, and says whether it is that of an earlier dry run.
+
+    Raises:
+        CompilerMissing: a package is not installed here.
+        ChildFailed, NoRoom: the process ended without a result (what waits raises it).
+    """
+    contents = [part for name in sorted(files) for part in (name, files[name])]
+    name = cache.key(job, request, *contents, versions())
+    if (entry := cache.read(name)) is not None:
+        yield lambda progress: (entry, True)
+        return
+    require(*packages)
+
+    def wait(progress: Progress | None) -> tuple[dict[str, Any], bool]:
+        result = running.result(progress)
+        if result.get("refused") != "topology":  # libtpu may only be busy
+            cache.write(name, result)
+        return result, False
+
+    with started(job, request, files, cores=cores) as running:
+        yield wait
 
 
 def _failure(code: int, output: str) -> Exception:

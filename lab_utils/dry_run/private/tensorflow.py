@@ -8,7 +8,7 @@ import logging
 import os
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 from unittest import mock
 
@@ -17,8 +17,10 @@ from tensorflow.python.autograph.impl import api as autograph_api
 from tensorflow.python.autograph.pyct import cache as autograph_cache
 from tensorflow.python.distribute import distribute_lib
 from tensorflow.python.eager import context as eager_context
+from tensorflow.python.ops import control_flow_util, resource_variables_toggle
 from tensorflow.python.tpu import tpu_function, tpu_replication
 from tensorflow.python.training import monitored_session, session_manager
+from tensorflow.python.util import nest
 
 from lab_utils.estimator import tf, v1
 
@@ -52,40 +54,24 @@ def no_session() -> Iterator[None]:
         yield
 
 
-class _Collector(logging.Handler):
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.lines: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.lines.append(record.getMessage())
-
-
 @contextmanager
 def caught_log() -> Iterator[list[str]]:
     """Context manager: TensorFlow's log goes into the list (WARNING and above) and not to the screen.
 
     Also where a program switched it off, by dictConfig with disable_existing_loggers.
     """
-    collector = _Collector()
-    loggers = [logging.getLogger(name) for name in ("tensorflow", "absl")]
-    before = [
-        (logger, logger.handlers[:], logger.level, logger.propagate, logger.disabled)
-        for logger in loggers
-    ]
-    for logger in loggers:
-        logger.handlers[:] = [collector]
-        logger.setLevel(logging.WARNING)
-        logger.propagate = logger.disabled = False
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield collector.lines
-    finally:
-        for logger, handlers, level, propagate, disabled in before:
-            logger.handlers[:] = handlers
-            logger.setLevel(level)
-            logger.propagate, logger.disabled = propagate, disabled
+    lines: list[str] = []
+    collector = logging.Handler(logging.WARNING)
+    collector.emit = lambda record: lines.append(record.getMessage())
+    settings = {"handlers": [collector], "level": logging.WARNING, "_cache": {}}
+    with ExitStack() as stack:
+        stack.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore")
+        for name in ("tensorflow", "absl"):
+            logger = logging.getLogger(name)
+            switches = {"propagate": False, "disabled": False}
+            stack.enter_context(mock.patch.multiple(logger, **settings, **switches))
+        yield lines
 
 
 @contextmanager
@@ -95,27 +81,17 @@ def core(cores: int) -> Iterator[None]:
     The default graph must be a plain graph. Variables are resource variables and control flow is
     version 2 there, whatever the caller's program has chosen.
     """
-    resource_variables, control_flow = v1.resource_variables_enabled(), v1.control_flow_v2_enabled()
-    v1.enable_resource_variables()
-    v1.enable_control_flow_v2()
-    pivot = tf.no_op("pivot")
-    context = tpu_replication.TPUReplicateContext("dry_run", cores, pivot)
-    scope = v1.get_variable_scope()
-    use_resource = scope.use_resource
-    scope.set_use_resource(True)
-    try:
-        with tpu_function.tpu_shard_context(cores):
-            context.Enter()
-            try:
-                yield
-            finally:
-                context.Exit()
-    finally:
-        scope.set_use_resource(use_resource)
-        if not control_flow:
-            v1.disable_control_flow_v2()
-        if not resource_variables:
-            v1.disable_resource_variables()
+    context = tpu_replication.TPUReplicateContext("dry_run", cores, tf.no_op("pivot"))
+    with (
+        mock.patch.object(resource_variables_toggle, "_DEFAULT_USE_RESOURCE", True),
+        mock.patch.object(control_flow_util, "ENABLE_CONTROL_FLOW_V2", True),
+        tpu_function.tpu_shard_context(cores),
+    ):
+        context.Enter()
+        try:
+            yield
+        finally:
+            context.Exit()
 
 
 @contextmanager
@@ -128,7 +104,11 @@ def replicas(cores: int) -> Iterator[None]:
 
     def all_reduce(self, reduce_op, value, options=None):
         mean = tf.distribute.ReduceOp.MEAN.name in str(reduce_op).upper()
-        return tf.nest.map_structure(lambda each: sum_over_cores(each, cores if mean else 1), value)
+        return tf.nest.map_structure(lambda each: total(each, cores if mean else 1), value)
+
+    def total(tensor, divisor):  # sparse gradients become dense
+        result = v1.tpu.cross_replica_sum(tf.convert_to_tensor(tensor))
+        return result / tf.cast(divisor, result.dtype) if divisor > 1 else result
 
     context = distribute_lib.ReplicaContextBase
     with (
@@ -137,12 +117,6 @@ def replicas(cores: int) -> Iterator[None]:
         mock.patch.object(context, "num_replicas_in_sync", property(lambda self: cores)),
     ):
         yield
-
-
-def sum_over_cores(tensor: Any, divisor: int = 1) -> tf.Tensor:
-    """The sum of a tensor over the cores, divided by `divisor`; sparse gradients become dense."""
-    total = v1.tpu.cross_replica_sum(tf.convert_to_tensor(tensor))
-    return total / tf.cast(divisor, total.dtype) if divisor > 1 else total
 
 
 @contextmanager
@@ -172,11 +146,11 @@ def graph_of_function(name: str, graph: tf.Graph) -> Any:
 
 def find_operation(graph: Any, name: str) -> tf.Operation | None:
     """The op `name` of a graph or of a function that the graph holds; None if there is none."""
-    for scope in (graph, *_function_graphs(graph)):
-        try:
+    # Of functions whose Python side is still alive.
+    bodies = [getattr(function, "graph", None) for function in graph._functions.values()]
+    for scope in (graph, *filter(None, bodies)):
+        with suppress(KeyError, ValueError):
             return scope.get_operation_by_name(name)
-        except (KeyError, ValueError):
-            continue
     return None
 
 
@@ -185,12 +159,9 @@ def differentiated(op: tf.Operation) -> tf.Operation | None:
     return getattr(op, "_original_op", None)
 
 
-def _function_graphs(graph: Any) -> Iterator[Any]:
-    """The bodies of the functions that a graph holds, of those whose Python side is still alive."""
-    for function in graph._functions.values():
-        body = getattr(function, "graph", None)
-        if body is not None:
-            yield body
+def leaf_paths(structure: Any) -> list[str]:
+    """The path of each leaf of a nest, in tf.nest's order: "image/0"; "" where the nest is a leaf itself."""
+    return [path for path, _ in nest.flatten_with_joined_string_paths(structure)]
 
 
 def hlo_module(serialized: bytes) -> Any:

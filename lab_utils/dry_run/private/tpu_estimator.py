@@ -90,11 +90,9 @@ def config_for_dry_run(config: Any, model_dir: str, any_cores: bool = False) -> 
     config = copy.copy(config)
     config._cluster = None
     config._master = config._evaluation_master = "grpc://dry-run.invalid:1"
+    config._session_config = copy.deepcopy(config._session_config)
     if config._session_config is not None:
-        session_config = v1.ConfigProto()
-        session_config.CopyFrom(config._session_config)
-        session_config.ClearField("cluster_def")
-        config._session_config = session_config
+        config._session_config.ClearField("cluster_def")
     config = config.replace(model_dir=model_dir)
     if any_cores:
         config = config.replace(tpu_config=config.tpu_config._replace(num_shards=None))

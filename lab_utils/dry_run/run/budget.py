@@ -40,14 +40,14 @@ class Plan:
     steps: int
 
 
-def affordable(program: Program, steps: int, fewest: int = 2) -> Plan | None:
-    """The port's own cores, batch, steps, or as much of them as fits; None if not even `fewest` cores do."""
+def affordable(program: Program, steps: int) -> Plan | None:
+    """The port's own cores, batch, steps, or as much of them as fits; None if not even two cores do."""
     flops, written = cost(program.hlo)
-    variables = sum(each.bytes for each in program.inputs if each.role == Role.VARIABLE)
+    variables = sum(array.bytes for array in program.inputs if array.role == Role.VARIABLE)
     room = min(MOST_BYTES, psutil.virtual_memory().available / 3)
-    own = min(program.cores, MOST_VIRTUAL_CORES)
-    for count in dict.fromkeys((steps, min(steps, _FEWEST_STEPS))):
-        for cores in (each for each in (own, 4, 2) if fewest <= each <= own):
+    most = min(program.cores, MOST_VIRTUAL_CORES)
+    for cores in dict.fromkeys(number for number in (most, 4, 2) if number <= most):
+        for count in dict.fromkeys((steps, min(steps, _FEWEST_STEPS))):
             batch = program.per_core_batch
             while batch:
                 share = batch / program.per_core_batch * cores
@@ -62,31 +62,31 @@ def affordable(program: Program, steps: int, fewest: int = 2) -> Plan | None:
 def cost(hlo: bytes) -> tuple[float, float]:
     """FLOP of the matmuls and convolutions of a serialized HloModuleProto, and bytes that it writes."""
     module = _tensorflow.hlo_module(hlo)
-    computations = {each.id: each for each in module.computations}
+    computations = {computation.id: computation for computation in module.computations}
     return _computation(computations[module.entry_computation_id], computations)
 
 
 def _computation(computation: Any, computations: dict[int, Any]) -> tuple[float, float]:
-    shapes = {each.id: each.shape for each in computation.instructions}
+    shapes = {op.id: op.shape for op in computation.instructions}
     flops, written = 0.0, 0.0
-    for each in computation.instructions:
-        if each.opcode in ("while", "call", "conditional"):
+    for op in computation.instructions:
+        if op.opcode in ("while", "call", "conditional"):
             inner = [
-                _computation(computations[id], computations) for id in each.called_computation_ids
+                _computation(computations[id], computations) for id in op.called_computation_ids
             ]
-            times = _trips(each, computations) if each.opcode == "while" else 1
+            times = _trips(op, computations) if op.opcode == "while" else 1
             flops += times * sum(part[0] for part in inner)
             written += times * sum(part[1] for part in inner)
-        elif each.opcode not in _WRITE_NOTHING:
-            written += 4 * math.prod(each.shape.dimensions)
-        if each.opcode == "dot":
-            left = shapes[each.operand_ids[0]].dimensions
-            summed = each.dot_dimension_numbers.lhs_contracting_dimensions
-            flops += 2 * math.prod(each.shape.dimensions) * math.prod(left[axis] for axis in summed)
-        elif each.opcode == "convolution":
-            kernel = shapes[each.operand_ids[1]].dimensions
-            filters = kernel[each.convolution_dimension_numbers.kernel_output_feature_dimension]
-            flops += 2 * math.prod(each.shape.dimensions) * math.prod(kernel) / max(filters, 1)
+        elif op.opcode not in _WRITE_NOTHING:
+            written += 4 * math.prod(op.shape.dimensions)
+        if op.opcode == "dot":
+            left = shapes[op.operand_ids[0]].dimensions
+            summed = op.dot_dimension_numbers.lhs_contracting_dimensions
+            flops += 2 * math.prod(op.shape.dimensions) * math.prod(left[axis] for axis in summed)
+        elif op.opcode == "convolution":
+            kernel = shapes[op.operand_ids[1]].dimensions
+            filters = kernel[op.convolution_dimension_numbers.kernel_output_feature_dimension]
+            flops += 2 * math.prod(op.shape.dimensions) * math.prod(kernel) / max(filters, 1)
     return flops, written
 
 
@@ -94,7 +94,7 @@ def _trips(loop: Any, computations: dict[int, Any]) -> int:
     """How often a loop runs, by the largest whole number that its condition or body compares with."""
     numbers = [1]
     for id in loop.called_computation_ids:
-        for each in computations[id].instructions:
-            if each.opcode == "constant" and not each.shape.dimensions:
-                numbers += [*each.literal.s32s, *each.literal.s64s]
+        for op in computations[id].instructions:
+            if op.opcode == "constant" and not op.shape.dimensions:
+                numbers += [*op.literal.s32s, *op.literal.s64s]
     return min(max(numbers), 10_000)

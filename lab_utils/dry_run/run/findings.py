@@ -73,7 +73,7 @@ def look_at_losses(program: Program, batches: list[Batch], result: VirtualRun) -
     """TPU402 for a loss that is not finite; TPU403 where one core finds another loss."""
     step = _lost_at(result.losses)
     if step < math.inf:
-        if not any(each.rule == "TPU405" for each in result.findings):
+        if not any(earlier.rule == "TPU405" for earlier in result.findings):
             losses = result.losses[int(step) - 1]
             core = next(core for core, loss in enumerate(losses) if not math.isfinite(loss))
             parts = [[array[core] for array in batches[0]]]
@@ -110,14 +110,14 @@ def look_at_losses(program: Program, batches: list[Batch], result: VirtualRun) -
 
 def _lost_at(losses: list[list[float]]) -> float:
     """The first step (from 1) at which a core's loss is not finite; infinity if there is none."""
-    lost = (step for step, each in enumerate(losses, 1) if not all(map(math.isfinite, each)))
+    lost = (step for step, values in enumerate(losses, 1) if not all(map(math.isfinite, values)))
     return next(lost, math.inf)
 
 
 def _other_loss(program: Program, step: int, many: float, one: float) -> Finding:
     where, origin = program.summed, program.origin
     if not where:  # a loss that differs only later shows how variables are changed
-        trained = next((each.name for each in program.inputs if each.trainable), "")
+        trained = next((array.name for array in program.inputs if array.trainable), "")
         where = origin.written(trained) if trained and step > 1 else origin.loss
     where = where or program.where
     return finding("TPU403", where, step=step, many=f"{many:.6g}", one=f"{one:.6g}")
@@ -128,7 +128,7 @@ def look_at_values(
 ) -> None:
     """TPU401, TPU405 and TPU408, from what the child says of each variable after each step."""
     result.findings += _not_finite(program, steps, batches, result.losses)
-    trained = {each.name for each in program.inputs if each.trainable}
+    trained = {array.name for array in program.inputs if array.trainable}
     differing = _differing(steps)
     others = sorted(name for name in differing if not _is_trained(name, trained))
     if others:
@@ -197,17 +197,17 @@ def _accumulator(program: Program, trained: set[str], after: dict[str, Any]) -> 
 
     Slots of an optimizer, averages of batch normalisation and counters change in any step.
     """
-    shapes = {each.shape for each in program.inputs if each.trainable}
-    for each in program.inputs:
+    shapes = {variable.shape for variable in program.inputs if variable.trainable}
+    for variable in program.inputs:
         if (
-            each.role == Role.VARIABLE
-            and each.shape in shapes
-            and "int" not in each.dtype
-            and not _is_trained(each.name, trained)
-            and "moving_" not in each.name
-            and _changed(program, {each.name}, after)
+            variable.role == Role.VARIABLE
+            and variable.shape in shapes
+            and "int" not in variable.dtype
+            and not _is_trained(variable.name, trained)
+            and "moving_" not in variable.name
+            and _changed(program, {variable.name}, after)
         ):
-            return each.name
+            return variable.name
     return ""
 
 
@@ -217,7 +217,7 @@ def _written(program: Program, variable: str) -> Place:
 
 
 def _is_trained(name: str, trained: set[str]) -> bool:
-    return name in trained or any(name.startswith(f"{each}/") for each in trained)
+    return name in trained or any(name.startswith(f"{variable}/") for variable in trained)
 
 
 def _changed(program: Program, names: set[str], after: dict[str, Any]) -> bool:

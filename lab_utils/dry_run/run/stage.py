@@ -28,16 +28,12 @@ def carry_out(session: Session) -> Generator[None, None, str]:
             f'jax.config.update("jax_num_cpu_devices", {session.cores}) before JAX starts'
         )
     beside, steps = leaves_room(program), workload.most_steps or session.steps
-    why_not = (
-        "two virtual cores with one example each would take more than this machine should give"
-    )
-    many = None
-    for fewest in (2, program.cores):
-        if many is None:
-            plan = affordable(program, steps, fewest)
-            if plan is None:
-                raise Skip(why_not)
-            many, one_core, why_not = _programs(session, program, plan)
+    plan = affordable(program, steps)
+    if plan is None:
+        raise Skip(
+            "two virtual cores with one example each would take more than this machine should give"
+        )
+    many, one_core = _programs(session, program, plan)
     if plan != Plan(program.cores, program.per_core_batch, steps):
         session.not_checked.append(
             f"{counted(steps, 'step')} of {counted(program.cores, 'core')} with "
@@ -67,19 +63,17 @@ def carry_out(session: Session) -> Generator[None, None, str]:
     return " ".join([summary, *ran.notes])
 
 
-def _programs(
-    session: Session, program: Program, plan: Plan
-) -> tuple[Program | None, Program | None, str]:
-    """The step as `plan` has it; that of one core with the whole batch; why one of them is None.
-
-    The first is None where the plan has fewer cores than the port, and the step needs all of them.
+def _programs(session: Session, program: Program, plan: Plan) -> tuple[Program, Program | None]:
+    """The step as `plan` has it; that of one core with the whole batch, None where it cannot be lowered.
 
     Raises:
-        Skip: the step cannot be lowered for so few examples.
+        Skip: the step cannot be lowered for so few examples, or its groups need all of the port's cores.
     """
     workload, batch = session.workload, plan.batch * plan.cores
-    same = (plan.cores, plan.batch) == (program.cores, program.per_core_batch)
-    many, one, alone = program if same else None, None, ""
+    fewer = plan.cores < program.cores
+    many, one = None, None
+    if (plan.cores, plan.batch) == (program.cores, program.per_core_batch):
+        many = program
     session.say("lowering for one core with the whole batch, to compare")
     try:
         if program.random:
@@ -88,22 +82,18 @@ def _programs(
             many = many or workload.lower(plan.cores, global_batch=batch)
             one = workload.lower(1, global_batch=batch)
     except (CannotLower, InputUnfit) as error:
-        alone = first_line(error)
+        session.not_checked.append(f"The loss against one core's: {first_line(error)}.")
     try:
         many = many or workload.lower(plan.cores, global_batch=batch)
     except (CannotLower, InputUnfit) as error:
         reason = f"a step of {counted(batch, 'example')} cannot be lowered: {first_line(error)}"
-        if plan.cores < program.cores:
-            return None, None, f"cannot be checked here: {reason}"
-        raise Skip(reason) from error
-    named = max(many.named_cores, program.named_cores)
+        raise Skip(f"cannot be checked here: {reason}" if fewer else reason) from error
+    groups = max(many.named_cores, program.named_cores)
     # Fewer cores may stand for more where groups name all cores of a program, or none.
-    alike = all(each.named_cores in (0, each.cores) for each in (many, program))
-    if plan.cores < program.cores and not alike and named <= program.cores:
-        reason = (
-            f"its groups name {counted(named, 'core')} of {program.cores}, and this machine can run"
+    alike = all(step.named_cores in (0, step.cores) for step in (many, program))
+    if fewer and not alike and groups <= program.cores:
+        raise Skip(
+            f"cannot be checked here: its groups name {counted(groups, 'core')} of {program.cores}, and this "
+            f"machine can run {plan.cores}"
         )
-        return None, None, f"cannot be checked here: {reason} {plan.cores}"
-    if alone:
-        session.not_checked.append(f"The loss against one core's: {alone}.")
-    return many, one, ""
+    return many, one

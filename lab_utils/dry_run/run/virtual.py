@@ -4,13 +4,12 @@ import io
 import itertools
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 
-from lab_utils.dry_run import cache
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private.process import ChildFailed, Progress
@@ -50,12 +49,6 @@ def running(
         CompilerMissing: jax is not installed here.
     """
     result = VirtualRun()
-    if any(each.role == Role.HOST for each in program.inputs):
-        result.not_compared.append(
-            "Not run: the step takes values that the host computes meanwhile."
-        )
-        yield lambda progress: result
-        return
     batches = list(itertools.islice(program.origin.read(), steps))
     if len(batches) < steps:
         result.findings.append(finding("TPU407", program.where, have=len(batches), need=steps))
@@ -70,18 +63,18 @@ def running(
     elif joined:
         programs.append((one_core, joined))
     with executing(programs) as wait:
-        yield lambda progress: _judged(program, result, batches, lambda: wait(progress))
+        yield lambda progress: _result(program, result, batches, lambda: wait(progress))
 
 
-def _judged(
+def _result(
     program: Program,
     result: VirtualRun,
     batches: list[Batch],
-    wait: Callable[[], tuple[list[dict[str, Any]], bool]],
+    wait: Callable[[], tuple[dict[str, Any], bool]],
 ) -> VirtualRun:
     """What the steps did, added to what the batches showed."""
     try:
-        ran, result.cached = wait()
+        answer, result.cached = wait()
     except ChildFailed as error:
         lines = str(error).splitlines()
         reason = next((line for line in reversed(lines) if _EXCEPTION.match(line)), lines[-1])
@@ -89,6 +82,7 @@ def _judged(
             finding("TPU406", program.where, message=str(error), cores=program.cores, reason=reason)
         )
         return result
+    ran = answer["runs"]
     result.steps = len(ran[0]["steps"])
     result.losses = [step["losses"] for step in ran[0]["steps"] if step["losses"]]
     if not result.losses:
@@ -116,9 +110,9 @@ def _joined_batches(
         )
     if one_core is None:
         return []
-    own, whole = ([each.inputs[n] for n in each.fed] for each in (program, one_core))
+    many, whole = ([step.inputs[n] for n in step.fed] for step in (program, one_core))
     joined = [
-        [_join(array, a, b) for array, a, b in zip(batch, own, whole, strict=True)]
+        [_join(array, a, b) for array, a, b in zip(batch, many, whole, strict=True)]
         for batch in batches
     ]
     if any(array is None for batch in joined for array in batch):
@@ -127,12 +121,12 @@ def _joined_batches(
     return joined
 
 
-def _join(array: np.ndarray, own: Input, whole: Input) -> np.ndarray | None:
+def _join(array: np.ndarray, part: Input, whole: Input) -> np.ndarray | None:
     """The cores' parts [cores, ...] as the one core's input [1, ...]; None where they do not fit."""
-    if own.shape == whole.shape:
+    if part.shape == whole.shape:
         return array[:1]
-    grown = [n for n, (a, b) in enumerate(zip(own.shape, whole.shape, strict=True)) if a != b]
-    if len(grown) != 1 or own.shape[grown[0]] * len(array) != whole.shape[grown[0]]:
+    grown = [n for n, (a, b) in enumerate(zip(part.shape, whole.shape, strict=True)) if a != b]
+    if len(grown) != 1 or part.shape[grown[0]] * len(array) != whole.shape[grown[0]]:
         return None
     return np.concatenate(list(array), axis=grown[0])[None]
 
@@ -144,9 +138,9 @@ def _loss_only(program: Program) -> Program:
     no loss, or nothing else, stays as it is.
     """
     module = _tensorflow.hlo_module(program.hlo)
-    entry = next(each for each in module.computations if each.id == module.entry_computation_id)
-    root = next(each for each in entry.instructions if each.id == entry.root_id)
-    number = next((n for n, each in enumerate(program.outputs) if each.role == Role.LOSS), None)
+    entry = next(item for item in module.computations if item.id == module.entry_computation_id)
+    root = next(item for item in entry.instructions if item.id == entry.root_id)
+    number = next((n for n, item in enumerate(program.outputs) if item.role == Role.LOSS), None)
     if number is None or root.opcode != "tuple":
         return program
     root.operand_ids[:] = [root.operand_ids[number]]
@@ -158,55 +152,33 @@ def _loss_only(program: Program) -> Program:
     return replace(program, hlo=hlo, outputs=[program.outputs[number]])
 
 
-@contextmanager
 def executing(
     programs: list[tuple[Program, list[Batch]]],
-) -> Iterator[Callable[[Progress | None], tuple[list[dict[str, Any]], bool]]]:
+) -> AbstractContextManager[process.Answer]:
     """Context manager: each program runs on virtual cores, a step for each of its batches.
 
-    All start from the values of the first one.
-
-    Yields:
-        what waits for them: for each program {"steps": [{"losses": [...], "variables": {...}}, ...]} as
-        child.py has it; and whether that was computed by an earlier dry run, of the same programs from the
-        same values on the same batches.
-
-    Raises:
-        CompilerMissing: jax is not installed here.
-        ChildFailed: the child ended without a result (what waits raises it).
+    All start from the values of the first one. The answer has "runs", for each program {"steps": [{"losses":
+    [...], "variables": {...}}, ...]} as child.py has it. Errors are those of process.answering.
     """
     files = {"values.npz": _npz(programs[0][0].origin.values)}
     runs = []
-    for each, batches in programs:
-        name = f"{each.cores}_cores"
-        files[f"{name}.hlo"] = each.hlo
+    for program, batches in programs:
+        name = f"{program.cores}_cores"
+        files[f"{name}.hlo"] = program.hlo
         names = [f"{name}_{number}.npz" for number in range(len(batches))]
         for file, batch in zip(names, batches, strict=True):
-            arrays = zip(each.fed, batch, strict=True)
+            arrays = zip(program.fed, batch, strict=True)
             files[file] = _npz({str(number): array for number, array in arrays})
         runs.append(
             {
                 "hlo": f"{name}.hlo",
-                "cores": each.cores,
-                "inputs": [asdict(input_) for input_ in each.inputs],
-                "outputs": [asdict(output) for output in each.outputs],
+                "cores": program.cores,
+                "inputs": [asdict(input_) for input_ in program.inputs],
+                "outputs": [asdict(output) for output in program.outputs],
                 "batches": names,
             }
         )
-    contents = [part for name in sorted(files) for part in (name, files[name])]
-    key = cache.key(runs, *contents, process.versions())
-    if (entry := cache.read(key)) is not None:
-        yield lambda progress: (entry["runs"], True)
-        return
-    process.require("jax")
-
-    def wait(progress: Progress | None) -> tuple[list[dict[str, Any]], bool]:
-        answer, _ = running.result(progress)
-        cache.write(key, answer)
-        return answer["runs"], False
-
-    with process.started("run", {"runs": runs}, files, cores=programs[0][0].cores) as running:
-        yield wait
+    return process.answering("run", {"runs": runs}, files, "jax", cores=programs[0][0].cores)
 
 
 def _npz(arrays: dict[str, np.ndarray]) -> bytes:

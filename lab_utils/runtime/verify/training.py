@@ -119,15 +119,14 @@ def compute(kind: str, batch: int, image_size: int, dtype: str) -> float:
     """As `least_time`, in this process; raises whatever JAX or libtpu raise."""
     import jax
 
-    from lab_utils.dry_run.inspect import compile_for_one_core
+    from lab_utils.dry_run.inspect import compile_stablehlo
 
     chip = chips.of_jax_kind(kind)
     step, *arguments = flowers(batch, image_size, dtype)
     shapes: Any = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), arguments)
     # Not jax.jit(...).lower(...).compile() for the topology: jax 0.7.2 with libtpu 0.0.21.1 ends there.
     lowered = jax.jit(step).trace(*shapes).lower(lowering_platforms=("tpu",))
-    hlo = lowered.compiler_ir("hlo").as_serialized_hlo_module_proto()
-    cost = compile_for_one_core(hlo, chip.example).cost
+    cost = compile_stablehlo(lowered.as_text(), chip.example, cores=1)["cost"]
     if chip.megacore:  # one device, which has the whole chip's rates
         chip = dataclasses.replace(chip, cores=1)
     return chip.roofline(cost["flops"], cost["bytes"]).seconds

@@ -19,21 +19,21 @@ class Origins:
     def __init__(self, module: Module) -> None:
         self._stacks = stacks(module.text)
         self._users: dict[str, list[Instruction]] = {}
-        for each in module.known.values():
-            for name in each.operands:
-                self._users.setdefault(name, []).append(each)
+        for instruction in module.instructions.values():
+            for name in instruction.operands:
+                self._users.setdefault(name, []).append(instruction)
 
-    def of(self, each: Instruction, depth: int = 5) -> tuple[Place, str]:
+    def of(self, instruction: Instruction, depth: int = 5) -> tuple[Place, str]:
         """Line and op of an instruction; the compiler's own copies have those of what uses them.
 
         The line is NOWHERE, and the op "", where the module names none.
         """
-        place = line_of(each.text, self._stacks)
-        named = 'op_name="' in each.text
-        if place or named or not depth:
-            return place, each.op_name if named else ""
-        tried = (self.of(user, depth - 1) for user in self._users.get(each.name, ()))
-        return next((origin for origin in tried if any(origin)), (NOWHERE, ""))
+        place = line_of(instruction.text, self._stacks)
+        has_op = 'op_name="' in instruction.text
+        if place or has_op or not depth:
+            return place, instruction.op_name if has_op else ""
+        origins = (self.of(user, depth - 1) for user in self._users.get(instruction.name, ()))
+        return next((origin for origin in origins if any(origin)), (NOWHERE, ""))
 
 
 def stacks(text: str) -> dict[str, list[FrameSummary]]:
@@ -54,28 +54,24 @@ def stacks(text: str) -> dict[str, list[FrameSummary]]:
     )
     # Ids of parents count from 1 where 1 means none: a frame without a parent then names itself.
     shift = any(number == frame.get("parent_frame_id") for number, frame in frames.items())
-    known = {}
-    for number in frames:
-        stack, at = [], number
-        while at in frames and len(stack) < 100:
-            where = locations.get(frames[at].get("file_location_id", ""), {})
-            file = names.get(where.get("file_name_id", ""), "")
-            function = functions.get(where.get("function_name_id", ""), "")
-            line, function = int(where.get("line", 0)), function.rpartition(".")[2]
-            stack.append(FrameSummary(file, line, function, lookup_line=False))
-            parent = str(int(frames[at].get("parent_frame_id", 0)) - shift)
-            at = parent if parent != at else ""
-        known[number] = stack[::-1]
-    return known
+    paths: dict[str, list[FrameSummary]] = {}
+    for number, frame in frames.items():  # a parent stands before its children
+        where = locations.get(frame.get("file_location_id", ""), {})
+        file = names.get(where.get("file_name_id", ""), "")
+        function = functions.get(where.get("function_name_id", ""), "").rpartition(".")[2]
+        last = FrameSummary(file, int(where.get("line", 0)), function, lookup_line=False)
+        parent = str(int(frame.get("parent_frame_id", 0)) - shift)
+        paths[number] = [*paths.get(parent, ()), last]
+    return paths
 
 
-def line_of(instruction: str, known: dict[str, list[FrameSummary]]) -> Place:
+def line_of(instruction: str, paths: dict[str, list[FrameSummary]]) -> Place:
     """The learner's line behind an instruction's text; NOWHERE where it names none."""
     if stack := re.search(r"stack_frame_id=(\d+)", instruction):
-        frame = source.own_frame(known.get(stack[1], ()))
+        frame = source.own_frame(paths.get(stack[1], ()))
         file, line = (frame.filename, frame.lineno) if frame else ("", 0)
-    elif named := _METADATA.search(instruction):
-        file, line = ("", 0) if source.is_installed(named[1]) else (named[1], int(named[2]))
+    elif match := _METADATA.search(instruction):
+        file, line = ("", 0) if source.is_installed(match[1]) else (match[1], int(match[2]))
     else:
         return NOWHERE
     return NOWHERE if file == _NO_FILE else source.place_of_line(file, line)

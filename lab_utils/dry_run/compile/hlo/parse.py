@@ -33,8 +33,8 @@ class Instruction:
     @property
     def op_name(self) -> str:
         """The TensorFlow op that it stems from, or its own name."""
-        named = re.search(r'op_name="([^"]*)"', self.text)
-        name = named[1].split(";")[-1] if named else ""
+        match = re.search(r'op_name="([^"]*)"', self.text)
+        name = match[1].split(";")[-1] if match else ""
         return re.sub(r"^(StatefulPartitionedCall/)?(PartitionedCall/)?", "", name) or self.name
 
 
@@ -63,7 +63,7 @@ class Module:
         text: of the module.
         computations: the instructions of each computation, by its name.
         entry: the name of the computation that the program begins with.
-        known: every instruction, by its name.
+        instructions: every instruction, by its name.
     """
 
     def __init__(self, text: str) -> None:
@@ -81,23 +81,23 @@ class Module:
                     operands = re.findall(r"%([\w.\-]+)", arguments)
                     result = shapes(line_after[: opcode.start()])
                     current.append(Instruction(match[2], opcode[1], result, operands, line_after))
-        self.known = {each.name: each for body in self.computations.values() for each in body}
+        self.instructions = {op.name: op for body in self.computations.values() for op in body}
 
-    def operands(self, each: Instruction) -> list[Instruction]:
-        """The instructions whose results `each` takes."""
-        return [self.known[name] for name in each.operands if name in self.known]
+    def operands(self, op: Instruction) -> list[Instruction]:
+        """The instructions whose results it takes."""
+        return [self.instructions[name] for name in op.operands if name in self.instructions]
 
     def visits(self) -> Iterator[Visit]:
         """The instructions in the order of the program, those of loops and branches once."""
 
         def walk(name: str, times: int, fused: bool, aside: bool) -> Iterator[Visit]:
-            for each in self.computations.get(name, ()):
-                yield Visit(each, times, name, fused, aside)
-                loop = each.opcode == "while"
-                inner = times * ((loop and self.rounds(each)) or 1)
-                for key, called in each.called():
-                    if key != "to_apply" or each.opcode == "call":
-                        within = fused or each.opcode == "fusion"
+            for op in self.computations.get(name, ()):
+                yield Visit(op, times, name, fused, aside)
+                loop = op.opcode == "while"
+                inner = times * ((loop and self.rounds(op)) or 1)
+                for key, called in op.called():
+                    if key != "to_apply" or op.opcode == "call":
+                        within = fused or op.opcode == "fusion"
                         yield from walk(
                             called, inner, within, aside or key in ("calls", "condition")
                         )
@@ -115,39 +115,39 @@ class Module:
         root = condition[-1] if condition else None
         if root is None or root.opcode != "compare" or "direction=LT" not in root.text:
             return None
-        state = self.known.get(loop.operands[0])
+        state = self.instructions.get(loop.operands[0])
         if state is None or state.opcode != "tuple":
             return None
-        local = {each.name: each for each in condition}
+        local = {op.name: op for op in condition}
         counter, limit = (local.get(name) for name in root.operands[:2])
         if counter is None or limit is None or counter.opcode != "get-tuple-element":
             return None
         index = _index(counter)
-        start = self._value(self.known.get(state.operands[index]))
+        start = self._value(self.instructions.get(state.operands[index]))
         if limit.opcode == "get-tuple-element":
-            limit = self.known.get(state.operands[_index(limit)])
+            limit = self.instructions.get(state.operands[_index(limit)])
         end = self._value(limit)
         return None if start is None or end is None else (index, start, end)
 
-    def _value(self, each: Instruction | None) -> int | None:
+    def _value(self, op: Instruction | None) -> int | None:
         """The whole number that an instruction is, if that can be seen."""
-        if each is None:
+        if op is None:
             return None
-        if each.opcode == "constant":
-            number = re.search(r" constant\((-?\d+)\)", each.text)
+        if op.opcode == "constant":
+            number = re.search(r" constant\((-?\d+)\)", op.text)
             return int(number[1]) if number else None
-        if each.opcode in ("copy", "bitcast", "convert"):
-            return self._value(self.known.get(each.operands[0]))
-        if each.opcode == "get-tuple-element":
-            source = self.known.get(each.operands[0])
+        if op.opcode in ("copy", "bitcast", "convert"):
+            return self._value(self.instructions.get(op.operands[0]))
+        if op.opcode == "get-tuple-element":
+            source = self.instructions.get(op.operands[0])
             if source is not None and source.opcode == "while":
                 # A loop leaves its counter at the limit; of its other values nothing is known.
                 span = self._span(source)
-                return span[2] if span and span[0] == _index(each) else None
+                return span[2] if span and span[0] == _index(op) else None
             if source is not None and source.opcode == "tuple":
-                return self._value(self.known.get(source.operands[_index(each)]))
+                return self._value(self.instructions.get(source.operands[_index(op)]))
         return None
 
 
-def _index(each: Instruction) -> int:
-    return int(re.search(r"index=(\d+)", each.text)[1])
+def _index(op: Instruction) -> int:
+    return int(re.search(r"index=(\d+)", op.text)[1])

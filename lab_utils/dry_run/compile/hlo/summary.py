@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from lab_utils.common.source import Place
 from lab_utils.dry_run.compile.hlo.frames import Origins
 from lab_utils.dry_run.compile.hlo.layout import Shape, numbers
 from lab_utils.dry_run.compile.hlo.parse import Instruction, Module, Visit
 from lab_utils.dry_run.compile.hlo.traffic import traffic
-from lab_utils.dry_run.records import Span
 
 _PRODUCTS = ("convolution", "dot")
 _COLLECTIVES = ("all-reduce", "reduce-scatter", "all-gather", "all-to-all", "collective-permute")
@@ -58,8 +58,8 @@ class Summary:
         buffers: in HBM; the largest first, as padded.
         collectives: bytes a step of each kind, of whole arrays: what an all-gather gives, what a
             reduce-scatter takes.
-        spans: the instructions that cost anything, in the compiler's order; loops as what they hold. Their
-            `place` is empty where the module names no line.
+        costs: estimated cycles, bytes of HBM and FLOP of a step [3], by line and op: NOWHERE, or "", where
+            the module names none.
         aliased: the numbers of the arguments whose memory a result takes.
         loop_flops: of matmuls, in rounds of loops after the first.
         loop_bytes: read from HBM and written to it, in rounds after the first; `moved`: in all rounds.
@@ -69,7 +69,7 @@ class Summary:
     buffers: list[Buffer] = field(default_factory=list)
     products: list[Product] = field(default_factory=list)
     collectives: Counter[str] = field(default_factory=Counter)
-    spans: list[Span] = field(default_factory=list)
+    costs: dict[tuple[Place, str], np.ndarray] = field(default_factory=dict)
     aliased: list[int] = field(default_factory=list)
     loop_flops: float = 0.0
     loop_bytes: float = 0.0
@@ -90,21 +90,23 @@ class Summary:
             "bytes": min(bytes_, self.moved) if self.on_chip else bytes_,
         }
 
-    def share(self, chosen: list[Product]) -> float:
+    def share(self, products: list[Product]) -> float:
         """The part of all matmul FLOP that `chosen` do; 0 where there are none."""
-        total = sum(each.flops for each in self.products)
-        return sum(each.flops for each in chosen) / total if total else 0.0
+        total = sum(product.flops for product in self.products)
+        return sum(product.flops for product in products) / total if total else 0.0
 
     @property
     def bfloat16_operand_share(self) -> float:
         """The share of matmul FLOPs whose operands are both bfloat16 in the compiled
         program, by the model's choice or because the compiler narrowed them on the way."""
-        return self.share([each for each in self.products if each.operands == ("bf16", "bf16")])
+        return self.share(
+            [product for product in self.products if product.operands == ("bf16", "bf16")]
+        )
 
     @property
     def small_edge_share(self) -> float:
         """The share of matmul FLOP with an edge below 128."""
-        return self.share([each for each in self.products if min(each.edges) < 128])
+        return self.share([product for product in self.products if min(product.edges) < 128])
 
 
 def summarise(text: str) -> Summary:
@@ -115,40 +117,40 @@ def summarise(text: str) -> Summary:
     buffers: dict[tuple[str, Shape], Buffer] = {}
     channels: set[str] = set()
     for visit in module.visits():
-        each, times = visit.instruction, visit.times
-        if each.opcode in _PRODUCTS:
-            product = _product(each, module, times)
+        op, times = visit.instruction, visit.times
+        if op.opcode in _PRODUCTS:
+            product = _product(op, module, times)
             summary.products.append(product)
             summary.loop_flops += product.flops * (times - 1) / times
-        if each.opcode.removesuffix("-start") in _COLLECTIVES:
+        if op.opcode.removesuffix("-start") in _COLLECTIVES:
             # One that is spread over several instructions bears the same channel in all.
-            found = re.search(r"channel_id=(\d+)", each.text)
-            channel = found[0] if found else each.name
+            match = re.search(r"channel_id=(\d+)", op.text)
+            channel = match[0] if match else op.name
             if channel not in channels:
                 channels.add(channel)
                 kind, size = _collective(visit, module)
                 summary.collectives[kind] += size
-        if visit.fused or each.opcode in _NO_BUFFER:
+        if visit.fused or op.opcode in _NO_BUFFER:
             continue
-        moved = traffic(each, module)
+        moved = traffic(op, module)
         summary.moved += times * moved
         summary.loop_bytes += (times - 1) * moved
-        summary.on_chip |= any(shape.memory_space in _ON_CHIP for shape in each.shapes)
+        summary.on_chip |= any(shape.memory_space in _ON_CHIP for shape in op.shapes)
         in_entry = visit.body == module.entry
-        parameter = in_entry and re.search(r" parameter\((\d+)\)", each.text)
+        parameter = in_entry and re.search(r" parameter\((\d+)\)", op.text)
         number = int(parameter[1]) if parameter else None
-        for shape in each.shapes:
+        for shape in op.shapes:
             if not shape.memory_space:
-                buffers[each.op_name, shape] = Buffer(each.op_name, shape, number)
+                buffers[op.op_name, shape] = Buffer(op.op_name, shape, number)
         if visit.aside:
             continue
-        estimate = _CYCLES.search(each.text)
+        estimate = _CYCLES.search(op.text)
         cycles = int(estimate[1]) if estimate and int(estimate[1]) < _ABSURD else 0
-        flops = _flops(each, module)
+        flops = _flops(op, module)
         if cycles or moved or flops:
-            place, op = origins.of(each)
-            costs = (cycles * times, moved * times, flops * times)
-            summary.spans.append(Span(each.name, each.opcode, op, place, *costs, times))
+            origin = origins.of(op)
+            cost = times * np.array([cycles, moved, flops], float)
+            summary.costs[origin] = summary.costs.get(origin, 0.0) + cost
     by_size = sorted(buffers.values(), key=lambda buffer: buffer.shape.padded_bytes, reverse=True)
     summary.buffers = by_size[:_LARGEST]
     return summary
@@ -156,53 +158,51 @@ def summarise(text: str) -> Summary:
 
 def _collective(visit: Visit, module: Module) -> tuple[str, int]:
     """Kind of a collective, and bytes a step of the whole array, rounds of loops counted."""
-    each = visit.instruction
-    kind, starts = each.opcode.removesuffix("-start"), each.opcode.endswith("-start")
-    result = each.shapes[: len(each.operands)] if starts else each.shapes
+    op = visit.instruction
+    kind, starts = op.opcode.removesuffix("-start"), op.opcode.endswith("-start")
+    result = op.shapes[: len(op.operands)] if starts else op.shapes
     if kind == "all-gather" and starts:
-        result = each.shapes[len(each.operands) :][: len(each.operands)]
-    operands = sum(shape.bytes for operand in module.operands(each) for shape in operand.shapes)
+        result = op.shapes[len(op.operands) :][: len(op.operands)]
+    operands = sum(shape.bytes for operand in module.operands(op) for shape in operand.shapes)
     size = max(operands, sum(shape.bytes for shape in result))
     if "all-reduce-scatter" in visit.body:  # the compiler's fusion of an all-reduce and a slice
         kind = "reduce-scatter"
     return kind, visit.times * size
 
 
-def _flops(each: Instruction, module: Module) -> float:
+def _flops(op: Instruction, module: Module) -> float:
     """FLOPs of one round of an instruction: its own, or those of the fusion that it calls."""
-    if each.opcode in _PRODUCTS:
-        return _product(each, module, 1).flops
-    called = (name for key, name in each.called() if key == "calls")
+    if op.opcode in _PRODUCTS:
+        return _product(op, module, 1).flops
+    called = (name for key, name in op.called() if key == "calls")
     parts = (part for name in called for part in module.computations.get(name, ()))
     return sum(_flops(part, module) for part in parts)
 
 
-def _product(each: Instruction, module: Module, times: int) -> Product:
-    left, right = (operand.shapes[0] for operand in module.operands(each)[:2])
-    macs, edges = (
-        _convolution(each, left, right) if each.opcode == "convolution" else _dot(each, left)
-    )
-    return Product(each.op_name, 2.0 * macs * times, (left.dtype, right.dtype), edges)
+def _product(op: Instruction, module: Module, times: int) -> Product:
+    left, right = (operand.shapes[0] for operand in module.operands(op)[:2])
+    macs, edges = _convolution(op, left, right) if op.opcode == "convolution" else _dot(op, left)
+    return Product(op.op_name, 2.0 * macs * times, (left.dtype, right.dtype), edges)
 
 
-def _dot(each: Instruction, left: Shape) -> tuple[int, tuple[int, int, int]]:
+def _dot(op: Instruction, left: Shape) -> tuple[int, tuple[int, int, int]]:
     def size(kind: str) -> int:
-        axes = re.search(rf"lhs_{kind}_dims=\{{([\d,]*)\}}", each.text)
+        axes = re.search(rf"lhs_{kind}_dims=\{{([\d,]*)\}}", op.text)
         return math.prod(left.dims[axis] for axis in numbers(axes[1])) if axes else 1
 
     contracted, batch = size("contracting"), size("batch")
     rows = math.prod(left.dims) // max(1, contracted * batch)
-    macs = math.prod(each.shapes[0].dims) * contracted
+    macs = math.prod(op.shapes[0].dims) * contracted
     columns = macs // max(1, contracted * batch * rows)
     return macs, (rows, contracted, columns)
 
 
-def _convolution(each: Instruction, left: Shape, right: Shape) -> tuple[int, tuple[int, int, int]]:
+def _convolution(op: Instruction, left: Shape, right: Shape) -> tuple[int, tuple[int, int, int]]:
     """Multiply-adds of a convolution, without those that fall on padding or on holes of dilation."""
-    labels = re.search(r"dim_labels=(\w+)_(\w+)->(\w+)", each.text)
+    labels = re.search(r"dim_labels=(\w+)_(\w+)->(\w+)", op.text)
     left_labels, right_labels, out_labels = labels[1], labels[2], labels[3]
-    out = each.shapes[0].dims
-    window = _window(each.text)
+    out = op.shapes[0].dims
+    window = _window(op.text)
     spatial = sorted(label for label in out_labels if label.isdigit())
     positions = math.prod(
         _positions(
@@ -215,7 +215,7 @@ def _convolution(each: Instruction, left: Shape, right: Shape) -> tuple[int, tup
     )
     inputs = right.dims[right_labels.index("i")]
     batch, features = out[out_labels.index("b")], out[out_labels.index("f")]
-    groups = re.search(r"batch_group_count=(\d+)", each.text)
+    groups = re.search(r"batch_group_count=(\d+)", op.text)
     macs = positions * batch * features * inputs // (int(groups[1]) if groups else 1)
     area = math.prod(out[out_labels.index(label)] for label in spatial)
     kernel = math.prod(right.dims[right_labels.index(label)] for label in spatial)

@@ -3,36 +3,36 @@
 from lab_utils.dry_run.compile.hlo.parse import Instruction, Module
 
 
-def traffic(each: Instruction, module: Module) -> int:
+def traffic(op: Instruction, module: Module) -> int:
     """Bytes of HBM that an instruction reads and writes, padding included, as the compiler counts.
 
     A slice takes no more than its own size. What lies in a memory on the chip is left out, though the
     compiler counts it in its own figure.
     """
-    if each.opcode in ("parameter", "constant", "iota") or each.opcode.endswith("-done"):
+    if op.opcode in ("parameter", "constant", "iota") or op.opcode.endswith("-done"):
         return 0  # what a -done gives, its -start has moved
-    if each.opcode == "copy-start":  # its shapes: where to, where from, a context
-        return sum(shape.padded_bytes for shape in each.shapes[:2] if not shape.memory_space)
-    if each.opcode == "slice-start":  # where from, where to, a context
-        return each.shapes[1].padded_bytes * (1 if each.shapes[1].memory_space else 2)
-    reads = module.operands(each)
-    if each.opcode in ("dynamic-slice", "slice", "gather"):
-        return _in_hbm(each) + min(_in_hbm(each), _in_hbm(reads[0]) if reads else 0)
-    if each.opcode == "dynamic-update-slice":
-        return (bool(_in_hbm(each)) + 1) * _in_hbm(reads[1]) if len(reads) > 1 else 0
-    called = dict(each.called()).get("calls") if each.opcode == "fusion" else None
+    if op.opcode == "copy-start":  # its shapes: where to, where from, a context
+        return sum(shape.padded_bytes for shape in op.shapes[:2] if not shape.memory_space)
+    if op.opcode == "slice-start":  # where from, where to, a context
+        return op.shapes[1].padded_bytes * (1 if op.shapes[1].memory_space else 2)
+    reads = module.operands(op)
+    if op.opcode in ("dynamic-slice", "slice", "gather"):
+        return _in_hbm(op) + min(_in_hbm(op), _in_hbm(reads[0]) if reads else 0)
+    if op.opcode == "dynamic-update-slice":
+        return (bool(_in_hbm(op)) + 1) * _in_hbm(reads[1]) if len(reads) > 1 else 0
+    called = dict(op.called()).get("calls") if op.opcode == "fusion" else None
     if called is None:
-        return _in_hbm(each) + sum(map(_in_hbm, reads))
+        return _in_hbm(op) + sum(map(_in_hbm, reads))
     body = module.computations.get(called, [])
-    return _written(each, body) + _read(reads, body)
+    return _written(op, body) + _read(reads, body)
 
 
-def _in_hbm(each: Instruction) -> int:
-    return sum(shape.padded_bytes for shape in each.shapes if not shape.memory_space)
+def _in_hbm(op: Instruction) -> int:
+    return sum(shape.padded_bytes for shape in op.shapes if not shape.memory_space)
 
 
-def _size(each: Instruction) -> int:
-    return sum(shape.padded_bytes for shape in each.shapes)
+def _size(op: Instruction) -> int:
+    return sum(shape.padded_bytes for shape in op.shapes)
 
 
 def _read(operands: list[Instruction], body: list[Instruction]) -> int:
@@ -54,7 +54,7 @@ def _read(operands: list[Instruction], body: list[Instruction]) -> int:
 
 def _written(fusion: Instruction, body: list[Instruction]) -> int:
     """Bytes that a fusion writes: of a tensor that it updates in place, the update."""
-    inner = {each.name: each for each in body}
+    inner = {op.name: op for op in body}
     root = body[-1] if body else fusion
     makers = [inner.get(name) for name in root.operands] if root.opcode == "tuple" else [root]
     if len(makers) != len(fusion.shapes):
