@@ -105,7 +105,7 @@ evaluation. On her laptop every batch trains. The TPU job ends before its first 
             "wrong": 'shapes = ({"words": [None], "count": [], "weight": []}, [])',
             "at": ("return dataset.padded_batch(",),
             "why": "each batch is as wide as its longest message",
-            "told": "[None] pads to the longest of each batch, at most twelve: a CPU takes any width, a TPU only one.",
+            "told": "[None] pads to the longest of each batch, at most twelve: a CPU accepts any width, a TPU only one.",
         },
     ],
 }

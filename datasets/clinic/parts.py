@@ -108,7 +108,7 @@ trained for an hour, and then the first evaluation stopped with an error.""",
         )""",
             "at": ("tf.metrics.accuracy(labels", "tf.metrics.recall(labels"),
             "why": "metric_fn uses a tensor that stays on the core",
-            "told": "Only the tensors of eval_metrics leave the core; `weight` was not among them.",
+            "told": "Only the tensors of eval_metrics leave the core; weight was not among them.",
         },
     ],
 }

@@ -133,7 +133,7 @@ line is still there. "It is only a small network", he says, "why should a TPU re
             "rule": "TPU130",
             "right": "width = inputs.shape[-1]\n",
             "wrong": "width = inputs.shape[-1].value\n",
-            "why": "this worked in TensorFlow 1 alone",
+            "why": "this worked only in TensorFlow 1",
             "told": "A dimension is a Python number today, and has no .value.",
         },
         {
@@ -153,7 +153,7 @@ line is still there. "It is only a small network", he says, "why should a TPU re
             "wrong": "        if self.keep_prob < 1.0:\n            state = tf.nn.dropout(",
             "at": ("if self.keep_prob < 1.0", "state = tf.nn.dropout("),
             "why": "evaluation draws random numbers in the model",
-            "told": "Dropout belongs to training alone. Here each evaluation gives another accuracy.",
+            "told": "Dropout belongs only in training. Here each evaluation gives another accuracy.",
             "silent": True,
         },
         {

@@ -91,8 +91,9 @@ def diagnosed(name: str, diagnosis: Any) -> str:
     if len(patient.faults) == 1:
         return verdict.found[0].told
     silent = sum(fault.silent for fault in patient.faults)
-    words = " ".join(f"({number}) {fault.told}" for number, fault in enumerate(verdict.found, 1))
-    return f"All {len(patient.faults)} faults found. {silent} raise no error on a TPU. {words}"
+    words = [f"({number}) {fault.told}" for number, fault in enumerate(verdict.found, 1)]
+    first = f"All {len(patient.faults)} faults found, {silent} of them without an error on a TPU."
+    return "\n".join([first, *words])
 
 
 def _message(patient: Ward, verdict: Verdict) -> str:
@@ -129,7 +130,7 @@ def treated(name: str, treatment: Any) -> str:
         raise Wrong("The dry run still finds:\n" + "\n".join(shown))
     message = f"The dry run finds nothing, but the program is not what it was meant to be. {found.changed}"
     expect(not found.changed, message)
-    same = "on a CPU the program reads, trains, evaluates and predicts what the healthy one does."
+    same = "on a CPU the batches, training, evaluation and predictions are those of the healthy program."
     return f"O{same[1:]}" if patient.allowed else f"The dry run has no finding left, and {same}"
 
 
