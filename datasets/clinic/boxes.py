@@ -168,8 +168,8 @@ WARD = {
         labels = {"boxes": boxes, "number": tf.constant(1)}
 """,
             "at": ("boxes = tf.RaggedTensor.from_tensor(boxes)", "dataset = dataset.map(self._padded)"),
-            "why": "labels of differing length are fed as they are",
-            "comment": "The infeed takes dense tensors of one shape: pad, and keep the number of boxes.",
+            "why": "labels of differing length are sent as they are",
+            "comment": "The infeed accepts dense tensors of one shape: pad, and keep the number of boxes.",
         },
         {
             "rule": "TPU214",
@@ -191,7 +191,7 @@ WARD = {
             "right": '            "box_loss": tf.metrics.mean(box_loss, weights=is_real),\n        }\n\n    tensors',
             "wrong": '            "box_loss": tf.metrics.mean(box_losses(boxes, labels), weights=is_real),\n        }\n\n    tensors',
             "at": ('"box_loss": tf.metrics.mean(',),
-            "why": "a function of the host takes a tensor of the core past the list",
+            "why": "a function of the host uses a tensor of the core that the list lacks",
             "comment": "metric_fn runs on the host, and sees only what eval_metrics lists.",
         },
         {
@@ -207,8 +207,8 @@ WARD = {
             "right": "    loss = tf.reduce_mean(losses)\n    if training:\n",
             "wrong": "    loss = tf.reduce_mean(losses)\n    mean_loss, update = tf.metrics.mean(losses)\n    if training:\n        with tf.control_dependencies([update]):\n            loss = tf.identity(loss)\n",
             "at": ("mean_loss, update = tf.metrics.mean(losses)", "with tf.control_dependencies([update])", "loss = tf.identity(loss)"),
-            "why": "a metric is kept on each core, and nobody reads it",
-            "comment": "Metrics belong into metric_fn. On the core this one counts for itself, and slows the step.",
+            "why": "a metric is counted on each core, and nobody reads it",
+            "comment": "Metrics belong in metric_fn. On the core this one counts only for itself, and slows the step.",
             "silent": True,
         },
     ],

@@ -78,10 +78,10 @@ WARD = {
         "XLA cannot compile this op",
     ),
     "healthy": {
-        "net = tf.layers.dropout(": "Dropout follows `training`, which is True in training alone.",
+        "net = tf.layers.dropout(": "Dropout follows `training`, which is True only in training.",
         "rate = tf.train.exponential_decay(": "A schedule is a few ops on the global step, and a TPU has them.",
         "dataset = dataset.shuffle(512).repeat()": "Shuffled before repeat: each epoch gives every example once.",
-        "from_tensor_slices((pictures, labels))": "The constants are small, 131 kB. A TPU's host takes them.",
+        "from_tensor_slices((pictures, labels))": "The constants are small, 131 kB. A TPU's host can hold them.",
     },
     "faults": [
         {
@@ -97,7 +97,7 @@ WARD = {
             "wrong": ".shuffle(512).repeat()\n    return dataset.batch(BATCH_SIZE)",
             "at": ("return dataset.batch(BATCH_SIZE)",),
             "why": "the size of the batch is not known before the program runs",
-            "comment": "batch() alone may end with a smaller batch, so its first axis is None.",
+            "comment": "batch() without drop_remainder may end with a smaller batch, so its first axis is None.",
         },
         {
             "rule": "TPU201",

@@ -109,7 +109,7 @@ WARD = {
     "healthy": {
         "error + tf.add_n(tf.get_collection": "Regularisation is part of the loss on each core, as it should be.",
         "tf.nn.embedding_lookup(": "A lookup is a Gather, and small tables live in the memory of each core.",
-        "def make_model_fn(": "TPUEstimator takes any function with the right arguments.",
+        "def make_model_fn(": "TPUEstimator accepts any function with the right arguments.",
         '"off_by_one": tf.metrics.mean(': "metric_fn runs on the host.",
         "optimizer = tf.train.AdagradOptimizer(": "Any optimizer of TensorFlow 1 can be wrapped, and this one is.",
     },

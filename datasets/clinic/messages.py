@@ -102,7 +102,7 @@ WARD = {
             "wrong": 'shapes = ({"words": [None], "count": [], "weight": []}, [])',
             "at": ("return dataset.padded_batch(",),
             "why": "each batch is as wide as its longest message",
-            "comment": "[None] pads to the longest of each batch, at most twelve: a CPU takes any width, a TPU only one.",
+            "comment": "[None] pads to the longest of each batch, at most twelve: a CPU accepts any width, a TPU only one.",
         },
     ],
 }

@@ -104,7 +104,7 @@ WARD = {
         )""",
             "at": ("tf.metrics.accuracy(labels", "tf.metrics.recall(labels"),
             "why": "metric_fn uses a tensor that stays on the core",
-            "comment": "Only the tensors of eval_metrics leave the core; `weight` was not among them.",
+            "comment": "Only the tensors of eval_metrics leave the core; weight was not among them.",
         },
     ],
 }

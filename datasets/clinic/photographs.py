@@ -135,8 +135,8 @@ WARD = {
         "the schedule needs a Python number, and gets a tensor",
     ),
     "healthy": {
-        "optimizer = tf.tpu.CrossShardOptimizer(optimizer)": "It wraps the optimizer, on a TPU alone: as it should be.",
-        "return tf.where(step < 100, warm,": "tf.where with three arguments keeps the shape: a TPU takes it.",
+        "optimizer = tf.tpu.CrossShardOptimizer(optimizer)": "It wraps the optimizer only on a TPU, as it should.",
+        "return tf.where(step < 100, warm,": "tf.where with three arguments keeps the shape: a TPU supports it.",
         '"top_2_accuracy": tf.metrics.mean(': "metric_fn runs on the host, which has in_top_k.",
         "gs = gs[0]": "What comes from the cores has a first axis; this takes the value of the first.",
         "label_smoothing=0.1": "The loss in evaluation is the smoothed one too. That is a choice, and the same on a CPU.",
@@ -148,7 +148,7 @@ WARD = {
             "wrong": 'return {"image": image, "name": name}, label',
             "at": ("dataset = dataset.map(self.preprocess",),
             "why": "strings cannot be sent to a TPU",
-            "comment": "The infeed takes numbers. Nobody needs the name in the model.",
+            "comment": "The infeed accepts only numbers. Nobody needs the name in the model.",
         },
         {
             "rule": "TPU212",
@@ -192,7 +192,7 @@ WARD = {
             "rule": "TPU113",
             "right": '        tf2_summary.scalar("loss", loss[0], step=gs)\n',
             "wrong": '        tf.summary.scalar("loss", loss[0])\n',
-            "why": "the old kind of summary, which host_call does not take",
+            "why": "the old kind of summary, which host_call does not support",
             "comment": "host_call returns the ops of tf.summary of version 2, written within a file writer.",
         },
     ],

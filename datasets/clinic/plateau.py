@@ -53,7 +53,7 @@ WARD = {
     "others": (
         "evaluation leaves out the last, smaller batch",
         "the training data are not mixed well",
-        "the most likely class has to be taken of probabilities",
+        "the most likely class has to be taken from probabilities",
         "nothing counts the steps, so training does not end",
         "the learning rate is too high for this optimizer",
     ),

@@ -136,7 +136,7 @@ WARD = {
             "right": "    noise = tf.data.Dataset.from_tensor_slices(noise.astype(np.float32))\n",
             "wrong": "    noise = tf.data.Dataset.from_tensor_slices(noise)\n",
             "at": ("noise = np.random.RandomState(4)", 'return tf.data.Dataset.zip({"noise"'),
-            "why": "a feature is of a type that the infeed does not take",
+            "why": "a feature is of a type that the infeed does not support",
             "comment": "NumPy draws float64. Features are float32, int32 or bfloat16, or another type that the infeed has; TPU120 lists them.",
         },
         {
@@ -192,7 +192,7 @@ WARD = {
 """,
             "at": ("return tf.data.make_one_shot_iterator(dataset)", "def predict_input_fn"),
             "why": "a dataset is needed here, and tensors are given",
-            "comment": "predict on a TPU takes a Dataset alone: it appends a signal that the data have ended.",
+            "comment": "predict on a TPU accepts only a Dataset: it appends a signal that the data have ended.",
         },
     ],
 }

@@ -140,14 +140,14 @@ WARD = {
             "right": "* batch_size)\n        return d.batch(",
             "wrong": '* batch_size)\n        d = d.map(lambda x, y: (dict(x, guid=tf.strings.as_string(x["input_ids"])), y))\n        return d.batch(',
             "why": "strings cannot be sent to a TPU",
-            "comment": "The infeed takes numbers alone.",
+            "comment": "The infeed accepts only numbers.",
         },
         {
             "rule": "TPU101",
             "right": "return d.batch(batch_size, drop_remainder=True)",
             "wrong": "return d.batch(batch_size)",
             "why": "the size of the batch is not known before the program runs",
-            "comment": "batch() alone may end with a smaller batch.",
+            "comment": "batch() without drop_remainder may end with a smaller batch.",
         },
         {
             "rule": "TPU218",
@@ -171,7 +171,7 @@ WARD = {
             "wrong": '    rate = params["dropout"]\n',
             "at": ("probabilities = tf.nn.dropout(",),
             "why": "evaluation draws random numbers in the model",
-            "comment": "Dropout belongs to training alone.",
+            "comment": "Dropout belongs only in training.",
             "silent": True,
         },
         {
@@ -195,7 +195,7 @@ WARD = {
             "rule": "TPU118",
             "right": "tf.metrics.mean(per_example_loss, weights=is_real_example),",
             "wrong": 'tf.metrics.mean(per_example_loss, weights=features["is_real_example"]),',
-            "why": "a function of the host takes a tensor of the core",
+            "why": "a function of the host uses a tensor of the core",
             "comment": "metric_fn sees only what eval_metrics lists.",
         },
         {

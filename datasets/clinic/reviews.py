@@ -129,7 +129,7 @@ WARD = {
             "rule": "TPU130",
             "right": "width = inputs.shape[-1]\n",
             "wrong": "width = inputs.shape[-1].value\n",
-            "why": "this worked in TensorFlow 1 alone",
+            "why": "this worked only in TensorFlow 1",
             "comment": "A dimension is a Python number today, and has no .value.",
         },
         {
@@ -149,7 +149,7 @@ WARD = {
             "wrong": "        if self.keep_prob < 1.0:\n            state = tf.nn.dropout(",
             "at": ("if self.keep_prob < 1.0", "state = tf.nn.dropout("),
             "why": "evaluation draws random numbers in the model",
-            "comment": "Dropout belongs to training alone. Here each evaluation gives another accuracy.",
+            "comment": "Dropout belongs only in training. Here each evaluation gives another accuracy.",
             "silent": True,
         },
         {

@@ -88,8 +88,11 @@ def diagnosed(name: str, diagnosis: Any) -> str:
     if complete and not misread and not healthy:
         if single:
             return right[0].comment
-        words = " ".join(f"({number}) {fault.comment}" for number, fault in enumerate(right, 1))
-        return f"All {len(right)} faults found. {_silent(right)} raise no error on a TPU. {words}"
+        words = [f"({number}) {fault.comment}" for number, fault in enumerate(right, 1)]
+        first = (
+            f"All {len(right)} faults found, {_silent(right)} of them without an error on a TPU."
+        )
+        return "\n".join([first, *words])
     sentences = [] if single else [f"{len(right)} of {len(places)} faults found."]
     sentences += [f"Found: {fault.why}. {fault.comment}" for fault in right]
     if misread:
@@ -129,7 +132,7 @@ def treated(name: str, treatment: Any) -> str:
         f"The dry run finds nothing, but the program is not what it was meant to be. {changed}"
     )
     expect(not changed, message)
-    same = "on a CPU the program reads, trains, evaluates and predicts what the healthy one does."
+    same = "on a CPU the batches, training, evaluation and predictions are those of the healthy program."
     return f"O{same[1:]}" if patient.allowed else f"The dry run has no finding left, and {same}"
 
 
