@@ -86,12 +86,6 @@ def convert(
             plan.plan_split("train", paths["train_csv"], train_shards, shard_mb),
             plan.plan_split("eval", paths["eval_csv"], eval_shards, shard_mb),
         ]
-        if share := plan.overlap(*splits, labels):
-            print(
-                f"note: {max(share, 0.001):.1%} of the images of --eval_csv are in --train_csv, too: on "
-                "these the evaluation says nothing about new images",
-                file=sys.stderr,
-            )
         with publishing.staging(output) as staging:
             try:
                 for split in splits:

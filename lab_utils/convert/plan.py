@@ -1,15 +1,12 @@
 """What a conversion does with one split: its rows, and the shards that they go into."""
 
-import contextlib
-import os
 import random
-from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from lab_utils.convert import storage
-from lab_utils.convert.errors import ConversionError, RejectError
-from lab_utils.convert.rows import parse_labelled, parse_row, read_lines
+from lab_utils.convert.errors import ConversionError
+from lab_utils.convert.rows import parse_row, read_lines
 
 ROWS = ".rows"
 _SAMPLE = 1000  # rows; the mean size of so many images is good to a few per cent
@@ -100,18 +97,6 @@ def read_rows(staging: str, shard: str) -> list[tuple[int, bytes]]:
     with storage.open_to_read(storage.join(staging, shard + ROWS)) as file:
         parts = [line.rstrip(b"\n").partition(b" ") for line in file]
     return [(int(number), text) for number, _, text in parts]
-
-
-def overlap(train: SplitPlan, evaluation: SplitPlan, labels: Collection[str]) -> float:
-    """Returns the share of the evaluation's images that the training lists, too."""
-    images: list[set[str]] = []
-    for plan in (train, evaluation):
-        images.append(set())
-        for _, line in plan.lines:
-            with contextlib.suppress(RejectError):
-                row = parse_labelled(line, plan.csv_path, labels)
-                images[-1].add(os.path.normpath(row.path))
-    return len(images[0] & images[1]) / max(1, len(images[1]))
 
 
 def _image_bytes(line: bytes, csv_path: str) -> int:
