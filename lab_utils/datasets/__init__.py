@@ -13,8 +13,8 @@ from lab_utils.datasets.photos import (
     check_outside,
     classes,
     from_folder,
+    play,
 )
-from lab_utils.datasets.text import play
 
 __all__ = [
     "Baseline",

@@ -13,7 +13,7 @@ Finds photographs to train on, splits them into training and evaluation, and wri
 (rows path,label) and labels.txt, as `python -m lab_utils.convert` takes them.
 """
 COMMANDS = {
-    "flower_photos": "download 3,670 photographs (218 MiB; CC BY 2.0); resumes where it stopped",
+    "flower_photos": "download 3,670 photographs (218 MiB; CC BY 2.0)",
     "folder": "use photographs of your own, in place; copies stay on one side of the split",
 }
 

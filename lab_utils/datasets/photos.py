@@ -79,6 +79,15 @@ def bundled() -> Photos:
     return Photos.at(folder, folder)
 
 
+def play() -> str:
+    """William Shakespeare, As You Like It: 125,179 characters of ASCII, with tabs and newlines.
+
+    Raises:
+        DatasetError: as for `bundled`.
+    """
+    return (files_folder() / "shakespeare" / "as_you_like_it.txt").read_text(encoding="ascii")
+
+
 def from_folder(
     folder: str | os.PathLike[str], output_dir: str | os.PathLike[str], eval_fraction: float = 0.2
 ) -> Photos:
