@@ -170,7 +170,7 @@ def _run(settings: Settings, data: Inputs) -> dict[str, Any]:
     history = [record for record in checkpoints.read_history(folder) if record["step"] <= step]
     if step:
         print(f"Going on from step {step} of {settings.train_steps}.")
-    with progress.bar(step, settings.train_steps, settings.train_batch_size) as hook:
+    with progress.bar(step, settings.train_steps) as hook:
         while True:
             if step and step not in {record["step"] for record in history}:
                 record = _evaluate(estimator, data.evaluate, data.eval_steps)
