@@ -73,8 +73,8 @@ def test_photographs_become_a_page_and_a_second_run_goes_on(
         return {path.name: path.stat().st_mtime_ns for f in folders for path in f.iterdir()}
 
     before = there()
-    judged = SimpleNamespace(verdict_sentence="", write_html=Path.touch)
-    monkeypatch.setattr(port, "judged", lambda *_: judged)  # it was above
+    ready = SimpleNamespace(verdict_sentence="", write_html=Path.touch)
+    monkeypatch.setattr(port, "report", lambda *_: ready)  # it was above
     status, printed, _ = job(data, tmp_path / "out", *flags)
     assert status == 0
     assert "is converted already" in printed and "Going on from step 2 of 2" in printed

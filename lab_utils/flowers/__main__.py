@@ -78,7 +78,7 @@ def _carry_out(arguments: argparse.Namespace, training: settings.Settings) -> No
             result = task.run(dataclasses.replace(training, output_dir=str(run), **paths))
             task.show(result)
         with stage("The same port, through the TPU compiler", "dry run for a TPU"):
-            report = port.judged(records, training.image_size)
+            report = port.report(records, training.image_size)
             report.write_html(output / "dry_run.html")
             print(f"{report.verdict_sentence}\nReport: {output / 'dry_run.html'}")
         print("\n== Predictions and a page of pictures", flush=True)

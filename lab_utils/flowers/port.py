@@ -45,7 +45,7 @@ def make_port(records: Path, cores: int, image_size: int | None = None) -> tuple
     return make_estimator(settings, data.labels), data.train_from(0), data.evaluate
 
 
-def judged(records: Path, image_size: int | None = None, topology: str = "v2:2x2") -> Any:
+def report(records: Path, image_size: int | None = None, topology: str = "v2:2x2") -> Any:
     """The dry run's Report on the flowers port; raises what `make_port` raises."""
     from lab_utils.dry_run import dry_run
     from lab_utils.runtime import chips
@@ -70,14 +70,14 @@ def main() -> int:
     from lab_utils.convert import ManifestError
 
     try:
-        report = judged(arguments.records, arguments.image_size, arguments.topology)
+        verdict = report(arguments.records, arguments.image_size, arguments.topology)
     except (ManifestError, ValueError) as error:
         parser.error(str(error))
-    print(report)
+    print(verdict)
     if arguments.html:
-        report.write_html(arguments.html)
+        verdict.write_html(arguments.html)
         print(f"Report: {arguments.html}")
-    return report.exit_status
+    return verdict.exit_status
 
 
 if __name__ == "__main__":
