@@ -200,8 +200,11 @@ def _run(settings: Settings, data: Inputs) -> dict[str, Any]:
     same = earlier == result | {"saved_model": saved_model}
     if same and tf.io.gfile.exists(os.path.join(saved_model, "saved_model.pb")):
         return earlier
+    exports = os.path.join(folder, "export")
+    for unfinished in tf.io.gfile.glob(os.path.join(exports, "temp-*")):  # of a kill, a full disk
+        tf.io.gfile.rmtree(unfinished)
     saved_model = estimator.export_saved_model(
-        os.path.join(folder, "export"),
+        exports,
         make_serving_input_fn(settings.image_size),
         assets_extra={"labels.txt": labels_file},
     )
