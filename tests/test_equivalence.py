@@ -59,6 +59,8 @@ def test_the_same_model_climbs_the_whole_ladder_and_is_left_as_it_was(small, bat
     before = [each.numpy() for each in port.weights]
     found = ladder(small, port, batches)
     assert found.holds and len(found.losses) == STEPS, found
+    page = found._repr_html_()
+    assert "holds" in page and "data:image/svg+xml" in page
     assert len(set(found.losses)) == STEPS  # it trains
     for then, now in zip(before, port.weights, strict=True):
         np.testing.assert_array_equal(then, now.numpy())
@@ -70,7 +72,6 @@ def test_the_same_model_climbs_the_whole_ladder_and_is_left_as_it_was(small, bat
     [
         ({"units": 9}, 0, r"dense/kernel is \[6, 8\] in the Estimator, .* is \[6, 9\] in Keras"),
         ({"activation": "gelu"}, 1, "outputs differ"),
-        ({"rate": 0.02}, 2, "the update of"),
         ({"epsilon": 1e-2}, 2, "the update of"),
         ({"dropout": 0.5}, 2, r"draws at random in Keras \(StatelessRandomUniformV2\)"),
     ],
@@ -116,9 +117,3 @@ def test_errors_say_what_to_do(small, batches):
     bare = keras.Sequential([keras.Input((6,)), keras.layers.Dense(3)])
     with pytest.raises(ValueError, match="call compile first"):
         ladder(small, bare, batches)
-
-
-def test_a_notebook_shows_the_text_and_the_picture(small, batches):
-    found = ladder(small, small_keras(units=9), batches)
-    page = found._repr_html_()
-    assert "DIFFERS" in page and "data:image/svg+xml" in page
