@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from lab_utils.estimator import tf
 from lab_utils.flowers import page, predict, settings, task
@@ -145,17 +144,3 @@ def test_predict_names_a_damaged_export(
     arguments = ["--saved_model", export, "--output", tmp_path / "p.png", photographs[0]]
     assert _predict(monkeypatch, *arguments) == 1
     assert message in capsys.readouterr().err.splitlines()[-1]
-
-
-def test_a_photograph_is_turned_as_its_exif_data_say(saved_model, photographs, tmp_path):
-    exif = Image.Exif()
-    exif[0x0112] = 6  # turn it by 90 degrees to the right
-    with Image.open(photographs[1]) as file:
-        lying = file.convert("RGB").transpose(Image.Transpose.ROTATE_90)
-    lying.save(tmp_path / "turned.jpg", quality=95, exif=exif)
-    lying.save(tmp_path / "lying.jpg", quality=95)
-    paths = [photographs[1], tmp_path / "turned.jpg", tmp_path / "lying.jpg"]
-    predictions, left_out = predict.predict(saved_model, paths)
-    assert not left_out
-    upright, turned, lying = (prediction.probabilities for prediction in predictions)
-    assert np.abs(turned - upright).max() < 0.5 * np.abs(lying - upright).max()
