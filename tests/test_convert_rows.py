@@ -122,21 +122,16 @@ def test_dealing_spreads_a_sorted_list_evenly(tmp_path):
         assert len({number % 7 for number, _ in shard}) == 7
 
 
-def test_the_number_of_shards_follows_from_the_size_of_the_images(tmp_path):
-    for number in range(20):
-        write(tmp_path, f"{number}.jpg", bytes(10_000))
-    rows = b"absent.jpg,x\n" + b"".join(b"%d.jpg,x\n" % n for n in range(20))
-    csv_path = write(tmp_path, "train.csv", rows)
-    assert plan_split("train", csv_path, None, shard_mb=0.1).shards == 2
-    assert plan_split("train", csv_path, None, shard_mb=100).shards == 1
-    assert plan_split("train", csv_path, None, shard_mb=1e-320).shards == 21  # no more than rows
-    assert plan_split("train", csv_path, 5, shard_mb=100).shards == 5
-    assert plan_split("train", csv_path, 5, shard_mb=100).rows == 21
-    for wrong in (0, 22):
+def test_the_number_of_shards_follows_from_the_number_of_rows(tmp_path):
+    csv_path = write(tmp_path, "train.csv", b"a.jpg,x\n" * 2400)
+    assert plan_split("train", csv_path, None).shards == 2
+    assert plan_split("train", csv_path, 5).shards == 5
+    for wrong in (0, 2401):
         with pytest.raises(ConversionError, match=f"--train_shards {wrong}"):
-            plan_split("train", csv_path, wrong, shard_mb=100)
+            plan_split("train", csv_path, wrong)
+    assert plan_split("train", write(tmp_path, "small.csv", b"a.jpg,x\n"), None).shards == 1
     with pytest.raises(ConversionError, match="is empty"):
-        plan_split("train", write(tmp_path, "empty.csv", b""), None, shard_mb=100)
+        plan_split("train", write(tmp_path, "empty.csv", b""), None)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +145,7 @@ def test_the_number_of_shards_follows_from_the_size_of_the_images(tmp_path):
         (["--num_workers=4"], "--num_workers is Dataflow's; on this machine it is --workers"),
         (["--train_shards=1000"], "--train_shards 1000: must be from 1 to the number of rows, 90"),
         (["--labels_file=absent"], "cannot read absent: No such file or directory"),
-        (["--shard_mb=nan"], "--shard_mb must be above 0"),
+        (["--max_reject_share=nan"], "--max_reject_share must be from 0 to 1"),
         (["--runner=Nonsense"], "--runner Nonsense cannot be used here: "),
         (["--train_csv= "], "--train_csv is empty"),
         (["--output_dir=absent://bucket/out"], "cannot reach absent://bucket/out"),

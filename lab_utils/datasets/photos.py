@@ -106,23 +106,18 @@ def from_folder(
     Raises:
         DatasetError: no photographs, one class only, too few in a class, or other CSV files in `output_dir`.
     """
-    check_outside(output_dir, folder)
-    return write_split(Path(folder).resolve(), Path(output_dir).resolve(), eval_fraction)
+    output_dir, folder = Path(output_dir).resolve(), Path(folder).resolve()
+    if output_dir.is_relative_to(folder):
+        raise DatasetError(
+            f"{output_dir} lies in the folder of photographs, which stays as it is: write elsewhere."
+        )
+    return write_split(folder, output_dir, eval_fraction)
 
 
 def classes(csv_file: Path) -> dict[Path, str]:
     """The photographs of a CSV file of `path,label`, each with its class."""
     with csv_file.open(newline="", encoding="utf-8") as file:
         return {csv_file.parent / row[0]: row[1] for row in csv.reader(file) if len(row) == 2}
-
-
-def check_outside(output_dir: str | os.PathLike[str], folder: str | os.PathLike[str]) -> None:
-    """Raises DatasetError where `output_dir` lies in the folder of photographs."""
-    output_dir, folder = Path(output_dir).resolve(), Path(folder).resolve()
-    if output_dir.is_relative_to(folder):
-        raise DatasetError(
-            f"{output_dir} lies in the folder of photographs, which stays as it is: write elsewhere."
-        )
 
 
 def write_split(folder: Path, output_dir: Path, eval_fraction: float) -> Photos:
