@@ -1,20 +1,15 @@
 """Climbs from variables to a short run, and says at which rung two ports part, and in what."""
 
-import base64
-import io
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from html import escape
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from lab_utils.common.figures import counted
 from lab_utils.equivalence.sides import EstimatorSide, KerasSide
 from lab_utils.estimator import tf
-from lab_utils.notebook.look import NOTE, SECOND
 
 RUNGS = ("variables", "outputs", "one step", "short run")
 _MARKS = {True: "holds", False: "DIFFERS", None: "not run"}
@@ -50,43 +45,14 @@ class Ladder:
         """Whether every rung does: the ports are the same, as far as this batch and these steps show."""
         return all(rung.holds for rung in self.rungs)
 
-    def _rows(self) -> list[tuple[str, str, str]]:
-        return [
-            (f"{number}. {rung.name}", _MARKS[rung.holds], rung.says)
-            for number, rung in enumerate(self.rungs, start=1)
-        ]
-
     def __str__(self) -> str:
+        names = [f"{number}. {rung.name}" for number, rung in enumerate(self.rungs, start=1)]
         return "\n".join(
-            f"{name:<13} {mark:<12} {says}".rstrip() for name, mark, says in self._rows()
+            f"{name:<13} {_MARKS[rung.holds]:<12} {rung.says}".rstrip()
+            for name, rung in zip(names, self.rungs, strict=True)
         )
 
     __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        picture = io.BytesIO()
-        self.plot().savefig(picture, format="svg")
-        encoded = base64.b64encode(picture.getvalue()).decode()
-        left = '<td style="text-align:left">'
-        rows = "".join(
-            f"<tr>{''.join(left + escape(cell) + '</td>' for cell in row)}</tr>"
-            for row in self._rows()
-        )
-        return f'<table>{rows}</table><img src="data:image/svg+xml;base64,{encoded}"/>'
-
-    def plot(self) -> Figure:
-        """Both courses of the loss over the short run, as far as it came."""
-        figure = Figure(figsize=(5, 3), layout="constrained")
-        axes = figure.subplots()
-        theirs, ours = np.transpose(self.losses or [(np.nan, np.nan)])
-        steps = range(1, len(theirs) + 1)
-        axes.plot(steps, theirs, "o", color=NOTE, markersize=6, alpha=0.5, label="Estimator")
-        axes.plot(steps, ours, "-", color=SECOND, linewidth=1.5, label="Keras")
-        axes.set(xlabel="step", ylabel="training loss (nats)", ylim=(0, None))
-        axes.set_title("Measured here", fontsize=10)
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.legend(frameon=False)
-        return figure
 
 
 def ladder(
