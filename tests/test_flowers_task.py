@@ -39,11 +39,9 @@ def copy(finished_run, tmp_path) -> Path:
 @pytest.fixture
 def again(run_flags):
     """Runs the same run again in another folder, with other flags."""
-
-    def run(run_dir: Path, *flags: str) -> dict:
-        return task.run(settings.parse([*run_flags, f"--output_dir={run_dir}", *flags]))
-
-    return run
+    return lambda run_dir, *flags: task.run(
+        settings.parse([*run_flags, f"--output_dir={run_dir}", *flags])
+    )
 
 
 def test_a_run_evaluates_at_each_checkpoint_and_ends_at_its_last_step(finished_run):
