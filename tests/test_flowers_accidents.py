@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from test_flowers_task import assert_same_weights
@@ -34,83 +35,84 @@ def run(command: list, **options) -> subprocess.CompletedProcess:
     return subprocess.run(list(map(str, command)), **options)
 
 
-STEPS, BETWEEN = 24, 6
-JOB = ["--train_steps=24", "--eval_steps_between=6", "--train_batch_size=4", "--image_size=32"]
+def struck(command: list, ready, seconds: float, number: int, log: Path, **options) -> bool:
+    """Starts a command and sends it a signal so long after `ready()`; whether it had not ended by then."""
+    with log.open("w") as file:
+        options = {"env": ENVIRONMENT, "stdout": file, "stderr": file} | options
+        process = subprocess.Popen(list(map(str, command)), **options)
+        while not ready() and process.poll() is None:
+            time.sleep(0.02)
+        time.sleep(seconds)
+        running = process.poll() is None
+        process.send_signal(number)
+        assert process.wait(60) in (0, SIGNALS[number])
+    assert "Traceback" not in log.read_text(), log.read_text()
+    return running
+
+
+def history(folder: Path) -> list[int]:
+    """The steps that a run was evaluated at."""
+    return [json.loads(line)["step"] for line in (folder / "history.jsonl").open()]
+
+
+CHANCE = random.Random(int(os.environ.get("SEED", "0")))
+KILLS = int(os.environ.get("KILLS", "4"))
 SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 130, signal.SIGKILL: -9}
 MOMENTS = {"Photographs to TFRecords": 1, "Train, evaluate, export": 6, "The same port": 8}
 
 
 def test_the_whole_job_killed_at_random_moments_goes_on_and_ends_whole(tiny_photos, tmp_path):
-    """Most kills fall between two checkpoints; the end is that of an undisturbed job."""
-    chance, kills = random.Random(int(os.environ.get("SEED", "0"))), Counter()
-    command = [*JOB_COMMAND, f"--data={tiny_photos}", *JOB]
-    for _ in range(int(os.environ.get("KILLS", "7"))):
-        moment, number = chance.choice(list(MOMENTS)), chance.choice(list(SIGNALS))
+    kills, log = Counter(), tmp_path / "log"
+    command = [*JOB_COMMAND, f"--data={tiny_photos}", "--train_steps=24", "--eval_steps_between=6"]
+    command += ["--train_batch_size=4", "--image_size=32"]
+    for _ in range(KILLS):
+        moment, number = CHANCE.choice(list(MOMENTS)), CHANCE.choice(list(SIGNALS))
         if list(tmp_path.glob("out/*/page/index.html")):
             shutil.rmtree(tmp_path / "out")
-        log = tmp_path / "log"
-        with log.open("w") as file:
-            job = subprocess.Popen(
-                [*command, f"--output_dir={tmp_path / 'out'}"],
-                env=ENVIRONMENT,
-                stdout=file,
-                stderr=file,
-            )
-            while moment not in log.read_text() and job.poll() is None:
-                time.sleep(0.02)
-            time.sleep(chance.uniform(0, MOMENTS[moment]))
-            if job.poll() is None:
-                kills[moment, number.name] += 1
-                job.send_signal(number)
-        said = log.read_text()
-        assert job.wait(60) in (0, SIGNALS[number]) and "Traceback" not in said, said
+        kills[moment, number.name] += struck(
+            [*command, f"--output_dir={tmp_path / 'out'}"],
+            lambda moment=moment: moment in log.read_text(),
+            CHANCE.uniform(0, MOMENTS[moment]),
+            number,
+            log,
+        )
     for name in ("out", "undisturbed"):
         whole = run([*command, f"--output_dir={tmp_path / name}"])
         assert whole.returncode == 0, whole.stderr
-    disturbed, undisturbed = (
-        next(tmp_path.glob(f"{name}/*/run")) for name in ("out", "undisturbed")
-    )
-    lines = [json.loads(line)["step"] for line in (disturbed / "history.jsonl").open()]
-    assert lines == list(range(BETWEEN, STEPS + 1, BETWEEN))
-    assert_same_weights(disturbed, undisturbed, STEPS)
+    runs = [next(tmp_path.glob(f"{name}/*/run")) for name in ("out", "undisturbed")]
+    assert history(runs[0]) == [6, 12, 18, 24]
+    assert_same_weights(*runs, 24)
     print(f"\n{sum(kills.values())} kills ({dict(kills)}): each went on, and it ended whole")
 
 
 def test_killed_between_two_checkpoints_it_loses_only_the_steps_since_the_last(run_flags, tmp_path):
     """Each kill comes later than the one before; the end is that of an undisturbed run."""
-    chance, kills, between = random.Random(int(os.environ.get("SEED", "0"))), 0, 0
-    number, every = int(os.environ.get("KILLS", "3")), 60
-    one_thread = {"env": ENVIRONMENT | {"TF_NUM_INTRAOP_THREADS": "1"}}  # in which order it adds
-    steps = every * (number + 2)
-    flags = [*run_flags, f"--train_steps={steps}", f"--eval_steps_between={every}"]
+    kills = between = 0
+    every, steps = 60, 60 * (KILLS + 2)
+    one_thread = {"env": ENVIRONMENT | {"TF_NUM_INTRAOP_THREADS": "1"}}  # so it adds in one order
     folder, log = tmp_path / "run", tmp_path / "log"
-    command = [*TASK, *flags, f"--output_dir={folder}"]
-    while kills < number and not (folder / "result.json").exists():
+    command = [*TASK, *run_flags, f"--train_steps={steps}", f"--eval_steps_between={every}"]
+    while kills < KILLS and not (folder / "result.json").exists():
         before = checkpoint_steps(folder)
-        with log.open("w") as file:
-            task = subprocess.Popen(command, stdout=file, stderr=file, **one_thread)
-            while task.poll() is None and len(set(checkpoint_steps(folder)) - set(before)) < 1:
-                time.sleep(0.02)
-            newest = checkpoint_steps(folder)[-1]
-            time.sleep(chance.uniform(0, 6))
-            if task.poll() is None:
-                kills += 1
-                task.kill()
-            task.wait()
-        said = log.read_text()
-        assert "damaged" not in said and "Traceback" not in said, said
-        assert not before or f"Going on from step {before[-1]} of {steps}" in said, said
-        between += checkpoint_steps(folder)[-1] == newest
-        if not (folder / "result.json").exists():
-            exports = list(folder.glob("export/[0-9]*"))
-            assert all((export / "saved_model.pb").exists() for export in exports)
-        for step in checkpoint_steps(folder)[-5:]:
-            assert not damage(str(folder / f"model.ckpt-{step}"))
+        kills += struck(
+            [*command, f"--output_dir={folder}"],
+            lambda before=before: set(checkpoint_steps(folder)) - set(before),
+            CHANCE.uniform(0, 6),
+            signal.SIGKILL,
+            log,
+            **one_thread,
+        )
+        after = checkpoint_steps(folder)
+        between += len(set(after) - set(before)) == 1
+        assert "damaged" not in log.read_text()
+        assert not before or f"Going on from step {before[-1]} of {steps}" in log.read_text()
+        assert not any(damage(str(folder / f"model.ckpt-{step}")) for step in after[-4:])
+        exports = folder.glob("export/[0-9]*")
+        assert all((export / "saved_model.pb").exists() for export in exports)
     for name in ("run", "undisturbed"):
-        whole = run([*TASK, *flags, f"--output_dir={tmp_path / name}"], **one_thread)
+        whole = run([*command, f"--output_dir={tmp_path / name}"], **one_thread)
         assert whole.returncode == 0, whole.stderr
-        lines = (tmp_path / name / "history.jsonl").read_text().splitlines()
-        assert [json.loads(line)["step"] for line in lines] == list(range(every, steps + 1, every))
+        assert history(tmp_path / name) == list(range(every, steps + 1, every))
         assert len(list((tmp_path / name / "export").iterdir())) == 1
     assert_same_weights(folder, tmp_path / "undisturbed", steps)
     print(f"\n{kills} kills, {between} of them before the next checkpoint: {steps} steps as ever")
