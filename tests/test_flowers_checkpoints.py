@@ -8,19 +8,24 @@ from lab_utils.estimator import tf, v1
 from lab_utils.flowers.checkpoints import resume_point
 
 
-@pytest.fixture
-def folder(tmp_path) -> Path:
-    """Checkpoints of steps 0, 2, 9 and 10, as an Estimator writes them; 9 and 10 sort otherwise as text."""
-    folder = tmp_path / "a run"
+def save(folder: Path, *steps: int, scale: float = 1.0) -> None:
+    """Checkpoints as an Estimator writes them."""
     with tf.Graph().as_default(), v1.Session() as session:
         step = v1.train.get_or_create_global_step()
-        v1.get_variable("kernel", [64, 64], initializer=v1.random_normal_initializer(seed=1))
+        v1.get_variable("kernel", initializer=scale * tf.random.normal([64, 64], seed=1))
         saver = v1.train.Saver()
         session.run(v1.global_variables_initializer())
-        folder.mkdir()
-        for number in (0, 2, 9, 10):
+        for number in steps:
             session.run(step.assign(number))
             saver.save(session, str(folder / "model.ckpt"), global_step=number)
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    """Those of steps 0, 2, 9 and 10; 9 and 10 sort otherwise as text."""
+    folder = tmp_path / "a run"
+    folder.mkdir()
+    save(folder, 0, 2, 9, 10)
     return folder
 
 
@@ -51,8 +56,9 @@ def test_goes_on_from_the_newest(folder, capsys):
         lambda folder: cut_short(data(folder, 10)),
         lambda folder: data(folder, 10).unlink(),
         lambda folder: cut_short(folder / "model.ckpt-10.index"),
+        lambda folder: save(folder, 10, scale=float("nan")),
     ],
-    ids=["flipped", "cut", "no data", "cut index"],
+    ids=["flipped", "cut", "no data", "cut index", "diverged"],
 )
 def test_a_damaged_last_checkpoint_is_passed_over(folder, damage, capsys):
     damage(folder)

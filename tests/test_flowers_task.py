@@ -97,16 +97,12 @@ def test_a_training_on_other_classes_is_refused_before_the_first_step(copy, run_
     assert {file.name: file.read_bytes() for file in copy.iterdir() if file.is_file()} == before
 
 
-def test_a_learning_rate_too_high_ends_in_a_sentence_and_a_lower_one_goes_on(
-    run_flags, tmp_path, capsys
-):
+def test_a_learning_rate_too_high_ends_in_a_sentence(run_flags, tmp_path, capsys):
     flags = [*run_flags, f"--output_dir={tmp_path}", "--train_steps=2"]
     assert task.main([*flags, "--learning_rate=1e30"]) == 1
     said = capsys.readouterr().err.splitlines()[-1]
     assert said.startswith("task: the loss is not a number any more: train with a --learning_rate")
     assert not (tmp_path / "result.json").exists()
-    assert task.main(flags) == 0
-    assert all(np.isfinite(value).all() for value in weights(tmp_path, 2).values())
 
 
 def test_two_trainings_of_one_folder_the_second_is_refused(run_flags, tmp_path, capsys):
