@@ -80,6 +80,13 @@ def test_photographs_become_a_page_and_a_second_run_goes_on(
     assert "is converted already" in printed and "Going on from step 2 of 2" in printed
     assert there() == before  # no record and no export is new
 
+    (data / "roses" / "new.jpg").write_bytes(photograph.read_bytes() + b"new")
+    status, _, complaint = job(data, tmp_path / "out", *flags)
+    assert status == 1 and "says something else" in complaint
+    shutil.rmtree(page.parents[1] / "csv")
+    status, _, complaint = job(data, tmp_path / "out", *flags)
+    assert status == 1 and "results of other photographs" in complaint
+
 
 def test_the_bundled_pictures_are_classified_as_ever(tmp_path):
     """A short job with its seed, twice the same on one machine; another adds in another order."""

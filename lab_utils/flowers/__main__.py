@@ -28,6 +28,10 @@ def _prepare(folder: Path, output_dir: Path) -> tuple[datasets.Photos, Path, str
     if str(folder) == "bundled":
         return datasets.bundled(), output_dir / "bundled", DRAWN
     job = output_dir / re.sub(r"[^\w.-]+", "_", folder.resolve().name)  # part of globs later on
+    if (job / "records").exists() and not (job / "csv" / "train.csv").exists():
+        raise datasets.DatasetError(
+            f"{job} holds the results of other photographs: move it away, or give another --output_dir"
+        )
     photos = datasets.from_folder(folder, job / "csv")
     licence = folder / "LICENSE.txt"
     credit = f"Photographs: see {licence} for their authors and licence."
