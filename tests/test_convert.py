@@ -66,14 +66,9 @@ def test_the_manifest_tells_what_is_there(data):
     assert sum(evaluation.per_class.values()) == 10
     shards = {shard.file: shard.examples for shard in train.shards + evaluation.shards}
     assert {name: len(records(data.out / name)) for name in contents(data.out)} == shards
-
-
-def test_a_folder_without_a_manifest_is_told(data):
-    with pytest.raises(ManifestError, match="did not finish or has not been run"):
-        read_manifest(str(data.folder))
-    (data.folder / "manifest.json").write_text('{"format": 2}')
+    (data.out / "manifest.json").write_text('{"format": 2}')
     with pytest.raises(ManifestError, match="format 2"):
-        read_manifest(str(data.folder))
+        read_manifest(str(data.out))
 
 
 def test_classes_are_mixed_in_and_among_shards(data):
@@ -106,21 +101,17 @@ def test_every_kind_of_bad_row_is_set_aside_with_its_number_and_reason(data):
     (folder / "text.jpg").write_text("no image")
     (folder / "empty.jpg").write_bytes(b"")
     (folder / "cut.jpg").write_bytes(jpeg(0)[:-50])
-    (folder / "folder.jpg").mkdir()
     os.mkfifo(folder / "pipe.jpg")
     bad = {
         b"absent.jpg,roses": "file not found: ",
-        b"0.jpg/absent.jpg,roses": "file not found: ",
         b"text.jpg,roses": "not an image",
         b"empty.jpg,roses": "empty file",
         b"cut.jpg,roses": "cannot be decoded",
-        b"folder.jpg,roses": "not a file",
         b"pipe.jpg,roses": "not a file",
         b"a" * 5000 + b".jpg,roses": "cannot be read (File name too long)",
         b"a\0b.jpg,roses": "a carriage return or a zero byte",
         b"1.jpg,nettles": "unknown label 'nettles'",
         b"1.jpg": "1 column ",
-        b"1.jpg,roses,red": "3 columns",
         b'"1.jpg,roses': "not a row of a list",
         b"fl\xf6te.jpg,roses": "not text in UTF-8",
     }
@@ -131,9 +122,9 @@ def test_every_kind_of_bad_row_is_set_aside_with_its_number_and_reason(data):
     manifest = data.convert(max_reject_share=0.2)
     assert manifest.splits["train"].examples == 90
     assert manifest.splits["train"].rejected == len(bad)
-    found = rejects(data.out)
-    assert len(found) == len(bad)
-    for place, ((line, reason), reject) in enumerate(zip(bad.items(), found, strict=True)):
+    for place, ((line, reason), reject) in enumerate(
+        zip(bad.items(), rejects(data.out), strict=True)
+    ):
         assert reject[:2] == ["train", str(2 * place + 1)]
         assert reject[2] == line.decode(errors="backslashreplace")
         assert reject[3].startswith(reason), reject
@@ -144,20 +135,11 @@ def test_too_many_rejects_fail_the_run_and_leave_their_list(data):
     with pytest.raises(ConversionError, match=r"1 of 50 rows of .*eval.csv .* row 50 .*not found"):
         data.convert()
     assert [path.name for path in data.out.iterdir()] == ["rejects_of_failed_run.csv"]
-    assert rejects(data.out, "rejects_of_failed_run.csv")[0][:3] == [
-        "eval",
-        "50",
-        "absent.jpg,roses",
-    ]
+    (reject,) = rejects(data.out, "rejects_of_failed_run.csv")
+    assert reject[:3] == ["eval", "50", "absent.jpg,roses"]
     data.convert(max_reject_share=0.02)  # the list left by the failed run is not in the way
     assert not (data.out / "rejects_of_failed_run.csv").exists()
     assert len(rejects(data.out)) == 1
-
-
-def test_a_split_without_any_example_fails_at_any_share(data):
-    data.write("eval", [b"absent.jpg,roses"])
-    with pytest.raises(ConversionError, match="1 of 1 row of"):
-        data.convert(max_reject_share=1)
 
 
 def test_the_command_tells_what_it_did_and_needs_no_tensorflow(data):

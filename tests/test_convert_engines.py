@@ -45,7 +45,7 @@ def test_a_job_elsewhere_is_named_and_cancelled_by_ctrl_c(data, capfd):
 def test_a_job_that_cannot_be_started_is_told_in_one_line(data, capfd):
     assert main([*data.flags, STANDIN, "--standin_ends_as=REFUSED"]) == 1
     errors = capfd.readouterr().err.splitlines()
-    assert errors[-1] == "error: the job could not be started: no job server at localhost:1"
+    assert errors[-1] == "error: the pipeline failed: no job server at localhost:1"
     assert "Traceback" not in "".join(errors)
     assert list(data.out.iterdir()) == []
 

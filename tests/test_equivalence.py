@@ -70,7 +70,6 @@ def test_the_same_model_climbs_the_whole_ladder_and_is_left_as_it_was(small, bat
     [
         ({"units": 9}, 0, r"dense/kernel is \[6, 8\] in the Estimator, .* is \[6, 9\] in Keras"),
         ({"activation": "gelu"}, 1, "outputs differ"),
-        ({"rate": 0.02}, 2, "the update of"),
         ({"epsilon": 1e-2}, 2, "the update of"),
         ({"dropout": 0.5}, 2, r"draws at random in Keras \(StatelessRandomUniformV2\)"),
     ],
@@ -79,13 +78,6 @@ def test_a_slip_is_named_at_its_rung(small, batches, slip, rung, says):
     found = ladder(small, small_keras(**slip), batches)
     assert [each.holds for each in found.rungs] == [True] * rung + [False] + [None] * (3 - rung)
     assert re.search(says, found.rungs[rung].says), found
-
-
-def test_a_layer_too_many_is_named(small, batches):
-    port = keras.Sequential([keras.Input((6,)), *(keras.layers.Dense(n) for n in (8, 3, 3))])
-    port.compile("sgd", "mse")
-    found = ladder(small, port, batches)
-    assert "Keras alone has" in found.rungs[0].says and "dense" in found.rungs[0].says
 
 
 def test_weights_are_those_of_the_checkpoint_and_may_be_paired_by_name(small, batches):
@@ -113,12 +105,8 @@ def test_errors_say_what_to_do(small, batches):
         ladder(small, small_keras(), [])
     with pytest.raises(ValueError, match="predicts logits, probabilities, not 'scores'"):
         ladder(small, small_keras(), batches, prediction="scores")
-    bare = keras.Sequential([keras.Input((6,)), keras.layers.Dense(3)])
+    port = keras.Sequential([keras.Input((6,)), *(keras.layers.Dense(n) for n in (8, 3, 3))])
     with pytest.raises(ValueError, match="call compile first"):
-        ladder(small, bare, batches)
-
-
-def test_a_notebook_shows_the_text_and_the_picture(small, batches):
-    found = ladder(small, small_keras(units=9), batches)
-    page = found._repr_html_()
-    assert "DIFFERS" in page and "data:image/svg+xml" in page
+        ladder(small, port, batches)
+    port.compile("sgd", "mse")
+    assert "Keras alone has" in ladder(small, port, batches).rungs[0].says

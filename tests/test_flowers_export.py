@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from lab_utils.estimator import tf
 from lab_utils.flowers import page, predict, settings, task
@@ -27,20 +26,9 @@ def photographs(tiny_photos) -> list[Path]:
     return sorted(tiny_photos.glob("*/* 0.png"))[:1] + sorted(tiny_photos.glob("*/* 1.jpg"))[:2]
 
 
-def test_serving_takes_a_batch_of_encoded_images(serve, photographs, finished_run):
-    labels = finished_run[1]["labels"]
-    answer = serve(image_bytes=tf.constant([path.read_bytes() for path in photographs]))
-    probabilities = answer["probabilities"].numpy()
-    assert probabilities.shape == (3, len(labels))
-    np.testing.assert_allclose(probabilities.sum(1), 1, rtol=1e-5)
-    class_id = answer["class_id"].numpy()
-    np.testing.assert_array_equal(class_id, probabilities.argmax(1))
-    assert answer["class"].numpy().tolist() == [labels[i].encode() for i in class_id]
-
-
-def test_serving_says_what_evaluation_says(serve, tiny_records, run_flags, finished_run):
+def test_serving_says_what_evaluation_says(serve, tiny_records, finished_run):
     """The same decoding and the same weights in both; so the confusion matrices agree too."""
-    output_dir, result = finished_run
+    result = finished_run[1]
     images, labels = [], []
     for file in tiny_records.paths("eval"):
         for record in tf.data.TFRecordDataset(file).as_numpy_iterator():
@@ -48,10 +36,14 @@ def test_serving_says_what_evaluation_says(serve, tiny_records, run_flags, finis
             images.append(feature["image/encoded"].bytes_list.value[0])
             labels.append(feature["image/class/label"].int64_list.value[0] - 1)
     answer = serve(image_bytes=tf.constant(images))
+    probabilities, class_id = answer["probabilities"].numpy(), answer["class_id"].numpy()
+    np.testing.assert_array_equal(class_id, probabilities.argmax(1))
+    names = [result["labels"][number].encode() for number in class_id]
+    assert answer["class"].numpy().tolist() == names
     confusion = np.zeros([3, 3], int)
-    np.add.at(confusion, (labels, answer["class_id"].numpy()), 1)
+    np.add.at(confusion, (labels, class_id), 1)
     assert confusion.tolist() == result["confusion"]
-    true = answer["probabilities"].numpy()[np.arange(len(labels)), labels]
+    true = probabilities[np.arange(len(labels)), labels]
     # Rounded to six places in the result.
     assert -np.log(true).mean() == pytest.approx(result["cross_entropy"], rel=1e-3, abs=1e-5)
 
@@ -76,17 +68,11 @@ def test_predict_names_what_it_cannot_use_and_goes_on(
     monkeypatch, capsys, saved_model, photographs, bad_files, tmp_path
 ):
     files = [*bad_files[:3], *photographs, *bad_files[3:]]
-    monkeypatch.setattr(
-        "sys.argv",
-        ["predict", "--saved_model", *map(str, [saved_model, "--output", tmp_path / "p.png"])]
-        + [str(file) for file in files],
-    )
-    assert predict.main() == 1
+    arguments = ["--saved_model", saved_model, "--output", tmp_path / "p.png"]
+    assert _predict(monkeypatch, *arguments, *files) == 1
     said = capsys.readouterr()
-    assert [line.split(": ")[0] for line in said.out.splitlines()[:3]] == list(
-        map(str, photographs)
-    )
-    problems = said.err.splitlines()
+    predictions, problems = said.out.splitlines()[:3], said.err.splitlines()
+    assert [line.split(": ")[0] for line in predictions] == list(map(str, photographs))
     assert [line.split(": left out, ")[0] for line in problems] == list(map(str, bad_files))
     assert "No such file" in problems[-1]
     assert not any("{{" in line or "Op:" in line for line in problems)
@@ -98,9 +84,11 @@ def test_export_is_float32_whatever_training_took(
 ):
     """The weights of a float32 run, exported by a run that asks for bfloat16."""
     shutil.copytree(finished_run[0], tmp_path / "run")
+    (tmp_path / "run" / "result.json").unlink()  # else nothing is exported again
     flags = [*run_flags, f"--output_dir={tmp_path / 'run'}", "--use_bfloat16"]
-    result = task.run(settings.parse(flags))
-    other = tf.saved_model.load(result["saved_model"]).signatures["serving_default"]
+    exported = Path(task.run(settings.parse(flags))["saved_model"])
+    assert tmp_path in exported.parents
+    other = tf.saved_model.load(str(exported)).signatures["serving_default"]
     images = tf.constant([path.read_bytes() for path in photographs])
     np.testing.assert_array_equal(
         other(image_bytes=images)["probabilities"], serve(image_bytes=images)["probabilities"]
@@ -110,13 +98,10 @@ def test_export_is_float32_whatever_training_took(
 def test_the_page_holds_pictures_and_figures(finished_run, tiny_csv, tmp_path):
     made = page.make(finished_run[0], tiny_csv.eval_csv, tmp_path, {"time <s>": "1 s"}, "A & B")
     text = made.read_text()
-    assert "After 8 steps" in text
-    assert "12 held-out" in text
-    assert "time &lt;s&gt;" in text
-    assert "A &amp; B" in text
+    for part in ("After 8 steps", "12 held-out", "time &lt;s&gt;", "A &amp; B"):
+        assert part in text
     for name in ("predictions", "confusion", "learning_curves"):
         assert f"{name}.png" in text
-        assert (tmp_path / f"{name}.png").stat().st_size > 5_000
 
 
 def flip_a_byte(file: Path) -> None:
@@ -131,40 +116,21 @@ def _predict(monkeypatch, *arguments) -> int:
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("file", "message"),
     [
-        (
-            lambda export: (export / "saved_model.pb").write_bytes(b"no graph" * 9),
-            "cannot be loaded",
-        ),
-        (lambda export: shutil.rmtree(export / "variables"), "cannot be loaded"),
-        (lambda export: shutil.rmtree(export / "assets.extra"), "labels.txt: No such file"),
-        (
-            lambda export: flip_a_byte(export / "variables" / "variables.data-00000-of-00001"),
-            "is it damaged?",
-        ),
+        ("saved_model.pb", "cannot be loaded"),
+        ("assets.extra/labels.txt", "labels.txt: No such file"),
+        ("variables/variables.data-00000-of-00001", "is it damaged?"),
     ],
-    ids=["graph", "variables", "labels", "damaged weights"],
 )
 def test_predict_names_a_damaged_export(
-    monkeypatch, capsys, saved_model, photographs, tmp_path, change, message
+    monkeypatch, capsys, saved_model, photographs, tmp_path, file, message
 ):
     export = shutil.copytree(saved_model, tmp_path / "export")
-    change(export)
+    if "labels" in file:
+        (export / file).unlink()
+    else:
+        flip_a_byte(export / file)
     arguments = ["--saved_model", export, "--output", tmp_path / "p.png", photographs[0]]
     assert _predict(monkeypatch, *arguments) == 1
     assert message in capsys.readouterr().err.splitlines()[-1]
-
-
-def test_a_photograph_is_turned_as_its_exif_data_say(saved_model, photographs, tmp_path):
-    exif = Image.Exif()
-    exif[0x0112] = 6  # turn it by 90 degrees to the right
-    with Image.open(photographs[1]) as file:
-        lying = file.convert("RGB").transpose(Image.Transpose.ROTATE_90)
-    lying.save(tmp_path / "turned.jpg", quality=95, exif=exif)
-    lying.save(tmp_path / "lying.jpg", quality=95)
-    paths = [photographs[1], tmp_path / "turned.jpg", tmp_path / "lying.jpg"]
-    predictions, left_out = predict.predict(saved_model, paths)
-    assert not left_out
-    upright, turned, lying = (prediction.probabilities for prediction in predictions)
-    assert np.abs(turned - upright).max() < 0.5 * np.abs(lying - upright).max()

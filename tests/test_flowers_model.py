@@ -83,15 +83,10 @@ def test_the_whole_image_unmirrored_in_its_own_light_is_the_image(monkeypatch, i
     monkeypatch.setattr(augment, "SMALLEST_AREA", 1.0)
     monkeypatch.setattr(augment, "ASPECT", 0.0)
     monkeypatch.setattr(augment, "LIGHT", 0.0)
-    got = views(images, [0, 0], size=40)
-    same = [np.allclose(view, image, atol=1e-5) for view, image in zip(got, images, strict=True)]
-    mirrored = [
-        np.allclose(view[:, ::-1], image, atol=1e-5)
-        for view, image in zip(got, images, strict=True)
-    ]
-    assert all(one or other for one, other in zip(same, mirrored, strict=True))
-    assert any(same)
-    assert any(mirrored)
+    pairs = list(zip(views(images, [0, 0], size=40), images, strict=True))
+    same = [np.allclose(view, image, atol=1e-5) for view, image in pairs]
+    mirrored = [np.allclose(view[:, ::-1], image, atol=1e-5) for view, image in pairs]
+    assert all(np.logical_or(same, mirrored)) and any(same) and any(mirrored)
 
 
 def test_views_are_fixed_by_the_seed(images):
@@ -120,53 +115,34 @@ def test_bfloat16_computes_in_it_and_keeps_float32_variables(mode, no_dropout):
     np.testing.assert_allclose(values[0], exact, rtol=0.1, atol=0.1)
 
 
-def metrics_of(batches) -> dict:
-    """The streaming metrics after `batches` of (labels, logits, cross-entropy, weights)."""
-    with tf.Graph().as_default(), v1.Session() as session:
-        fed = [
-            v1.placeholder(kind, shape)
-            for kind, shape in (
-                (tf.int32, [4]),
-                (tf.float32, [4, CLASSES]),
-                (tf.float32, [4]),
-                (tf.float32, [4]),
-            )
-        ]
-        metrics = metric_fn(*fed)
-        session.run(v1.local_variables_initializer())
-        for batch in batches:
-            session.run(
-                [update for _, update in metrics.values()], dict(zip(fed, batch, strict=True))
-            )
-        return session.run({name: value for name, (value, _) in metrics.items()})
-
-
 def test_metrics_count_padding_for_nothing():
     random = np.random.default_rng(0)
-    labels = random.integers(0, CLASSES, 6).astype(np.int32)
-    logits = random.normal(size=[6, CLASSES]).astype(np.float32)
-    loss = random.uniform(0, 2, 6).astype(np.float32)
+    labels = random.integers(0, CLASSES, 8).astype(np.int32)
+    logits = random.normal(size=[8, CLASSES]).astype(np.float32)
+    loss = random.uniform(0, 2, 8).astype(np.float32)
+    weights = np.array([1.0] * 6 + [0.0] * 2, np.float32)
 
-    def padded(values, filler):
-        return np.concatenate([values, np.full([2, *values.shape[1:]], filler, values.dtype)])
+    def metrics() -> dict:
+        """After two batches of four."""
+        columns = [labels, logits, loss, weights]
+        with tf.Graph().as_default(), v1.Session() as session:
+            batch = [v1.placeholder(part.dtype, [4, *part.shape[1:]]) for part in columns]
+            metrics = metric_fn(*batch)
+            session.run(v1.local_variables_initializer())
+            for rows in (slice(4), slice(4, 8)):
+                values = {place: part[rows] for place, part in zip(batch, columns, strict=True)}
+                session.run([update for _, update in metrics.values()], values)
+            return session.run({name: value for name, (value, _) in metrics.items()})
 
-    def run(label, logit, padding_loss):
-        everything = (
-            padded(labels, label),
-            padded(logits, logit),
-            padded(loss, padding_loss),
-            np.array([1.0] * 6 + [0.0] * 2, np.float32),
-        )
-        return metrics_of([[part[:4] for part in everything], [part[4:] for part in everything]])
-
-    metrics = run(0, 0, 0)
-    assert metrics["accuracy"] == pytest.approx((logits.argmax(1) == labels).mean())
-    assert metrics["cross_entropy"] == pytest.approx(loss.mean(), rel=1e-6)
-    assert metrics["confusion"].sum() == 6
-    assert np.trace(metrics["confusion"]) == (logits.argmax(1) == labels).sum()
-    other = run(2, 1e9, 1e9)
-    for name, value in metrics.items():
-        np.testing.assert_array_equal(value, other[name])
+    first = metrics()
+    right = logits[:6].argmax(1) == labels[:6]
+    assert first["accuracy"] == pytest.approx(right.mean())
+    assert first["cross_entropy"] == pytest.approx(loss[:6].mean(), rel=1e-6)
+    assert first["confusion"].sum() == 6
+    assert np.trace(first["confusion"]) == right.sum()
+    labels[6:], logits[6:], loss[6:] = 2, 1e9, 1e9
+    for name, value in metrics().items():
+        np.testing.assert_array_equal(value, first[name])
 
 
 def test_the_learning_rate_rises_and_falls_to_zero():

@@ -17,13 +17,6 @@ def copy(tiny_records, tmp_path) -> Path:
     return Path(shutil.copytree(tiny_records.folder, tmp_path / "records [1]"))
 
 
-def change(folder: Path, change) -> None:
-    """Changes the manifest by `change(content)`."""
-    content = json.loads((folder / "manifest.json").read_text())
-    change(content)
-    (folder / "manifest.json").write_text(json.dumps(content))
-
-
 def test_the_manifest_says_what_is_read(copy, tiny_records):
     shutil.copy(copy / "train-00000-of-00003.tfrecord", copy / "train-00000-of-00009.tfrecord")
     found = Records.find(f"{copy}/train-*")
@@ -49,7 +42,9 @@ def test_another_habit_of_naming_records_is_explained(tiny_records, pattern, wor
 
 
 def test_both_splits_must_have_the_same_classes(copy, run_flags, tmp_path, capsys):
-    change(copy, lambda content: content.update(labels=["daisy", "tulips", "roses"]))
+    content = json.loads((copy / "manifest.json").read_text())
+    content["labels"] = ["daisy", "tulips", "roses"]
+    (copy / "manifest.json").write_text(json.dumps(content))
     flags = [*run_flags, f"--eval_data_path={copy}/eval-*", f"--output_dir={tmp_path / 'run'}"]
     assert task.main(flags) == 1
     assert "daisy, roses, tulips; daisy, tulips, roses" in capsys.readouterr().err

@@ -21,9 +21,8 @@ _REQUIRED = {
     "output_dir": "a new or empty folder, local or gs://...",
 }
 _NUMBERS = {
-    "shard_mb": (float, 100, "size of a shard to aim at, in MB (default 100)"),
-    "train_shards": (int, None, "number of training shards, instead"),
-    "eval_shards": (int, None, "number of evaluation shards, instead"),
+    "train_shards": (int, None, "number of training shards (default: one for about 1,000 rows)"),
+    "eval_shards": (int, None, "number of evaluation shards, likewise"),
     "shorter_side": (int, None, "scale larger images down to so many pixels (default: none)"),
     "max_reject_share": (float, 0.01, "share of rows that may give no example (default 0.01)"),
     "workers": (int, None, "images read and decoded at once (default: one for each core)"),

@@ -4,10 +4,10 @@ Its flags are Beam's own, and go to Beam. What does not move is not waited for w
 """
 
 import contextlib
-import functools
 import io
 import logging
 import os
+import shutil
 import sys
 import tempfile
 import threading
@@ -17,7 +17,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions, WorkerOptions
-from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.runners.runner import (
     PipelineResult,
     PipelineRunner,
@@ -53,11 +52,6 @@ class Engine:
     flags: list[str]
 
     @property
-    def local(self) -> bool:
-        """Whether it is Beam's runner in this process."""
-        return self.name == LOCAL_RUNNER
-
-    @property
     def remote(self) -> bool:
         """Whether workers may be on other machines, or in other folders."""
         return self.name not in StandardOptions.LOCAL_RUNNERS
@@ -86,16 +80,16 @@ def find_engine(flags: list[str]) -> Engine:
     name = PipelineOptions(flags).view_as(StandardOptions).runner or LOCAL_RUNNER
     try:
         # A runner's own flags are known once its module is imported.
-        local = name == LOCAL_RUNNER
-        runner = FnApiRunner() if local else create_runner(_FULL_NAMES.get(name, name))
+        runner = create_runner(_FULL_NAMES.get(name, name))
     except (ValueError, ImportError, AttributeError, TypeError) as error:
         raise ConversionError(
             f"--runner {name} cannot be used here: {' '.join(str(error).split())}"
         ) from None
+    engine = Engine(type(runner).__name__, runner, flags)
     options = _parsed(flags)
-    if local and options.view_as(WorkerOptions).num_workers is not None:
+    if not engine.remote and options.view_as(WorkerOptions).num_workers is not None:
         raise ConversionError("--num_workers is Dataflow's; on this machine it is --workers")
-    return Engine(type(runner).__name__, runner, flags)
+    return engine
 
 
 def _parsed(flags: list[str]) -> PipelineOptions:
@@ -138,32 +132,37 @@ def run(
     names = [name for split in splits for name in split.shard_names]
     rows = sum(split.rows for split in splits)
     with contextlib.ExitStack() as stack:
-        scratch = stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True))
-        progress_file, done = None, _rows_of_shards(staging, splits)
-        if engine.local:
-            progress_file = os.path.join(scratch, "progress")
+        progress_file = None
+        if not engine.remote:
+            folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+            progress_file = os.path.join(stack.enter_context(folder), "progress")
             open(progress_file, "wb").close()
-            done = functools.partial(os.path.getsize, progress_file)
             # What goes wrong comes back as an exception; Beam's log tells it once a thread.
             stack.enter_context(quiet(logging.CRITICAL))
         pipeline = engine.pipeline(len(names))
-        # Beam removes this folder in the end, unless it is interrupted or runs in a notebook.
-        beam_folder = os.path.join(scratch, "beam")
-        os.rename(pipeline.local_tempdir, beam_folder)
-        pipeline.local_tempdir = beam_folder
+        # Beam removes this folder itself, unless it is interrupted or runs in a notebook.
+        stack.callback(shutil.rmtree, pipeline.local_tempdir, ignore_errors=True)
         write = WriteShard(
             csv_paths={split.name: split.csv_path for split in splits},
             ids={label: number for number, label in enumerate(labels, 1)},
             staging=staging,
             shorter_side=shorter_side,
-            threads=workers or (os.cpu_count() or 1 if engine.local else 1),
+            threads=workers or (1 if engine.remote else os.cpu_count() or 1),
             progress_file=progress_file,
         )
         _ = pipeline | "Shards" >> beam.Create(names) | "Write shards" >> beam.ParDo(write)
+
+        def rows_written() -> int:
+            if progress_file:
+                return os.path.getsize(progress_file)
+            files = storage.list_names(staging)
+            return rows * sum(name + SUMMARY in files for name in names) // len(names)
+
         job = _Job(pipeline)
         threading.Thread(target=job.work, daemon=True).start()
         try:
-            _watch(job, rows, done, _LOOK_SECONDS if engine.local else _LIST_SECONDS, stall_minutes)
+            interval = _LIST_SECONDS if engine.remote else _LOOK_SECONDS
+            _watch(job, rows, rows_written, interval, stall_minutes)
         except BaseException:
             if engine.remote and not job.ended.is_set():
                 job.cancel(engine.name)
@@ -173,9 +172,7 @@ def run(
                 job.result.client.close()  # Dask's connection
     if isinstance(job.end, BaseException):
         last = (str(job.end).strip() or type(job.end).__name__).splitlines()[-1]
-        started = job.result is not None or not engine.remote
-        problem = "the pipeline failed" if started else "the job could not be started"
-        raise ConversionError(f"{problem}: {printable(last[:1000])}")
+        raise ConversionError(f"the pipeline failed: {printable(last[:1000])}")
     if job.end != PipelineState.DONE:
         raise ConversionError(f"the pipeline ended in the state {job.end}")
 
@@ -216,7 +213,11 @@ class _Job:
 
 
 def _watch(
-    job: _Job, rows: int, done: Callable[[], int], interval: float, stall_minutes: float
+    job: _Job,
+    rows: int,
+    rows_written: Callable[[], int],
+    interval: float,
+    stall_minutes: float,
 ) -> None:
     """Shows a bar until the job ends; looks every `interval` seconds, and loses patience."""
     with tqdm(total=rows, unit=" images", desc="converting") as bar:
@@ -225,7 +226,7 @@ def _watch(
             before = bar.n
             with contextlib.suppress(OSError):  # a bucket that does not answer now ends no job
                 # A shard that is tried again counts again.
-                bar.update(max(0, min(done(), rows) - before))
+                bar.update(max(0, min(rows_written(), rows) - before))
             return bar.n > before
 
         moved = time.monotonic()
@@ -239,14 +240,3 @@ def _watch(
                     "its workers' logs; --stall_minutes sets the limit"
                 )
         advanced()
-
-
-def _rows_of_shards(staging: str, splits: list[SplitPlan]) -> Callable[[], int]:
-    """Counts the rows of the shards that lie finished in the staging folder: one more or less for each."""
-    per_shard = {name: s.rows / s.shards for s in splits for name in s.shard_names}
-
-    def done() -> int:
-        names = storage.list_names(staging)
-        return round(sum(count for name, count in per_shard.items() if name + SUMMARY in names))
-
-    return done

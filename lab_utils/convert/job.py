@@ -21,7 +21,6 @@ def convert(
     labels_file: str | os.PathLike[str],
     output_dir: str | os.PathLike[str],
     *,
-    shard_mb: float = 100,
     train_shards: int | None = None,
     eval_shards: int | None = None,
     shorter_side: int | None = None,
@@ -42,9 +41,8 @@ def convert(
         eval_csv: the same, for evaluation.
         labels_file: one class a line; the first has id 1 in the records, 0 being the background.
         output_dir: a new or empty folder, local or gs://...
-        shard_mb: size of a shard to aim at, in millions of bytes; up to 1,000 images are asked for theirs.
-        train_shards: number of training shards, instead.
-        eval_shards: number of evaluation shards, instead.
+        train_shards: number of training shards; None for one for about 1,000 rows.
+        eval_shards: number of evaluation shards, likewise.
         shorter_side: pixels; larger images are scaled down to it and compressed again, which makes records
             that hold less and are decoded faster. None stores every image as it is.
         max_reject_share: the conversion fails if more than this share of a split's rows gave no example.
@@ -62,7 +60,6 @@ def convert(
         train_csv=train_csv, eval_csv=eval_csv, labels_file=labels_file, output_dir=output_dir
     )
     for flag, valid, limits in (
-        ("shard_mb", shard_mb > 0, "above 0"),
         ("shorter_side", shorter_side is None or shorter_side >= 1, "1 or more"),
         ("max_reject_share", 0 <= max_reject_share <= 1, "from 0 to 1"),
         ("workers", workers is None or workers >= 1, "1 or more"),
@@ -83,15 +80,9 @@ def convert(
             paths = {name: storage.absolute(path) for name, path in paths.items()}
         output = paths["output_dir"]
         splits = [
-            plan.plan_split("train", paths["train_csv"], train_shards, shard_mb),
-            plan.plan_split("eval", paths["eval_csv"], eval_shards, shard_mb),
+            plan.plan_split("train", paths["train_csv"], train_shards),
+            plan.plan_split("eval", paths["eval_csv"], eval_shards),
         ]
-        if share := plan.overlap(*splits, labels):
-            print(
-                f"note: {max(share, 0.001):.1%} of the images of --eval_csv are in --train_csv, too: on "
-                "these the evaluation says nothing about new images",
-                file=sys.stderr,
-            )
         with publishing.staging(output) as staging:
             try:
                 for split in splits:

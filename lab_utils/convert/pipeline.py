@@ -24,7 +24,7 @@ from lab_utils.convert.errors import ConversionError, RejectError, shortened
 from lab_utils.convert.images import to_rgb_jpeg
 from lab_utils.convert.manifest import SUMMARY, TFRECORD, ShardSummary
 from lab_utils.convert.plan import read_rows
-from lab_utils.convert.rows import parse_labelled, shown
+from lab_utils.convert.rows import parse_labelled, readable
 
 _WAITS = (0.5, 2)  # seconds between the attempts on a shard
 _Row = tuple[int, bytes]
@@ -93,9 +93,9 @@ class WriteShard(beam.DoFn):
                 try:
                     label, example = encoded.result()
                 except RejectError as error:
-                    summary.rejects.append((number, shown(line), str(error)))
+                    summary.rejects.append((number, readable(line), str(error)))
                 except Exception as error:
-                    row = f"{csv_path}, row {number} ({shortened(shown(line))})"
+                    row = f"{csv_path}, row {number} ({shortened(readable(line))})"
                     raise ConversionError(f"{row}: {type(error).__name__}: {error}") from error
                 else:
                     summary.bytes += file.write(records.frame(example))

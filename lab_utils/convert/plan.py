@@ -1,18 +1,15 @@
 """What a conversion does with one split: its rows, and the shards that they go into."""
 
-import contextlib
-import os
 import random
-from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from lab_utils.convert import storage
-from lab_utils.convert.errors import ConversionError, RejectError
-from lab_utils.convert.rows import parse_labelled, parse_row, read_lines
+from lab_utils.convert.errors import ConversionError
+from lab_utils.convert.rows import read_lines
 
 ROWS = ".rows"
-_SAMPLE = 1000  # rows; the mean size of so many images is good to a few per cent
+_ROWS = 1000  # of a shard: 110 MB of ImageNet, 60 MB of flower_photos
 
 
 @dataclass(frozen=True)
@@ -42,14 +39,13 @@ class SplitPlan:
         return [f"{self.name}-{shard:05d}-of-{self.shards:05d}" for shard in range(self.shards)]
 
 
-def plan_split(name: str, csv_path: str, shards: int | None, shard_mb: float) -> SplitPlan:
+def plan_split(name: str, csv_path: str, shards: int | None) -> SplitPlan:
     """Reads a list and chooses the number of shards.
 
     Args:
         name: "train" or "eval".
         csv_path: its list.
-        shards: their number; None for as many as make them `shard_mb` million bytes each.
-        shard_mb: see there.
+        shards: their number; None for one for about 1,000 rows.
 
     Raises:
         ConversionError: if the CSV cannot be read or is empty, or has fewer rows than shards are asked for.
@@ -58,12 +54,8 @@ def plan_split(name: str, csv_path: str, shards: int | None, shard_mb: float) ->
     if not lines:
         raise ConversionError(f"{csv_path} is empty; it must hold rows path,label")
     if shards is None:
-        sample = random.Random(0).sample(lines, min(len(lines), _SAMPLE))
-        with ThreadPoolExecutor(16) as pool:  # a bucket takes tens of milliseconds to tell one size
-            sizes = list(pool.map(lambda row: _image_bytes(row[1], csv_path), sample))
-        split_bytes = sum(sizes) / len(sizes) * len(lines)
-        shards = max(1, round(min(len(lines), split_bytes / (shard_mb * 1e6))))
-    elif not 1 <= shards <= len(lines):
+        shards = max(1, round(len(lines) / _ROWS))
+    if not 1 <= shards <= len(lines):
         raise ConversionError(
             f"--{name}_shards {shards}: must be from 1 to the number of rows, {len(lines)}"
         )
@@ -100,22 +92,3 @@ def read_rows(staging: str, shard: str) -> list[tuple[int, bytes]]:
     with storage.open_to_read(storage.join(staging, shard + ROWS)) as file:
         parts = [line.rstrip(b"\n").partition(b" ") for line in file]
     return [(int(number), text) for number, _, text in parts]
-
-
-def overlap(train: SplitPlan, evaluation: SplitPlan, labels: Collection[str]) -> float:
-    """Returns the share of the evaluation's images that the training lists, too."""
-    images: list[set[str]] = []
-    for plan in (train, evaluation):
-        images.append(set())
-        for _, line in plan.lines:
-            with contextlib.suppress(RejectError):
-                row = parse_labelled(line, plan.csv_path, labels)
-                images[-1].add(os.path.normpath(row.path))
-    return len(images[0] & images[1]) / max(1, len(images[1]))
-
-
-def _image_bytes(line: bytes, csv_path: str) -> int:
-    try:
-        return storage.size(parse_row(line, csv_path).path)
-    except Exception:  # whatever it is, the pipeline will tell the reason
-        return 0

@@ -2,7 +2,6 @@
 
 import csv
 import itertools
-import re
 import unicodedata
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -14,8 +13,7 @@ from lab_utils.convert.errors import ConversionError, RejectError
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LONGEST = 1 << 20  # bytes of the first line: what is longer may be gigabytes without an end
 _NOT_UTF8 = "not text in UTF-8: save the file as UTF-8"
-_HEADERS = {"label", "labels", "class", "classes", "class_name", "category", "target", "species"}
-_SHOWN = 3  # classes of a long list
+_EXAMPLES = 3  # classes of a long list
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,21 +92,24 @@ def parse_row(line: bytes, csv_path: str) -> Row:
     return Row(full, composed(label), path.encode())
 
 
-def parse_labelled(line: bytes, csv_path: str, known: Collection[str]) -> Row:
-    """`parse_row` of a row whose label is one of the `known` classes, in the labels file's order.
+def parse_labelled(line: bytes, csv_path: str, classes: Collection[str]) -> Row:
+    """`parse_row` of a row whose label is one of the classes, in the labels file's order.
 
     Raises:
         RejectError: as there, or the label is none of them.
     """
     row = parse_row(line, csv_path)
-    if row.label not in known:
+    if row.label not in classes:
+        first = ", ".join(map(repr, itertools.islice(classes, _EXAMPLES)))
+        more = f", ... ({len(classes):,} in all)" if len(classes) > _EXAMPLES else ""
         raise RejectError(
-            f"unknown label {row.label!r}: {_hint(row.label, row.filename.decode(), known)}"
+            f"unknown label {row.label!r}: a row is path,label without a header, and the labels file has "
+            f"{first}{more}"
         )
     return row
 
 
-def shown(line: bytes) -> str:
+def readable(line: bytes) -> str:
     """Returns the text of a line, for a person; what is not UTF-8 stands as escapes."""
     return line.decode(errors="backslashreplace")
 
@@ -129,18 +130,3 @@ def _text(line: bytes) -> str:
             "lines end in line feeds"
         )
     return text
-
-
-def _hint(label: str, path: str, known: Collection[str]) -> str:
-    """Says how an unknown label differs from the known classes; `path` is the row's other column."""
-    if path in known:
-        return f"{path!r} is one: the path comes first, then the label"
-    for other in itertools.islice(known, 1000):
-        if other.casefold() == label.casefold():
-            return f"the labels file has {other!r}: upper and lower case differ"
-        if label in re.split(r"[,;:\t \"']+", other):
-            return f"the labels file has {other!r}: write each class there without anything else"
-    first = ", ".join(map(repr, itertools.islice(known, _SHOWN)))
-    more = f", ... ({len(known):,} in all)" if len(known) > _SHOWN else ""
-    header = "; if this row is a header, remove it" if label.casefold() in _HEADERS else ""
-    return f"it is not in the labels file, which has {first}{more}{header}"

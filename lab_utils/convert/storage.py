@@ -120,33 +120,18 @@ def read_image(path: str) -> bytes:
         RejectError: if there is none, or it cannot be read. Trouble with a bucket is raised as it comes
             instead, for another attempt.
     """
-    try:
-        return _read_remote(path) if is_remote(path) else _read_local(path)
-    except (FileNotFoundError, NotADirectoryError):
-        raise RejectError(f"file not found: {path}") from None
-
-
-def _read_remote(path: str) -> bytes:
+    if not is_remote(path) and os.path.exists(path) and not os.path.isfile(path):
+        raise RejectError(f"not a file: {path}")  # a pipe would block the reader for ever
     try:
         with open_to_read(path) as file:
             return file.read()
+    except (FileNotFoundError, NotADirectoryError):
+        raise RejectError(f"file not found: {path}") from None
     except StorageError as error:
         raise RejectError(str(error)) from None
-    except Exception:  # each file system has its own errors
-        if exists(path):
-            raise
-        raise FileNotFoundError from None
-
-
-def _read_local(path: str) -> bytes:
-    try:
-        if os.path.exists(path) and not os.path.isfile(
-            path
-        ):  # a pipe would block the reader for ever
-            raise RejectError(f"not a file: {path}")
-        with open(path, "rb") as file:
-            return file.read()
-    except (FileNotFoundError, NotADirectoryError):
+    except Exception as error:  # each file system has its own errors
+        if not is_remote(path) and isinstance(error, OSError):
+            raise RejectError(f"cannot be read ({error.strerror}): {path}") from None
+        if is_remote(path) and not exists(path):
+            raise RejectError(f"file not found: {path}") from None
         raise
-    except OSError as error:
-        raise RejectError(f"cannot be read ({error.strerror}): {path}") from None

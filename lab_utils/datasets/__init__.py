@@ -10,18 +10,16 @@ from lab_utils.datasets.photos import (
     DatasetError,
     Photos,
     bundled,
-    check_outside,
     classes,
     from_folder,
+    play,
 )
-from lab_utils.datasets.text import play
 
 __all__ = [
     "Baseline",
     "DatasetError",
     "Photos",
     "bundled",
-    "check_outside",
     "classes",
     "download_flower_photos",
     "from_folder",

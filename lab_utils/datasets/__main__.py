@@ -12,30 +12,24 @@ DESCRIPTION = """\
 Finds photographs to train on, splits them into training and evaluation, and writes train.csv, eval.csv
 (rows path,label) and labels.txt, as `python -m lab_utils.convert` takes them.
 """
-COMMANDS = {
-    "flower_photos": "download 3,670 photographs (218 MiB; CC BY 2.0); resumes where it stopped",
-    "folder": "use photographs of your own, in place; copies stay on one side of the split",
-}
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("python -m lab_utils.datasets", description=DESCRIPTION)
-    commands = parser.add_subparsers(dest="command", required=True)
-    for name, text in COMMANDS.items():
-        add = commands.add_parser(name, help=text, description=text).add_argument
-        if name == "folder":
-            text = "a folder with one sub-folder of photographs for each class"
-            add("path", type=path_argument, help=text)
-        text = "where the files go; made where it is missing"
-        add("--output_dir", type=path_argument, required=True, help=text)
-        text = "share of each class to evaluate with (%(default)s)"
-        add("--eval_fraction", type=float, default=0.2, help=text)
-    return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command; returns the exit status."""
-    args = _parser().parse_args(argv)
+    parser = argparse.ArgumentParser("python -m lab_utils.datasets", description=DESCRIPTION)
+    commands = parser.add_subparsers(dest="command", required=True)
+    text = "download 3,670 photographs (218 MiB; CC BY 2.0)"
+    download = commands.add_parser("flower_photos", help=text, description=text)
+    text = "use photographs of your own, in place; copies stay on one side of the split"
+    folder = commands.add_parser("folder", help=text, description=text)
+    text = "a folder with one sub-folder of photographs for each class"
+    folder.add_argument("path", type=path_argument, help=text)
+    for subparser in (download, folder):
+        text = "where the files go; made where it is missing"
+        subparser.add_argument("--output_dir", type=path_argument, required=True, help=text)
+        text = "share of each class to evaluate with (%(default)s)"
+        subparser.add_argument("--eval_fraction", type=float, default=0.2, help=text)
+    args = parser.parse_args(argv)
     try:
         if args.command == "flower_photos":
             photos = download_flower_photos(args.output_dir, eval_fraction=args.eval_fraction)
@@ -44,8 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (DatasetError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    for file in (photos.train_csv, photos.eval_csv, photos.labels_file):
-        print(file)
+    print(photos.train_csv, photos.eval_csv, photos.labels_file, sep="\n")
     return 0
 
 

@@ -61,14 +61,12 @@ def colour_histogram(path: Path) -> np.ndarray:
 
 def _read(csv_file: Path) -> tuple[list[tuple[np.ndarray, str]], int]:
     """(histogram, label) of each photograph, and how many could not be opened."""
-    found, left_out = [], 0
+    examples, left_out = [], 0
     with csv_file.open(newline="", encoding="utf-8") as file, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Pillow's remarks on large images and odd metadata
         for path, label in csv.reader(file):
             try:
-                found.append((colour_histogram(csv_file.parent / path), label))
-            except (
-                Exception
-            ):  # Pillow raises OSError, SyntaxError, ValueError, ... on damaged files
+                examples.append((colour_histogram(csv_file.parent / path), label))
+            except Exception:  # Pillow raises many kinds on damaged files
                 left_out += 1
-    return found, left_out
+    return examples, left_out

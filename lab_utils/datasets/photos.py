@@ -79,6 +79,15 @@ def bundled() -> Photos:
     return Photos.at(folder, folder)
 
 
+def play() -> str:
+    """William Shakespeare, As You Like It: 125,179 characters of ASCII, with tabs and newlines.
+
+    Raises:
+        DatasetError: as for `bundled`.
+    """
+    return (files_folder() / "shakespeare" / "as_you_like_it.txt").read_text(encoding="ascii")
+
+
 def from_folder(
     folder: str | os.PathLike[str], output_dir: str | os.PathLike[str], eval_fraction: float = 0.2
 ) -> Photos:
@@ -97,23 +106,18 @@ def from_folder(
     Raises:
         DatasetError: no photographs, one class only, too few in a class, or other CSV files in `output_dir`.
     """
-    check_outside(output_dir, folder)
-    return write_split(Path(folder).resolve(), Path(output_dir).resolve(), eval_fraction)
+    output_dir, folder = Path(output_dir).resolve(), Path(folder).resolve()
+    if output_dir.is_relative_to(folder):
+        raise DatasetError(
+            f"{output_dir} lies in the folder of photographs, which stays as it is: write elsewhere."
+        )
+    return write_split(folder, output_dir, eval_fraction)
 
 
 def classes(csv_file: Path) -> dict[Path, str]:
     """The photographs of a CSV file of `path,label`, each with its class."""
     with csv_file.open(newline="", encoding="utf-8") as file:
         return {csv_file.parent / row[0]: row[1] for row in csv.reader(file) if len(row) == 2}
-
-
-def check_outside(output_dir: str | os.PathLike[str], folder: str | os.PathLike[str]) -> None:
-    """Raises DatasetError where `output_dir` lies in the folder of photographs."""
-    output_dir, folder = Path(output_dir).resolve(), Path(folder).resolve()
-    if output_dir.is_relative_to(folder):
-        raise DatasetError(
-            f"{output_dir} lies in the folder of photographs, which stays as it is: write elsewhere."
-        )
 
 
 def write_split(folder: Path, output_dir: Path, eval_fraction: float) -> Photos:
@@ -142,55 +146,47 @@ def write_split(folder: Path, output_dir: Path, eval_fraction: float) -> Photos:
 
 
 def scan(folder: Path) -> list[Photo]:
-    """Every photograph in the class sub-folders of `folder`; prints how many files were left out, and why."""
+    """Every photograph in the class sub-folders of `folder`; prints which other files were left out."""
     if not folder.is_dir():
         raise DatasetError(
             f"{folder} is not a folder. It should hold one sub-folder of photographs for each class."
         )
-    left_out: Counter[str] = Counter()
-    photographs = []
+    photographs, others = [], []
     classes = sorted(e for e in folder.iterdir() if e.is_dir() and not e.name.startswith("."))
     for entry in tqdm(classes, desc="reading photographs", unit="folder", delay=1):
         label = unicodedata.normalize("NFC", entry.name)  # however a disk writes it
-        before = len(photographs)
-        for path in sorted(entry.iterdir()):
-            if why := _unusable(path):
-                left_out[why] += 1
-                continue
-            try:
-                photographs.append(Photo(path, label, file_sha256(path)))
-            except OSError as error:
-                left_out[f"file that cannot be read: {error.strerror}"] += 1
-        if len(photographs) == before:
-            left_out[f"class folder without photographs directly in it ({entry.name!r})"] += 1
-        elif not _fits_a_row(str(entry)) or entry.name != entry.name.strip():
+        paths = sorted(entry.iterdir())
+        usable = list(filter(_is_usable, paths))
+        others += set(paths) - set(usable)
+        photographs += [Photo(path, label, file_sha256(path)) for path in usable]
+        if usable and (not _fits_a_row(str(entry)) or entry.name != entry.name.strip()):
             raise DatasetError(
                 f"{str(entry)!r} cannot stand in a CSV row: rename it, in UTF-8, without line breaks or "
                 "outer spaces."
             )
-    for reason, count in sorted(left_out.items()):
-        print(f"{folder}: left out {count:,} x {reason}")
+    if others:
+        names = ", ".join(repr(str(path.relative_to(folder))) for path in sorted(others)[:5])
+        print(
+            f"{folder}: left out {counted(len(others), 'file')} of class folders that are not photographs "
+            f"({', '.join(SUFFIXES)}), hidden or empty: {names}{', ...' * (len(others) > 5)}"
+        )
     labels = {photo.label for photo in photographs}
     if len(labels) < 2:
-        have = f"only one class ({labels.pop()})" if labels else "no photographs in class folders"
+        content = (
+            f"only one class ({labels.pop()})" if labels else "no photographs in class folders"
+        )
         raise DatasetError(
-            f"{folder} holds {have}. It should hold at least two sub-folders, one for each class, "
+            f"{folder} holds {content}. It should hold at least two sub-folders, one for each class, "
             f"with photographs ({', '.join(SUFFIXES)}) directly in them."
         )
     return photographs
 
 
-def _unusable(path: Path) -> str:
-    """What keeps a file of a class folder out of the split; "" for a photograph."""
-    if path.name.startswith("."):
-        return "hidden file"
-    if path.is_dir():
-        return "folder within a class folder"
-    if path.suffix.lower() not in SUFFIXES:
-        return f"file that is not {', '.join(SUFFIXES)}"
-    if not _fits_a_row(path.name):
-        return "file whose name cannot stand in a CSV row"
-    return "" if path.is_file() and path.stat().st_size else "empty file, or none behind a link"
+def _is_usable(path: Path) -> bool:
+    """Whether a file of a class folder is a photograph, by its name and size."""
+    if path.name.startswith(".") or path.suffix.lower() not in SUFFIXES:
+        return False
+    return _fits_a_row(path.name) and path.is_file() and path.stat().st_size > 0
 
 
 def _fits_a_row(text: str) -> bool:
@@ -212,14 +208,16 @@ def split(photographs: list[Photo], eval_fraction: float) -> tuple[list[Photo], 
     for photo in sorted(photographs, key=lambda photo: (photo.digest, photo.label, photo.path)):
         copies[photo.digest].append(photo)
     sizes = Counter(photo.label for photo in photographs)
-    wanted = {label: max(1, int(eval_fraction * size + 0.5)) for label, size in sizes.items()}
+    for_evaluation = {
+        label: max(1, int(eval_fraction * size + 0.5)) for label, size in sizes.items()
+    }
     train: list[Photo] = []
     evaluation: list[Photo] = []
     for group in copies.values():
         labels = {photo.label for photo in group}
         label = group[0].label
-        if len(labels) == 1 and len(group) <= wanted[label]:
-            wanted[label] -= len(group)
+        if len(labels) == 1 and len(group) <= for_evaluation[label]:
+            for_evaluation[label] -= len(group)
             evaluation += group
         else:
             train += group

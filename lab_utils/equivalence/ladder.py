@@ -1,20 +1,15 @@
 """Climbs from variables to a short run, and says at which rung two ports part, and in what."""
 
-import base64
-import io
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from html import escape
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from lab_utils.common.figures import counted
 from lab_utils.equivalence.sides import EstimatorSide, KerasSide
 from lab_utils.estimator import tf
-from lab_utils.notebook.look import FAINT, NOTE, RIGHT, SECOND, WRONG
 
 RUNGS = ("variables", "outputs", "one step", "short run")
 _MARKS = {True: "holds", False: "DIFFERS", None: "not run"}
@@ -30,16 +25,12 @@ class Rung:
     Attributes:
         name: one of RUNGS.
         holds: None where it was not run, because a lower one did not hold.
-        says: what was found, in a sentence.
-        difference: the largest relative difference found (measured here); None for rungs without one.
-        tolerance: the largest that is taken for equal.
+        says: what was found (measured here), in a sentence.
     """
 
     name: str
     holds: bool | None
     says: str
-    difference: float | None = None
-    tolerance: float | None = None
 
 
 @dataclass
@@ -54,57 +45,14 @@ class Ladder:
         """Whether every rung does: the ports are the same, as far as this batch and these steps show."""
         return all(rung.holds for rung in self.rungs)
 
-    def _rows(self) -> list[tuple[str, str, str]]:
-        return [
-            (f"{number}. {rung.name}", _MARKS[rung.holds], rung.says)
-            for number, rung in enumerate(self.rungs, start=1)
-        ]
-
     def __str__(self) -> str:
+        names = [f"{number}. {rung.name}" for number, rung in enumerate(self.rungs, start=1)]
         return "\n".join(
-            f"{name:<13} {mark:<12} {says}".rstrip() for name, mark, says in self._rows()
+            f"{name:<13} {_MARKS[rung.holds]:<12} {rung.says}".rstrip()
+            for name, rung in zip(names, self.rungs, strict=True)
         )
 
     __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        picture = io.BytesIO()
-        self.plot().savefig(picture, format="svg")
-        encoded = base64.b64encode(picture.getvalue()).decode()
-        left = '<td style="text-align:left">'
-        rows = "".join(
-            f"<tr>{''.join(left + escape(cell) + '</td>' for cell in row)}</tr>"
-            for row in self._rows()
-        )
-        return f'<table>{rows}</table><img src="data:image/svg+xml;base64,{encoded}"/>'
-
-    def plot(self) -> Figure:
-        """The differences rung by rung next to what is tolerated, and both courses of the loss."""
-        figure = Figure(figsize=(9, 3), layout="constrained")
-        left, right = figure.subplots(1, 2)
-        colours = {True: RIGHT, False: WRONG, None: FAINT}
-        least = 1e-8  # where a difference of nothing is drawn on a log scale
-        for row, rung in enumerate(self.rungs):
-            colour = colours[rung.holds]
-            if rung.difference is None:
-                left.text(least * 1.3, row, _MARKS[rung.holds], va="center", color=colour)
-                continue
-            left.barh(row, max(rung.difference, least * 1.3), color=colour, height=0.5)
-            left.plot([rung.tolerance] * 2, [row - 0.4, row + 0.4], color="black", linewidth=1.5)
-        names = [name for name, *_ in self._rows()]
-        left.set(xscale="log", xlim=(least, 10), ylim=(len(names) - 0.4, -0.6))
-        left.set_yticks(range(len(names)), names)
-        left.set_xlabel("largest relative difference; black: tolerated")
-        theirs, ours = np.transpose(self.losses or [(np.nan, np.nan)])
-        steps = range(1, len(theirs) + 1)
-        right.plot(steps, theirs, "o", color=NOTE, markersize=6, alpha=0.5, label="Estimator")
-        right.plot(steps, ours, "-", color=SECOND, linewidth=1.5, label="Keras")
-        right.set(xlabel="step", ylabel="training loss (nats)", ylim=(0, None))
-        right.legend(frameon=False)
-        figure.suptitle("Measured here", fontsize=10)
-        for axes in (left, right):
-            axes.spines[["top", "right"]].set_visible(False)
-        return figure
 
 
 def ladder(
@@ -148,18 +96,18 @@ def ladder(
     if not batches:
         raise ValueError("no batches: at least one (features, labels) is needed")
     pairs = [(batch, to_keras(*batch)) for batch in batches]
-    found = Ladder()
+    result = Ladder()
     sides = EstimatorSide(estimator, *batches[0], prediction), KerasSide(model, output)
     try:
-        for rung in _climb(*sides, pairs, names or {}, tolerance, run_tolerance, found.losses):
-            found.rungs.append(rung)
+        for rung in _climb(*sides, pairs, names or {}, tolerance, run_tolerance, result.losses):
+            result.rungs.append(rung)
             if not rung.holds:
                 break
     finally:
         for side in sides:
             side.close()
-    found.rungs += [Rung(name, None, "") for name in RUNGS[len(found.rungs) :]]
-    return found
+    result.rungs += [Rung(name, None, "") for name in RUNGS[len(result.rungs) :]]
+    return result
 
 
 def _climb(
@@ -173,7 +121,7 @@ def _climb(
 ) -> Iterator[Rung]:
     """Yields one rung after the other; goes on only from one that holds. Fills `losses`."""
     matched, difference = _match(theirs, ours, names)
-    weights = sum(each.size for each in theirs.variables(matched).values())
+    weights = sum(variable.size for variable in theirs.variables(matched).values())
     says = f"{counted(len(matched), 'variable')}, {counted(weights, 'weight')}"
     yield Rung(RUNGS[0], not difference, difference or says)
 
@@ -202,7 +150,7 @@ def _climb(
     loss = _difference(*first)
     if not loss <= tolerance:
         says = f"the loss is {first[0]:.6g} in the Estimator, {first[1]:.6g} in Keras"
-        yield Rung(RUNGS[2], False, says, loss, tolerance)
+        yield Rung(RUNGS[2], False, says)
     after, other = theirs.variables(matched), ours.variables(matched.values())
     updates = {
         name: _difference(after[name] - before[name], other[path] - before[name])
@@ -244,7 +192,7 @@ def _match(
             extra = longer[min(len(left), len(right)) :]
             return {}, f"{side} alone has {', '.join(extra)} ({kind})"
         matched |= dict(zip(left, right, strict=True))
-    shapes = {name: each.shape for name, each in theirs.variables(matched).items()}
+    shapes = {name: variable.shape for name, variable in theirs.variables(matched).items()}
     for name, path in matched.items():
         here, there = list(shapes[name]), list(ours.variables([path])[path].shape)
         if here != there:
@@ -254,7 +202,7 @@ def _match(
 
 def _judge(name: str, what: str, difference: float, tolerance: float) -> Rung:
     says = f"{what} by {difference:.1e} of the whole; tolerated: {tolerance:.0e}"
-    return Rung(name, difference <= tolerance, says, difference, tolerance)
+    return Rung(name, difference <= tolerance, says)
 
 
 def _difference(left: Any, right: Any) -> float:

@@ -22,8 +22,8 @@ class ModelGraph:
             v1.train.create_global_step()
             self._feeds = tf.nest.map_structure(_placeholder, batch)
             self.spec = build(self._feeds)
-            self.trained = [each.op.name for each in v1.trainable_variables()]
-            self._variables = {each.op.name: each for each in v1.global_variables()}
+            self.trained = [variable.op.name for variable in v1.trainable_variables()]
+            self._variables = {variable.op.name: variable for variable in v1.global_variables()}
             first = [v1.global_variables_initializer(), v1.local_variables_initializer()]
             first.append(v1.tables_initializer())
         self._session = v1.Session(graph=self.graph, config=config.session_config)
@@ -129,13 +129,13 @@ class KerasSide:
             raise ValueError(f"the Keras model {model.name!r} is not compiled: call compile first")
         self._model, self._output = model, output
         model.optimizer.build(model.trainable_variables)
-        self._weights = {_path(each): each for each in model.weights}
-        self.trained = [_path(each) for each in model.trainable_weights]
-        self.untrained = [_path(each) for each in model.non_trainable_weights]
+        self._weights = {_path(weight): weight for weight in model.weights}
+        self.trained = [_path(weight) for weight in model.trainable_weights]
+        self.untrained = [_path(weight) for weight in model.non_trainable_weights]
         slots = model.optimizer.variables
         slots = slots() if callable(slots) else slots  # a method in Keras 2
-        self._slots = [(each, each.numpy()) for each in slots]
-        self._before = [(each, each.numpy()) for each in model.weights]
+        self._slots = [(slot, slot.numpy()) for slot in slots]
+        self._before = [(weight, weight.numpy()) for weight in model.weights]
 
         @tf.autograph.experimental.do_not_convert
         def step(x: Any, y: Any) -> Any:
@@ -185,4 +185,4 @@ def _path(variable: Any) -> str:
 
 
 def _random(types: Iterable[str]) -> list[str]:
-    return sorted({each for each in types if is_random(each)})
+    return sorted(set(filter(is_random, types)))

@@ -9,9 +9,7 @@ last checkpoint.
 import argparse
 import contextlib
 import dataclasses
-import hashlib
 import re
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,37 +24,23 @@ DRAWN = "The pictures are drawn by datasets/flowers/make: no photographs, nobody
 
 
 def _prepare(folder: Path, output_dir: Path) -> tuple[datasets.Photos, Path, str]:
-    """The photographs, the job's own folder, and whom to credit for the photographs.
-
-    Other photographs get a job folder of their own: nothing is overwritten, nothing old is mixed in.
-    """
+    """The photographs, the job's own folder, and whom to credit for the photographs."""
     if str(folder) == "bundled":
-        photos = datasets.bundled()
-        return photos, output_dir / "bundled" / _digest(photos), DRAWN
-    datasets.check_outside(output_dir, folder)
-    name = re.sub(r"[^\w.-]+", "_", folder.resolve().name)  # part of globs later on
-    with tempfile.TemporaryDirectory() as temporary:
-        job = output_dir / name / _digest(datasets.from_folder(folder, temporary))
-        csv = job / "csv"
-        csv.mkdir(parents=True, exist_ok=True)
-        for file in Path(temporary).iterdir():
-            files.write(csv / file.name, file.read_bytes())
+        return datasets.bundled(), output_dir / "bundled", DRAWN
+    job = output_dir / re.sub(r"[^\w.-]+", "_", folder.resolve().name)  # part of globs later on
+    if (job / "records").exists() and not (job / "csv" / "train.csv").exists():
+        raise datasets.DatasetError(
+            f"{job} holds the results of other photographs: move it away, or give another --output_dir"
+        )
+    photos = datasets.from_folder(folder, job / "csv")
     licence = folder / "LICENSE.txt"
     credit = f"Photographs: see {licence} for their authors and licence."
-    return datasets.Photos.at(folder, csv), job, credit if licence.exists() else ""
-
-
-def _digest(photos: datasets.Photos) -> str:
-    lists = (photos.train_csv, photos.eval_csv, photos.labels_file)
-    return hashlib.sha256(b"".join(file.read_bytes() for file in lists)).hexdigest()[:8]
+    return photos, job, credit if licence.exists() else ""
 
 
 def _baseline(photos: datasets.Photos) -> str:
     """What colour alone would reach, in words."""
-    try:
-        baseline = datasets.histogram_baseline(photos.train_csv, photos.eval_csv)
-    except datasets.DatasetError as error:
-        return f"could not be measured: {error}"
+    baseline = datasets.histogram_baseline(photos.train_csv, photos.eval_csv)
     left_out = f", without {baseline.left_out} that cannot be opened" * bool(baseline.left_out)
     return f"{baseline.accuracy:.1%} accuracy on the held-out images{left_out} (measured here)"
 
@@ -97,7 +81,7 @@ def _carry_out(arguments: argparse.Namespace, training: settings.Settings) -> No
             result = task.run(dataclasses.replace(training, output_dir=str(run), **paths))
             task.show(result)
         with stage("The same port, through the TPU compiler", "dry run for a TPU"):
-            report = port.judged(records, training.image_size)
+            report = port.report(records, training.image_size)
             report.write_html(output / "dry_run.html")
             print(f"{report.verdict_sentence}\nReport: {output / 'dry_run.html'}")
         print("\n== Predictions and a page of pictures", flush=True)

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,11 +27,11 @@ def damage(path: str) -> str:
     return ""
 
 
-def resume_point(model_dir: str, report: Callable[[str], None] = print) -> int:
+def resume_point(model_dir: str) -> int:
     """Points the `checkpoint` file of `model_dir` at the newest whole checkpoint.
 
-    A damaged checkpoint stays on disk and is passed over with a line to `report`: training then writes
-    that step again. The files decide, not the `checkpoint` file, which a crash can leave behind or torn.
+    A damaged checkpoint stays on disk and is passed over with a printed line: training then writes that
+    step again. The files decide, not the `checkpoint` file, which a crash can leave behind or torn.
 
     Returns:
         The global step that training goes on from; 0 where there is no checkpoint.
@@ -51,7 +50,7 @@ def resume_point(model_dir: str, report: Callable[[str], None] = print) -> int:
             whole = [paths[s] for s in sorted(paths) if s <= step]
             tf.compat.v1.train.update_checkpoint_state(model_dir, paths[step], whole)
             return step
-        report(f"Checkpoint {paths[step]} is damaged ({problem}):\ngoing back to the one before.")
+        print(f"Checkpoint {paths[step]} is damaged ({problem}):\ngoing back to the one before.")
     if paths:
         raise RuntimeError(
             f"No checkpoint in {model_dir} can be read. Move the folder away to start again, or put "
@@ -76,10 +75,10 @@ def keep_labels(folder: str, labels: list[str]) -> str:
     """
     path = os.path.join(folder, "labels.txt")
     lines = "".join(f"{label}\n" for label in labels)
-    known = text(path) or lines
-    if known != lines:
+    earlier = text(path) or lines
+    if earlier != lines:
         raise RuntimeError(
-            f"{folder} holds a training on other classes ({', '.join(known.splitlines())}; in the records "
+            f"{folder} holds a training on other classes ({', '.join(earlier.splitlines())}; in the records "
             f"{', '.join(labels)}): give another --output_dir, or the records that it was trained on"
         )
     files.write(path, lines)
@@ -87,16 +86,6 @@ def keep_labels(folder: str, labels: list[str]) -> str:
 
 
 def read_history(folder: str) -> list[dict[str, Any]]:
-    """The evaluations of a run so far, each with its `step`.
-
-    Raises:
-        RuntimeError: the file is damaged.
-    """
-    path = os.path.join(folder, "history.jsonl")
-    try:
-        records = [json.loads(line) for line in text(path).splitlines()]
-        return sorted(records, key=lambda record: record["step"])
-    except (ValueError, TypeError, KeyError):
-        raise RuntimeError(
-            f"{path} is damaged: move it away; the evaluations so far are lost, the checkpoints are not"
-        ) from None
+    """The evaluations of a run so far, each with its `step`, in their order."""
+    lines = text(os.path.join(folder, "history.jsonl")).splitlines()
+    return sorted(map(json.loads, lines), key=lambda record: record["step"])

@@ -9,6 +9,7 @@ Runs in a process of its own: Keras takes one backend a process, JAX its number 
 import argparse
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -82,9 +83,8 @@ def compiled_for(topology: str, step: Callable, state: tuple, batch: tuple) -> d
         batch: images and targets; each core gets PER_CORE of their kind.
 
     Returns:
-        "cores", "flops" and "bytes" of a core's step, "memory_bytes" of a core (arguments and temporaries),
-        "all_reduces" in the program: all computed by the TPU compiler. "images_per_second": at most, of
-        all cores, from quoted peaks.
+        "cores", "flops" of a core's step and "all_reduces" in the program, computed by the TPU compiler;
+        "images_per_second", at most, of all cores, and what it is "bound" by, from quoted peaks.
     """
     import jax
 
@@ -92,24 +92,18 @@ def compiled_for(topology: str, step: Callable, state: tuple, batch: tuple) -> d
     from lab_utils.runtime import chips
 
     chip, cores = chips.parse(topology)
-
-    def like(array, first=None):
-        shape = array.shape if first is None else (first, *array.shape[1:])
-        return jax.ShapeDtypeStruct(shape, array.dtype)
-
-    shapes = jax.tree.map(like, state), *(like(array, PER_CORE * cores) for array in batch)
+    examples = PER_CORE * cores
+    batch = [jax.ShapeDtypeStruct((examples, *part.shape[1:]), part.dtype) for part in batch]
     stand_ins = data_parallel(step, jax.devices()[:cores])
-    lowered = stand_ins.trace(*shapes).lower(lowering_platforms=("tpu",))
+    lowered = stand_ins.trace(state, *batch).lower(lowering_platforms=("tpu",))
     program = compile_stablehlo(lowered.as_text(), topology)
-    cost, memory, text = program["cost"], program["memory"], program["hlo"]
+    cost = program["cost"]
     bound = chip.roofline(cost["flops"], cost["bytes"])
     return {
         "cores": cores,
         "flops": cost["flops"],
-        "bytes": cost["bytes"],
-        "memory_bytes": memory["arguments"] + memory["temporaries"],
-        "all_reduces": text.count(" all-reduce(") + text.count(" all-reduce-start("),
-        "images_per_second": bound.examples_per_second(cores * PER_CORE),
+        "all_reduces": len(re.findall(r" all-reduce(-start)?\(", program["hlo"])),
+        "images_per_second": bound.examples_per_second(examples),
         "bound": bound.bound_by,
     }
 
@@ -125,9 +119,9 @@ def on_virtual_cores(step: Callable, state: tuple, batch: tuple) -> dict[str, An
     devices = jax.devices()[:VIRTUAL]
     one, state_one = data_parallel(step, devices[:1])(state, *batch)
     many, state_many = data_parallel(step, devices)(state, *batch)
-    left, right = ([np.asarray(weight) for weight in state[0]] for state in (state_one, state_many))
-    largest = max(np.abs(weight).max() for weight in left)
-    difference = max(np.abs(a - b).max() for a, b in zip(left, right, strict=True))
+    largest = max(np.abs(weight).max() for weight in state_one[0])
+    pairs = zip(state_one[0], state_many[0], strict=True)
+    difference = max(np.abs(np.asarray(a) - np.asarray(b)).max() for a, b in pairs)
     return {
         "devices": len(devices),
         "losses": [float(one), float(many)],

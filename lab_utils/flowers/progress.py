@@ -15,8 +15,8 @@ v1 = tf.compat.v1
 class _Bar(v1.train.SessionRunHook):
     """Follows the global step: on a TPU it moves on by whole loops."""
 
-    def __init__(self, bar: tqdm, batch: int) -> None:
-        self._bar, self._batch = bar, batch
+    def __init__(self, bar: tqdm) -> None:
+        self._bar = bar
 
     def begin(self) -> None:
         self._step = v1.train.get_global_step()
@@ -26,18 +26,15 @@ class _Bar(v1.train.SessionRunHook):
 
     def after_run(self, run_context, run_values) -> None:
         self._bar.update(max(0, int(run_values.results) - self._bar.n))
-        rate = self._bar.format_dict["rate"]
-        if rate:
-            self._bar.set_postfix_str(f"{rate * self._batch:.0f} images/s", refresh=False)
 
 
 @contextlib.contextmanager
-def bar(step: int, steps: int, batch: int) -> Iterator[_Bar]:
+def bar(step: int, steps: int) -> Iterator[_Bar]:
     """Context manager: a bar from `step` to `steps`; in a log file, a line every ten seconds instead."""
     notebook = in_notebook()
     interval = 0.1 if sys.stderr.isatty() else 0.5 if notebook else 10
     options = {"desc": "train", "unit": "step", "mininterval": interval}
     file = CellLine() if notebook else sys.stderr
     with tqdm(total=steps, initial=step, file=file, **options) as progress:
-        yield _Bar(progress, batch)
+        yield _Bar(progress)
         progress.update(steps - progress.n)

@@ -42,9 +42,9 @@ class Records:
         matching = sorted(name for name in shards if fnmatch.fnmatchcase(name, names))
         examples = sum(shards[name].examples for name in matching)
         if not examples:
-            known = ", ".join(sorted({name.split("-")[0] + "-*" for name in shards}))
+            splits = ", ".join(sorted({name.split("-")[0] + "-*" for name in shards}))
             raise ManifestError(
-                f"{pattern} matches no examples of the manifest beside it; there are {known}"
+                f"{pattern} matches no examples of the manifest beside it; there are {splits}"
             )
         for name in matching:
             path = storage.join(manifest.folder, name)

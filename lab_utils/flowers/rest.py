@@ -23,7 +23,7 @@ from lab_utils.convert.errors import RejectError
 from lab_utils.convert.images import to_rgb_jpeg
 from lab_utils.flowers.predict import Model
 
-INPUT, SIGNATURE = "image_bytes", "serving_default"
+INPUT = "image_bytes"
 
 
 class RequestError(ValueError):
@@ -46,8 +46,6 @@ def read_request(body: str | bytes) -> tuple[list[bytes], str]:
         ) from None
     if not isinstance(request, dict) or ("instances" in request) == ("inputs" in request):
         raise RequestError("The request is a JSON object with either 'instances' or 'inputs'.")
-    if (signature := request.get("signature_name", SIGNATURE)) != SIGNATURE:
-        raise RequestError(f"There is no signature {signature!r}; the model has {SIGNATURE}.")
     by_rows = "instances" in request
     values = request["instances"] if by_rows else _unnamed(request["inputs"])
     if not isinstance(values, list) or not values:
@@ -70,11 +68,10 @@ def _picture(value: Any) -> bytes:
     if isinstance(value, str):
         return value.encode(errors="replace")
     try:
-        text = "".join(value["b64"].split())
-        return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
+        return base64.b64decode(value["b64"], validate=True)
     except ValueError:  # binascii.Error is one
         raise RequestError("Unable to base64 decode") from None
-    except (TypeError, KeyError, AttributeError):
+    except (TypeError, KeyError):
         text = json.dumps(value)[:80]
         raise RequestError(f"{text} is neither a scalar string nor {{'b64': ...}}.") from None
 
@@ -95,13 +92,29 @@ def answer(body: str | bytes, model: Model) -> dict[str, Any]:
     return {key: rows if key == "predictions" else columns}
 
 
+class Server(ThreadingHTTPServer):
+    """A running server; `url` is the model's address."""
+
+    def __init__(self, saved_model: str | Path, name: str, port: int) -> None:
+        """Raises what `serve` does."""
+        super().__init__(("127.0.0.1", port), _Handler)
+        self.path = f"/v1/models/{name}"
+        self.url = f"http://127.0.0.1:{self.server_port}{self.path}"
+        self.model = Model(saved_model)
+
+    def close(self) -> None:
+        """Ends the server and frees its port."""
+        self.shutdown()
+        self.server_close()
+
+
 class _Handler(BaseHTTPRequestHandler):
     wbufsize = -1  # an answer leaves in one piece
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         status, content = 404, {"error": f"There is no model at {self.path}."}
-        if self.path == f"{self.server.address}:predict":
+        if self.path == f"{self.server.path}:predict":
             try:
                 status, content = 200, answer(body, self.server.model)
             except RequestError as error:
@@ -117,19 +130,6 @@ class _Handler(BaseHTTPRequestHandler):
         """Says nothing of single requests."""
 
 
-class Server(ThreadingHTTPServer):
-    """A running server; `url` is the model's address."""
-
-    address: str
-    url: str
-    model: Model
-
-    def close(self) -> None:
-        """Ends the server and frees its port."""
-        self.shutdown()
-        self.server_close()
-
-
 def serve(saved_model: str | Path, name: str, port: int = 0) -> Server:
     """Serves a SavedModel until it is closed or the process ends; port 0 is a free one.
 
@@ -139,10 +139,7 @@ def serve(saved_model: str | Path, name: str, port: int = 0) -> Server:
         RuntimeError: as `Model` has it.
     """
     proxies.spare_local()
-    server = Server(("127.0.0.1", port), _Handler)
-    server.address = f"/v1/models/{name}"
-    server.url = f"http://127.0.0.1:{server.server_port}{server.address}"
-    server.model = Model(saved_model)
+    server = Server(saved_model, name, port)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server
 
@@ -155,7 +152,7 @@ def main() -> int:
     parser.add_argument("--port", type=int, default=8501)
     flags = parser.parse_args()
     try:
-        server = serve(flags.saved_model, flags.name, flags.port)
+        server = serve(**vars(flags))
     except (OSError, OverflowError, RuntimeError) as error:
         print(f"rest: {flags.saved_model} on port {flags.port}: {error}", file=sys.stderr)
         return 1

@@ -66,15 +66,6 @@ class Settings:
             raise ValueError(f"image_size must be a multiple of 16, at least 32, not {size}")
 
 
-def _yaml_flags(path: Path) -> list[str]:
-    """The settings of a YAML file, as flags."""
-    try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8-sig")) or {}
-        return [f"--{name}={'' if value is None else value}" for name, value in values.items()]
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, AttributeError) as error:
-        raise ValueError(f"{path} holds no `name: value` lines of YAML in UTF-8: {error}") from None
-
-
 def _switch(text: str) -> bool:
     """For argparse's `type`: --use_tpu=True and --use_tpu=False, as absl's flags are written."""
     if text.lower() not in ("true", "false"):
@@ -82,9 +73,27 @@ def _switch(text: str) -> bool:
     return text.lower() == "true"
 
 
-def _parser(prog: str) -> argparse.ArgumentParser:
+def _values(config: Path) -> dict[str, str]:
+    """The settings of a YAML file, as flags would give them."""
+    try:
+        content = yaml.safe_load(config.read_text(encoding="utf-8-sig")) or {}
+        values = {name: "" if value is None else str(value) for name, value in content.items()}
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, AttributeError) as error:
+        raise ValueError(
+            f"{config} holds no `name: value` lines of YAML in UTF-8: {error}"
+        ) from None
+    if unknown := values.keys() - {setting.name for setting in fields(Settings)}:
+        raise ValueError(f"{config} has {', '.join(sorted(unknown))}, which --help does not list")
+    return values
+
+
+def parse(arguments: Sequence[str] | None = None) -> Settings:
+    """Reads flags, and the YAML file that `--config` names.
+
+    Exits with a sentence about the flag or key that is wrong, as argparse does.
+    """
     parser = argparse.ArgumentParser(
-        prog=prog,
+        prog="python -m lab_utils.flowers.task",
         description="Train the flowers model with TPUEstimator, evaluate it at every checkpoint, and "
         "export it. Started again with the same output_dir, it goes on from the last checkpoint.",
         allow_abbrev=False,
@@ -96,25 +105,14 @@ def _parser(prog: str) -> argparse.ArgumentParser:
         options = {"type": setting.type, "metavar": setting.name.upper()}
         if setting.type is bool:
             options = {"type": _switch, "nargs": "?", "const": True, "metavar": "True|False"}
-        shown = f" (default: {setting.default})" if setting.default != "" else ""
-        options |= {"help": setting.metadata["help"] + shown, "default": argparse.SUPPRESS}
+        default = f" (default: {setting.default})" if setting.default != "" else ""
+        options |= {"help": setting.metadata["help"] + default, "default": setting.default}
         parser.add_argument(f"--{setting.name}", **options)
-    return parser
-
-
-def parse(arguments: Sequence[str] | None = None) -> Settings:
-    """Reads flags, and the YAML file that `--config` names.
-
-    Exits with a sentence about the flag or key that is wrong, as argparse does.
-    """
-    parser = _parser("python -m lab_utils.flowers.task")
-    values = vars(parser.parse_args(arguments))
-    config = values["config"]
     try:
-        if config:
-            values = vars(_parser(str(config)).parse_args(_yaml_flags(config))) | values
+        if config := parser.parse_args(arguments).config:
+            parser.set_defaults(**_values(config))  # argparse gives strings their types
+        values = vars(parser.parse_args(arguments))
         del values["config"]
-        paths = {name: files.expanded(values.get(name, "")) for name in PATHS}
-        return Settings(**values | paths)
+        return Settings(**values | {name: files.expanded(values[name]) for name in PATHS})
     except ValueError as error:
         parser.error(str(error))

@@ -28,6 +28,10 @@ _REMEDIES = {
     "give a local path, or one in gs://": ("File system scheme",),
 }
 
+_ADDRESSES = (
+    4e9  # bytes of address space; the smallest model trained with 3e9 here, and with 2e9 did not
+)
+
 
 @dataclass(frozen=True)
 class Inputs:
@@ -170,7 +174,7 @@ def _run(settings: Settings, data: Inputs) -> dict[str, Any]:
     history = [record for record in checkpoints.read_history(folder) if record["step"] <= step]
     if step:
         print(f"Going on from step {step} of {settings.train_steps}.")
-    with progress.bar(step, settings.train_steps, settings.train_batch_size) as hook:
+    with progress.bar(step, settings.train_steps) as hook:
         while True:
             if step and step not in {record["step"] for record in history}:
                 record = _evaluate(estimator, data.evaluate, data.eval_steps)
@@ -196,8 +200,11 @@ def _run(settings: Settings, data: Inputs) -> dict[str, Any]:
     same = earlier == result | {"saved_model": saved_model}
     if same and tf.io.gfile.exists(os.path.join(saved_model, "saved_model.pb")):
         return earlier
+    exports = os.path.join(folder, "export")
+    for unfinished in tf.io.gfile.glob(os.path.join(exports, "temp-*")):  # of a kill, a full disk
+        tf.io.gfile.rmtree(unfinished)
     saved_model = estimator.export_saved_model(
-        os.path.join(folder, "export"),
+        exports,
         make_serving_input_fn(settings.image_size),
         assets_extra={"labels.txt": labels_file},
     )
@@ -241,7 +248,15 @@ def problem(error: Exception, output_dir: str) -> str:
 
 
 def prepare() -> None:
-    """What a process needs before TensorFlow is imported in it."""
+    """What a process needs before TensorFlow is imported in it; SystemExit where it has too little memory."""
+    import resource  # not on Windows
+
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if 0 <= limit < _ADDRESSES:  # TensorFlow would wait for ever, or abort in a thread of its own
+        sys.exit(
+            f"{limit / 1e9:.1f} GB of memory are allowed here, and TensorFlow needs {_ADDRESSES / 1e9:.0f}: "
+            "raise the limit with `ulimit -v`"
+        )
     runtime.quiet()
     scratch.of_process()  # what AutoGraph writes goes, too, where this is killed
     # TensorFlow turns oneDNN on by itself only where the CPU has AVX-512; with AVX2 alone, training takes a

@@ -3,7 +3,7 @@
     python tests/benchmarks/flowers_tpu.py [--topologies v2:2x2 v5e:2x2] [--output_dir out/benchmarks]
 
 Both train with 128 images a core, which spares the old model the padding that its own batch of 32 had. Ours
-is the port that `python -m lab_utils.flowers.port` judges, in bfloat16. Prints a table, writes
+is the port that `make flowers` judges, in bfloat16. Prints a table, writes
 flowers_tpu.json. Nothing is measured: FLOP, bytes, layouts and memory are the compiler's, peaks are quoted.
 """
 
