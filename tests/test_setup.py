@@ -74,23 +74,19 @@ def test_an_unknown_command_is_named_and_help_lists_what_there_is(monkeypatch, c
     assert "no command 'docter'" in err and "usage" in out
 
 
-def test_a_failed_check_says_what_to_do(monkeypatch, capsys):
-    monkeypatch.setattr(doctor, "MEMORY", 1e9)
-    monkeypatch.setattr(doctor, "CHECKS", (doctor.python, doctor.memory))
-    assert doctor.main() == 1
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("[OK] Python: 3.")
-    assert lines[1].startswith("[FAIL] memory:")
-    assert "close other programs" in lines[2]
-
-
-def test_all_here(monkeypatch, capsys, tmp_path):
+def test_one_line_where_all_is_here_else_what_to_do(monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(tmp_path)  # the clone itself may be read-only
     light = (doctor.python, doctor.packages, doctor.machine, doctor.disk)
     monkeypatch.setattr(doctor, "CHECKS", light)
     assert doctor.main() == 0
     said = capsys.readouterr().out
     assert said.startswith("All is in place. Python: 3.") and said.count("\n") == 1
+    monkeypatch.setattr(doctor, "MEMORY", 1e9)
+    monkeypatch.setattr(doctor, "CHECKS", (doctor.python, doctor.memory))
+    assert doctor.main() == 1
+    python, memory, remedy = capsys.readouterr().out.splitlines()[:3]
+    assert python.startswith("[OK] Python: 3.") and memory.startswith("[FAIL] memory:")
+    assert "close other programs" in remedy
 
 
 def test_a_package_of_another_version_is_found(monkeypatch):
