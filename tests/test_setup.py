@@ -98,7 +98,7 @@ def test_a_package_of_another_version_is_found(monkeypatch):
     )
     monkeypatch.setattr(doctor, "CHECKOUT", False)
     check = doctor.packages()
-    assert not check.ok and check.found == "apache-beam is 1.0, not ==2.77.0"
+    assert not check.ok and check.state == "apache-beam is 1.0, not ==2.77.0"
     assert check.remedy == '%pip install "apache-beam==2.77.0"'
 
 
@@ -131,7 +131,7 @@ def test_what_cannot_be_installed_says_why(monkeypatch):
 
 def test_a_framework_that_aborts_does_not_take_the_doctor_with_it(monkeypatch):
     monkeypatch.setattr(doctor.sys, "executable", "/bin/false")
-    assert not doctor.tensorflow().ok and doctor.tensorflow().found == "exit status 1"
+    assert not doctor.tensorflow().ok and doctor.tensorflow().state == "exit status 1"
 
 
 def test_a_folder_that_is_gone_does_not_take_the_doctor_with_it(tmp_path, monkeypatch):
