@@ -55,7 +55,7 @@ BUDGET = {
     "notebook": 525,
     "port": 1_475,
     "runtime": 1_100,
-    "teach": 1_725,
+    "teach": 1_700,
 }
 MODULE = 300  # lines of a module, one job each
 

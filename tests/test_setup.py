@@ -74,23 +74,19 @@ def test_an_unknown_command_is_named_and_help_lists_what_there_is(monkeypatch, c
     assert "no command 'docter'" in err and "usage" in out
 
 
-def test_a_failed_check_says_what_to_do(monkeypatch, capsys):
-    monkeypatch.setattr(doctor, "MEMORY", 1e9)
-    monkeypatch.setattr(doctor, "CHECKS", (doctor.python, doctor.memory))
-    assert doctor.main() == 1
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("[OK] Python: 3.")
-    assert lines[1].startswith("[FAIL] memory:")
-    assert "close other programs" in lines[2]
-
-
-def test_all_here(monkeypatch, capsys, tmp_path):
+def test_one_line_where_all_is_here_else_what_to_do(monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(tmp_path)  # the clone itself may be read-only
     light = (doctor.python, doctor.packages, doctor.machine, doctor.disk)
     monkeypatch.setattr(doctor, "CHECKS", light)
     assert doctor.main() == 0
     said = capsys.readouterr().out
     assert said.startswith("All is in place. Python: 3.") and said.count("\n") == 1
+    monkeypatch.setattr(doctor, "MEMORY", 1e9)
+    monkeypatch.setattr(doctor, "CHECKS", (doctor.python, doctor.memory))
+    assert doctor.main() == 1
+    python, memory, remedy = capsys.readouterr().out.splitlines()[:3]
+    assert python.startswith("[OK] Python: 3.") and memory.startswith("[FAIL] memory:")
+    assert "close other programs" in remedy
 
 
 def test_a_package_of_another_version_is_found(monkeypatch):
@@ -102,7 +98,7 @@ def test_a_package_of_another_version_is_found(monkeypatch):
     )
     monkeypatch.setattr(doctor, "CHECKOUT", False)
     check = doctor.packages()
-    assert not check.ok and check.found == "apache-beam is 1.0, not ==2.77.0"
+    assert not check.ok and check.state == "apache-beam is 1.0, not ==2.77.0"
     assert check.remedy == '%pip install "apache-beam==2.77.0"'
 
 
@@ -135,7 +131,7 @@ def test_what_cannot_be_installed_says_why(monkeypatch):
 
 def test_a_framework_that_aborts_does_not_take_the_doctor_with_it(monkeypatch):
     monkeypatch.setattr(doctor.sys, "executable", "/bin/false")
-    assert not doctor.tensorflow().ok and doctor.tensorflow().found == "exit status 1"
+    assert not doctor.tensorflow().ok and doctor.tensorflow().state == "exit status 1"
 
 
 def test_a_folder_that_is_gone_does_not_take_the_doctor_with_it(tmp_path, monkeypatch):

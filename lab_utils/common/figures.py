@@ -92,8 +92,8 @@ def figure_text(figure: Figure) -> str:
     if figure.unit in _SCALED_UNITS or figure.unit == "s":
         return scaled(figure.value, figure.unit)
     whole = float(figure.value).is_integer()
-    shown = f"{figure.value:,.0f}" if whole else rounded(figure.value)
-    return f"{shown} {figure.unit}".rstrip()
+    text = f"{figure.value:,.0f}" if whole else rounded(figure.value)
+    return f"{text} {figure.unit}".rstrip()
 
 
 def kind_text(figure: Figure) -> str:

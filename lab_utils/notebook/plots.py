@@ -74,11 +74,11 @@ def predictions(
         photograph.set_title(title, fontsize=10, color=colour, loc="left")
 
         bars = figure.add_subplot(grid[2 * row + 1, column])
-        shown = np.sort(np.argsort(shares)[-BARS:])
-        places = range(len(shown))
-        colours = [colour if i == best else _PALE for i in shown]
-        bars.barh(places, shares[shown], color=colours)
-        bars.set_yticks(places, [_short(labels[i], 14) for i in shown], fontsize=8)
+        top = np.sort(np.argsort(shares)[-BARS:])
+        places = range(len(top))
+        colours = [colour if i == best else _PALE for i in top]
+        bars.barh(places, shares[top], color=colours)
+        bars.set_yticks(places, [_short(labels[i], 14) for i in top], fontsize=8)
         bars.tick_params(axis="y", length=0)
         bars.invert_yaxis()
         bars.set_xlim(0, 1)
@@ -95,8 +95,8 @@ def confusion(matrix: ArrayLike, labels: Sequence[str]) -> Figure:
     figure = Figure(figsize=(0.9 * len(labels) + 3, 0.8 * len(labels) + 1.8))
     axes = figure.add_subplot()
     names = [_short(label, 16) for label in labels]
-    shown = ConfusionMatrixDisplay(matrix, display_labels=names)
-    shown.plot(cmap="Blues", ax=axes, xticks_rotation=30, colorbar=False)
+    display = ConfusionMatrixDisplay(matrix, display_labels=names)
+    display.plot(cmap="Blues", ax=axes, xticks_rotation=30, colorbar=False)
     axes.set(xlabel="predicted", ylabel="true")
     accuracy = np.trace(matrix) / max(1, matrix.sum())
     axes.set_title(
@@ -164,21 +164,21 @@ def accuracies(shares: Mapping[str, float], count: int) -> Figure:
     return figure
 
 
-def work_shares(step: float, loops: Mapping[str, tuple[float, int]], wanted: float) -> Figure:
+def work_shares(step: float, loops: Mapping[str, tuple[float, int]], target: float) -> Figure:
     """The share of the time that a core works, over `iterations_per_loop`.
 
     Args:
         step: seconds of a step.
         loops: name of a call -> (its seconds, the loop chosen for it, which a dot marks).
-        wanted: the share that the loops should reach, 0 to 1.
+        target: the share that the loops should reach, 0 to 1.
     """
     figure = Figure(figsize=(7.5, 2.8))
     axes = figure.add_subplot()
     lengths = np.geomspace(1, 1000)
-    for colour, (name, (call, chosen)) in zip((BAR, SECOND, ALARM), loops.items(), strict=False):
+    for colour, (name, (call, loop)) in zip((BAR, SECOND, ALARM), loops.items(), strict=False):
         axes.plot(lengths, lengths * step / (lengths * step + call), color=colour, label=name)
-        axes.plot(chosen, chosen * step / (chosen * step + call), "o", color=colour)
-    axes.axhline(wanted, color=NEUTRAL, linestyle=":")
+        axes.plot(loop, loop * step / (loop * step + call), "o", color=colour)
+    axes.axhline(target, color=NEUTRAL, linestyle=":")
     axes.set(xscale="log", xlabel="iterations_per_loop", ylabel="share of the time at work")
     axes.set_ylim(0, 1.05)
     axes.legend(title=f"a step of {1e3 * step:g} ms, a call of", loc="lower right")

@@ -109,14 +109,14 @@ def parse(topology: str) -> tuple[Chip, int]:
     Raises:
         BadTopology: the name is not of that form, or its generation, its axes or its size is unknown.
     """
-    found = re.fullmatch(r"(\w+)[:=_]([1-9]\d*(?:x[1-9]\d*){1,2})(_twisted|_untwisted)?", topology)
-    name = found[1].lower() if found else ""
+    match = re.fullmatch(r"(\w+)[:=_]([1-9]\d*(?:x[1-9]\d*){1,2})(_twisted|_untwisted)?", topology)
+    name = match[1].lower() if match else ""
     chip = CHIPS.get(_ALIASES.get(name, name))
     if chip is None:
-        known = _of_type(topology)
-        meant = f"; as a type of slice it is {known}" if known else ""
-        raise BadTopology(f"{topology!r} is not a TPU topology{meant}. Accepted: {ACCEPTED}")
-    sizes = [int(size) for size in found[2].split("x")]
+        slice_name = _of_type(topology)
+        hint = f"; as a type of slice it is {slice_name}" if slice_name else ""
+        raise BadTopology(f"{topology!r} is not a TPU topology{hint}. Accepted: {ACCEPTED}")
+    sizes = [int(size) for size in match[2].split("x")]
     count = math.prod(sizes)
     why = ""
     if len(sizes) != chip.axes:
@@ -134,12 +134,12 @@ def parse(topology: str) -> tuple[Chip, int]:
 
 def _of_type(name: str) -> str:
     """The topology that clouds sell as a type, such as "v2-8" or "v5litepod-8"; "" for other names."""
-    found = re.fullmatch(r"(v5litepod|\w+)-([1-9]\d*)", name.lower())
-    chip = CHIPS.get(found[1].replace("v5litepod", "v5e")) if found else None
+    match = re.fullmatch(r"(v5litepod|\w+)-([1-9]\d*)", name.lower())
+    chip = CHIPS.get(match[1].replace("v5litepod", "v5e")) if match else None
     if chip is None:
         return ""
     # These types count cores; a v5p has two of them as well, which JAX drives as one device.
-    count = int(found[2]) // (2 if chip.name == "v5p" else chip.cores)
+    count = int(match[2]) // (2 if chip.name == "v5p" else chip.cores)
     exists = count & (count - 1) == 0 and 0 < count <= chip.pod
     return f"{chip.name}:{even_shape(count, chip.axes)}" if exists else ""
 

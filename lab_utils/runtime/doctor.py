@@ -35,11 +35,11 @@ class Check:
 
     ok: bool
     subject: str
-    found: str
+    state: str
     remedy: str = ""
 
     def __str__(self) -> str:
-        line = f"[{'OK' if self.ok else 'FAIL'}] {self.subject}: {self.found}"
+        line = f"[{'OK' if self.ok else 'FAIL'}] {self.subject}: {self.state}"
         return line if self.ok else f"{line}\n       {self.remedy}"
 
 
@@ -56,8 +56,8 @@ def _in_child(subject: str, code: str) -> Check:
     except subprocess.TimeoutExpired:
         return Check(False, subject, f"no answer in {_PATIENCE} s", INSTALL)
     lines = (child.stderr if child.returncode else child.stdout).strip().splitlines()
-    found = lines[-1] if lines else f"exit status {child.returncode}"
-    return Check(child.returncode == 0, subject, found, INSTALL)
+    state = lines[-1] if lines else f"exit status {child.returncode}"
+    return Check(child.returncode == 0, subject, state, INSTALL)
 
 
 def python() -> Check:
@@ -74,14 +74,14 @@ def packages(extra: str = "course") -> Check:
     from packaging.requirements import Requirement
 
     try:
-        wanted = list(map(Requirement, importlib.metadata.requires(DISTRIBUTION) or []))
+        requirements = list(map(Requirement, importlib.metadata.requires(DISTRIBUTION) or []))
     except importlib.metadata.PackageNotFoundError:
         return Check(False, "packages", "lab_utils is not installed", INSTALL)
     extras, wrong, names = {"", extra}, [], []
     # An extra may ask for others of this package's own: these requirements come first.
-    for requirement in sorted(wanted, key=lambda each: each.name != DISTRIBUTION):
+    for requirement in sorted(requirements, key=lambda one: one.name != DISTRIBUTION):
         marker = requirement.marker
-        if marker and not any(marker.evaluate({"extra": each}) for each in extras):
+        if marker and not any(marker.evaluate({"extra": name}) for name in extras):
             continue
         extras |= requirement.extras if requirement.name == DISTRIBUTION else set()
         version = install.version(requirement.name)
@@ -89,9 +89,9 @@ def packages(extra: str = "course") -> Check:
             has = f"is {version}, not {requirement.specifier}" if version else "is missing"
             wrong.append(f"{requirement.name} {has}")
             names.append(f'"{requirement.name}{requirement.specifier}"')
-    found = "; ".join(wrong) or "all here, in versions that fit"
+    state = "; ".join(wrong) or "all here, in versions that fit"
     remedy = INSTALL if CHECKOUT else f"%pip install {' '.join(names)}"
-    return Check(not wrong, "packages", found, remedy)
+    return Check(not wrong, "packages", state, remedy)
 
 
 def tensorflow() -> Check:
@@ -107,8 +107,8 @@ def tensorflow() -> Check:
 def tpu_compiler() -> Check:
     """libtpu can compile for a TPU that is not here. Linux on x86-64 alone has it."""
     if platform.system() != "Linux" or platform.machine() != "x86_64":
-        found = f"not made for {platform.system()} on {platform.machine()}: the dry run traces and reads only"
-        return Check(True, "TPU compiler", found)
+        state = f"not made for {platform.system()} on {platform.machine()}: the dry run traces and reads only"
+        return Check(True, "TPU compiler", state)
     code = (
         "import os; from lab_utils import runtime;"
         "os.environ.update(runtime.NO_CHIP, JAX_PLATFORMS='cpu'); import jax, importlib.metadata as m;"
@@ -150,19 +150,19 @@ CHECKS += (machine, memory, disk)
 
 def memory_for(learners: int) -> Check:
     """Room for so many learners on this machine at once."""
-    wanted, free = learners * LEARNER, psutil.virtual_memory().available / 2**30
-    at_once = f"{counted(learners, 'learner')} at work at once may take {wanted:.0f}"
+    demand, free = learners * LEARNER, psutil.virtual_memory().available / 2**30
+    at_once = f"{counted(learners, 'learner')} at work at once may take {demand:.0f}"
     remedy = "teach in groups, or take a larger machine"
-    return Check(free >= wanted, "memory for a class", f"{free:.0f} GiB free; {at_once}", remedy)
+    return Check(free >= demand, "memory for a class", f"{free:.0f} GiB free; {at_once}", remedy)
 
 
 def shared_cache() -> Check:
     """The folder of compilations that learners share is named and filled."""
-    named = os.environ.get(cache.SHARED)
-    entries = list(Path(named or os.devnull).glob("lab_utils/dry_run/*.json.gz"))
-    found = f"{len(entries)} entries in {named}" if named else f"{cache.SHARED} is not set"
+    folder = os.environ.get(cache.SHARED)
+    entries = list(Path(folder or os.devnull).glob("lab_utils/dry_run/*.json.gz"))
+    state = f"{len(entries)} entries in {folder}" if folder else f"{cache.SHARED} is not set"
     return Check(
-        bool(entries), "shared cache", found, "fill it as solutions/instructor/hub.md says"
+        bool(entries), "shared cache", state, "fill it as solutions/instructor/hub.md says"
     )
 
 
@@ -170,9 +170,9 @@ def read_only() -> Check:
     """Package and shared cache cannot be changed by whoever asks: what they hold is believed."""
     folders = [Path(__file__).parents[1], Path(os.environ.get(cache.SHARED, os.devnull))]
     open_ = [str(path) for path in folders if path.is_dir() and os.access(path, os.W_OK)]
-    found = f"{', '.join(open_)} can be written" if open_ else "neither package nor cache can be"
+    state = f"{', '.join(open_)} can be written" if open_ else "neither package nor cache can be"
     return Check(
-        not open_, "changed by this user", found, "ask as a learner; or chmod -R a+rX,go-w, as root"
+        not open_, "changed by this user", state, "ask as a learner; or chmod -R a+rX,go-w, as root"
     )
 
 
@@ -196,7 +196,9 @@ def main(arguments: Sequence[str] = ()) -> int:
     if failed:
         print(*checks, f"\n{counted(failed, 'check')} failed: see what to do above.", sep="\n")
     else:
-        print(f"All is in place. {'; '.join(f'{each.subject}: {each.found}' for each in checks)}.")
+        print(
+            f"All is in place. {'; '.join(f'{check.subject}: {check.state}' for check in checks)}."
+        )
     return min(1, failed)
 
 

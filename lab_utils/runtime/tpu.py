@@ -61,8 +61,8 @@ def prepare_tpu(framework: str = "") -> str:
         _refuse_wrong_pair(installed)
     # JAX looks for the chips by itself; images of older TPUs set what they need.
     pjrt = framework == "tensorflow" and chips.needs_pjrt(machine.generation)
-    wanted = NO_CHIP if not machine.chips else _PJRT | _libtpu_path() if pjrt else {}
-    missing = {name: value for name, value in wanted.items() if name not in os.environ}
+    variables = NO_CHIP if not machine.chips else _PJRT | _libtpu_path() if pjrt else {}
+    missing = {name: value for name, value in variables.items() if name not in os.environ}
     if missing and machine.chips and framework in sys.modules:
         raise RuntimeError(
             f"{framework} was imported before {', '.join(missing)} could be set: restart the process or "

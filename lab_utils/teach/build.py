@@ -172,14 +172,14 @@ def _naming(path: Path) -> Iterator[None]:
 
 def stale() -> list[str]:
     """The files that `build` would change, and those that no source accounts for."""
-    wanted = build()
+    texts = build()
     notebooks = [f"{folder}/*.ipynb" for folder in ("solutions", SOURCES, "labs")]
     there = {
         str(path.relative_to(ROOT)): path.read_text(encoding="utf-8", errors="replace")
         for pattern in (*notebooks, str(TITLES), "README.md")
         for path in ROOT.glob(pattern)
     }
-    return sorted(name for name in wanted | there if wanted.get(name) != there.get(name))
+    return sorted(name for name in texts | there if texts.get(name) != there.get(name))
 
 
 def execute(texts: dict[str, str], names: Collection[str]) -> None:
@@ -193,8 +193,8 @@ def execute(texts: dict[str, str], names: Collection[str]) -> None:
     solutions = [ROOT / "solutions" / path.name for path in _sources()]
     for name in names:
         if not any(name in path.name for path in solutions):
-            known = ", ".join(path.name[:2] for path in solutions)
-            raise NotebookError(f"no solution has {name!r} in its name; there are {known}")
+            numbers = ", ".join(path.name[:2] for path in solutions)
+            raise NotebookError(f"no solution has {name!r} in its name; there are {numbers}")
     with (
         scratch.folder() as state,
         mock.patch.dict(os.environ, {"XDG_STATE_HOME": state, SILENCE: "1"}),

@@ -50,8 +50,8 @@ def plans(root: Path) -> dict[str, list[dict]]:
 
 def not_taught(plan: dict) -> list[int]:
     """The labs that a plan does not name."""
-    named = {lab for session in plan["sessions"] for lab in session["labs"]}
-    return [lab for lab in sources.labs() if lab not in named]
+    labs = {lab for session in plan["sessions"] for lab in session["labs"]}
+    return [lab for lab in sources.labs() if lab not in labs]
 
 
 def taught(root: Path, plan: dict, lab: int) -> tuple[int, int]:

@@ -52,8 +52,8 @@ def of_lab(source: nbformat.NotebookNode, questions: int) -> int:
 
 def of_code(source: str) -> float:
     """Minutes for a code cell of a marked notebook."""
-    given = marks.REGION.sub("", source)
-    lines = sum(bool(line.strip()) for line in given.splitlines())
+    released = marks.REGION.sub("", source)
+    lines = sum(bool(line.strip()) for line in released.splitlines())
     return lines / CODE_LINES + PREDICTION * source.count("# STARTER: predict(")
 
 

@@ -22,22 +22,22 @@ def questions(root: Path) -> dict[str, list[dict[str, Any]]]:
     return yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
-def cell(asked: list[dict[str, Any]]) -> nbformat.NotebookNode:
+def cell(entries: list[dict[str, Any]]) -> nbformat.NotebookNode:
     """The questions of one lab as a cell of text."""
-    shown = [_shown(number, each) for number, each in enumerate(asked, 1)]
+    blocks = [_block(number, entry) for number, entry in enumerate(entries, 1)]
     # A <details> has no margin: a question would stand nearer to the answers above it than to its own.
-    text = f"{_HEAD}\n\n" + "\n<br>\n\n".join(shown)
+    text = f"{_HEAD}\n\n" + "\n<br>\n\n".join(blocks)
     return nbformat.v4.new_markdown_cell(text, id="quiz")
 
 
-def _shown(number: int, question: dict[str, Any]) -> str:
+def _block(number: int, question: dict[str, Any]) -> str:
     """One question. The right answer's place follows from the question, so that a build repeats it."""
     answers = [("No.", text, why) for text, why in question["wrong"]]
     place = zlib.crc32(question["ask"].encode()) % (len(answers) + 1)
     answers.insert(place, ("Yes.", *question["right"]))
     lines = [f"**{number}.** {question['ask']}\n"]
-    for said, text, why in answers:
-        body = f"{said} {why}"
+    for verdict, text, why in answers:
+        body = f"{verdict} {why}"
         lines.append(f"<details><summary>{_html(text)}</summary>{_html(body)}</details>")
     return "\n".join(lines)
 
@@ -48,7 +48,7 @@ def _html(text: Any) -> str:
     return "".join(f"<code>{p}</code>" if n % 2 else p for n, p in enumerate(parts))
 
 
-def insert(notebook: nbformat.NotebookNode, asked: list[dict[str, Any]]) -> None:
+def insert(notebook: nbformat.NotebookNode, entries: list[dict[str, Any]]) -> None:
     """Puts the questions above the last cell of text, which is the lab's recap."""
-    last = max(n for n, each in enumerate(notebook.cells) if each.cell_type == "markdown")
-    notebook.cells.insert(last, cell(asked))
+    last = max(n for n, part in enumerate(notebook.cells) if part.cell_type == "markdown")
+    notebook.cells.insert(last, cell(entries))

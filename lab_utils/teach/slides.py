@@ -60,8 +60,8 @@ def _code(root: Path, lab: int, slide: dict) -> tuple[str, str] | None:
     """A part of a cell, and the line to highlight at each click, as reveal.js wants them: "|2|5"."""
     if "code" not in slide:
         return None
-    wanted = slide["code"]
-    other, cell = _cell(lab, wanted["cell"])
+    part = slide["code"]
+    other, cell = _cell(lab, part["cell"])
     lines = stored.cells(root, other)[cell]["source"].splitlines()
 
     def line(text: str) -> int:
@@ -70,9 +70,9 @@ def _code(root: Path, lab: int, slide: dict) -> tuple[str, str] | None:
                 return number
         raise ValueError(f"cell {cell!r} of lab {other:02d} has no line with {text!r}")
 
-    first = line(wanted["first"]) if "first" in wanted else 0
-    last = line(wanted["last"]) if "last" in wanted else len(lines) - 1
-    steps = [str(line(text) - first + 1) for text in wanted["clicks"]]
+    first = line(part["first"]) if "first" in part else 0
+    last = line(part["last"]) if "last" in part else len(lines) - 1
+    steps = [str(line(text) - first + 1) for text in part["clicks"]]
     return textwrap.dedent("\n".join(lines[first : last + 1])), "|".join(["", *steps])
 
 

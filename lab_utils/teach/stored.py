@@ -30,13 +30,13 @@ def output(root: Path, lab: int, cell: str, about: str = "") -> str:
         ValueError: there is no such cell, or it has no output.
     """
     texts = []
-    for shown in cells(root, lab).get(cell, {}).get("outputs", ()):
-        data = shown.get("data", {})
+    for result in cells(root, lab).get(cell, {}).get("outputs", ()):
+        data = result.get("data", {})
         if "image/png" in data:
             alt = escape(about or f"output of cell {cell}")
             image = "".join(data["image/png"]).replace("\n", "")
             return f'<img alt="{alt}" src="data:image/png;base64,{image}">'
-        texts.append("".join(shown.get("text", data.get("text/plain", ""))).strip("\n"))
+        texts.append("".join(result.get("text", data.get("text/plain", ""))).strip("\n"))
     lines = "\n".join(filter(None, texts)).splitlines()
     if not lines:
         run = f"run `lab_utils.build --execute {lab:02d}`"

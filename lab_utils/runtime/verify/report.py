@@ -86,7 +86,7 @@ def verify(batch: int = 0, image_size: int = 128) -> dict[str, Any]:
 def value(report: dict[str, Any], name: str) -> float | None:
     """The first figure of the report whose name begins so; None without one."""
     return next(
-        (each["value"] for each in report["figures"] if each["name"].startswith(name)), None
+        (entry["value"] for entry in report["figures"] if entry["name"].startswith(name)), None
     )
 
 
@@ -137,8 +137,8 @@ def render(report: dict[str, Any]) -> str:
     """The report as text: a line for each figure and check, and the verdict."""
     head = f"{report['date']}, {report['place']}: {report['cores']} x {report['chip']}"
     lines = [head, ", ".join(f"{name} {version}" for name, version in report["versions"].items())]
-    for each in report["figures"]:
-        lines.append(f"  {each['name']}: {each['value']:,.4g} {each['unit']} ({each['kind']})")
+    for entry in report["figures"]:
+        lines.append(f"  {entry['name']}: {entry['value']:,.4g} {entry['unit']} ({entry['kind']})")
     if losses := report["losses"]:
         after = counted(len(losses) - 1, "step")
         lines.append(f"  loss: {losses[0]:.3f}, after {after} {losses[-1]:.3f}")

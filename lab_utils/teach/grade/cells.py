@@ -45,17 +45,17 @@ def plan(lab: int, code: Sequence[Code]) -> Plan:
         ValueError: the labs are not here.
     """
     given, starters, experiments = _released(lab)
-    known = {*map(_words, given), *map(_words, starters)}
+    released = {*map(_words, given), *map(_words, starters)}
     cells, remarks = [], []
     for number, (id, source) in enumerate(code, 1):
-        if not source.strip() or _words(source) in known:
+        if not source.strip() or _words(source) in released:
             continue
         answer = any(answers(todo, source) for todo in todos.of_lab(lab))
         experiment = _words(source) in experiments.values() or (id in experiments and not answer)
         cells.append(Cell(str(number), source, whole=not experiment))
         if _INSIDE.search(source) and not experiment:
             remarks.append(f"cell {number} reaches into the checks or the running process")
-    if _own_of_solution(lab) <= own(lab, code):
+    if _work_of_solution(lab) <= work(lab, code):
         remarks.append("its answers are those of our solution, character by character")
     return Plan(lab, given, starters, cells, remarks)
 
@@ -66,11 +66,11 @@ def answers(todo: todos.Todo, source: str) -> bool:
     return bool(re.search(rf"^[ ]*(?:(?:def|class) +({names})\b|({names}) *=[^=])", source, re.M))
 
 
-def own(lab: int, code: Sequence[Code]) -> frozenset[str]:
+def work(lab: int, code: Sequence[Code]) -> frozenset[str]:
     """The words of the cells that are not as they were handed out; empty where nobody has worked on them."""
     given, starters, experiments = _released(lab)
-    known = {*map(_words, (*given, *starters)), *experiments.values(), ""}
-    return frozenset(_words(source) for _, source in code) - known
+    released = {*map(_words, (*given, *starters)), *experiments.values(), ""}
+    return frozenset(_words(source) for _, source in code) - released
 
 
 def _words(source: str) -> str:
@@ -93,6 +93,6 @@ def _released(lab: int) -> tuple[list[str], list[str], dict[str, str]]:
 
 
 @cache
-def _own_of_solution(lab: int) -> frozenset[str]:
+def _work_of_solution(lab: int) -> frozenset[str]:
     solved = stored.cells(ROOT, lab)
-    return own(lab, [(id, cell["source"]) for id, cell in solved.items()])
+    return work(lab, [(id, cell["source"]) for id, cell in solved.items()])

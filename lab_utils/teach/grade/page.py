@@ -85,7 +85,10 @@ def of_class(table: Sequence[Row]) -> str:
     for lab, graded in (pair for row in table for pair in row.labs.items()):
         for name, value in graded.predictions.items():
             values[f"Lab {lab:02d}: {name}"].append(value)
-    bars = {name: Counter(f"{v:.2g}" for v in sorted(own)) for name, own in sorted(values.items())}
+    bars = {
+        name: Counter(f"{v:.2g}" for v in sorted(numbers))
+        for name, numbers in sorted(values.items())
+    }
     return pages.render(
         "class.html",
         title="The class",
@@ -108,8 +111,8 @@ def of_learners(table: Sequence[Row]) -> dict[str, str]:
     texts: dict[str, str] = {}
     for row in table:
         stem = re.sub(r"[^\w.@ ()-]+", "_", row.learner).strip(". ")[:60] or "_"
-        taken = sum(name.casefold().startswith(f"{stem}.".casefold()) for name in texts)
-        name = f"{stem}.{taken + 1}.html" if taken else f"{stem}.html"
+        others = sum(name.casefold().startswith(f"{stem}.".casefold()) for name in texts)
+        name = f"{stem}.{others + 1}.html" if others else f"{stem}.html"
         texts[name] = pages.render("learner.html", title=row.learner, row=row, heads=_heads(table))
     return texts
 

@@ -95,8 +95,8 @@ def grade(plan: Plan, limits: Limits) -> Graded:
     errors: dict[str, Result | None] = {}
     limits_met: dict[str, Result] = {}  # by cell
     end = time.monotonic() + limits.total
-    while left := [id for id in by_id if id not in graded.results]:
-        job = asdict(replace(plan, cells=list(cells.values()))) | {"todos": left}
+    while unchecked := [id for id in by_id if id not in graded.results]:
+        job = asdict(replace(plan, cells=list(cells.values()))) | {"todos": unchecked}
         at, limit = "", None
         with _worker(job) as worker:
             for event in _events(worker, limits, end):

@@ -54,9 +54,9 @@ class Submission:
         return self.parts[-1]
 
     @property
-    def own(self) -> frozenset[str]:
+    def work(self) -> frozenset[str]:
         """What somebody has written into it; empty for a notebook as it was handed out, and for none."""
-        return frozenset() if self.lab is None else cells.own(self.lab, self.code)
+        return frozenset() if self.lab is None else cells.work(self.lab, self.code)
 
 
 def find(place: Path) -> list[Submission]:
@@ -83,9 +83,9 @@ def find(place: Path) -> list[Submission]:
     submissions = [file for files in by_learner.values() for file in _counting(files)]
     authors: dict[frozenset[str], set[str]] = defaultdict(set)
     for file in submissions:
-        authors[file.own].add(file.learner)
+        authors[file.work].add(file.learner)
     for n, file in enumerate(submissions):
-        if file.own and (others := authors[file.own] - {file.learner}):
+        if file.work and (others := authors[file.work] - {file.learner}):
             remark = f"the same code as {', '.join(sorted(others))}"
             submissions[n] = replace(file, remarks=(*file.remarks, remark))
     return sorted(submissions, key=lambda file: (file.learner.casefold(), file.parts))
@@ -175,7 +175,7 @@ def of_name(name: str) -> str:
 
 def _counting(files: list[Submission]) -> list[Submission]:
     """What counts of a learner's files: notebooks that somebody has worked on, else what there is."""
-    worked = [file for file in files if file.own]
+    worked = [file for file in files if file.work]
     notebooks = [file for file in files if file.lab is not None]
     broken = [file for file in files if file.lab is None and file.problem != _NONE]
     if counting := (worked or notebooks[:1]) + broken:

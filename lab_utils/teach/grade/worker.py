@@ -86,7 +86,7 @@ def _checks() -> types.ModuleType:
 def _stand_in(shell: Any, predictions: dict[str, float]) -> None:
     """While the learner's cells run, checks, shell commands and installations do nothing."""
 
-    def nothing(*arguments: Any, **named: Any) -> str:
+    def nothing(*arguments: Any, **keywords: Any) -> str:
         return ""
 
     def predict(name: str, value: Any, unit: str = "") -> None:
