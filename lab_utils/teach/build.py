@@ -27,7 +27,7 @@ import nbformat
 from lab_utils.check.setup import SILENCE
 from lab_utils.check.sources import without_marks
 from lab_utils.common import command, files, scratch
-from lab_utils.teach import minutes, quiz
+from lab_utils.teach import minutes, quiz, slides
 from lab_utils.teach.marks import stamp, starter
 from lab_utils.teach.setup_cell import Course, links, setup_cell
 
@@ -206,11 +206,12 @@ def execute(texts: dict[str, str], names: Collection[str]) -> None:
                 notebook = nbformat.reads(texts[f"solutions/{path.name}"], as_version=4)
                 resources = {"metadata": {"path": str(path.parent)}}
                 start = time.perf_counter()
-                # Twice as many pixels: slides show these figures on the whole screen.
-                sharp = ["--InlineBackend.figure_formats=retina"]
-                options = {"timeout": 600, "resources": resources, "extra_arguments": sharp}
+                formats = [f"--InlineBackend.figure_formats={name}" for name in ("png", "svg")]
+                options = {"timeout": 600, "resources": resources, "extra_arguments": formats}
                 NotebookClient(notebook, **options).execute()
                 took = time.perf_counter() - start
+                outputs = {cell.id: cell.get("outputs", []) for cell in notebook.cells}
+                slides.store_figures(ROOT, int(path.name[:2]), outputs)
                 text = canonical_text(notebook).replace(str(ROOT), ".")  # nobody else's paths
             files.write(path, text)
             print(f"executed {path.relative_to(ROOT)} in {took:.0f} s")

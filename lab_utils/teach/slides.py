@@ -1,5 +1,6 @@
 """Slides of each lab, in one file that needs no network: reveal.js, figures and speaker notes are inside."""
 
+import re
 import textwrap
 from functools import cache
 from pathlib import Path
@@ -7,10 +8,12 @@ from pathlib import Path
 import yaml
 
 from lab_utils.check import sources
+from lab_utils.common import files
 from lab_utils.teach import pages, stored
 
 STYLES = ("dist/reveal.css", "dist/theme/white.css")
 SCRIPTS = ("dist/reveal.js", "plugin/notes/notes.js", "plugin/highlight/highlight.js")
+_METADATA = re.compile(r"<metadata>.*?</metadata>\s*", re.S)  # it holds the time
 
 
 @cache
@@ -48,6 +51,23 @@ def deck(root: Path, lab: int, reveal: Path) -> str:
         minutes=sources.labs()[lab]["minutes"],
         slides=[(slide, _code(root, lab, slide), _output(root, lab, slide)) for slide in slides],
     )
+
+
+def store_figures(root: Path, lab: int, outputs: dict[str, list[dict]]) -> None:
+    """Takes the SVG of each figure out of a run solution's outputs by cell; stores what slides show.
+
+    A slide is several times as large as a notebook's PNG. A photograph stays a PNG.
+    """
+    slides = ((of, slide) for of, each in of_all(root).items() for slide in each)
+    wanted = {_cell(of, slide["show"]) for of, slide in slides if "show" in slide}
+    (root / stored.FIGURES).mkdir(exist_ok=True)
+    for before in (root / stored.FIGURES).glob(f"{lab:02d}_*.svg"):
+        before.unlink()
+    for cell, shown in outputs.items():
+        for output in shown:
+            svg = output.get("data", {}).pop("image/svg+xml", None)
+            if svg and "<image" not in svg and (lab, cell) in wanted:
+                files.write(stored.figure(root, lab, cell), _METADATA.sub("", svg))
 
 
 def _cell(lab: int, name: str) -> tuple[int, str]:

@@ -1,10 +1,12 @@
 """What the solutions show: the stored output of a cell, as HTML for slides and for the instructor's guide."""
 
+import base64
 import json
 from functools import cache
 from html import escape
 from pathlib import Path
 
+FIGURES = "solutions/instructor/figures"
 _LINES = 14  # of printed text, which a slide has room for
 
 
@@ -23,6 +25,11 @@ def cells(root: Path, lab: int, folder: str = "solutions") -> dict[str, dict]:
     return {cell["id"]: cell | {"source": "".join(cell["source"])} for cell in code}
 
 
+def figure(root: Path, lab: int, cell: str) -> Path:
+    """Where the SVG of a cell's figure is stored, if slides show it."""
+    return root / FIGURES / f"{lab:02d}_{cell}.svg"
+
+
 def output(root: Path, lab: int, cell: str, about: str = "") -> str:
     """The output of a cell: its figure, described as `about`, else what it printed, else its result as text.
 
@@ -34,8 +41,12 @@ def output(root: Path, lab: int, cell: str, about: str = "") -> str:
         data = result.get("data", {})
         if "image/png" in data:
             alt = escape(about or f"output of cell {cell}")
-            image = "".join(data["image/png"]).replace("\n", "")
-            return f'<img alt="{alt}" src="data:image/png;base64,{image}">'
+            kind, vector = "svg+xml", figure(root, lab, cell)
+            if vector.exists():
+                image = base64.b64encode(vector.read_bytes()).decode()
+            else:
+                kind, image = "png", "".join(data["image/png"]).replace("\n", "")
+            return f'<img alt="{alt}" src="data:image/{kind};base64,{image}">'
         texts.append("".join(result.get("text", data.get("text/plain", ""))).strip("\n"))
     lines = "\n".join(filter(None, texts)).splitlines()
     if not lines:
