@@ -68,17 +68,17 @@ class Ward:
 
     def lines(self, fault: Fault) -> set[int]:
         """The lines of the sick program, from 1, at which the fault may be seen."""
-        text, found = self.sick, set()
+        text, numbers = self.sick, set()
         if fault.wrong:
             first = _first_line(text, fault.wrong)
             before, after = fault.right.splitlines(), fault.wrong.splitlines()
-            found = {first + n for n, line in enumerate(after) if line not in before}
+            numbers = {first + n for n, line in enumerate(after) if line not in before}
             for tag, _, _, gap, _ in difflib.SequenceMatcher(None, before, after).get_opcodes():
                 if tag == "delete":  # a line is missing: those beside the gap show it
-                    found |= {first + gap - 1, first + gap}
+                    numbers |= {first + gap - 1, first + gap}
         for start in fault.at:
-            found |= {number for number, line in enumerate(text.splitlines(), 1) if start in line}
-        return _whole_statements(text, found)
+            numbers |= {number for number, line in enumerate(text.splitlines(), 1) if start in line}
+        return _whole_statements(text, numbers)
 
     def word(self, line: int) -> str:
         """Why a healthy line of the sick program is fine; "" where nothing is noted."""
@@ -143,12 +143,12 @@ def ward(name: str) -> Ward:
     if not path.is_file():
         raise ValueError(f"no patient is called {name!r}; there are {', '.join(NAMES)}")
     healthy, chart = _PARTS.fullmatch(path.read_text(encoding="utf-8")).groups()
-    known: dict[str, Any] = ast.literal_eval(chart.partition("=")[2].strip())
-    known |= {
-        "faults": tuple(Fault(**each) for each in known["faults"]),
-        "fine": known.pop("healthy"),
+    fields: dict[str, Any] = ast.literal_eval(chart.partition("=")[2].strip())
+    fields |= {
+        "faults": tuple(Fault(**fault) for fault in fields["faults"]),
+        "fine": fields.pop("healthy"),
     }
-    return Ward(name=name, healthy=healthy.rstrip("\n") + "\n", **known)
+    return Ward(name=name, healthy=healthy.rstrip("\n") + "\n", **fields)
 
 
 def _first_line(text: str, part: str) -> int:
@@ -163,7 +163,7 @@ def _whole_statements(text: str, lines: set[int]) -> set[int]:
     whole = set(lines)
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.stmt) and not hasattr(node, "body"):
-            own = set(range(node.lineno, node.end_lineno + 1))
-            if own & lines and len(own) <= _SHORT:
-                whole |= own
+            span = set(range(node.lineno, node.end_lineno + 1))
+            if span & lines and len(span) <= _SHORT:
+                whole |= span
     return whole
