@@ -116,7 +116,7 @@ def _build(result: Trace, estimator: Any, changes: dict[str, Any]) -> bool:
             )
             result.error = _refused_fetch(hooks, spy.graph)
         except Exception as error:  # whatever TPUEstimator or the user's code raises is the result
-            if "KeyboardInterrupt" in str(error):  # of pybind, which puts its own error in its place
+            if "KeyboardInterrupt" in str(error):  # replaced by an error of pybind
                 raise KeyboardInterrupt from error
             result.error = error
         if (
