@@ -39,7 +39,9 @@ def struck(command: list, ready, seconds: float, number: int, log: Path, **optio
     """Starts a command and sends it a signal so long after `ready()`; whether it had not ended by then."""
     with log.open("w") as file:
         options = {"env": ENVIRONMENT, "stdout": file, "stderr": file} | options
-        process = subprocess.Popen(list(map(str, command)), **options)
+        # A shell that runs the tests in the background has its children ignore interrupts.
+        heard = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
+        process = subprocess.Popen(list(map(str, command)), **heard, **options)
         while not ready() and process.poll() is None:
             time.sleep(0.02)
         time.sleep(seconds)

@@ -276,10 +276,10 @@ def status_of(name: str, work: Callable[[], object], output_dir: str) -> int:
     try:
         work()
         return 0
-    except KeyboardInterrupt:
-        print(f"\n{name}: interrupted; the same command goes on where it was.", file=sys.stderr)
-        return 130
-    except Exception as error:
+    except (KeyboardInterrupt, Exception) as error:
+        if "KeyboardInterrupt" in repr(error):  # or an error of pybind in its place
+            print(f"\n{name}: interrupted; the same command goes on where it was.", file=sys.stderr)
+            return 130
         if not (message := problem(error, output_dir)):
             raise
         print(f"{name}: {message}", file=sys.stderr)

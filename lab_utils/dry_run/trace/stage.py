@@ -116,6 +116,8 @@ def _build(result: Trace, estimator: Any, changes: dict[str, Any]) -> bool:
             )
             result.error = _refused_fetch(hooks, spy.graph)
         except Exception as error:  # whatever TPUEstimator or the user's code raises is the result
+            if "KeyboardInterrupt" in str(error):  # replaced by an error of pybind
+                raise KeyboardInterrupt from error
             result.error = error
         if (
             result.mode is Mode.TRAIN
