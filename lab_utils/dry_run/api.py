@@ -10,9 +10,9 @@ from lab_utils.dry_run import rules
 from lab_utils.dry_run.frontends.recognise import PlainEstimator, workload_of
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.private import tensorflow as _tensorflow
+from lab_utils.dry_run.progress import progress as shown
 from lab_utils.dry_run.records import Finding, Stage, StageResult, Status
 from lab_utils.dry_run.report.outcome import NEVER_CHECKED
-from lab_utils.dry_run.report.progress import Progress
 from lab_utils.dry_run.report.report import Report
 from lab_utils.dry_run.session import Session
 from lab_utils.dry_run.stages import carry_out, not_checked
@@ -85,9 +85,9 @@ def dry_run(
         found = rules.finding("TPU109", refused.where, kind=refused.kind)
         return refusal(refused.kind, topology, found)
     session = Session(workload, topology, cores, steps, feed_seconds, largest_batch)
-    bar = Progress(len(wanted), progress)
-    with contextlib.nullcontext() if cache else results.disabled(), bar.running():
-        carry_out(session, wanted, bar)
+    ticking = shown("starting") if progress else contextlib.nullcontext(session.say)
+    with contextlib.nullcontext() if cache else results.disabled(), ticking as say:
+        carry_out(session, wanted, say)
     report = Report(
         workload.name,
         topology,

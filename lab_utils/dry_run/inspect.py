@@ -13,8 +13,9 @@ from lab_utils.dry_run.compile.stage import compile_program
 from lab_utils.dry_run.frontends.estimator import lower_estimator
 from lab_utils.dry_run.graphs import all_nodes, ancestors, everywhere
 from lab_utils.dry_run.ops import is_random
+from lab_utils.dry_run.private.tensorflow import replicas
+from lab_utils.dry_run.private.tpu_estimator import settings
 from lab_utils.dry_run.records import LineCost
-from lab_utils.dry_run.rehearsal import replicas, settings
 from lab_utils.dry_run.report.published import published
 from lab_utils.dry_run.target import module_of_file
 from lab_utils.dry_run.trace.messages import settings_finding

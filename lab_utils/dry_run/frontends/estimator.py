@@ -19,7 +19,6 @@ from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.read.stage import read
 from lab_utils.dry_run.read.training import sum_over_batch
 from lab_utils.dry_run.records import Finding, Mode
-from lab_utils.dry_run.rehearsal import rehearsing
 from lab_utils.dry_run.trace.stage import trace
 from lab_utils.dry_run.traced import Trace
 from lab_utils.dry_run.workload import Inputs, Workload
@@ -76,7 +75,7 @@ class EstimatorWorkload(Workload):
     @contextmanager
     def feed(self, cores: int) -> Iterator[tuple[Callable[[], Any], int]]:
         """Context manager: the training input_fn as one host calls it, and the examples in its batches."""
-        with rehearsing(cores, aloud=True) as rehearsal:
+        with _tpu_estimator.rehearsing(cores, aloud=True) as rehearsal:
             built = rehearsal.twin(self.estimator)
             call = functools.partial(
                 _tpu_estimator.call_input_fn, built, self.inputs.train, "train", 0
@@ -136,7 +135,7 @@ class _Built:
                 only_here=True,
             )
         key, changes = self.mode.key, {f"{self.mode}_batch_size": self.batch}
-        with rehearsing(self.cores) as rehearsal:
+        with _tpu_estimator.rehearsing(self.cores) as rehearsal:
             built = rehearsal.twin(self.estimator, any_cores=True, **changes)
             try:
                 self.feed = Feed(built, self.input_fn, key, self.cores)

@@ -22,9 +22,9 @@ from typing import Any
 from unittest import mock
 
 from lab_utils.common import source
-from lab_utils.dry_run import waiting
 from lab_utils.dry_run.frontends import cells, fits
 from lab_utils.dry_run.frontends.calls import Enough, Recording
+from lab_utils.dry_run.progress import progress
 from lab_utils.dry_run.records import Mode
 from lab_utils.estimator import tf, tpu, v1
 from lab_utils.runtime import colab
@@ -51,7 +51,7 @@ def recorded(program: Path | ModuleSpec, arguments: Sequence[str], cores: int = 
     module.__file__ = str(path)
     text = path.read_bytes()
     with recording() as calls, ExitStack() as stack:
-        stack.enter_context(waiting.reported(f"running {path.name}"))
+        stack.enter_context(progress(f"running {path.name}"))
         stack.enter_context(fits.without_training(cores, calls.note_fit, b"keras" in text))
         if b"google.colab" in text:
             colab.stand_in(lambda name: mock.MagicMock())

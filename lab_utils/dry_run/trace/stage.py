@@ -17,7 +17,6 @@ from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.private.spying import spying
 from lab_utils.dry_run.records import Mode
-from lab_utils.dry_run.rehearsal import rehearsing
 from lab_utils.dry_run.session import Session, Skip, first_line
 from lab_utils.dry_run.trace.messages import trace_findings
 from lab_utils.dry_run.traced import Trace
@@ -92,7 +91,7 @@ def trace(estimator: Any, inputs: Inputs, *, cores: int) -> list[Trace]:
 def _build(result: Trace, estimator: Any, changes: dict[str, Any]) -> bool:
     """Builds one mode's graph into `result`; says whether the result is to be judged."""
     with (
-        rehearsing(result.cores, aloud=result.mode is Mode.TRAIN) as rehearsal,
+        _tpu_estimator.rehearsing(result.cores, aloud=result.mode is Mode.TRAIN) as rehearsal,
         _tensorflow.no_session(),
         spying(result.mode is Mode.PREDICT and result.borrowed_input) as spy,
     ):
