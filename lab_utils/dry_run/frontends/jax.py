@@ -195,20 +195,16 @@ def _batch(arguments: list[_jax.Argument], state: set[str], axes: int) -> int:
     """Examples of a step: the first axis of the largest array that is not state; 1 where there is none.
 
     A step may take parameters that are not state: those that LoRA keeps, or all where nothing is trained.
-    A batch's arrays have one first axis; where there is no state, the argument with the fewest arrays counts.
+    The arrays of a batch have one first axis.
     `axes`: 2 for jax.pmap, whose batches have an axis of devices before that of examples.
     """
-    by_argument: dict[str, list[_jax.Argument]] = {}
-    for each in arguments:
-        key = each.dtype == "uint32" and each.shape[-1:] in ((2,), (4,))
-        if each.name not in state and each.shape and not key:
-            argument = re.match(r"\w*", each.name)[0]  # "batch" of "batch['image']"
-            by_argument.setdefault(argument, []).append(each)
-    alike = [
-        arrays for arrays in by_argument.values() if len({each.shape[0] for each in arrays}) == 1
+    by_argument: dict[str, list[tuple[int, ...]]] = {}
+    for array in arguments:
+        if array.name not in state and array.shape:
+            argument = re.match(r"\w*", array.name)[0]  # "batch" of "batch['image']"
+            by_argument.setdefault(argument, []).append(array.shape)
+    batches = [
+        shapes for shapes in by_argument.values() if len({shape[0] for shape in shapes}) == 1
     ]
-    chosen = alike or list(by_argument.values())
-    if not state:
-        chosen = [arrays for arrays in chosen if len(arrays) == min(map(len, chosen))]
-    shapes = [each.shape for arrays in chosen for each in arrays]
+    shapes = [shape for shapes in batches or by_argument.values() for shape in shapes]
     return math.prod(max(shapes, key=math.prod, default=())[:axes])
