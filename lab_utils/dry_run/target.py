@@ -92,13 +92,13 @@ def load_main(name: str, arguments: Sequence[str], cores: int = 8) -> Target:
 
 def _explained(error: BaseException, what: str, advice: str = "") -> CannotJudge:
     """An error of the learner's code with its place."""
-    from lab_utils.dry_run.elsewhere import lacking  # TensorFlow is here by now
+    from lab_utils.dry_run.elsewhere import reason  # TensorFlow is here by now
     from lab_utils.dry_run.session import first_line
     from lab_utils.estimator import tf
 
-    kind = "cannot be checked here" if lacking(error) else type(error).__name__
+    kind = "cannot be checked here" if reason(error) else type(error).__name__
     text = first_line(error) if isinstance(error, tf.errors.OpError) else str(error)
-    message = textwrap.shorten(lacking(error) or text, 1000)
+    message = textwrap.shorten(reason(error) or text, 1000)
     place = source.place(error)
     where = f"at {place}" if place else f"while {what}"
     return CannotJudge(f"{kind}: {message}\n  {where}{advice}")
