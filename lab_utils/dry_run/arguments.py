@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Sequence
-from importlib import metadata
 
 from lab_utils.common import files
 from lab_utils.dry_run import rules
@@ -17,12 +16,8 @@ FUNCTION takes no arguments and returns what to judge, with its data:
     (step, (features, labels))       a function of one batch, and an example batch or a dataset
 and, if it likes, a dict of options for dry_run, such as {"eval_input_fn": eval_input_fn}, as a third.
 
-With --main a program needs no such function: its own main is run with the flags after "--", what it makes and
-calls (train, evaluate, train_and_evaluate, predict, an export) is noted and judged, and nothing is trained.
-All else that it does on its way there, such as writing its own files, is done:
-    python -m lab_utils.dry_run --main train.py --topology v3:4x4 -- --data_dir=data --use_tpu=True
-
-A program of TensorFlow 1 that imports tf.contrib runs with --contrib: its files are then given stand-ins.
+With --main a program needs no such function: its own main is run with the flags after "--", up to its
+training, which is judged and not done. All else that it does on its way, such as writing its files, is done.
 
 Flags that the module defines with absl have their defaults; FUNCTION may set them.
 
@@ -33,7 +28,6 @@ examples:
 A line that ends in `# tpu: ignore[TPU305] why` has its findings of that rule ignored.
 
 What was compiled is cached below ~/.cache/lab_utils (XDG_CACHE_HOME moves it, --no_cache leaves it alone).
-Each dry run traces and judges again.
 
 exit status: 0 ready, 1 findings (errors or warnings), 2 could not run
 """
@@ -84,7 +78,6 @@ def parser() -> argparse.ArgumentParser:
         default="",
         help="rules or their beginnings to leave out, such as TPU305,TPU4",
     )
-    flag("--version", action="version", version=_version())
     flag("--rule", metavar="ID", type=str.upper, help="print the page of a rule, such as TPU101")
     flag("--rules", action="store_true", help="list the rules")
     return parser
@@ -124,10 +117,3 @@ def _stages(text: str) -> list[Stage]:
     if unknown := set(names) - set(Stage):
         raise ValueError(f"there is no stage {', '.join(unknown)}; there are {', '.join(Stage)}")
     return [Stage(name) for name in names]
-
-
-def _version() -> str:
-    try:
-        return f"tpu-dry-run {metadata.version('tpu-porting-labs')}"
-    except metadata.PackageNotFoundError:
-        return "tpu-dry-run (not installed: run from its sources)"

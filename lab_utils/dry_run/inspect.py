@@ -5,6 +5,7 @@
 Everything else inside of the dry run may move.
 """
 
+# ruff: noqa: F401 (names for others)
 # A program of one core: lowered, compiled for a TPU, or given to libtpu as JAX lowered it. The graphs that
 # TPUEstimator builds, and walks over graphs. What a report holds, and one for a port that cannot be traced.
 from lab_utils.dry_run.api import refusal
@@ -21,23 +22,3 @@ from lab_utils.dry_run.target import module_of_file
 from lab_utils.dry_run.trace.messages import settings_finding
 from lab_utils.dry_run.trace.stage import trace
 from lab_utils.dry_run.workload import Inputs
-
-__all__ = [
-    "Inputs",
-    "LineCost",
-    "all_nodes",
-    "ancestors",
-    "compile_for_one_core",
-    "compile_program",
-    "compile_sharded",
-    "everywhere",
-    "is_random",
-    "lower_estimator",
-    "module_of_file",
-    "published",
-    "refusal",
-    "replicas",
-    "settings",
-    "settings_finding",
-    "trace",
-]

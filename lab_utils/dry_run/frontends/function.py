@@ -34,6 +34,7 @@ class StepWorkload(Workload):
         step_name: what reports call the step.
         where: the learner's line that the step comes from.
         trained: the variables that are trained; None where TensorFlow's own mark on them says it.
+        one_batch, may_add_up: as `Program` has them.
     """
 
     dataset: tf.data.Dataset | None
@@ -41,6 +42,7 @@ class StepWorkload(Workload):
     step_name: str
     where: Place
     trained: Sequence[tf.Variable] | None = None
+    one_batch, may_add_up = False, False
     feed_place = Place(text="the dataset")
 
     def traced(self, cores: int, global_batch: int | None = None) -> Any:
@@ -129,7 +131,10 @@ class StepWorkload(Workload):
             per_core_batch=batch,
             draws=draws,
         )
+        if not any(output.role == Role.VARIABLE for output in program.outputs):
+            program.mode = Mode.FORWARD  # it changes nothing: no step of training
         program.where = self.where
+        program.one_batch, program.may_add_up = self.one_batch, self.may_add_up
         program.origin.read = lambda: self._read(cores, global_batch)
         return program
 
@@ -156,6 +161,8 @@ class FunctionWorkload(StepWorkload):
     for itself: tf.distribute.get_replica_context().all_reduce, or tf.compat.v1.tpu.cross_replica_sum.
     """
 
+    one_batch = True
+
     def __init__(self, step: Callable, data: Any) -> None:
         self.step = getattr(step, "python_function", step)
         if isinstance(data, tf.data.Dataset):
@@ -175,14 +182,6 @@ class FunctionWorkload(StepWorkload):
     def traced(self, cores: int, global_batch: int | None = None) -> Any:
         """The step, traced for its share of the batch."""
         return trace_step(self.step, self.specs(cores, global_batch), cores)
-
-    def program(self, *arguments: Any) -> Program:
-        """The step, which only its results tell a forward pass from training."""
-        program = super().program(*arguments)
-        program.one_batch = True
-        if not any(output.role == Role.VARIABLE for output in program.outputs):
-            program.mode = Mode.FORWARD  # it changes nothing: no step of training
-        return program
 
 
 def trace_step(step: Callable, specs: list[Any], cores: int) -> Any:

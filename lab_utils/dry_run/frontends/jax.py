@@ -64,12 +64,13 @@ class JaxWorkload(Workload):
         self, step: Callable, data: Any, topology: str, mesh_axes: Mapping[str, int] | None = None
     ) -> None:
         self.step, self.topology, self.mesh_axes = step, topology, mesh_axes
-        self.pmapped = jax_calls.is_pmap(step)
+        self.inner, *_ = jax_calls.unbound(step)
+        self.pmapped = jax_calls.is_pmap(self.inner)
         if self.pmapped:
             with suppress(RuntimeError):  # JAX has started with the devices that it has
                 jax.config.update("jax_num_cpu_devices", chips.cores(topology))
         self.examples = jax_calls.examples(step, data)
-        self.where = place(jax_calls.source(step))
+        self.where = place(self.inner)
         self.name = f"JAX step {self.where.position}"
         self.feed_place = Place(text="the batches")
 
@@ -99,14 +100,16 @@ class JaxWorkload(Workload):
         if untried := process.untried():
             return CannotLower(f"{untried}: {error}", where=self.where, only_here=True)
         boolean = isinstance(error, jax.errors.NonConcreteBooleanIndexError)
-        around = "" if jax_calls.is_jitted(self.step) else _AROUND
+        equinox = hasattr(self.inner, "donate_first")
+        around = "" if self.pmapped or equinox or hasattr(self.inner, "trace") else _AROUND
         return NotJax(error, self.where, (_MASKED if boolean else _DECIDED) + around)
 
     def read(self, traces: list[Trace], cores: int) -> list[Finding]:
         """What the step's jaxpr tells."""
-        one_cache = jax_calls.has_cache(self.step)
-        found = read_jaxpr.changing(self._traces, self.where, one_cache=one_cache)
-        return found + read_jaxpr.read(self._traces[0], self.where)
+        # Calls of what JAX jitted come from one cache: equal calls have the same jaxpr.
+        one_cache = hasattr(self.inner, "trace")
+        findings = read_jaxpr.changing(self._traces, self.where, one_cache=one_cache)
+        return findings + read_jaxpr.read(self._traces[0], self.where)
 
     def lower(
         self, cores: int, mode: Mode = Mode.TRAIN, global_batch: int | None = None

@@ -6,7 +6,6 @@ from lab_utils.common.source import Place, place
 from lab_utils.dry_run.frontends.datasets import whole_batches
 from lab_utils.dry_run.frontends.function import StepWorkload, trace_step
 from lab_utils.dry_run.private import tensorflow as _tensorflow
-from lab_utils.dry_run.program import Program
 from lab_utils.estimator import tf
 
 
@@ -27,6 +26,8 @@ class KerasWorkload(StepWorkload):
         self.batches = whole_batches(dataset)
         self.name, self.step_name = f"Keras model {model.name!r}", f"train step of {model.name}"
         self.where = place(type(model)) or Place(text=model.name)
+        # A train_step of one's own may divide its loss by the global batch, and return it so.
+        self.may_add_up = not type(model).train_step.__module__.startswith(("keras.", "tf_keras."))
 
     @property
     def trained(self) -> list[tf.Variable] | None:
@@ -51,10 +52,3 @@ class KerasWorkload(StepWorkload):
 
         with _tensorflow.strategy(cores):
             return trace_step(step, self.specs(cores, global_batch), cores)
-
-    def program(self, *arguments: Any) -> Program:
-        """The step; a train_step of one's own may divide its loss by the global batch, and return it so."""
-        program = super().program(*arguments)
-        own_step = not type(self.model).train_step.__module__.startswith(("keras.", "tf_keras."))
-        program.may_add_up = own_step
-        return program
