@@ -1,6 +1,5 @@
 """Steps in JAX: what is taken as one, how it is laid on a topology, and what is found in it."""
 
-import functools
 import os
 import pathlib
 import subprocess
@@ -67,20 +66,10 @@ def test_the_range_of_jax_is_the_same_everywhere():
     assert f"jax {process.OLDEST_JAX} or later" in page.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(("installed", "newer"), [("0.7.2", 0), ("0.10.3", 0), ("0.11.0", 1)])
-def test_the_range_of_jax(installed, newer, monkeypatch):
-    monkeypatch.setattr(process, "versions", lambda: {"jax": installed})
-    assert bool(process.untried()) == newer
-    process.require("jax")
-
-
-def test_a_jax_that_is_too_old_is_refused(monkeypatch):
+def test_a_jax_that_is_too_old_is_refused_and_a_newer_one_blames_no_step(monkeypatch):
     monkeypatch.setattr(process, "versions", lambda: {"jax": "0.7.1"})
     with pytest.raises(TypeError, match=r"too old.*pip install jax=="):
         dry_run(jax.jit(descend), (PARAMS, *BATCH), "v5e:1x1", cache=False, progress=False)
-
-
-def test_a_step_that_fails_with_a_jax_that_was_not_tried_is_not_blamed(monkeypatch):
     monkeypatch.setattr(process, "versions", lambda: {"jax": "0.11.0"})
     assert found(jax.jit(descend), (PARAMS, *BATCH)) == []
     report = dry_run(jax.jit(lambda x: x.moved), BATCH[0], "v5e:1x1", cache=False, progress=False)
@@ -102,12 +91,7 @@ def with_switch(params, features, labels, train, rate=0.1):
 
 RIGHT = {
     "a plain function": (descend, (PARAMS, *BATCH)),
-    "jitted": (jax.jit(descend, donate_argnums=0), (PARAMS, *BATCH)),
     "an object that is called": (Trainer(0.1), (PARAMS, *BATCH)),
-    "static arguments": (
-        functools.partial(jax.jit(with_switch, static_argnames="train"), train=True),
-        (PARAMS, *BATCH),
-    ),
     "static by number": (jax.jit(with_switch, static_argnums=3), (PARAMS, *BATCH, True)),
     "arrays of NumPy in float64": (
         jax.jit(descend),
@@ -117,20 +101,8 @@ RIGHT = {
         lambda params, features, activation: activation(features @ params),
         (shape(16, 8), shape(64, 16), jnp.tanh),
     ),
-    "a size among the arguments": (
-        lambda params, features, size: features[:, :size] @ params[:size],
-        (shape(16, 8), shape(64, 16), 4),
-    ),
-    "random numbers": (
-        jax.jit(lambda key, x: x * jax.random.bernoulli(key, 0.5, x.shape)),
-        (jax.random.key(0), shape(8, 8)),
-    ),
     "batches of one shape": (jax.jit(descend), (PARAMS, iter([BATCH[0]] * 3), BATCH[1])),
     "one batch as the only argument": (jax.jit(lambda batch: batch[0].sum()), BATCH),
-    "a list as the only argument": (
-        jax.jit(lambda layers: layers[0] @ layers[1]),
-        [*PARAMS.values()],
-    ),
 }
 
 
@@ -150,11 +122,6 @@ def test_the_batch_beside_parameters_that_are_not_trained():
 
 
 def test_what_is_not_jax():
-    def step(features, labels):
-        return tensorflow.reduce_mean(features)
-
-    tensorflow = types.ModuleType("tensorflow")
-    assert not is_jax(step, (np.ones(2), np.ones(2)))
     assert not is_jax(lambda features: features * 2, np.ones(2))
     assert not is_jax(Trainer, PARAMS)
 
