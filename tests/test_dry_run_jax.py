@@ -147,31 +147,6 @@ def test_an_evaluation_has_no_state_and_the_batch_of_its_batch():
     assert (program.mode, program.per_core_batch) == ("forward", 64)
 
 
-@needs_pmap
-def test_what_a_mapped_step_draws_is_not_checked():
-    def step(x, key):
-        return x * jax.random.bernoulli(key, 0.5, x.shape)
-
-    count = jax.device_count()
-    data = shape(count, 8), jax.random.split(jax.random.key(0), count)
-    mapped = JaxWorkload(jax.pmap(step, axis_name="i"), data, f"v5e:1x{count}")
-    left_out = mapped.lower(count).left_out
-    assert "axis_index" in left_out and "pmean" in left_out
-    alone = JaxWorkload(jax.jit(step), (shape(8), jax.random.key(0)), "v5e:1x1")
-    assert not alone.lower(1).left_out
-
-
-def test_calls_of_the_host_are_left_out_of_what_is_compiled():
-    import jax.experimental
-
-    def step(x):
-        jax.experimental.io_callback(print, None, x, ordered=True)
-        return jax.pure_callback(lambda a: a, jax.ShapeDtypeStruct((8,), jnp.float32), x)
-
-    program = JaxWorkload(jax.jit(step), shape(8), "v5e:1x1").lower(1)
-    assert "left out" in program.left_out and b"callback" not in program.hlo.split(b"#loc")[0]
-
-
 # The mesh.
 
 SHARDED = {
@@ -274,11 +249,6 @@ print(JaxWorkload(step, shapes, "v5e:2x4").lower(8).partition.mesh)
 def test_mesh_axes_without_a_mesh_says_what_to_write():
     with pytest.raises(InputUnfit, match=r'NamedSharding\(mesh, PartitionSpec\("data"\)\)'):
         program_of(jax.jit(descend), (PARAMS, *BATCH), "v5e:2x4", 8, data=8)
-    mesh = Mesh(np.reshape(jax.devices()[:1], (1,)), ("data",))
-    rows = NamedSharding(mesh, PartitionSpec("data"))
-    batch = [jax.ShapeDtypeStruct(each.shape, each.dtype, sharding=rows) for each in BATCH]
-    program = program_of(jax.jit(descend), (PARAMS, *batch), "v5e:2x4", 8, data=8)
-    assert (program.partition.mesh, program.per_core_batch) == ({"data": 8}, 8)
 
 
 def test_a_boolean_index_is_told_to_mask():
