@@ -199,27 +199,6 @@ def test_a_program_that_ends_its_process_is_not_ready(name, tmp_path):
     assert f"the program calls os.{name}\n  at port.py:3, in port" in ran.stderr
 
 
-DEAF = """
-import os, time
-def port():
-    try:
-        os.kill(os.getpid(), 2)
-    except KeyboardInterrupt:
-        time.sleep(600)
-"""
-
-
-def test_an_interrupt_that_the_judged_program_does_not_hear_ends_the_dry_run(tmp_path):
-    (tmp_path / "port.py").write_text(DEAF)
-    ran = command(
-        tmp_path,
-        "port.py:port",
-        # The shell may have the tests in the background, where interrupts are ignored.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
-    assert ran.returncode == 130 and "Traceback" not in ran.stderr, ran.stderr
-
-
 def test_a_program_of_a_package_is_named_as_a_module(tmp_path, monkeypatch):
     folder = tmp_path / "digits" / "jobs"
     folder.mkdir(parents=True)

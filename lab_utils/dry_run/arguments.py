@@ -50,34 +50,15 @@ def parser() -> argparse.ArgumentParser:
     flag("--topology", default="v2:2x2", help="such as v2:2x2, v5e:4x4 (default: v2:2x2)")
     flag("--stages", default=",".join(Stage), help=f"some of {','.join(Stage)} (default: all)")
     flag("--steps", type=int, default=3, help="steps on virtual cores (default: 3)")
-    flag(
-        "--feed_seconds", type=float, default=2.0, help="how long to measure the input (default: 2)"
-    )
+    flag("--feed_seconds", type=float, default=2.0, help="how long to read batches (default: 2)")
     flag("--largest_batch", action="store_true", help="find the largest batch that fits")
-    flag(
-        "--no_cache",
-        dest="cache",
-        action="store_false",
-        help="compute and measure everything again",
-    )
+    flag("--no_cache", dest="cache", action="store_false", help="compute everything again")
     flag("--json", metavar="FILE", type=json_file, help="write the report as JSON")
     flag("--html", metavar="FILE", type=html_file, help="write the report as an HTML page")
-    flag("--trace", metavar="FILE", type=json_file,
-         help="write the compiled step as a trace for ui.perfetto.dev")  # fmt: skip
-    flag("--format", choices=tuple(FORMATS), default="text",
-         help="what to print: the report as text, page or JSON, SARIF 2.1.0, or GitHub's annotations "
-         "(default: text)")  # fmt: skip
-    flag(
-        "--contrib",
-        action="store_true",
-        help="TensorFlow 1 with tf.contrib for the program's files",
-    )
-    flag(
-        "--ignore",
-        metavar="IDS",
-        default="",
-        help="rules or their beginnings to leave out, such as TPU305,TPU4",
-    )
+    flag("--trace", metavar="FILE", type=json_file, help="write the step for ui.perfetto.dev")
+    flag("--format", choices=tuple(FORMATS), default="text", help="what to print (default: text)")
+    flag("--contrib", action="store_true", help="give the program TensorFlow 1 with tf.contrib")
+    flag("--ignore", metavar="IDS", default="", help="rules to leave out, such as TPU305,TPU4")
     flag("--rule", metavar="ID", type=str.upper, help="print the page of a rule, such as TPU101")
     flag("--rules", action="store_true", help="list the rules")
     return parser

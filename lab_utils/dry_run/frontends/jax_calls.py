@@ -38,8 +38,13 @@ def examples(step: Callable, data: Any) -> list[tuple]:
         )
     if not any(map(_is_stream, call)):
         return [jax.tree.map(_abstract, call)]
-    columns = [_first(each) if _is_stream(each) else itertools.repeat(each) for each in call]
-    return [jax.tree.map(_abstract, each) for each in zip(*columns, strict=False)]
+    columns = [
+        itertools.islice(part, FEW) if _is_stream(part) else itertools.repeat(part) for part in call
+    ]
+    calls = [jax.tree.map(_abstract, arguments) for arguments in zip(*columns, strict=False)]
+    if not calls:
+        raise ValueError("the stream of batches is empty")
+    return calls
 
 
 def trace(step: Callable, call: tuple) -> Any:
@@ -149,13 +154,6 @@ def _is_stream(value: Any) -> bool:
     return hasattr(value, "__next__") or (
         hasattr(value, "__iter__") and jax.tree_util.all_leaves([value])
     )
-
-
-def _first(stream: Any) -> list[Any]:
-    elements = list(itertools.islice(iter(stream), FEW))
-    if not elements:
-        raise ValueError("the stream of batches is empty")
-    return elements
 
 
 def _abstract(leaf: Any) -> Any:
