@@ -21,7 +21,7 @@ from lab_utils.dry_run.run import stage as run_stage
 from lab_utils.dry_run.run.virtual import VirtualRun
 from lab_utils.dry_run.session import first_line
 from lab_utils.dry_run.traced import Trace
-from lab_utils.estimator import tf, tpu, v1
+from lab_utils.estimator import tf, tpu
 from lab_utils.runtime import chips
 
 input_fn = reader((ROWS, CLASSES))
@@ -230,18 +230,6 @@ def test_a_tpu_estimator_from_end_to_end(port, tmp_path, own_cache):
     again = dry_run(port, input_fn, stages=["compile"], progress=False)
     assert "from the cache" in again.stages[2].detail
     assert again.memory == report.memory
-
-
-def test_the_graph_that_is_exported_is_read_too(port):
-    def receiver():
-        sent = v1.placeholder(tf.float32, [None, 6])
-        return tf.estimator.export.TensorServingInputReceiver(sent + tf.random.normal([6]), sent)
-
-    options = {"stages": ["trace", "read"], "progress": False}
-    report = dry_run(port, input_fn, serving_input_receiver_fn=receiver, **options)
-    assert "serving" in report.stages[0].detail
-    [found] = report.findings
-    assert found.rule == "TPU213" and "in receiver" in found.where and "serving" in found.why
 
 
 def test_a_keras_model_from_end_to_end(jobs):  # noqa: F811

@@ -1,13 +1,11 @@
 """The command: functions that it calls, programs that it runs by their main, what it prints, how it ends."""
 
-import functools
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
-import traceback
 
 import nbformat
 import pytest
@@ -17,7 +15,6 @@ from lab_utils.dry_run import progress, rules, target
 from lab_utils.dry_run.frontends import cells, recorder
 from lab_utils.estimator import tf
 
-slow = functools.partial(pytest.param, marks=pytest.mark.slow)
 CHEAP = ("--stages", "trace,read", "--no_cache")
 RIGHT = "tf.tpu.CrossShardOptimizer(tf.train.GradientDescentOptimizer(0.1))"
 
@@ -49,12 +46,10 @@ def input_fn(params, training=True):
 """
 
 IN_PACKAGE = """
-from . import port
 import tensorflow.compat.v1 as tf
+from .port import input_fn
 if __name__ == "__main__":
-    tf.estimator.tpu.TPUEstimator(
-        port.model_fn, config=tf.estimator.tpu.RunConfig(), model_dir="gs://b/run", train_batch_size=16
-    ).train(port.input_fn, max_steps=10)
+    tf.estimator.Estimator(lambda features: None, "gs://b/run").train(input_fn, max_steps=10)
 """
 
 PORT = """
@@ -174,7 +169,14 @@ def command(folder, *arguments, **options):
 
 
 def test_a_program_is_judged_by_its_own_main(tmp_path):
-    (tmp_path / "train.py").write_text(ABSL.replace("OPTIMIZER", RIGHT))
+    """Whatever it does to its streams; threads and processes that it leaves do not keep the command."""
+    leaves = (
+        "import io, subprocess, sys, threading, time, warnings\n"
+        "sys.stdout = io.TextIOWrapper(sys.stdout.detach(), 'utf-8')\n"
+        "threading.Thread(target=time.sleep, args=(999,)).start()\n"
+        "subprocess.Popen(['sleep', '999'])\nwarnings.simplefilter('error')\n"
+    )
+    (tmp_path / "train.py").write_text(leaves + ABSL.replace("OPTIMIZER", RIGHT))
     ran = command(tmp_path, "--main", "train.py", *CHEAP, "--", "--tpu=mine", "--steps=500")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "called train(max_steps=100), eval(steps=4)" in ran.stderr
@@ -190,21 +192,18 @@ def test_a_fault_is_named_at_its_line(judged):
     assert "train, eval, predict, serving" in out
 
 
-@pytest.mark.parametrize("name", ["_exit", slow("execv")])
-def test_a_program_that_ends_its_process_is_not_ready(name, tmp_path):
-    call = {"_exit": "os._exit(0)", "execv": "os.execv('/bin/true', ['true'])"}[name]
-    (tmp_path / "port.py").write_text(f"import os\ndef port():\n    {call}\n")
+def test_a_program_that_ends_its_process_is_not_ready(tmp_path):
+    (tmp_path / "port.py").write_text("import os\ndef port():\n    os._exit(0)\n")
     ran = command(tmp_path, "port.py:port", *CHEAP)
     assert ran.returncode == 2 and not ran.stdout
-    assert f"the program calls os.{name}\n  at port.py:3, in port" in ran.stderr
+    assert "the program calls os._exit\n  at port.py:3, in port" in ran.stderr
 
 
 def test_a_program_of_a_package_is_named_as_a_module(tmp_path, monkeypatch):
     folder = tmp_path / "digits" / "jobs"
     folder.mkdir(parents=True)
-    for name, text in {"__init__": "", "port": MODEL, "train": IN_PACKAGE}.items():
-        (folder / f"{name}.py").write_text(text)
-    (tmp_path / "digits" / "__init__.py").write_text("")
+    (folder / "port.py").write_text("def input_fn(params): pass\n")
+    (folder / "train.py").write_text(IN_PACKAGE)
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.chdir(tmp_path)
     estimator, data, *_ = target.load_main("digits.jobs.train", [])
@@ -331,6 +330,9 @@ CELLS = {
     "a shell's long line": ("!echo a \\\n   b\nx = 3\n", {"x": 3}),
     "the environment": ("%env LABS_TRIAL=7\nimport os\nx = os.environ['LABS_TRIAL']\n", {"x": "7"}),
     "exported": ("get_ipython().run_line_magic('time', 'x = 11')\nget_ipython().system('ls')\n", {"x": 11}),
+    "saved by Colab": (
+        '# -*- coding: utf-8 -*-\n!pip install -q \\\n  tensorflow-addons\n%tensorflow_version 2.x\n'
+        "import inspect\nline = inspect.currentframe().f_lineno\n", {"line": 6}),
     "Windows": ("x = 1\r\ny = ('%d'\r\n  % x)\r\n", {"x": 1, "y": "1"}),
 }  # fmt: skip
 
@@ -352,31 +354,9 @@ def test_a_cell_means_what_it_means_to_jupyter(name, tmp_path, monkeypatch):
     path = tmp_path / "one.ipynb"
     path.write_text(notebook(("code", text)))
     assert ran(path) == wanted
-    if name == "exported":
+    if name in ("exported", "saved by Colab"):
         (tmp_path / "one.py").write_text(text)
         assert ran(tmp_path / "one.py") == wanted
-
-
-SAVED_BY_COLAB = """# -*- coding: utf-8 -*-
-\"\"\"Title.ipynb\"\"\"
-
-!pip install -q \\
-  tensorflow-addons
-%tensorflow_version 2.x
-files = !ls /content
-x = 100 \\
- % 7
-y = 1 / 0
-"""
-
-
-def test_a_notebook_that_colab_saved_as_python_is_run_with_its_line_numbers(tmp_path):
-    path = tmp_path / "one.py"
-    path.write_text(SAVED_BY_COLAB)
-    with pytest.raises(ZeroDivisionError) as raised:
-        ran(path)
-    last = traceback.extract_tb(raised.value.__traceback__)[-1]
-    assert (last.lineno, last.line) == (10, "y = 1 / 0")
 
 
 def test_a_file_that_a_notebook_writes_is_imported_and_the_disk_left_alone(tmp_path, monkeypatch):
@@ -394,12 +374,10 @@ def test_a_file_that_a_notebook_writes_is_imported_and_the_disk_left_alone(tmp_p
 
 
 COLAB = """
-from google.colab import auth, drive, files
 import google.colab, os
-drive.mount('/content/drive')
+from google.colab import drive, files
 google.colab.auth.authenticate_user()
 for name in files.upload(): print(name)
-assert 'COLAB_TPU_ADDR' in os.environ, 'no TPU'
 import tensorflow.compat.v1 as tf
 with tf.Session('grpc://' + os.environ['COLAB_TPU_ADDR']) as session: print(session.list_devices())
 import tensorflow as tf
@@ -412,19 +390,6 @@ files.download('model.h5')
 
 def test_what_colab_gives_is_there(loaded):
     assert loaded(COLAB).subject.optimizer and "COLAB_TPU_ADDR" not in os.environ
-
-
-def test_a_report_follows_whatever_a_program_does_to_its_streams(tmp_path):
-    """And to its process: threads and processes that it leaves behind do not keep the command."""
-    leaves = (
-        "import io, subprocess, sys, threading, time, warnings\n"
-        "sys.stdout = io.TextIOWrapper(sys.stdout.detach(), 'utf-8')\n"
-        "threading.Thread(target=time.sleep, args=(999,)).start()\n"
-        "subprocess.Popen(['sleep', '999'])\nwarnings.simplefilter('error')\n"
-    )
-    (tmp_path / "train.py").write_text(leaves + ARGPARSE.replace("OPTIMIZER", RIGHT))
-    ran = command(tmp_path, "--main", "train.py", "--stages", "trace", "--", "--job-dir", "runs")
-    assert ran.returncode == 0 and "Ready for v2:2x2" in ran.stdout, ran.stderr
 
 
 LOOP = """
@@ -473,21 +438,14 @@ def test_nothing_waits_for_the_address_of_a_tpu(loaded):
 
 
 SEVERAL = """
-def made(units, faulty=False, **sizes):
-    def model_fn(features, labels, mode, params):
-        logits = tf.layers.dense(tf.py_func(abs, [features], tf.float32) if faulty else features, units)
-        loss = tf.reduce_mean(logits)
-        if mode == "eval":
-            return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=(
-                lambda logits: {"mean": tf.metrics.mean(logits)}, [logits]))
-        optimizer = tf.tpu.CrossShardOptimizer(tf.train.GradientDescentOptimizer(params["rate"]))
-        train_op = optimizer.minimize(loss, tf.train.get_global_step())
-        return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+def made(scale, faulty=False, rate=0.1):
+    def scaled_fn(features, labels, mode, params):
+        features = tf.py_func(abs, [features], tf.float32) if faulty else features * scale
+        return model_fn(features, labels, mode, params)
     config = tf.estimator.tpu.RunConfig(save_checkpoints_steps=50, tpu_config=
         tf.estimator.tpu.TPUConfig(iterations_per_loop=50))
-    params = {"rate": sizes.pop("rate", 0.1)}
     return tf.estimator.tpu.TPUEstimator(
-        model_fn, config=config, params=params, train_batch_size=64, eval_batch_size=64, **sizes)
+        scaled_fn, config=config, params={"rate": rate}, train_batch_size=64, eval_batch_size=64)
 
 
 if __name__ == "__main__":
@@ -509,7 +467,7 @@ def test_an_estimator_that_was_not_judged_is_named(second, others, loaded):
     port = loaded(MODEL + SEVERAL + second)
     assert port.options["eval_input_fn"] and len(port.not_judged) == len(others)
     for name, call in zip(port.not_judged, others, strict=True):
-        assert re.search(r"model_fn of train\.py:\d+, in model_fn: ", name) and call in name
+        assert re.search(r"model_fn of train\.py:\d+, in scaled_fn: ", name) and call in name
 
 
 def test_a_program_whose_second_estimator_is_wrong_is_not_ready(judged):
