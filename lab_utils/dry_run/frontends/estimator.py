@@ -36,7 +36,7 @@ class EstimatorWorkload(Workload):
         model_fn = place(_tpu_estimator.settings(estimator).model_fn)
         self.name = f"TPUEstimator with the model_fn of {model_fn.position}"
         self.feed_place = place(inputs.train)
-        self._last: tuple[tuple[int, int | None], _Built] | None = None
+        self._last: dict[tuple, _Built] = {}
 
     def trace(self, cores: int) -> list[Trace]:
         """The genuine graphs of each mode."""
@@ -63,13 +63,13 @@ class EstimatorWorkload(Workload):
         large, and the comparison with one core takes it again.
         """
         batch = global_batch or _tpu_estimator.settings(self.estimator).batch_size(mode)
-        name = cores, batch
-        if mode is Mode.TRAIN and self._last and self._last[0] == name:
-            return self._last[1]
+        name = cores, batch, mode
+        if name in self._last:
+            return self._last[name]
         input_fn = self.inputs.of(mode)
         built = _Built(self.estimator, input_fn, cores=cores, mode=mode, global_batch=batch)
         if mode is Mode.TRAIN and cores > 1:
-            self._last = name, built
+            self._last = {name: built}
         return built
 
     @contextmanager
