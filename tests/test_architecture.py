@@ -48,7 +48,7 @@ BUDGET = {
     "common": 825,
     "convert": 1_700,
     "datasets": 600,
-    "dry_run": 10_825,
+    "dry_run": 10_475,
     "equivalence": 475,
     "flowers": 2_100,
     "notebook": 525,

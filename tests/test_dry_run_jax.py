@@ -74,14 +74,9 @@ class Trainer:
         return jax.tree.map(lambda p, g: p - self.rate * g, params, gradients)
 
 
-def with_switch(params, features, labels, train, rate=0.1):
-    return descend(params, features, labels) if train else params
-
-
 RIGHT = {
     "a plain function": (descend, (PARAMS, *BATCH)),
     "an object that is called": (Trainer(0.1), (PARAMS, *BATCH)),
-    "static by number": (jax.jit(with_switch, static_argnums=3), (PARAMS, *BATCH, True)),
     "arrays of NumPy in float64": (
         jax.jit(descend),
         jax.tree.map(lambda a: np.ones(a.shape), (PARAMS, *BATCH)),

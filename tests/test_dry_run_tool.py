@@ -15,7 +15,7 @@ from test_dry_run_main import MODEL, PORT, RIGHT, command
 
 from lab_utils.common.source import Place
 from lab_utils.dry_run.records import Severity, Stage, StageResult, Status
-from lab_utils.dry_run.report import code_hosts, html, terminal
+from lab_utils.dry_run.report import code_hosts, html
 from lab_utils.dry_run.report.report import Report
 
 
@@ -46,10 +46,7 @@ def test_findings_are_set_aside(ignore, code, left):
     assert len(outcome.ignored) == 2 - len(left)
     assert outcome.ready is (not left) and outcome.exit_status == (1 if left else 0)
     for found in outcome.ignored:
-        assert "IGNORED" in terminal.render(outcome) and f"{found.rule} at" in html.fragment(
-            outcome
-        )
-    if outcome.ignored:
+        assert f"{found.rule} at" in html.fragment(outcome)
         assert f"{len(outcome.ignored)} ignored" in outcome.verdict_sentence
     written = json.loads(outcome.to_json())["ignored"]
     assert [found["rule"] for found in written] == [found.rule for found in outcome.ignored]

@@ -82,8 +82,8 @@ def dry_run(
             mesh_axes=mesh_axes,
         )
     except PlainEstimator as refused:
-        found = rules.finding("TPU109", refused.where, kind=refused.kind)
-        return refusal(refused.kind, topology, found)
+        finding = rules.finding("TPU109", refused.where, kind=refused.kind)
+        return refusal(refused.kind, topology, finding)
     session = Session(workload, topology, cores, steps, feed_seconds, largest_batch)
     ticking = shown("starting") if progress else contextlib.nullcontext(session.say)
     with contextlib.nullcontext() if cache else results.disabled(), ticking as say:
@@ -103,7 +103,7 @@ def dry_run(
     return report
 
 
-def refusal(name: str, topology: str, found: Finding) -> Report:
+def refusal(name: str, topology: str, finding: Finding) -> Report:
     """A report with a single finding, for a port that could not be traced at all.
 
     Raises:
@@ -111,9 +111,9 @@ def refusal(name: str, topology: str, found: Finding) -> Report:
     """
     report = Report(name, topology, chips.cores(topology), versions=_versions())
     report.not_checked = list(NEVER_CHECKED)
-    report.stages = [StageResult(Stage.TRACE, Status.DONE, findings=[found])]
+    report.stages = [StageResult(Stage.TRACE, Status.DONE, findings=[finding])]
     report.stages += [
-        StageResult(stage, Status.SKIPPED, f"fix {found.rule} first") for stage in list(Stage)[1:]
+        StageResult(stage, Status.SKIPPED, f"fix {finding.rule} first") for stage in list(Stage)[1:]
     ]
     return report
 

@@ -59,15 +59,14 @@ class EstimatorWorkload(Workload):
         return many.lowered(draws), one.lowered(draws)
 
     def _build(self, cores: int, mode: Mode, global_batch: int | None) -> "_Built":
-        """The graph of a step. That of the last train step of many cores is kept: its variables' values are
-        large, and the comparison with one core takes it again.
+        """The graph of a step. Of those of many cores only the last train step's is held: its variables'
+        values are large, and the comparison with one core takes it again.
         """
         batch = global_batch or _tpu_estimator.settings(self.estimator).batch_size(mode)
         name = cores, batch, mode
         if name in self._last:
             return self._last[name]
-        input_fn = self.inputs.of(mode)
-        built = _Built(self.estimator, input_fn, cores=cores, mode=mode, global_batch=batch)
+        built = _Built(self.estimator, self.inputs.of(mode), cores, mode, global_batch=batch)
         if mode is Mode.TRAIN and cores > 1:
             self._last = {name: built}
         return built

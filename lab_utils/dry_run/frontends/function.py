@@ -221,15 +221,15 @@ def _held(
     concrete: Any, captures: list[tuple[Any, Any]], trained: Sequence[tf.Variable] | None
 ) -> tuple[list[Variable], list[tf.Tensor], dict[str, np.ndarray]]:
     """The variables and the constant tensors that a traced function holds, and the values of both by name."""
-    known = {id(each.handle): each for each in concrete.graph.variables}
-    chosen = None if trained is None else {id(each.handle) for each in trained}
+    by_handle = {id(variable.handle): variable for variable in concrete.graph.variables}
+    handles = None if trained is None else {id(variable.handle) for variable in trained}
     variables, constants, values = [], [], {}
     for held, placeholder in captures:
         if held.dtype != tf.resource:
             constants.append(placeholder)
             values[placeholder.op.name] = held.numpy()
             continue
-        variable = known.get(id(held))
+        variable = by_handle.get(id(held))
         if variable is None:
             raise CannotLower(
                 "the step uses a resource that is not a variable, such as a lookup table"
@@ -237,7 +237,7 @@ def _held(
         name = variable.name.split(":")[0]
         while name in values:
             name += "_"
-        is_trained = variable.trainable if chosen is None else id(held) in chosen
+        is_trained = variable.trainable if handles is None else id(held) in handles
         value = tf.raw_ops.ReadVariableOp(resource=held, dtype=variable.dtype).numpy()
         values[name] = np.asarray(value)
         variables.append(
