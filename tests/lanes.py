@@ -22,7 +22,7 @@ KINDS = {
     "programs": ("test_programs", "test_contrib", "test_port"),
     "corpus": ("test_dry_run_corpus", "test_dry_run_pages", "test_dry_run_jax_programs"),
     "jobs": ("test_flowers", "test_convert", "test_grade", "test_hub"),
-    "commands": ("test_dry_run_main", "test_dry_run_cli", "test_dry_run_tool", "test_packaging"),
+    "commands": ("test_dry_run_main", "test_dry_run_tool", "test_packaging"),
 }  # fmt: skip
 
 

@@ -27,9 +27,8 @@ LAYERS = (
 LAYER = {room: number for number, (_, rooms) in enumerate(LAYERS) for room in rooms}
 
 DRY_RUN = (
-    ("records", "ops", "cache", "elsewhere", "waiting"),
-    ("private",),
-    ("rules", "program", "traced", "graphs", "rehearsal"),
+    ("private", "records", "ops", "cache", "elsewhere", "progress"),
+    ("rules", "program", "traced", "graphs"),
     ("workload", "report"),
     ("lower",),
     ("session",),

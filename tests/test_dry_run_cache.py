@@ -85,12 +85,13 @@ def test_a_damaged_entry_counts_as_none_and_is_replaced(tmp_path, monkeypatch):
     """As disks damage files: an end that is missing, sectors of zeros, other files' content."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     entry = {"numbers": [number / 7 for number in range(500)]}
-    cache.write("entry", entry)
-    file = cache.folder() / "entry.json.gz"
-    whole = file.read_bytes()
-    middle = len(whole) // 2
-    for damaged in (whole[:middle], whole[:middle] + bytes(middle), b"", b"<html>", whole[:-1]):
-        file.write_bytes(damaged)
+    for damage in (
+        lambda whole: whole[:-1],
+        lambda whole: whole[: len(whole) // 2] + bytes(len(whole) // 2),
+        lambda whole: b"<html>",
+    ):
+        cache.write("entry", entry)
+        assert cache.read("entry") == entry
+        file = cache.folder() / "entry.json.gz"
+        file.write_bytes(damage(file.read_bytes()))
         assert cache.read("entry") is None
-    cache.write("entry", entry)
-    assert cache.read("entry") == entry

@@ -1,9 +1,8 @@
-"""The dry run as a tool of one's own: findings set aside, the JSON report's schema, SARIF, pytest."""
+"""The dry run as a tool of one's own: findings set aside, the JSON report's schema, SARIF, the wheel."""
 
 import json
 import subprocess
 import sys
-import textwrap
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
@@ -12,16 +11,12 @@ from urllib.parse import unquote
 import dry_run_reports
 import jsonschema
 import pytest
-import test_dry_run_cli
+from test_dry_run_main import MODEL, PORT, RIGHT, command
 
 from lab_utils.common.source import Place
-from lab_utils.dry_run import __main__ as command
-from lab_utils.dry_run import rules
 from lab_utils.dry_run.records import Severity, Stage, StageResult, Status
-from lab_utils.dry_run.report import code_hosts, html, terminal
+from lab_utils.dry_run.report import code_hosts, html
 from lab_utils.dry_run.report.report import Report
-
-pytest_plugins = ["pytester"]
 
 
 def finding(rule, code="", file="my folder/port.py", line=12):
@@ -51,10 +46,7 @@ def test_findings_are_set_aside(ignore, code, left):
     assert len(outcome.ignored) == 2 - len(left)
     assert outcome.ready is (not left) and outcome.exit_status == (1 if left else 0)
     for found in outcome.ignored:
-        assert "IGNORED" in terminal.render(outcome) and f"{found.rule} at" in html.fragment(
-            outcome
-        )
-    if outcome.ignored:
+        assert f"{found.rule} at" in html.fragment(outcome)
         assert f"{len(outcome.ignored)} ignored" in outcome.verdict_sentence
     written = json.loads(outcome.to_json())["ignored"]
     assert [found["rule"] for found in written] == [found.rule for found in outcome.ignored]
@@ -65,13 +57,6 @@ def test_a_comment_that_names_no_rule_is_told():
     outcome.set_aside()
     assert not outcome.ignored
     assert any("TPU2O1" in said and "port.py:12" in said for said in outcome.not_checked)
-
-
-def test_unknown_ids_are_refused_with_the_nearest(capsys):
-    with pytest.raises(SystemExit) as end:
-        command.main(["port.py:port", "--ignore", "TPU2O1"])
-    assert end.value.code == 2 and "the nearest is TPU201" in capsys.readouterr().err
-    assert rules.chosen(" tpu305, TPU4 ") == ("TPU305", "TPU4")
 
 
 @pytest.mark.parametrize("made", ["ready", "with_findings", "out_of_memory"])
@@ -121,19 +106,11 @@ def test_sarif_follows_the_standards_schema_and_has_each_finding_at_its_line():
     assert at["region"] == {"startLine": 12, "startColumn": 5}
     files = [result["locations"][0].get("physicalLocation", {}) for result in results]
     assert sum("region" in each for each in files) == 3  # a cell's line is not one of its file
-    log["runs"][0]["results"].append({"level": "fatal"})
-    assert not schema.is_valid(log)
 
 
 def test_without_tensorflow_nothing_was_judged(tmp_path):
     (tmp_path / "tensorflow.py").write_text("raise ImportError('No module named tensorflow')\n")
-    (tmp_path / "port.py").write_text("def port():\n    return 1, 2\n")
-    ran = subprocess.run(
-        [sys.executable, "-m", "lab_utils.dry_run", "port.py:port"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-    )
+    ran = command(tmp_path, "port.py:port")
     assert ran.returncode == 2 and "Traceback" not in ran.stderr and "tensorflow" in ran.stderr
 
 
@@ -154,34 +131,7 @@ def test_the_wheel_with_the_dry_runs_extra_alone(tmp_path):
     absent = "import importlib.util as u, sys; sys.exit(any(map(u.find_spec, sys.argv[1:])))"
     python = environment / "bin" / "python"
     subprocess.run([python, "-c", absent, "apache_beam", "sklearn", "matplotlib"], check=True)
-    (tmp_path / "port.py").write_text(textwrap.dedent(test_dry_run_cli.PORT))
-    ran = subprocess.run(
-        [environment / "bin" / "tpu-dry-run", "port.py:right", "--steps", "2"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-    )
-    assert ran.returncode == 0 and ran.stdout.startswith("Ready for v2:2x2"), (
-        ran.stdout + ran.stderr
-    )
-
-
-def test_a_port_in_a_test_of_ones_own(pytester):
-    """The example of README, on a plain step; it stands or falls with `.ready`."""
-    pytester.makepyfile(
-        test_a_port_of_mine="""
-        import numpy as np
-        import pytest
-        from lab_utils.dry_run import dry_run
-
-        def step(features, labels):
-            return (features * 2.0).sum() if isinstance(features, np.ndarray) else features * 2.0
-
-        @pytest.mark.parametrize("batch", [8, 16])
-        def test_it_is_ready_for_a_tpu(batch):
-            data = (np.zeros([batch, 4], np.float32), np.zeros([batch], np.int32))
-            report = dry_run(step, data, stages=["trace", "read"], progress=False)
-            assert report.ready, report
-        """
-    )
-    pytester.runpytest_inprocess("-q", "-p", "no:cacheprovider").assert_outcomes(passed=2)
+    (tmp_path / "port.py").write_text((MODEL + PORT).replace("OPTIMIZER", RIGHT))
+    judge = [environment / "bin" / "tpu-dry-run", "port.py:port", "--steps", "2"]
+    ran = subprocess.run(judge, cwd=tmp_path, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout + ran.stderr

@@ -16,7 +16,7 @@ from lab_utils.dry_run.report import terminal
 from lab_utils.dry_run.report.outcome import COULD_NOT_RUN, EXIT_STATUS
 from lab_utils.dry_run.report.report import FORMATS, Report
 from lab_utils.dry_run.supervisor import supervised
-from lab_utils.dry_run.target import Target, load, load_main
+from lab_utils.dry_run.target import load, load_main
 from lab_utils.port import contrib
 from lab_utils.runtime import chips
 
@@ -80,15 +80,11 @@ def _report(flags: argparse.Namespace) -> Report:
     report = dry_run(target.subject, target.data, **options | target.options)
     report.not_judged += target.not_judged
     report.not_checked += target.not_checked
-    if _is_keras_2(target):
+    if any(base.__module__.startswith("tf_keras") for base in type(target.subject).__mro__):
         report.not_checked.append("Keras 3: tf.keras was Keras 2 here, the package tf-keras.")
     if names := contrib.used():
         report.not_checked.append(f"tf.contrib itself: {', '.join(sorted(names))} had stand-ins.")
     return report
-
-
-def _is_keras_2(target: Target) -> bool:
-    return any(base.__module__.startswith("tf_keras") for base in type(target.subject).__mro__)
 
 
 def _show(report: Report, flags: argparse.Namespace) -> None:

@@ -10,9 +10,9 @@ from lab_utils.dry_run import rules
 from lab_utils.dry_run.frontends.recognise import PlainEstimator, workload_of
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.private import tensorflow as _tensorflow
+from lab_utils.dry_run.progress import progress as shown
 from lab_utils.dry_run.records import Finding, Stage, StageResult, Status
 from lab_utils.dry_run.report.outcome import NEVER_CHECKED
-from lab_utils.dry_run.report.progress import Progress
 from lab_utils.dry_run.report.report import Report
 from lab_utils.dry_run.session import Session
 from lab_utils.dry_run.stages import carry_out, not_checked
@@ -80,12 +80,12 @@ def dry_run(
             mesh_axes=mesh_axes,
         )
     except PlainEstimator as refused:
-        found = rules.finding("TPU109", refused.where, kind=refused.kind)
-        return refusal(refused.kind, topology, found)
+        finding = rules.finding("TPU109", refused.where, kind=refused.kind)
+        return refusal(refused.kind, topology, finding)
     session = Session(workload, topology, cores, steps, feed_seconds)
-    bar = Progress(len(wanted), progress)
-    with contextlib.nullcontext() if cache else results.disabled(), bar.running():
-        carry_out(session, wanted, bar)
+    ticking = shown("starting") if progress else contextlib.nullcontext(session.say)
+    with contextlib.nullcontext() if cache else results.disabled(), ticking as say:
+        carry_out(session, wanted, say)
     report = Report(
         workload.name,
         topology,
@@ -100,7 +100,7 @@ def dry_run(
     return report
 
 
-def refusal(name: str, topology: str, found: Finding) -> Report:
+def refusal(name: str, topology: str, finding: Finding) -> Report:
     """A report with a single finding, for a port that could not be traced at all.
 
     Raises:
@@ -108,9 +108,9 @@ def refusal(name: str, topology: str, found: Finding) -> Report:
     """
     report = Report(name, topology, chips.cores(topology), versions=_versions())
     report.not_checked = list(NEVER_CHECKED)
-    report.stages = [StageResult(Stage.TRACE, Status.DONE, findings=[found])]
+    report.stages = [StageResult(Stage.TRACE, Status.DONE, findings=[finding])]
     report.stages += [
-        StageResult(stage, Status.SKIPPED, f"fix {found.rule} first") for stage in list(Stage)[1:]
+        StageResult(stage, Status.SKIPPED, f"fix {finding.rule} first") for stage in list(Stage)[1:]
     ]
     return report
 

@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Sequence
-from importlib import metadata
 
 from lab_utils.common import files
 from lab_utils.dry_run import rules
@@ -17,12 +16,8 @@ FUNCTION takes no arguments and returns what to judge, with its data:
     (step, (features, labels))       a function of one batch, and an example batch or a dataset
 and, if it likes, a dict of options for dry_run, such as {"eval_input_fn": eval_input_fn}, as a third.
 
-With --main a program needs no such function: its own main is run with the flags after "--", what it makes and
-calls (train, evaluate, train_and_evaluate, predict, an export) is noted and judged, and nothing is trained.
-All else that it does on its way there, such as writing its own files, is done:
-    python -m lab_utils.dry_run --main train.py --topology v3:4x4 -- --data_dir=data --use_tpu=True
-
-A program of TensorFlow 1 that imports tf.contrib runs with --contrib: its files are then given stand-ins.
+With --main a program needs no such function: its own main is run with the flags after "--", up to its
+training, which is judged and not done. All else that it does on its way, such as writing its files, is done.
 
 Flags that the module defines with absl have their defaults; FUNCTION may set them.
 
@@ -33,7 +28,6 @@ examples:
 A line that ends in `# tpu: ignore[TPU305] why` has its findings of that rule ignored.
 
 What was compiled is cached below ~/.cache/lab_utils (XDG_CACHE_HOME moves it, --no_cache leaves it alone).
-Each dry run traces and judges again.
 
 exit status: 0 ready, 1 findings (errors or warnings), 2 could not run
 """
@@ -56,32 +50,13 @@ def parser() -> argparse.ArgumentParser:
     flag("--topology", default="v2:2x2", help="such as v2:2x2, v5e:4x4 (default: v2:2x2)")
     flag("--stages", default=",".join(Stage), help=f"some of {','.join(Stage)} (default: all)")
     flag("--steps", type=int, default=3, help="steps on virtual cores (default: 3)")
-    flag(
-        "--feed_seconds", type=float, default=2.0, help="how long to measure the input (default: 2)"
-    )
-    flag(
-        "--no_cache",
-        dest="cache",
-        action="store_false",
-        help="compute and measure everything again",
-    )
+    flag("--feed_seconds", type=float, default=2.0, help="how long to read batches (default: 2)")
+    flag("--no_cache", dest="cache", action="store_false", help="compute everything again")
     flag("--json", metavar="FILE", type=json_file, help="write the report as JSON")
     flag("--html", metavar="FILE", type=html_file, help="write the report as an HTML page")
-    flag("--format", choices=tuple(FORMATS), default="text",
-         help="what to print: the report as text, page or JSON, SARIF 2.1.0, or GitHub's annotations "
-         "(default: text)")  # fmt: skip
-    flag(
-        "--contrib",
-        action="store_true",
-        help="TensorFlow 1 with tf.contrib for the program's files",
-    )
-    flag(
-        "--ignore",
-        metavar="IDS",
-        default="",
-        help="rules or their beginnings to leave out, such as TPU305,TPU4",
-    )
-    flag("--version", action="version", version=_version())
+    flag("--format", choices=tuple(FORMATS), default="text", help="what to print (default: text)")
+    flag("--contrib", action="store_true", help="give the program TensorFlow 1 with tf.contrib")
+    flag("--ignore", metavar="IDS", default="", help="rules to leave out, such as TPU305,TPU4")
     flag("--rule", metavar="ID", type=str.upper, help="print the page of a rule, such as TPU101")
     flag("--rules", action="store_true", help="list the rules")
     return parser
@@ -121,10 +96,3 @@ def _stages(text: str) -> list[Stage]:
     if unknown := set(names) - set(Stage):
         raise ValueError(f"there is no stage {', '.join(unknown)}; there are {', '.join(Stage)}")
     return [Stage(name) for name in names]
-
-
-def _version() -> str:
-    try:
-        return f"tpu-dry-run {metadata.version('tpu-porting-labs')}"
-    except metadata.PackageNotFoundError:
-        return "tpu-dry-run (not installed: run from its sources)"

@@ -81,22 +81,11 @@ def read(name: str) -> dict[str, Any] | None:
     """The entry of that name, the user's own or the shared one, or None."""
     if not _used.get():
         return None
-    for place in places():
-        try:
-            return json.loads(gzip.decompress((place / f"{name}.json.gz").read_bytes()))
-        except (OSError, EOFError, ValueError, zlib.error):
-            continue
+    shared = Path(os.environ.get(SHARED) or os.devnull, _BELOW)
+    for place in (folder, lambda: shared):
+        with suppress(OSError, EOFError, ValueError, zlib.error):
+            return json.loads(gzip.decompress((place() / f"{name}.json.gz").read_bytes()))
     return None
-
-
-def places() -> list[Path]:
-    """The folders that entries are read from: the user's own, and the shared one."""
-    places = []
-    with suppress(OSError):
-        places.append(folder())
-    if shared := os.environ.get(SHARED):
-        places.append(Path(shared) / _BELOW)
-    return places
 
 
 def write(name: str, entry: dict[str, Any]) -> None:
@@ -104,8 +93,6 @@ def write(name: str, entry: dict[str, Any]) -> None:
     content = json.dumps(entry).encode()
     if not _used.get() or len(content) > _LARGEST:
         return
-    try:
+    with suppress(OSError):
         folder().mkdir(parents=True, exist_ok=True)
         files.write(folder() / f"{name}.json.gz", gzip.compress(content, compresslevel=1))
-    except OSError:
-        return

@@ -26,18 +26,14 @@ class Elsewhere(Exception):
     """This machine cannot read the data of a program; the message says where they lie."""
 
 
-def named(text: str) -> str:
-    """The first remote address in a text, such as an exception's message; "" if there is none."""
-    location = _ADDRESS.search(text)
-    return location[0] if location else ""
+def reason(error: BaseException) -> str:
+    """Why a program stops on this machine, which says nothing of the port; "" for other errors.
 
-
-def lacking(error: BaseException) -> str:
-    """What this machine lacks: a network, or names of TensorFlow 1.15 and its Python; "" for other errors.
-
-    A program that stops for it does so here, and says nothing of a TPU.
+    The machine lacks a network, or names of TensorFlow 1.15 and its Python.
     """
     text = " ".join(str(error).split())
+    if location := _ADDRESS.search(text):
+        return f"the data lie at {location[0]}, which this machine cannot read"
     if _NO_NETWORK.search(text):
         return f"{text} (there is no way to that address from here; this says nothing of the port)"
     if not isinstance(error, LeftTensorFlow | Gone) and not _REMOVED.search(text):
@@ -48,21 +44,13 @@ def lacking(error: BaseException) -> str:
     )
 
 
-def reason(error: BaseException) -> str:
-    """Why an error says nothing about the port, in a sentence; "" where it may."""
-    if place := named(str(error)):
-        return f"the data lie at {place}, which this machine cannot read"
-    return lacking(error)
-
-
 def address(graph: tf.Graph) -> str:
     """The first remote address among the strings of an input pipeline's graph; "" if there is none."""
-    strings = (op for op in graph.get_operations() if op.type == "Const")
-    for op in strings:
-        if op.outputs[0].dtype == tf.string:
+    for op in graph.get_operations():
+        if op.type == "Const" and op.outputs[0].dtype == tf.string:
             for value in op.get_attr("value").string_val:
-                if location := named(value.decode(errors="replace")):
-                    return location
+                if location := _ADDRESS.search(value.decode(errors="replace")):
+                    return location[0]
     return ""
 
 

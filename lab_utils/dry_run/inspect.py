@@ -5,6 +5,7 @@
 Everything else inside of the dry run may move.
 """
 
+# ruff: noqa: F401 (names for others)
 # A program of one core: lowered, compiled for a TPU, or given to libtpu as JAX lowered it. The graphs that
 # TPUEstimator builds, and walks over graphs. What a report holds, and one for a port that cannot be traced.
 from lab_utils.dry_run.api import refusal
@@ -13,29 +14,11 @@ from lab_utils.dry_run.compile.stage import compile_program
 from lab_utils.dry_run.frontends.estimator import lower_estimator
 from lab_utils.dry_run.graphs import all_nodes, ancestors, everywhere
 from lab_utils.dry_run.ops import is_random
+from lab_utils.dry_run.private.tensorflow import replicas
+from lab_utils.dry_run.private.tpu_estimator import settings
 from lab_utils.dry_run.records import LineCost
-from lab_utils.dry_run.rehearsal import replicas, settings
 from lab_utils.dry_run.report.published import published
 from lab_utils.dry_run.target import module_of_file
 from lab_utils.dry_run.trace.messages import settings_finding
 from lab_utils.dry_run.trace.stage import trace
 from lab_utils.dry_run.workload import Inputs
-
-__all__ = [
-    "Inputs",
-    "LineCost",
-    "all_nodes",
-    "ancestors",
-    "compile_program",
-    "compile_stablehlo",
-    "everywhere",
-    "is_random",
-    "lower_estimator",
-    "module_of_file",
-    "published",
-    "refusal",
-    "replicas",
-    "settings",
-    "settings_finding",
-    "trace",
-]

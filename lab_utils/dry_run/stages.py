@@ -5,18 +5,16 @@ Each uses the results of earlier stages and is reported independently.
 
 import inspect
 import time
-from collections.abc import Collection, Generator
+from collections.abc import Callable, Collection, Generator
 from contextlib import ExitStack, closing
 
 from lab_utils.common import source
-from lab_utils.dry_run import waiting
 from lab_utils.dry_run.compile import stage as compile
 from lab_utils.dry_run.elsewhere import Elsewhere
 from lab_utils.dry_run.feed import stage as feed
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.read import stage as read
 from lab_utils.dry_run.records import Mode, Stage, StageResult, Status
-from lab_utils.dry_run.report.progress import Progress
 from lab_utils.dry_run.run import stage as run
 from lab_utils.dry_run.session import Session, Skip, first_line
 from lab_utils.dry_run.trace import stage as trace
@@ -33,19 +31,22 @@ STAGES = {
 }
 
 
-def carry_out(session: Session, wanted: Collection[Stage], bar: Progress) -> None:
-    """Carries out the stages that are wanted; whatever becomes of each stands in the session's results."""
+def carry_out(session: Session, wanted: Collection[Stage], say: Callable[[str], None]) -> None:
+    """Carries out the stages that are wanted; whatever becomes of each stands in the session's results.
+
+    `say` is told what goes on.
+    """
     with ExitStack() as ended:  # an interrupt ends the processes of all stages
         under_way: list[tuple[StageResult, Steps]] = []
         for stage in Stage:
             if stage is Stage.FEED:  # it measures this machine: nothing may run beside it
                 for result, steps in under_way:
-                    _go_on(result, steps, session, bar)
+                    _go_on(result, steps, session, say)
             result = StageResult(stage, Status.SKIPPED, "not asked for")
             session.results.append(result)
             if stage in wanted:
                 steps = ended.enter_context(closing(_steps(stage, session)))
-                if _go_on(result, steps, session, bar):
+                if _go_on(result, steps, session, say):
                     under_way.append((result, steps))
 
 
@@ -54,14 +55,13 @@ def _steps(stage: Stage, session: Session) -> Steps:
     return (yield from outcome) if inspect.isgenerator(outcome) else outcome
 
 
-def _go_on(result: StageResult, steps: Steps, session: Session, bar: Progress) -> bool:
+def _go_on(result: StageResult, steps: Steps, session: Session, say: Callable[[str], None]) -> bool:
     """Goes on with a stage until its processes are under way (True), or it is over."""
-    bar.begin(result.stage)
-    session.say, session.result = bar.say, result
+    say(result.stage)
+    session.say, session.result = lambda what: say(f"{result.stage}, {what}"), result
     start = time.perf_counter()
     try:
-        with waiting.reported(f"in stage {result.stage}"):
-            next(steps)
+        next(steps)
         return True
     except StopIteration as over:
         result.status, result.detail = Status.DONE, over.value
@@ -77,7 +77,6 @@ def _go_on(result: StageResult, steps: Steps, session: Session, bar: Progress) -
         result.status, result.detail = Status.FAILED, _in_words(error)
     finally:
         result.seconds += time.perf_counter() - start
-    bar.end()
     return False
 
 

@@ -2,13 +2,10 @@
 
 import contextlib
 import os
-import signal
 import sys
 import tempfile
-import threading
 import traceback
 from collections.abc import Callable
-from time import sleep  # as it is, whatever a program replaces
 from typing import Any, NoReturn
 
 import psutil
@@ -16,7 +13,6 @@ import psutil
 from lab_utils.common import command, scratch
 from lab_utils.dry_run.report.outcome import COULD_NOT_RUN, EXIT_STATUS
 
-_GRACE = 5  # seconds in which a program ends after Ctrl-C
 _CANNOT = EXIT_STATUS[COULD_NOT_RUN]
 _exit = os._exit
 
@@ -29,11 +25,6 @@ def supervised(judge: Callable[[], int]) -> NoReturn:
     """
     for name in ("_exit", "execv", "execve"):
         setattr(os, name, _refused(name, getattr(os, name)))
-    reader, writer = os.pipe()
-    os.set_blocking(writer, False)
-    # Signals are heard so while TensorFlow's C++ works, too.
-    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    threading.Thread(target=_end_after_interrupt, args=(reader,), daemon=True).start()
     status = None
     try:
         with scratch.folder() as folder:
@@ -53,14 +44,6 @@ def _refused(name: str, real: Callable) -> Callable:
         raise SystemExit(f"the program calls os.{name}")
 
     return refused
-
-
-def _end_after_interrupt(signals: int) -> None:
-    """Ends a program that does not hear Ctrl-C; `signals` is the pipe of the numbers of signals."""
-    while os.read(signals, 1) != bytes([signal.SIGINT]):
-        pass
-    sleep(_GRACE)
-    _end(130)
 
 
 def _end(status: int) -> NoReturn:

@@ -46,7 +46,7 @@ def load(target: str) -> Target:
             raise CannotJudge(f"{module_name} has no function {function_name}")
         returned = function()
     except (Exception, SystemExit) as error:  # a script may end itself when it is imported
-        raise _explained(error, "it was imported or called") from error
+        raise _explained(error) from error
     parts = [*returned, {}][:3] if isinstance(returned, tuple | list) else []
     if len(parts) < 3 or not isinstance(parts[2], Mapping):
         raise CannotJudge(
@@ -70,7 +70,8 @@ def load_main(name: str, arguments: Sequence[str], cores: int = 8) -> Target:
     try:
         calls = recorder.recorded(_program(name), arguments, cores)
     except (Exception, SystemExit) as error:
-        raise _explained(error, f"{name} ran", _advice(name, error)) from error
+        advice = "\n  If it lacks flags: those of the program follow after --"
+        raise _explained(error, advice if isinstance(error, SystemExit) else "") from error
     print(f"{name} called {', '.join(dict.fromkeys(calls.calls))}.", file=sys.stderr)
     not_checked = calls.not_checked
     if calls.after:
@@ -90,18 +91,18 @@ def load_main(name: str, arguments: Sequence[str], cores: int = 8) -> Target:
     return Target(judged.estimator, data, options, not_checked, others)
 
 
-def _explained(error: BaseException, what: str, advice: str = "") -> CannotJudge:
+def _explained(error: BaseException, advice: str = "") -> CannotJudge:
     """An error of the learner's code with its place."""
-    from lab_utils.dry_run.elsewhere import lacking  # TensorFlow is here by now
+    from lab_utils.dry_run.elsewhere import reason  # TensorFlow is here by now
     from lab_utils.dry_run.session import first_line
     from lab_utils.estimator import tf
 
-    kind = "cannot be checked here" if lacking(error) else type(error).__name__
+    kind = "cannot be checked here" if reason(error) else type(error).__name__
     text = first_line(error) if isinstance(error, tf.errors.OpError) else str(error)
-    message = textwrap.shorten(lacking(error) or text, 1000)
+    message = textwrap.shorten(reason(error) or text, 1000)
     place = source.place(error)
-    where = f"at {place}" if place else f"while {what}"
-    return CannotJudge(f"{kind}: {message}\n  {where}{advice}")
+    where = f"\n  at {place}" if place else ""
+    return CannotJudge(f"{kind}: {message}{where}{advice}")
 
 
 def _program(name: str) -> Path | ModuleSpec:
@@ -123,17 +124,6 @@ def _program(name: str) -> Path | ModuleSpec:
             f"there is no file {path.absolute()}, and no module {name} below {Path.cwd()}"
         )
     return spec
-
-
-def _advice(name: str, error: BaseException) -> str:
-    """What helps against an error that says how the program was started."""
-    if isinstance(error, SystemExit):
-        return "\n  If it lacks flags: those of the program follow after --"
-    if not isinstance(error, ImportError) or "no known parent package" not in str(error):
-        return ""
-    return (
-        "\n  It belongs to a package: give --main package.module, from the folder above the package"
-    )
 
 
 def _default_flags() -> None:

@@ -100,16 +100,14 @@ class Recording:
             _tpu_estimator.settings(judged).use_tpu and not _tpu_estimator.settings(other).use_tpu
         )
         if on_host:
-            self._leave_out(f"{call} of an Estimator with use_tpu=False: the host carries it out.")
+            sentence = f"{call} of an Estimator with use_tpu=False: the host carries it out."
+            self.not_checked = list(dict.fromkeys([*self.not_checked, sentence]))
             return False
         if repr(judged.params) != repr(other.params):
-            self._leave_out(f"{call} with params of its own: those of the training stood in.")
+            sentence = f"{call} with params of its own: those of the training stood in."
+            self.not_checked = list(dict.fromkeys([*self.not_checked, sentence]))
         _tpu_estimator.take_batch_sizes(judged, other)
         return True
-
-    def _leave_out(self, sentence: str) -> None:
-        if sentence not in self.not_checked:
-            self.not_checked.append(sentence)
 
     def note_fit(self, model: Any, dataset: Any, call: str) -> None:
         """Notes a call of fit; raises Enough: what follows needs a trained model."""

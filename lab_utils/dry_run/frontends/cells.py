@@ -3,7 +3,6 @@
 A notebook that Colab saved as a Python file keeps lines such as `!pip install`: it is read as one cell.
 """
 
-import importlib.util
 import linecache
 import os
 import re
@@ -45,12 +44,7 @@ def code_of(path: Path) -> Iterator[CodeType]:
     elif needs_jupyter(path):
         yield _compiled_cell(path.read_text(encoding="utf-8"), str(path))
     else:
-        try:  # compile() alone would pass over bytes in comments that Python does not start with
-            source = importlib.util.decode_source(path.read_bytes())
-        except UnicodeDecodeError as error:
-            message = f"{error}: save the file as UTF-8, or declare its encoding in the first line"
-            raise SyntaxError(message, (str(path), 1, 1, "")) from None
-        yield compile(source, str(path), "exec", dont_inherit=True)
+        yield compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
 
 
 def python_program(command: str) -> str:

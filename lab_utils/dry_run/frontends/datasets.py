@@ -4,8 +4,44 @@ from typing import Any
 
 from lab_utils.common.source import NOWHERE, Place, place
 from lab_utils.dry_run.private import tensorflow as _tensorflow
+from lab_utils.dry_run.records import Finding
+from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.trace.blame import within
 from lab_utils.estimator import tf
+
+
+def whole_batches(dataset: tf.data.Dataset) -> tf.data.Dataset:
+    """The dataset's batches but for the last, where that may hold fewer examples.
+
+    Under TPUStrategy fit takes such a dataset: it compiles the step once more for the last batch.
+    """
+    shapes = [spec.shape for spec in tf.nest.flatten(dataset.element_spec)]
+    inner_known = all(shape.rank and shape[1:].is_fully_defined() for shape in shapes)
+    if not (tf.executing_eagerly() and inner_known and any(shape[0] is None for shape in shapes)):
+        return dataset
+    first = next(iter(dataset), None)
+    if first is None:
+        return dataset
+    size = int(tf.nest.flatten(first)[0].shape[0])
+    return dataset.unbatch().batch(size, drop_remainder=True)
+
+
+def unfit(
+    batches: tf.data.Dataset, dataset: tf.data.Dataset | None, where: Place, cores: int
+) -> Finding | None:
+    """The finding for whole batches of a dataset that no TPU accepts or cores cannot share."""
+    if dataset is None:
+        return None
+    if has(dataset, "TPU119"):
+        source = origin(dataset, "TPU119") or where
+        return finding("TPU119", source, source="the dataset")
+    if has(dataset, "TPU102"):
+        return finding("TPU102", origin(dataset, "TPU102") or where)
+    batch = tf.nest.flatten(batches.element_spec)[0].shape[0]
+    if batch and batch % cores:
+        suggestion = max(cores, round(batch / cores) * cores)
+        return finding("TPU106", where, cores=cores, batch=batch, suggestion=suggestion)
+    return None
 
 
 def has(dataset: Any, rule: str, batched: bool = True) -> bool:

@@ -19,7 +19,6 @@ from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.read.stage import read
 from lab_utils.dry_run.read.training import sum_over_batch
 from lab_utils.dry_run.records import Finding, Mode
-from lab_utils.dry_run.rehearsal import rehearsing
 from lab_utils.dry_run.trace.stage import trace
 from lab_utils.dry_run.traced import Trace
 from lab_utils.dry_run.workload import Inputs, Workload
@@ -37,7 +36,7 @@ class EstimatorWorkload(Workload):
         model_fn = place(_tpu_estimator.settings(estimator).model_fn)
         self.name = f"TPUEstimator with the model_fn of {model_fn.position}"
         self.feed_place = place(inputs.train)
-        self._last: tuple[tuple[int, int | None], _Built] | None = None
+        self._last: dict[tuple, _Built] = {}
 
     def trace(self, cores: int) -> list[Trace]:
         """The genuine graphs of each mode."""
@@ -60,23 +59,22 @@ class EstimatorWorkload(Workload):
         return many.lowered(draws), one.lowered(draws)
 
     def _build(self, cores: int, mode: Mode, global_batch: int | None) -> "_Built":
-        """The graph of a step. That of the last train step of many cores is kept: its variables' values are
-        large, and the comparison with one core takes it again.
+        """The graph of a step. Of those of many cores only the last train step's is held: its variables'
+        values are large, and the comparison with one core takes it again.
         """
         batch = global_batch or _tpu_estimator.settings(self.estimator).batch_size(mode)
-        name = cores, batch
-        if mode is Mode.TRAIN and self._last and self._last[0] == name:
-            return self._last[1]
-        input_fn = self.inputs.of(mode)
-        built = _Built(self.estimator, input_fn, cores=cores, mode=mode, global_batch=batch)
+        name = cores, batch, mode
+        if name in self._last:
+            return self._last[name]
+        built = _Built(self.estimator, self.inputs.of(mode), cores, mode, global_batch=batch)
         if mode is Mode.TRAIN and cores > 1:
-            self._last = name, built
+            self._last = {name: built}
         return built
 
     @contextmanager
     def feed(self, cores: int) -> Iterator[tuple[Callable[[], Any], int]]:
         """Context manager: the training input_fn as one host calls it, and the examples in its batches."""
-        with rehearsing(cores, aloud=True) as rehearsal:
+        with _tpu_estimator.rehearsing(cores, aloud=True) as rehearsal:
             built = rehearsal.twin(self.estimator)
             call = functools.partial(
                 _tpu_estimator.call_input_fn, built, self.inputs.train, "train", 0
@@ -136,7 +134,7 @@ class _Built:
                 only_here=True,
             )
         key, changes = self.mode.key, {f"{self.mode}_batch_size": self.batch}
-        with rehearsing(self.cores) as rehearsal:
+        with _tpu_estimator.rehearsing(self.cores) as rehearsal:
             built = rehearsal.twin(self.estimator, any_cores=True, **changes)
             try:
                 self.feed = Feed(built, self.input_fn, key, self.cores)

@@ -64,12 +64,13 @@ class JaxWorkload(Workload):
         self, step: Callable, data: Any, topology: str, mesh_axes: Mapping[str, int] | None = None
     ) -> None:
         self.step, self.topology, self.mesh_axes = step, topology, mesh_axes
-        self.pmapped = jax_calls.is_pmap(step)
+        self.inner, *_ = jax_calls.unbound(step)
+        self.pmapped = jax_calls.is_pmap(self.inner)
         if self.pmapped:
             with suppress(RuntimeError):  # JAX has started with the devices that it has
                 jax.config.update("jax_num_cpu_devices", chips.cores(topology))
         self.examples = jax_calls.examples(step, data)
-        self.where = place(jax_calls.source(step))
+        self.where = place(self.inner)
         self.name = f"JAX step {self.where.position}"
         self.feed_place = Place(text="the batches")
 
@@ -99,14 +100,16 @@ class JaxWorkload(Workload):
         if untried := process.untried():
             return CannotLower(f"{untried}: {error}", where=self.where, only_here=True)
         boolean = isinstance(error, jax.errors.NonConcreteBooleanIndexError)
-        around = "" if jax_calls.is_jitted(self.step) else _AROUND
+        equinox = hasattr(self.inner, "donate_first")
+        around = "" if self.pmapped or equinox or hasattr(self.inner, "trace") else _AROUND
         return NotJax(error, self.where, (_MASKED if boolean else _DECIDED) + around)
 
     def read(self, traces: list[Trace], cores: int) -> list[Finding]:
         """What the step's jaxpr tells."""
-        one_cache = jax_calls.has_cache(self.step)
-        found = read_jaxpr.changing(self._traces, self.where, one_cache=one_cache)
-        return found + read_jaxpr.read(self._traces[0], self.where)
+        # Calls of what JAX jitted come from one cache: equal calls have the same jaxpr.
+        one_cache = hasattr(self.inner, "trace")
+        findings = read_jaxpr.changing(self._traces, self.where, one_cache=one_cache)
+        return findings + read_jaxpr.read(self._traces[0], self.where)
 
     def lower(
         self, cores: int, mode: Mode = Mode.TRAIN, global_batch: int | None = None
@@ -195,20 +198,16 @@ def _batch(arguments: list[_jax.Argument], state: set[str], axes: int) -> int:
     """Examples of a step: the first axis of the largest array that is not state; 1 where there is none.
 
     A step may take parameters that are not state: those that LoRA keeps, or all where nothing is trained.
-    A batch's arrays have one first axis; where there is no state, the argument with the fewest arrays counts.
+    The arrays of a batch have one first axis.
     `axes`: 2 for jax.pmap, whose batches have an axis of devices before that of examples.
     """
-    by_argument: dict[str, list[_jax.Argument]] = {}
-    for each in arguments:
-        key = each.dtype == "uint32" and each.shape[-1:] in ((2,), (4,))
-        if each.name not in state and each.shape and not key:
-            argument = re.match(r"\w*", each.name)[0]  # "batch" of "batch['image']"
-            by_argument.setdefault(argument, []).append(each)
-    alike = [
-        arrays for arrays in by_argument.values() if len({each.shape[0] for each in arrays}) == 1
+    by_argument: dict[str, list[tuple[int, ...]]] = {}
+    for array in arguments:
+        if array.name not in state and array.shape:
+            argument = re.match(r"\w*", array.name)[0]  # "batch" of "batch['image']"
+            by_argument.setdefault(argument, []).append(array.shape)
+    batches = [
+        shapes for shapes in by_argument.values() if len({shape[0] for shape in shapes}) == 1
     ]
-    chosen = alike or list(by_argument.values())
-    if not state:
-        chosen = [arrays for arrays in chosen if len(arrays) == min(map(len, chosen))]
-    shapes = [each.shape for arrays in chosen for each in arrays]
+    shapes = [shape for shapes in batches or by_argument.values() for shape in shapes]
     return math.prod(max(shapes, key=math.prod, default=())[:axes])

@@ -38,8 +38,13 @@ def examples(step: Callable, data: Any) -> list[tuple]:
         )
     if not any(map(_is_stream, call)):
         return [jax.tree.map(_abstract, call)]
-    columns = [_first(each) if _is_stream(each) else itertools.repeat(each) for each in call]
-    return [jax.tree.map(_abstract, each) for each in zip(*columns, strict=False)]
+    columns = [
+        itertools.islice(part, FEW) if _is_stream(part) else itertools.repeat(part) for part in call
+    ]
+    calls = [jax.tree.map(_abstract, arguments) for arguments in zip(*columns, strict=False)]
+    if not calls:
+        raise ValueError("the stream of batches is empty")
+    return calls
 
 
 def trace(step: Callable, call: tuple) -> Any:
@@ -51,7 +56,7 @@ def trace(step: Callable, call: tuple) -> Any:
     Raises:
         Exception: whatever the step raises.
     """
-    inner, bound, keywords = _unbound(step)
+    inner, bound, keywords = unbound(step)
     if hasattr(inner, "trace"):
         traced = inner.trace(*bound, *call, **keywords)
         return getattr(traced, "traced", traced)  # NNX keeps JAX's own in its own
@@ -71,29 +76,13 @@ def trace(step: Callable, call: tuple) -> Any:
         return _as_inner_asks(*_arrays_alone(step, call))
 
 
-def is_jitted(step: Callable) -> bool:
-    """Whether JAX, NNX or Equinox compiles it when it is called."""
-    inner = _unbound(step)[0]
-    return hasattr(inner, "trace") or hasattr(inner, "donate_first") or is_pmap(step)
+def is_pmap(function: Callable) -> bool:
+    """Whether jax.pmap made it: the only one of JAX's that can be lowered and not traced."""
+    lowers = hasattr(function, "lower") and not hasattr(function, "trace")
+    return lowers and inspect.isfunction(function)
 
 
-def has_cache(step: Callable) -> bool:
-    """Whether calls of `step` come from one cache, so that equal calls have the same jaxpr."""
-    return hasattr(_unbound(step)[0], "trace")
-
-
-def is_pmap(step: Callable) -> bool:
-    """Whether jax.pmap made the step, the only one of JAX's that can be lowered and not traced."""
-    inner = _unbound(step)[0]
-    return hasattr(inner, "lower") and not hasattr(inner, "trace") and inspect.isfunction(inner)
-
-
-def source(step: Callable) -> Callable:
-    """The function whose line stands for `step` in a report."""
-    return _unbound(step)[0]
-
-
-def _unbound(step: Callable) -> tuple[Callable, tuple, dict[str, Any]]:
+def unbound(step: Callable) -> tuple[Callable, tuple, dict[str, Any]]:
     """The function in partials and methods, with the arguments that these bind."""
     bound: tuple = ()
     keywords: dict[str, Any] = {}
@@ -165,13 +154,6 @@ def _is_stream(value: Any) -> bool:
     return hasattr(value, "__next__") or (
         hasattr(value, "__iter__") and jax.tree_util.all_leaves([value])
     )
-
-
-def _first(stream: Any) -> list[Any]:
-    elements = list(itertools.islice(iter(stream), FEW))
-    if not elements:
-        raise ValueError("the stream of batches is empty")
-    return elements
 
 
 def _abstract(leaf: Any) -> Any:

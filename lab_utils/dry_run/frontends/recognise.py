@@ -1,10 +1,8 @@
 """Which frontend judges what a learner hands over. JAX is imported for a step of JAX only."""
 
 import functools
-import inspect
 import sys
 from collections.abc import Mapping
-from types import ModuleType
 from typing import Any
 
 from lab_utils.common.source import Place, is_installed, place
@@ -17,10 +15,10 @@ from lab_utils.dry_run.workload import Inputs, Workload
 from lab_utils.estimator import tf, v1
 
 _JAX = {"jax", "jaxlib", "flax", "equinox", "optax", "haiku"}
-_TENSORFLOW = {"tensorflow", "keras", "tf_keras"}
 HOW = (
     "dry_run takes a TPUEstimator and its input_fn, a compiled Keras model and a tf.data dataset, "
-    "a function step(features, labels) and an example batch or a dataset, or a JAX step and its arguments"
+    "a function step(features, labels) and an example batch or a dataset, or a JAX step, jitted or with "
+    "arrays or shapes of JAX as its arguments"
 )
 
 
@@ -85,26 +83,11 @@ def _keras_of(subject: Any) -> str:
 
 
 def is_jax(subject: Any, data: Any) -> bool:
-    """Whether `subject` is jitted, is given JAX's arrays, or is written with JAX and without TensorFlow."""
+    """Whether `subject` is jitted, or is given JAX's arrays or shapes."""
     if "jax" not in sys.modules or not callable(subject) or isinstance(subject, type):
         return False
     while isinstance(subject, functools.partial):
         subject = subject.func
     kinds = [type(subject), *map(type, sys.modules["jax"].tree.leaves(data))]
-    if any(_package(kind) in _JAX for kind in kinds):
-        return True
-    function = inspect.unwrap(subject)
-    if not inspect.isroutine(function):
-        function = type(function).__call__
-    try:
-        names = inspect.getclosurevars(function)
-    except (TypeError, ValueError):  # not written in Python, or a name without a value yet
-        return False
-    packages = {_package(each) for each in (*names.globals.values(), *names.nonlocals.values())}
-    return bool(packages & _JAX) and not packages & _TENSORFLOW
-
-
-def _package(value: Any) -> str:
-    """The package of a module, a class or a function; "" of anything else."""
-    name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
-    return (name if isinstance(name, str) else "").split(".")[0]
+    # What jax.pmap gives is a plain function that has this method.
+    return hasattr(subject, "lower") or any(kind.__module__.split(".")[0] in _JAX for kind in kinds)

@@ -22,9 +22,9 @@ from typing import Any
 from unittest import mock
 
 from lab_utils.common import source
-from lab_utils.dry_run import waiting
 from lab_utils.dry_run.frontends import cells, fits
 from lab_utils.dry_run.frontends.calls import Enough, Recording
+from lab_utils.dry_run.progress import progress
 from lab_utils.dry_run.records import Mode
 from lab_utils.estimator import tf, tpu, v1
 from lab_utils.runtime import colab
@@ -51,7 +51,7 @@ def recorded(program: Path | ModuleSpec, arguments: Sequence[str], cores: int = 
     module.__file__ = str(path)
     text = path.read_bytes()
     with recording() as calls, ExitStack() as stack:
-        stack.enter_context(waiting.reported(f"running {path.name}"))
+        stack.enter_context(progress(f"running {path.name}"))
         stack.enter_context(fits.without_training(cores, calls.note_fit, b"keras" in text))
         if b"google.colab" in text:
             colab.stand_in(lambda name: mock.MagicMock())
@@ -116,7 +116,7 @@ def recording() -> Iterator[Recording]:
             if hasattr(owner, name):
                 stack.enter_context(mock.patch.object(owner, name, stand_in))
 
-        session, start, system = v1.Session.__init__, subprocess.Popen.__init__, os.system
+        session, start = v1.Session.__init__, subprocess.Popen.__init__
 
         def open_here(self, target="", graph=None, config=None):
             session(self, "", graph, config)
@@ -125,10 +125,6 @@ def recording() -> Iterator[Recording]:
             calls.refuse_program(args)
             start(self, args, *more, **options)
 
-        def shell(command):
-            calls.refuse_program(command)
-            return system(command)
-
         stand_ins = _methods(calls)
         for owner in (tpu.TPUEstimator, v1.estimator.Estimator, tf.estimator.Estimator):
             for name in stand_ins.keys() & vars(owner).keys():
@@ -136,7 +132,7 @@ def recording() -> Iterator[Recording]:
         for module in (tf.estimator, v1.estimator):
             replace(module, "train_and_evaluate", stand_ins["train_and_evaluate"])
         replace(subprocess.Popen, "__init__", popen)
-        replace(os, "system", shell)
+        replace(os, "system", lambda command: subprocess.call(command, shell=True))
         replace(v1.Session, "__init__", open_here)
         replace(v1.Session, "reset", _nothing)
         for module in (tf.train, v1.train):

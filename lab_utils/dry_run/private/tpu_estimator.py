@@ -4,8 +4,10 @@ Those of TensorFlow itself are in tensorflow.py. tests/test_dry_run_private.py, 
 TensorFlow, fails where one has moved.
 """
 
+import contextlib
 import copy
 import inspect
+import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +16,8 @@ from unittest import mock
 
 import numpy as np
 
+from lab_utils.common import scratch
+from lab_utils.dry_run.private.tensorflow import caught_log
 from lab_utils.estimator import v1
 
 # isort: split
@@ -82,21 +86,58 @@ def take_batch_sizes(estimator: Any, other: Any) -> None:
             setattr(estimator._ctx, name, getattr(other._ctx, name))
 
 
-def config_for_dry_run(config: Any, model_dir: str, any_cores: bool = False) -> Any:
-    """A copy of a TPU RunConfig for a cluster that is never contacted, writing to `model_dir`.
+@dataclass
+class Rehearsal:
+    """A temporary model_dir, and TensorFlow's lines of level WARNING and above so far."""
 
-    With `any_cores` it has no num_shards, which would bind it to one number of cores.
+    model_dir: str
+    log: list[str]
+
+    def twin(self, estimator: Any, *, any_cores: bool = False, **changes: Any) -> Any:
+        """A TPUEstimator(use_tpu=True) with the settings of `estimator`, writing to `model_dir`.
+
+        With `any_cores` it may be for another number of cores than its num_shards says. `changes`
+        replace arguments of its constructor. Warm starting is left out: it would read a checkpoint,
+        and changes no shape.
+        """
+        original = settings(estimator)
+        others = {
+            "config": self._config(original.config, any_cores),
+            "params": copy.deepcopy(original.params),
+            "use_tpu": True,
+            "eval_on_tpu": original.eval_on_tpu or not original.use_tpu,
+            "warm_start_from": None,
+        }
+        return v1.estimator.tpu.TPUEstimator(**vars(original) | others | changes)
+
+    def _config(self, config: Any, any_cores: bool) -> Any:
+        """A copy of a TPU RunConfig for a cluster that is never contacted."""
+        config = copy.copy(config)
+        config._cluster = None
+        config._master = config._evaluation_master = "grpc://dry-run.invalid:1"
+        config._session_config = copy.deepcopy(config._session_config)
+        if config._session_config is not None:
+            config._session_config.ClearField("cluster_def")
+        config = config.replace(model_dir=self.model_dir)
+        if any_cores:
+            config = config.replace(tpu_config=config.tpu_config._replace(num_shards=None))
+        return config
+
+
+@contextmanager
+def rehearsing(cores: int, aloud: bool = False) -> Iterator[Rehearsal]:
+    """Context manager: TPUEstimators ask about their TPU, and are told that it has `cores` cores.
+
+    The model_dir is removed on leaving, and TensorFlow's log lines are caught. What the learner's own
+    functions print is shown only where it is `aloud`: they are called many times.
     """
-    config = copy.copy(config)
-    config._cluster = None
-    config._master = config._evaluation_master = "grpc://dry-run.invalid:1"
-    config._session_config = copy.deepcopy(config._session_config)
-    if config._session_config is not None:
-        config._session_config.ClearField("cluster_def")
-    config = config.replace(model_dir=model_dir)
-    if any_cores:
-        config = config.replace(tpu_config=config.tpu_config._replace(num_shards=None))
-    return config
+    with (
+        contextlib.nullcontext() if aloud else contextlib.redirect_stdout(io.StringIO()),
+        scratch.folder() as model_dir,
+        caught_log() as log,
+        tpu_system(cores),
+    ):
+        yield Rehearsal(model_dir, log)
 
 
 @contextmanager
@@ -141,7 +182,7 @@ def replicas(estimator: Any) -> int:
 def call_model_fn(estimator: Any, mode: str, features: Any, labels: Any) -> Any:
     """Calls the user's model_fn as TPUEstimator does within a replica's program; returns the spec.
 
-    `estimator` was made for a dry run (`config_for_dry_run`, use_tpu=True); call it under
+    `estimator` is a `Rehearsal.twin`; call it under
     `tpu_system` and `core`. `mode` is "train", "eval" or "infer".
     """
     with estimator._ctx.with_mode(mode) as context:

@@ -13,7 +13,6 @@ from lab_utils.dry_run import elsewhere
 from lab_utils.dry_run.graphs import attribute, everywhere
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.records import Finding, Mode
-from lab_utils.dry_run.rehearsal import rehearsing
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.trace.blame import BATCHES
 from lab_utils.estimator import tf, v1
@@ -63,7 +62,7 @@ class Pipeline:
     ) -> "Pipeline":
         """Calls input_fn as TPUEstimator does for the first time in `mode`, or with another global batch."""
         changes = {f"{mode}_batch_size": batch_size} if batch_size else {}
-        with rehearsing(cores) as rehearsal, tf.Graph().as_default() as graph:
+        with _tpu_estimator.rehearsing(cores) as rehearsal, tf.Graph().as_default() as graph:
             built = rehearsal.twin(estimator, **changes)
             sharding = _tpu_estimator.sharding(built, mode.key)
             data = _tpu_estimator.call_input_fn(built, input_fn, mode.key, 0)

@@ -11,13 +11,11 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
-from lab_utils.common.source import place_of_stack
 from lab_utils.dry_run import elsewhere
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.private.spying import spying
 from lab_utils.dry_run.records import Mode
-from lab_utils.dry_run.rehearsal import rehearsing
 from lab_utils.dry_run.session import Session, Skip, first_line
 from lab_utils.dry_run.trace.messages import trace_findings
 from lab_utils.dry_run.traced import Trace
@@ -92,9 +90,9 @@ def trace(estimator: Any, inputs: Inputs, *, cores: int) -> list[Trace]:
 def _build(result: Trace, estimator: Any, changes: dict[str, Any]) -> bool:
     """Builds one mode's graph into `result`; says whether the result is to be judged."""
     with (
-        rehearsing(result.cores, aloud=result.mode is Mode.TRAIN) as rehearsal,
+        _tpu_estimator.rehearsing(result.cores, aloud=result.mode is Mode.TRAIN) as rehearsal,
         _tensorflow.no_session(),
-        spying(result.mode is Mode.PREDICT and result.borrowed_input) as spy,
+        spying(result, unlabelled=result.mode is Mode.PREDICT and result.borrowed_input),
     ):
         folder = rehearsal.model_dir
         try:
@@ -111,10 +109,8 @@ def _build(result: Trace, estimator: Any, changes: dict[str, Any]) -> bool:
             else:
                 next(built.predict(result.input_fn))
         except _tensorflow.GraphBuilt:
-            hooks = (
-                getattr(spy.calls[-1].spec, _HOOKS.get(result.mode, ""), ()) if spy.calls else ()
-            )
-            result.error = _refused_fetch(hooks, spy.graph)
+            hooks = getattr(result.spec, _HOOKS.get(result.mode, ""), ())
+            result.error = _refused_fetch(hooks, result.graph)
         except Exception as error:  # whatever TPUEstimator or the user's code raises is the result
             if "KeyboardInterrupt" in str(error):  # replaced by an error of pybind
                 raise KeyboardInterrupt from error
@@ -125,14 +121,6 @@ def _build(result: Trace, estimator: Any, changes: dict[str, Any]) -> bool:
             with tf.Graph().as_default():
                 v1.summary.FileWriterCache.get(folder).close()
     result.log = [line for line in rehearsal.log if line != "Reraising captured error"]
-    result.graph = spy.graph
-    if spy.calls:
-        call = spy.calls[-1]
-        result.core_graph, result.spec = call.graph, call.spec
-        result.features, result.labels = call.features, call.labels
-    if spy.specs:
-        result.parts = spy.specs[-1].arguments
-        result.made_at = place_of_stack(spy.specs[-1].stack)
     if not result.probe:
         return True
     if result.error is not None:
