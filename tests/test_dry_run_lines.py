@@ -1,4 +1,4 @@
-"""The cost of a compiled step by the learner's lines, and the step as a trace."""
+"""The cost of a compiled step by the learner's lines."""
 
 import json
 
@@ -124,22 +124,6 @@ def test_an_op_is_looked_up_where_the_module_names_no_line_of_the_learners(metad
     assert {each.place.line for each in by_line(spans_of(text, known))} == {3, 4}
     text = HLO.replace("stack_frame_id=2", 'source_file="/home/of/train.py" source_line=12')
     assert {each.place.line for each in by_line(spans_of(text, {}))} == {12, 9}
-
-
-def test_a_trace_holds_every_instruction_in_turn(summary, tmp_path):
-    report = Report("step.py", "v5e:1x1", 1, compiled=[CompiledStep("train step")])
-    with pytest.raises(ValueError, match="no compiled step"):
-        report.write_trace(tmp_path / "none.json")
-    report.spans = summary.spans
-    report.write_trace(tmp_path / "trace.json")
-    trace = json.loads((tmp_path / "trace.json").read_text())
-    events = [each for each in trace["traceEvents"] if each["ph"] == "X"]
-    assert [each["cat"] for each in events] == ["copy-start", "fusion", "all-reduce", "tanh", "dot"]
-    assert sum(each["dur"] for each in events) * 1000 == 1400  # cycles
-    assert all(a["ts"] + a["dur"] == b["ts"] for a, b in zip(events, events[1:], strict=False))
-    assert events[-1]["args"]["rounds"] == 4
-    # Perfetto rounds microseconds to nanoseconds: one begins where the one before it ends.
-    assert all((each["ts"] * 1000).is_integer() for each in events)
 
 
 def test_lines_are_in_every_view_and_come_back_from_json(summary):

@@ -3,7 +3,6 @@
 import argparse
 import contextlib
 import inspect
-import os
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -12,7 +11,6 @@ from lab_utils.common import command, files
 from lab_utils.dry_run import rules
 from lab_utils.dry_run.arguments import parsed
 from lab_utils.dry_run.frontends.cells import CannotJudge
-from lab_utils.dry_run.report import terminal
 from lab_utils.dry_run.report.outcome import COULD_NOT_RUN, EXIT_STATUS
 from lab_utils.dry_run.report.report import FORMATS, Report
 from lab_utils.dry_run.supervisor import supervised
@@ -93,16 +91,11 @@ def _is_keras_2(target: Target) -> bool:
 
 def _show(report: Report, flags: argparse.Namespace) -> None:
     """Prints and writes the report as asked."""
-    coloured = flags.format == "text" and sys.stdout.isatty() and "NO_COLOR" not in os.environ
-    print(terminal.render(report, colour=True) if coloured else FORMATS[flags.format](report))
+    print(FORMATS[flags.format](report))
     if flags.json:
         files.write(flags.json, report.to_json() + "\n")
     if flags.html:
         report.write_html(flags.html)
-    if flags.trace and report.spans:
-        report.write_trace(flags.trace)
-    elif flags.trace:
-        print(f"{flags.trace} is not written: no step was compiled", file=sys.stderr)
 
 
 def console() -> NoReturn:

@@ -98,7 +98,6 @@ def dry_run(
         [*NEVER_CHECKED, *not_checked(session)],
         _versions(),
     )
-    report.spans = session.spans
     report.set_aside(ignore)
     return report
 

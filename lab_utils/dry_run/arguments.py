@@ -29,7 +29,7 @@ Flags that the module defines with absl have their defaults; FUNCTION may set th
 examples:
     tpu-dry-run my_port.py:port --topology v5e:2x4 --html report.html
     tpu-dry-run --main train.py --contrib --stages trace,read -- --use_tpu=True
-    tpu-dry-run my_port.py:port --ignore TPU305 --format sarif > report.sarif
+    tpu-dry-run my_port.py:port --ignore TPU305 --format github
 A line that ends in `# tpu: ignore[TPU305] why` has its findings of that rule ignored.
 
 What was compiled is cached below ~/.cache/lab_utils (XDG_CACHE_HOME moves it, --no_cache leaves it alone).
@@ -68,10 +68,8 @@ def parser() -> argparse.ArgumentParser:
     )
     flag("--json", metavar="FILE", type=json_file, help="write the report as JSON")
     flag("--html", metavar="FILE", type=html_file, help="write the report as an HTML page")
-    flag("--trace", metavar="FILE", type=json_file,
-         help="write the compiled step as a trace for ui.perfetto.dev")  # fmt: skip
     flag("--format", choices=tuple(FORMATS), default="text",
-         help="what to print: the report as text, page or JSON, SARIF 2.1.0, or GitHub's annotations "
+         help="what to print: the report as text, page or JSON, or as GitHub's annotations "
          "(default: text)")  # fmt: skip
     flag(
         "--contrib",

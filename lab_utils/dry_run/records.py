@@ -171,14 +171,11 @@ class LineCost:
 class Span:
     """One instruction of a compiled step: what it costs, all rounds of its loops together."""
 
-    name: str
-    opcode: str
     op: str
     place: Place
     cycles: float
     bytes: float
     flops: float
-    rounds: int
 
 
 @dataclass

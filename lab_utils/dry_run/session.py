@@ -9,7 +9,7 @@ import psutil
 from lab_utils.common.source import without_stacks
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.program import Program
-from lab_utils.dry_run.records import CompiledStep, Feed, Finding, Mode, Span, StageResult, Status
+from lab_utils.dry_run.records import CompiledStep, Feed, Finding, Mode, StageResult, Status
 from lab_utils.dry_run.traced import Trace
 from lab_utils.dry_run.workload import Workload
 
@@ -33,7 +33,6 @@ class Session:
         results: of the stages so far.
         result: that of the stage under way.
         compiled: the steps that were compiled, the train step first.
-        spans: of the first step that was compiled, for a trace.
         not_checked: what was left out, and why.
     """
 
@@ -47,7 +46,6 @@ class Session:
     results: list[StageResult] = field(default_factory=list)
     result: StageResult | None = None
     compiled: list[CompiledStep] = field(default_factory=list)
-    spans: list[Span] = field(default_factory=list)
     feed: Feed = field(default_factory=Feed)
     not_checked: list[str] = field(default_factory=list)
     _traces: list[Trace] | None = None

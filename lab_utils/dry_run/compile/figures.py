@@ -19,7 +19,6 @@ class Compiled:
     Attributes:
         step: memory and cost, as the report shows them.
         summary: what the optimised program holds; None where there is none.
-        spans: the instructions that cost anything, with the learner's lines.
         cached: taken from an earlier dry run.
     """
 
@@ -29,7 +28,6 @@ class Compiled:
     step: CompiledStep
     summary: Summary | None = None
     findings: list[Finding] = field(default_factory=list)
-    spans: list[Span] = field(default_factory=list)
     cached: bool = False
 
     @property

@@ -87,7 +87,6 @@ def carry_out(session: Session) -> Generator[None, None, str]:
 def _taken(session: Session, compiled: Compiled) -> str:
     """Adds what the compiler said of a step to the session; returns it in words."""
     program = compiled.program
-    session.spans = session.spans or compiled.spans
     session.result.findings = merged([*session.result.findings, *compiled.findings])
     session.compiled.append(compiled.step)
     session.result.figures += of_collectives(compiled)
@@ -186,8 +185,7 @@ def _judged(program: Program, topology: str, chip: chips.Chip, answer: dict[str,
     compiled.summary = summarise(answer["hlo"])
     add_figures(compiled, answer)
     compiled.findings = findings_of(compiled)
-    compiled.spans = placed(compiled.summary.spans, program.origin.place_of)
-    compiled.step.lines = by_line(compiled.spans)
+    compiled.step.lines = by_line(placed(compiled.summary.spans, program.origin.place_of))
     return compiled
 
 

@@ -148,7 +148,7 @@ def summarise(text: str) -> Summary:
         if cycles or moved or flops:
             place, op = origins.of(each)
             costs = (cycles * times, moved * times, flops * times)
-            summary.spans.append(Span(each.name, each.opcode, op, place, *costs, times))
+            summary.spans.append(Span(op, place, *costs))
     by_size = sorted(buffers.values(), key=lambda buffer: buffer.shape.padded_bytes, reverse=True)
     summary.buffers = by_size[:_LARGEST]
     return summary
