@@ -483,9 +483,9 @@ def serving_augmented_in_the_model(wrong):
 @wrong("TPU214")
 def batch_divided_once_more(wrong):
     def input_fn(params):
-        size = params["batch_size"] // 8 if wrong else params["batch_size"]
+        size = params["batch_size"] // 8 if wrong else params["batch_size"]  # <- TPU214
         dataset = parts.examples().repeat()
-        return dataset.batch(size, drop_remainder=True)  # <- TPU214
+        return dataset.batch(size, drop_remainder=True)
 
     return Port(parts.estimator(), input_fn, parts.eval_input)
 
