@@ -48,11 +48,11 @@ BUDGET = {
     "common": 825,
     "convert": 1_700,
     "datasets": 600,
-    "dry_run": 10_825,
+    "dry_run": 10_700,
     "equivalence": 475,
     "flowers": 2_100,
     "notebook": 525,
-    "port": 1_475,
+    "port": 1_275,
     "runtime": 1_200,
     "teach": 1_925,
 }
