@@ -52,7 +52,7 @@ BUDGET = {
     "equivalence": 425,
     "flowers": 2_025,
     "notebook": 525,
-    "port": 1_475,
+    "port": 1_275,
     "runtime": 1_100,
     "teach": 1_700,
 }

@@ -146,6 +146,7 @@ FRAMES = {
         net=lambda names: names["features"](),
         labels=lambda names: tf.cast(names["labels"](), tf.float32),
     ),
+    "TPU229": in_model(),
     "TPU228": mapped(lambda: parts.examples().map(lambda row, label: row), "squash"),
     **jax_frames.FRAMES,
     "TPU301": in_model(),

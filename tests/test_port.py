@@ -30,14 +30,15 @@ def test_the_diff_applies_and_a_port_has_none(path, tmp_path):
         assert after == (new if command[0] == "git" else old)
     assert ported(new)[0] == new
     assert b"tf.contrib" not in re.sub(rb"#.*", b"", new) and b"estimator.Estimator(" not in new
-    lines = old.count(b"\n")
-    assert all(1 <= each.line <= lines for each in left)
+    assert all(1 <= line <= old.count(b"\n") for line, _ in left)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", PROGRAMS)
 def test_the_port_is_ready(path, tmp_path):
-    (tmp_path / "train.py").write_bytes(ported(path.read_bytes())[0])
+    """With what its list asks for: batch sizes, of these small data, and params without one."""
+    new = ported(path.read_bytes())[0].replace(b"=1024", b"=32")
+    (tmp_path / "train.py").write_bytes(new.replace(b"      'batch_size': FLAGS.batch_size,", b""))
     ran = subprocess.run(
         [sys.executable, "-m", "lab_utils.dry_run", "--main", "train.py", "--stages", "trace,read"],
         cwd=tmp_path,
@@ -51,7 +52,7 @@ def test_the_port_is_ready(path, tmp_path):
 
 def port_of(text: str) -> tuple[str, str]:
     new, left = ported(text.encode())
-    return new.decode(), "\n".join(map(str, left))
+    return new.decode(), "\n".join(f"line {line}: {message}" for line, message in left)
 
 
 TF, V1 = "import tensorflow as tf\n", "import tensorflow.compat.v1 as tf\n"
@@ -64,9 +65,6 @@ TF, V1 = "import tensorflow as tf\n", "import tensorflow.compat.v1 as tf\n"
         ("from tensorflow.contrib import tpu as t\nt.RunConfig()", f"{V1}tf.estimator.tpu.RunConfig()", ""),
         ("import tensorflow as t\nt.contrib.tpu.bfloat16_scope",
          "import tensorflow.compat.v1 as t\nt.tpu.bfloat16_scope", ""),
-        ("import tensorflow.contrib.slim as slim\nslim.conv2d(1)", "import tf_slim\ntf_slim.conv2d(1)", ""),
-        (f"{TF}import tensorflow.contrib as c\nc.layers.conv2d(1)",
-         f"{V1}import tf_slim\ntf_slim.conv2d(1)", ""),
         (f"{TF}d = d.apply(tf.contrib.data.batch_and_drop_remainder(8))",
          f"{V1}d = d.batch(8, drop_remainder=True)", ""),
         ("tf = object()\ntf.contrib.tpu.RunConfig()", "", ""),
@@ -79,7 +77,8 @@ TF, V1 = "import tensorflow as tf\n", "import tensorflow.compat.v1 as tf\n"
          f"{V1}from tensorflow.contrib import seq2seq\n\n\n"
          "def f(layers):\n    return layers.x + g(lambda: seq2seq.y)", "line 6: tf.contrib.seq2seq.y"),
         (f"{TF}tf.py_func(f, [x], tf.int32)", f"{V1}tf.py_func(f, [x], tf.int32)", "line 2: py_func"),
-        (f"{TF}class Mine(tf.estimator.Estimator):\n  pass", "", "line 2: TPUEstimator takes its place"),
+        (f"{TF}x = tf.train.shuffle_batch([x], 8, 9, 9)", f"{V1}x = tf.train.shuffle_batch([x], 8, 9, 9)",
+         "line 2: train.shuffle_batch: a queue"),
         # no Estimator at all
         (f"{TF}with tf.Session() as s:\n  s.run(0)", f"{V1}with tf.Session() as s:\n  s.run(0)",
          "line 2: Session: a training loop of its own"),
@@ -118,8 +117,6 @@ PLAIN = """\
 import functools
 import tensorflow as tf
 
-BATCH = 32
-
 
 def make(batch_size):
     def rows():
@@ -137,52 +134,31 @@ def more(n, size=9):
 
 
 def model_fn(features, labels, mode, params):
-    spec = dict(eval_metric_ops=2)
-    spec["eval_metric_ops"] = {"mean": tf.metrics.mean(labels)}
     return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=elsewhere.step(loss))
 
 
 validation = lambda: more(9, size=FLAGS.eval_batch_size)
-estimator = tf.estimator.Estimator(model_fn, params=PARAMS)
-estimator.train(make(SIZE), steps=10)
+estimator = tf.estimator.Estimator(model_fn, params={"lr": 1, "batch_size": 9})
+estimator.train(make(32), steps=10)
 estimator.evaluate(input_fn=validation)
 estimator.evaluate(functools.partial(more, 45))
 estimator.predict(more)
 """
 
 
-@pytest.mark.parametrize(
-    ("params", "size", "batch"),
-    [
-        ("{'lr': 1}", "BATCH", "BATCH"),
-        ("{'lr': 1}", "batch_size=48", "48"),
-        ("{'lr': 1}", "20", "24"),
-        ("{'lr': 1, 'batch_size': 16}", "BATCH", "16"),
-        ("{'lr': 1}", "other.size", "1024"),
-        ("given", "BATCH", "BATCH"),
-    ],
-)
-def test_the_batch_size_is_taken_from_an_obvious_place_or_listed(params, size, batch):
-    new, left = port_of(PLAIN.replace("PARAMS", params).replace("SIZE", size))
-    assert f"train_batch_size={batch}," in new
-    assert ("line 29: no batch size was found" in left) is (batch == "1024")
-    assert ("line 29: the batch size became 24" in left) is (batch == "24")
-    assert ("line 29: params must be a dict" in left) is (params == "given")
-    assert "'batch_size'" not in new
-
-
 def test_input_functions_take_params_or_are_listed():
-    new, left = port_of(PLAIN.replace("PARAMS", "{}").replace("SIZE", "BATCH"))
+    new, left = port_of(PLAIN)
     # input_fn takes params, the generator beside it does not
     assert "def input_fn(params):" in new and "def rows():" in new
     assert 'data.batch(params["batch_size"], drop_remainder=True)' in new
     assert 'validation = lambda params: more(9, size=params["batch_size"])' in new
-    assert "train_batch_size=BATCH, eval_batch_size=FLAGS.eval_batch_size" in new
+    assert "use_tpu=True, train_batch_size=1024" in new
     for line in (
-        "line 18: more takes no params",
-        "line 32: more takes no params",
-        "line 25: no optimizer is seen",
-        "line 24: eval_metric_ops becomes eval_metrics",
+        "line 11: batches of batch_size",
+        "line 16: more takes no params",
+        "line 21: no optimizer is seen",
+        "line 25: params must be a dict without",
+        "line 25: set the batch sizes",
     ):
         assert line in left
 
@@ -191,9 +167,8 @@ def test_input_functions_take_params_or_are_listed():
     ("body", "new", "left"),
     [
         ("bs = params['batch_size']\n    return d.batch(bs)", "return d.batch(bs, drop_remainder=True)", ""),
-        ("return d.batch(hp.size)", "d.batch(hp.size, drop_remainder=True)", "line 3: batches of hp.size"),
-        ("d = d.batch(9).map(f)\n    return d.batch(64)", "d.batch(64, drop_remainder=True)",
-         "line 3: batches of 9"),
+        ("d = d.batch(hp.size).map(f)\n    return d.batch(64)", "d.batch(64, drop_remainder=True)",
+         "line 3: batches of hp.size"),
         ("return d.batch(8, drop_remainder=False)", 'batch(params["batch_size"], drop_remainder=False)',
          "line 3: drop_remainder=False"),
         ("return d.apply(tf.contrib.data.batch_and_drop_remainder(FLAGS.size))",
@@ -232,7 +207,7 @@ CROSS = "tf.tpu.CrossShardOptimizer"
 @pytest.mark.parametrize(
     ("step", "new", "left"),
     [
-        ("opt.AdamWOptimizer(0.1).minimize(loss)", f"{CROSS}(lab_utils.port.contrib.optimizers.AdamW", ""),
+        ("opt.LARSOptimizer(0.1).minimize(loss)", f"{CROSS}(lab_utils.port.contrib.stand_ins.LARS", ""),
         ("AdamWeightDecay(lr).apply_gradients(pairs)", f"{CROSS}(AdamWeightDecay(lr))", ""),
         # one wraps the other: the gradients are summed once
         ("AdamWeightDecay(tf.train.AdamOptimizer(1)).minimize(loss)",
@@ -264,22 +239,6 @@ def test_each_form_of_metrics_is_changed_or_listed(metrics, new, left):
     assert new in text and left in todo and (left or "eval_metrics must" not in todo)
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "import horovod.tensorflow as hvd; hvd.init()",
-        "x = tf.train.SyncReplicasOptimizer(x, 8)",
-        "x = tf.train.shuffle_batch([x], 8, 9, 9)",
-        "x = tf.contrib.data.bucket_by_sequence_length(f, [9], [8, 8])",
-        "x = tf.contrib.distribute.MirroredStrategy()",
-        "tf.contrib.slim.learning.train(x, y)",
-    ],
-)
-def test_what_a_tpu_estimator_has_no_place_for_is_listed(line):
-    estimator = "tf.estimator.Estimator(f, params={'batch_size': 8})"
-    assert "line 2: " in port_of(f"import tensorflow as tf\n{line}\n{estimator}\n")[1]
-
-
 def test_encoding_and_line_ends_stay():
     text = "# -*- coding: latin-1 -*-\r\n# für\r\nimport tensorflow as tf\r\ntf.app.run()"
     old = text.encode("latin-1")
@@ -287,21 +246,11 @@ def test_encoding_and_line_ends_stay():
     assert new == old.replace(b"import tensorflow as", b"import tensorflow.compat.v1 as")
 
 
-@pytest.mark.parametrize("text", ["print 'hello'\n", f"x = {'(' * 5000}", f"x = {'-' * 3000}1"])
+@pytest.mark.parametrize("text", ["print 'hello'\n", f"x = {'(' * 5000}"])
 def test_what_is_not_python_3_is_refused(text, tmp_path, capsys):
     (tmp_path / "old.py").write_text(text)
     assert main([str(tmp_path / "old.py")]) == 2
     assert "old.py: this is not Python 3" in capsys.readouterr().err
-
-
-def test_a_file_is_changed_only_when_asked(tmp_path, capsysbinary):
-    file = tmp_path / "train.py"
-    old = (SOURCES / "plain" / "tutorial.py").read_bytes()
-    file.write_bytes(old)
-    assert main([str(file)]) == 0
-    assert file.read_bytes() == old and b"+  classifier = tf.est" in capsysbinary.readouterr().out
-    assert main([str(file), "--write"]) == 0
-    assert file.read_bytes() == ported(old)[0]
 
 
 @pytest.mark.parametrize(("name", "says"), [("a.ipynb", "is a notebook"), ("no.py", "No such")])

@@ -3,7 +3,6 @@
 import argparse
 import contextlib
 import inspect
-import os
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -12,7 +11,6 @@ from lab_utils.common import command, files
 from lab_utils.dry_run import rules
 from lab_utils.dry_run.arguments import parsed
 from lab_utils.dry_run.frontends.cells import CannotJudge
-from lab_utils.dry_run.report import terminal
 from lab_utils.dry_run.report.outcome import COULD_NOT_RUN, EXIT_STATUS
 from lab_utils.dry_run.report.report import FORMATS, Report
 from lab_utils.dry_run.supervisor import supervised
@@ -89,8 +87,7 @@ def _report(flags: argparse.Namespace) -> Report:
 
 def _show(report: Report, flags: argparse.Namespace) -> None:
     """Prints and writes the report as asked."""
-    coloured = flags.format == "text" and sys.stdout.isatty() and "NO_COLOR" not in os.environ
-    print(terminal.render(report, colour=True) if coloured else FORMATS[flags.format](report))
+    print(FORMATS[flags.format](report))
     if flags.json:
         files.write(flags.json, report.to_json() + "\n")
     if flags.html:

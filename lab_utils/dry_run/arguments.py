@@ -24,7 +24,7 @@ Flags that the module defines with absl have their defaults; FUNCTION may set th
 examples:
     tpu-dry-run my_port.py:port --topology v5e:2x4 --html report.html
     tpu-dry-run --main train.py --contrib --stages trace,read -- --use_tpu=True
-    tpu-dry-run my_port.py:port --ignore TPU305 --format sarif > report.sarif
+    tpu-dry-run my_port.py:port --ignore TPU305 --format github
 A line that ends in `# tpu: ignore[TPU305] why` has its findings of that rule ignored.
 
 What was compiled is cached below ~/.cache/lab_utils (XDG_CACHE_HOME moves it, --no_cache leaves it alone).

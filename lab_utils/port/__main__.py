@@ -12,16 +12,16 @@ from lab_utils.common import command, files
 from lab_utils.port.forms import Forms
 from lab_utils.port.listed import list_rest
 from lab_utils.port.names import Rename, style
-from lab_utils.port.program import NotPython, Program, Todo
+from lab_utils.port.program import NotPython, Program
 
 _EPILOG = """\
 examples:
-    python -m lab_utils.port train.py > train.diff && patch -p1 < train.diff
-    python -m lab_utils.port train.py --write && python -m lab_utils.dry_run --main train.py
+    python -m lab_utils.port train.py > train.diff
+    python -m lab_utils.port train.py | patch -p1 && python -m lab_utils.dry_run --main train.py
 
 The diff goes to stdout, what is left to do to stderr.
 
-exit status: 0 ported (or nothing to port), 2 the file cannot be read or written
+exit status: 0 ported (or nothing to port), 2 the file cannot be read
 """
 
 
@@ -35,9 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("file", metavar="FILE.py", type=files.path_argument)
-    parser.add_argument("--write", action="store_true", help="change the file")
-    flags = parser.parse_args(arguments)
-    path = flags.file
+    path = parser.parse_args(arguments).file
     if path.suffix == ".ipynb":
         parser.error(f"{path} is a notebook: jupyter nbconvert --to script makes a program of it")
     try:
@@ -50,16 +48,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     sys.stdout.buffer.write(diff(old, new, path))
     sys.stdout.flush()
-    _say(f"{len(todo)} left to do by hand:" if todo else "Nothing is left that this can see.")
-    for item in todo:
-        _say(f"  {path}: {item}")
-    try:
-        if flags.write and new != old:
-            files.write(path, new)
-            _say(f"{path} is written.")
-    except OSError as error:  # the folder is read-only, the disk is full
-        print(f"{error.filename or path.parent}: {error.strerror}", file=sys.stderr)
-        return 2
+    head = f"{len(todo)} left to do by hand:" if todo else "Nothing is left that this can see."
+    print(
+        head,
+        *(f"  {path}: line {line}: {message}" for line, message in todo),
+        sep="\n",
+        file=sys.stderr,
+    )
     return 0
 
 
@@ -73,15 +68,15 @@ def diff(old: bytes, new: bytes, path: Path) -> bytes:
         b"a/" + name,
         b"b/" + name,
     )
-    ended = (
+    lines = (
         line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n"
         for line in lines
     )
-    return b"".join(ended)
+    return b"".join(lines)
 
 
-def ported(source: bytes) -> tuple[bytes, list[Todo]]:
-    """The port of a file, in its encoding and with its line ends, and what is left to a person.
+def ported(source: bytes) -> tuple[bytes, list[tuple[int, str]]]:
+    """The port of a file, in its encoding and with its line ends, and lines with what is left to a person.
 
     Raises:
         NotPython: it cannot be read as Python 3.
@@ -91,17 +86,15 @@ def ported(source: bytes) -> tuple[bytes, list[Todo]]:
         text = source.decode(encoding)
     except (SyntaxError, UnicodeDecodeError) as error:
         raise NotPython(f"its text cannot be read: {error}") from None
-    old, for_lines = Program(text), Program(text)
-    v1, is_old = style(old)
-    list_rest(old)
-    Forms(old, v1).apply()
-    new = Rename(Program(old.result()), v1, is_old).apply()
-    Rename(for_lines, v1, is_old).apply()  # what it lists has the lines of the old file
-    return (source if new == text else new.encode(encoding)), sorted(old.todo | for_lines.todo)
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr)
+    program = Program(text)
+    v1, is_old = style(program)
+    rename = Rename(program, v1, is_old)
+    list_rest(program)
+    rename.names()
+    Forms(program, v1).apply()
+    rename.imports()
+    new = program.result()
+    return (source if new == text else new.encode(encoding)), sorted(program.todo)
 
 
 if __name__ == "__main__":

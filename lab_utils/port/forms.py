@@ -3,10 +3,10 @@
 import ast
 import re
 
-from lab_utils.port.inputs import Inputs, holds
+from lab_utils.port.inputs import Inputs
 from lab_utils.port.program import Program, argument, last_name, parameters
 
-_CORES = 8  # of the topology that the port is written for
+_SIZES = ("train_batch_size=1024", "eval_batch_size=1024", "predict_batch_size=1024")
 _CONFIG = ("model_dir", "tf_random_seed", "save_summary_steps", "save_checkpoints_steps")
 _METRIC = re.compile(r"(contrib\.(slim\.)?)?metrics\.(?!aggregate)")
 _OPTIMIZER = re.compile(r"(train|contrib\.(opt|optimizer_v2))\.(?!SyncReplicas)\w+Optimizer")
@@ -17,13 +17,12 @@ class Forms:
 
     def __init__(self, program: Program, v1: str) -> None:
         self._program, self._v1 = program, v1
-        self._inputs = Inputs(program)
 
     def apply(self) -> None:
         """Makes the edits, and lists what belongs to them."""
         if "stimator" not in self._program.text:
             return
-        self._inputs.apply()
+        Inputs(self._program).apply()
         self._wrap_optimizers()
         changes = {
             "estimator.Estimator": self._estimator,
@@ -60,65 +59,44 @@ class Forms:
         return f"tpu_config={self._tpu('TPUConfig')}(iterations_per_loop=100)"
 
     def _estimator(self, call: ast.Call) -> None:
-        program, sizes = self._program, self._inputs.sizes
-        arguments = ["use_tpu=True"]
+        program, params = self._program, argument(call, "params", 3)
+        keys = [getattr(key, "value", None) for key in getattr(params, "keys", [])]
+        if params and (not isinstance(params, ast.Dict) or "batch_size" in keys):
+            message = 'params must be a dict without "batch_size", which TPUEstimator puts into it'
+            program.leave(call, message, "02")
+        arguments = ["use_tpu=True", *_SIZES]
         if not argument(call, "config", 2):
             arguments.insert(0, f"config={self._tpu('RunConfig')}({self._loops()})")
-        if params := argument(call, "params", 3):
-            self._params(call, params)
-        if not sizes["train"]:
-            program.leave(call, "no batch size was found: 1024, over all cores, stands there", "08")
-        default = next(iter(sizes["train"]), "1024")
-        for mode in ("train", "eval", "predict"):
-            size = next(iter(sizes[mode]), default)
-            if size.isdigit() and int(size) % _CORES:
-                size = str(-(-int(size) // _CORES) * _CORES)
-                message = f"the batch size became {size}: it is of all {_CORES} cores"
-                program.leave(call, message, "08")
-            arguments.append(f"{mode}_batch_size={size}")
-        program.leave(call, "give its RunConfig cluster=TPUClusterResolver(...) on a TPU", "12")
         program.insert_arguments(call, *arguments)
-
-    def _params(self, call: ast.Call, params: ast.expr) -> None:
-        """Takes "batch_size" out of a dict that is written there."""
-        keys = [getattr(key, "value", None) for key in getattr(params, "keys", [])]
-        at = keys.index("batch_size") if "batch_size" in keys else -1
-        if isinstance(params, ast.Dict) and at < 0:
-            return
-        if at < 1 or not holds(params.values[at]):
-            message = 'params must be a dict without "batch_size", which TPUEstimator puts into it'
-            self._program.leave(call, message, "02")
-            return
-        self._inputs.sizes["train"].insert(0, self._program.code(params.values[at]))
-        start = self._program.span(params.values[at - 1])[1]
-        self._program.replace(start, self._program.span(params.values[at])[1], "")
+        program.leave(call, "set the batch sizes: 1024, over all cores, stands there", "08")
+        program.leave(call, "give its RunConfig cluster=TPUClusterResolver(...) on a TPU", "12")
 
     def _wrap_optimizers(self) -> None:
         """CrossShardOptimizer around what an optimizer's call makes."""
         program = self._program
         if "CrossShardOptimizer" in program.text or "EstimatorSpec" not in program.text:
             return
-        own = {
+        classes = {
             node.name
             for node in program.nodes
             if isinstance(node, ast.ClassDef)
             and any(last_name(base).endswith("Optimizer") for base in node.bases)
         }
-        found = {
+        optimizers = {
             node: program.parents[node]
             for node in program.chains()
-            if getattr(node, "id", "") in own or _OPTIMIZER.fullmatch(program.tf_path(node))
+            if getattr(node, "id", "") in classes or _OPTIMIZER.fullmatch(program.tf_path(node))
         }
-        for node, call in found.items():
+        for node, call in optimizers.items():
             if isinstance(call, ast.ClassDef):  # class Mine(tf.train.Optimizer)
                 continue
-            holds_another = any(each in ast.walk(call) for each in found if each is not node)
+            holds_another = any(n in ast.walk(call) for n in optimizers if n is not node)
             if isinstance(call, ast.Call) and call.func is node and not holds_another:
                 program.surround(call, f"{self._v1}.tpu.CrossShardOptimizer(", ")")
             else:
                 message = "wrap the optimizer that is made of this in CrossShardOptimizer"
                 program.leave(node, message, "02")
-        if not found:
+        if not optimizers:
             message = (
                 "no optimizer is seen in this file: the one of train_op needs CrossShardOptimizer"
             )

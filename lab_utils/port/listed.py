@@ -1,6 +1,5 @@
 """Lists what no edit changes: what a TPU takes in another form, and that a person must write."""
 
-import ast
 import re
 
 from lab_utils.port.program import Program
@@ -10,8 +9,6 @@ _OF_ESTIMATOR = {
         "its batches are not of fixed size, and it takes no params: use tf.data", "03"),
     r"estimator\.(DNN|Linear|Baseline|BoostedTrees)\w+": (
         "this ready-made estimator has no form for a TPU: write its model_fn", "02"),
-    r"(.*\.)?keras\.optimizers\.(legacy\.|experimental\.)?(?!schedules)\w+": (
-        "CrossShardOptimizer takes none of Keras' optimizers: use one of tf.train", "02"),
 }  # fmt: skip
 _WITHOUT_ESTIMATOR = {
     r"(Interactive)?Session|train\.(Monitored\w*Session|Supervisor)": (
@@ -27,14 +24,8 @@ _ANYWHERE = {
         "a hook sees a TPU once in iterations_per_loop steps", "15"),
     r"train\.(shuffle_|maybe_|maybe_shuffle_)?batch(_join)?|train\.\w+_producer": (
         "a queue feeds this: TPUEstimator takes a tf.data.Dataset", "06"),
-    r"train\.SyncReplicasOptimizer|horovod\..*": (
-        "the cores of a TPU are in step by CrossShardOptimizer: leave this one out", "02"),
-    r"(contrib\.)?data\.(experimental\.)?(bucket_by_sequence_length|group_by_window)": (
-        "its batches differ in shape: pad them to one size", "03"),
     r"(contrib\.)?distribute\.\w*Strategy": (
         "TPUEstimator's RunConfig takes no strategy: its cores are num_shards", "02"),
-    r"contrib\.(slim\.|training\.)(learning\.)?train": (
-        "a training loop of its own: the TPUEstimator's train() takes its place", "01"),
     r"contrib\.(\w+\.)+(optimize_loss|create_train_op)": (
         "call minimize() of an optimizer in CrossShardOptimizer in its place", "02"),
 }  # fmt: skip
@@ -49,10 +40,3 @@ def list_rest(program: Program) -> None:
         for pattern, (message, lab) in table.items():
             if re.fullmatch(pattern, path):
                 program.leave(node, f"{path}: {message}", lab)
-        if path == "estimator.Estimator" and not isinstance(program.parents[node], ast.Call):
-            message = "TPUEstimator takes its place, whose __init__ takes use_tpu and batch sizes"
-            program.leave(node, message, "02")
-    for node in program.nodes:
-        if isinstance(node, ast.Constant) and node.value == "eval_metric_ops":
-            message = "eval_metric_ops becomes eval_metrics=(metric_fn, tensors), run on the host"
-            program.leave(node, message, "04")

@@ -45,25 +45,20 @@ def _has(root: object, path: list[str]) -> bool:
 
 
 class Rename:
-    """The renaming of one file, as edits of the program."""
+    """The renaming of one file, as edits of the program: `names`, then `imports` of what all edits need."""
 
     def __init__(self, program: Program, v1: str, is_old: bool) -> None:
         self._program, self._v1, self._is_old = program, v1, is_old
         self._gone: set[str] = set()  # paths below contrib that stand nowhere today
         self._imports: set[str] = set()  # what the new names need
 
-    def apply(self) -> str:
-        """The file's text with today's names."""
-        program = self._program
-        for node in program.chains():
-            if program.qualified(node).startswith("tensorflow.contrib."):
+    def names(self) -> None:
+        """Puts today's names into the code, and lists those that stand nowhere."""
+        for node in self._program.chains():
+            if self._program.qualified(node).startswith("tensorflow.contrib."):
                 self._contrib_name(node)
             elif isinstance(node, ast.Name) and node.id == "xrange":
-                program.replace_node(node, "range")
-        for node in program.nodes:
-            if isinstance(node, ast.Import | ast.ImportFrom) and not getattr(node, "level", 0):
-                self._import(node)
-        return self._with_imports(program.result())
+                self._program.replace_node(node, "range")
 
     def _contrib_name(self, node: ast.Attribute | ast.Name) -> None:
         links: list[ast.AST] = [node]  # from a.b.c to a
@@ -71,8 +66,8 @@ class Rename:
             links.append(links[-1].value)
         for link in reversed(links):
             path = self._path(link)
-            if path and (found := contrib.today(path)):
-                return self._rename(link, path, *found)
+            if path and (successor := contrib.today(path)):
+                return self._rename(link, path, *successor)
         path = self._path(node)
         self._gone.add(path)
         return self._program.leave(node, f"tf.contrib.{path}: {names.advice(path)}")
@@ -115,21 +110,34 @@ class Rename:
                     return True
         return False
 
+    def imports(self) -> None:
+        """Imports of tf.contrib go, those of TensorFlow 1 become tensorflow.compat.v1's, new ones come in."""
+        program = self._program
+        if "." not in self._v1 and self._v1 not in program.origins and program.adds(f"{self._v1}."):
+            self._imports.add(f"import {_V1} as {self._v1}")
+        for node in program.nodes:
+            if isinstance(node, ast.Import | ast.ImportFrom) and not getattr(node, "level", 0):
+                self._import(node)
+        if self._imports:
+            body = program.tree.body
+            before = [n for n in body if isinstance(n, ast.Import | ast.ImportFrom)] or body[:1]
+            at = program.find(rb"\n|$", program.span(before[-1])[1])
+            end = "\r\n" if "\r\n" in program.text else "\n"
+            program.replace(at, at, "".join(line + end for line in sorted(self._imports)))
+
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
-        """Imports of tf.contrib go, those of TensorFlow 1 become tensorflow.compat.v1's."""
         module = getattr(node, "module", "")
-        kept = [alias for alias in node.names if self._stays(f"{module}.{alias.name}".lstrip("."))]
+        rest = [alias for alias in node.names if self._stays(f"{module}.{alias.name}".lstrip("."))]
         if isinstance(node, ast.Import):
-            today = [self._alias(alias) for alias in kept]
-            new: ast.stmt = ast.Import(names=today)
+            new: ast.stmt = ast.Import(names=[self._alias(alias) for alias in rest])
         else:
-            is_public = _PUBLIC.fullmatch(module) and "contrib" not in [a.name for a in kept]
-            if self._is_old and is_public and kept and kept[0].name != "*":
+            is_public = _PUBLIC.fullmatch(module) and "contrib" not in [a.name for a in rest]
+            if self._is_old and is_public and rest and rest[0].name != "*":
                 module = module.replace("tensorflow", _V1, 1)
             module = _ESTIMATOR.sub("tensorflow_estimator.", module)
-            new = ast.ImportFrom(module=module, names=kept, level=0)
+            new = ast.ImportFrom(module=module, names=rest, level=0)
         start, end = self._program.span(node)
-        if not kept:
+        if not rest:
             self._remove(node, start, end)
         elif ast.unparse(new) != ast.unparse(node):
             self._program.replace(start, end, ast.unparse(new))
@@ -153,23 +161,3 @@ class Rename:
         else:
             after = self._program.find(rb"\n|$", end)
             self._program.replace(start - node.col_offset, after, "")
-
-    def _with_imports(self, text: str) -> str:
-        """The text with imports of what the new names need, where they are not there yet."""
-        if text == self._program.text:
-            return text
-        program = Program(text)
-        imports = [n for n in program.nodes if isinstance(n, ast.Import | ast.ImportFrom)]
-        bound = {alias.asname or alias.name for node in imports for alias in node.names}
-        lines = sorted(self._imports - {ast.unparse(node) for node in imports})
-        if "." not in self._v1 and self._v1 not in bound and f"{self._v1}." in text:
-            lines.insert(0, f"import {_V1} as {self._v1}")
-        if not lines:
-            return text
-        body = program.tree.body
-        before = [node for node in body if node in imports]
-        before = before or ([body[0]] if ast.get_docstring(program.tree) is not None else [])
-        at = program.find(rb"\n|$", program.span(before[-1])[1]) if before else 0
-        end = "\r\n" if "\r\n" in text else "\n"
-        program.replace(at, at, "".join(line + end for line in lines))
-        return program.result()

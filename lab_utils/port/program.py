@@ -3,7 +3,6 @@
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import accumulate
 
 _FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -13,19 +12,6 @@ class NotPython(Exception):
     """The file cannot be read as Python 3; the message says where, and what to do."""
 
 
-@dataclass(frozen=True, order=True)
-class Todo:
-    """One thing that is left to a person: its line in the old file, what to do, and the lab on it."""
-
-    line: int
-    message: str
-    lab: str = ""
-
-    def __str__(self) -> str:
-        lab = f" (lab {self.lab})" if self.lab else ""
-        return f"line {self.line}: {self.message}{lab}"
-
-
 class Program:
     """The text of a file and edits of it, whose places are counted in bytes of UTF-8.
 
@@ -33,7 +19,7 @@ class Program:
         nodes: the syntax tree, from the outside in, without what stands inside of f-strings.
         parents: each node's parent.
         origins: what the names stand for that imports bind, in dots.
-        todo: what is left to a person.
+        todo: what is left to a person: its line in the old file, and what to do.
     """
 
     def __init__(self, text: str) -> None:
@@ -50,7 +36,7 @@ class Program:
                 "older, or `futurize`, makes it of Python 2)"
             ) from None
         self.text, self._data = text, text.encode()
-        self.todo: set[Todo] = set()
+        self.todo: set[tuple[int, str]] = set()
         lines = self._data.splitlines(keepends=True)
         self._starts = list(accumulate(map(len, lines), initial=0))
         self._edits: list[tuple[int, int, str]] = []
@@ -72,8 +58,8 @@ class Program:
         }
 
     def leave(self, node: ast.AST, message: str, lab: str = "") -> None:
-        """Leaves something to a person."""
-        self.todo.add(Todo(node.lineno, message, lab))
+        """Leaves something to a person; `lab` is the number of the lab on it."""
+        self.todo.add((node.lineno, f"{message} (lab {lab})" if lab else message))
 
     def span(self, node: ast.AST) -> tuple[int, int]:
         """Where a node begins and ends."""
@@ -81,9 +67,8 @@ class Program:
         return start, self._starts[node.end_lineno - 1] + node.end_col_offset
 
     def code(self, node: ast.AST) -> str:
-        """A node's text."""
-        start, end = self.span(node)
-        return self._data[start:end].decode()
+        """A node's text, with the edits so far."""
+        return self._edited(*self.span(node))
 
     def functions_around(self, node: ast.AST) -> Iterator[ast.AST]:
         """The functions and lambdas that a node stands in, the innermost first."""
@@ -146,14 +131,21 @@ class Program:
         """Where the first match of a pattern ends."""
         return re.compile(pattern).search(self._data[:end], start).end()
 
+    def adds(self, text: str) -> bool:
+        """Whether an edit so far puts in `text`."""
+        return any(text in new for _, _, new in self._edits)
+
     def result(self) -> str:
         """The text with the edits; one within the place of another is left out."""
-        parts, at = [], 0
-        for start, end, text in sorted(self._edits, key=lambda edit: edit[:2]):
-            if start >= at:
+        return self._edited(0, len(self._data))
+
+    def _edited(self, at: int, end: int) -> str:
+        parts = []
+        for start, stop, text in sorted(self._edits, key=lambda edit: edit[:2]):
+            if at <= start and stop <= end:
                 parts += [self._data[at:start], text.encode()]
-                at = end
-        return b"".join([*parts, self._data[at:]]).decode()
+                at = stop
+        return b"".join([*parts, self._data[at:end]]).decode()
 
 
 def argument(call: ast.Call, name: str, position: int) -> ast.expr | None:
@@ -173,8 +165,8 @@ def last_name(node: ast.AST) -> str:
 
 def parameters(function: ast.AST) -> list[str]:
     """The names of a function's parameters but for *x and **x."""
-    taken = function.args
-    return [each.arg for each in (*taken.posonlyargs, *taken.args, *taken.kwonlyargs)]
+    arguments = function.args
+    return [arg.arg for arg in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
 
 
 def _origin(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:

@@ -483,9 +483,9 @@ def serving_augmented_in_the_model(wrong):
 @wrong("TPU214")
 def batch_divided_once_more(wrong):
     def input_fn(params):
-        size = params["batch_size"] // 8 if wrong else params["batch_size"]
+        size = params["batch_size"] // 8 if wrong else params["batch_size"]  # <- TPU214
         dataset = parts.examples().repeat()
-        return dataset.batch(size, drop_remainder=True)  # <- TPU214
+        return dataset.batch(size, drop_remainder=True)
 
     return Port(parts.estimator(), input_fn, parts.eval_input)
 
@@ -640,3 +640,26 @@ def numpy_in_input_fn(wrong):
         return parts.train_input(params).map(change)
 
     return Port(parts.estimator(), input_fn, parts.eval_input)
+
+
+@wrong("TPU229")
+def examples_chosen_by_their_values(wrong):
+    def centred(features):
+        logits, chosen = parts.logits_of(features), features[:, 0] > 0.5
+        if wrong:
+            return logits - tf.reduce_mean(tf.boolean_mask(logits, chosen), 0)  # <- TPU229
+        weights = tf.cast(chosen, tf.float32)[:, None]
+        return logits - tf.reduce_sum(logits * weights, 0) / tf.maximum(tf.reduce_sum(weights), 1)
+
+    return _port(centred)
+
+
+@wrong("TPU229")
+def words_counted_once(wrong):
+    def scaled(features):
+        words = tf.cast(features[:, 0] * 9, tf.int32)
+        if wrong:
+            words, _ = tf.unique(words)  # <- TPU229
+        return parts.logits_of(features) * tf.cast(tf.reduce_max(words) + 1, tf.float32)
+
+    return _port(scaled)

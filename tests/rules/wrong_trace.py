@@ -633,3 +633,18 @@ def value_of_a_dimension(wrong):
         return parts.spec(mode, labels, parts.logits_of(features / size))
 
     return Port(parts.estimator(model_fn), parts.train_input, parts.eval_input)
+
+
+@wrong("TPU119")
+def labels_as_strings_before_the_dataset(wrong):
+    """As in a template of cloudml-samples: a map only puts them into another structure."""
+
+    def input_fn(params):
+        features = tf.random.stateless_uniform([64, parts.SIZE], (1, 2))
+        labels = tf.range(64) % parts.CLASSES
+        shown = tf.as_string(labels) if wrong else labels  # <- TPU119
+        data = tf.data.Dataset.from_tensor_slices((features, labels, shown)).repeat()
+        data = data.batch(params["batch_size"], drop_remainder=True)
+        return data.map(lambda x, label, shown: ({"shown": shown, "x": x}, label)).prefetch(1)
+
+    return Port(parts.estimator(_of_dict, eval_batch_size=None), input_fn)

@@ -14,7 +14,7 @@ from lab_utils.dry_run.graphs import attribute, everywhere
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
-from lab_utils.dry_run.trace.blame import BATCHES
+from lab_utils.dry_run.trace.blame import BATCHES, computed_size
 from lab_utils.estimator import tf, v1
 
 IN_WORDS = {
@@ -117,7 +117,7 @@ def batch_size(pipeline: Pipeline, doubled: Pipeline, input_fn: Callable) -> Ite
         # Two or three times as many may be views of a picture; as many times as there are cores is a mistake.
         times = {size / pipeline.asked for size in grown}
         if all(each % 1 for each in times) or (pipeline.cores > 1 and times == {pipeline.cores}):
-            yield finding("TPU214", where, asked=pipeline.asked, got=min(grown))
+            yield finding("TPU214", computed_size(where), asked=pipeline.asked, got=min(grown))
         for shape, larger in zip(pipeline.shapes, doubled.shapes, strict=True):
             if shape == larger and shape[:1] == [pipeline.asked]:  # others grow with params
                 fixed = _batch_of_shape(pipeline, shape)

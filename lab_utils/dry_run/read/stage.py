@@ -16,6 +16,7 @@ from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.session import Session, Skip
 from lab_utils.dry_run.traced import Trace
 from lab_utils.dry_run.workload import Inputs
+from lab_utils.port import contrib
 
 _TILE = 8  # rows of a tile in a core's memory
 
@@ -127,6 +128,8 @@ def _model(trace: Trace, settings: Any) -> Iterator[Finding]:
     if trace.mode is Mode.TRAIN:  # in other modes an Estimator writes none on a CPU either
         yield from read_ops.summaries(program.every_op(), trace.core_graph)
     yield from read_ops.float64(ops)
+    if contrib.installed():
+        yield from read_ops.data_dependent(ops)
     if trace.error is None:  # eval_metric_ops of an EstimatorSpec are refused already
         yield from read_training.metrics(program, ops)
     yield from read_input.constants(trace.core_graph)

@@ -1,12 +1,12 @@
-"""A dry run's report for a terminal: plain text, 100 columns, colour only when asked."""
+"""A dry run's report for a terminal: plain text, 100 columns."""
 
 import textwrap
 from collections.abc import Sequence
 from itertools import groupby
 
 from lab_utils.common.figures import Figure, figure_text, kind_text
-from lab_utils.dry_run.records import Finding, Severity, StageResult
-from lab_utils.dry_run.report.outcome import FINDINGS, READY, Outcome
+from lab_utils.dry_run.records import Finding, StageResult
+from lab_utils.dry_run.report.outcome import Outcome
 from lab_utils.dry_run.report.words import (
     LINES_BASIS,
     MARKS,
@@ -22,31 +22,20 @@ from lab_utils.dry_run.report.words import (
 )
 
 WIDTH = 100
-_COLOURS = {"red": 31, "green": 32, "yellow": 33, "blue": 34, "bold": 1}
-_SEVERITY_COLOUR = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "blue"}
 
 
-def render(report: Outcome, colour: bool = False) -> str:
-    """The whole report as text of at most 100 columns; `colour` adds terminal colours."""
-
-    def paint(text: str, name: str) -> str:
-        return f"\x1b[{_COLOURS[name]}m{text}\x1b[0m" if colour else text
-
-    verdict_colour = {READY: "green", FINDINGS: "red"}.get(report.verdict, "yellow")
+def render(report: Outcome) -> str:
+    """The whole report as text of at most 100 columns."""
     blocks = [
-        [
-            paint(line, verdict_colour if index == 0 else "bold")
-            for index, line in enumerate(_wrapped(report.verdict_sentence))
-        ]
-        + _wrapped(subject_line(report)),
+        _wrapped(report.verdict_sentence) + _wrapped(subject_line(report)),
         [line for stage in report.stages for line in _stage_lines(stage)],
     ]
     for stage, groups in groupby(report.grouped_findings(), key=lambda group: group[0].stage):
         for index, group in enumerate(groups):
-            heading = [paint(str(stage).upper(), "bold")] if index == 0 else []
-            blocks.append(heading + _finding_lines(group, paint))
+            heading = [str(stage).upper()] if index == 0 else []
+            blocks.append(heading + _finding_lines(group))
     if report.ignored:
-        blocks.append([paint("IGNORED", "bold"), *_items(ignored(report))])
+        blocks.append(["IGNORED", *_items(ignored(report))])
     for step in report.compiled:
         lines = _wrapped(memory_sentence(step)) if step.memory.used is not None else []
         if step.cost.roofline:
@@ -54,12 +43,12 @@ def render(report: Outcome, colour: bool = False) -> str:
         if step.lines:
             lines += _wrapped(LINES_BASIS) + _items(line_costs(step))
         if lines:
-            blocks.append([paint(step.name.upper(), "bold"), *lines])
+            blocks.append([step.name.upper(), *lines])
     if report.feed.examples_per_second is not None:
-        blocks.append([paint("INPUT PIPELINE", "bold"), *_wrapped(feed_sentence(report))])
+        blocks.append(["INPUT PIPELINE", *_wrapped(feed_sentence(report))])
     if rows := report.figures():
-        blocks.append([paint("FIGURES", "bold"), *_table(rows)])
-    blocks.append([paint("NOT CHECKED", "bold"), *_items(report.not_checked)])
+        blocks.append(["FIGURES", *_table(rows)])
+    blocks.append(["NOT CHECKED", *_items(report.not_checked)])
     return "\n\n".join("\n".join(block) for block in blocks if block)
 
 
@@ -88,15 +77,12 @@ def _stage_lines(stage: StageResult) -> list[str]:
     return _wrapped(said, head, " " * len(head)) or [head.rstrip()]
 
 
-def _finding_lines(group: list[Finding], paint) -> list[str]:
+def _finding_lines(group: list[Finding]) -> list[str]:
     """One rule's findings: each place with its message, then what they share."""
     finding = group[0]
     name = f"{str(finding.severity).upper()} {finding.rule}"
-    first, *rest = _wrapped(title(finding), f"  {name}  ", "  ") or [f"  {name}"]
-    lines = [first.replace(name, paint(name, _SEVERITY_COLOUR[finding.severity]), 1), *rest]
-    parts = [
-        part for found in group for part in (("where", found.where), ("message", found.message))
-    ]
+    lines = _wrapped(title(finding), f"  {name}  ", "  ")
+    parts = [part for each in group for part in (("where", each.where), ("message", each.message))]
     parts += [("why", finding.why), ("fix", finding.fix), ("lab", finding.lab)]
     parts.append(("page", f"python -m lab_utils.dry_run --rule {finding.rule}"))
     for label, said in parts:

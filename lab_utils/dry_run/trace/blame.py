@@ -19,6 +19,7 @@ BATCHES = (
     "MapAndBatchDataset",
     "PaddedBatchDatasetV2",
 )
+_OF_TENSORS = ("TensorSliceDataset", "TensorDataset")
 # The ops whose elements have the fault whatever those of their input are like.
 _SETTLED_BY = {"TPU101": BATCHES, "TPU102": ("PaddedBatchDatasetV2",)}
 
@@ -36,13 +37,31 @@ def culprit(graph: tf.Graph, rule: str, fact: str = "") -> tf.Operation | None:
         before = [t.op for t in op.inputs if t.dtype == tf.variant and _is_dataset(t.op)]
         # Records are strings by right, before they are parsed. TPUEstimator maps over the dataset itself.
         if rule not in _SETTLED_BY and own_frame(op.traceback):
-            before = [each for each in before if _types(each) == _types(op)]
-        earlier = next((each for each in before if _is_faulty(each, bad)), None)
+            before = [earlier for earlier in before if _types(earlier) == _types(op)]
+        earlier = next((earlier for earlier in before if _is_faulty(earlier, bad)), None)
         if earlier is None:
             break
         op = earlier
     functions = called(op) if op is not None else []
-    return (within(functions[0], rule, fact) if len(functions) == 1 else None) or op
+    inner = within(functions[0], rule, fact) if len(functions) == 1 else None
+    if inner is None or inner.type == "Identity":  # the function only hands on what it was given
+        inner = _computed(op, bad) or inner
+    return inner or op
+
+
+def _computed(op: tf.Operation | None, bad: Callable) -> tf.Operation | None:
+    """The op of the program that computes the faulty tensors of which the datasets up to `op` are made.
+
+    None where they are constants: names of files are strings by right, until a map hands them on.
+    """
+    chain = [op] if op is not None else []
+    for dataset in chain:
+        for tensor in dataset.inputs:
+            if tensor.dtype == tf.variant and _is_dataset(tensor.op) and _is_faulty(tensor.op, bad):
+                chain.append(tensor.op)
+            elif dataset.type in _OF_TENSORS and bad(tensor.dtype, tensor.shape):
+                return tensor.op if tensor.op.type != "Const" else None
+    return None
 
 
 def _fault(rule: str, fact: str) -> Callable[[Any, tf.TensorShape], bool]:
@@ -119,13 +138,9 @@ def argument(function: Callable, constructor: str, keyword: str) -> Place:
     function = inspect.unwrap(function)
     code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
     file = code.co_filename if code else ""
-    try:
-        tree = ast.parse("".join(linecache.getlines(file)))
-    except SyntaxError:  # a notebook's cell with magics
-        return NOWHERE
     calls = [
         node
-        for node in ast.walk(tree)
+        for node in _nodes(file)
         if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == constructor
     ]
     if len(calls) != 1:
@@ -136,3 +151,38 @@ def argument(function: Callable, constructor: str, keyword: str) -> Place:
             return place_of_line(file, word.value.lineno)
     elsewhere = keyword and not call.args and all(word.arg for word in call.keywords)
     return NOWHERE if elsewhere else place_of_line(file, call.lineno)
+
+
+def computed_size(where: Place) -> Place:
+    """The line that computes the size of the batches made at `where`: `size = params["batch_size"] // 8`.
+
+    `where` itself if no single assignment of its function does.
+    """
+    around = [n for n in _nodes(where.file) if _holds(n, where.line)]
+    names = {
+        argument.id
+        for call in around
+        if isinstance(call, ast.Call)
+        for argument in (*call.args, *(keyword.value for keyword in call.keywords))
+        if isinstance(argument, ast.Name)
+    }
+    functions = [node for node in around if isinstance(node, ast.FunctionDef)]
+    sizes = [
+        node.value
+        for node in (ast.walk(functions[-1]) if functions else ())
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") in names
+        if any(isinstance(part, ast.BinOp) for part in ast.walk(node.value))
+    ]
+    return place_of_line(where.file, sizes[0].lineno) if len(sizes) == 1 else where
+
+
+def _nodes(file: str) -> list[ast.AST]:
+    """The nodes of a file's syntax tree, from the outside in; none of what cannot be read."""
+    try:
+        return list(ast.walk(ast.parse("".join(linecache.getlines(file)))))
+    except SyntaxError:  # a notebook's cell with magics
+        return []
+
+
+def _holds(node: ast.AST, line: int | None) -> bool:
+    return bool(line) and getattr(node, "lineno", line + 1) <= line <= node.end_lineno

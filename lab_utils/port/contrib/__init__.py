@@ -19,7 +19,7 @@ _import = builtins.__import__
 _used: dict[str, str] = {}
 
 # Private modules, and what they had in version 1, as tf-slim uses it; it stands in tf.compat.v1 today.
-_LEFT = {
+_ABSENT = {
     "tensorflow.python.framework.ops": (
         "IndexedSlices", "Tensor", "TensorShape", "convert_to_tensor_or_indexed_slices",
         "register_tensor_conversion_function",
@@ -41,8 +41,8 @@ def install() -> None:
     from lab_utils.estimator import v1
 
     v1.disable_v2_behavior()
-    for module, left in _LEFT.items():
-        for name in left:
+    for module, absent in _ABSENT.items():
+        for name in absent:
             vars(importlib.import_module(module)).setdefault(name, getattr(v1, name))
     # A class needs no more than a conversion function today to be taken for a tensor.
     ops = importlib.import_module("tensorflow.python.framework.ops")
@@ -50,6 +50,11 @@ def install() -> None:
     builtins.__import__ = _stand_in_import
     for name, value in {"xrange": range, "unicode": str, "basestring": str, "long": int}.items():
         builtins.__dict__.setdefault(name, value)
+
+
+def installed() -> bool:
+    """Whether the user's files are given TensorFlow 1."""
+    return builtins.__import__ is _stand_in_import
 
 
 def used() -> dict[str, str]:
@@ -61,15 +66,15 @@ def today(path: str) -> tuple[str, Any] | None:
     """Where the name `path` below tf.contrib stands today, and what it is; None if nowhere."""
     for place in names.candidates(path):
         try:
-            found = _found(place)
+            value = _value(place)
         except (AttributeError, ImportError):
             continue
-        if names.of_module(path) in names.MODULES or not isinstance(found, types.ModuleType):
-            return place, found  # else it is a module that another one imports
+        if names.of_module(path) in names.MODULES or not isinstance(value, types.ModuleType):
+            return place, value  # else it is a module that another one imports
     return None
 
 
-def _found(place: str) -> Any:
+def _value(place: str) -> Any:
     """What stands at a place, which is below tf.compat.v1 or begins with a package's name."""
     from lab_utils.estimator import v1
 
@@ -101,9 +106,9 @@ class _Contrib(types.ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         path = f"{self._path}.{name}".lstrip(".")
-        if not (found := today(path)):
+        if not (successor := today(path)):
             return _Contrib(path)
-        _used[f"tf.contrib.{path}"], value = found
+        _used[f"tf.contrib.{path}"], value = successor
         return value
 
     def _refuse(self, *arguments: Any, **options: Any) -> None:
@@ -163,9 +168,9 @@ def _stand_in_import(
     if level or name.partition(".")[0] != "tensorflow" or not file or source.is_installed(file):
         return _import(name, globals, locals, fromlist, level)
     whole = _whole(name)
-    for each in fromlist or ():
-        if each != "*" and not hasattr(whole, each):
-            _whole(f"{name}.{each}")
+    for part in fromlist or ():
+        if part != "*" and not hasattr(whole, part):
+            _whole(f"{name}.{part}")
     return whole if fromlist else _VERSION_1
 
 
@@ -180,10 +185,10 @@ def _whole(name: str) -> Any:
         raise Gone(f"{name} left TensorFlow with 2.0: tf.keras.datasets has its data")
     if name.startswith("tensorflow.contrib."):
         name = f"tensorflow.contrib.{names.of_module(name.removeprefix('tensorflow.contrib.'))}"
-    found: Any = _VERSION_1
+    module: Any = _VERSION_1
     for part in name.split(".")[1:]:
         try:
-            found = getattr(found, part)
+            module = getattr(module, part)
         except AttributeError:
-            found = importlib.import_module(f"{found.__name__}.{part}")
-    return found
+            module = importlib.import_module(f"{module.__name__}.{part}")
+    return module

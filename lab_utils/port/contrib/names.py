@@ -49,7 +49,7 @@ PREFIXES = {
     "image": (_STAND_INS,),
     "lookup": ("lookup",),
     "metrics": ("tf_slim.metrics",),
-    "opt": ("lab_utils.port.contrib.optimizers",),
+    "opt": (_STAND_INS,),
     "rnn": ("nn.rnn_cell", "nn"),
     "saved_model": ("saved_model",),
     "signal": ("signal",),

@@ -1,9 +1,8 @@
-"""Names of tf.contrib.data, image and training that TensorFlow has no more, in a few lines each."""
+"""Names of tf.contrib.data, image, opt and training that TensorFlow has no more, in a few lines each."""
 
-import json
 import re
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from lab_utils.estimator import tf, v1
@@ -12,13 +11,6 @@ from lab_utils.estimator import tf, v1
 def batch_and_drop_remainder(batch_size: int) -> Callable:
     """For Dataset.apply: whole batches only. Today `batch(batch_size, drop_remainder=True)`."""
     return lambda dataset: dataset.batch(batch_size, drop_remainder=True)
-
-
-def sloppy_interleave(map_func: Callable, cycle_length: int, block_length: int = 1) -> Callable:
-    """For Dataset.apply: interleaves in any order. Today `parallel_interleave(..., sloppy=True)`."""
-    return v1.data.experimental.parallel_interleave(
-        map_func, cycle_length, block_length, sloppy=True
-    )
 
 
 def transform(
@@ -65,6 +57,47 @@ def translate(
     return transform(images, rows, interpolation, name)
 
 
+class LARSOptimizer(v1.train.MomentumOptimizer):
+    """Layer-wise adaptive rates: You, Gitman and Ginsburg, 2017 (arXiv:1708.03888).
+
+    A variable's gradient is scaled by eeta * |w| / (|g| + weight_decay * |w|), but for those whose name
+    holds a text of `skip_list`.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        momentum: float = 0.9,
+        weight_decay: float = 0.0001,
+        eeta: float = 0.001,
+        epsilon: float = 0.0,
+        name: str = "LARSOptimizer",
+        skip_list: Iterable[str] | None = None,
+        use_nesterov: bool = False,
+    ) -> None:
+        super().__init__(learning_rate, momentum, name=name, use_nesterov=use_nesterov)
+        self._weight_decay, self._eeta, self._epsilon = weight_decay, eeta, epsilon
+        self._skipped = tuple(skip_list or ())
+
+    def apply_gradients(
+        self, grads_and_vars: Iterable, global_step: Any = None, name: str | None = None
+    ) -> tf.Operation:
+        """Scales each gradient, then takes a step of momentum."""
+        pairs = [
+            (self._scaled(gradient, variable), variable) for gradient, variable in grads_and_vars
+        ]
+        return super().apply_gradients(pairs, global_step, name)
+
+    def _scaled(self, gradient: Any, variable: Any) -> Any:
+        if gradient is None or any(text in variable.name for text in self._skipped):
+            return gradient
+        weights = tf.norm(tf.convert_to_tensor(variable))
+        length = tf.norm(gradient)
+        both = tf.logical_and(weights > 0, length > 0)
+        rate = self._eeta * weights / (length + self._weight_decay * weights + self._epsilon)
+        return tf.where(both, rate, 1.0) * (gradient + self._weight_decay * variable)
+
+
 class HParams(types.SimpleNamespace):
     """tf.contrib.training.HParams: hyperparameters as attributes, each with the type of its first value."""
 
@@ -97,17 +130,9 @@ class HParams(types.SimpleNamespace):
             self.set_hparam(name, value)
         return self
 
-    def to_json(self) -> str:
-        """The values as JSON text."""
-        return json.dumps(vars(self))
-
     def values(self) -> dict[str, Any]:
         """The hyperparameters as a dict."""
         return dict(vars(self))
-
-    def get(self, key: str, default: Any = None) -> Any:
-        """A value, or `default`."""
-        return vars(self).get(key, default)
 
     def __getitem__(self, name: str) -> Any:
         """params["batch_size"], as input functions of a port have it."""

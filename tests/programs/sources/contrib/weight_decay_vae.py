@@ -1,11 +1,11 @@
-"""An autoencoder as a class: contrib.layers, AdamW, train_and_evaluate, pictures turned by contrib.image."""
+"""An autoencoder as a class: contrib.layers, LARS, train_and_evaluate, pictures turned by contrib.image."""
 import os, sys
 import functools
 import numpy as np
 import tensorflow as tf
 import tensorflow.contrib.layers as layers
 import tensorflow.contrib.tpu as contrib_tpu
-from tensorflow.contrib.opt import AdamWOptimizer
+from tensorflow.contrib.opt import LARSOptimizer
 from tensorflow.contrib.framework import arg_scope
 from tensorflow.contrib.training import HParams
 
@@ -28,7 +28,7 @@ class Autoencoder(object):
         if mode == tf.estimator.ModeKeys.EVAL:
             metrics = (lambda pixels: {'mean': tf.metrics.mean(pixels)}, [pixels])
             return contrib_tpu.TPUEstimatorSpec(mode=mode, loss=loss, eval_metrics=metrics)
-        opt = contrib_tpu.CrossShardOptimizer(AdamWOptimizer(self.hp.decay, learning_rate=self.hp.rate))
+        opt = contrib_tpu.CrossShardOptimizer(LARSOptimizer(self.hp.rate, weight_decay=self.hp.decay))
         return contrib_tpu.TPUEstimatorSpec(
             mode=mode, loss=loss, train_op=opt.minimize(loss, global_step=tf.train.get_global_step()))
 
