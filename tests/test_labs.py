@@ -81,11 +81,13 @@ def test_an_untouched_lab_runs_and_every_todo_is_open(path):
     assert outcomes(cells) == dict.fromkeys(ids(int(path.name[:2])), "not attempted")
 
 
+SPINE = range(minutes.SPINE)  # whose solutions always run
+
+
 @pytest.mark.parametrize("path", SOLUTIONS, ids=by_name)
 def test_a_solution_gives_the_outputs_that_it_shows(path):
-    """Where something that it rests on has changed since it passed; else in rotation, the spine's oftener."""
-    one_in = 2 if int(path.name[:2]) < minutes.SPINE else 4
-    waits = not lanes.turn(path.stem, lanes.rotation(), one_in)
+    """An elective's where something that it rests on has changed since it passed, and in rotation."""
+    waits = int(path.name[:2]) not in SPINE and not lanes.turn(path.stem, lanes.rotation(), 4)
     if waits and digests.is_stored(path) and "STORE_DIGESTS" not in os.environ:
         pytest.skip("nothing that it rests on has changed since it passed (tests/digests.json)")
     command = [sys.executable, "-m", "pytest", "--nbval", "--nbval-current-env", "-q", "-x"]
