@@ -54,7 +54,7 @@ BUDGET = {
     "notebook": 525,
     "port": 1_275,
     "runtime": 1_100,
-    "teach": 1_700,
+    "teach": 1_750,
 }
 MODULE = 300  # lines of a module, one job each
 
