@@ -27,7 +27,8 @@ LAYERS = (
 LAYER = {room: number for number, (_, rooms) in enumerate(LAYERS) for room in rooms}
 
 DRY_RUN = (
-    ("private", "records", "ops", "cache", "elsewhere", "progress"),
+    ("records", "ops", "cache", "elsewhere", "progress"),
+    ("private",),
     ("rules", "program", "traced", "graphs"),
     ("workload", "report"),
     ("lower",),
