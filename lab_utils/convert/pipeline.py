@@ -8,13 +8,14 @@ loses data on engines without side inputs and finish_bundle (Dask's).
 
 import collections
 import contextlib
+import json
 import random
 import secrets
 import socket
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import BinaryIO
 
 import apache_beam as beam
@@ -77,7 +78,7 @@ class WriteShard(beam.DoFn):
                 summary = self._write(file, self.csv_paths[shard.split("-")[0]], rows)
             summary.attempt = attempt
             with storage.open_to_write(storage.join(folder, shard + SUMMARY)) as file:
-                file.write(summary.to_json())
+                file.write(json.dumps(asdict(summary)).encode())
             storage.move(folder, self.staging, [shard + SUMMARY])
         except BaseException:
             with contextlib.suppress(Exception):

@@ -97,15 +97,16 @@ def ladder(
         raise ValueError("no batches: at least one (features, labels) is needed")
     pairs = [(batch, to_keras(*batch)) for batch in batches]
     result = Ladder()
-    sides = EstimatorSide(estimator, *batches[0], prediction), KerasSide(model, output)
+    theirs, ours = EstimatorSide(estimator, *batches[0], prediction), KerasSide(model, output)
     try:
-        for rung in _climb(*sides, pairs, names or {}, tolerance, run_tolerance, result.losses):
+        for rung in _climb(
+            theirs, ours, pairs, names or {}, tolerance, run_tolerance, result.losses
+        ):
             result.rungs.append(rung)
             if not rung.holds:
                 break
     finally:
-        for side in sides:
-            side.close()
+        ours.close()
     result.rungs += [Rung(name, None, "") for name in RUNGS[len(result.rungs) :]]
     return result
 
