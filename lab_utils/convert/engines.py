@@ -87,14 +87,6 @@ def find_engine(flags: list[str]) -> Engine:
         raise ConversionError(
             f"--runner {name} cannot be used here: {' '.join(str(error).split())}"
         ) from None
-    engine = Engine(type(runner).__name__, runner, flags)
-    options = _parsed(flags)
-    if not engine.remote and options.view_as(WorkerOptions).num_workers is not None:
-        raise ConversionError("--num_workers is Dataflow's; on this machine it is --workers")
-    return engine
-
-
-def _parsed(flags: list[str]) -> PipelineOptions:
     parsers: list[ArgumentParser] = []
     message = io.StringIO()
     try:
@@ -109,7 +101,10 @@ def _parsed(flags: list[str]) -> PipelineOptions:
         raise ConversionError(
             f"{' '.join(unknown)}: neither a flag of the converter nor one of Beam's"
         )
-    return options
+    engine = Engine(type(runner).__name__, runner, flags)
+    if not engine.remote and options.view_as(WorkerOptions).num_workers is not None:
+        raise ConversionError("--num_workers is Dataflow's; on this machine it is --workers")
+    return engine
 
 
 def run(
@@ -215,22 +210,18 @@ def _watch(
 ) -> None:
     """Shows a bar until the job ends; looks every `interval` seconds, and loses patience."""
     with tqdm(total=rows, unit=" images", desc="converting") as bar:
-
-        def advanced() -> bool:
+        moved, ended = time.monotonic(), False
+        while not ended:
+            ended = bool(futures.wait([end], interval).done)
             before = bar.n
             with contextlib.suppress(OSError):  # a bucket that does not answer now ends no job
                 # A shard that is tried again counts again.
                 bar.update(max(0, min(rows_written(), rows) - before))
-            return bar.n > before
-
-        moved = time.monotonic()
-        while not futures.wait([end], interval).done:
-            if advanced():
+            if bar.n > before:
                 moved = time.monotonic()
-            elif time.monotonic() - moved > stall_minutes * 60:
+            elif not ended and time.monotonic() - moved > stall_minutes * 60:
                 raise ConversionError(
                     f"nothing was converted for {stall_minutes:g} minutes, after {bar.n:,} of "
                     f"{counted(rows, 'image')}; nothing was published. Look at the engine's page or "
                     "its workers' logs; --stall_minutes sets the limit"
                 )
-        advanced()

@@ -25,7 +25,7 @@ from lab_utils.convert.errors import ConversionError, RejectError, shortened
 from lab_utils.convert.images import to_rgb_jpeg
 from lab_utils.convert.manifest import SUMMARY, TFRECORD, ShardSummary
 from lab_utils.convert.plan import read_rows
-from lab_utils.convert.rows import parse_labelled, readable
+from lab_utils.convert.rows import parse_row, readable
 
 _WAITS = (0.5, 2)  # seconds between the attempts on a shard
 _Row = tuple[int, bytes]
@@ -117,7 +117,7 @@ class WriteShard(beam.DoFn):
             yield from under_way
 
     def _encode(self, line: bytes, csv_path: str) -> tuple[str, bytes]:
-        row = parse_labelled(line, csv_path, self.ids)
+        row = parse_row(line, csv_path, self.ids)
         image = to_rgb_jpeg(storage.read_image(row.path), self.shorter_side)
         number = self.ids[row.label]
         return row.label, records.encode_example(image, row.filename, number, row.label)
