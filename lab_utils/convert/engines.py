@@ -198,7 +198,7 @@ def _cancel(job: Future[PipelineResult], end: Future[str], engine: str) -> None:
     try:
         job.result(0).cancel()
     except Exception as error:
-        tqdm.write(f"it may still run ({error}): look for it on {engine}'s page", file=sys.stderr)
+        tqdm.write(f"it may still run ({error!r}): look for it on {engine}'s page", file=sys.stderr)
 
 
 def _watch(

@@ -161,11 +161,10 @@ def _climb(
         if not updates[name] <= STATISTICS_TOLERANCE:
             what = f"the update of {name}, which no gradient trains, differs"
             yield _judge(RUNGS[2], what, updates[name], STATISTICS_TOLERANCE)
-    worst = max(theirs.trained, key=updates.get)
-    if updates[worst] < loss:
-        yield _judge(RUNGS[2], "the loss differs", loss, tolerance)
-    else:
-        yield _judge(RUNGS[2], f"the update of {worst} differs", updates[worst], tolerance)
+    differences = {f"the update of {name}": updates[name] for name in theirs.trained}
+    differences["the loss"] = loss
+    worst = max(differences, key=differences.get)
+    yield _judge(RUNGS[2], f"{worst} differs", differences[worst], tolerance)
 
     equalise()
     for batch, keras_batch in pairs:
