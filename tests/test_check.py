@@ -150,8 +150,8 @@ def test_predictions_wait_for_the_comparison():
     compared = compare("loss", 2.3026, "nats")
     assert str(compared) == "loss: you said 2 nats; measured here: 2.303 nats."
     assert "you said" in compared._repr_html_()
-    with pytest.raises(TypeError, match="a prediction is a number"):
-        predict("loss", "two")
+    assert "is a number, not '40%'" in str(predict("loss", "40%"))
+    assert progress.prediction("loss") == 2
 
 
 def test_names_that_do_not_exist_and_wrong_calls_say_what_to_write():

@@ -10,15 +10,11 @@ from lab_utils.notebook import look
 
 
 def predict(name: str, value: float, unit: str = "") -> Card | None:
-    """Keeps a prediction until `compare` asks for it; `...` for none.
-
-    Raises:
-        TypeError: `value` is neither a number nor `...`.
-    """
+    """Keeps a prediction until `compare` asks for it; `...` for none."""
     if value is ...:
         text = f"No prediction of {name} yet: replace the dots by a number."
     elif not isinstance(value, Real) or isinstance(value, bool):
-        raise TypeError(f"a prediction is a number, not {value!r}")
+        text = f"A prediction of {name} is a number, not {value!r}: leave the unit out."
     else:
         progress.record_prediction(name, float(value))
         text = f"You predict {_number(float(value), unit)} for {name}."
