@@ -67,7 +67,9 @@ def hint(todo: str) -> Card | None:
     if len(lines) == len(hints):
         lines.append(f'That was the last; solution("{todo}") shows ours.')
     text = "\n".join(lines)
-    return display_in_notebook(Card(text, f'<span style="white-space:pre-line">{escape(text)}</span>'))
+    return display_in_notebook(
+        Card(text, f'<span style="white-space:pre-line">{escape(text)}</span>')
+    )
 
 
 def solution(todo: str) -> Card | None:
