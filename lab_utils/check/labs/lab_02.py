@@ -82,7 +82,7 @@ def eval_spec(model_fn: Callable) -> Cases:
     called = "The first part of eval_metrics should be the function itself, not its result: the host calls it."
     pair = (
         "TPUEstimatorSpec expects eval_metrics, a pair: the function, not called, and the list of its tensors. "
-        "It has no eval_metric_ops, and its eval_metrics is no dict."
+        "It has no eval_metric_ops, and no dict of metrics."
     )
     params = {"learning_rate": 0.1, "use_tpu": False}
     with (
