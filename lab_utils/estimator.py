@@ -57,26 +57,6 @@ tf.autograph.set_verbosity(0, alsologtostdout=False)
 OLDEST, NEWEST = (2, 15), (2, 21)
 
 
-class _ApiExport:
-    """Stands for the decorator that registers a symbol in TensorFlow's public API."""
-
-    def __init__(self, *names: str, **kwargs: object) -> None:
-        pass
-
-    def __call__(self, symbol):
-        return symbol
-
-    def export_constant(self, *names: str) -> None:
-        pass
-
-
-class _NoShutdownHook(tf.compat.v1.train.SessionRunHook):
-    """Stands for the hook that shuts down TPU workers before they are preempted."""
-
-    def __init__(self, *args: object, **kwargs: object) -> None:
-        pass
-
-
 class LeftTensorFlow(NotImplementedError):
     """A program needs what newer versions of TensorFlow no longer hold."""
 
@@ -148,14 +128,19 @@ def _install() -> None:
         sys.modules.setdefault(f"tf_keras.legacy_tf_layers{leaf}", home)
 
     exports = types.ModuleType("tensorflow_estimator.python.estimator.estimator_export")
-    exports.estimator_export = _ApiExport
+    # The decorator that registers a symbol in TensorFlow's public API.
+    exports.estimator_export = lambda *names, **options: lambda symbol: symbol
     sys.modules[exports.__name__] = exports
     _stand_in(
         "tensorflow.python.distribute.estimator_training",
         init_run_config=lambda config, tf_config: None,
         should_run_distribute_coordinator=lambda config: False,
     )
-    _stand_in("tensorflow.python.tpu.session_support", GracefulShutdownHook=_NoShutdownHook)
+    _stand_in(
+        "tensorflow.python.tpu.session_support",
+        # The hook that shuts down TPU workers before they are preempted; this one does nothing.
+        GracefulShutdownHook=lambda **options: tf.compat.v1.train.SessionRunHook(),
+    )
     embedding = _stand_in("tensorflow.python.tpu.tpu_embedding")
     for optimizer in ("Adagrad", "Adam", "Ftrl", "StochasticGradientDescent"):
         name = f"{optimizer}Parameters"
