@@ -24,8 +24,4 @@ def as_ctrl_c() -> None:
     """From here on SIGTERM and SIGHUP end this process as Ctrl-C does; nohup's SIGHUP stays ignored."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, _raise)
-
-
-def _raise(number: int, frame: object) -> None:
-    raise KeyboardInterrupt
+            signal.signal(number, signal.default_int_handler)
