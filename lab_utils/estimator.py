@@ -85,12 +85,6 @@ def _stand_in(name: str, **attributes: object) -> types.ModuleType:
     return module
 
 
-def _first_session() -> None:
-    """Runs an empty graph session: the first of a process writes a notice about MLIR, once."""
-    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        session.run(tf.no_op())
-
-
 def _install() -> None:
     """Makes `tf.estimator` and `tf.compat.v1.estimator`.
 
@@ -105,8 +99,9 @@ def _install() -> None:
             f"{'.'.join(map(str, NEWEST))}; this is {tf.__version__}. "
             "Install one of those, for example: pip install tensorflow==2.20.0 tf-keras==2.20.1"
         )
-    with notices.hide_native_notices():
-        _first_session()
+    graph = tf.Graph()
+    with notices.hide_native_notices(), graph.as_default(), tf.compat.v1.Session() as session:
+        session.run(tf.no_op())  # the first session of a process writes a notice about MLIR, once
     if version == OLDEST:
         return
     try:

@@ -90,13 +90,6 @@ def verify(batch: int = 0, image_size: int = 128) -> dict[str, Any]:
     return report | {"verdict": verdict(report)}
 
 
-def value(report: dict[str, Any], name: str) -> float | None:
-    """The first figure of the report whose name begins so; None without one."""
-    return next(
-        (entry["value"] for entry in report["figures"] if entry["name"].startswith(name)), None
-    )
-
-
 def checks(report: dict[str, Any]) -> dict[str, bool]:
     """What holds of a report with "platform" and "losses"."""
     losses = report["losses"]
@@ -115,7 +108,8 @@ def verdict(report: dict[str, Any]) -> str:
     held = checks(report)
     if not held["the loss is finite"] or not held["the loss falls"]:
         return f"The training step does not learn here. {attach}"
-    step, least = value(report, "step"), value(report, "least time")
+    values = {entry["name"].partition(",")[0]: entry["value"] for entry in report["figures"]}
+    step, least = values["step"], values.get("least time of the step")
     if not held["a TPU was used"] and report["tpu_chips"]:
         return (
             "This machine has TPU chips, and JAX did not use them: does another process hold them, and is "
