@@ -4,8 +4,6 @@ import contextlib
 import signal
 from collections.abc import Iterator
 
-ENDING = (signal.SIGINT, signal.SIGTERM)
-
 
 @contextlib.contextmanager
 def held_back() -> Iterator[None]:
@@ -13,7 +11,7 @@ def held_back() -> Iterator[None]:
 
     For an import that an interrupt would end in an abort, or that would swallow it.
     """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
     try:
         yield
     finally:

@@ -1,8 +1,9 @@
 """Colab's own modules, for a program or a notebook of Colab that runs elsewhere."""
 
-import importlib
 import sys
 from unittest.mock import MagicMock
+
+import google  # protobuf has a part of it
 
 _PARTS = (
     "auth", "data_table", "drive", "files", "output", "patches", "runtime", "userdata", "widgets",
@@ -14,6 +15,5 @@ def stand_in() -> None:
 
     What a program imports later may name them, too.
     """
-    google = importlib.import_module("google")  # protobuf has a part of it
     google.colab = sys.modules["google.colab"] = MagicMock()
     sys.modules.update({f"google.colab.{part}": getattr(google.colab, part) for part in _PARTS})
