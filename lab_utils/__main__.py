@@ -31,11 +31,11 @@ def main() -> int:
         from lab_utils.check import progress
 
         return progress.show(arguments[1:])
-    wanted = not arguments or arguments[0] in ("-h", "--help", "help")
-    if not wanted:
+    is_help = not arguments or arguments[0] in ("-h", "--help", "help")
+    if not is_help:
         print(f"python -m lab_utils: there is no command {arguments[0]!r}\n", file=sys.stderr)
-    print(_HELP, end="", file=sys.stdout if wanted else sys.stderr)
-    return 0 if wanted else 2
+    print(_HELP, end="", file=sys.stdout if is_help else sys.stderr)
+    return 0 if is_help else 2
 
 
 if __name__ == "__main__":

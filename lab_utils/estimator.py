@@ -57,26 +57,6 @@ tf.autograph.set_verbosity(0, alsologtostdout=False)
 OLDEST, NEWEST = (2, 15), (2, 21)
 
 
-class _ApiExport:
-    """Stands for the decorator that registers a symbol in TensorFlow's public API."""
-
-    def __init__(self, *names: str, **kwargs: object) -> None:
-        pass
-
-    def __call__(self, symbol):
-        return symbol
-
-    def export_constant(self, *names: str) -> None:
-        pass
-
-
-class _NoShutdownHook(tf.compat.v1.train.SessionRunHook):
-    """Stands for the hook that shuts down TPU workers before they are preempted."""
-
-    def __init__(self, *args: object, **kwargs: object) -> None:
-        pass
-
-
 class LeftTensorFlow(NotImplementedError):
     """A program needs what newer versions of TensorFlow no longer hold."""
 
@@ -105,12 +85,6 @@ def _stand_in(name: str, **attributes: object) -> types.ModuleType:
     return module
 
 
-def _first_session() -> None:
-    """Runs an empty graph session: the first of a process writes a notice about MLIR, once."""
-    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        session.run(tf.no_op())
-
-
 def _install() -> None:
     """Makes `tf.estimator` and `tf.compat.v1.estimator`.
 
@@ -125,8 +99,9 @@ def _install() -> None:
             f"{'.'.join(map(str, NEWEST))}; this is {tf.__version__}. "
             "Install one of those, for example: pip install tensorflow==2.20.0 tf-keras==2.20.1"
         )
-    with notices.hide_native_notices():
-        _first_session()
+    graph = tf.Graph()
+    with notices.hide_native_notices(), graph.as_default(), tf.compat.v1.Session() as session:
+        session.run(tf.no_op())  # the first session of a process writes a notice about MLIR, once
     if version == OLDEST:
         return
     try:
@@ -148,14 +123,19 @@ def _install() -> None:
         sys.modules.setdefault(f"tf_keras.legacy_tf_layers{leaf}", home)
 
     exports = types.ModuleType("tensorflow_estimator.python.estimator.estimator_export")
-    exports.estimator_export = _ApiExport
+    # The decorator that registers a symbol in TensorFlow's public API.
+    exports.estimator_export = lambda *names, **options: lambda symbol: symbol
     sys.modules[exports.__name__] = exports
     _stand_in(
         "tensorflow.python.distribute.estimator_training",
         init_run_config=lambda config, tf_config: None,
         should_run_distribute_coordinator=lambda config: False,
     )
-    _stand_in("tensorflow.python.tpu.session_support", GracefulShutdownHook=_NoShutdownHook)
+    _stand_in(
+        "tensorflow.python.tpu.session_support",
+        # The hook that shuts down TPU workers before they are preempted; this one does nothing.
+        GracefulShutdownHook=lambda **options: tf.compat.v1.train.SessionRunHook(),
+    )
     embedding = _stand_in("tensorflow.python.tpu.tpu_embedding")
     for optimizer in ("Adagrad", "Adam", "Ftrl", "StochasticGradientDescent"):
         name = f"{optimizer}Parameters"

@@ -185,7 +185,7 @@ def test_the_table_has_a_row_a_learner_and_a_column_a_todo():
 
 
 def test_the_page_for_the_screen_has_no_names_and_no_remarks():
-    result = graded("01111", predictions={"share <i>": 1.0}, remarks=["the same code"])
+    result = graded("01111", remarks=["the same code"])
     table = page.rows([(submission(who), result) for who in ("<script>ann", "bob")])
     shown, teacher = page.of_class(table), page.of_teacher(table)
     assert "bob" not in shown and "same code" not in shown and "2 x" in shown

@@ -9,7 +9,7 @@ import wrong_answers
 from wrong_answers import Right
 
 from lab_utils.check import sources, todos
-from lab_utils.teach import guide, minutes, slides, stored
+from lab_utils.teach import guide, minutes, pages, slides
 
 ROOT = Path(__file__).parents[1]
 PLANS = guide.plans(ROOT)["plans"]
@@ -82,9 +82,9 @@ def test_demos_take_ten_minutes_and_their_outputs_are_there():
     for demo in guide.plans(ROOT)["demos"]:
         assert sum(step["minutes"] for step in demo["steps"]) == 10
         for step in demo["steps"]:
-            assert stored.output(ROOT, step["lab"], step["cell"])
+            assert pages.output(ROOT, step["lab"], step["cell"])
     with pytest.raises(ValueError, match="shows nothing in a cell 'none'"):
-        stored.output(ROOT, 2, "none")
+        pages.output(ROOT, 2, "none")
 
 
 @pytest.mark.parametrize("lab", sources.labs())

@@ -1,17 +1,9 @@
-"""StrEnum on Python 3.10 too: the image of a TPU VM with TensorFlow 2.15 has no newer one."""
+"""StrEnum, which Python 3.10 lacks: the image of a TPU VM with TensorFlow 2.15 has no newer one."""
 
-import sys
-
-if sys.version_info >= (3, 11):
-    from enum import StrEnum
-else:
-    from enum import Enum
-
-    class StrEnum(str, Enum):
-        """An enumeration whose members are text, as `enum.StrEnum`."""
-
-        def __str__(self) -> str:
-            return str(self.value)
+from enum import Enum
 
 
-__all__ = ["StrEnum"]
+class StrEnum(str, Enum):
+    """An enumeration whose members are text, as `enum.StrEnum`."""
+
+    __str__ = str.__str__

@@ -38,19 +38,15 @@ class FigureTable(Mapping[str, Figure]):
     """
 
     def __getitem__(self, key: str) -> Figure:
-        figure = getattr(self, key) if key in self._names() else None
-        if figure is None:
+        if key not in list(self):
             raise KeyError(key)
-        return figure
+        return getattr(self, key)
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name in self._names() if getattr(self, name) is not None)
+        return (field.name for field in fields(self) if getattr(self, field.name) is not None)
 
     def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-    def _names(self) -> list[str]:
-        return [field.name for field in fields(self)]
+        return len(list(iter(self)))
 
 
 def rounded(value: float) -> str:

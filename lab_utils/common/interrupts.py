@@ -4,8 +4,6 @@ import contextlib
 import signal
 from collections.abc import Iterator
 
-ENDING = (signal.SIGINT, signal.SIGTERM)
-
 
 @contextlib.contextmanager
 def held_back() -> Iterator[None]:
@@ -13,7 +11,7 @@ def held_back() -> Iterator[None]:
 
     For an import that an interrupt would end in an abort, or that would swallow it.
     """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
     try:
         yield
     finally:
@@ -24,8 +22,4 @@ def as_ctrl_c() -> None:
     """From here on SIGTERM and SIGHUP end this process as Ctrl-C does; nohup's SIGHUP stays ignored."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, _raise)
-
-
-def _raise(number: int, frame: object) -> None:
-    raise KeyboardInterrupt
+            signal.signal(number, signal.default_int_handler)

@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 # Frames of these installed packages are never the learner's. Those of other installed packages may be
 # (a model that was pip-installed), and are taken where nothing nearer is found. A folder of the
@@ -83,22 +83,10 @@ class Place:
 
 
 NOWHERE = Place()
+Frame = traceback.FrameSummary  # the frames of TensorFlow's op tracebacks have the same attributes
 
 
-class Frame(Protocol):
-    """A frame as traceback.FrameSummary and TensorFlow's op tracebacks have it."""
-
-    filename: str
-    lineno: int
-    name: str
-
-
-class _Op(Protocol):
-    name: str
-    traceback: Iterable[Frame]
-
-
-def place(source: _Op | BaseException | Callable) -> Place:
+def place(source: Any) -> Place:
     """Where `source` stands in the learner's code.
 
     An op: "model.py:41, in model_fn: `y = tf.gather(names, ids)` (op GatherV2)". An exception: the

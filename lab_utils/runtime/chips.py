@@ -20,7 +20,7 @@ GIB = 2**30
 
 
 class BadTopology(ValueError):
-    """A topology that does not exist; the message names the nearest one, and accepted forms."""
+    """A topology that does not exist; the message says why, and which forms are accepted."""
 
 
 @dataclass(frozen=True)
@@ -126,9 +126,7 @@ def parse(topology: str) -> tuple[Chip, int]:
     elif any(size % 2 and size > 1 for size in sizes[:2]):
         why = "the first two numbers of a slice are 1 or even"
     if why:
-        raise BadTopology(
-            f"{topology} does not exist: {why}. Nearest: {nearest(chip, count)}. Accepted: {ACCEPTED}"
-        )
+        raise BadTopology(f"{topology} does not exist: {why}. Accepted: {ACCEPTED}")
     return chip, count * chip.cores
 
 
@@ -142,12 +140,6 @@ def _of_type(name: str) -> str:
     count = int(match[2]) // (2 if chip.name == "v5p" else chip.cores)
     exists = count & (count - 1) == 0 and 0 < count <= chip.pod
     return f"{chip.name}:{even_shape(count, chip.axes)}" if exists else ""
-
-
-def nearest(chip: Chip, count: int) -> str:
-    """The topology of `chip`, as even as may be, whose chips are the power of 2 nearest to `count`."""
-    exponent = min(round(math.log2(count)), math.floor(math.log2(chip.pod)))
-    return f"{chip.name}:{even_shape(2**exponent, chip.axes)}"
 
 
 def even_shape(count: int, axes: int) -> str:

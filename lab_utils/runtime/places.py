@@ -4,7 +4,6 @@ import contextlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from lab_utils.common.figures import counted
 from lab_utils.runtime import chips
@@ -12,7 +11,6 @@ from lab_utils.runtime import chips
 PCI = Path("/sys/bus/pci/devices")
 DEVICES = Path("/dev")
 _GOOGLE = "0x1ae0"
-Place = Literal["Colab", "Kaggle", "GKE", "TPU VM", "this machine"]
 _GENERATIONS = chips.generations_on_the_bus()
 
 
@@ -21,13 +19,13 @@ class Machine:
     """What this process runs on.
 
     Attributes:
-        place: where it is.
+        place: "Colab", "Kaggle", "GKE", "TPU VM" or "this machine".
         accelerator: "TPU", "GPU" or "CPU".
         chips: TPU chips of this host; 0 without.
         generation: of these chips, such as "v5e"; "" where the bus does not tell.
     """
 
-    place: Place
+    place: str
     accelerator: str
     chips: int = 0
     generation: str = ""
@@ -44,7 +42,7 @@ def detect() -> Machine:
     gpu = any(DEVICES.glob("nvidia[0-9]*"))
     accelerator = "TPU" if count else "GPU" if gpu else "CPU"
     if "COLAB_RELEASE_TAG" in os.environ:
-        where: Place = "Colab"
+        where = "Colab"
     elif "KAGGLE_KERNEL_RUN_TYPE" in os.environ:
         where = "Kaggle"
     elif count and "KUBERNETES_SERVICE_HOST" in os.environ:

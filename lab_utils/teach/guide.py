@@ -15,7 +15,7 @@ import yaml
 
 from lab_utils.check import sources, todos
 from lab_utils.common import command, files
-from lab_utils.teach import pages, slides, stored
+from lab_utils.teach import pages, slides
 
 ROOT = Path(__file__).parents[2]
 MADE = Path("solutions/instructor/made")
@@ -94,8 +94,8 @@ def texts(root: Path) -> dict[str, str]:
 
 
 def _step(root: Path, step: dict) -> dict[str, Any]:
-    code = stored.cells(root, step["lab"])[step["cell"]]["source"]
-    return step | {"code": code, "output": stored.output(root, step["lab"], step["cell"])}
+    code = pages.cells(root, step["lab"])[step["cell"]]["source"]
+    return step | {"code": code, "output": pages.output(root, step["lab"], step["cell"])}
 
 
 def _answers(root: Path, lab: int) -> list[tuple[Any, str, list[tuple[Any, str]]]]:

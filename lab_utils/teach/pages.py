@@ -1,10 +1,16 @@
-"""Pages from templates. What people wrote is escaped."""
+"""What pages are made of: templates, which escape what people wrote, and the solutions' stored outputs."""
 
+import base64
+import json
+from functools import cache
+from html import escape
 from pathlib import Path
 from typing import Any
 
 import jinja2
 
+FIGURES = "solutions/instructor/figures"
+_LINES = 14  # of printed text, which a slide has room for
 _TEMPLATES = jinja2.Environment(
     loader=jinja2.FileSystemLoader(Path(__file__).with_name("templates")),
     autoescape=True,
@@ -16,3 +22,49 @@ _TEMPLATES = jinja2.Environment(
 def render(template: str, **values: Any) -> str:
     """A page as HTML, which needs nothing but itself."""
     return _TEMPLATES.get_template(template).render(**values)
+
+
+@cache
+def cells(root: Path, lab: int, folder: str = "solutions") -> dict[str, dict]:
+    """The code cells of a lab's notebook by id, each with its source as one string.
+
+    Raises:
+        ValueError: the folder holds no notebook of that lab.
+    """
+    paths = list((root / folder).glob(f"{lab:02d}_*.ipynb"))
+    if not paths:
+        raise ValueError(f"{folder}/ holds no lab {lab:02d}: a clone of the course has it")
+    notebook = json.loads(paths[0].read_text(encoding="utf-8"))["cells"]
+    code = (cell for cell in notebook if cell["cell_type"] == "code")
+    return {cell["id"]: cell | {"source": "".join(cell["source"])} for cell in code}
+
+
+def figure(root: Path, lab: int, cell: str) -> Path:
+    """Where the SVG of a cell's figure is stored, if slides show it."""
+    return root / FIGURES / f"{lab:02d}_{cell}.svg"
+
+
+def output(root: Path, lab: int, cell: str, about: str = "") -> str:
+    """The output of a cell: its figure, described as `about`, else what it printed, else its result as text.
+
+    Raises:
+        ValueError: there is no such cell, or it has no output.
+    """
+    texts = []
+    for result in cells(root, lab).get(cell, {}).get("outputs", ()):
+        data = result.get("data", {})
+        if "image/png" in data:
+            alt = escape(about or f"output of cell {cell}")
+            kind, vector = "svg+xml", figure(root, lab, cell)
+            if vector.exists():
+                image = base64.b64encode(vector.read_bytes()).decode()
+            else:
+                kind, image = "png", "".join(data["image/png"]).replace("\n", "")
+            return f'<img alt="{alt}" src="data:image/{kind};base64,{image}">'
+        texts.append("".join(result.get("text", data.get("text/plain", ""))).strip("\n"))
+    lines = "\n".join(filter(None, texts)).splitlines()
+    if not lines:
+        run = f"run `lab_utils.build --execute {lab:02d}`"
+        raise ValueError(f"the solution of lab {lab:02d} shows nothing in a cell {cell!r}: {run}")
+    more = ["..."] if len(lines) > _LINES else []
+    return f"<pre>{escape(chr(10).join(lines[:_LINES] + more))}</pre>"

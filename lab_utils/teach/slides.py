@@ -9,7 +9,7 @@ import yaml
 
 from lab_utils.check import sources
 from lab_utils.common import files
-from lab_utils.teach import pages, stored
+from lab_utils.teach import pages
 
 STYLES = ("dist/reveal.css", "dist/theme/white.css")
 SCRIPTS = ("dist/reveal.js", "plugin/notes/notes.js", "plugin/highlight/highlight.js")
@@ -58,16 +58,16 @@ def store_figures(root: Path, lab: int, outputs: dict[str, list[dict]]) -> None:
 
     A slide is several times as large as a notebook's PNG. A photograph stays a PNG.
     """
-    slides = ((of, slide) for of, each in of_all(root).items() for slide in each)
-    wanted = {_cell(of, slide["show"]) for of, slide in slides if "show" in slide}
-    (root / stored.FIGURES).mkdir(exist_ok=True)
-    for before in (root / stored.FIGURES).glob(f"{lab:02d}_*.svg"):
+    pairs = ((number, slide) for number, slides in of_all(root).items() for slide in slides)
+    on_slides = {_cell(number, slide["show"]) for number, slide in pairs if "show" in slide}
+    (root / pages.FIGURES).mkdir(exist_ok=True)
+    for before in (root / pages.FIGURES).glob(f"{lab:02d}_*.svg"):
         before.unlink()
-    for cell, shown in outputs.items():
-        for output in shown:
+    for cell, cell_outputs in outputs.items():
+        for output in cell_outputs:
             svg = output.get("data", {}).pop("image/svg+xml", None)
-            if svg and "<image" not in svg and (lab, cell) in wanted:
-                files.write(stored.figure(root, lab, cell), _METADATA.sub("", svg))
+            if svg and "<image" not in svg and (lab, cell) in on_slides:
+                files.write(pages.figure(root, lab, cell), _METADATA.sub("", svg))
 
 
 def _cell(lab: int, name: str) -> tuple[int, str]:
@@ -82,7 +82,7 @@ def _code(root: Path, lab: int, slide: dict) -> tuple[str, str] | None:
         return None
     part = slide["code"]
     other, cell = _cell(lab, part["cell"])
-    lines = stored.cells(root, other)[cell]["source"].splitlines()
+    lines = pages.cells(root, other)[cell]["source"].splitlines()
 
     def line(text: str) -> int:
         for number, code in enumerate(lines):
@@ -97,6 +97,4 @@ def _code(root: Path, lab: int, slide: dict) -> tuple[str, str] | None:
 
 
 def _output(root: Path, lab: int, slide: dict) -> str:
-    return (
-        stored.output(root, *_cell(lab, slide["show"]), slide["title"]) if "show" in slide else ""
-    )
+    return pages.output(root, *_cell(lab, slide["show"]), slide["title"]) if "show" in slide else ""

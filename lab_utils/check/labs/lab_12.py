@@ -7,7 +7,7 @@ from typing import Any
 from lab_utils.check.labs.decisions import expect_decisions
 from lab_utils.check.todos import Cases, todo
 from lab_utils.check.tools import a, expect
-from lab_utils.runtime.verify.report import checks
+from lab_utils.runtime.verify import checks
 
 _STARTS = {
     1: ("C", "TPUEstimator drives a chip through the stream executor, and a v5p needs PJRT: no version and no "

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from lab_utils.check import todos
-from lab_utils.teach import stored
+from lab_utils.teach import pages
 
 ROOT = Path(__file__).parents[3]
 Code = tuple[str, str]  # a code cell: its id and its source
@@ -81,7 +81,7 @@ def _words(source: str) -> str:
 def _released(lab: int) -> tuple[list[str], list[str], dict[str, str]]:
     """A lab as it is handed out: cells that all work needs, starters, and the words of others by id."""
     given, starters, experiments = [], [], {}
-    for id, cell in stored.cells(ROOT, lab, "labs").items():
+    for id, cell in pages.cells(ROOT, lab, "labs").items():
         source = cell["source"]
         if cell["metadata"].get("nbgrader", {}).get("solution"):
             starters.append(source)
@@ -94,5 +94,5 @@ def _released(lab: int) -> tuple[list[str], list[str], dict[str, str]]:
 
 @cache
 def _work_of_solution(lab: int) -> frozenset[str]:
-    solved = stored.cells(ROOT, lab)
+    solved = pages.cells(ROOT, lab)
     return work(lab, [(id, cell["source"]) for id, cell in solved.items()])

@@ -3,7 +3,7 @@
 import csv
 import io
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -71,7 +71,7 @@ def as_csv(table: Sequence[Row]) -> str:
 
 
 def of_class(table: Sequence[Row]) -> str:
-    """The page for the screen: counts, the commonest messages, predictions; no names, no remarks."""
+    """The page for the screen: counts and the commonest messages; no names, no remarks."""
     heads = _heads(table)
     counts, stops = [], []
     for id, head in heads.items():
@@ -81,14 +81,6 @@ def of_class(table: Sequence[Row]) -> str:
         counts.append((head, [*(kinds[kind] for kind in OUTCOMES), limits]))
         if wrong := Counter(result for result in results if not result.points):
             stops.append((head, wrong.most_common()))
-    values: dict[str, list[float]] = defaultdict(list)
-    for lab, graded in (pair for row in table for pair in row.labs.items()):
-        for name, value in graded.predictions.items():
-            values[f"Lab {lab:02d}: {name}"].append(value)
-    bars = {
-        name: Counter(f"{v:.2g}" for v in sorted(numbers))
-        for name, numbers in sorted(values.items())
-    }
     return pages.render(
         "class.html",
         title="The class",
@@ -96,7 +88,6 @@ def of_class(table: Sequence[Row]) -> str:
         kinds=[*OUTCOMES, "met a limit"],
         counts=counts,
         stops=stops,
-        predictions=bars,
     )
 
 

@@ -62,11 +62,10 @@ class Result:
 
 @dataclass
 class Graded:
-    """A notebook's results by TODO, its predictions by name; `problem` says why there are none."""
+    """A notebook's results by TODO; `problem` says why there are none."""
 
     lab: int | None
     results: dict[str, Result] = field(default_factory=dict)
-    predictions: dict[str, float] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
     problem: str = ""
 
@@ -110,8 +109,6 @@ def grade(plan: Plan, limits: Limits) -> Graded:
                         graded.results[id] = Result(status, why)
                     case {"cell": label, "error": error}:
                         errors[label] = Result("incorrect", error) if error else None
-                    case {"predictions": predictions}:
-                        graded.predictions |= predictions
                     case Result() as limit:
                         pass
         kind, _, name = at.partition(" ")

@@ -19,9 +19,8 @@ from typing import Any
 from unittest.mock import MagicMock
 
 _MOST = 4000  # characters of a message
-_HIGHEST = 1e15  # of a prediction that the class's page shows
 _MOST_MISSING = 10  # modules of another place that one cell may import
-_INERT = ("check", "compare", "hint", "ready", "solution", "input")
+_INERT = ("check", "compare", "hint", "predict", "ready", "solution", "input")
 _MAGICS = ("pip", "conda", "mamba", "uv", "tensorflow_version", "tensorboard", "matplotlib")
 _DEFINING = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef
 
@@ -54,14 +53,12 @@ def main() -> None:
     except Exception as error:
         tell(lacking=f"{type(error).__name__}: {error}"[:_MOST])
         return
-    predictions: dict[str, float] = {}
-    _stand_in(shell, predictions)
+    _stand_in(shell)
     for source in job["starters"]:
         shell.run_cell(source)
     again = [cell for cell in job["cells"] if _run(shell, cell, tell)]
     for cell in again:  # names of cells that stand further down
         _run(shell, cell, tell)
-    tell(predictions=predictions)
     for id in job["todos"]:
         tell(begin=f"check {id}")
         runner = _checks()
@@ -83,18 +80,13 @@ def _checks() -> types.ModuleType:
     return importlib.import_module("lab_utils.check.runner")
 
 
-def _stand_in(shell: Any, predictions: dict[str, float]) -> None:
+def _stand_in(shell: Any) -> None:
     """While the learner's cells run, checks, shell commands and installations do nothing."""
 
     def nothing(*arguments: Any, **keywords: Any) -> str:
         return ""
 
-    def predict(name: str, value: Any, unit: str = "") -> None:
-        if isinstance(value, int | float) and abs(value) < _HIGHEST:  # so no NaN
-            predictions[str(name)[:200]] = float(value)
-
-    names = dict.fromkeys(_INERT, nothing) | {"predict": predict}
-    names["working"] = lambda attempt, *needs: attempt
+    names = dict.fromkeys(_INERT, nothing) | {"working": lambda attempt, *needs: attempt}
     vars(importlib.import_module("lab_utils.check")).update(names)
     shell.user_ns.update(names)
     shell.system = shell.getoutput = nothing
