@@ -12,7 +12,7 @@ from lab_utils.dry_run.records import Cost, Feed, Finding
 from lab_utils.dry_run.session import Session, Skip
 from lab_utils.runtime import chips
 
-# Below this step time the roofline says nothing about the required rate: what a step costs beside its
+# Below this step time the roofline says nothing about the required rate: what a step costs in addition to its
 # FLOPs and HBM traffic (dispatch, infeed) is longer.
 LEAST_STEP_SECONDS = 1e-3
 # One busy core, as measured: the pipeline's threads and the loop that counts add a little.
@@ -63,7 +63,7 @@ def required_rate(cost: Cost, topology: str) -> float:
     if least < LEAST_STEP_SECONDS:
         raise Unknown(
             f"the roofline bound of {scaled(least, 's')} is less than what any step costs "
-            "beside its FLOPs and HBM traffic."
+            "in addition to its FLOPs and HBM traffic."
         )
     return cost.examples_per_second.value * chips.cores_per_host(topology)
 

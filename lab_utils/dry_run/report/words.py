@@ -8,7 +8,7 @@ from lab_utils.dry_run.report.published import reached
 
 MARKS = {Status.DONE: "✓", Status.FAILED: "✗", Status.SKIPPED: "–"}  # of what became of a stage
 
-LINES_BASIS = (
+_LINES_BASIS = (
     "The most expensive lines: estimated cycles, HBM traffic and FLOPs of matmuls, by the TPU compiler. What "
     "it fused counts to the line of the last op; it estimates no cycles of collectives and copies."
 )
@@ -32,10 +32,10 @@ def ignored(report: Outcome) -> list[str]:
 
 
 def line_costs(step: CompiledStep) -> list[str]:
-    """The most expensive lines of a step: cycles, HBM traffic, FLOPs and the place, in columns."""
+    """The most expensive lines of a step: cycles, HBM traffic, FLOPs and the place."""
     return [
-        f"{f'{line.cycles:,.0f} cycles':<22} {scaled(line.bytes, 'B'):<9} "
-        f"{scaled(line.flops, 'FLOP'):<11} {str(line.place) or 'no line'}"
+        f"{line.cycles:,.0f} cycles, {scaled(line.bytes, 'B')}, {scaled(line.flops, 'FLOP')}: "
+        f"{str(line.place) or 'no line'}"
         for line in step.lines
     ]
 
@@ -65,12 +65,16 @@ def speed_sentence(step: CompiledStep, cores: int) -> str:
     return sentence
 
 
-def speed_basis(step: CompiledStep) -> str:
-    """Where the figures of `speed_sentence` come from."""
-    return (
-        f"FLOP and bytes {step.cost.flops.kind}; peaks {kind_text(step.cost.peak_flops)}. "
+def bases(report: Outcome) -> list[str]:
+    """Where the figures of `speed_sentence` and `line_costs` come from, once for all steps."""
+    sentences = [
+        f"Speed: FLOPs and bytes {step.cost.flops.kind}; peaks {kind_text(step.cost.peak_flops)}. "
         f"A bound, not a measurement. {reached()}"
-    )
+        for step in report.compiled
+        if step.cost.roofline
+    ]
+    sentences += [_LINES_BASIS for step in report.compiled if step.lines]
+    return list(dict.fromkeys(sentences))
 
 
 def memory_sentence(step: CompiledStep) -> str:
@@ -93,7 +97,8 @@ def feed_sentence(report: Outcome) -> str:
     rate = feed.examples_per_second.value
     sentence = (
         f"The input pipeline delivers {rounded(rate)} examples/s on this machine, "
-        f"using {rounded(feed.host_cores.value)} of its cores (measured here)."
+        f"using about {feed.host_cores.value:.1f} of its {counted(int(feed.machine_cores.value), 'core')} "
+        "(measured here)."
     )
     if feed.required is None:
         return sentence
