@@ -27,8 +27,9 @@ LAYERS = (
 LAYER = {room: number for number, (_, rooms) in enumerate(LAYERS) for room in rooms}
 
 DRY_RUN = (
-    ("private", "records", "ops", "cache", "elsewhere", "progress"),
-    ("rules", "program", "traced", "graphs"),
+    ("cache",),
+    ("private", "records", "ops", "elsewhere", "progress"),
+    ("rules", "program", "graphs"),
     ("workload", "report"),
     ("lower",),
     ("session",),
@@ -36,7 +37,7 @@ DRY_RUN = (
     ("compile", "run", "feed", "read"),
     ("frontends", "stages"),
     ("api",),
-    ("", "target", "arguments", "supervisor"),
+    ("", "target", "arguments"),
     ("inspect", "__main__"),
 )
 DRY_RUN_LAYER = {room: number for number, rooms in enumerate(DRY_RUN) for room in rooms}

@@ -20,7 +20,7 @@ from lab_utils.dry_run.run import budget
 from lab_utils.dry_run.run import stage as run_stage
 from lab_utils.dry_run.run.virtual import VirtualRun
 from lab_utils.dry_run.session import first_line
-from lab_utils.dry_run.traced import Trace
+from lab_utils.dry_run.workload import Trace
 from lab_utils.estimator import tf, tpu
 from lab_utils.runtime import chips
 

@@ -3,20 +3,26 @@
 import argparse
 import contextlib
 import inspect
+import os
 import sys
-from collections.abc import Sequence
-from typing import NoReturn
+import tempfile
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
 
-from lab_utils.common import command, files
+import psutil
+
+from lab_utils.common import command, files, scratch
 from lab_utils.dry_run import rules
 from lab_utils.dry_run.arguments import parsed
 from lab_utils.dry_run.frontends.cells import CannotJudge
 from lab_utils.dry_run.report.outcome import COULD_NOT_RUN, EXIT_STATUS
 from lab_utils.dry_run.report.report import FORMATS, Report
-from lab_utils.dry_run.supervisor import supervised
 from lab_utils.dry_run.target import load, load_main
 from lab_utils.port import contrib
 from lab_utils.runtime import chips
+
+_exit = os._exit
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -92,6 +98,46 @@ def _show(report: Report, flags: argparse.Namespace) -> None:
         files.write(flags.json, report.to_json() + "\n")
     if flags.html:
         report.write_html(flags.html)
+
+
+def supervised(judge: Callable[[], int]) -> NoReturn:
+    """Ends this process with the status of `judge`, and with it all that the judged program has started.
+
+    Threads and processes that the program left would keep Python from ending. Where it asks the system to
+    end this process, or to run another program in it, SystemExit is raised at that line.
+    """
+    for name in ("_exit", "execv", "execve"):
+        setattr(os, name, _refused(name, getattr(os, name)))
+    status = None
+    try:
+        with scratch.folder() as folder:
+            os.environ["TMPDIR"] = tempfile.tempdir = folder
+            status = command.status_of(judge, EXIT_STATUS[COULD_NOT_RUN])
+    except Exception:
+        traceback.print_exc()
+    _end(status if isinstance(status, int) else EXIT_STATUS[COULD_NOT_RUN])
+
+
+def _refused(name: str, real: Callable) -> Callable:
+    process = os.getpid()
+
+    def refused(*arguments: Any) -> None:
+        if os.getpid() != process:  # a process that the program forked
+            real(*arguments)
+        raise SystemExit(f"the program calls os.{name}")
+
+    return refused
+
+
+def _end(status: int) -> NoReturn:
+    """Ends this process and those that it started."""
+    with contextlib.suppress(ValueError, OSError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            process.kill()
+    _exit(status)
 
 
 def console() -> NoReturn:

@@ -10,8 +10,7 @@ from lab_utils.common.source import without_stacks
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.records import CompiledStep, Feed, Finding, Mode, StageResult, Status
-from lab_utils.dry_run.traced import Trace
-from lab_utils.dry_run.workload import Workload
+from lab_utils.dry_run.workload import Trace, Workload
 
 # Side by side go programs of at most so many bytes, where so many bytes of memory are free.
 _SMALL, _ROOM = 2**20, 3 * 2**30
