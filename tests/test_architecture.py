@@ -27,8 +27,8 @@ LAYERS = (
 LAYER = {room: number for number, (_, rooms) in enumerate(LAYERS) for room in rooms}
 
 DRY_RUN = (
-    ("cache",),
-    ("private", "records", "ops", "elsewhere", "progress"),
+    ("records", "ops", "cache", "elsewhere", "progress"),
+    ("private",),
     ("rules", "program", "graphs"),
     ("workload", "report"),
     ("lower",),

@@ -30,7 +30,10 @@ def tensors():
     return tf.compat.v1.data.make_one_shot_iterator(batches().repeat()).get_next()
 
 
-@pytest.mark.parametrize("source", [strings, batches, batches(), tensors], ids=str)
+SOURCES = {"strings": strings, "function": batches, "dataset": batches(), "tensors": tensors}
+
+
+@pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
 def test_data_are_read_again_and_again_in_a_graph_of_their_own(source):
     with tf.Graph().as_default() if callable(source) else contextlib.nullcontext() as graph:
         figures, _ = feed.measure(source, seconds=SHORT)

@@ -1,5 +1,6 @@
 """Frontend for a function of one batch, with an example batch or a dataset of batches."""
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -169,9 +170,14 @@ class FunctionWorkload(StepWorkload):
         else:
             self.dataset, self.most_steps = None, 1
             unlabelled = isinstance(data, tuple) and data[-1] is None
-            with _tensorflow.eager():
-                example = data[:1] if unlabelled else data
-                batches = tf.data.Dataset.from_tensors(example).repeat()
+            example = data[:1] if unlabelled else data
+            with (
+                _tensorflow.eager()
+            ):  # from_tensors would copy a batch that may be as large as the memory
+                batches = tf.data.Dataset.from_generator(
+                    lambda: itertools.repeat(example),
+                    output_signature=tf.nest.map_structure(_spec, example),
+                )
         many = isinstance(batches.element_spec, tuple) and len(batches.element_spec) > 2
         self.batches = batches.map(lambda *batch: (batch,)) if many else batches
         self.where = place(self.step)
@@ -181,6 +187,10 @@ class FunctionWorkload(StepWorkload):
     def traced(self, cores: int, global_batch: int | None = None) -> Any:
         """The step, traced for its share of the batch."""
         return trace_step(self.step, self.specs(cores, global_batch), cores)
+
+
+def _spec(array: Any) -> tf.TensorSpec:
+    return tf.TensorSpec(np.shape(array), np.asarray(array).dtype)
 
 
 def trace_step(step: Callable, specs: list[Any], cores: int) -> Any:
