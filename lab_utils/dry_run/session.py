@@ -52,11 +52,6 @@ class Session:
         """Adds findings of the stage under way."""
         self.result.findings += findings
 
-    @property
-    def train_step(self) -> CompiledStep | None:
-        """The compiled train step; None where there is none."""
-        return next((step for step in self.compiled if step.mode is Mode.TRAIN), None)
-
     def traces(self) -> list[Trace]:
         """The graphs of the workload, built once."""
         if self._traces is None:

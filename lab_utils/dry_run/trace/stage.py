@@ -115,9 +115,8 @@ def _build(result: Trace, estimator: Any, changes: dict[str, Any]) -> bool:
             if "KeyboardInterrupt" in str(error):  # replaced by an error of pybind
                 raise KeyboardInterrupt from error
             result.error = error
-        if (
-            result.mode is Mode.TRAIN
-        ):  # its saver opened a writer, which must not outlive the folder
+        if result.mode is Mode.TRAIN:
+            # Its saver opened a writer, which must not outlive the folder.
             with tf.Graph().as_default():
                 v1.summary.FileWriterCache.get(folder).close()
     result.log = [line for line in rehearsal.log if line != "Reraising captured error"]
