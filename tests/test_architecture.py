@@ -47,11 +47,11 @@ DRY_RUN_LAYER = {room: number for number, rooms in enumerate(DRY_RUN) for room i
 BUDGET = {
     "check": 4_950,
     "common": 825,
-    "convert": 1_625,
+    "convert": 1_550,
     "datasets": 500,
     "dry_run": 10_000,
     "equivalence": 425,
-    "flowers": 2_025,
+    "flowers": 2_000,
     "notebook": 525,
     "port": 1_275,
     "runtime": 1_100,

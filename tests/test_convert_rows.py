@@ -7,7 +7,7 @@ from lab_utils.convert import ConversionError
 from lab_utils.convert.__main__ import main
 from lab_utils.convert.errors import RejectError
 from lab_utils.convert.plan import SplitPlan, plan_split, read_rows, write_rows
-from lab_utils.convert.rows import parse_labelled, parse_row, read_labels, read_lines
+from lab_utils.convert.rows import parse_row, read_labels, read_lines
 
 
 @pytest.fixture
@@ -71,9 +71,10 @@ def test_labels_keep_their_order_and_are_told_by_line_where_they_cannot_serve(tm
     ],
 )
 def test_rows(line, path, label):
-    row = parse_row(line, "/data/train.csv")
+    row = parse_row(line, "/data/train.csv", [label])
     assert (row.path, row.label) == (path, label)
-    assert parse_row(b"x/a.jpg,rose", "gs://b/lists/train.csv").path == "gs://b/lists/x/a.jpg"
+    row = parse_row(b"x/a.jpg,rose", "gs://b/lists/train.csv", ["rose"])
+    assert row.path == "gs://b/lists/x/a.jpg"
 
 
 @pytest.mark.parametrize(
@@ -89,7 +90,7 @@ def test_rows(line, path, label):
 )
 def test_bad_rows_get_a_reason(line, reason):
     with pytest.raises(RejectError, match=reason):
-        parse_row(line, "/data/train.csv")
+        parse_row(line, "/data/train.csv", ["rose"])
 
 
 @pytest.mark.parametrize(
@@ -105,7 +106,7 @@ def test_bad_rows_get_a_reason(line, reason):
 )
 def test_an_unknown_label_is_set_beside_the_known_ones(row, known, hint):
     with pytest.raises(RejectError, match=hint):
-        parse_labelled(row.encode(), "/data/train.csv", known)
+        parse_row(row.encode(), "/data/train.csv", known)
 
 
 def test_dealing_spreads_a_sorted_list_evenly(tmp_path):

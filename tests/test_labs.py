@@ -52,7 +52,7 @@ def outcomes(cells: list[nbformat.NotebookNode]) -> dict[str, str]:
         output.data.get("text/plain", "")
         for cell in cells
         for output in cell.outputs
-        if output.output_type == "execute_result"
+        if output.output_type in ("display_data", "execute_result")
     ]
     return dict(match.groups() for text in said if (match := OUTCOME.match(text)))
 

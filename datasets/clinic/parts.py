@@ -74,7 +74,8 @@ WARD = {
     ),
     "healthy": {
         'limit = params["limit"]': "A number of Python is the same on every machine; metric_fn may use it.",
-        "cracked = tf.cast(tf.sigmoid(logits) > limit": "This runs on the host, which has all ops.",
+        "cracked = tf.cast(tf.sigmoid(logits) > limit": "This runs on the host, which has all ops; logits is a parameter, and limit a number of Python.",
+        'weight = features["weight"]': "weight is in order here. Which line uses it where it is not?",
         "loss = tf.losses.sigmoid_cross_entropy(": "The loss stays on the core, and the weights keep padding out.",
         "from_tensors(filler).repeat(28)": "Padding fills the second batch, with weight 0.",
     },

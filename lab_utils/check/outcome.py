@@ -3,7 +3,7 @@
 import sys
 from dataclasses import dataclass
 from html import escape
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from lab_utils.common.enums import StrEnum
 from lab_utils.notebook import look
@@ -18,8 +18,6 @@ _SIGN = "display:inline-block;min-width:1.4em;text-align:center;border-radius:3p
 _BLOCK = "display:inline-block;width:18px;height:7px;margin-right:3px;border-radius:2px"
 _EMPTY = "var(--jp-border-color2,#d0d7de)"
 Result = TypeVar("Result")
-
-_waiting: list[Any] = []  # the result of this cell that only its last line would show
 
 
 class Status(StrEnum):
@@ -93,21 +91,13 @@ class Card:
         return self.html and f'<div style="{STYLE.format(colour=look.NOTE)}">{self.html}</div>'
 
 
-def in_turn(result: Result) -> Result:
-    """The same result; one that was made before in the same cell is displayed first.
+def display_in_notebook(result: Result) -> Result | None:
+    """Displays a result in a notebook, and returns it elsewhere.
 
-    A notebook shows the last result of a cell alone.
+    A notebook shows only the last value of a cell by itself: a verdict above a print would be lost.
     """
     ipython = sys.modules.get("IPython")
-    shell = ipython and ipython.get_ipython()
-    if shell is None:
+    if ipython is None or ipython.get_ipython() is None:
         return result
-    shell.events.register("pre_run_cell", _next_cell)  # numbers of cells do not always count up
-    for earlier in _waiting:
-        ipython.display.display(earlier)
-    _waiting[:] = [result]
-    return result
-
-
-def _next_cell(info: Any) -> None:
-    _waiting.clear()
+    ipython.display.display(result)
+    return None

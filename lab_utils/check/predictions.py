@@ -5,27 +5,23 @@ from html import escape
 from numbers import Real
 
 from lab_utils.check import progress
-from lab_utils.check.outcome import SOFT, Card, in_turn
+from lab_utils.check.outcome import SOFT, Card, display_in_notebook
 from lab_utils.notebook import look
 
 
-def predict(name: str, value: float, unit: str = "") -> Card:
-    """Keeps a prediction until `compare` asks for it; `...` for none.
-
-    Raises:
-        TypeError: `value` is neither a number nor `...`.
-    """
+def predict(name: str, value: float, unit: str = "") -> Card | None:
+    """Keeps a prediction until `compare` asks for it; `...` for none."""
     if value is ...:
         text = f"No prediction of {name} yet: replace the dots by a number."
     elif not isinstance(value, Real) or isinstance(value, bool):
-        raise TypeError(f"a prediction is a number, not {value!r}")
+        text = f"A prediction of {name} is a number, not {value!r}: leave the unit out."
     else:
         progress.record_prediction(name, float(value))
         text = f"You predict {_number(float(value), unit)} for {name}."
-    return in_turn(Card(text))
+    return display_in_notebook(Card(text))
 
 
-def compare(name: str, figure: float, unit: str = "", kind: str = "measured here") -> Card:
+def compare(name: str, figure: float, unit: str = "", kind: str = "measured here") -> Card | None:
     """The prediction kept under that name beside the figure that came out.
 
     Args:
@@ -50,7 +46,7 @@ def compare(name: str, figure: float, unit: str = "", kind: str = "measured here
     remark = f'<span style="{SOFT}">no prediction</span>' if none else ""
     table = f'<table style="margin:2px 0 0;border:none;width:100%">{bars}</table>'
     text = f"{name}: {said}; {kind}: {_number(figure, unit)}."
-    return in_turn(Card(text, f"<b>{escape(name)}</b> {remark}{table}"))
+    return display_in_notebook(Card(text, f"<b>{escape(name)}</b> {remark}{table}"))
 
 
 def _number(value: float, unit: str) -> str:

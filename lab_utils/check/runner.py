@@ -6,7 +6,7 @@ from typing import Any
 
 from lab_utils.check import progress, sources, todos
 from lab_utils.check.judge import judge
-from lab_utils.check.outcome import Card, Outcome, Status, in_turn
+from lab_utils.check.outcome import Card, Outcome, Status, display_in_notebook
 
 # What the checks said in this process, and how many hints were asked for, by TODO.
 statuses: dict[str, Status] = {}
@@ -28,9 +28,8 @@ def check(todo: str, *attempts: Any) -> Outcome | None:
         attempts: the functions or values that the TODO asks for, in the order in which it names them.
 
     Returns:
-        The outcome, which shows itself as the last line of a cell, and also where a hint or another check
-        follows in it. The learner's exceptions become outcomes too. None while nbgrader executes the
-        notebook: it takes a returned value for points.
+        The outcome; the learner's exceptions become outcomes too. None in a notebook, which displays it, and
+        while nbgrader executes the notebook: it takes a returned value for points.
 
     Raises:
         ValueError: there is no such TODO.
@@ -52,10 +51,10 @@ def check(todo: str, *attempts: Any) -> Outcome | None:
         progress.record("done", todo)
     lab = {other.id for other in todos.of_lab(entry.lab)}
     done, shown = (len(lab & progress.todos(kind)) for kind in ("done", "shown"))
-    return in_turn(Outcome(todo, status, why, done, len(lab), shown))
+    return display_in_notebook(Outcome(todo, status, why, done, len(lab), shown))
 
 
-def hint(todo: str) -> Card:
+def hint(todo: str) -> Card | None:
     """The next hint on a TODO, below those shown before.
 
     Raises:
@@ -68,10 +67,12 @@ def hint(todo: str) -> Card:
     if len(lines) == len(hints):
         lines.append(f'That was the last; solution("{todo}") shows ours.')
     text = "\n".join(lines)
-    return in_turn(Card(text, f'<span style="white-space:pre-line">{escape(text)}</span>'))
+    return display_in_notebook(
+        Card(text, f'<span style="white-space:pre-line">{escape(text)}</span>')
+    )
 
 
-def solution(todo: str) -> Card:
+def solution(todo: str) -> Card | None:
     """Our solution of a TODO, and why it is so. The progress file notes that it was shown.
 
     Raises:
@@ -81,7 +82,7 @@ def solution(todo: str) -> Card:
     progress.record("shown", todo)
     title, code = f"Our solution of TODO {todo}", sources.region(todo)
     html = f'<pre style="margin:6px 0;background:none">{escape(code)}</pre>{escape(entry.why)}'
-    return in_turn(Card(f"{title}:\n\n{code}\n\n{entry.why}", f"<b>{title}</b>{html}"))
+    return display_in_notebook(Card(f"{title}:\n\n{code}\n\n{entry.why}", f"<b>{title}</b>{html}"))
 
 
 def working(attempt: Any, *needs: str) -> Any:

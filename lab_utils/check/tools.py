@@ -5,7 +5,8 @@ import functools
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from lab_utils.check.outcome import Wrong
@@ -57,6 +58,15 @@ def returns(value: Any, kind: type | tuple[type, ...] | bool, function: str, nou
     """Raises `Wrong` unless what the learner's `function` returned is `noun`, by type or as `kind` says."""
     fits = kind if isinstance(kind, bool) else isinstance(value, kind)
     expect(fits, f"{function} should return {noun}; yours returns {a(value)}.")
+
+
+def expect_keys(value: Any, keys: Collection[str], name: str) -> None:
+    """Raises `Wrong` unless the learner's variable `name` is a dict with exactly these keys."""
+    kind = f"{name} should be a dict of {', '.join(keys)}"
+    expect(isinstance(value, Mapping), f"{kind}; yours is {a(value)}.")
+    apart = {"missing": set(keys) - set(value), "unknown": set(value) - set(keys)}
+    words = [f"{word}: {', '.join(sorted(map(str, each)))}" for word, each in apart.items() if each]
+    expect(not words, f"{kind}. Of yours: {'; '.join(words)}.")
 
 
 def several(value: Any, count: int) -> bool:
@@ -120,7 +130,8 @@ def reason(error: BaseException) -> str:
 
 
 def failure(error: Exception) -> str:
-    """Kind and message of an exception and, where that is known, its line."""
+    """Kind and message of an exception and, where it is in the learner's program, its line."""
     where = source.place(error)
-    at = f" At line {where.line}: `{where.code}`." if where.line else ""
+    ours = Path(where.file).resolve().is_relative_to(Path(__file__).parent)
+    at = f" At line {where.line}: `{where.code}`." if where.line and not ours else ""
     return f"{reason(error)}{at}"

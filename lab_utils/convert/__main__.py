@@ -30,7 +30,8 @@ _NUMBERS = {
 }
 
 
-def _parser() -> argparse.ArgumentParser:
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the conversion that the arguments describe; returns the exit status."""
     parser = argparse.ArgumentParser(
         prog="python -m lab_utils.convert",
         description="Convert images named in CSV files into TFRecord shards, with Apache Beam.",
@@ -47,12 +48,7 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="replace an earlier result; it stays until the new one is complete",
     )
-    return parser
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Runs the conversion that the arguments describe; returns the exit status."""
-    flags, beam_flags = _parser().parse_known_args(arguments)
+    flags, beam_flags = parser.parse_known_args(arguments)
     start = time.perf_counter()
     interrupts.as_ctrl_c()
     try:

@@ -14,6 +14,8 @@ import threading
 import time
 from argparse import ArgumentParser
 from collections.abc import Callable
+from concurrent import futures
+from concurrent.futures import Future
 from dataclasses import dataclass
 
 from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions, WorkerOptions
@@ -85,14 +87,6 @@ def find_engine(flags: list[str]) -> Engine:
         raise ConversionError(
             f"--runner {name} cannot be used here: {' '.join(str(error).split())}"
         ) from None
-    engine = Engine(type(runner).__name__, runner, flags)
-    options = _parsed(flags)
-    if not engine.remote and options.view_as(WorkerOptions).num_workers is not None:
-        raise ConversionError("--num_workers is Dataflow's; on this machine it is --workers")
-    return engine
-
-
-def _parsed(flags: list[str]) -> PipelineOptions:
     parsers: list[ArgumentParser] = []
     message = io.StringIO()
     try:
@@ -107,7 +101,10 @@ def _parsed(flags: list[str]) -> PipelineOptions:
         raise ConversionError(
             f"{' '.join(unknown)}: neither a flag of the converter nor one of Beam's"
         )
-    return options
+    engine = Engine(type(runner).__name__, runner, flags)
+    if not engine.remote and options.view_as(WorkerOptions).num_workers is not None:
+        raise ConversionError("--num_workers is Dataflow's; on this machine it is --workers")
+    return engine
 
 
 def run(
@@ -158,62 +155,54 @@ def run(
             files = storage.list_names(staging)
             return rows * sum(name + SUMMARY in files for name in names) // len(names)
 
-        job = _Job(pipeline)
-        threading.Thread(target=job.work, daemon=True).start()
+        job, end = _start(pipeline)
         try:
             interval = _LIST_SECONDS if engine.remote else _LOOK_SECONDS
-            _watch(job, rows, rows_written, interval, stall_minutes)
+            _watch(end, rows, rows_written, interval, stall_minutes)
         except BaseException:
-            if engine.remote and not job.ended.is_set():
-                job.cancel(engine.name)
+            if engine.remote and not end.done():
+                _cancel(job, end, engine.name)
             raise
         finally:
             with contextlib.suppress(Exception):
-                job.result.client.close()  # Dask's connection
-    if isinstance(job.end, BaseException):
-        last = (str(job.end).strip() or type(job.end).__name__).splitlines()[-1]
+                job.result(0).client.close()  # Dask's connection
+    if error := end.exception():
+        last = (str(error).strip() or type(error).__name__).splitlines()[-1]
         raise ConversionError(f"the pipeline failed: {printable(last[:1000])}")
-    if job.end != PipelineState.DONE:
-        raise ConversionError(f"the pipeline ended in the state {job.end}")
+    if end.result() != PipelineState.DONE:
+        raise ConversionError(f"the pipeline ended in the state {end.result()}")
 
 
-class _Job:
-    """A pipeline that runs in a thread: its result once it has started, and its end.
+def _start(pipeline: beam.Pipeline) -> tuple[Future[PipelineResult], Future[str]]:
+    """Runs a pipeline in a thread: its job, once it is submitted, and the state in which it ends.
 
-    Waiting for its events can be interrupted; a thread's `join` that is, has it look as if it had ended.
+    Waiting for them can be interrupted; a thread's `join` that is, has it look as if it had ended.
     """
+    job, end = Future(), Future()
 
-    def __init__(self, pipeline: beam.Pipeline):
-        self.result: PipelineResult | None = None
-        self.end: BaseException | str | None = None
-        self.started, self.ended = threading.Event(), threading.Event()
-        self._pipeline = pipeline
-
-    def work(self) -> None:
+    def work() -> None:
         try:
-            self.result = self._pipeline.run()
-            self.started.set()
-            self.end = self.result.wait_until_finish() or PipelineState.DONE
+            job.set_result(pipeline.run())
+            end.set_result(job.result().wait_until_finish() or PipelineState.DONE)
         except BaseException as error:
-            self.end = error
-        finally:
-            self.started.set()
-            self.ended.set()
+            end.set_exception(error)
 
-    def cancel(self, engine: str) -> None:
-        """Ends a job that runs elsewhere, where it would go on, and be paid for, without this process."""
-        tqdm.write("cancelling the job ...", file=sys.stderr)
-        self.started.wait(_SUBMIT_SECONDS)
-        try:
-            self.result.cancel()
-        except Exception as error:
-            tqdm.write(
-                f"it may still run ({error}): look for it on {engine}'s page", file=sys.stderr
-            )
+    threading.Thread(target=work, daemon=True).start()
+    return job, end
+
+
+def _cancel(job: Future[PipelineResult], end: Future[str], engine: str) -> None:
+    """Ends a job that runs elsewhere, where it would go on, and be paid for, without this process."""
+    tqdm.write("cancelling the job ...", file=sys.stderr)
+    futures.wait([job, end], _SUBMIT_SECONDS, futures.FIRST_COMPLETED)
+    try:
+        job.result(0).cancel()
+    except Exception as error:
+        tqdm.write(f"it may still run ({error!r}): look for it on {engine}'s page", file=sys.stderr)
 
 
 def _watch(
-    job: _Job,
+    end: Future,
     rows: int,
     rows_written: Callable[[], int],
     interval: float,
@@ -221,22 +210,18 @@ def _watch(
 ) -> None:
     """Shows a bar until the job ends; looks every `interval` seconds, and loses patience."""
     with tqdm(total=rows, unit=" images", desc="converting") as bar:
-
-        def advanced() -> bool:
+        moved, ended = time.monotonic(), False
+        while not ended:
+            ended = bool(futures.wait([end], interval).done)
             before = bar.n
             with contextlib.suppress(OSError):  # a bucket that does not answer now ends no job
                 # A shard that is tried again counts again.
                 bar.update(max(0, min(rows_written(), rows) - before))
-            return bar.n > before
-
-        moved = time.monotonic()
-        while not job.ended.wait(interval):
-            if advanced():
+            if bar.n > before:
                 moved = time.monotonic()
-            elif time.monotonic() - moved > stall_minutes * 60:
+            elif not ended and time.monotonic() - moved > stall_minutes * 60:
                 raise ConversionError(
                     f"nothing was converted for {stall_minutes:g} minutes, after {bar.n:,} of "
                     f"{counted(rows, 'image')}; nothing was published. Look at the engine's page or "
                     "its workers' logs; --stall_minutes sets the limit"
                 )
-        advanced()

@@ -4,7 +4,6 @@ import contextlib
 import io
 import re
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,13 +50,25 @@ def to_rgb_jpeg(data: bytes, shorter_side: int | None = None) -> RgbJpeg:
     """
     if not data:
         raise RejectError("empty file (0 bytes)")
-    with _decoding(), Image.open(io.BytesIO(data), formats=("JPEG", *_OTHER_FORMATS)) as image:
-        if data.startswith(b"\xff\xd8"):
-            _check_whole(image, data)
-            unscaled = _scaled(image.size, shorter_side) == image.size
-            if image.mode == "RGB" and unscaled and _orientation(image) == 1:
-                return RgbJpeg(data, image.height, image.width)
-        return _transcode(image, shorter_side)
+    try:
+        with Image.open(io.BytesIO(data), formats=("JPEG", *_OTHER_FORMATS)) as image:
+            if data.startswith(b"\xff\xd8"):
+                _check_whole(image, data)
+                unscaled = _scaled(image.size, shorter_side) == image.size
+                if image.mode == "RGB" and unscaled and _orientation(image) == 1:
+                    return RgbJpeg(data, image.height, image.width)
+            return _transcode(image, shorter_side)
+    except Image.UnidentifiedImageError:
+        raise RejectError(
+            f"not an image that can be read (JPEG, {', '.join(_OTHER_FORMATS)}), or cut off in its header: "
+            "save it as JPEG or PNG"
+        ) from None
+    except (MemoryError, RejectError):
+        raise
+    except (
+        Exception
+    ) as error:  # Pillow raises OSError, SyntaxError, ValueError ... for damaged files
+        raise RejectError(f"cannot be decoded: {error}") from None
 
 
 def _check_whole(image: Image.Image, data: bytes) -> None:
@@ -78,22 +89,6 @@ def _check_whole(image: Image.Image, data: bytes) -> None:
         image.load()  # raises, unless this was only a remark on the header
 
 
-@contextlib.contextmanager
-def _decoding() -> Iterator[None]:
-    """Tells what Pillow raises for damaged files (OSError, SyntaxError, ValueError ...) as RejectError."""
-    try:
-        yield
-    except Image.UnidentifiedImageError:
-        raise RejectError(
-            f"not an image that can be read (JPEG, {', '.join(_OTHER_FORMATS)}), or cut off in its header: "
-            "save it as JPEG or PNG"
-        ) from None
-    except (MemoryError, RejectError):
-        raise
-    except Exception as error:
-        raise RejectError(f"cannot be decoded: {error}") from None
-
-
 def _orientation(image: Image.Image) -> int:
     """Returns EXIF's orientation, 1 (upright) to 8; 1 where the data say nothing valid."""
     try:
@@ -108,7 +103,9 @@ def _transcode(image: Image.Image, shorter_side: int | None) -> RgbJpeg:
     quality = _QUALITY if target == image.size else _QUALITY_SCALED
     image.draft(None, target)  # a JPEG is decoded at an eighth, a quarter or a half
     image.load()
-    rgb = _to_rgb(_upright(image))
+    with contextlib.suppress(Exception):  # as in _orientation
+        image = ImageOps.exif_transpose(image)
+    rgb = _to_rgb(image)
     target = _scaled(rgb.size, shorter_side)
     if target != rgb.size:
         rgb = rgb.resize(target, Image.Resampling.LANCZOS)
@@ -123,13 +120,6 @@ def _scaled(size: tuple[int, int], shorter_side: int | None) -> tuple[int, int]:
         return size
     width, height = (max(1, round(side * shorter_side / shortest)) for side in size)
     return width, height
-
-
-def _upright(image: Image.Image) -> Image.Image:
-    try:
-        return ImageOps.exif_transpose(image)
-    except Exception:  # as in _orientation
-        return image
 
 
 def _to_rgb(image: Image.Image) -> Image.Image:

@@ -77,7 +77,7 @@ def convert(
 
         engine = engines.find_engine(list(beam_flags))
         if engine.remote:  # a worker may be in another folder
-            paths = {name: storage.absolute(path) for name, path in paths.items()}
+            paths = {name: storage.join(os.getcwd(), path) for name, path in paths.items()}
         output = paths["output_dir"]
         splits = [
             plan.plan_split("train", paths["train_csv"], train_shards),

@@ -10,7 +10,6 @@ import json
 import platform
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
 from lab_utils import DISTRIBUTION
 from lab_utils.common.figures import counted
@@ -109,22 +108,19 @@ def read_manifest(folder: str) -> Manifest:
     with storage.open_to_read(path) as file:
         text = file.read()
     try:
-        return _parsed(folder, json.loads(text))
+        content = json.loads(text)
+        if content["format"] != _FORMAT:
+            raise ValueError(f"format {content['format']!r}")
+        labels = content["labels"]
+        if not isinstance(labels, list) or not all(type(name) is str and name for name in labels):
+            raise TypeError("labels should be a list of class names")
+        splits = {
+            name: Split(**split | {"shards": [Shard(**shard) for shard in split["shards"]]})
+            for name, split in content["splits"].items()
+        }
+        return Manifest(folder, labels, splits, content["versions"], content.get("shorter_side"))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ManifestError(f"{path} is not a manifest of format {_FORMAT}: {error!r}") from None
-
-
-def _parsed(folder: str, content: dict[str, Any]) -> Manifest:
-    if content["format"] != _FORMAT:
-        raise ValueError(f"format {content['format']!r}")
-    labels = content["labels"]
-    if not isinstance(labels, list) or not all(type(label) is str and label for label in labels):
-        raise TypeError("labels should be a list of class names")
-    splits = {
-        name: Split(**split | {"shards": [Shard(**shard) for shard in split["shards"]]})
-        for name, split in content["splits"].items()
-    }
-    return Manifest(folder, labels, splits, content["versions"], content.get("shorter_side"))
 
 
 @dataclass
@@ -144,10 +140,6 @@ class ShardSummary:
     bytes: int = 0
     per_class: dict[str, int] = field(default_factory=dict)
     rejects: list[tuple[int, str, str]] = field(default_factory=list)
-
-    def to_json(self) -> bytes:
-        """Returns the content of the summary's file."""
-        return json.dumps(asdict(self)).encode()
 
 
 def account(

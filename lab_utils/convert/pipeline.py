@@ -8,13 +8,14 @@ loses data on engines without side inputs and finish_bundle (Dask's).
 
 import collections
 import contextlib
+import json
 import random
 import secrets
 import socket
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import BinaryIO
 
 import apache_beam as beam
@@ -24,7 +25,7 @@ from lab_utils.convert.errors import ConversionError, RejectError, shortened
 from lab_utils.convert.images import to_rgb_jpeg
 from lab_utils.convert.manifest import SUMMARY, TFRECORD, ShardSummary
 from lab_utils.convert.plan import read_rows
-from lab_utils.convert.rows import parse_labelled, readable
+from lab_utils.convert.rows import parse_row, readable
 
 _WAITS = (0.5, 2)  # seconds between the attempts on a shard
 _Row = tuple[int, bytes]
@@ -77,7 +78,7 @@ class WriteShard(beam.DoFn):
                 summary = self._write(file, self.csv_paths[shard.split("-")[0]], rows)
             summary.attempt = attempt
             with storage.open_to_write(storage.join(folder, shard + SUMMARY)) as file:
-                file.write(summary.to_json())
+                file.write(json.dumps(asdict(summary)).encode())
             storage.move(folder, self.staging, [shard + SUMMARY])
         except BaseException:
             with contextlib.suppress(Exception):
@@ -116,7 +117,7 @@ class WriteShard(beam.DoFn):
             yield from under_way
 
     def _encode(self, line: bytes, csv_path: str) -> tuple[str, bytes]:
-        row = parse_labelled(line, csv_path, self.ids)
+        row = parse_row(line, csv_path, self.ids)
         image = to_rgb_jpeg(storage.read_image(row.path), self.shorter_side)
         number = self.ids[row.label]
         return row.label, records.encode_example(image, row.filename, number, row.label)

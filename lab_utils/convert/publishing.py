@@ -111,10 +111,6 @@ def publish(staging: str, folder: str, *, overwrite: bool) -> None:
         check_output(folder, overwrite=overwrite)
     except ConversionError as error:
         raise ConversionError(f"{error}. The result of this run is in {staging}") from None
-    _move_into_place(staging, folder)
-
-
-def _move_into_place(staging: str, folder: str) -> None:
     old = {name for name in storage.list_names(folder) if _OURS.fullmatch(name)}
     if old:
         replaced = storage.join(folder, _REPLACED + secrets.token_hex(4))

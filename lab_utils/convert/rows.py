@@ -67,11 +67,11 @@ def read_labels(path: str) -> list[str]:
     return list(lines)
 
 
-def parse_row(line: bytes, csv_path: str) -> Row:
+def parse_row(line: bytes, csv_path: str, classes: Collection[str]) -> Row:
     """Returns what one line of a CSV says; relative paths are taken from the CSV's folder.
 
     Raises:
-        RejectError: if the line is not two columns in UTF-8.
+        RejectError: if the line is not two columns in UTF-8, or the label is none of the classes.
     """
     text = _text(line)
     try:
@@ -88,25 +88,15 @@ def parse_row(line: bytes, csv_path: str) -> Row:
     path, label = columns
     if not (path and label):
         raise RejectError("no label" if path else "no path")
-    full = storage.join(storage.parent(csv_path), path)
-    return Row(full, composed(label), path.encode())
-
-
-def parse_labelled(line: bytes, csv_path: str, classes: Collection[str]) -> Row:
-    """`parse_row` of a row whose label is one of the classes, in the labels file's order.
-
-    Raises:
-        RejectError: as there, or the label is none of them.
-    """
-    row = parse_row(line, csv_path)
-    if row.label not in classes:
+    label = composed(label)
+    if label not in classes:
         first = ", ".join(map(repr, itertools.islice(classes, _EXAMPLES)))
         more = f", ... ({len(classes):,} in all)" if len(classes) > _EXAMPLES else ""
         raise RejectError(
-            f"unknown label {row.label!r}: a row is path,label without a header, and the labels file has "
+            f"unknown label {label!r}: a row is path,label without a header, and the labels file has "
             f"{first}{more}"
         )
-    return row
+    return Row(storage.join(storage.parent(csv_path), path), label, path.encode())
 
 
 def readable(line: bytes) -> str:

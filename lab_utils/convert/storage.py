@@ -41,11 +41,6 @@ def join(folder: str, name: str) -> str:
     return posixpath.join(folder, name) if is_remote(folder) else os.path.join(folder, name)
 
 
-def absolute(path: str) -> str:
-    """Returns the path as it is understood in every working folder."""
-    return path if is_remote(path) else os.path.abspath(path)
-
-
 def parent(path: str) -> str:
     """Returns the folder that holds the path."""
     return posixpath.dirname(path) if is_remote(path) else os.path.dirname(os.path.abspath(path))

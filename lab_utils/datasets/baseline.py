@@ -1,6 +1,5 @@
 """How far colour alone gets: what a model must beat to have learnt anything about shape."""
 
-import csv
 import os
 import warnings
 from dataclasses import dataclass
@@ -9,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from lab_utils.datasets.photos import DatasetError
+from lab_utils.datasets.photos import DatasetError, classes
 
 BINS = 8  # of each channel
 
@@ -62,11 +61,11 @@ def colour_histogram(path: Path) -> np.ndarray:
 def _read(csv_file: Path) -> tuple[list[tuple[np.ndarray, str]], int]:
     """(histogram, label) of each photograph, and how many could not be opened."""
     examples, left_out = [], 0
-    with csv_file.open(newline="", encoding="utf-8") as file, warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Pillow's remarks on large images and odd metadata
-        for path, label in csv.reader(file):
+        for path, label in classes(csv_file).items():
             try:
-                examples.append((colour_histogram(csv_file.parent / path), label))
+                examples.append((colour_histogram(path), label))
             except Exception:  # Pillow raises many kinds on damaged files
                 left_out += 1
     return examples, left_out

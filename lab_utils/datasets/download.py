@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from lab_utils.datasets.photos import DatasetError, Photos, write_split
+from lab_utils.datasets.photos import DatasetError, Photos, from_folder
 
 # As tensorflow-datasets 4.9.10 publishes them, in datasets/tf_flowers/checksums.tsv.
 # The address is http; the checksum is what vouches for the bytes.
@@ -39,7 +39,7 @@ def download_flower_photos(to: str | os.PathLike[str], eval_fraction: float = 0.
             f"`curl -C - -o {to / 'flower_photos.tgz'} {URL}` goes on where it broke."
         ) from error
     folder = Path(extracted) / "flower_photos"
-    photos = write_split(folder, to, eval_fraction)
+    photos = from_folder(folder, to, eval_fraction)
     print(
         "Licensed CC BY 2.0: name the photographers wherever you show or share their photographs. "
         f"They stand in {folder / 'LICENSE.txt'}"

@@ -99,7 +99,8 @@ def from_folder(
 
     Args:
         folder: holds one sub-folder for each class, with the photographs directly in it.
-        output_dir: where the three files go; outside `folder`. Made where it is missing.
+        output_dir: where the three files go; outside `folder`. Made where it is missing. Paths to photographs
+            within it are written relative to it.
         eval_fraction: share of each class that goes to evaluation, rounded to whole photographs, at
             least one.
 
@@ -111,17 +112,6 @@ def from_folder(
         raise DatasetError(
             f"{output_dir} lies in the folder of photographs, which stays as it is: write elsewhere."
         )
-    return write_split(folder, output_dir, eval_fraction)
-
-
-def classes(csv_file: Path) -> dict[Path, str]:
-    """The photographs of a CSV file of `path,label`, each with its class."""
-    with csv_file.open(newline="", encoding="utf-8") as file:
-        return {csv_file.parent / row[0]: row[1] for row in csv.reader(file) if len(row) == 2}
-
-
-def write_split(folder: Path, output_dir: Path, eval_fraction: float) -> Photos:
-    """As `from_folder`; paths to photographs within `output_dir` are written relative to it."""
     photographs = scan(folder)
     train, evaluation = split(photographs, eval_fraction)
     labels = sorted({photo.label for photo in photographs})
@@ -143,6 +133,12 @@ def write_split(folder: Path, output_dir: Path, eval_fraction: float) -> Photos:
     parts = f"{counted(len(train), 'photograph')} to train on, {len(evaluation):,} to evaluate"
     print(f"{counted(len(labels), 'class')}, {parts}")
     return photos
+
+
+def classes(csv_file: Path) -> dict[Path, str]:
+    """The photographs of a CSV file of `path,label`, each with its class."""
+    with csv_file.open(newline="", encoding="utf-8") as file:
+        return {csv_file.parent / row[0]: row[1] for row in csv.reader(file) if len(row) == 2}
 
 
 def scan(folder: Path) -> list[Photo]:

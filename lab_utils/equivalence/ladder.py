@@ -97,15 +97,16 @@ def ladder(
         raise ValueError("no batches: at least one (features, labels) is needed")
     pairs = [(batch, to_keras(*batch)) for batch in batches]
     result = Ladder()
-    sides = EstimatorSide(estimator, *batches[0], prediction), KerasSide(model, output)
+    theirs, ours = EstimatorSide(estimator, *batches[0], prediction), KerasSide(model, output)
     try:
-        for rung in _climb(*sides, pairs, names or {}, tolerance, run_tolerance, result.losses):
+        for rung in _climb(
+            theirs, ours, pairs, names or {}, tolerance, run_tolerance, result.losses
+        ):
             result.rungs.append(rung)
             if not rung.holds:
                 break
     finally:
-        for side in sides:
-            side.close()
+        ours.close()
     result.rungs += [Rung(name, None, "") for name in RUNGS[len(result.rungs) :]]
     return result
 
@@ -160,11 +161,10 @@ def _climb(
         if not updates[name] <= STATISTICS_TOLERANCE:
             what = f"the update of {name}, which no gradient trains, differs"
             yield _judge(RUNGS[2], what, updates[name], STATISTICS_TOLERANCE)
-    worst = max(theirs.trained, key=updates.get)
-    if updates[worst] < loss:
-        yield _judge(RUNGS[2], "the loss differs", loss, tolerance)
-    else:
-        yield _judge(RUNGS[2], f"the update of {worst} differs", updates[worst], tolerance)
+    differences = {f"the update of {name}": updates[name] for name in theirs.trained}
+    differences["the loss"] = loss
+    worst = max(differences, key=differences.get)
+    yield _judge(RUNGS[2], f"{worst} differs", differences[worst], tolerance)
 
     equalise()
     for batch, keras_batch in pairs:

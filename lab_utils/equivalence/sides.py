@@ -20,19 +20,17 @@ class ModelGraph:
         with self.graph.as_default():
             v1.set_random_seed(config.tf_random_seed or 0)
             v1.train.create_global_step()
-            self._feeds = tf.nest.map_structure(_placeholder, batch)
+            self._feeds = tf.nest.map_structure(
+                lambda array: v1.placeholder(array.dtype, array.shape), batch
+            )
             self.spec = build(self._feeds)
             self.trained = [variable.op.name for variable in v1.trainable_variables()]
             self._variables = {variable.op.name: variable for variable in v1.global_variables()}
+            self.names = [name for name in self._variables if name != "global_step"]
             first = [v1.global_variables_initializer(), v1.local_variables_initializer()]
             first.append(v1.tables_initializer())
         self._session = v1.Session(graph=self.graph, config=config.session_config)
         self._session.run(first)
-
-    @property
-    def names(self) -> list[str]:
-        """Of all variables but the global step, in the order of their making."""
-        return [name for name in self._variables if name != "global_step"]
 
     def run(self, fetches: Any, batch: Any) -> Any:
         """Values of `fetches` for a batch like the first."""
@@ -48,10 +46,6 @@ class ModelGraph:
         for name, value in values.items():
             initializer = self._variables[name].initializer
             self._session.run(initializer, {initializer.inputs[1]: value})
-
-    def close(self) -> None:
-        """Ends the session."""
-        self._session.close()
 
 
 class EstimatorSide:
@@ -109,11 +103,6 @@ class EstimatorSide:
         """Takes one training step; returns the loss before it."""
         fetches = [self._train.spec.loss, self._train.spec.train_op]
         return float(self._train.run(fetches, (features, labels))[0])
-
-    def close(self) -> None:
-        """Ends the sessions."""
-        self._train.close()
-        self._predict.close()
 
 
 class KerasSide:
@@ -173,10 +162,6 @@ class KerasSide:
         """Takes one training step; returns the loss before it, regularisation included."""
         self._model.reset_metrics()  # else Keras gives a running mean
         return float(self._step(x, y))
-
-
-def _placeholder(array: np.ndarray) -> tf.Tensor:
-    return v1.placeholder(array.dtype, array.shape)
 
 
 def _path(variable: Any) -> str:

@@ -26,9 +26,8 @@ def network(
     Returns:
         A model from uint8 [B, S, S, 3] to logits, float32 [B, classes]. Not compiled.
     """
-    decay = keras.regularizers.L2(
-        recipe.WEIGHT_DECAY / 2
-    )  # Keras adds l2 * sum(w^2), TensorFlow half of it
+    # Keras adds l2 * sum(w^2), TensorFlow half of it.
+    decay = keras.regularizers.L2(recipe.WEIGHT_DECAY / 2)
     images = keras.Input((image_size, image_size, 3), dtype="uint8", name="image")
     x = keras.layers.Rescaling(1 / 127.5, offset=-1.0, dtype=dtype, name="scale")(images)
     side = image_size // 4  # as tf.nn.space_to_depth: channels by row, column, colour

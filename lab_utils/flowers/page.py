@@ -1,12 +1,13 @@
 """A page of pictures about a finished run: predictions, confusion, learning curves."""
 
 import contextlib
-import html
 import json
 import random
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+import jinja2
 
 from lab_utils import datasets
 from lab_utils.common import files
@@ -15,34 +16,7 @@ from lab_utils.flowers.predict import draw, predict
 from lab_utils.notebook import look
 
 SAMPLE = 12  # photographs on the page
-
-_PAGE = """<!doctype html>
-<html lang="en">
-<head><meta charset="utf-8"><title>{title}</title>
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<style>
-  body {{ font: 16px/1.5 system-ui, sans-serif; color: {text}; max-width: 60rem; margin: 2rem auto; }}
-  img {{ max-width: 100%; height: auto; }}
-  td {{ padding: .15rem 1.2rem .15rem 0; vertical-align: top; }}
-  p.credit {{ color: {soft}; font-size: .85rem; }}
-</style></head>
-<body>
-<h1>{title}</h1>
-<p>{summary}</p>
-<h2>Photographs that the model has not seen</h2>
-<img src="predictions.png" alt="Photographs with the class probabilities that the model gives them">
-<h2>What it takes for what</h2>
-<img src="confusion.png" alt="Confusion matrix of the held-out images">
-<h2>How it learnt</h2>
-<img src="learning_curves.png" alt="Loss and accuracy over training steps">
-<h2>On a TPU</h2>
-<p><a href="dry_run.html">The dry run's report</a> on the same model, compiled for eight TPU cores
-by the real TPU compiler, without a TPU.</p>
-<h2>What it took</h2>
-<table>{table}</table>
-<p class="credit">{credit}</p>
-</body></html>
-"""
+_PAGE = Path(__file__).with_suffix(".html")
 
 
 def training_losses(run_dir: Path) -> list[tuple[int, float]]:
@@ -132,17 +106,13 @@ def make(
     plots.save(predictions, output_dir / "predictions.png")
     plots.save(plots.confusion(result["confusion"], labels), output_dir / "confusion.png")
     plots.save(curves(run_dir), output_dir / "learning_curves.png")
-    rows = "".join(
-        f"<tr><td>{html.escape(name)}</td><td>{html.escape(figure)}</td></tr>"
-        for name, figure in facts.items()
-    )
-    text = _PAGE.format(
+    text = jinja2.Template(_PAGE.read_text("utf-8"), autoescape=True).render(
         title="Flowers, from photographs to predictions",
         summary=f"After {counted(result['step'], 'step')} the model names {result['accuracy']:.1%} of "
         f"{counted(result['images'], 'held-out photograph')} correctly (measured here); a guess would "
         f"name {1 / len(labels):.0%}.",
-        table=rows,
-        credit=html.escape(credit),
+        facts=facts,
+        credit=credit,
         text=look.TEXT,
         soft=look.NEUTRAL,
     )

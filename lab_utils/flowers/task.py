@@ -28,9 +28,8 @@ _REMEDIES = {
     "give a local path, or one in gs://": ("File system scheme",),
 }
 
-_ADDRESSES = (
-    4e9  # bytes of address space; the smallest model trained with 3e9 here, and with 2e9 did not
-)
+# Bytes of address space; the smallest model trained with 3e9 here, and with 2e9 did not.
+_ADDRESSES = 4e9
 
 
 @dataclass(frozen=True)
@@ -158,11 +157,15 @@ def run(settings: Settings) -> dict[str, Any]:
         try:
             return _run(settings, data)
         except v1.train.NanLossDuringTrainingError:
-            raise RuntimeError(_diverged(settings)) from None
+            raise RuntimeError(
+                "the loss is not a number any more: train with a --learning_rate below "
+                f"{settings.learning_rate:g}. The same --output_dir goes on from its last checkpoint with "
+                "finite weights"
+            ) from None
 
 
 def _run(settings: Settings, data: Inputs) -> dict[str, Any]:
-    from lab_utils.estimator import tf
+    from lab_utils.estimator import tf, v1
     from lab_utils.flowers import checkpoints, progress
     from lab_utils.flowers.input_pipeline import make_serving_input_fn
 
@@ -179,7 +182,7 @@ def _run(settings: Settings, data: Inputs) -> dict[str, Any]:
             if step and step not in {record["step"] for record in history}:
                 record = _evaluate(estimator, data.evaluate, data.eval_steps)
                 if not math.isfinite(record["cross_entropy"]):
-                    raise RuntimeError(_diverged(settings))
+                    raise v1.train.NanLossDuringTrainingError
                 history.append(record)
                 lines = "".join(json.dumps(record) + "\n" for record in history)
                 files.write(os.path.join(folder, "history.jsonl"), lines)
@@ -223,13 +226,6 @@ def _evaluate(estimator: Any, input_fn: Callable, steps: int) -> dict[str, Any]:
         "images": int(metrics["confusion"].sum()),
         "confusion": metrics["confusion"].astype(int).tolist(),
     }
-
-
-def _diverged(settings: Settings) -> str:
-    return (
-        f"the loss is not a number any more: train with a --learning_rate below {settings.learning_rate:g}. "
-        "The same --output_dir goes on from its last checkpoint with finite weights"
-    )
 
 
 def problem(error: Exception, output_dir: str) -> str:

@@ -22,7 +22,7 @@ class Ladder:
 
     Attributes:
         alone: the limit's images/s and CPU ms an image.
-        rungs: name -> an array [ROUNDS, 3] of images/s, CPU ms an image and share of the limit.
+        rungs: name -> an array [ROUNDS, 4] of images/s, CPU ms an image, share of the limit and the limit.
     """
 
     def __init__(self, limit: Iterable, batch: int) -> None:
@@ -39,10 +39,11 @@ class Ladder:
         for _ in range(ROUNDS):
             limit, _ = self._window(self._limit)
             rate, cpu = self._window(iterator)
-            rounds.append((rate, cpu, rate / limit))
+            rounds.append((rate, cpu, rate / limit, limit))
         self.rungs[name] = np.array(rounds)
-        rate, cpu, share = np.median(rounds, axis=0)
-        print(f"{name}: {rate:,.0f} images/s, {share:.2f} of the limit, {cpu:.3f} CPU ms an image")
+        rate, _, share, limit = sorted(rounds, key=lambda each: each[2])[ROUNDS // 2]
+        against = f"{share:.2f} of the limit, which was {limit:,.0f} then"
+        print(f"{name}: {rate:,.0f} images/s, {against}; {self.cpu_ms()[name]:.3f} CPU ms an image")
         return share
 
     def cpu_ms(self) -> dict[str, float]:
@@ -50,7 +51,7 @@ class Ladder:
         return {name: float(np.median(rounds[:, 1])) for name, rounds in self.rungs.items()}
 
     def draw(self) -> None:
-        """Draws shares of the limit and CPU time, on logarithmic axes; whiskers show all rounds."""
+        """Draws shares of the limit and CPU time, on logarithmic axes; lines show all rounds."""
         _, panels = plt.subplots(1, 2, figsize=(7, 2.2), sharey=True)
         for axes, column, label, limit in (
             (panels[0], 2, "share of the limit", 1),
@@ -59,12 +60,19 @@ class Ladder:
             values = np.array([rounds[:, column] for rounds in self.rungs.values()])
             middle = np.median(values, axis=1)
             spread = [middle - values.min(axis=1), values.max(axis=1) - middle]
-            bars = axes.barh(
-                list(self.rungs), middle, xerr=spread, color=BAR, ecolor=NEUTRAL, capsize=2
+            axes.errorbar(middle, list(self.rungs), xerr=spread, fmt="o", color=BAR, ecolor=NEUTRAL)
+            for row, value in enumerate(middle):
+                text = {"xytext": (0, 5), "textcoords": "offset points", "ha": "center"}
+                axes.annotate(f"{value:.2g}", (value, row), **text, fontsize=8)
+            axes.axvline(limit, color=ALARM, lw=1, ls="--", zorder=0)
+            on_top = {"transform": axes.get_xaxis_transform(), "ha": "center", "va": "bottom"}
+            axes.text(limit, 1.01, "the limit", **on_top, color=ALARM, fontsize=8)
+            axes.set(
+                xscale="log",
+                xlim=(values.min() / 2, 2 * values.max()),
+                ylim=(-0.5, len(values) - 0.2),
+                xlabel=label,
             )
-            axes.bar_label(bars, fmt="  %.2g", fontsize=8)
-            axes.axvline(limit, color=ALARM, lw=1, ls="--")
-            axes.set(xscale="log", xlim=(middle.min() / 3, 8 * values.max()), xlabel=label)
             axes.minorticks_off()
         panels[0].invert_yaxis()
 

@@ -45,7 +45,22 @@ ANSWERS = {
     "2a": [
         Mutant('if params["use_tpu"]:', "if False:", "CrossShardOptimizer"),
         Mutant('if params["use_tpu"]:', "if True:", "one copy"),
-        Mutant('if params["use_tpu"]:', 'if not params["use_tpu"]:', "CrossShardOptimizer"),
+        # No optimizer of several cores, so nothing is said of them
+        Wrong(
+            "make_optimizer = lambda params: v1.train.GradientDescentOptimizer(params['learning_rate'])",
+            re.compile("^With use_tpu false the optimizer: expected 'AdamOptimizer'"),
+        ),
+        # A subclass
+        Right("""
+            class Summed(v1.tpu.CrossShardOptimizer):
+                pass
+
+
+            def make_optimizer(params):
+                adam = v1.train.AdamOptimizer(params["learning_rate"])
+                return Summed(adam) if params["use_tpu"] else adam
+        """),
+        Mutant('if params["use_tpu"]:', 'if not params["use_tpu"]:', "one copy"),
         Mutant("    return optimizer\n", "", "return missing"),
         Mutant('AdamOptimizer(params["learning_rate"])', "AdamOptimizer()", "learning_rate"),
         Mutant("v1.train.AdamOptimizer(", "v1.train.GradientDescentOptimizer(", "Adam"),
@@ -203,7 +218,7 @@ ANSWERS = {
         """,
                 FUNCTION,
             ),
-            "eval_metric_ops",
+            "It has no eval_metric_ops",
         ),
         Wrong(
             evaluating(
@@ -219,17 +234,41 @@ ANSWERS = {
             evaluating(
                 "return tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=metric_fn)", FUNCTION
             ),
-            re.compile("tuple|pair|iterable|type"),
+            "a pair: the function, not called",
         ),
+        # A dict, as in eval_metric_ops
+        Wrong(
+            evaluating(
+                """
+            metrics = metric_fn(labels, logits)
+            return tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=metrics)
+        """,
+                FUNCTION,
+            ),
+            "a pair: the function, not called",
+        ),
+        # The class of each row is not taken
+        Mutant("tf.argmax(logits, axis=1)", "logits", "compares classes with classes"),
+        Mutant("tf.argmax(logits, axis=1)", "tf.argmax(logits)", "compares classes with classes"),
     ],
     "2c": [
         Wrong(with_setting("train_batch_size", "128"), "a core gets 16, not 128"),
         Wrong(with_setting("eval_batch_size", "45"), "evaluates 45 digits"),
-        Wrong(with_setting("iterations_per_loop", "40"), "1.2% of the time goes to returns"),
+        Wrong(with_setting("iterations_per_loop", "40"), "1.23% of the time goes to returns"),
         Wrong(with_setting("iterations_per_loop", "500"), "the log changes only at its end"),
         Wrong(with_setting("save_checkpoints_steps", "1000"), "goes to writing them"),
         Wrong(with_setting("save_checkpoints_steps", "60_000"), "20 minutes"),
-        Wrong(with_setting("save_checkpoints_steps", "30_050"), "not a multiple of 100"),
+        # Due at 24,750, written at the end of the loop, 24,800
+        Right(with_setting("save_checkpoints_steps", "24_750")),
+        Wrong(
+            with_setting("save_checkpoints_steps", "24_700"), "1.00% of the time goes to writing"
+        ),
+        Wrong(
+            "settings['checkpoint_steps'] = settings.pop('save_checkpoints_steps')",
+            "missing: save_checkpoints_steps; unknown: checkpoint_steps",
+        ),
+        Right("settings = {name: np.int32(value) for name, value in settings.items()}"),
+        Wrong(with_setting("iterations_per_loop", "49"), "1.01% of the time goes to returns"),
         Wrong(with_setting("save_checkpoints_steps", "30e3"), "whole number"),
         Wrong("settings = [1024, 360, 100, 30_000]", "should be a dict"),
         Right(

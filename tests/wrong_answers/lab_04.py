@@ -60,7 +60,7 @@ ANSWERS = {
                     "mean_loss": v1.metrics.mean(losses),
                 }
             """,
-            "padding that do not count",
+            "is the value without weights=",
         ),
         # The mean of batches' means
         Wrong(
@@ -90,6 +90,8 @@ ANSWERS = {
             """,
             "accuracy of two batches",
         ),
+        Mutant("mean(in_top_3, weights=weight)", "mean(in_top_3)", "top_3: "),
+        Mutant("mean(losses, weights=weight)", "mean(losses)", "value without weights="),
         Mutant("tf.argmax(logits, axis=1), weights", "logits, weights", "most likely class"),
         Mutant(
             "v1.metrics.mean(losses, weights=weight)",
@@ -114,6 +116,9 @@ ANSWERS = {
             }
             """
         ),
+        Wrong("parts_diagnosis = {33: 'C'}", "weight is in order here. Which line uses it"),
+        # A single line with more indentation than the one that it replaces
+        Right("parts_treatment[46] = 8 * ' ' + parts_treatment[46]"),
         Wrong("parts_diagnosis = {39: 'A'}", re.compile("Line 39 is healthy. .* all ops")),
         Wrong("parts_diagnosis = {36: 'A'}", "same on every machine"),
         Wrong("parts_diagnosis = {41: 'D'}", "but not for the reason that you give"),
@@ -146,6 +151,9 @@ ANSWERS = {
         Wrong(_loops(resnet="100"), "ResNet-50: a loop of 100 steps takes 32 seconds"),
         Wrong(_loops(resnet="0"), "a whole number of steps"),
         Wrong(_loops(resnet="2.5"), "a whole number of steps"),
-        Wrong("loops = [250, 25, 10]", "a dict from each job"),
+        Wrong("loops = [250, 25, 10]", "a dict of digits, flowers"),
+        Wrong(
+            "loops['ResNet50'] = loops.pop('ResNet-50')", "missing: ResNet-50; unknown: ResNet50"
+        ),
     ],
 }

@@ -260,6 +260,6 @@ def parse(record):
         Mutant('(128, "B")', '(128, "A")', "Which rule cannot be met"),
         Mutant('(1, "C")', '(4, "B")', "so small that opening"),
         Mutant('(1, "C")', "1", "expected a pair"),
-        Wrong("decisions = {'ImageNet': (1024, 'A')}", "should have the keys"),
+        Wrong("decisions = {'ImageNet': (1024, 'A')}", "missing: flowers, x-rays"),
     ],
 }

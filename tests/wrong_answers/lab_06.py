@@ -1,5 +1,7 @@
 """What learners get wrong in lab 06, and the words that they must hear."""
 
+import re
+
 from wrong_answers import Mutant, Right, Wrong
 
 _6A = r"""
@@ -13,6 +15,8 @@ def make_cached_input_fn(files):
     return input_fn
 """
 _DRAW = "tf.unstack(tf.random.uniform([2], 0, KEPT - SIZE + 1, tf.int32))"
+
+_TOO_FAR = "top, left = tf.unstack(tf.random.uniform([2], KEPT, KEPT + 1, tf.int32))"
 
 
 def _treated(text: str, line: int = 22) -> str:
@@ -146,6 +150,10 @@ crops_treatment = {22: "return tf.image.random_crop(image, [SIZE, SIZE, 3]), lab
         Wrong("crops_diagnosis = {22: 'E'}", "not for the reason"),
         # Python's random numbers in NumPy's place
         Wrong(_treated("top, left = hash(str(image)) % 9, 3"), "still cut at the same place"),
+        # Beyond the edge; the line that is quoted is none of the checker's
+        Wrong(
+            _treated(_TOO_FAR), re.compile(r"fails\. InvalidArgumentError((?! At line ).)*$", re.S)
+        ),
         # Python for each picture
         Wrong(
             _treated(
@@ -184,6 +192,8 @@ cores = lambda rate, ms: rate * ms / 1000
 decisions = {"scans": (cores(500, 8), "D"), "scenes": (cores(40_000, 1), "C"),
              "digits": (cores(40_000, 1), "B"), "petals": (cores(2000, 2), "A")}
 """),
+        Right("decisions = {job: list(pair) for job, pair in decisions.items()}"),
+        Wrong("decisions['petal'] = decisions.pop('petals')", "missing: petals; unknown: petal"),
         Mutant('(4, "A")', '(1, "A")', "petals: the cores for 2,000 images/s at 2 ms"),
         Mutant('(4, "A")', '(4000, "A")', "a core has 1,000 ms of CPU time"),
         Mutant('(4, "A")', '(4, "C")', "most of its cores are idle"),

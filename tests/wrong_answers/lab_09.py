@@ -266,7 +266,7 @@ def narrowed(input_fn):
         Mutant(
             "        if checkpoint % loop == 0 and loop * step >= share * (loop * step + call):\n            return loop\n    return checkpoint",
             "        if checkpoint % loop == 0 and loop * step >= share * (loop * step + call):\n            return loop",
-            "return None there: is a return missing?",
+            "is a return missing?",
         ),
         # What would do without a checkpoint
         Wrong(

@@ -88,8 +88,8 @@ class Ward:
     def treated(self, treatment: Mapping[int, str] | str | Path) -> str:
         """The sick program after a treatment: new lines by line number, a whole program, or its file.
 
-        A new line may be several, or "" to take the old one out. One without indentation gets that of
-        the line which it replaces.
+        A new line may be several, or "" to take the old one out. A single one, and several whose first has
+        no indentation, get that of the line which they replace.
 
         Raises:
             ValueError: the program has no such line.
@@ -105,6 +105,7 @@ class Ward:
             old = lines[int(number) - 1]
             indent = old[: len(old) - len(old.lstrip())]
             new = re.sub(r"\A(?:[ \t]*\n)+", "", new)  # an editor leaves empty lines above
+            new = new.strip() if "\n" not in new.strip() else new
             if new and not new[0].isspace():
                 new = "\n".join(indent + line if line else line for line in new.splitlines())
             lines[int(number) - 1] = new if new.strip() else None

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from lab_utils.check.tools import a, expect
+from lab_utils.check.tools import a, expect, expect_keys, several
 
 
 def expect_decisions(
@@ -48,10 +48,8 @@ def pairs(decisions: Any, questions: Collection[str], first: str) -> Iterator[tu
     Raises:
         Wrong: it is not such a dict, or the next question's answer is not a pair.
     """
-    kind = isinstance(decisions, dict) and decisions.keys() == set(questions)
-    expect(kind, f"decisions should have the keys {', '.join(questions)}; yours is {a(decisions)}.")
+    expect_keys(decisions, questions, "decisions")
     for question in questions:
         pair = decisions[question]
-        fits = isinstance(pair, tuple) and len(pair) == 2
-        expect(fits, f"{question}: expected a pair, ({first}, letter), not {pair!r}.")
+        expect(several(pair, 2), f"{question}: expected a pair, ({first}, letter), not {pair!r}.")
         yield question, *pair

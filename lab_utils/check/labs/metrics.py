@@ -10,6 +10,10 @@ _CLOSES = (
     "Your function closes over a tensor of model_fn, which stays on the TPU: it may use nothing of the graph but its "
     "own arguments."
 )
+_CLASSES = (
+    "v1.metrics.accuracy compares classes with classes, [B] with [B]: take the most likely class of each row of "
+    "logits, along axis 1."
+)
 _ONE_BATCH = (
     "A value depends on one batch only; it should accumulate over all batches, as in v1.metrics."
 )
@@ -32,7 +36,8 @@ def values_of_metrics(
         tensors = tf.nest.map_structure(
             lambda each: v1.placeholder(each.dtype, each.shape), batches[0]
         )
-        with translated("graph", _CLOSES):
+        unequal = r"Shapes? [(\[]\d.* and [(\[]\d.*(are incompatible|must be equal)"
+        with translated("graph", _CLOSES), translated(unequal, _CLASSES):
             metrics = function(**tensors) if isinstance(tensors, dict) else function(*tensors)
         is_dict = isinstance(metrics, Mapping)
         quoted = ", ".join(f'"{name}"' for name in names)
