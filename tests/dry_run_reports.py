@@ -64,6 +64,7 @@ def feed(rate: float = 412.0, required: float = 29304.0) -> Feed:
     return Feed(
         examples_per_second=Figure("examples from input_fn", rate, "examples/s", Kind.MEASURED),
         host_cores=Figure("cores of this machine in use", 1.83, "cores", Kind.MEASURED),
+        machine_cores=Figure("cores of this machine", 2, "cores", Kind.MEASURED),
         required=Figure("required rate of one host, at most", required, "examples/s", Kind.DERIVED),
         host_cores_needed=Figure(
             "host cores like these to deliver it", 1.83 * required / rate, "cores", Kind.DERIVED

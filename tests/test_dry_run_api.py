@@ -16,11 +16,10 @@ from lab_utils.dry_run.compile.figures import Compiled
 from lab_utils.dry_run.feed import stage as feed_stage
 from lab_utils.dry_run.private.process import CompilerMissing
 from lab_utils.dry_run.records import Mode, Stage
-from lab_utils.dry_run.run import budget
 from lab_utils.dry_run.run import stage as run_stage
 from lab_utils.dry_run.run.virtual import VirtualRun
 from lab_utils.dry_run.session import first_line
-from lab_utils.dry_run.traced import Trace
+from lab_utils.dry_run.workload import Trace
 from lab_utils.estimator import tf, tpu
 from lab_utils.runtime import chips
 
@@ -99,7 +98,7 @@ def test_without_the_compiler_the_rest_still_runs_and_the_verdict_says_so(subjec
     subject.read = lambda traces, cores: []
     subject.lower = lambda *arguments, **options: made.program()
     monkeypatch.setattr(compile, "compiling", missing)
-    monkeypatch.setattr(budget, "cost", lambda hlo: (0.0, 0.0))
+    monkeypatch.setattr(run_stage, "cost", lambda hlo: (0.0, 0.0))
     monkeypatch.setattr(run_stage, "running", missing)
     report = dry_run(None, None, feed_seconds=0.1, progress=False)
     assert status(report)["compile"] == status(report)["run"] == "skipped"
@@ -111,7 +110,7 @@ def test_the_required_rate_is_that_of_a_hosts_cores_at_the_bound():
     cost = made.train_step().cost
     assert feed_stage.required_rate(cost, "v3:4x4") == pytest.approx(3663 * 8, rel=1e-3)
     cost.step_seconds = Figure("least time a step", 1e-6, "s", Kind.DERIVED)
-    with pytest.raises(feed_stage.Unknown, match="less than what any step costs"):
+    with pytest.raises(feed_stage.Skip, match="less than what any step costs"):
         feed_stage.required_rate(cost, "v3:4x4")
 
 
@@ -136,7 +135,7 @@ def cores_that_run(subject, monkeypatch):
             yield lambda progress: VirtualRun(steps, [[1.0] * program.cores] * steps)
 
         subject.lower = lower
-        monkeypatch.setattr(budget, "cost", lambda hlo: (flops, 1e6))
+        monkeypatch.setattr(run_stage, "cost", lambda hlo: (flops, 1e6))
         monkeypatch.setattr(run_stage, "running", run)
         return dry_run(None, None, topology, stages=["run"], progress=False), ran
 

@@ -17,7 +17,7 @@ from test_dry_run_lines import HLO
 from lab_utils.common.figures import Kind
 from lab_utils.dry_run import cache
 from lab_utils.dry_run.compile import stage as compile
-from lab_utils.dry_run.compile.hlo import layout
+from lab_utils.dry_run.compile.hlo import parse
 from lab_utils.dry_run.compile.hlo import summary as hlo
 from lab_utils.dry_run.frontends.estimator import lower_estimator
 from lab_utils.dry_run.frontends.function import FunctionWorkload
@@ -174,16 +174,16 @@ def test_a_child_that_dies_is_an_error_and_one_without_room_says_nothing_about_t
 
 
 def test_shapes_layouts_and_padding():
-    [shape] = layout.shapes("f32[128,74,74,20]{0,3,2,1:T(8,128)}")
+    [shape] = parse.shapes("f32[128,74,74,20]{0,3,2,1:T(8,128)}")
     assert shape.padded_dims == (128, 74, 74, 24) and shape.worst_axis == 3
     assert shape.padded_bytes == 128 * 74 * 74 * 24 * 4 and shape.bytes == 128 * 74 * 74 * 20 * 4
-    [small] = layout.shapes("bf16[8,3]{1,0:T(8,128)(2,1)}")
+    [small] = parse.shapes("bf16[8,3]{1,0:T(8,128)(2,1)}")
     assert small.padded_bytes == 8 * 128 * 2 and small.worst_axis == 1
-    [vector] = layout.shapes("f32[100,1024]{1,0:T(8,128)S(1)}")
+    [vector] = parse.shapes("f32[100,1024]{1,0:T(8,128)S(1)}")
     assert vector.padded_dims == (104, 1024) and vector.memory_space == 1
-    [scalar] = layout.shapes("f32[]{:T(256)}")
+    [scalar] = parse.shapes("f32[]{:T(256)}")
     assert scalar.padded_bytes == 1024 and scalar.worst_axis is None
-    assert [str(each) for each in layout.shapes("(s32[7]{0}, pred[2,2]{1,0})")] == [
+    assert [str(each) for each in parse.shapes("(s32[7]{0}, pred[2,2]{1,0})")] == [
         "s32[7]",
         "pred[2,2]",
     ]

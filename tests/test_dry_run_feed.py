@@ -8,7 +8,6 @@ import pytest
 
 from lab_utils.common.figures import Figure, Kind
 from lab_utils.common.source import Place
-from lab_utils.dry_run.feed import measure as feed
 from lab_utils.dry_run.feed import stage
 from lab_utils.dry_run.records import Feed, Severity
 from lab_utils.estimator import tf
@@ -36,7 +35,7 @@ SOURCES = {"strings": strings, "function": batches, "dataset": batches(), "tenso
 @pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
 def test_data_are_read_again_and_again_in_a_graph_of_their_own(source):
     with tf.Graph().as_default() if callable(source) else contextlib.nullcontext() as graph:
-        figures, _ = feed.measure(source, seconds=SHORT)
+        figures, _ = stage.measure(source, seconds=SHORT)
         assert not graph or not graph.get_operations()
     assert figures["examples_per_second"].value > 0
     assert {figure.kind for figure in figures.values()} == {Kind.MEASURED}
@@ -51,15 +50,15 @@ def test_the_rate_is_that_of_the_pipeline():
         data = tf.data.Dataset.range(1000).map(lambda n: tf.numpy_function(wait, [n], tf.int64))
         return data.map(lambda n: tf.ensure_shape(n, [])).batch(2)
 
-    alone, _ = feed.measure(slow, seconds=SHORT)
+    alone, _ = stage.measure(slow, seconds=SHORT)
     assert 0 < alone["examples_per_second"].value <= 50
-    tenfold, _ = feed.measure(slow, seconds=SHORT, batch_size=20)
+    tenfold, _ = stage.measure(slow, seconds=SHORT, batch_size=20)
     assert tenfold["examples_per_second"].value > 2 * 50
 
 
 def test_data_without_a_batch_is_named_so():
-    with pytest.raises(feed.NoBatches):
-        feed.measure(lambda: batches(examples=4, batch=8), seconds=SHORT)
+    with pytest.raises(stage.NoBatches):
+        stage.measure(lambda: batches(examples=4, batch=8), seconds=SHORT)
 
 
 def test_an_error_in_the_pipeline_comes_through():
@@ -67,7 +66,7 @@ def test_an_error_in_the_pipeline_comes_through():
         return batches().map(lambda features, label: tf.io.decode_jpeg("no image"))
 
     with pytest.raises(tf.errors.InvalidArgumentError, match="(?i)image"):
-        feed.measure(broken, seconds=SHORT)
+        stage.measure(broken, seconds=SHORT)
 
 
 @pytest.mark.parametrize(

@@ -276,6 +276,14 @@ def test_a_program_that_cannot_be_judged_says_why_with_its_place(text, message, 
         loaded(text)
 
 
+def test_an_encoding_with_which_python_does_not_start_is_refused(tmp_path, capsys):
+    (tmp_path / "latin.py").write_bytes(b"x = 1\n\n# \xe9\n")
+    assert dry_run_command.main(["--main", str(tmp_path / "latin.py"), *CHEAP]) == 2
+    said = capsys.readouterr().err
+    assert "SyntaxError: 'utf-8' codec can't decode byte 0xe9" in said and "latin.py:3" in said
+    assert "save the file as UTF-8, or declare its encoding" in said
+
+
 def test_evaluation_that_waits_for_checkpoints_is_judged(loaded, capsys):
     port = loaded(
         MODEL

@@ -23,7 +23,7 @@ from lab_utils.dry_run.frontends.estimator import EstimatorWorkload, lower_estim
 from lab_utils.dry_run.frontends.function import FunctionWorkload
 from lab_utils.dry_run.frontends.keras import KerasWorkload
 from lab_utils.dry_run.lower.errors import CannotLower
-from lab_utils.dry_run.run import budget
+from lab_utils.dry_run.run import stage as run_stage
 from lab_utils.dry_run.workload import Inputs
 from lab_utils.estimator import tf
 
@@ -199,27 +199,27 @@ def test_an_infinity_that_does_no_harm_is_not_where_a_loss_gets_lost():
 
 def test_the_cost_of_a_step_is_told_from_its_program():
     small, large = (lower_estimator(make(dense), DATA, cores=8, global_batch=n) for n in (64, 128))
-    flops, written = budget.cost(small.hlo)
+    flops, written = run_stage.cost(small.hlo)
     # Two layers, [8, 6] x [6, 16] and [8, 16] x [16, 3]: forward, and two products each on the way back.
     assert flops == 3 * (2 * 8 * 6 * 16 + 2 * 8 * 16 * 3)
-    twice, more = budget.cost(large.hlo)
+    twice, more = run_stage.cost(large.hlo)
     assert twice == 2 * flops and written < more < 2 * written
     model_fn, data = MODELS["recurrent"]
-    looped, _ = budget.cost(lower_estimator(make(model_fn), reader(data), cores=8).hlo)
+    looped, _ = run_stage.cost(lower_estimator(make(model_fn), reader(data), cores=8).hlo)
     assert looped > 7 * 2 * 8 * 16 * 32  # a step of the cell, seven words
 
 
 def test_what_is_run_shrinks_to_the_budget(monkeypatch):
     program = lower_estimator(make(dense), DATA, cores=8, global_batch=128)
-    flops, _ = budget.cost(program.hlo)
+    flops, _ = run_stage.cost(program.hlo)
     for most, plan in (
-        (budget.MOST_FLOP, budget.Plan(8, 16, 3)),
-        (2 * flops * 8 * 3 / 4, budget.Plan(8, 4, 3)),
-        (2 * flops * 2 * 2 / 16, budget.Plan(2, 1, 2)),
+        (run_stage.MOST_FLOP, run_stage.Plan(8, 16, 3)),
+        (2 * flops * 8 * 3 / 4, run_stage.Plan(8, 4, 3)),
+        (2 * flops * 2 * 2 / 16, run_stage.Plan(2, 1, 2)),
         (0, None),
     ):
-        monkeypatch.setattr(budget, "MOST_FLOP", most)
-        assert budget.affordable(program, 3) == plan
+        monkeypatch.setattr(run_stage, "MOST_FLOP", most)
+        assert run_stage.affordable(program, 3) == plan
     monkeypatch.undo()
-    monkeypatch.setattr(budget, "MOST_BYTES", 0)
-    assert budget.affordable(program, 3) is None
+    monkeypatch.setattr(run_stage, "MOST_BYTES", 0)
+    assert run_stage.affordable(program, 3) is None

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from lab_utils.dry_run.report.published import published, reached
+from lab_utils.dry_run.report.words import published, reached
 from lab_utils.runtime import chips
 
 ROWS = published()

@@ -17,7 +17,7 @@ class Kind(StrEnum):
     COMPILER = "computed by the TPU compiler"
     MEASURED = "measured here"
     QUOTED = "quoted"
-    DERIVED = "computed from the figures beside it"
+    DERIVED = "computed from the figures next to it"
 
 
 @dataclass(frozen=True)

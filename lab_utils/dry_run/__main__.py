@@ -3,20 +3,49 @@
 import argparse
 import contextlib
 import inspect
+import os
 import sys
-from collections.abc import Sequence
-from typing import NoReturn
+import tempfile
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
 
-from lab_utils.common import command, files
+import psutil
+
+from lab_utils.common import command, files, scratch
 from lab_utils.dry_run import rules
-from lab_utils.dry_run.arguments import parsed
 from lab_utils.dry_run.frontends.cells import CannotJudge
+from lab_utils.dry_run.records import Stage
 from lab_utils.dry_run.report.outcome import COULD_NOT_RUN, EXIT_STATUS
 from lab_utils.dry_run.report.report import FORMATS, Report
-from lab_utils.dry_run.supervisor import supervised
 from lab_utils.dry_run.target import load, load_main
 from lab_utils.port import contrib
 from lab_utils.runtime import chips
+
+_exit = os._exit
+
+_EPILOG = """\
+FUNCTION takes no arguments and returns what to judge, with its data:
+    (estimator, input_fn)            a TPUEstimator; use_tpu may be False
+    (model, dataset)                 a compiled Keras model and a tf.data dataset
+    (step, (features, labels))       a function of one batch, and an example batch or a dataset
+and, if it likes, a dict of options for dry_run, such as {"eval_input_fn": eval_input_fn}, as a third.
+
+With --main a program needs no such function: its own main is run with the flags after "--", up to its
+training, which is judged and not done. All else that it does on its way, such as writing its files, is done.
+
+Flags that the module defines with absl have their defaults; FUNCTION may set them.
+
+examples:
+    tpu-dry-run my_port.py:port --topology v5e:2x4 --html report.html
+    tpu-dry-run --main train.py --contrib --stages trace,read -- --use_tpu=True
+    tpu-dry-run my_port.py:port --ignore TPU305 --format github
+A line that ends in `# tpu: ignore[TPU305] why` has its findings of that rule ignored.
+
+What was compiled is cached below ~/.cache/lab_utils (XDG_CACHE_HOME moves it, --no_cache leaves it alone).
+
+exit status: 0 ready, 1 findings (errors or warnings), 2 could not run
+"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -45,6 +74,71 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{error.filename} cannot be written: {error.strerror}", file=sys.stderr)
         return EXIT_STATUS[COULD_NOT_RUN]
     return report.exit_status
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command's parser."""
+    parser = argparse.ArgumentParser(
+        prog="python -m lab_utils.dry_run",
+        description="Judges a port to Cloud TPU without a TPU: traces it, reads its program, compiles it "
+        "with the TPU compiler, runs it on virtual cores, and measures its input pipeline.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    flag = parser.add_argument
+    json_file, html_file = files.output(files.JSON), files.output(files.HTML)
+    flag("target", nargs="?", metavar="MODULE:FUNCTION", help="or FILE.py:FUNCTION")
+    flag("--main", metavar="FILE.py", help="a program, notebook or module (package.train) to run up to its "
+         "training; its flags follow --")  # fmt: skip
+    flag("--topology", default="v2:2x2", help="such as v2:2x2, v5e:4x4 (default: v2:2x2)")
+    flag("--stages", default=",".join(Stage), help=f"some of {','.join(Stage)} (default: all)")
+    flag("--steps", type=int, default=3, help="steps on virtual cores (default: 3)")
+    flag("--feed_seconds", type=float, default=2.0, help="how long to read batches (default: 2)")
+    flag("--no_cache", dest="cache", action="store_false", help="compute everything again")
+    flag("--json", metavar="FILE", type=json_file, help="write the report as JSON")
+    flag("--html", metavar="FILE", type=html_file, help="write the report as an HTML page")
+    flag("--format", choices=tuple(FORMATS), default="text", help="what to print (default: text)")
+    flag("--contrib", action="store_true", help="give the program TensorFlow 1 with tf.contrib")
+    flag("--ignore", metavar="IDS", default="", help="rules to leave out, such as TPU305,TPU4")
+    flag("--rule", metavar="ID", type=str.upper, help="print the page of a rule, such as TPU101")
+    flag("--rules", action="store_true", help="list the rules")
+    return parser
+
+
+def parsed(arguments: Sequence[str]) -> argparse.Namespace:
+    """The flags of a command line, those of the program behind "--" in `program`.
+
+    Ends the command where they make no sense.
+    """
+    command = parser()
+    words = list(arguments)
+    end = words.index("--") if "--" in words else len(words)
+    flags = command.parse_args(words[:end])
+    flags.program = words[end + 1 :]
+    try:
+        if flags.rule:
+            rules.rule(flags.rule)
+        chips.parse(flags.topology)
+        flags.stages = _stages(flags.stages)
+        flags.ignore = rules.chosen(flags.ignore)
+    except (KeyError, ValueError) as error:
+        command.error(error.args[0])
+    if flags.rule or flags.rules:
+        return flags
+    if not flags.target and not flags.main:
+        command.error("name what to judge: MODULE:FUNCTION, or --main FILE.py")
+    if flags.target and flags.main:
+        command.error(f"{flags.target}: with --main, the program's own flags follow after --")
+    if flags.program and not flags.main:
+        command.error("flags after -- are a program's own: name it with --main FILE.py")
+    return flags
+
+
+def _stages(text: str) -> list[Stage]:
+    names = [name.strip() for name in text.split(",")]
+    if unknown := set(names) - set(Stage):
+        raise ValueError(f"there is no stage {', '.join(unknown)}; there are {', '.join(Stage)}")
+    return [Stage(name) for name in names]
 
 
 def _report(flags: argparse.Namespace) -> Report:
@@ -92,6 +186,46 @@ def _show(report: Report, flags: argparse.Namespace) -> None:
         files.write(flags.json, report.to_json() + "\n")
     if flags.html:
         report.write_html(flags.html)
+
+
+def supervised(judge: Callable[[], int]) -> NoReturn:
+    """Ends this process with the status of `judge`, and with it all that the judged program has started.
+
+    Threads and processes that the program left would keep Python from ending. Where it asks the system to
+    end this process, or to run another program in it, SystemExit is raised at that line.
+    """
+    for name in ("_exit", "execv", "execve"):
+        setattr(os, name, _refused(name, getattr(os, name)))
+    status = None
+    try:
+        with scratch.folder() as folder:
+            os.environ["TMPDIR"] = tempfile.tempdir = folder
+            status = command.status_of(judge, EXIT_STATUS[COULD_NOT_RUN])
+    except Exception:
+        traceback.print_exc()
+    _end(status if isinstance(status, int) else EXIT_STATUS[COULD_NOT_RUN])
+
+
+def _refused(name: str, real: Callable) -> Callable:
+    process = os.getpid()
+
+    def refused(*arguments: Any) -> None:
+        if os.getpid() != process:  # a process that the program forked
+            real(*arguments)
+        raise SystemExit(f"the program calls os.{name}")
+
+    return refused
+
+
+def _end(status: int) -> NoReturn:
+    """Ends this process and those that it started."""
+    with contextlib.suppress(ValueError, OSError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            process.kill()
+    _exit(status)
 
 
 def console() -> NoReturn:

@@ -94,7 +94,7 @@ def dry_run(
         session.compiled,
         session.feed,
         [*NEVER_CHECKED, *not_checked(session)],
-        _versions(),
+        {"TensorFlow": tf.__version__} | process.versions(),
     )
     report.set_aside(ignore)
     return report
@@ -106,15 +106,10 @@ def refusal(name: str, topology: str, finding: Finding) -> Report:
     Raises:
         ValueError: an unknown topology.
     """
-    report = Report(name, topology, chips.cores(topology), versions=_versions())
-    report.not_checked = list(NEVER_CHECKED)
+    report = Report(name, topology, chips.cores(topology), not_checked=list(NEVER_CHECKED))
+    report.versions = {"TensorFlow": tf.__version__} | process.versions()
     report.stages = [StageResult(Stage.TRACE, Status.DONE, findings=[finding])]
     report.stages += [
         StageResult(stage, Status.SKIPPED, f"fix {finding.rule} first") for stage in list(Stage)[1:]
     ]
     return report
-
-
-def _versions() -> dict[str, str]:
-    """Versions of what takes part, as far as it is installed."""
-    return {"TensorFlow": tf.__version__} | process.versions()

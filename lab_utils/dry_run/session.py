@@ -10,8 +10,7 @@ from lab_utils.common.source import without_stacks
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.records import CompiledStep, Feed, Finding, Mode, StageResult, Status
-from lab_utils.dry_run.traced import Trace
-from lab_utils.dry_run.workload import Workload
+from lab_utils.dry_run.workload import Trace, Workload
 
 # Side by side go programs of at most so many bytes, where so many bytes of memory are free.
 _SMALL, _ROOM = 2**20, 3 * 2**30
@@ -52,11 +51,6 @@ class Session:
     def found(self, findings: list[Finding]) -> None:
         """Adds findings of the stage under way."""
         self.result.findings += findings
-
-    @property
-    def train_step(self) -> CompiledStep | None:
-        """The compiled train step; None where there is none."""
-        return next((step for step in self.compiled if step.mode is Mode.TRAIN), None)
 
     def traces(self) -> list[Trace]:
         """The graphs of the workload, built once."""

@@ -29,7 +29,7 @@ from lab_utils.dry_run.compile.stage import compile_program
 from lab_utils.dry_run.frontends.estimator import lower_estimator
 from lab_utils.dry_run.frontends.jax import JaxWorkload
 from lab_utils.dry_run.program import Program
-from lab_utils.dry_run.report.published import published
+from lab_utils.dry_run.report.words import published
 from lab_utils.estimator import tf
 from lab_utils.runtime import chips
 

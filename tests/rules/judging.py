@@ -9,7 +9,6 @@ from dry_run_models import run_program
 from lab_utils.dry_run import dry_run, rules
 from lab_utils.dry_run.compile import findings as compile_findings
 from lab_utils.dry_run.compile.stage import compile_program
-from lab_utils.dry_run.feed import measure
 from lab_utils.dry_run.feed import stage as feed
 from lab_utils.dry_run.frontends.estimator import lower_estimator
 from lab_utils.dry_run.frontends.recognise import is_jax
@@ -99,10 +98,8 @@ def _fed(port: Port, rule: str) -> list[Finding]:
     ticks = iter(range(1, 10**6))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(feed, "required_rate", lambda cost, topology: DEMAND)
-        patch.setattr(
-            measure, "_idle_seconds", lambda: 0 if rule == "TPU502" else 1000 * next(ticks)
-        )
-        patch.setattr(measure, "usable_cores", lambda: 4)
+        patch.setattr(feed, "_idle_seconds", lambda: 0 if rule == "TPU502" else 1000 * next(ticks))
+        patch.setattr(feed, "usable_cores", lambda: 4)
         return _report(port, [Stage.FEED])
 
 

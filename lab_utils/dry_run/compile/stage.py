@@ -126,6 +126,28 @@ def compiler_answer(program: Program, topology: str) -> AbstractContextManager[p
     return process.answering("compile", request, {"program.hlo": program.hlo}, "jax", "libtpu")
 
 
+def compile_stablehlo(stablehlo: str, topology: str, cores: int | None = None) -> dict[str, Any]:
+    """Compiles a program of JAX, split as its shardings say over all cores of `topology`, or so many.
+
+    That is done in this process, which imports JAX.
+
+    Args:
+        stablehlo: as `jax.jit(...).trace(...).lower(lowering_platforms=("tpu",)).as_text()` gives it,
+            lowered for as many devices of any kind.
+
+    Returns:
+        as private.jax.answer: "cost" and "memory" of a core, and "hlo"; with all rounds of loops counted.
+
+    Raises:
+        Exception: whatever libtpu says of a topology or a program that it refuses.
+    """
+    from lab_utils.dry_run.private import jax as _jax
+
+    devices = _jax.tpu_devices(topology)[:cores]
+    answer = _jax.answer(_jax.compile_partitioned(stablehlo, devices))
+    return answer | {"cost": summarise(answer["hlo"]).cost(answer["cost"])}
+
+
 def _result(
     program: Program, topology: str, chip: chips.Chip, answer: dict[str, Any], cached: bool
 ) -> Compiled:

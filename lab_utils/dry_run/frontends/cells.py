@@ -3,6 +3,7 @@
 A notebook that Colab saved as a Python file keeps lines such as `!pip install`: it is read as one cell.
 """
 
+import importlib.util
 import linecache
 import os
 import re
@@ -35,16 +36,23 @@ def code_of(path: Path) -> Iterator[CodeType]:
     Raises:
         CannotJudge: the .ipynb file is not a notebook.
         ImportError: nbformat or IPython is not installed.
-        SyntaxError: it is not Python.
+        SyntaxError: it is not Python, or in an encoding that it does not declare.
     """
     if path.suffix == ".ipynb":
         for number, cell in enumerate(_cells(path), 1):
             if cell.cell_type == "code":
                 yield _compiled_cell(cell.source.replace("\r\n", "\n"), f"{path}[cell {number}]")
-    elif needs_jupyter(path):
-        yield _compiled_cell(path.read_text(encoding="utf-8"), str(path))
+        return
+    try:  # compile() passes over bytes in comments with which `python file.py` does not start
+        text = importlib.util.decode_source(path.read_bytes())
+    except (SyntaxError, UnicodeDecodeError) as error:
+        line = path.read_bytes()[: getattr(error, "start", 0)].count(b"\n") + 1
+        message = f"{error}: save the file as UTF-8, or declare its encoding"
+        raise SyntaxError(message, (str(path), line, 1, "")) from None
+    if needs_jupyter(path):
+        yield _compiled_cell(text, str(path))
     else:
-        yield compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
+        yield compile(text, str(path), "exec", dont_inherit=True)
 
 
 def python_program(command: str) -> str:

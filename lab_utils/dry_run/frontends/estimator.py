@@ -20,8 +20,7 @@ from lab_utils.dry_run.read.stage import read
 from lab_utils.dry_run.read.training import sum_over_batch
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.trace.stage import trace
-from lab_utils.dry_run.traced import Trace
-from lab_utils.dry_run.workload import Inputs, Workload
+from lab_utils.dry_run.workload import Inputs, Trace, Workload
 from lab_utils.estimator import tf, v1
 
 

@@ -19,8 +19,7 @@ from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.program import Program, Role
 from lab_utils.dry_run.read.stage import read_step
 from lab_utils.dry_run.records import Finding, Mode
-from lab_utils.dry_run.traced import Trace
-from lab_utils.dry_run.workload import Workload
+from lab_utils.dry_run.workload import Trace, Workload
 from lab_utils.estimator import tf
 
 _ARGUMENTS = ("feature", "label", "label/weight")

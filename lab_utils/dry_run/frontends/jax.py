@@ -25,8 +25,7 @@ from lab_utils.dry_run.program import Input, Output, Partition, Program, Role
 from lab_utils.dry_run.read import jaxpr as read_jaxpr
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
-from lab_utils.dry_run.traced import Trace
-from lab_utils.dry_run.workload import Workload
+from lab_utils.dry_run.workload import Trace, Workload
 from lab_utils.runtime import chips
 
 _DECIDED = (

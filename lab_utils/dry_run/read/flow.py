@@ -14,6 +14,7 @@ from lab_utils.estimator import tf
 # to core; on a variable; on a random op.
 DATA, VARIABLE, RANDOM = 1, 2, 4
 
+# Ops that change a variable, their first input.
 _WRITES = re.compile(
     r"Assign\w*VariableOp|Resource(Sparse)?Apply\w+|ResourceScatter\w+|ResourceStridedSliceAssign"
 )
@@ -28,19 +29,9 @@ _GRADIENT = re.compile(r"(^|/)(gradients|gradient_tape)(_\d+)?/")
 _LOOP = {"Exit", "NextIteration", "LoopCond", "Enter"}  # a condition that nothing uses is dropped
 
 
-def is_random(op: tf.Operation) -> bool:
-    """Whether the op draws random numbers."""
-    return op_table.is_random(op.type)
-
-
 def of_gradient(name: str) -> str:
     """For an op of a gradient, how its name goes on: the name of the op that it is of. "" for others."""
     return name[found.end() :] if (found := _GRADIENT.search(name)) else ""
-
-
-def is_write(op: tf.Operation) -> bool:
-    """Whether the op changes a variable (its first input)."""
-    return bool(_WRITES.fullmatch(op.type))
 
 
 @dataclass
@@ -159,7 +150,7 @@ class Flow:
         known = 0
         for tensor in op.inputs:
             known |= bits.get(tensor.name, 0)
-        if is_write(op) and used:
+        if _WRITES.fullmatch(op.type) and used:
             for variable in used[1:]:  # slots
                 known |= self.variables.get(variable, 0)
             for variable in used:
@@ -174,7 +165,7 @@ class Flow:
             known |= VARIABLE | self.variables.get(variable, 0)
         if _sums_over_all_cores(op):
             return known & ~DATA
-        if is_random(op):
+        if op_table.is_random(op.type):
             known = RANDOM | (known if op.type in _REARRANGES else 0)
         if op.type == "ConcatV2" and _noise_beside_data(op, bits):
             known &= ~RANDOM
@@ -248,7 +239,7 @@ def _stretches(op: tf.Operation) -> bool:
 
 def _has_effect(op: tf.Operation) -> bool:
     """Whether the op does something beside computing its outputs; drawing numbers does not count."""
-    if not op.op_def.is_stateful or is_random(op):
+    if not op.op_def.is_stateful or op_table.is_random(op.type):
         return False
     functions = called(op)
     return not functions or any(_has_effect(o) for f in functions for o in f.get_operations())

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from lab_utils.common.source import place
+from lab_utils.dry_run import ops as op_table
 from lab_utils.dry_run.graphs import ancestors, called, everywhere
-from lab_utils.dry_run.read.flow import DATA, RANDOM, VARIABLE, CoreProgram, Flow, is_random
+from lab_utils.dry_run.read.flow import DATA, RANDOM, VARIABLE, CoreProgram, Flow
 from lab_utils.dry_run.read.inputs import IN_WORDS
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
@@ -14,7 +15,7 @@ from lab_utils.estimator import tf
 
 def in_model(ops: list[tf.Operation], flow: Flow, mode: Mode, spec: Any) -> Iterator[Finding]:
     """Findings for dropout and for augmentation among the ops of a step of `mode`."""
-    dropout = [op for op in ops if is_random(op) and "dropout" in op.name.lower()]
+    dropout = [op for op in ops if op_table.is_random(op.type) and "dropout" in op.name.lower()]
     for op in dropout:
         yield finding("TPU223", place(op), op=op.type, mode=IN_WORDS[mode])
     if not dropout:
@@ -82,7 +83,7 @@ def _draws_each_value(augmented: list[tf.Operation]) -> bool:
     for op in augmented:
         shape = op.outputs[0].shape if op.outputs else tf.TensorShape(None)
         if shape.rank and shape.rank > 1 and shape.is_fully_defined():
-            drawn = [each for each in ancestors([op]) if is_random(each)]
+            drawn = [each for each in ancestors([op]) if op_table.is_random(each.type)]
             if any(each.outputs[0].shape == shape for each in drawn):
                 return True
     return False
@@ -105,7 +106,9 @@ def _augmentation(
         return
     changed = augmented[0]
     needed = ancestors([changed])
-    drawn = [op for op in changed.graph.get_operations() if op in needed and is_random(op)]
+    drawn = [
+        op for op in changed.graph.get_operations() if op in needed and op_table.is_random(op.type)
+    ]
     op = drawn[0] if drawn else changed
     if mode is Mode.EVAL:
         yield finding("TPU212", place(op), note=meant or _of_tokens(needed), op=op.type)

@@ -14,8 +14,7 @@ from lab_utils.dry_run.read import unsupported as read_ops
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.session import Session, Skip
-from lab_utils.dry_run.traced import Trace
-from lab_utils.dry_run.workload import Inputs
+from lab_utils.dry_run.workload import Inputs, Trace
 from lab_utils.port import contrib
 
 _TILE = 8  # rows of a tile in a core's memory

@@ -8,13 +8,12 @@ from lab_utils.common.figures import Figure, figure_text, kind_text
 from lab_utils.dry_run.records import Finding, StageResult
 from lab_utils.dry_run.report.outcome import Outcome
 from lab_utils.dry_run.report.words import (
-    LINES_BASIS,
     MARKS,
+    bases,
     feed_sentence,
     ignored,
     line_costs,
     memory_sentence,
-    speed_basis,
     speed_sentence,
     stage_words,
     subject_line,
@@ -39,11 +38,11 @@ def render(report: Outcome) -> str:
     for step in report.compiled:
         lines = _wrapped(memory_sentence(step)) if step.memory.used is not None else []
         if step.cost.roofline:
-            lines += _wrapped(speed_sentence(step, report.cores)) + _wrapped(speed_basis(step))
-        if step.lines:
-            lines += _wrapped(LINES_BASIS) + _items(line_costs(step))
+            lines += _wrapped(speed_sentence(step, report.cores))
+        lines += _items(line_costs(step))
         if lines:
             blocks.append([step.name.upper(), *lines])
+    blocks.append([line for text in bases(report) for line in _wrapped(text)])
     if report.feed.examples_per_second is not None:
         blocks.append(["INPUT PIPELINE", *_wrapped(feed_sentence(report))])
     if rows := report.figures():

@@ -1,14 +1,19 @@
 """The sentences of a report, which every view of it shows."""
 
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+
+import yaml
+
 from lab_utils.common.figures import counted, kind_text, memory, rounded, scaled
 from lab_utils.dry_run import rules
 from lab_utils.dry_run.records import CompiledStep, Finding, StageResult, Status
 from lab_utils.dry_run.report.outcome import Outcome
-from lab_utils.dry_run.report.published import reached
 
 MARKS = {Status.DONE: "✓", Status.FAILED: "✗", Status.SKIPPED: "–"}  # of what became of a stage
 
-LINES_BASIS = (
+_LINES_BASIS = (
     "The most expensive lines: estimated cycles, HBM traffic and FLOPs of matmuls, by the TPU compiler. What "
     "it fused counts to the line of the last op; it estimates no cycles of collectives and copies."
 )
@@ -32,10 +37,10 @@ def ignored(report: Outcome) -> list[str]:
 
 
 def line_costs(step: CompiledStep) -> list[str]:
-    """The most expensive lines of a step: cycles, HBM traffic, FLOPs and the place, in columns."""
+    """The most expensive lines of a step: cycles, HBM traffic, FLOPs and the place."""
     return [
-        f"{f'{line.cycles:,.0f} cycles':<22} {scaled(line.bytes, 'B'):<9} "
-        f"{scaled(line.flops, 'FLOP'):<11} {str(line.place) or 'no line'}"
+        f"{line.cycles:,.0f} cycles, {scaled(line.bytes, 'B')}, {scaled(line.flops, 'FLOP')}: "
+        f"{str(line.place) or 'no line'}"
         for line in step.lines
     ]
 
@@ -65,12 +70,42 @@ def speed_sentence(step: CompiledStep, cores: int) -> str:
     return sentence
 
 
-def speed_basis(step: CompiledStep) -> str:
-    """Where the figures of `speed_sentence` come from."""
-    return (
-        f"FLOP and bytes {step.cost.flops.kind}; peaks {kind_text(step.cost.peak_flops)}. "
+def bases(report: Outcome) -> list[str]:
+    """Where the figures of `speed_sentence` and `line_costs` come from, once for all steps."""
+    sentences = [
+        f"Speed: FLOPs and bytes {step.cost.flops.kind}; peaks {kind_text(step.cost.peak_flops)}. "
         f"A bound, not a measurement. {reached()}"
+        for step in report.compiled
+        if step.cost.roofline
+    ]
+    sentences += [_LINES_BASIS for step in report.compiled if step.lines]
+    return list(dict.fromkeys(sentences))
+
+
+@cache
+def published() -> tuple[SimpleNamespace, ...]:
+    """How near real TPUs came to such bounds: the rows of published.yaml, which says what the fields mean."""
+    text = Path(__file__).with_name("published.yaml").read_text(encoding="utf-8")
+    return tuple(
+        SimpleNamespace(**row | {"read": str(row["read"])}) for row in yaml.safe_load(text)
     )
+
+
+def reached() -> str:
+    """A sentence: what share of their bounds the published programs of each kind reached."""
+    kinds: dict[str, list[float]] = {}
+    for row in published():
+        kinds.setdefault(row.kind, []).append(row.of_bound)
+    shown = ", ".join(f"{kind}: {_range(shares)}" for kind, shares in kinds.items())
+    return (
+        f"Published programs reached these shares of such bounds on real TPUs ({shown}; sources in README); "
+        "yours was not measured."
+    )
+
+
+def _range(shares: list[float]) -> str:
+    low, high = f"{min(shares):.0%}", f"{max(shares):.0%}"
+    return low if low == high else f"{low.rstrip('%')} to {high}"
 
 
 def memory_sentence(step: CompiledStep) -> str:
@@ -93,7 +128,8 @@ def feed_sentence(report: Outcome) -> str:
     rate = feed.examples_per_second.value
     sentence = (
         f"The input pipeline delivers {rounded(rate)} examples/s on this machine, "
-        f"using {rounded(feed.host_cores.value)} of its cores (measured here)."
+        f"using about {feed.host_cores.value:.1f} of its {counted(int(feed.machine_cores.value), 'core')} "
+        "(measured here)."
     )
     if feed.required is None:
         return sentence

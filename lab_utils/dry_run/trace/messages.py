@@ -12,7 +12,7 @@ from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.trace.blame import argument, culprit, last_shapes, unknown_sizes
-from lab_utils.dry_run.traced import Trace
+from lab_utils.dry_run.workload import Trace
 from lab_utils.estimator import tf
 
 # Each row: the rule, and what the message holds; its named groups are facts. The first row that matches

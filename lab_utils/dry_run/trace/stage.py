@@ -14,12 +14,10 @@ from typing import Any
 from lab_utils.dry_run import elsewhere
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
-from lab_utils.dry_run.private.spying import spying
 from lab_utils.dry_run.records import Mode
 from lab_utils.dry_run.session import Session, Skip, first_line
 from lab_utils.dry_run.trace.messages import trace_findings
-from lab_utils.dry_run.traced import Trace
-from lab_utils.dry_run.workload import Inputs
+from lab_utils.dry_run.workload import Inputs, Trace
 from lab_utils.estimator import tf, v1
 
 
@@ -92,7 +90,9 @@ def _build(result: Trace, estimator: Any, changes: dict[str, Any]) -> bool:
     with (
         _tpu_estimator.rehearsing(result.cores, aloud=result.mode is Mode.TRAIN) as rehearsal,
         _tensorflow.no_session(),
-        spying(result, unlabelled=result.mode is Mode.PREDICT and result.borrowed_input),
+        _tpu_estimator.spying(
+            result, unlabelled=result.mode is Mode.PREDICT and result.borrowed_input
+        ),
     ):
         folder = rehearsal.model_dir
         try:
@@ -115,9 +115,8 @@ def _build(result: Trace, estimator: Any, changes: dict[str, Any]) -> bool:
             if "KeyboardInterrupt" in str(error):  # replaced by an error of pybind
                 raise KeyboardInterrupt from error
             result.error = error
-        if (
-            result.mode is Mode.TRAIN
-        ):  # its saver opened a writer, which must not outlive the folder
+        if result.mode is Mode.TRAIN:
+            # Its saver opened a writer, which must not outlive the folder.
             with tf.Graph().as_default():
                 v1.summary.FileWriterCache.get(folder).close()
     result.log = [line for line in rehearsal.log if line != "Reraising captured error"]

@@ -9,8 +9,7 @@ import numpy as np
 
 from lab_utils.common.source import Place
 from lab_utils.dry_run.compile.hlo.frames import Origins
-from lab_utils.dry_run.compile.hlo.layout import Shape, numbers
-from lab_utils.dry_run.compile.hlo.parse import Instruction, Module, Visit
+from lab_utils.dry_run.compile.hlo.parse import Instruction, Module, Shape, Visit, numbers
 from lab_utils.dry_run.compile.hlo.traffic import traffic
 
 _PRODUCTS = ("convolution", "dot")
@@ -91,7 +90,7 @@ class Summary:
         }
 
     def share(self, products: list[Product]) -> float:
-        """The part of all matmul FLOP that `chosen` do; 0 where there are none."""
+        """The part of all matmul FLOP that `products` do; 0 where there are none."""
         total = sum(product.flops for product in self.products)
         return sum(product.flops for product in products) / total if total else 0.0
 
