@@ -116,7 +116,8 @@ def test_a_notebook_alone_installs_the_course_and_leaves_the_versions(fresh, whe
 def test_what_make_handout_makes_starts_and_holds_no_solution(fresh, wheels, tmp_path):
     """Its wheel lies beside the notebooks; pip finds nothing of the course elsewhere."""
     ready = next(Path(sys.prefix).glob(".ready-*"), Path("none")).relative_to(ROOT)
-    venv = os.path.relpath(sys.prefix, ROOT)  # the checkout's own path may have spaces, which make splits
+    # The checkout's own path may hold a space, at which make splits.
+    venv = os.path.relpath(sys.prefix, ROOT)
     command = ["make", "-o", ready, "handout", f"HANDOUT={tmp_path}/class", f"VENV={venv}"]
     subprocess.run(command, cwd=ROOT, check=True)
     with zipfile.ZipFile(tmp_path / "class.zip") as archive:
