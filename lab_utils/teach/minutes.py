@@ -9,8 +9,8 @@ Minutes are those of reading and of the exercises, rounded up to a multiple of 5
   own (`*Hard, 40 minutes.*`), all assumptions;
 - a minute for each prediction, and a minute for each question at the end, assumptions;
 - nothing for a section whose heading begins with "Further", which a learner may leave out;
-- nothing for waiting: no solution ran for more than 66 s (measured here on two shared cores, 2026-11-23),
-  and one reads on meanwhile.
+- nothing for waiting: no solution ran for more than 73 s (measured, `solutions/instructor/hub.md`), and one
+  reads on meanwhile.
 
 Nobody has timed learners of these labs. Where minutes of other lessons were estimates, instructors took
 longer: 6.5 hours in the place of 4.25 (datacarpentry/r-socialsci issue 75, 2018), "almost double"
