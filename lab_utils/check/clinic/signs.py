@@ -159,7 +159,6 @@ def _model(port: Port, mode: str, batches: list[tuple]) -> Model:
             numbers["the loss"] = loss
             trained = sorted(moved & set(model.trained))
             numbers |= {f"the new value of {name}": after[name] for name in trained}
-    model.close()
     numbers = {name: np.asarray(value, np.float64)[()] for name, value in numbers.items()}
     return Model(numbers, moved, random, summaries)
 
