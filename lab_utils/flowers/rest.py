@@ -23,7 +23,7 @@ from lab_utils.convert.errors import RejectError
 from lab_utils.convert.images import to_rgb_jpeg
 from lab_utils.flowers.predict import Model
 
-INPUT = "image_bytes"
+INPUT, SIGNATURE = "image_bytes", "serving_default"
 
 
 class RequestError(ValueError):
@@ -46,6 +46,8 @@ def read_request(body: str | bytes) -> tuple[list[bytes], str]:
         ) from None
     if not isinstance(request, dict) or ("instances" in request) == ("inputs" in request):
         raise RequestError("The request is a JSON object with either 'instances' or 'inputs'.")
+    if (signature := request.get("signature_name", SIGNATURE)) != SIGNATURE:
+        raise RequestError(f"There is no signature {signature!r}; the model has {SIGNATURE}.")
     by_rows = "instances" in request
     values = request["instances"] if by_rows else _unnamed(request["inputs"])
     if not isinstance(values, list) or not values:
@@ -68,10 +70,11 @@ def _picture(value: Any) -> bytes:
     if isinstance(value, str):
         return value.encode(errors="replace")
     try:
-        return base64.b64decode(value["b64"], validate=True)
+        text = "".join(value["b64"].split())  # some encoders end lines
+        return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
     except ValueError:  # binascii.Error is one
         raise RequestError("Unable to base64 decode") from None
-    except (TypeError, KeyError):
+    except (TypeError, KeyError, AttributeError):
         text = json.dumps(value)[:80]
         raise RequestError(f"{text} is neither a scalar string nor {{'b64': ...}}.") from None
 

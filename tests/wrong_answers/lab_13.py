@@ -144,7 +144,7 @@ def write_line(following, first, end, most):
             break
     return tf.constant(line + [0] * (most - len(line))), tf.constant(len(line))
 """,
-            "Your code raised NotImplementedError: See https",
+            "Your code raised NotImplementedError: The condition of while loop",
         ),
         # Unrolled: Python for
         Wrong(
