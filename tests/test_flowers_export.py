@@ -129,6 +129,8 @@ def test_predict_names_a_damaged_export(
     export = shutil.copytree(saved_model, tmp_path / "export")
     if "labels" in file:
         (export / file).unlink()
+    elif file == "saved_model.pb":  # one byte of it may be a letter that nobody reads
+        (export / file).write_bytes((export / file).read_bytes()[:-100])
     else:
         flip_a_byte(export / file)
     arguments = ["--saved_model", export, "--output", tmp_path / "p.png", photographs[0]]

@@ -42,8 +42,8 @@ class Ladder:
             rounds.append((rate, cpu, rate / limit, limit))
         self.rungs[name] = np.array(rounds)
         rate, _, share, limit = sorted(rounds, key=lambda each: each[2])[ROUNDS // 2]
-        against = f"{share:.2f} of the limit, which was {limit:,.0f} then"
-        print(f"{name}: {rate:,.0f} images/s, {against}; {self.cpu_ms()[name]:.3f} CPU ms an image")
+        against = f"{share:.2f} of the limit of {limit:,.0f}"
+        print(f"{name}: {rate:,.0f} images/s, {against}; {self.cpu_ms()[name]:.3f} CPU ms each")
         return share
 
     def cpu_ms(self) -> dict[str, float]:

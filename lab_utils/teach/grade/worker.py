@@ -62,13 +62,13 @@ def main() -> None:
     for id in job["todos"]:
         tell(begin=f"check {id}")
         runner = _checks()
-        names = runner.todos.find(id).names
-        if missing := [name for name in names if name not in module.__dict__]:
+        todo = runner.todos.find(id)
+        if missing := [name for name in todo.names if name not in module.__dict__]:
             why = f"No cell defines {', '.join(missing)}."
             tell(todo=id, status="not attempted", why=why)
         else:
-            outcome = runner.check(id, *(module.__dict__[name] for name in names))
-            tell(todo=id, status=str(outcome.status), why=outcome.why[:_MOST])
+            status, why = runner.judge(todo, [module.__dict__[name] for name in todo.names])
+            tell(todo=id, status=str(status), why=why[:_MOST])
     os._exit(0)  # threads that a learner's code has started are not waited for
 
 
