@@ -247,3 +247,12 @@ def test_a_step_that_raises_is_told_as_a_graph_that_cannot_be_built():
     found = caught.value.finding()
     assert found.rule == "TPU199" and "Dimensions must be equal" in found.why
     assert found.place.code.startswith("return tf.reduce_mean(features @")
+
+
+def test_an_argument_with_a_default_is_no_part_of_the_batch():
+    def step(images, labels, scale=2.0, pool=False):
+        return tf.reduce_mean(images * scale) + tf.cast(tf.reduce_mean(labels), tf.float32)
+
+    batch = np.zeros([8, 4], "float32"), np.zeros([8], "int32")
+    program = FunctionWorkload(step, batch).lower(2)
+    assert [each.name for each in program.inputs] == ["feature", "label"]

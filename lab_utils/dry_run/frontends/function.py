@@ -95,7 +95,7 @@ class StepWorkload(Workload):
         Raises:
             CannotLower: the step cannot be lowered.
         """
-        specs = traced.structured_input_signature[0]
+        specs = [spec for spec in traced.structured_input_signature[0] if _is_fed(spec)]
         with _tensorflow.eager():
             names = [
                 leaf
@@ -187,6 +187,11 @@ class FunctionWorkload(StepWorkload):
     def traced(self, cores: int, global_batch: int | None = None) -> Any:
         """The step, traced for its share of the batch."""
         return trace_step(self.step, self.specs(cores, global_batch), cores)
+
+
+def _is_fed(spec: Any) -> bool:
+    """Whether an argument of a step comes from the batch, rather than from the step's own default."""
+    return all(leaf is None or isinstance(leaf, tf.TensorSpec) for leaf in tf.nest.flatten(spec))
 
 
 def _spec(array: Any) -> tf.TensorSpec:
