@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -226,3 +227,11 @@ def pytest_terminal_summary(terminalreporter):
     if lines:
         terminalreporter.section("scores")
         terminalreporter.write_line("\n".join(lines))
+
+
+@pytest.fixture(autouse=True)
+def search_path():
+    """A test leaves sys.path as it was: a folder of its own there would hide modules from processes that others start."""
+    before = list(sys.path)
+    yield
+    sys.path[:] = before
