@@ -231,7 +231,7 @@ def pytest_terminal_summary(terminalreporter):
 
 @pytest.fixture(autouse=True)
 def search_path():
-    """A test leaves sys.path as it was: a folder of its own there would hide modules from processes that others start."""
+    """A test leaves sys.path as it was: processes that others start would find its modules there."""
     before = list(sys.path)
     yield
     sys.path[:] = before
