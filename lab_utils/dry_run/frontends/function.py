@@ -95,7 +95,7 @@ class StepWorkload(Workload):
         Raises:
             CannotLower: the step cannot be lowered.
         """
-        specs = [spec for spec in traced.structured_input_signature[0] if _is_fed(spec)]
+        specs = self.specs(cores, global_batch)
         with _tensorflow.eager():
             names = [
                 leaf
@@ -171,9 +171,8 @@ class FunctionWorkload(StepWorkload):
             self.dataset, self.most_steps = None, 1
             unlabelled = isinstance(data, tuple) and data[-1] is None
             example = data[:1] if unlabelled else data
-            with (
-                _tensorflow.eager()
-            ):  # from_tensors would copy a batch that may be as large as the memory
+            # from_tensors would copy a batch that may be as large as the memory.
+            with _tensorflow.eager():
                 batches = tf.data.Dataset.from_generator(
                     lambda: itertools.repeat(example),
                     output_signature=tf.nest.map_structure(_spec, example),
@@ -187,11 +186,6 @@ class FunctionWorkload(StepWorkload):
     def traced(self, cores: int, global_batch: int | None = None) -> Any:
         """The step, traced for its share of the batch."""
         return trace_step(self.step, self.specs(cores, global_batch), cores)
-
-
-def _is_fed(spec: Any) -> bool:
-    """Whether an argument of a step comes from the batch, rather than from the step's own default."""
-    return all(leaf is None or isinstance(leaf, tf.TensorSpec) for leaf in tf.nest.flatten(spec))
 
 
 def _spec(array: Any) -> tf.TensorSpec:
