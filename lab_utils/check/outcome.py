@@ -1,11 +1,11 @@
 """What a cell shows: the outcome of a check or a card; several in one cell one after the other."""
 
-import sys
 from dataclasses import dataclass
 from html import escape
 from typing import TypeVar
 
 from lab_utils.common.enums import StrEnum
+from lab_utils.common.notices import in_notebook
 from lab_utils.notebook import look
 
 STYLE = (
@@ -96,8 +96,9 @@ def display_in_notebook(result: Result) -> Result | None:
 
     A notebook shows only the last value of a cell by itself: a verdict above a print would be lost.
     """
-    ipython = sys.modules.get("IPython")
-    if ipython is None or ipython.get_ipython() is None:
+    if not in_notebook():
         return result
-    ipython.display.display(result)
+    from IPython.display import display
+
+    display(result)
     return None
