@@ -33,7 +33,7 @@ def reason(error: BaseException) -> str:
     """
     text = " ".join(str(error).split())
     if location := _ADDRESS.search(text):
-        return f"the data lie at {location[0]}, which this machine cannot read"
+        return _unreadable(location[0])
     if _NO_NETWORK.search(text):
         return f"{text} (there is no way to that address from here; this says nothing of the port)"
     if not isinstance(error, LeftTensorFlow | Gone) and not _REMOVED.search(text):
@@ -62,7 +62,11 @@ def check(graph: tf.Graph) -> None:
     """
     location = address(graph)
     if location and not _reachable(location.partition("://")[0]):
-        raise Elsewhere(f"the data lie at {location}, which this machine cannot read")
+        raise Elsewhere(_unreadable(location))
+
+
+def _unreadable(location: str) -> str:
+    return f"the data lie at {location}, which this machine cannot read"
 
 
 @functools.cache

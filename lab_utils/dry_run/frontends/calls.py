@@ -99,15 +99,16 @@ class Recording:
         on_host = not isinstance(other, tpu.TPUEstimator) or (
             _tpu_estimator.settings(judged).use_tpu and not _tpu_estimator.settings(other).use_tpu
         )
+        sentence = ""
         if on_host:
             sentence = f"{call} of an Estimator with use_tpu=False: the host carries it out."
-            self.not_checked = list(dict.fromkeys([*self.not_checked, sentence]))
-            return False
-        if repr(judged.params) != repr(other.params):
+        elif repr(judged.params) != repr(other.params):
             sentence = f"{call} with params of its own: those of the training stood in."
-            self.not_checked = list(dict.fromkeys([*self.not_checked, sentence]))
-        _tpu_estimator.take_batch_sizes(judged, other)
-        return True
+        if sentence and sentence not in self.not_checked:
+            self.not_checked.append(sentence)
+        if not on_host:
+            _tpu_estimator.take_batch_sizes(judged, other)
+        return not on_host
 
     def note_fit(self, model: Any, dataset: Any, call: str) -> None:
         """Notes a call of fit; raises Enough: what follows needs a trained model."""
