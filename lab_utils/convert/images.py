@@ -65,9 +65,8 @@ def to_rgb_jpeg(data: bytes, shorter_side: int | None = None) -> RgbJpeg:
         ) from None
     except (MemoryError, RejectError):
         raise
-    except (
-        Exception
-    ) as error:  # Pillow raises OSError, SyntaxError, ValueError ... for damaged files
+    # Pillow raises OSError, SyntaxError, ValueError ... for damaged files.
+    except Exception as error:
         raise RejectError(f"cannot be decoded: {error}") from None
 
 

@@ -42,9 +42,8 @@ def input_fn_of_digits(make_input_fn: Callable) -> Cases:
     ends, endless = _batches(evaluation, 2 * COUNT), _batches(training, 3 * COUNT // BATCH)
     expect(len(ends) < 2 * COUNT, "Evaluation does not end: call repeat() only in training.")
     for run, taken in (("evaluation", ends), ("training", endless)):
-        largest = max(
-            taken, key=lambda batch: batch[0].size
-        )  # shuffled, the smaller one may come first
+        # Of shuffled batches the last, smaller one may come first.
+        largest = max(taken, key=lambda batch: batch[0].size)
         shapes = [list(array.shape) for array in largest]
         yield f"A batch of {run}, images [B, 8, 8] and labels [B] with B from batch_size", shapes
         yield f"The types of {run}, float32 and int32", [each.dtype.name for each in taken[0]]
