@@ -92,6 +92,26 @@ def gradients_that_nobody_divides(wrong):
     return Port(parts.estimator(model_fn, eval_batch_size=None), parts.train_input)
 
 
+@wrong("TPU403")
+def clipped_gradients_behind_a_warm_up(wrong):
+    """The rate of the first steps is too small for a loss to show what the gradients are."""
+
+    def model_fn(features, labels, mode, params):
+        loss = _plain(features, labels)
+        step = v1.train.get_or_create_global_step()
+        rate = 1e-4 * tf.cast(step, tf.float32) / 10_000
+        optimizer = v1.tpu.CrossShardOptimizer(v1.train.AdamOptimizer(rate))
+        variables = v1.trainable_variables()
+        gradients, _ = tf.clip_by_global_norm(tf.gradients(loss, variables), 0.1)
+        if not wrong:
+            gradients = [each / v1.tpu.cross_replica_sum(1.0) for each in gradients]
+        pairs = list(zip(gradients, variables, strict=True))
+        train_op = optimizer.apply_gradients(pairs, step)  # <- TPU403
+        return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    return Port(parts.estimator(model_fn, eval_batch_size=None), parts.train_input)
+
+
 @wrong("TPU404")
 def one_batch_for_ever(wrong):
     def input_fn(params):

@@ -93,7 +93,7 @@ def _array(flat: np.ndarray, spec: dict[str, Any], cores: int | None = None) -> 
 
 
 def _report(outputs: list[dict[str, Any]], results: list[list[Any]]) -> dict[str, Any]:
-    """What a step did: each core's loss, and of each variable a digest by core and what stands out."""
+    """What a step did: each core's loss, and of each variable a digest by core, a norm, and what stands out."""
     report: dict[str, Any] = {"losses": [], "variables": {}}
     for output, cores in zip(outputs, results, strict=True):
         arrays = [np.asarray(core) for core in cores]
@@ -106,6 +106,7 @@ def _report(outputs: list[dict[str, Any]], results: list[list[Any]]) -> dict[str
         if arrays[0].dtype.kind not in "biu":
             wide = [array.astype(np.float64) for array in arrays]
             entry["finite"] = all(np.isfinite(array).all() for array in wide)
+            entry["norm"] = float(np.linalg.norm(wide[0]))
             if len(set(digests)) > 1:
                 entry["difference"] = max(float(np.abs(array - wide[0]).max()) for array in wide)
                 entry["scale"] = float(np.abs(wide[0]).max())

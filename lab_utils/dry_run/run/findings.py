@@ -18,6 +18,9 @@ SAME_LOSS, SAME_VARIABLE = 1e-3, 1e-5
 OWN_AVERAGE = 0.2
 # With statistics of each core's own batch, the losses may differ; a sum makes them `cores` times apart.
 ROUGHLY = 1.6
+# What slots hold after the first step: averaged gradients make them about as large as one core's, clipped or
+# not; summed ones of N cores at least sqrt(N) times as large, and N times where the cores agree.
+SUMMED = 2
 
 Batch = list[np.ndarray]  # for each feature and label an array [cores, ...]
 
@@ -119,8 +122,45 @@ def _other_loss(program: Program, step: int, many: float, one: float) -> Finding
     if not where:  # a loss that differs only later shows how variables are changed
         trained = next((array.name for array in program.inputs if array.trainable), "")
         where = origin.written(trained) if trained and step > 1 else origin.loss
-    where = where or program.where
-    return finding("TPU403", where, step=step, many=f"{many:.6g}", one=f"{one:.6g}")
+    return _too_many(program, where, step, "the mean loss over the cores", many, one)
+
+
+def _too_many(
+    program: Program, where: Place, step: int, what: str, many: float, one: float
+) -> Finding:
+    values = {"step": step, "what": what, "many": f"{many:.6g}", "one": f"{one:.6g}"}
+    return finding("TPU403", where or program.where, **values)
+
+
+def look_at_slots(
+    program: Program, many: dict[str, Any], one: dict[str, Any], result: VirtualRun
+) -> None:
+    """TPU403 for gradients that are summed while the rate is still too small to show in a loss.
+
+    Args:
+        many, one: what the child says of the variables after the first step on all cores and on one core. A
+            slot of an optimizer that began at zero then holds the step's gradients, as a momentum does.
+    """
+    if any(earlier.rule == "TPU403" for earlier in result.findings):
+        return
+    trained = [array.name for array in program.inputs if array.trainable]
+    slots = [
+        (many[name]["norm"] / one[name]["norm"], name, variable)
+        for variable in trained
+        for name in many.keys() & one.keys()
+        if name.startswith(f"{variable}/")
+        and not program.origin.values[name].any()
+        and one[name].get("norm", 0) > 0
+        and math.isfinite(many[name]["norm"] + one[name]["norm"])
+    ]
+    if not slots:
+        return
+    ratio, name, variable = sorted(slots)[len(slots) // 2]
+    if ratio > SUMMED:
+        where = program.origin.written(variable)
+        what = f"the norm of {name}, which holds gradients,"
+        norms = many[name]["norm"], one[name]["norm"]
+        result.findings.append(_too_many(program, where, 1, what, *norms))
 
 
 def look_at_values(

@@ -20,6 +20,7 @@ from lab_utils.dry_run.run.findings import (
     VirtualRun,
     look_at_batches,
     look_at_losses,
+    look_at_slots,
     look_at_values,
 )
 
@@ -91,6 +92,9 @@ def _result(
         result.one_core_losses = [step["losses"][0] for step in ran[1]["steps"]]
     look_at_values(program, ran[0]["steps"], batches, result)
     look_at_losses(program, batches, result)
+    if len(ran) > 1:
+        many, one = (of["steps"][0]["variables"] for of in ran)
+        look_at_slots(program, many, one, result)
     return result
 
 
