@@ -93,7 +93,7 @@ def _array(flat: np.ndarray, spec: dict[str, Any], cores: int | None = None) -> 
 
 
 def _report(outputs: list[dict[str, Any]], results: list[list[Any]]) -> dict[str, Any]:
-    """What a step did: each core's loss, and of each variable a digest by core, a norm, and what stands out."""
+    """What a step did: each core's loss, and of each variable a digest by core, its norm, what stands out."""
     report: dict[str, Any] = {"losses": [], "variables": {}}
     for output, cores in zip(outputs, results, strict=True):
         arrays = [np.asarray(core) for core in cores]
