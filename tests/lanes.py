@@ -6,6 +6,7 @@ the third of eight parts of a run. `-k` and a test's full name take what they na
 """
 
 import collections
+import contextlib
 import hashlib
 import json
 import os
@@ -70,8 +71,11 @@ def durations(reports: list[pytest.TestReport], path: Path) -> list[str]:
     seconds: dict[str, float] = collections.defaultdict(float)
     for report in reports:
         seconds[report.nodeid] += report.duration
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(dict(sorted(seconds.items(), key=lambda pair: -pair[1])), indent=0))
+    with contextlib.suppress(OSError):  # a clone may be read-only
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(
+            json.dumps(dict(sorted(seconds.items(), key=lambda pair: -pair[1])), indent=0)
+        )
     sums: dict[str, list[float]] = collections.defaultdict(list)
     for test, taken in seconds.items():
         sums[kind(test)].append(taken)
