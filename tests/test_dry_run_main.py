@@ -10,6 +10,7 @@ import sys
 import nbformat
 import pytest
 
+from lab_utils.common import source
 from lab_utils.dry_run import __main__ as dry_run_command
 from lab_utils.dry_run import progress, rules, target
 from lab_utils.dry_run.frontends import cells, recorder
@@ -130,10 +131,16 @@ run(parser.parse_args())
 
 
 @pytest.fixture
-def loaded(tmp_path, monkeypatch):
-    """A function that writes a program and runs it up to its training, in this process."""
+def started(tmp_path, monkeypatch):
+    """This process is as one that started in `tmp_path`."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(source, "START", tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
+
+
+@pytest.fixture
+def loaded(tmp_path, started):
+    """A function that writes a program and runs it up to its training, in this process."""
 
     def run(text, name="train.py", **options):
         (tmp_path / name).write_text(text.replace("OPTIMIZER", RIGHT))
@@ -143,10 +150,8 @@ def loaded(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def judged(tmp_path, monkeypatch, capsys):
+def judged(tmp_path, started, capsys):
     """A function that writes train.py and runs the command in this process: its status and what it says."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
 
     def run(text, *arguments):
         (tmp_path / "train.py").write_text(text.replace("OPTIMIZER", RIGHT))
@@ -184,11 +189,12 @@ def test_a_program_is_judged_by_its_own_main(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["train.py"]  # nothing was trained
 
 
-def test_a_fault_is_named_at_its_line(judged):
-    text = ARGPARSE.replace("OPTIMIZER", "tf.train.GradientDescentOptimizer(0.1)")
+@pytest.mark.parametrize("first", ["", "import os; os.chdir('..')"], ids=["here", "goes elsewhere"])
+def test_a_fault_is_named_at_its_line_as_seen_from_where_the_command_started(first, judged):
+    text = first + ARGPARSE.replace("OPTIMIZER", "tf.train.GradientDescentOptimizer(0.1)")
     status, out = judged(text, "--main", "train.py", *CHEAP, "--", "--job-dir", "runs")
     line = 1 + ARGPARSE[: ARGPARSE.index("train_op =")].count("\n")
-    assert status == 1 and "TPU201" in out and f"train.py:{line}" in out
+    assert status == 1 and "TPU201" in out and f" train.py:{line}, " in out
     assert "train, eval, predict, serving" in out
 
 

@@ -33,6 +33,7 @@ _AUTOGRAPH = "in user code:"
 _FRAME_TEXT = re.compile(r'File "([^"]+)", line (\d+), in (\w+|<lambda>)')
 _TERMINAL_CELL = re.compile(r"<ipython-input-\d+-\w+>")
 _KERNEL_CELL = re.compile(r"[/\\]ipykernel_\d+[/\\]\d+\.py$")
+START = Path.cwd()  # the folder that the person is in, wherever a program goes then
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,8 @@ class Place:
     """A place in the learner's code; as text it is what a report shows.
 
     Attributes:
-        file: path of the file, relative to the working directory where it lies below it; or the notebook
-            cell, as "cell In [5]". "" where no line of the learner's is known.
+        file: path of the file, relative to START where it lies below it; or the notebook cell, as "cell
+            In [5]". "" where no line of the learner's is known.
         line: from 1; None where `file` is "".
         column: from 1; None where Python does not tell it.
         function: the function that the line stands in; "" at the top level.
@@ -215,8 +216,8 @@ def _of_frame(frame: Frame | None) -> Place:
 
 
 def _relative(filename: str) -> str:
-    path, here = Path(filename), Path.cwd()
-    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+    path = Path(filename)
+    return str(path.relative_to(START) if path.is_relative_to(START) else path)
 
 
 def _cell(filename: str) -> str:
