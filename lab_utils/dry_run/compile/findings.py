@@ -11,7 +11,7 @@ from lab_utils.dry_run.rules import finding, some
 PADDING_SHARE, PADDING_BYTES = 0.25, 32 * 2**20
 TABLE_SHARE = 0.25  # of a core's memory, for one variable with its optimizer slots
 NOTEWORTHY = 0.5  # of the matmuls
-_SHOWN = 4  # arrays, by name
+_MOST = 4  # arrays, by name
 TOY_SECONDS = 10e-6  # of a step at its bound: what no bound counts takes longer
 _BLOCK = 128  # the edge of what the matrix unit multiplies at a time
 
@@ -48,8 +48,8 @@ def _what_pays_most(compiled: Compiled) -> list[Finding]:
     program, summary, bound = compiled.program, compiled.summary, compiled.step.cost.roofline
     if bound is None or bound.seconds < TOY_SECONDS or program.mode == Mode.EVAL:
         return []
-    counted = not (program.partition and program.partition.uncounted)
-    by_traffic = bound.bound_by == "HBM traffic" and counted
+    is_complete = not (program.partition and program.partition.uncounted)
+    by_traffic = bound.bound_by == "HBM traffic" and is_complete
     narrow = summary.small_edge_share > NOTEWORTHY
     in_float32 = summary.products and summary.bfloat16_operand_share < NOTEWORTHY
     if in_float32 and (by_traffic or not narrow):  # half the bytes of what lies between the layers
@@ -83,11 +83,11 @@ def out_of_memory(compiled: Compiled, summary: Summary | None, message: str) -> 
     if summary is None:
         inputs = sorted(program.inputs, key=lambda array: array.bytes, reverse=True)
         largest = [
-            f"{array.name} {list(array.shape)} ({memory(array.bytes)})" for array in inputs[:_SHOWN]
+            f"{array.name} {list(array.shape)} ({memory(array.bytes)})" for array in inputs[:_MOST]
         ]
     else:
-        names = dict.fromkeys(_described(buffer, program) for buffer in summary.buffers)
-        largest = list(names)[:_SHOWN]
+        names = dict.fromkeys(_description(buffer, program) for buffer in summary.buffers)
+        largest = list(names)[:_MOST]
     batch = program.per_core_batch
     hint = "Build the model under tf.compat.v1.tpu.bfloat16_scope(), or make the largest tensors smaller."
     if program.partition is not None:
@@ -110,7 +110,7 @@ def out_of_memory(compiled: Compiled, summary: Summary | None, message: str) -> 
     )
 
 
-def _described(buffer: Buffer, program: Program) -> str:
+def _description(buffer: Buffer, program: Program) -> str:
     size = memory(buffer.shape.padded_bytes)
     padding = f", {memory(buffer.waste)} of it padding" if buffer.waste else ""
     return f"{_name(buffer, program)} {buffer.shape} ({size}{padding})"

@@ -182,14 +182,14 @@ def _explain_refusal(compiled: Compiled, message: str) -> None:
         compiled.findings.append(finding("TPU309", program.where, message=message, **facts))
         return
     # The message speaks of temporaries, and its figure holds the arguments too.
-    needed, limit = (float(sizes[n]) * _UNITS[sizes[n + 1]] for n in (1, 3))
+    total, limit = (float(sizes[n]) * _UNITS[sizes[n + 1]] for n in (1, 3))
     arguments = float(sum(array.bytes for array in program.inputs))
-    others = max(0.0, needed - arguments)
+    others = max(0.0, total - arguments)
     compiled.step.memory = Memory(
         arguments=Figure("arguments, unpadded", arguments, "bytes", Kind.DERIVED),
         temporaries=Figure("temporaries, and padding", others, "bytes", Kind.DERIVED),
         available=Figure("memory that a program may use", limit, "bytes", Kind.COMPILER),
-        needed=Figure("memory needed", needed, "bytes", Kind.COMPILER),
+        needed=Figure("memory needed", total, "bytes", Kind.COMPILER),
     )
     compiled.findings.append(out_of_memory(compiled, _roomy(compiled), message))
 

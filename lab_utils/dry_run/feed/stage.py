@@ -50,8 +50,8 @@ def carry_out(session: Session) -> str:
     session.feed = feed
     try:
         costs = (step.cost for step in session.compiled if step.mode is Mode.TRAIN)
-        required = required_rate(next(costs, Cost()), session.topology)
-        session.found(compare(feed, idle, required, where))
+        demand = required_rate(next(costs, Cost()), session.topology)
+        session.found(compare(feed, idle, demand, where))
     except Skip as why:
         session.not_checked.append(f"Whether the input pipeline is fast enough: {why}")
     return f"measured for {scaled(session.feed_seconds, 's')}"
@@ -74,7 +74,7 @@ def required_rate(cost: Cost, topology: str) -> float:
     return cost.examples_per_second.value * chips.cores_per_host(topology)
 
 
-def compare(feed: Feed, idle_cores: float, required: float, where: Place) -> list[Finding]:
+def compare(feed: Feed, idle_cores: float, demand: float, where: Place) -> list[Finding]:
     """Sets the measured rate against `required`, the most examples/s that the cores of one host take.
 
     `idle_cores` of this machine were left. The figures that follow go into `feed`. A slow pipeline is a
@@ -82,22 +82,22 @@ def compare(feed: Feed, idle_cores: float, required: float, where: Place) -> lis
     is, and is a note.
     """
     rate, used = feed.examples_per_second.value, feed.host_cores.value
-    times = required / rate
-    needed = used * times
+    times = demand / rate
+    cores_needed = used * times
     feed.required = Figure(
-        "required rate of one host's cores, at most", required, "examples/s", Kind.DERIVED
+        "required rate of one host's cores, at most", demand, "examples/s", Kind.DERIVED
     )
     feed.host_cores_needed = Figure(
-        "host cores like these to deliver it", needed, "cores", Kind.DERIVED
+        "host cores like these to deliver it", cores_needed, "cores", Kind.DERIVED
     )
     if times <= 1:
         return []
-    facts = {"rate": rounded(rate), "demand": rounded(required)}
+    facts = {"rate": rounded(rate), "demand": rounded(demand)}
     if used <= _ONE_CORE and idle_cores >= 0.5:
         facts |= {"used": rounded(used), "idle": rounded(idle_cores)}
         facts["machine"] = int(feed.machine_cores.value)
         return [rules.finding("TPU501", where, **facts)]
-    facts |= {"times": rounded(times), "cores": f"{needed:,.0f}"}
+    facts |= {"times": rounded(times), "cores": f"{cores_needed:,.0f}"}
     return [rules.finding("TPU502", where, **facts)]
 
 
@@ -146,20 +146,20 @@ def measure(
         examples = 0
         while not examples or time.perf_counter() - start < seconds:
             examples += examples_of_next()
-        passed = time.perf_counter() - start
-        used = (time.process_time() - processor) / passed
+        duration = time.perf_counter() - start
+        used = (time.process_time() - processor) / duration
         cores = usable_cores()
-        idle = max(0.0, min((_idle_seconds() - idle) / passed, cores - used))
-    rate = examples / passed
+        idle = max(0.0, min((_idle_seconds() - idle) / duration, cores - used))
+    rate = examples / duration
     feed = Feed(
-        examples_per_second=_measured("examples from the input pipeline", rate, "examples/s"),
-        host_cores=_measured("cores of this machine in use", used, "cores"),
-        machine_cores=_measured("cores of this machine", cores, "cores"),
+        examples_per_second=_figure("examples from the input pipeline", rate, "examples/s"),
+        host_cores=_figure("cores of this machine in use", used, "cores"),
+        machine_cores=_figure("cores of this machine", cores, "cores"),
     )
     return feed, idle
 
 
-def _measured(name: str, value: float, unit: str) -> Figure:
+def _figure(name: str, value: float, unit: str) -> Figure:
     return Figure(name, float(value), unit, Kind.MEASURED)
 
 

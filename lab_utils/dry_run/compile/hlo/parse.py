@@ -95,7 +95,7 @@ class Instruction:
     operands: list[str]
     text: str
 
-    def called(self) -> Iterator[tuple[str, str]]:
+    def calls(self) -> Iterator[tuple[str, str]]:
         """The computations that it calls: pairs of the attribute ("body", "calls" ...) and the name."""
         for key, several, one in re.findall(
             rf"\b({_CALLS})=(?:\{{([^}}]*)\}}|%?([\w.\-]+))", self.text
@@ -144,9 +144,9 @@ class Module:
         self.computations: dict[str, list[Instruction]] = {}
         current = None
         for line in text.splitlines():
-            if opened := _COMPUTATION.match(line):
-                current = self.computations.setdefault(opened[2], [])
-                self.entry = opened[2] if opened[1] else self.entry
+            if header := _COMPUTATION.match(line):
+                current = self.computations.setdefault(header[2], [])
+                self.entry = header[2] if header[1] else self.entry
             elif current is not None and (match := _INSTRUCTION.match(line)):
                 line_after = " " + match[3]
                 if opcode := _OPCODE.search(line_after):
@@ -168,11 +168,11 @@ class Module:
                 yield Visit(op, times, name, fused, aside)
                 loop = op.opcode == "while"
                 inner = times * ((loop and self.rounds(op)) or 1)
-                for key, called in op.called():
+                for key, callee in op.calls():
                     if key != "to_apply" or op.opcode == "call":
                         within = fused or op.opcode == "fusion"
                         yield from walk(
-                            called, inner, within, aside or key in ("calls", "condition")
+                            callee, inner, within, aside or key in ("calls", "condition")
                         )
 
         return walk(self.entry, 1, False, False)
@@ -184,7 +184,7 @@ class Module:
 
     def _span(self, loop: Instruction) -> tuple[int, int, int] | None:
         """(index of the counter in the loop's tuple, its first value, its limit) of `i < limit`."""
-        condition = self.computations.get(dict(loop.called()).get("condition", ""), [])
+        condition = self.computations.get(dict(loop.calls()).get("condition", ""), [])
         root = condition[-1] if condition else None
         if root is None or root.opcode != "compare" or "direction=LT" not in root.text:
             return None

@@ -61,7 +61,7 @@ class Summary:
             the module names none.
         aliased: the numbers of the arguments whose memory a result takes.
         loop_flops: of matmuls, in rounds of loops after the first.
-        loop_bytes: read from HBM and written to it, in rounds after the first; `moved`: in all rounds.
+        loop_bytes: read from HBM and written to it, in rounds after the first; `bytes`: in all rounds.
         on_chip: whether arrays lie in the chip's own memory, as from v4 on.
     """
 
@@ -72,10 +72,10 @@ class Summary:
     aliased: list[int] = field(default_factory=list)
     loop_flops: float = 0.0
     loop_bytes: float = 0.0
-    moved: float = 0.0
+    bytes: float = 0.0
     on_chip: bool = False
 
-    def cost(self, counted: dict[str, float]) -> dict[str, float]:
+    def cost(self, estimate: dict[str, float]) -> dict[str, float]:
         """FLOP ("flops") and HBM traffic ("bytes") of a step, from what the compiler counted.
 
         The compiler counts one round of each loop; the rounds after it are added. Its bytes also hold those
@@ -83,10 +83,10 @@ class Summary:
         the program instead. (Without them both agree: 311.4 and 311.2 MB for the flowers step on a v2. On a
         v5e that step moves 10 MB, and the compiler counts 319. libtpu 0.0.42.1, 2026-11-22.)
         """
-        bytes_ = counted["bytes"] + self.loop_bytes
+        bytes_ = estimate["bytes"] + self.loop_bytes
         return {
-            "flops": counted["flops"] + self.loop_flops,
-            "bytes": min(bytes_, self.moved) if self.on_chip else bytes_,
+            "flops": estimate["flops"] + self.loop_flops,
+            "bytes": min(bytes_, self.bytes) if self.on_chip else bytes_,
         }
 
     def share(self, products: list[Product]) -> float:
@@ -131,9 +131,9 @@ def summarise(text: str) -> Summary:
                 summary.collectives[kind] += size
         if visit.fused or op.opcode in _NO_BUFFER:
             continue
-        moved = traffic(op, module)
-        summary.moved += times * moved
-        summary.loop_bytes += (times - 1) * moved
+        traffic_bytes = traffic(op, module)
+        summary.bytes += times * traffic_bytes
+        summary.loop_bytes += (times - 1) * traffic_bytes
         summary.on_chip |= any(shape.memory_space in _ON_CHIP for shape in op.shapes)
         in_entry = visit.body == module.entry
         parameter = in_entry and re.search(r" parameter\((\d+)\)", op.text)
@@ -146,9 +146,9 @@ def summarise(text: str) -> Summary:
         estimate = _CYCLES.search(op.text)
         cycles = int(estimate[1]) if estimate and int(estimate[1]) < _ABSURD else 0
         flops = _flops(op, module)
-        if cycles or moved or flops:
+        if cycles or traffic_bytes or flops:
             origin = origins.of(op)
-            cost = times * np.array([cycles, moved, flops], float)
+            cost = times * np.array([cycles, traffic_bytes, flops], float)
             summary.costs[origin] = summary.costs.get(origin, 0.0) + cost
     by_size = sorted(buffers.values(), key=lambda buffer: buffer.shape.padded_bytes, reverse=True)
     summary.buffers = by_size[:_LARGEST]
@@ -173,8 +173,8 @@ def _flops(op: Instruction, module: Module) -> float:
     """FLOPs of one round of an instruction: its own, or those of the fusion that it calls."""
     if op.opcode in _PRODUCTS:
         return _product(op, module, 1).flops
-    called = (name for key, name in op.called() if key == "calls")
-    parts = (part for name in called for part in module.computations.get(name, ()))
+    callees = (name for key, name in op.calls() if key == "calls")
+    parts = (part for name in callees for part in module.computations.get(name, ()))
     return sum(_flops(part, module) for part in parts)
 
 
@@ -189,11 +189,11 @@ def _dot(op: Instruction, left: Shape) -> tuple[int, tuple[int, int, int]]:
         axes = re.search(rf"lhs_{kind}_dims=\{{([\d,]*)\}}", op.text)
         return math.prod(left.dims[axis] for axis in numbers(axes[1])) if axes else 1
 
-    contracted, batch = size("contracting"), size("batch")
-    rows = math.prod(left.dims) // max(1, contracted * batch)
-    macs = math.prod(op.shapes[0].dims) * contracted
-    columns = macs // max(1, contracted * batch * rows)
-    return macs, (rows, contracted, columns)
+    contraction, batch = size("contracting"), size("batch")
+    rows = math.prod(left.dims) // max(1, contraction * batch)
+    macs = math.prod(op.shapes[0].dims) * contraction
+    columns = macs // max(1, contraction * batch * rows)
+    return macs, (rows, contraction, columns)
 
 
 def _convolution(op: Instruction, left: Shape, right: Shape) -> tuple[int, tuple[int, int, int]]:

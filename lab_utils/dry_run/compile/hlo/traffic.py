@@ -20,11 +20,11 @@ def traffic(op: Instruction, module: Module) -> int:
         return _in_hbm(op) + min(_in_hbm(op), _in_hbm(reads[0]) if reads else 0)
     if op.opcode == "dynamic-update-slice":
         return (bool(_in_hbm(op)) + 1) * _in_hbm(reads[1]) if len(reads) > 1 else 0
-    called = dict(op.called()).get("calls") if op.opcode == "fusion" else None
-    if called is None:
+    callee = dict(op.calls()).get("calls") if op.opcode == "fusion" else None
+    if callee is None:
         return _in_hbm(op) + sum(map(_in_hbm, reads))
-    body = module.computations.get(called, [])
-    return _written(op, body) + _read(reads, body)
+    body = module.computations.get(callee, [])
+    return _bytes_written(op, body) + _bytes_read(reads, body)
 
 
 def _in_hbm(op: Instruction) -> int:
@@ -35,7 +35,7 @@ def _size(op: Instruction) -> int:
     return sum(shape.padded_bytes for shape in op.shapes)
 
 
-def _read(operands: list[Instruction], body: list[Instruction]) -> int:
+def _bytes_read(operands: list[Instruction], body: list[Instruction]) -> int:
     """Bytes that a fusion reads: of a tensor that it only slices, the slices; where it writes, none."""
     total = 0
     for number, operand in enumerate(operands):
@@ -52,7 +52,7 @@ def _read(operands: list[Instruction], body: list[Instruction]) -> int:
     return total
 
 
-def _written(fusion: Instruction, body: list[Instruction]) -> int:
+def _bytes_written(fusion: Instruction, body: list[Instruction]) -> int:
     """Bytes that a fusion writes: of a tensor that it updates in place, the update."""
     inner = {op.name: op for op in body}
     root = body[-1] if body else fusion
