@@ -115,7 +115,7 @@ def test_the_gradient_of_resizing_to_whole_multiples_is_a_sum(within, centers):
         resize = within(lambda x: resize_gradient(x, [4, 3], half_pixel_centers=centers))
         gradient = resize(tf.constant(images))
         expected = session.run(gradient)
-    graph_def = graph_parts.pruned(graph, [gradient.op])
+    graph_def = graph_parts.prune(graph, [gradient.op])
     graph_parts.sum_resizes(graph_def, graph)
     graph_parts.rename_functions(graph_def)
     assert "ResizeNearestNeighborGrad" not in {node.op for node in all_nodes(graph_def)}

@@ -190,7 +190,7 @@ def test_a_column_against_a_row_is_told_where_it_is_written_not_at_its_gradient(
         quotient = tf.squeeze(rows @ weights, 1) / rows[:, :1]
         tf.gradients(quotient, weights)
     program = CoreProgram(graph, {weights.handle.name: "weights"}, off_device=True)
-    assert Flow(program, [rows.name]).stretched == [quotient.op]
+    assert Flow(program, [rows.name]).broadcasts == [quotient.op]
 
 
 @pytest.mark.parametrize("data", [tf.data.Dataset, v1.data.Dataset], ids=["version 2", "version 1"])

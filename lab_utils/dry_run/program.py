@@ -57,12 +57,12 @@ class Partition:
     Attributes:
         mesh: the sizes of its axes by name; {} for a step of a single core.
         donated: the numbers of the inputs whose memory the step may take.
-        uncounted: Pallas kernels hold FLOPs that the compiler does not count.
+        has_silent_kernels: Pallas kernels hold FLOPs that the compiler does not count.
     """
 
     mesh: dict[str, int]
     donated: list[int]
-    uncounted: bool = False
+    has_silent_kernels: bool = False
 
     @property
     def cores(self) -> int:

@@ -48,7 +48,7 @@ def _what_pays_most(compiled: Compiled) -> list[Finding]:
     program, summary, bound = compiled.program, compiled.summary, compiled.step.cost.roofline
     if bound is None or bound.seconds < TOY_SECONDS or program.mode == Mode.EVAL:
         return []
-    is_complete = not (program.partition and program.partition.uncounted)
+    is_complete = not (program.partition and program.partition.has_silent_kernels)
     by_traffic = bound.bound_by == "HBM traffic" and is_complete
     narrow = summary.small_edge_share > NOTEWORTHY
     in_float32 = summary.products and summary.bfloat16_operand_share < NOTEWORTHY

@@ -42,7 +42,7 @@ class NotJax(CannotLower):
     """The step raised while JAX traced or lowered it; `hint` is what to do first."""
 
     def __init__(self, error: Exception, where: Place, hint: str = _DECIDED) -> None:
-        prefix = "" if isinstance(error, sharded.Undivided) else f"{type(error).__name__}: "
+        prefix = "" if isinstance(error, sharded.IndivisibleAxis) else f"{type(error).__name__}: "
         super().__init__(f"{prefix}{error}", where=place(error) or where)
         self.hint = hint
 
@@ -64,8 +64,8 @@ class JaxWorkload(Workload):
     ) -> None:
         self.step, self.topology, self.mesh_axes = step, topology, mesh_axes
         self.inner, *_ = jax_calls.unbound(step)
-        self.pmapped = jax_calls.is_pmap(self.inner)
-        if self.pmapped:
+        self.is_pmap = jax_calls.is_pmap(self.inner)
+        if self.is_pmap:
             with suppress(RuntimeError):  # JAX has started with the devices that it has
                 jax.config.update("jax_num_cpu_devices", chips.cores(topology))
         self.examples = jax_calls.examples(step, data)
@@ -82,7 +82,7 @@ class JaxWorkload(Workload):
             traced = jax_calls.trace(self.step, call)
         except Exception as error:  # whatever the learner's function raises is the step's fault
             cores = chips.cores(self.topology)
-            if self.pmapped and jax.device_count() < cores:
+            if self.is_pmap and jax.device_count() < cores:
                 raise CannotLower(
                     f"{sharded.as_many(cores)}: jax.pmap maps over the devices of this process, and JAX has "
                     f"{counted(jax.device_count(), 'device')} here where {self.topology} has {cores}",
@@ -100,7 +100,7 @@ class JaxWorkload(Workload):
             return CannotLower(f"{untried}: {error}", where=self.where, only_here=True)
         boolean = isinstance(error, jax.errors.NonConcreteBooleanIndexError)
         equinox = hasattr(self.inner, "donate_first")
-        around = "" if self.pmapped or equinox or hasattr(self.inner, "trace") else _AROUND
+        around = "" if self.is_pmap or equinox or hasattr(self.inner, "trace") else _AROUND
         return NotJax(error, self.where, (_MASKED if boolean else _DECIDED) + around)
 
     def read(self, traces: list[Trace], cores: int) -> list[Finding]:
@@ -120,15 +120,15 @@ class JaxWorkload(Workload):
         jaxpr = traced.jaxpr.jaxpr
         text, arguments = self._lowered(traced)
         text, mesh = sharded.laid_out(
-            text, cores, self.topology, self.mesh_axes, mapped=self._mapped(jaxpr)
+            text, cores, self.topology, self.mesh_axes, mapper=self._mapper(jaxpr)
         )
         names = _jax.names(jaxpr)
         state = {names[number] for number, _ in read_jaxpr.state_numbers(traced)}
         try:
             inputs = [_input(each, mesh, state=each.name in state) for each in arguments]
-        except sharded.Undivided as error:
+        except sharded.IndivisibleAxis as error:
             raise NotJax(error, self.where) from error
-        batch = _batch(arguments, state, axes=2 if self.pmapped else 1)
+        batch = _batch(arguments, state, axes=2 if self.is_pmap else 1)
         per_core_batch = batch / math.prod(mesh.values())
         return Program(
             name=self.where.function or "step",
@@ -142,15 +142,15 @@ class JaxWorkload(Workload):
             partition=Partition(
                 mesh,
                 [number for number, each in enumerate(arguments) if each.donated],
-                bool(read_jaxpr.uncounted(jaxpr, self.where)),
+                bool(read_jaxpr.silent_kernels(jaxpr, self.where)),
             ),
             left_out=self._left_out(jaxpr),
         )
 
-    def _mapped(self, jaxpr: Any) -> str:
+    def _mapper(self, jaxpr: Any) -> str:
         if "shard_map" not in read_jaxpr.primitives(jaxpr):
             return ""
-        return "jax.pmap" if self.pmapped else "jax.shard_map"
+        return "jax.pmap" if self.is_pmap else "jax.shard_map"
 
     def _lowered(self, traced: Any) -> tuple[str, list[_jax.Argument]]:
         """StableHLO with the learner's lines, and what it takes."""
@@ -169,13 +169,13 @@ class JaxWorkload(Workload):
         sentences = []
         if read_jaxpr.callbacks(jaxpr):
             sentences.append("Calls of the host (TPU241) are left out of the compiled step.")
-        if kernels := read_jaxpr.uncounted(jaxpr, self.where):
+        if kernels := read_jaxpr.silent_kernels(jaxpr, self.where):
             lines = ", ".join(each.position for each in kernels)
             sentences.append(
                 f"The FLOPs of Pallas kernels ({lines}): without a cost_estimate in pallas_call the compiler "
                 "counts none, so the bound may be far too low."
             )
-        if self._mapped(jaxpr):
+        if self._mapper(jaxpr):
             sentences.append(
                 "Whether the cores of a mapped step agree: gradients need jax.lax.pmean, and a random key "
                 "that all cores hold needs jax.random.fold_in(key, jax.lax.axis_index(...))."

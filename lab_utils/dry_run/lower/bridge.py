@@ -18,19 +18,19 @@ from lab_utils.common.source import NOWHERE, Place, place
 from lab_utils.dry_run import ops as op_table
 from lab_utils.dry_run.graphs import all_nodes
 from lab_utils.dry_run.lower.draws import Draw, draw_alike
-from lab_utils.dry_run.lower.errors import explained
+from lab_utils.dry_run.lower.errors import explain
 from lab_utils.dry_run.lower.graph_def import (
-    computed,
+    compute,
     cut_host_work,
     input_of,
     nodes_of,
-    pruned,
+    prune,
     rename_functions,
     sum_resizes,
     use_xla_collectives,
     without,
 )
-from lab_utils.dry_run.lower.lines import gradient_not_finite, value_not_finite, written
+from lab_utils.dry_run.lower.lines import gradient_not_finite, place_of_write, value_not_finite
 from lab_utils.dry_run.lower.variables import Variable
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.program import Input, Origin, Output, Program, Role
@@ -43,13 +43,13 @@ _STATISTICS = {"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3", "Mean"}
 class Step:
     """One core's step in a graph.
 
-    `fed` pairs each placeholder with its Input (features, labels and constants); `updates` are the
+    `feeds` pairs each placeholder with its Input (features, labels and constants); `updates` are the
     ops that must run; `host` are tensors that leave the core, by name. `start` gives the values that
     variables of these names start with: gigabytes, for a large model, which only a run needs.
     """
 
     graph: Any
-    fed: list[tuple[tf.Tensor, Input]]
+    feeds: list[tuple[tf.Tensor, Input]]
     variables: list[Variable]
     loss: tf.Tensor | None
     host: dict[str, tf.Tensor]
@@ -72,7 +72,7 @@ def to_program(
         CannotLower: an op has no XLA kernel here, a shape depends on data, and the like.
     """
     results = ({} if step.loss is None else {"loss": step.loss}) | step.host
-    graph_def = pruned(step.graph, [t.op for t in results.values()] + step.updates)
+    graph_def = prune(step.graph, [t.op for t in results.values()] + step.updates)
     cut_host_work(graph_def)
     sum_resizes(graph_def, step.graph)
     named_cores = use_xla_collectives(graph_def, step.graph, cores)
@@ -84,11 +84,11 @@ def to_program(
         random = [name for name in random if name not in draws]
     rename_functions(graph_def)
     ends = [tensor.op.name for tensor in results.values()]
-    tensors = [tensor for tensor, _ in step.fed]
+    tensors = [tensor for tensor, _ in step.feeds]
     variables = without(graph_def, tensors, step.variables, ends)
     names = [item.name for item in results.values()]
     hlo, order = _hlo(step, graph_def, tensors, variables, names)
-    inputs = [item for _, item in step.fed]
+    inputs = [item for _, item in step.feeds]
     inputs += [
         Input(item.name, Role.VARIABLE, item.shape, item.dtype.name, item.trainable)
         for item in (variables[number] for number in order)
@@ -124,7 +124,7 @@ def _origin(step: Step, variables: list[str]) -> Origin:
         start=functools.partial(step.start, variables),
         place_of=functools.partial(_place_of, step.graph),
         loss=NOWHERE if loss is None else place(loss),
-        written=lambda name: written(handles[name]),
+        written=lambda name: place_of_write(handles[name]),
         not_finite=functools.partial(value_not_finite, step),
         gradient_not_finite=functools.partial(gradient_not_finite, step),
     )
@@ -137,12 +137,12 @@ def _place_of(graph: Any, name: str) -> Place:
 
 
 def placeholders(structure: Any, role: str) -> tuple[Any, list[tuple[tf.Tensor, Input]]]:
-    """Placeholders for a nest of tf.TensorSpec, as that nest and as a Step's `fed`."""
-    fed = []
+    """Placeholders for a nest of tf.TensorSpec, as that nest and as a Step's `feeds`."""
+    pairs = []
     for name, spec in zip(leaf_names(role, structure), tf.nest.flatten(structure), strict=True):
         tensor = v1.placeholder(spec.dtype, spec.shape, name=re.sub(r"[^\w./-]", "_", name))
-        fed.append((tensor, input_of(name, role, tensor)))
-    return tf.nest.pack_sequence_as(structure, [tensor for tensor, _ in fed]), fed
+        pairs.append((tensor, input_of(name, role, tensor)))
+    return tf.nest.pack_sequence_as(structure, [tensor for tensor, _ in pairs]), pairs
 
 
 def leaf_names(prefix: str, structure: Any) -> list[str]:
@@ -164,10 +164,10 @@ def _is_batch_statistic(op: tf.Operation) -> bool:
 
 
 def _hlo(
-    step: Step, graph_def: Any, fed: list[tf.Tensor], variables: list[Variable], names: list[str]
+    step: Step, graph_def: Any, feeds: list[tf.Tensor], variables: list[Variable], names: list[str]
 ) -> tuple[bytes, list[int]]:
     """The HLO of a graph that returns the tensors `names`, and the order in which it takes the variables."""
-    specs = [tf.TensorSpec(tensor.shape, tensor.dtype) for tensor in fed]
+    specs = [tf.TensorSpec(tensor.shape, tensor.dtype) for tensor in feeds]
     with _tensorflow.eager(), _tensorflow.caught_log(), tf.device("/device:CPU:0"):
         # Of no value: memory that nobody writes to is not taken from the machine.
         empty = [tf.raw_ops.Empty(shape=v.shape, dtype=v.dtype) for v in variables]
@@ -175,20 +175,20 @@ def _hlo(
 
         def run(*arguments: tf.Tensor) -> list[tf.Tensor]:
             updates = [op.name for op in step.updates]
-            results = computed(graph_def, names + updates, fed, arguments, variables, values)
+            results = compute(graph_def, names + updates, feeds, arguments, variables, values)
             with tf.control_dependencies(results[len(names) :]):
                 return [tf.identity(value) for value in results[: len(names)]]
 
         try:
-            wrapped = v1.wrap_function(run, specs)
+            wrapper = v1.wrap_function(run, specs)
             function = tf.function(
-                lambda *arguments: wrapped(*arguments), jit_compile=True, autograph=False
+                lambda *arguments: wrapper(*arguments), jit_compile=True, autograph=False
             )
             captured = function.get_concrete_function(*specs).captured_inputs
             make = function.experimental_get_compiler_ir(*specs)
             hlo = make(stage="hlo_serialized", platform_name="CPU")
         except (tf.errors.OpError, ValueError, TypeError, NotImplementedError) as error:
-            raise explained(error, step.graph) from error
+            raise explain(error, step.graph) from error
         handles = [value.handle for value in values]
         return hlo, [
             next(n for n, candidate in enumerate(handles) if candidate is handle)

@@ -41,11 +41,11 @@ def alike(many: Any, one: Any, cores: int, share: int) -> dict[str, Draw]:
         larger = whole.get(name)
         if larger is None or len(shape) != len(larger):
             continue
-        grown = [axis for axis, size in enumerate(shape) if size != larger[axis]]
-        if not grown and shape[:1] != [share]:
+        axes = [axis for axis, size in enumerate(shape) if size != larger[axis]]
+        if not axes and shape[:1] != [share]:
             draws[name] = Draw(tuple(larger), None)
-        elif len(grown) == 1 and shape[grown[0]] * cores == larger[grown[0]]:
-            draws[name] = Draw(tuple(larger), grown[0])
+        elif len(axes) == 1 and shape[axes[0]] * cores == larger[axes[0]]:
+            draws[name] = Draw(tuple(larger), axes[0])
     return draws
 
 

@@ -55,7 +55,7 @@ class InputUnfit(ValueError):
     """The batches of input_fn cannot be fed to cores: a shape is not fixed, or does not divide."""
 
 
-def explained(error: Exception, graph: Any) -> CannotLower:
+def explain(error: Exception, graph: Any) -> CannotLower:
     """The bridge's error, with the op that it names looked up in the graph that the learner built."""
     text = " ".join(str(getattr(error, "message", error)).split())
     names = re.findall(r"\{+node ([^}]+)\}", text)

@@ -11,7 +11,7 @@ from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.program import Input, Role
 from lab_utils.estimator import tf, v1
 
-_RENAMED = "_xla"  # ends the names of functions that are not as TensorFlow knows them
+_SUFFIX = "_xla"  # ends the names of functions that are not as TensorFlow knows them
 
 
 class Nodes:
@@ -76,7 +76,7 @@ def nodes_of(
             yield node, op, Nodes(function, node.name)
 
 
-def pruned(graph: Any, operations: Iterable[tf.Operation]) -> Any:
+def prune(graph: Any, operations: Iterable[tf.Operation]) -> Any:
     """The part of a graph that `operations` depend on, and the functions it calls, free of devices.
 
     Its functions are no longer as TensorFlow knows them by their names: `rename_functions` comes last.
@@ -103,13 +103,13 @@ def pruned(graph: Any, operations: Iterable[tf.Operation]) -> Any:
 
 
 def without(
-    graph_def: Any, fed: Iterable[tf.Tensor], variables: list[Variable], results: Iterable[str] = ()
+    graph_def: Any, feeds: Iterable[tf.Tensor], variables: list[Variable], ends: Iterable[str] = ()
 ) -> list[Variable]:
     """Takes what is fed and the variables out; returns those variables that the rest, or a result, reads."""
-    consumed = {name.split(":")[0] for node in graph_def.node for name in node.input} | {*results}
+    inputs = {name.split(":")[0] for node in graph_def.node for name in node.input} | {*ends}
     handles = {variable.handle.op.name for variable in variables}
-    _drop(graph_def, handles | {tensor.op.name for tensor in fed})
-    return [variable for variable in variables if variable.handle.op.name in consumed]
+    _drop(graph_def, handles | {tensor.op.name for tensor in feeds})
+    return [variable for variable in variables if variable.handle.op.name in inputs]
 
 
 def _drop(graph_def: Any, names: set[str]) -> None:
@@ -124,9 +124,9 @@ def cut_host_work(graph_def: Any) -> None:
     Raises:
         CannotLower: what they compute comes back to the core, or one stands in a loop or a branch.
     """
-    marked = _tensorflow.OUTSIDE_COMPILATION_ATTRIBUTE
-    host = {node.name for node in graph_def.node if marked in node.attr}
-    unfit = any(marked in node.attr for f in graph_def.library.function for node in f.node_def)
+    marker = _tensorflow.OUTSIDE_COMPILATION_ATTRIBUTE
+    host = {node.name for node in graph_def.node if marker in node.attr}
+    unfit = any(marker in node.attr for f in graph_def.library.function for node in f.node_def)
     _drop(graph_def, host)
     for node in graph_def.node:
         node.input[:] = [name for name in node.input if name[0] != "^" or name[1:] not in host]
@@ -195,26 +195,26 @@ def sum_resizes(graph_def: Any, graph: Any) -> None:
         new.replace(node, value, dtype)
 
 
-def computed(
+def compute(
     graph_def: Any,
     names: list[str],
-    fed: list[tf.Tensor],
+    feeds: list[tf.Tensor],
     arguments: Iterable[tf.Tensor],
     variables: list[Variable],
     values: list[tf.Variable],
 ) -> list[Any]:
     """The tensors and ops of these names, of a GraphDef that is imported into the default graph.
 
-    `arguments` stand in place of the tensors `fed`, and `values` of the `variables`.
+    `arguments` stand in place of the tensors `feeds`, and `values` of the `variables`.
     """
     scope = v1.get_default_graph()
-    values_of = {tensor.name: argument for tensor, argument in zip(fed, arguments, strict=True)}
+    values_of = {tensor.name: argument for tensor, argument in zip(feeds, arguments, strict=True)}
     for variable, value in zip(variables, values, strict=True):
         values_of[variable.handle.name] = scope.capture(value.handle)
     # A result may be an input itself, such as labels that only a metric takes: no node makes it, and
     # import_graph_def refuses an input that no node consumes.
-    consumed = {name.split(":")[0] for node in graph_def.node for name in node.input}
-    inputs = {name: it for name, it in values_of.items() if name.split(":")[0] in consumed}
+    used = {name.split(":")[0] for node in graph_def.node for name in node.input}
+    inputs = {name: it for name, it in values_of.items() if name.split(":")[0] in used}
     others = [name for name in names if name not in values_of]
     values_of |= zip(
         others, tf.graph_util.import_graph_def(graph_def, inputs, others, name=""), strict=True
@@ -225,7 +225,7 @@ def computed(
 def rename_functions(graph_def: Any) -> None:
     """Gives the functions new names, as they have changed: TensorFlow knows the old ones as they were."""
     functions = graph_def.library.function
-    names = {item.signature.name: item.signature.name + _RENAMED for item in functions}
+    names = {item.signature.name: item.signature.name + _SUFFIX for item in functions}
     for node in all_nodes(graph_def):
         node.op = names.get(node.op, node.op)
         for value in node.attr.values():

@@ -18,18 +18,18 @@ _AXIS = re.compile(r'"([^"]+)"=(\d+)')
 _PARTITIONS = re.compile(r"mhlo\.num_partitions = (\d+)")
 
 
-class Undivided(ValueError):
+class IndivisibleAxis(ValueError):
     """An argument's axis cannot be split as its PartitionSpec says, which JAX refuses too."""
 
 
 def laid_out(
-    text: str, cores: int, topology: str, axes_wanted: Mapping[str, int] | None, *, mapped: str = ""
+    text: str, cores: int, topology: str, axes_wanted: Mapping[str, int] | None, *, mapper: str = ""
 ) -> tuple[str, dict[str, int]]:
     """The program for `cores` cores, and the sizes of its mesh's axes, {} for a step of one core.
 
     Args:
-        wanted: sizes of axes of the mesh, by name; those that are not named keep theirs.
-        mapped: what maps a part of it, "jax.shard_map" or "jax.pmap"; "" where nothing does.
+        axes_wanted: sizes of axes of the mesh, by name; those that are not named keep theirs.
+        mapper: what maps a part of it, "jax.shard_map" or "jax.pmap"; "" where nothing does.
 
     Raises:
         InputUnfit: the mesh cannot be laid on so many cores.
@@ -41,8 +41,8 @@ def laid_out(
     }
     devices = int(_PARTITIONS.search(text)[1])
     if not meshes:
-        if devices != cores and (mapped or devices != 1):
-            raise _not_resized(devices, cores, topology, mapped, "without a named mesh")
+        if devices != cores and (mapper or devices != 1):
+            raise _not_resized(devices, cores, topology, mapper, "without a named mesh")
         if axes_wanted:
             names, ones = tuple(axes_wanted), (1,) * len(axes_wanted)
             raise InputUnfit(
@@ -70,8 +70,8 @@ def laid_out(
         )
     if sizes == mesh:
         return text, mesh
-    if len(meshes) > 1 or mapped:
-        raise _not_resized(devices, cores, topology, mapped, "on more than one mesh")
+    if len(meshes) > 1 or mapper:
+        raise _not_resized(devices, cores, topology, mapper, "on more than one mesh")
     axes = ", ".join(f'"{axis}"={size}' for axis, size in sizes.items())
     text = _MESH.sub(f"sdy.mesh @{name} = <[{axes}]>", text, count=1)
     text = _PARTITIONS.sub(f"mhlo.num_partitions = {cores}", text, count=1)
@@ -85,8 +85,8 @@ def as_many(cores: int) -> str:
     return f'give JAX {devices} before it starts, jax.config.update("jax_num_cpu_devices", {cores})'
 
 
-def _not_resized(devices: int, cores: int, topology: str, mapped: str, reason: str) -> InputUnfit:
-    why = f"and {mapped} has their shapes" if mapped else reason
+def _not_resized(devices: int, cores: int, topology: str, mapper: str, reason: str) -> InputUnfit:
+    why = f"and {mapper} has their shapes" if mapper else reason
     return InputUnfit(
         f"{as_many(cores)}: the step is lowered for {counted(devices, 'device')} {why}, and "
         f"{topology} has {counted(cores, 'core')}"
@@ -102,7 +102,7 @@ def local_shape(
         spec: for each axis the mesh axes that it is split over: one's name, a tuple of names, or neither.
 
     Raises:
-        Undivided: an axis does not divide.
+        IndivisibleAxis: an axis does not divide.
     """
     local = list(shape)
     for axis, part in enumerate(spec or ()):
@@ -111,7 +111,7 @@ def local_shape(
         count = math.prod(sizes.values())
         if local[axis] % count:
             over = ", ".join(f"{part}={size}" for part, size in sizes.items())
-            raise Undivided(
+            raise IndivisibleAxis(
                 f"axis {axis} of {name}, of size {local[axis]}, cannot be split over {count} cores ({over})"
             )
         local[axis] //= count

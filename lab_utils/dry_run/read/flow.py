@@ -31,7 +31,7 @@ _LOOP = {"Exit", "NextIteration", "LoopCond", "Enter"}  # a condition that nothi
 
 def of_gradient(name: str) -> str:
     """For an op of a gradient, how its name goes on: the name of the op that it is of. "" for others."""
-    return name[found.end() :] if (found := _GRADIENT.search(name)) else ""
+    return name[match.end() :] if (match := _GRADIENT.search(name)) else ""
 
 
 @dataclass
@@ -41,13 +41,13 @@ class CoreProgram:
     Attributes:
         graph: the graph of one step, a loop's body or (under version 1 control flow) the whole graph.
         handles: name of a resource tensor in `graph` -> name of the variable.
-        trained: names of the trainable variables.
+        trainable: names of the trainable variables.
         off_device: the graph is not of a core at all (serving on a CPU): every op counts.
     """
 
     graph: Any
     handles: dict[str, str] = field(default_factory=dict)
-    trained: set[str] = field(default_factory=set)
+    trainable: set[str] = field(default_factory=set)
     off_device: bool = False
 
     @classmethod
@@ -58,11 +58,11 @@ class CoreProgram:
             for variable in graph.get_collection(collection):
                 if hasattr(variable, "handle"):
                     names[variable.handle.name] = variable.name
-        trained = {v.name for v in graph.get_collection("trainable_variables")}
+        trainable = {v.name for v in graph.get_collection("trainable_variables")}
         if not hasattr(graph, "captures"):
-            return cls(graph, names, trained)
+            return cls(graph, names, trainable)
         handles = {inner.name: names.get(outer.name, outer.name) for outer, inner in graph.captures}
-        return cls(graph, handles, trained)
+        return cls(graph, handles, trainable)
 
     def every_op(self) -> list[tf.Operation]:
         """All ops of the replica's program, also those that the compiler would drop."""
@@ -101,8 +101,8 @@ class Flow:
         variables: variable -> what is known of its value after some steps (bits).
         writers: variable -> the ops of the step (not of the functions they call) that write it.
         writes: variable -> the first op that writes a value which differs from core to core.
-        augmented: ops that mix random numbers into data before a variable is met.
-        stretched: ops of the step that pair every example with every other by accident: [batch, 1]
+        augmentations: ops that mix random numbers into data before a variable is met.
+        broadcasts: ops of the step that pair every example with every other by accident: [batch, 1]
             with [batch], one of them computed from variables and the other from the data alone.
     """
 
@@ -112,8 +112,8 @@ class Flow:
         self.variables: dict[str, int] = {}
         self.writers: dict[str, set[tf.Operation]] = {}
         self.writes: dict[str, tf.Operation] = {}
-        self.augmented: list[tf.Operation] = []
-        self.stretched: list[tf.Operation] = []
+        self.augmentations: list[tf.Operation] = []
+        self.broadcasts: list[tf.Operation] = []
         self.bits = bits = dict.fromkeys(data, DATA)
         handles = dict(program.handles)
         before = None
@@ -121,8 +121,8 @@ class Flow:
         while before != (after := (dict(self.variables), dict(bits), dict(handles))):
             before = after
             self.writes.clear()
-            self.augmented.clear()
-            self.stretched.clear()
+            self.augmentations.clear()
+            self.broadcasts.clear()
             self._run(program.graph, bits, handles, 0)
 
     def _run(self, graph: Any, bits: dict[str, int], handles: dict[str, str], branch: int) -> None:
@@ -140,43 +140,43 @@ class Flow:
                 out = self._call(op, functions, bits, handles, branch)
             else:
                 out = [self._op(op, bits, handles, branch)] * len(op.outputs)
-            for tensor, known in zip(op.outputs, out, strict=True):
-                bits[tensor.name] = bits.get(tensor.name, 0) | known
+            for tensor, bits_of_output in zip(op.outputs, out, strict=True):
+                bits[tensor.name] = bits.get(tensor.name, 0) | bits_of_output
 
     def _op(self, op: tf.Operation, bits: dict, handles: dict, branch: int) -> int:
         if op.type in _INFEED:
             return DATA
         used = [handles[t.name] for t in op.inputs if t.name in handles]
-        known = 0
+        result = 0
         for tensor in op.inputs:
-            known |= bits.get(tensor.name, 0)
+            result |= bits.get(tensor.name, 0)
         if _WRITES.fullmatch(op.type) and used:
             for variable in used[1:]:  # slots
-                known |= self.variables.get(variable, 0)
+                result |= self.variables.get(variable, 0)
             for variable in used:
-                self.variables[variable] = self.variables.get(variable, 0) | known | branch
+                self.variables[variable] = self.variables.get(variable, 0) | result | branch
             self.writers.setdefault(used[0], set()).add(self._op_of_step)
-            if (known | branch) & DATA:
+            if (result | branch) & DATA:
                 self.writes.setdefault(used[0], op)
             return 0
         if op.type in _SHAPES_ONLY:
             return 0
         for variable in used:
-            known |= VARIABLE | self.variables.get(variable, 0)
+            result |= VARIABLE | self.variables.get(variable, 0)
         if _sums_over_all_cores(op):
-            return known & ~DATA
+            return result & ~DATA
         if op_table.is_random(op.type):
-            known = RANDOM | (known if op.type in _REARRANGES else 0)
+            result = RANDOM | (result if op.type in _REARRANGES else 0)
         if op.type == "ConcatV2" and _noise_beside_data(op, bits):
-            known &= ~RANDOM
-        if known & DATA and known & RANDOM and not known & VARIABLE:
-            self.augmented.append(op)
+            result &= ~RANDOM
+        if result & DATA and result & RANDOM and not result & VARIABLE:
+            self.augmentations.append(op)
         own = op.graph is self._step and not of_gradient(op.name)  # it pairs what its op did
         if _PAIRWISE.fullmatch(op.type) and own and _stretches(op):
             sides = sorted(bits.get(tensor.name, 0) & (DATA | VARIABLE) for tensor in op.inputs)
             if sides == [DATA, DATA | VARIABLE]:
-                self.stretched.append(op)
-        return known
+                self.broadcasts.append(op)
+        return result
 
     def _call(
         self, op: tf.Operation, functions: list, bits: dict, handles: dict, branch: int

@@ -39,7 +39,7 @@ class Pipeline:
         graph: the graph that it was made in.
         last: the dataset's last op, None where it returned no dataset.
         shapes: of its features and labels, sizes that are unknown as None.
-        asked: the batch size in params.
+        batch: the batch size in params.
         batches_a_step: how many elements of one call's dataset the cores take a step.
         cores: that one call feeds.
     """
@@ -47,7 +47,7 @@ class Pipeline:
     graph: tf.Graph
     last: tf.Operation | None
     shapes: list[list[int | None]]
-    asked: int
+    batch: int
     batches_a_step: int
     cores: int
 
@@ -63,9 +63,9 @@ class Pipeline:
         """Calls input_fn as TPUEstimator does for the first time in `mode`, or with another global batch."""
         changes = {f"{mode}_batch_size": batch_size} if batch_size else {}
         with _tpu_estimator.rehearsing(cores) as rehearsal, tf.Graph().as_default() as graph:
-            built = rehearsal.twin(estimator, **changes)
-            sharding = _tpu_estimator.sharding(built, mode.key)
-            data = _tpu_estimator.call_input_fn(built, input_fn, mode.key, 0)
+            twin = rehearsal.twin(estimator, **changes)
+            sharding = _tpu_estimator.sharding(twin, mode.key)
+            data = _tpu_estimator.call_input_fn(twin, input_fn, mode.key, 0)
             one_each = sharding.kind == "per host, one batch a core"
             dataset = isinstance(data, tf.data.Dataset)
             leaves = tf.nest.flatten(data.element_spec if dataset else data, expand_composites=True)
@@ -80,13 +80,13 @@ class Pipeline:
 
     def chain(self) -> list[tf.Operation]:
         """The dataset's ops from its last to its sources."""
-        left, found = [self.last] if self.last is not None else [], []
+        left, datasets = [self.last] if self.last is not None else [], []
         while left:
             op = left.pop(0)
-            if op not in found:
-                found.append(op)
+            if op not in datasets:
+                datasets.append(op)
                 left += [t.op for t in op.inputs if t.dtype == tf.variant]
-        return found
+        return datasets
 
     def last_batch(self) -> tf.Operation | None:
         """The op that makes the batches which the TPU gets."""
@@ -99,39 +99,39 @@ def _sizes(shape: Any) -> list[int | None]:
     return shape.as_list() if shape.rank else []
 
 
-def batch_size(pipeline: Pipeline, doubled: Pipeline, input_fn: Callable) -> Iterator[Finding]:
+def batch_size(pipeline: Pipeline, twice: Pipeline, input_fn: Callable) -> Iterator[Finding]:
     """A finding where the batches are not of params['batch_size'].
 
-    `doubled` is the same pipeline where TPUEstimator asked for twice as much: the sizes that grow
+    `twice` is the same pipeline where TPUEstimator asked for twice as much: the sizes that grow
     with it are those of the batch, on whatever axis.
     """
     op = pipeline.last_batch() if pipeline.last is not None else _batch_of(pipeline.graph)
     where = place(op) if op is not None else place(input_fn)
     pairs = [
         (size, other)
-        for shape, larger in zip(pipeline.shapes, doubled.shapes, strict=True)
+        for shape, larger in zip(pipeline.shapes, twice.shapes, strict=True)
         for size, other in zip(shape, larger, strict=len(shape) == len(larger))
     ]
-    grown = {size for size, other in pairs if size is not None and size != other}
-    if grown:
+    growing = {size for size, other in pairs if size is not None and size != other}
+    if growing:
         # Two or three times as many may be views of a picture; as many times as there are cores is a mistake.
-        times = {size / pipeline.asked for size in grown}
-        if all(each % 1 for each in times) or (pipeline.cores > 1 and times == {pipeline.cores}):
-            yield finding("TPU214", computed_size(where), asked=pipeline.asked, got=min(grown))
-        for shape, larger in zip(pipeline.shapes, doubled.shapes, strict=True):
-            if shape == larger and shape[:1] == [pipeline.asked]:  # others grow with params
+        times = {size / pipeline.batch for size in growing}
+        if all(ratio % 1 for ratio in times) or (pipeline.cores > 1 and times == {pipeline.cores}):
+            yield finding("TPU214", computed_size(where), asked=pipeline.batch, got=min(growing))
+        for shape, larger in zip(pipeline.shapes, twice.shapes, strict=True):
+            if shape == larger and shape[:1] == [pipeline.batch]:  # others grow with params
                 fixed = _batch_of_shape(pipeline, shape)
                 yield finding("TPU226", where if fixed is None else place(fixed))
         return
     sizes = {shape[0] for shape in pipeline.shapes if shape}
     if not sizes or None in sizes:
         return
-    if any(pipeline.asked in shape for shape in pipeline.shapes):
+    if any(pipeline.batch in shape for shape in pipeline.shapes):
         yield finding("TPU226", where)
     else:
         static = op is not None and tf.get_static_value(_input(op, "batch_size"))
         got = int(static) if static else min(sizes)
-        yield finding("TPU214", where, asked=pipeline.asked, got=got)
+        yield finding("TPU214", where, asked=pipeline.batch, got=got)
 
 
 def _batch_of_shape(pipeline: Pipeline, shape: list[int | None]) -> tf.Operation | None:
@@ -151,7 +151,7 @@ def _input(op: tf.Operation, name: str) -> tf.Tensor:
     """The input of an op of that name in its definition, where no list stands both before and after it."""
     arguments = list(op.op_def.input_arg)
     index = [argument.name for argument in arguments].index(name)
-    lists_before = any(each.number_attr or each.type_list_attr for each in arguments[:index])
+    lists_before = any(other.number_attr or other.type_list_attr for other in arguments[:index])
     return op.inputs[index - len(arguments) if lists_before else index]
 
 
@@ -244,8 +244,8 @@ def remainder(pipeline: Pipeline) -> Iterator[Finding]:
             "tf.data does not know how many examples the files hold, and drop_remainder drops the last batch "
             f"unless {size} divides their number (TPU225)"
         )
-    if dropped := number % (size * pipeline.batches_a_step):
-        yield finding("TPU225", place(batch), dropped=dropped, examples=number)
+    if rest := number % (size * pipeline.batches_a_step):
+        yield finding("TPU225", place(batch), dropped=rest, examples=number)
 
 
 def python(graph: Any, cores: int) -> Iterator[Finding]:

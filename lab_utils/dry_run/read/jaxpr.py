@@ -12,15 +12,15 @@ from lab_utils.dry_run.rules import finding, some
 
 _WIDE = ("float64", "complex128")
 _LARGE_CONSTANT = 8 * 2**20  # bytes
-_SHOWN = 4
+_MOST_NAMES = 4
 _DEPTH = 3  # of the parts of arguments and results that may be state
 
 
 def inner(equation: Any) -> Iterator[Any]:
     """The jaxprs of loops, branches and functions that an equation holds."""
     for value in equation.params.values():
-        for each in value if isinstance(value, tuple | list) else (value,):
-            jaxpr = getattr(each, "jaxpr", each)
+        for part in value if isinstance(value, tuple | list) else (value,):
+            jaxpr = getattr(part, "jaxpr", part)
             if hasattr(jaxpr, "eqns"):
                 yield jaxpr
 
@@ -36,29 +36,29 @@ def equations(jaxpr: Any) -> Iterator[Any]:
 def read(traced: Any, where: Place) -> list[Finding]:
     """The findings of one traced step; `where` is the step's own line."""
     jaxpr, state = traced.jaxpr.jaxpr, state_numbers(traced)
-    found = [*_wide(jaxpr, where), *_callbacks(jaxpr), *_constants(traced, where)]
-    return found + _state(jaxpr, state, where)
+    findings = [*_wide(jaxpr, where), *_callbacks(jaxpr), *_constants(traced, where)]
+    return findings + _state(jaxpr, state, where)
 
 
 def primitives(jaxpr: Any) -> set[str]:
     """The names of all primitives of a jaxpr."""
-    return {each.primitive.name for each in equations(jaxpr)}
+    return {equation.primitive.name for equation in equations(jaxpr)}
 
 
 def callbacks(jaxpr: Any) -> set[Any]:
     """The primitives of a jaxpr that call Python on the host."""
-    return {each.primitive for each in equations(jaxpr) if _tracing.is_callback(each)}
+    return {equation.primitive for equation in equations(jaxpr) if _tracing.is_callback(equation)}
 
 
-def uncounted(jaxpr: Any, where: Place) -> list[Place]:
+def silent_kernels(jaxpr: Any, where: Place) -> list[Place]:
     """Where Pallas kernels are called that give no cost_estimate: the compiler counts no FLOPs of theirs."""
-    kernels = (each for each in equations(jaxpr) if each.primitive.name == "pallas_call")
+    kernels = (op for op in equations(jaxpr) if op.primitive.name == "pallas_call")
     silent = (
-        each
-        for each in kernels
-        if not each.params.get("interpret") and each.params.get("cost_estimate") is None
+        kernel
+        for kernel in kernels
+        if not kernel.params.get("interpret") and kernel.params.get("cost_estimate") is None
     )
-    return list(dict.fromkeys(_tracing.place(each) or where for each in silent))
+    return list(dict.fromkeys(_tracing.place(kernel) or where for kernel in silent))
 
 
 def _wide(jaxpr: Any, where: Place) -> list[Finding]:
@@ -69,14 +69,14 @@ def _wide(jaxpr: Any, where: Place) -> list[Finding]:
         if _is_wide(variable.aval)
     ]
     if arguments:
-        what = f"The step takes {', '.join(arguments[:_SHOWN])} as 64-bit floats"
+        what = f"The step takes {', '.join(arguments[:_MOST_NAMES])} as 64-bit floats"
         return [finding("TPU240", where, what=what)]
     places: dict[Place, str] = {}
-    for each in equations(jaxpr):
-        takes = any(_is_wide(getattr(variable, "aval", None)) for variable in each.invars)
-        gives = next((out.aval for out in each.outvars if _is_wide(out.aval)), None)
-        if gives is not None and not takes and not any(True for _ in inner(each)):
-            places.setdefault(_tracing.place(each) or where, str(gives.dtype))
+    for equation in equations(jaxpr):
+        takes = any(_is_wide(getattr(variable, "aval", None)) for variable in equation.invars)
+        gives = next((out.aval for out in equation.outvars if _is_wide(out.aval)), None)
+        if gives is not None and not takes and not any(True for _ in inner(equation)):
+            places.setdefault(_tracing.place(equation) or where, str(gives.dtype))
     return [
         finding("TPU240", place, what=f"{dtype} begins here") for place, dtype in places.items()
     ]
@@ -89,20 +89,20 @@ def _is_wide(aval: Any) -> bool:
 def _callbacks(jaxpr: Any) -> list[Finding]:
     """TPU241 at each line that calls Python on the host."""
     places = {
-        (_tracing.place(each), each.primitive.name): None
-        for each in equations(jaxpr)
-        if _tracing.is_callback(each)
+        (_tracing.place(equation), equation.primitive.name): None
+        for equation in equations(jaxpr)
+        if _tracing.is_callback(equation)
     }
     return [finding("TPU241", place, callback=name) for place, name in places]
 
 
 def _constants(traced: Any, where: Place) -> list[Finding]:
     """TPU244 for arrays that the step closes over."""
-    large = [each for each in traced.jaxpr.consts if getattr(each, "nbytes", 0) >= _LARGE_CONSTANT]
+    large = [item for item in traced.jaxpr.consts if getattr(item, "nbytes", 0) >= _LARGE_CONSTANT]
     if not large:
         return []
-    shapes = ", ".join(f"{each.dtype}{list(each.shape)}" for each in large[:_SHOWN])
-    size = memory(sum(each.nbytes for each in large))
+    shapes = ", ".join(f"{array.dtype}{list(array.shape)}" for array in large[:_MOST_NAMES])
+    size = memory(sum(array.nbytes for array in large))
     return [finding("TPU244", where, arrays=shapes, size=size)]
 
 
@@ -113,10 +113,10 @@ def state_numbers(traced: Any) -> list[tuple[int, int]]:
     """
     arguments, results = _tracing.trees(traced)
     takes, gives = traced.jaxpr.jaxpr.invars, traced.jaxpr.jaxpr.outvars
-    old, new = [each.aval.shape for each in takes], [each.aval.shape for each in gives]
+    old, new = [var.aval.shape for var in takes], [var.aval.shape for var in gives]
     outputs = list(_subtrees([results], _DEPTH))
     new_value: dict[int, int] = {}  # number of an argument's array -> number of the result
-    whole = list(itertools.chain(*(each.children() for each in arguments.children())))
+    whole = list(itertools.chain(*(argument.children() for argument in arguments.children())))
     for start, tree in _subtrees(whole, _DEPTH):
         leaves = range(start, start + tree.num_leaves)
         for first, output in outputs:
@@ -124,7 +124,7 @@ def state_numbers(traced: Any) -> list[tuple[int, int]]:
             alike = output == tree and [old[n] for n in leaves] == [new[n] for n in places]
             # One array alone is state only as the whole first argument, and not as a number: others have
             # its shape by chance, as an iteration's number has the loss's.
-            first_argument = start == 0 and any(tree is each for each in whole)
+            first_argument = start == 0 and any(tree is child for child in whole)
             alone = len(leaves) == 1 and first_argument and old[0]
             enough = len(leaves) > 1 or (alone and _is_float(takes[0]) == _is_float(gives[first]))
             if not alike or not enough or not new_value.keys().isdisjoint(leaves):
@@ -160,13 +160,13 @@ def _state(jaxpr: Any, state: list[tuple[int, int]], where: Place) -> list[Findi
         maker = _tracing.maker(jaxpr, jaxpr.outvars[result])
         place = (_tracing.place(maker) if maker else None) or where
         kinds = [
-            f"weak {each.dtype}" if note and _is_weak(each) else each.dtype for each in (old, new)
+            f"weak {aval.dtype}" if note and _is_weak(aval) else aval.dtype for aval in (old, new)
         ]
         places.setdefault((note, place), []).append(f"{names[argument]} ({kinds[0]} to {kinds[1]})")
-    ordered = sorted(places.items(), key=lambda item: item[0][0])
+    by_note = sorted(places.items(), key=lambda item: item[0][0])
     return [
         finding("TPU242", place, note=note, arrays=some(arrays))
-        for (note, place), arrays in ordered
+        for (note, place), arrays in by_note
     ]
 
 
@@ -179,7 +179,7 @@ def changing(traces: Sequence[Any], where: Place, *, one_cache: bool) -> list[Fi
 
     `one_cache`: the traces are of one jitted function, so that equal calls have the same jaxpr.
     """
-    kinds = [tuple(str(each.aval) for each in traced.jaxpr.jaxpr.invars) for traced in traces]
+    kinds = [tuple(str(var.aval) for var in traced.jaxpr.jaxpr.invars) for traced in traces]
     structures = [_tracing.trees(traced)[0] for traced in traces]
     programs = len(set(zip(kinds, structures, strict=True)))
     if programs > 1 and len(set(structures)) > 1:
@@ -187,8 +187,8 @@ def changing(traces: Sequence[Any], where: Place, *, one_cache: bool) -> list[Fi
     elif programs > 1:
         names = _tracing.names(traces[0].jaxpr.jaxpr)
         columns = zip(names, zip(*kinds, strict=True), strict=True)
-        seen = [(name, dict.fromkeys(column)) for name, column in columns]
-        what = some([f"{name} ({', then '.join(each)})" for name, each in seen if len(each) > 1])
+        rows = [(name, dict.fromkeys(column)) for name, column in columns]
+        what = some([f"{name} ({', then '.join(types)})" for name, types in rows if len(types) > 1])
     elif one_cache and (programs := len({id(traced.jaxpr) for traced in traces})) > 1:
         what = "the value of a static argument"
     else:

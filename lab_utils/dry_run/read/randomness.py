@@ -20,21 +20,21 @@ def in_model(ops: list[tf.Operation], flow: Flow, mode: Mode, spec: Any) -> Iter
         yield finding("TPU223", place(op), op=op.type, mode=IN_WORDS[mode])
     if not dropout:
         used = set(ops)
-        augmented = [op for op in flow.augmented if op in used]
-        meant = _draws_each_value(augmented) or _answers_without(flow, spec)
-        yield from _augmentation(augmented, mode, meant)
+        augmentations = [op for op in flow.augmentations if op in used]
+        is_intentional = _draws_each_value(augmentations) or _answers_without(flow, spec)
+        yield from _augmentation(augmentations, mode, is_intentional)
 
 
 def in_serving(graph: tf.Graph, spec: Any) -> Iterator[Finding]:
     """Findings for dropout and for augmentation between what a client sends and what it gets."""
     exports = (getattr(spec, "export_outputs", None) or {}).values()
-    answers = tf.nest.flatten([spec.predictions, [list(vars(each).values()) for each in exports]])
+    answers = tf.nest.flatten([spec.predictions, [list(vars(item).values()) for item in exports]])
     live = ancestors([answer.op for answer in answers if tf.is_tensor(answer)])
-    sent = [t.name for op in live if op.type.startswith("Placeholder") for t in op.outputs]
+    inputs = [t.name for op in live if op.type.startswith("Placeholder") for t in op.outputs]
     program = CoreProgram.of(graph)
     program.off_device = True
     ops = list(everywhere(graph, lambda op: op in live))
-    yield from in_model(ops, Flow(program, sent), Mode.SERVING, spec)
+    yield from in_model(ops, Flow(program, inputs), Mode.SERVING, spec)
 
 
 def in_input(graph: tf.Graph, mode: Mode) -> Iterator[Finding]:
@@ -50,14 +50,14 @@ def in_input(graph: tf.Graph, mode: Mode) -> Iterator[Finding]:
                 for t in function.inputs
                 if t.name not in captured and (t.dtype == tf.string or t.shape.rank != 0)
             ]
-            yield from _augmentation(Flow(CoreProgram(function), data).augmented, mode)
+            yield from _augmentation(Flow(CoreProgram(function), data).augmentations, mode)
 
 
 def _of_draws(op: tf.Operation) -> bool:
     """Whether a dataset op's elements are random numbers, as those that choose among several datasets."""
-    datasets = [each for each in ancestors([op]) if "Dataset" in each.type]
-    sources = [each for each in datasets if all(t.dtype != tf.variant for t in each.inputs)]
-    return bool(sources) and all("Random" in each.type for each in sources)
+    datasets = [node for node in ancestors([op]) if "Dataset" in node.type]
+    sources = [node for node in datasets if all(t.dtype != tf.variant for t in node.inputs)]
+    return bool(sources) and all("Random" in source.type for source in sources)
 
 
 def _of_tokens(ops: set[tf.Operation]) -> bool:
@@ -76,15 +76,15 @@ def _brings_data(op: tf.Operation) -> bool:
     )
 
 
-def _draws_each_value(augmented: list[tf.Operation]) -> bool:
+def _draws_each_value(augmentations: list[tf.Operation]) -> bool:
     """Whether noise is drawn for each value of what is changed, as a model of noise does it in any mode:
     diffusion, a denoising autoencoder, a flow that spreads whole numbers. A flip or a crop draws few numbers.
     """
-    for op in augmented:
+    for op in augmentations:
         shape = op.outputs[0].shape if op.outputs else tf.TensorShape(None)
         if shape.rank and shape.rank > 1 and shape.is_fully_defined():
-            drawn = [each for each in ancestors([op]) if op_table.is_random(each.type)]
-            if any(each.outputs[0].shape == shape for each in drawn):
+            draws = [draw for draw in ancestors([op]) if op_table.is_random(draw.type)]
+            if any(draw.outputs[0].shape == shape for draw in draws):
                 return True
     return False
 
@@ -94,23 +94,23 @@ def _answers_without(flow: Flow, spec: Any) -> bool:
     mixes pictures at random for a term of the loss. Augmented examples reach all metrics.
     """
     _, tensors = getattr(spec, "eval_metrics", None) or (None, [])
-    known = [flow.bits.get(t.name, 0) for t in tf.nest.flatten(tensors) if tf.is_tensor(t)]
-    return any(bits & DATA and bits & VARIABLE and not bits & RANDOM for bits in known)
+    metrics = [flow.bits.get(t.name, 0) for t in tf.nest.flatten(tensors) if tf.is_tensor(t)]
+    return any(bits & DATA and bits & VARIABLE and not bits & RANDOM for bits in metrics)
 
 
 def _augmentation(
-    augmented: list[tf.Operation], mode: Mode, meant: bool = False
+    augmentations: list[tf.Operation], mode: Mode, is_intentional: bool = False
 ) -> Iterator[Finding]:
     """A finding for the first random op whose numbers change the examples of `mode`."""
-    if not augmented:
+    if not augmentations:
         return
-    changed = augmented[0]
-    needed = ancestors([changed])
-    drawn = [
-        op for op in changed.graph.get_operations() if op in needed and op_table.is_random(op.type)
+    first = augmentations[0]
+    sources = ancestors([first])
+    draws = [
+        op for op in first.graph.get_operations() if op in sources and op_table.is_random(op.type)
     ]
-    op = drawn[0] if drawn else changed
+    op = draws[0] if draws else first
     if mode is Mode.EVAL:
-        yield finding("TPU212", place(op), note=meant or _of_tokens(needed), op=op.type)
+        yield finding("TPU212", place(op), note=is_intentional or _of_tokens(sources), op=op.type)
     else:
         yield finding("TPU213", place(op), op=op.type, mode=IN_WORDS[mode])

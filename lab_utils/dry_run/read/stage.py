@@ -24,16 +24,16 @@ def carry_out(session: Session) -> str:
     """Stage "read"; returns its detail. Raises Skip where no graph was built."""
     traces = session.traces()
     session.found(session.workload.read(traces, session.cores))
-    session.not_checked += [said for trace in traces for said in trace.not_checked]
+    session.not_checked += [sentence for trace in traces for sentence in trace.not_checked]
     if not traces:
         session.not_checked.append(
             "Gradients, settings and the input pipeline, which are read for a TPUEstimator only."
         )
         return "program of train, its ops and types"
-    built = [trace.mode for trace in traces if trace.error is None]
-    if not built:
+    modes = [trace.mode for trace in traces if trace.error is None]
+    if not modes:
         raise Skip("no program to read")
-    return f"programs of {', '.join(built)}"
+    return f"programs of {', '.join(modes)}"
 
 
 def read(traces: list[Trace], estimator: Any, inputs: Inputs) -> list[Finding]:
@@ -94,26 +94,26 @@ _GOES_ON = ("TPU205", "TPU208")
 
 def _once(findings: list[Finding]) -> list[Finding]:
     """The findings, each line and rule once, without what only goes on from another line."""
-    begun = [each for each in findings if each.place.op and not _goes_on(each)]
-    found: dict[tuple, Finding] = {}
-    for each in findings:
-        if not _goes_on(each) or not any(_leads_to(first, each) for first in begun):
-            if not each.place.file and each.rule in _GOES_ON:
-                begun.append(each)  # no line is known of any
-            line = (each.place.file, each.place.line) if each.place.file else each.place
-            found.setdefault((each.rule, line), each)
-    return list(found.values())
+    causes = [item for item in findings if item.place.op and not _goes_on(item)]
+    unique: dict[tuple, Finding] = {}
+    for item in findings:
+        if not _goes_on(item) or not any(_leads_to(first, item) for first in causes):
+            if not item.place.file and item.rule in _GOES_ON:
+                causes.append(item)  # no line is known of any
+            line = (item.place.file, item.place.line) if item.place.file else item.place
+            unique.setdefault((item.rule, line), item)
+    return list(unique.values())
 
 
-def _goes_on(each: Finding) -> bool:
-    return bool(read_graph.of_gradient(each.place.op)) or not each.place.file
+def _goes_on(item: Finding) -> bool:
+    return bool(read_graph.of_gradient(item.place.op)) or not item.place.file
 
 
-def _leads_to(first: Finding, each: Finding) -> bool:
+def _leads_to(first: Finding, item: Finding) -> bool:
     """Whether a finding of an op only follows from another's: its gradient, or its type further on."""
-    if first.rule != each.rule:
+    if first.rule != item.rule:
         return False
-    return each.rule in _GOES_ON or read_graph.of_gradient(each.place.op).startswith(first.place.op)
+    return item.rule in _GOES_ON or read_graph.of_gradient(item.place.op).startswith(first.place.op)
 
 
 def _model(trace: Trace, settings: Any) -> Iterator[Finding]:
@@ -122,7 +122,7 @@ def _model(trace: Trace, settings: Any) -> Iterator[Finding]:
         return
     program = read_graph.CoreProgram.of(trace.core_graph)
     flow = read_graph.Flow(program)
-    ops = program.ops(_served(trace, settings))
+    ops = program.ops(_ops_of_predictions(trace, settings))
     yield from read_ops.unsupported(ops)
     if trace.mode is Mode.TRAIN:  # in other modes an Estimator writes none on a CPU either
         yield from read_ops.summaries(program.every_op(), trace.core_graph)
@@ -132,7 +132,7 @@ def _model(trace: Trace, settings: Any) -> Iterator[Finding]:
     if trace.error is None:  # eval_metric_ops of an EstimatorSpec are refused already
         yield from read_training.metrics(program, ops)
     yield from read_input.constants(trace.core_graph)
-    yield from read_training.stretched(flow)
+    yield from read_training.broadcasts(flow)
     if trace.mode is not Mode.TRAIN:
         yield from read_random.in_model(ops, flow, trace.mode, trace.spec)
     elif getattr(trace.spec, "train_op", None) is not None:
@@ -141,7 +141,7 @@ def _model(trace: Trace, settings: Any) -> Iterator[Finding]:
         yield from read_training.left_out(program, flow, trace.spec)
 
 
-def _served(trace: Trace, settings: Any) -> list[Any]:
+def _ops_of_predictions(trace: Trace, settings: Any) -> list[Any]:
     """The ops of the predictions, where a TPU would compute them sooner or later."""
     predictions = getattr(trace.spec, "predictions", None)
     if not isinstance(predictions, dict):
@@ -186,10 +186,10 @@ def _batch_size(
     if not trace.global_batch:
         return
     try:
-        doubled = read_input.Pipeline.of(
+        twice = read_input.Pipeline.of(
             estimator, input_fn, trace.mode, trace.cores, 2 * trace.global_batch
         )
     except Exception:  # it may hold an assertion of its own: then nothing is known
         return
-    if len(doubled.shapes) == len(pipeline.shapes):
-        yield from read_input.batch_size(pipeline, doubled, input_fn)
+    if len(twice.shapes) == len(pipeline.shapes):
+        yield from read_input.batch_size(pipeline, twice, input_fn)

@@ -22,14 +22,14 @@ def names(variables: Iterable[str]) -> str:
 
 def unsummed_gradients(program: CoreProgram, flow: Flow) -> Iterator[Finding]:
     """A finding for each line that updates trained variables with values of one core's own batch."""
-    updated, written = defaultdict(list), {}
+    variables_at, write_at = defaultdict(list), {}
     for variable, op in flow.writes.items():
-        if variable in program.trained:
+        if variable in program.trainable:
             where = _asked_at(op).source_line
-            updated[where].append(variable)
-            written.setdefault(where, place(op).source_line)
-    for where, variables in updated.items():
-        inside = "" if written[where] == where else f" (at {written[where].position})"
+            variables_at[where].append(variable)
+            write_at.setdefault(where, place(op).source_line)
+    for where, variables in variables_at.items():
+        inside = "" if write_at[where] == where else f" (at {write_at[where].position})"
         yield finding(
             "TPU201",
             where,
@@ -42,50 +42,50 @@ def unsummed_gradients(program: CoreProgram, flow: Flow) -> Iterator[Finding]:
 def _asked_at(op: tf.Operation) -> Place:
     """Where an update is asked for: of an optimizer of the program's own, where it is called."""
     frames = list(op.traceback)
-    inside = max((n for n, each in enumerate(frames) if each.name == "apply_gradients"), default=0)
+    inside = max((n for n, call in enumerate(frames) if call.name == "apply_gradients"), default=0)
     return place_of_stack(frames[:inside]) or place(op)
 
 
 def left_out(program: CoreProgram, flow: Flow, spec: Any) -> Iterator[Finding]:
     """Findings about what train_op does not run: updates, the global step, batch-norm averages."""
     op = getattr(spec.train_op, "op", spec.train_op)
-    needed = ancestors([op])
-    done = {variable for variable, writers in flow.writers.items() if writers & needed}
-    if program.trained and not done & program.trained:
+    dependencies = ancestors([op])
+    targets = {variable for variable, writers in flow.writers.items() if writers & dependencies}
+    if program.trainable and not targets & program.trainable:
         yield finding("TPU219", place(op))
         return
-    if not any(variable.startswith("global_step:") for variable in done):
+    if not any(variable.startswith("global_step:") for variable in targets):
         yield finding("TPU215", _asked_at(op))
-    averages = {v for v in flow.writers if v.endswith(_AVERAGES)} - done
+    averages = {v for v in flow.writers if v.endswith(_AVERAGES)} - targets
     if averages:
         first = next(op for v in flow.writers if v in averages for op in flow.writers[v])
         layer = place(first).position
         yield finding("TPU220", place(op), variables=names(averages), layer=layer)
 
 
-def stretched(flow: Flow) -> Iterator[Finding]:
+def broadcasts(flow: Flow) -> Iterator[Finding]:
     """A finding for each line that sets each example's label against every example's prediction."""
-    for op in flow.stretched:
+    for op in flow.broadcasts:
         shapes = " and ".join(str(tensor.shape.as_list()) for tensor in op.inputs)
         yield finding("TPU227", place(op), shapes=shapes, result=str(op.outputs[0].shape.as_list()))
 
 
-_PASSED = re.compile("Identity|Add(V2|N)?|Sub|Mul|(Real)?Div|Neg|Cast|Reshape")
+_PASSES_ON = re.compile("Identity|Add(V2|N)?|Sub|Mul|(Real)?Div|Neg|Cast|Reshape")
 
 
 def sum_over_batch(loss: tf.Tensor | None, batch: int) -> tf.Operation | None:
     """The op that sums over the `batch` examples of a core on the way to the loss; None if there is none."""
-    left, seen = [loss.op] if loss is not None else [], set()
+    left, visited = [loss.op] if loss is not None else [], set()
     while left:
         op = left.pop(0)
-        if op in seen:
+        if op in visited:
             continue
-        seen.add(op)
+        visited.add(op)
         if op.type == "Sum":
             shape = op.inputs[0].shape
             if shape.rank and shape[0] and batch > 1 and shape[0] % batch == 0:
                 return op
-        elif _PASSED.fullmatch(op.type):
+        elif _PASSES_ON.fullmatch(op.type):
             left += [tensor.op for tensor in op.inputs]
     return None
 

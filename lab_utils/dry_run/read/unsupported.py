@@ -10,7 +10,7 @@ from lab_utils.dry_run.records import Finding
 from lab_utils.dry_run.rules import finding
 from lab_utils.estimator import tf
 
-_REFUSED = (
+_NO_KERNEL = (
     "Detected unsupported operations when trying to compile graph on XLA_TPU_JIT: {op.type} "
     "(No registered '{op.type}' OpKernel for XLA_TPU_JIT devices compatible with node {op.name})"
 )
@@ -34,23 +34,23 @@ def summaries(ops: list[tf.Operation], graph: Any = None) -> Iterator[Finding]:
     Where a program has taken its summaries out of `graph`'s collections it knows that they are dropped:
     some collect them so, and send what they show through host_call.
     """
-    collected = _collected(graph) if graph is not None else set()
+    collection_names = _collection_names(graph) if graph is not None else set()
     for op in ops:
         if not op_table.is_kind(op.type, "summaries") or op.type == "MergeSummary":
             continue
-        if op.graph is graph and op.outputs[0].name not in collected:
+        if op.graph is graph and op.outputs[0].name not in collection_names:
             continue
         yield finding("TPU206", place(op), op=op.type)
 
 
-def _collected(graph: Any) -> set[str]:
+def _collection_names(graph: Any) -> set[str]:
     """The names of the tensors in all collections of a graph."""
     keys = [key for key in graph.get_all_collection_keys() if isinstance(key, str)]
-    return {each.name for key in keys for each in graph.get_collection(key) if tf.is_tensor(each)}
+    return {item.name for key in keys for item in graph.get_collection(key) if tf.is_tensor(item)}
 
 
 def _no_kernel(op: tf.Operation) -> Finding:
-    where, message = place(op), _REFUSED.format(op=op)
+    where, message = place(op), _NO_KERNEL.format(op=op)
     if op_table.is_kind(op.type, "python"):
         return finding("TPU205", where, message=message, op=op.type)
     if op_table.is_kind(op.type, "files"):
@@ -64,34 +64,34 @@ def _no_kernel(op: tf.Operation) -> Finding:
 
 def _strings(op: tf.Operation, message: str) -> Finding:
     """TPU204; the strings of a Saver are the names of its files."""
-    saves = [each.name for each in op.graph.get_operations() if each.type == "SaveV2"]
+    saves = [other.name for other in op.graph.get_operations() if other.type == "SaveV2"]
     saver = any(op.name.startswith(f"{name.rpartition('/')[0]}/") for name in saves)
     subject = f"A tf.compat.v1.train.Saver ({op.type})" if saver else op.type
     return finding("TPU204", place(op), message=message, op=subject)
 
 
 def _wrong_type(op: tf.Operation) -> Iterator[Finding]:
-    refused = {}
+    bad_types = {}
     for attr, allowed in op_table.allowed_types(op.type).items():
         value = attribute(op, attr)
         types = value if isinstance(value, list) else [value]
         names = [t.base_dtype.name for t in types if t is not None]
-        refused |= {name: (attr, allowed) for name in names if name not in allowed}
-    if not refused:
+        bad_types |= {name: (attr, allowed) for name in names if name not in allowed}
+    if not bad_types:
         return
-    requested = ", ".join(f"{attr}=DT_{name.upper()}" for name, (attr, _) in refused.items())
+    attributes = ", ".join(f"{attr}=DT_{name.upper()}" for name, (attr, _) in bad_types.items())
     message = (
-        f"{_REFUSED.format(op=op)} (OpKernel was found, but attributes didn't match) "
-        f"Requested Attributes: {requested}"
+        f"{_NO_KERNEL.format(op=op)} (OpKernel was found, but attributes didn't match) "
+        f"Requested Attributes: {attributes}"
     )
-    if list(refused) == ["string"]:
+    if list(bad_types) == ["string"]:
         yield _strings(op, message)
         return
-    _, allowed = next(iter(refused.values()))
+    _, allowed = next(iter(bad_types.values()))
     takes = ", ".join(name for name in allowed if name in _COMMON_TYPES)
     hint = f"Cast to a type that it takes: {takes}."
     yield finding(
-        "TPU203", place(op), message=message, op=op.type, types=" and ".join(refused), hint=hint
+        "TPU203", place(op), message=message, op=op.type, types=" and ".join(bad_types), hint=hint
     )
 
 
