@@ -44,14 +44,14 @@ def load(target: str) -> Target:
         function = getattr(module, function_name, None)
         if not callable(function):
             raise CannotJudge(f"{module_name} has no function {function_name}")
-        returned = function()
+        result = function()
     except (Exception, SystemExit) as error:  # a script may end itself when it is imported
-        raise _explained(error) from error
-    parts = [*returned, {}][:3] if isinstance(returned, tuple | list) else []
+        raise _cannot_judge(error) from error
+    parts = [*result, {}][:3] if isinstance(result, tuple | list) else []
     if len(parts) < 3 or not isinstance(parts[2], Mapping):
         raise CannotJudge(
             f"{function_name} must return (estimator, input_fn) or the like, perhaps with a dict of options, "
-            f"see --help; it returned {returned!r:.200}"
+            f"see --help; it returned {result!r:.200}"
         )
     return Target(*parts)
 
@@ -68,10 +68,10 @@ def load_main(name: str, arguments: Sequence[str], cores: int = 8) -> Target:
     from lab_utils.dry_run.frontends import recorder
 
     try:
-        calls = recorder.recorded(_program(name), arguments, cores)
+        calls = recorder.record(_program(name), arguments, cores)
     except (Exception, SystemExit) as error:
         advice = "\n  If it lacks flags: those of the program follow after --"
-        raise _explained(error, advice if isinstance(error, SystemExit) else "") from error
+        raise _cannot_judge(error, advice if isinstance(error, SystemExit) else "") from error
     print(f"{name} called {', '.join(dict.fromkeys(calls.calls))}.", file=sys.stderr)
     not_checked = calls.not_checked
     if calls.after:
@@ -79,19 +79,19 @@ def load_main(name: str, arguments: Sequence[str], cores: int = 8) -> Target:
         print(f"What it does after that is not judged: {calls.after}", file=sys.stderr)
     if calls.fit:
         return Target(*calls.fit, {}, not_checked)
-    judged = calls.judged
-    others = [str(model) for model in calls.models if model is not judged]
-    inputs = judged.inputs
+    subject = calls.subject
+    others = [str(model) for model in calls.models if model is not subject]
+    inputs = subject.inputs
     options = {
         "eval_input_fn": inputs.get(Mode.EVAL),
         "predict_input_fn": inputs.get(Mode.PREDICT),
         "serving_input_receiver_fn": inputs.get(Mode.SERVING),
     }
     data = inputs.get(Mode.TRAIN) or next(iter(inputs.values()))
-    return Target(judged.estimator, data, options, not_checked, others)
+    return Target(subject.estimator, data, options, not_checked, others)
 
 
-def _explained(error: BaseException, advice: str = "") -> CannotJudge:
+def _cannot_judge(error: BaseException, advice: str = "") -> CannotJudge:
     """An error of the learner's code with its place."""
     from lab_utils.dry_run.elsewhere import reason  # TensorFlow is here by now
     from lab_utils.dry_run.session import first_line

@@ -19,14 +19,14 @@ CPU_ONLY = v1.ConfigProto(device_count={"GPU": 0})
 
 
 @contextmanager
-def fixed_seeds(chosen: int | None) -> Iterator[None]:
+def fixed_seeds(seed: int | None) -> Iterator[None]:
     """Context manager: what is built in the default graph draws the same random numbers in each dry run.
 
-    The graph's seed is `chosen`, the estimator's own, where there is one. Keras takes the seeds of its
+    The graph's seed is `seed`, the estimator's own, where there is one. Keras takes the seeds of its
     initializers from Python's random numbers.
     """
     python, of_numpy = random.getstate(), np.random.get_state()
-    v1.set_random_seed(_SEED if chosen is None else chosen)
+    v1.set_random_seed(_SEED if seed is None else seed)
     random.seed(_SEED)
     np.random.seed(_SEED)
     try:
@@ -59,7 +59,7 @@ class Feed:
             self._axes = _tpu_estimator.settings(estimator).batch_axis
             with self._graph() as pipelines:
                 tensors = pipelines[0].tensors
-                specs = [self._spec(each, axis) for each, axis in self._with_axes(tensors)]
+                specs = [self._spec(tensor, axis) for tensor, axis in self._with_axes(tensors)]
                 structure = tf.nest.pack_sequence_as(pipelines[0].structure, specs)
         self._cores = cores
         self.features, self.labels = structure if len(structure) == 2 else (*structure, None)
@@ -82,10 +82,10 @@ class Feed:
         ):
             elsewhere.check(session.graph)
             session.run(v1.tables_initializer())
-            session.run([each.initializer for each in pipelines])
+            session.run([pipeline.initializer for pipeline in pipelines])
             while True:
                 try:
-                    cores = [core for each in pipelines for core in self._cores_of(each, session)]
+                    cores = [core for pipe in pipelines for core in self._cores_of(pipe, session)]
                 except tf.errors.OutOfRangeError:
                     return
                 yield [np.stack(values) for values in zip(*cores, strict=True)]

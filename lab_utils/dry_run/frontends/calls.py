@@ -49,8 +49,8 @@ class Recording:
         calls: in words, in their order: "train(max_steps=1000)".
         not_checked: sentences on calls that the judged Estimator does not stand for.
         after: why what follows the last call is not judged; "" where the program went on to its end.
-        refused: a program of Python that it was about to start, and the line.
-        called: is called at each call.
+        other_program: a program of Python that it was about to start, and the line.
+        on_call: is called at each call.
     """
 
     models: list[Model] = field(default_factory=list)
@@ -58,11 +58,11 @@ class Recording:
     calls: list[str] = field(default_factory=list)
     not_checked: list[str] = field(default_factory=list)
     after: str = ""
-    refused: str = ""
-    called: Callable[[], None] = lambda: None
+    other_program: str = ""
+    on_call: Callable[[], None] = lambda: None
 
     @property
-    def judged(self) -> Model | None:
+    def subject(self) -> Model | None:
         """The model that the program trained first, else the first that it called at all."""
         return next(
             (model for model in self.models if model.trained), next(iter(self.models), None)
@@ -77,7 +77,7 @@ class Recording:
             model.inputs.setdefault(mode, input_fn)
         model.calls.append(call)
         self.calls.append(call)
-        self.called()
+        self.on_call()
         if len(self.calls) >= _MOST_CALLS:
             raise Enough(f"it goes on after {_MOST_CALLS} calls")
 
@@ -92,22 +92,22 @@ class Recording:
         self.models.append(Model(estimator))
         return self.models[-1]
 
-    def _stands_for(self, judged: Any, other: Any, call: str) -> bool:
-        """Whether what `other` is called for is judged with the Estimator `judged`."""
-        if judged is other or not isinstance(judged, tpu.TPUEstimator):
+    def _stands_for(self, subject: Any, other: Any, call: str) -> bool:
+        """Whether what `other` is called for is judged with the Estimator `subject`."""
+        if subject is other or not isinstance(subject, tpu.TPUEstimator):
             return True
         on_host = not isinstance(other, tpu.TPUEstimator) or (
-            _tpu_estimator.settings(judged).use_tpu and not _tpu_estimator.settings(other).use_tpu
+            _tpu_estimator.settings(subject).use_tpu and not _tpu_estimator.settings(other).use_tpu
         )
         sentence = ""
         if on_host:
             sentence = f"{call} of an Estimator with use_tpu=False: the host carries it out."
-        elif repr(judged.params) != repr(other.params):
+        elif repr(subject.params) != repr(other.params):
             sentence = f"{call} with params of its own: those of the training stood in."
         if sentence and sentence not in self.not_checked:
             self.not_checked.append(sentence)
         if not on_host:
-            _tpu_estimator.take_batch_sizes(judged, other)
+            _tpu_estimator.take_batch_sizes(subject, other)
         return not on_host
 
     def note_fit(self, model: Any, dataset: Any, call: str) -> None:
@@ -122,8 +122,8 @@ class Recording:
         words = [command] if isinstance(command, str | bytes | os.PathLike) else command
         if program := cells.python_program(" ".join(map(os.fsdecode, words))):
             line = source.place_of_stack(traceback.extract_stack()[:-2]).position
-            self.refused = f"{program} ({line})"
-            raise Enough(f"it starts {self.refused}")
+            self.other_program = f"{program} ({line})"
+            raise Enough(f"it starts {self.other_program}")
 
 
 def model_fn(estimator: Any) -> Callable:

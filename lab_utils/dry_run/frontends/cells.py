@@ -16,7 +16,7 @@ from types import CodeType
 from typing import Any
 
 _AROUND_A_CELL = re.compile(r"\A(?:\s*%%(?:time|capture)\b.*\n)+")  # the rest is Python
-_CONTINUED = re.compile(r"^[ \t]*[!%](?:.*\\\n)+.*", re.M)
+_LONG_MAGIC = re.compile(r"^[ \t]*[!%](?:.*\\\n)+.*", re.M)
 _OF_JUPYTER = re.compile(r"^[ \t]*(\w+[ \t]*=[ \t]*)?[!%][ \t]*\w|^\s*get_ipython\(\)\.", re.M)
 _PYTHON = re.compile(
     r"\bpython[\d.]*\s+(?:-u\s+)?(?:-m\s+(?!pip\b|venv\b|ensurepip\b)[\w.]+|[\w./-]+\.py\b).*"
@@ -85,8 +85,8 @@ def _compiled_cell(text: str, name: str) -> CodeType:
 
         body = python.lstrip()
         before = python[: len(python) - len(body)].count("\n")  # IPython drops empty lines
-        joined = _CONTINUED.sub(_on_one_line, body)
-        python = "\n" * before + TransformerManager().transform_cell(joined)
+        lines = _LONG_MAGIC.sub(_on_one_line, body)
+        python = "\n" * before + TransformerManager().transform_cell(lines)
         code = compile(python, name, "exec", dont_inherit=True)
     # Tracebacks, places and AutoGraph read a line of the cell here.
     linecache.cache[name] = (len(python), None, python.splitlines(keepends=True), name)
@@ -109,7 +109,7 @@ class Shell:
     """
 
     def __init__(self, namespace: dict[str, Any]) -> None:
-        self._namespace, self._written = namespace, ""
+        self._namespace, self._folder = namespace, ""
         self.program = ""
 
     def run_line_magic(self, name: str, line: str = "", *_: Any, **__: Any) -> None:
@@ -124,11 +124,11 @@ class Shell:
     def run_cell_magic(self, name: str, line: str, body: str) -> None:
         """%%writefile writes a file aside; %%bash is looked at; others mean nothing."""
         if name == "writefile":
-            if not self._written:
-                self._written = tempfile.mkdtemp(prefix="writefile-")
-                sys.path.insert(0, self._written)
+            if not self._folder:
+                self._folder = tempfile.mkdtemp(prefix="writefile-")
+                sys.path.insert(0, self._folder)
             *options, file = shlex.split(line)
-            path = Path(self._written, Path(file).name)
+            path = Path(self._folder, Path(file).name)
             with open(path, "a" if "-a" in options else "w") as out:
                 out.write(body)
         elif name in ("bash", "sh"):

@@ -35,7 +35,7 @@ class EstimatorWorkload(Workload):
         model_fn = place(_tpu_estimator.settings(estimator).model_fn)
         self.name = f"TPUEstimator with the model_fn of {model_fn.position}"
         self.feed_place = place(inputs.train)
-        self._last: dict[tuple, _Built] = {}
+        self._last: dict[tuple, _StepGraph] = {}
 
     def trace(self, cores: int) -> list[Trace]:
         """The genuine graphs of each mode."""
@@ -49,15 +49,15 @@ class EstimatorWorkload(Workload):
         self, cores: int, mode: Mode = Mode.TRAIN, global_batch: int | None = None
     ) -> Program:
         """One step of `mode`, as each of `cores` cores runs it."""
-        return self._build(cores, mode, global_batch).lowered()
+        return self._build(cores, mode, global_batch).lower()
 
     def lower_alike(self, cores: int, global_batch: int) -> tuple[Program, Program]:
         """The train step of `cores` cores and of one, that draw the same random numbers for an example."""
-        many, one = (self._build(each, Mode.TRAIN, global_batch) for each in (cores, 1))
+        many, one = (self._build(count, Mode.TRAIN, global_batch) for count in (cores, 1))
         draws = alike(many.step.graph, one.step.graph, cores, global_batch // cores)
-        return many.lowered(draws), one.lowered(draws)
+        return many.lower(draws), one.lower(draws)
 
-    def _build(self, cores: int, mode: Mode, global_batch: int | None) -> "_Built":
+    def _build(self, cores: int, mode: Mode, global_batch: int | None) -> "_StepGraph":
         """The graph of a step. Of those of many cores only the last train step's is held: its variables'
         values are large, and the comparison with one core takes it again.
         """
@@ -65,20 +65,20 @@ class EstimatorWorkload(Workload):
         name = cores, batch, mode
         if name in self._last:
             return self._last[name]
-        built = _Built(self.estimator, self.inputs.of(mode), cores, mode, global_batch=batch)
+        graph = _StepGraph(self.estimator, self.inputs.of(mode), cores, mode, global_batch=batch)
         if mode is Mode.TRAIN and cores > 1:
-            self._last = {name: built}
-        return built
+            self._last = {name: graph}
+        return graph
 
     @contextmanager
     def feed(self, cores: int) -> Iterator[tuple[Callable[[], Any], int]]:
         """Context manager: the training input_fn as one host calls it, and the examples in its batches."""
         with _tpu_estimator.rehearsing(cores, aloud=True) as rehearsal:
-            built = rehearsal.twin(self.estimator)
+            twin = rehearsal.twin(self.estimator)
             call = functools.partial(
-                _tpu_estimator.call_input_fn, built, self.inputs.train, "train", 0
+                _tpu_estimator.call_input_fn, twin, self.inputs.train, "train", 0
             )
-            yield call, _tpu_estimator.sharding(built, "train").batch_size
+            yield call, _tpu_estimator.sharding(twin, "train").batch_size
 
 
 def lower_estimator(
@@ -109,7 +109,7 @@ def lower_estimator(
 
 
 @dataclass
-class _Built:
+class _StepGraph:
     """One step of a TPUEstimator as a graph. Making it raises what lower_estimator raises."""
 
     estimator: Any
@@ -119,13 +119,13 @@ class _Built:
     global_batch: int | None = None
 
     def __post_init__(self) -> None:
-        given = _tpu_estimator.settings(self.estimator)
-        self.batch = self.global_batch or given.batch_size(self.mode)
+        settings = _tpu_estimator.settings(self.estimator)
+        self.batch = self.global_batch or settings.batch_size(self.mode)
         if not self.batch or self.batch % self.cores:
             raise CannotLower(
                 f"a global batch of {self.batch} cannot be split over {counted(self.cores, 'core')}"
             )
-        share = given.config.tpu_config.num_cores_per_replica or 1
+        share = settings.config.tpu_config.num_cores_per_replica or 1
         if share > 1:
             raise CannotLower(
                 f"a copy of the model takes {share} cores (num_cores_per_replica): how the TPU divides it "
@@ -134,18 +134,18 @@ class _Built:
             )
         key, changes = self.mode.key, {f"{self.mode}_batch_size": self.batch}
         with _tpu_estimator.rehearsing(self.cores) as rehearsal:
-            built = rehearsal.twin(self.estimator, any_cores=True, **changes)
+            twin = rehearsal.twin(self.estimator, any_cores=True, **changes)
             try:
-                self.feed = Feed(built, self.input_fn, key, self.cores)
-                with tf.Graph().as_default(), fixed_seeds(built.config.tf_random_seed):
-                    self.step = _step(built, key, self.feed, self.cores)
+                self.feed = Feed(twin, self.input_fn, key, self.cores)
+                with tf.Graph().as_default(), fixed_seeds(twin.config.tf_random_seed):
+                    self.step = _step(twin, key, self.feed, self.cores)
             except (CannotLower, InputUnfit):
                 raise
             except Exception as error:  # whatever the user's functions raise is the step's fault
                 raise CannotLower(told(error), where=place(error)) from error
-        self.where = place(given.model_fn)
+        self.where = place(settings.model_fn)
 
-    def lowered(self, draws: dict[str, Draw] | None = None) -> Program:
+    def lower(self, draws: dict[str, Draw] | None = None) -> Program:
         """The step as a program; with `draws`, its random numbers are those."""
         with _tensorflow.caught_log():
             program = to_program(
@@ -164,8 +164,8 @@ class _Built:
 
 def _step(estimator: Any, key: str, feed: Feed, cores: int) -> Step:
     """Calls model_fn in the default graph; `key` is the mode as Estimator names it."""
-    features, fed = placeholders(feed.features, "feature")
-    labels, fed_labels = (None, []) if feed.labels is None else placeholders(feed.labels, "label")
+    features, feeds = placeholders(feed.features, "feature")
+    labels, label_feeds = (None, []) if feed.labels is None else placeholders(feed.labels, "label")
     _tpu_estimator.create_global_step(estimator)
     with _tensorflow.core(cores):
         spec = _tpu_estimator.call_model_fn(estimator, key, features, labels)
@@ -177,17 +177,17 @@ def _step(estimator: Any, key: str, feed: Feed, cores: int) -> Step:
     trains = spec.train_op is not None and key == "train"
     updates = [getattr(spec.train_op, "op", spec.train_op)] if trains else []
     start = functools.partial(initial_values, graph)
-    return Step(graph, fed + fed_labels, variables_of(graph), loss, host, updates, start)
+    return Step(graph, feeds + label_feeds, variables_of(graph), loss, host, updates, start)
 
 
 def _host_tensors(spec: Any) -> dict[str, tf.Tensor]:
     """The tensors that leave the core, by name: for host_call, metric_fn and predictions."""
     calls = {name: getattr(spec, name, None) for name in ("host_call", "eval_metrics")}
-    sent = {name: call[1] for name, call in calls.items() if call}
+    tensors_of = {name: call[1] for name, call in calls.items() if call}
     if spec.predictions is not None and spec.mode == "infer":
-        sent["predictions"] = spec.predictions
+        tensors_of["predictions"] = spec.predictions
     return {
         f"{name}/{number}": tf.convert_to_tensor(tensor)
-        for name, tensors in sent.items()
+        for name, tensors in tensors_of.items()
         for number, tensor in enumerate(tf.nest.flatten(tensors))
     }

@@ -79,9 +79,9 @@ def _dataset(x: Any, y: Any, weights: Any, batch: int) -> tf.data.Dataset:
     """What fit makes of its data: arrays become batches of `batch`, the last one as it comes."""
     if isinstance(x, tf.data.Dataset):
         return x
-    parts = tuple(_arrays(each) for each in (x, y, weights) if each is not None)
+    parts = tuple(_arrays(part) for part in (x, y, weights) if part is not None)
     leaves = tf.nest.flatten(parts)
-    if not leaves or not all(isinstance(each, np.ndarray) or tf.is_tensor(each) for each in leaves):
+    if not leaves or not all(isinstance(leaf, np.ndarray) or tf.is_tensor(leaf) for leaf in leaves):
         raise CannotJudge(f"fit is given a {type(x).__name__}: give it a tf.data.Dataset")
     return tf.data.Dataset.from_tensor_slices(parts if len(parts) > 1 else parts[0]).batch(batch)
 
@@ -89,7 +89,7 @@ def _dataset(x: Any, y: Any, weights: Any, batch: int) -> tf.data.Dataset:
 def _arrays(data: Any) -> Any:
     """Several inputs in a list are several arrays, not one; tables of pandas are arrays."""
     if isinstance(data, dict):
-        return {name: _arrays(each) for name, each in data.items()}
+        return {name: _arrays(value) for name, value in data.items()}
     if isinstance(data, list | tuple) and data and hasattr(data[0], "shape"):
-        return tuple(_arrays(each) for each in data)
+        return tuple(_arrays(value) for value in data)
     return data.to_numpy() if hasattr(data, "to_numpy") else data

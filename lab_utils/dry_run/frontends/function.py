@@ -41,7 +41,7 @@ class StepWorkload(Workload):
     batches: tf.data.Dataset
     step_name: str
     where: Place
-    trained: Sequence[tf.Variable] | None = None
+    trainable: Sequence[tf.Variable] | None = None
     one_batch, may_add_up = False, False
     feed_place = Place(text="the dataset")
 
@@ -104,16 +104,16 @@ class StepWorkload(Workload):
             ]
             captures = list(traced.graph.captures)
             placeholders = traced.inputs[: len(traced.inputs) - len(captures)]
-            fed = [
+            feeds = [
                 (tensor, input_of(leaf, Role(leaf.split("/")[0]), tensor))
                 for tensor, leaf in zip(placeholders, names, strict=True)
             ]
-            variables, constants, values = _held(traced, captures, self.trained)
-        fed += [(tensor, input_of(tensor.op.name, Role.CONSTANT, tensor)) for tensor in constants]
+            variables, constants, values = _resources(traced, captures, self.trainable)
+        feeds += [(tensor, input_of(tensor.op.name, Role.CONSTANT, tensor)) for tensor in constants]
         results = [tensor for tensor in tf.nest.flatten(traced.outputs) if tensor is not None]
         step = Step(
             traced.graph,
-            fed,
+            feeds,
             variables,
             results[0] if results else None,
             {f"result/{number}": tensor for number, tensor in enumerate(results[1:], 1)},
@@ -169,8 +169,8 @@ class FunctionWorkload(StepWorkload):
             self.dataset, batches = data, datasets.whole_batches(data)
         else:
             self.dataset, self.most_steps = None, 1
-            unlabelled = isinstance(data, tuple) and data[-1] is None
-            example = data[:1] if unlabelled else data
+            has_no_labels = isinstance(data, tuple) and data[-1] is None
+            example = data[:1] if has_no_labels else data
             # from_tensors would copy a batch that may be as large as the memory.
             with _tensorflow.eager():
                 batches = tf.data.Dataset.from_generator(
@@ -225,19 +225,19 @@ def share(spec: tf.TensorSpec, cores: int) -> tf.TensorSpec:
     return tf.TensorSpec([spec.shape[0] // cores, *spec.shape[1:]], spec.dtype)
 
 
-def _held(
-    concrete: Any, captures: list[tuple[Any, Any]], trained: Sequence[tf.Variable] | None
+def _resources(
+    concrete: Any, captures: list[tuple[Any, Any]], trainable: Sequence[tf.Variable] | None
 ) -> tuple[list[Variable], list[tf.Tensor], dict[str, np.ndarray]]:
     """The variables and the constant tensors that a traced function holds, and the values of both by name."""
     by_handle = {id(variable.handle): variable for variable in concrete.graph.variables}
-    handles = None if trained is None else {id(variable.handle) for variable in trained}
+    handles = None if trainable is None else {id(variable.handle) for variable in trainable}
     variables, constants, values = [], [], {}
-    for held, placeholder in captures:
-        if held.dtype != tf.resource:
+    for resource, placeholder in captures:
+        if resource.dtype != tf.resource:
             constants.append(placeholder)
-            values[placeholder.op.name] = held.numpy()
+            values[placeholder.op.name] = resource.numpy()
             continue
-        variable = by_handle.get(id(held))
+        variable = by_handle.get(id(resource))
         if variable is None:
             raise CannotLower(
                 "the step uses a resource that is not a variable, such as a lookup table"
@@ -245,8 +245,8 @@ def _held(
         name = variable.name.split(":")[0]
         while name in values:
             name += "_"
-        is_trained = variable.trainable if handles is None else id(held) in handles
-        value = tf.raw_ops.ReadVariableOp(resource=held, dtype=variable.dtype).numpy()
+        is_trained = variable.trainable if handles is None else id(resource) in handles
+        value = tf.raw_ops.ReadVariableOp(resource=resource, dtype=variable.dtype).numpy()
         values[name] = np.asarray(value)
         variables.append(
             Variable(name, placeholder, values[name].shape, variable.dtype, is_trained)

@@ -28,10 +28,10 @@ from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.workload import Trace, Workload
 from lab_utils.runtime import chips
 
-_DECIDED = (
+_DECISION = (
     "Use jax.lax.cond and jax.lax.scan (or jnp.where) where Python decides by a traced value."
 )
-_MASKED = (
+_MASK = (
     "Keep the shape in place of a boolean index: jnp.where(mask, x, 0), or where=mask in jnp.sum and "
     "jnp.mean; jnp.nonzero and jnp.unique take size=."
 )
@@ -41,7 +41,7 @@ _AROUND = " Where only the function around a jitted step reads values, hand over
 class NotJax(CannotLower):
     """The step raised while JAX traced or lowered it; `hint` is what to do first."""
 
-    def __init__(self, error: Exception, where: Place, hint: str = _DECIDED) -> None:
+    def __init__(self, error: Exception, where: Place, hint: str = _DECISION) -> None:
         prefix = "" if isinstance(error, sharded.IndivisibleAxis) else f"{type(error).__name__}: "
         super().__init__(f"{prefix}{error}", where=place(error) or where)
         self.hint = hint
@@ -89,19 +89,19 @@ class JaxWorkload(Workload):
                     where=self.where,
                     only_here=True,
                 ) from error
-            raise self._refused(error) from error
+            raise self._refusal(error) from error
         if _jax.OLD_PMAP in read_jaxpr.primitives(traced.jaxpr.jaxpr):
             raise CannotLower("jax.pmap needs jax 0.8 or later", where=self.where, only_here=True)
         return traced
 
-    def _refused(self, error: Exception) -> CannotLower:
+    def _refusal(self, error: Exception) -> CannotLower:
         """What an error of JAX means: with a JAX that was not tried, nothing about the step."""
-        if untried := process.untried():
-            return CannotLower(f"{untried}: {error}", where=self.where, only_here=True)
+        if reason := process.untried():
+            return CannotLower(f"{reason}: {error}", where=self.where, only_here=True)
         boolean = isinstance(error, jax.errors.NonConcreteBooleanIndexError)
         equinox = hasattr(self.inner, "donate_first")
         around = "" if self.is_pmap or equinox or hasattr(self.inner, "trace") else _AROUND
-        return NotJax(error, self.where, (_MASKED if boolean else _DECIDED) + around)
+        return NotJax(error, self.where, (_MASK if boolean else _DECISION) + around)
 
     def read(self, traces: list[Trace], cores: int) -> list[Finding]:
         """What the step's jaxpr tells."""
@@ -125,7 +125,7 @@ class JaxWorkload(Workload):
         names = _jax.names(jaxpr)
         state = {names[number] for number, _ in read_jaxpr.state_numbers(traced)}
         try:
-            inputs = [_input(each, mesh, state=each.name in state) for each in arguments]
+            inputs = [_input(array, mesh, state=array.name in state) for array in arguments]
         except sharded.IndivisibleAxis as error:
             raise NotJax(error, self.where) from error
         batch = _batch(arguments, state, axes=2 if self.is_pmap else 1)
@@ -137,11 +137,11 @@ class JaxWorkload(Workload):
             per_core_batch=int(per_core_batch) if per_core_batch.is_integer() else per_core_batch,
             hlo=text.encode(),
             inputs=inputs,
-            outputs=[Output(each.name, Role.VARIABLE) for each in inputs if each.name in state],
+            outputs=[Output(array.name, Role.VARIABLE) for array in inputs if array.name in state],
             where=self.where,
             partition=Partition(
                 mesh,
-                [number for number, each in enumerate(arguments) if each.donated],
+                [number for number, array in enumerate(arguments) if array.donated],
                 bool(read_jaxpr.silent_kernels(jaxpr, self.where)),
             ),
             left_out=self._left_out(jaxpr),
@@ -163,14 +163,14 @@ class JaxWorkload(Workload):
                 lowered = traced.lower(lowering_platforms=("tpu",))
                 return lowered.as_text(debug_info=True), _jax.arguments(traced, lowered)
             except Exception as error:  # JAX has many ways to refuse
-                raise self._refused(error) from error
+                raise self._refusal(error) from error
 
     def _left_out(self, jaxpr: Any) -> str:
         sentences = []
         if read_jaxpr.callbacks(jaxpr):
             sentences.append("Calls of the host (TPU241) are left out of the compiled step.")
         if kernels := read_jaxpr.silent_kernels(jaxpr, self.where):
-            lines = ", ".join(each.position for each in kernels)
+            lines = ", ".join(kernel.position for kernel in kernels)
             sentences.append(
                 f"The FLOPs of Pallas kernels ({lines}): without a cost_estimate in pallas_call the compiler "
                 "counts none, so the bound may be far too low."

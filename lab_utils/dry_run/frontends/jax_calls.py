@@ -102,23 +102,23 @@ def _as_inner_asks(step: Callable, call: tuple) -> Any:
     wishes = _jax.wishes(traced)
     if not wishes:
         return traced
-    donated, laid, start = [], [], 0
+    donated, arguments, start = [], [], 0
     for number, argument in enumerate(call):
         leaves, tree = jax.tree.flatten(argument)
         inner = [wishes.get(start + n, _jax.Wish()) for n in range(len(leaves))]
         start += len(leaves)
-        if leaves and all(each.donated for each in inner):
+        if leaves and all(wish.donated for wish in inner):
             donated.append(number)
-        if any(each.sharding for each in inner):
+        if any(wish.sharding for wish in inner):
             pairs = zip(leaves, inner, strict=True)
             argument = jax.tree.unflatten(
-                tree, [_laid(leaf, each.sharding) for leaf, each in pairs]
+                tree, [_with_sharding(leaf, wish.sharding) for leaf, wish in pairs]
             )
-        laid.append(argument)
-    return jax.jit(step, donate_argnums=donated).trace(*laid)
+        arguments.append(argument)
+    return jax.jit(step, donate_argnums=donated).trace(*arguments)
 
 
-def _laid(leaf: Any, sharding: Any) -> Any:
+def _with_sharding(leaf: Any, sharding: Any) -> Any:
     if sharding is None or not _is_array(leaf):
         return leaf
     weak = getattr(leaf, "weak_type", False)
@@ -133,10 +133,10 @@ def _arrays_alone(step: Callable, call: tuple) -> tuple[Callable, tuple]:
 
     @functools.wraps(inspect.unwrap(step) if not isinstance(step, functools.partial) else step.func)
     def of_arrays(*arrays: Any) -> Any:
-        def joined(array: Any, other: Any) -> Any:
+        def merge(array: Any, other: Any) -> Any:
             return other if array is None else array
 
-        whole = jax.tree.map(joined, arrays, call, is_leaf=lambda leaf: leaf is None)
+        whole = jax.tree.map(merge, arrays, call, is_leaf=lambda leaf: leaf is None)
         return jax.tree.map(array_or_none, step(*whole))
 
     of_arrays.__signature__ = inspect.signature(step)

@@ -30,7 +30,7 @@ class KerasWorkload(StepWorkload):
         self.may_add_up = not type(model).train_step.__module__.startswith(("keras.", "tf_keras."))
 
     @property
-    def trained(self) -> list[tf.Variable] | None:
+    def trainable(self) -> list[tf.Variable] | None:
         """The model's trainable variables; None before it is built, when none are known yet."""
         variables = self.model.trainable_variables if self.model.built else []
         # Keras 3 wraps them.

@@ -33,7 +33,7 @@ PATIENCE = 60  # seconds from a call of the Estimator to the next
 _ADDRESS = "dry-run.invalid:1"  # of the TPU that programs are given: no such host exists
 
 
-def recorded(program: Path | ModuleSpec, arguments: Sequence[str], cores: int = 8) -> Recording:
+def record(program: Path | ModuleSpec, arguments: Sequence[str], cores: int = 8) -> Recording:
     """Runs a program with its own `arguments`, as `python file arguments` or `python -m module` would.
 
     A TPUStrategy that it makes has `cores` replicas.
@@ -83,7 +83,7 @@ def recorded(program: Path | ModuleSpec, arguments: Sequence[str], cores: int = 
                 f"{source.told(error)}\n  at {source.place(error)}"
             )
     if not calls.calls:
-        program = calls.refused or shell.program
+        program = calls.other_program or shell.program
         advice = (
             f"it starts {program}, and what trains there cannot be seen: give --main that program"
             if program
@@ -99,10 +99,10 @@ def recorded(program: Path | ModuleSpec, arguments: Sequence[str], cores: int = 
 def _restore_streams(*before: Any) -> None:
     """Streams that a program wrapped or closed, as a log or a Tee does, are opened again."""
     for number, (name, stream) in enumerate(zip(("stdout", "stderr"), before, strict=True), 1):
-        changed = getattr(sys, name)
-        if changed is not stream or stream.closed:
+        current = getattr(sys, name)
+        if current is not stream or stream.closed:
             with contextlib.suppress(ValueError, OSError, AttributeError):
-                changed.flush()
+                current.flush()
             setattr(sys, name, os.fdopen(number, "w", encoding="utf-8", closefd=False))
 
 
@@ -145,7 +145,7 @@ def recording() -> Iterator[Recording]:
             ):
                 for name in names:
                     replace(owner, name, _nothing)
-        calls.called = stack.enter_context(_patience())
+        calls.on_call = stack.enter_context(_patience())
         yield calls
 
 
