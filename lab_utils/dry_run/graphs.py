@@ -15,7 +15,7 @@ def attribute(op: tf.Operation, name: str) -> Any:
         return None
 
 
-def called(op: tf.Operation) -> list[Any]:
+def called_functions(op: tf.Operation) -> list[Any]:
     """The functions (FuncGraphs) that the op calls: branches, a loop's condition and body, ..."""
     names = []
     for attr in op.op_def.attr:
@@ -36,16 +36,16 @@ def everywhere(
     graph: Any, keep: Callable[[tf.Operation], bool] = lambda op: True
 ) -> Iterator[tf.Operation]:
     """The ops of `graph` for which `keep` holds, and those of the functions that they call."""
-    seen, graphs = set(), [graph]
+    visited, graphs = set(), [graph]
     while graphs:
         current = graphs.pop()
-        if id(current) in seen:
+        if id(current) in visited:
             continue
-        seen.add(id(current))
+        visited.add(id(current))
         for op in current.get_operations():
             if current is not graph or keep(op):
                 yield op
-                graphs += called(op)
+                graphs += called_functions(op)
 
 
 def bodies(graph: Any) -> dict[str, Any]:
@@ -64,14 +64,14 @@ def bodies(graph: Any) -> dict[str, Any]:
 
 def ancestors(ops: list[tf.Operation]) -> set[tf.Operation]:
     """The ops themselves and all of their graph that they need, by data or by control."""
-    seen, waiting = set(ops), list(ops)
+    visited, waiting = set(ops), list(ops)
     while waiting:
         op = waiting.pop()
         for before in [*(tensor.op for tensor in op.inputs), *op.control_inputs]:
-            if before not in seen:
-                seen.add(before)
+            if before not in visited:
+                visited.add(before)
                 waiting.append(before)
-    return seen
+    return visited
 
 
 def called_names(node: Any) -> Iterator[str]:

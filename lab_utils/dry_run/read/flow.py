@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lab_utils.dry_run import ops as op_table
-from lab_utils.dry_run.graphs import ancestors, arguments, attribute, called, everywhere
+from lab_utils.dry_run.graphs import ancestors, arguments, attribute, called_functions, everywhere
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.estimator import tf
 
@@ -135,7 +135,7 @@ class Flow:
                     continue
                 self._op_of_step = op
             # What a dataset's function returns is not what the op returns: a dataset.
-            functions = [] if "Dataset" in op.type else called(op)
+            functions = [] if "Dataset" in op.type else called_functions(op)
             if functions:
                 out = self._call(op, functions, bits, handles, branch)
             else:
@@ -241,7 +241,7 @@ def _has_effect(op: tf.Operation) -> bool:
     """Whether the op does something beside computing its outputs; drawing numbers does not count."""
     if not op.op_def.is_stateful or op_table.is_random(op.type):
         return False
-    functions = called(op)
+    functions = called_functions(op)
     return not functions or any(_has_effect(o) for f in functions for o in f.get_operations())
 
 

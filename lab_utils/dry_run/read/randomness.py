@@ -5,7 +5,7 @@ from typing import Any
 
 from lab_utils.common.source import place
 from lab_utils.dry_run import ops as op_table
-from lab_utils.dry_run.graphs import ancestors, called, everywhere
+from lab_utils.dry_run.graphs import ancestors, called_functions, everywhere
 from lab_utils.dry_run.read.flow import DATA, RANDOM, VARIABLE, CoreProgram, Flow
 from lab_utils.dry_run.read.inputs import IN_WORDS
 from lab_utils.dry_run.records import Finding, Mode
@@ -43,7 +43,7 @@ def in_input(graph: tf.Graph, mode: Mode) -> Iterator[Finding]:
     Numbers alone are no examples yet: a function of them may draw its examples at random.
     """
     for op in everywhere(graph):
-        for function in called(op) if "Dataset" in op.type and not _of_draws(op) else ():
+        for function in called_functions(op) if "Dataset" in op.type and not _of_draws(op) else ():
             captured = {inner.name for _, inner in function.captures}
             data = [
                 t.name

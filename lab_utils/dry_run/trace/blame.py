@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from lab_utils.common.source import NOWHERE, Place, own_frame, place_of_line
-from lab_utils.dry_run.graphs import attribute, called
+from lab_utils.dry_run.graphs import attribute, called_functions
 from lab_utils.estimator import tf
 
 # Ops that give their batches a first dimension; one that pads settles the others as well.
@@ -42,14 +42,14 @@ def culprit(graph: tf.Graph, rule: str, fact: str = "") -> tf.Operation | None:
         if earlier is None:
             break
         op = earlier
-    functions = called(op) if op is not None else []
+    functions = called_functions(op) if op is not None else []
     inner = within(functions[0], rule, fact) if len(functions) == 1 else None
     if inner is None or inner.type == "Identity":  # the function only hands on what it was given
-        inner = _computed(op, bad) or inner
+        inner = _computing_op(op, bad) or inner
     return inner or op
 
 
-def _computed(op: tf.Operation | None, bad: Callable) -> tf.Operation | None:
+def _computing_op(op: tf.Operation | None, bad: Callable) -> tf.Operation | None:
     """The op of the program that computes the faulty tensors of which the datasets up to `op` are made.
 
     None where they are constants: names of files are strings by right, until a map hands them on.
@@ -70,8 +70,8 @@ def _fault(rule: str, fact: str) -> Callable[[Any, tf.TensorShape], bool]:
         return lambda dtype, shape: dtype != tf.variant and not shape.is_fully_defined()
     if rule == "TPU131":
         return lambda dtype, shape: shape.is_fully_defined() and str(shape.as_list()) == fact
-    refused = {"TPU119": "string", "TPU120": fact, "TPU128": "variant"}[rule]
-    return lambda dtype, shape: dtype.name == refused
+    fault = {"TPU119": "string", "TPU120": fact, "TPU128": "variant"}[rule]
+    return lambda dtype, shape: dtype.name == fault
 
 
 def within(function: Any, rule: str, fact: str = "") -> tf.Operation | None:

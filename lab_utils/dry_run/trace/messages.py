@@ -84,11 +84,11 @@ def trace_findings(traces: list[Trace]) -> list[Finding]:
     is left to the stages that look at the graph (TPU201) and run it (TPU401), and so is a batch larger than
     params['batch_size'], on which TPUEstimator's own padding fails (TPU214).
     """
-    found: dict[tuple[str, Place], Finding] = {}
+    findings: dict[tuple[str, Place], Finding] = {}
     for trace in traces:
-        for each in _findings(trace):
-            found.setdefault((each.rule, each.place), each)
-    return list(found.values())
+        for item in _findings(trace):
+            findings.setdefault((item.rule, item.place), item)
+    return list(findings.values())
 
 
 def settings_finding(error: BaseException) -> Finding | None:
@@ -119,16 +119,16 @@ def _match(rows: tuple[tuple[str, str], ...], text: str) -> tuple[str, dict[str,
 
 
 def _findings(trace: Trace) -> list[Finding]:
-    found = []
+    findings = []
     ignored = [line for line in trace.log if "Scaffold is ignored" in line]
     if ignored and _tpu_estimator.scaffold_does_something(trace.spec.scaffold):
         where = trace.made_at or place(trace.model_fn)
-        found.append(finding("TPU116", where, message=ignored[0]))
+        findings.append(finding("TPU116", where, message=ignored[0]))
     text = str(trace.error)
     left = _CROSS_SHARD in text or _PADDING in text or elsewhere.reason(trace.error)
     if trace.error is not None and not left:
-        found.append(_of_exception(trace))
-    return found
+        findings.append(_of_exception(trace))
+    return findings
 
 
 def _of_exception(trace: Trace) -> Finding:
@@ -146,9 +146,9 @@ def _of_exception(trace: Trace) -> Finding:
         rule = "TPU101"
     if rule == "TPU101" and not _only_the_batch_is_unknown(text):
         rule = "TPU102"
-    strayed = _strayed_metric(trace, text)
-    facts |= _facts(rule, trace, strayed, text)
-    where = place(strayed or trace.error)
+    metric = _strayed_metric(trace, text)
+    facts |= _facts(rule, trace, metric, text)
+    where = place(metric or trace.error)
     if not where and rule in _OF_THE_BATCH:
         where = _in_input(trace, rule, str(facts.get("dtype", facts.get("shape", ""))))
     where = where or _fallback(trace, rule, text)
@@ -195,7 +195,7 @@ def _only_the_batch_is_unknown(text: str) -> bool:
     return not first.isdigit() and all(size.isdigit() for size in others)
 
 
-def _facts(rule: str, trace: Trace, strayed: Any | None, text: str) -> dict[str, object]:
+def _facts(rule: str, trace: Trace, metric: Any | None, text: str) -> dict[str, object]:
     """What the texts of `rule` need to know beside what the message says."""
     if rule == "TPU111":
         return {"tensor": _scalar(trace)}
@@ -204,7 +204,7 @@ def _facts(rule: str, trace: Trace, strayed: Any | None, text: str) -> dict[str,
     if rule in ("TPU110", "TPU126"):
         return {"mode": trace.mode}
     if rule == "TPU118":
-        frame = own_frame(strayed.traceback) if strayed else (own_frames(trace.error) or [None])[-1]
+        frame = own_frame(metric.traceback) if metric else (own_frames(trace.error) or [None])[-1]
         return {"function": frame.name if frame else "A host function"}
     if rule == "TPU206":
         return {"op": "tf.summary"}
@@ -241,8 +241,8 @@ def _fallback(trace: Trace, rule: str, text: str) -> Place:
     if rule not in _ARGUMENTS:
         return trace.made_at or place(trace.model_fn)
     constructor, keyword = _ARGUMENTS[rule]
-    found = argument(trace.model_fn, constructor, keyword.format(mode=trace.mode))
-    return found or Place(text=f"the constructor of {constructor}")
+    line = argument(trace.model_fn, constructor, keyword.format(mode=trace.mode))
+    return line or Place(text=f"the constructor of {constructor}")
 
 
 def _host_function(trace: Trace, text: str) -> Callable | None:

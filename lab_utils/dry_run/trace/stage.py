@@ -32,17 +32,17 @@ def carry_out(session: Session) -> str:
     if not traces:
         raise Skip("for a TPUEstimator only: other programs are traced when they are compiled")
     session.found(trace_findings(traces))
-    for each in traces:
-        if each.borrowed_input:
+    for trace in traces:
+        if trace.borrowed_input:
             session.not_checked.append(
-                f"Mode {each.mode} with an input_fn of its own: the training one stood in for it."
+                f"Mode {trace.mode} with an input_fn of its own: the training one stood in for it."
             )
-        if each.error is not None and (reason := elsewhere.reason(each.error)):
-            if each.mode is Mode.TRAIN:
+        if trace.error is not None and (reason := elsewhere.reason(trace.error)):
+            if trace.mode is Mode.TRAIN:
                 raise elsewhere.Elsewhere(reason)
-            session.not_checked.append(f"Mode {each.mode}: {reason}.")
-    built = [each.mode for each in traces if each.error is None]
-    return f"graphs built for {', '.join(built)}" if built else "no graph could be built"
+            session.not_checked.append(f"Mode {trace.mode}: {reason}.")
+    modes = [trace.mode for trace in traces if trace.error is None]
+    return f"graphs built for {', '.join(modes)}" if modes else "no graph could be built"
 
 
 def trace(estimator: Any, inputs: Inputs, *, cores: int) -> list[Trace]:
@@ -55,18 +55,18 @@ def trace(estimator: Any, inputs: Inputs, *, cores: int) -> list[Trace]:
     Raises:
         TypeError: `estimator` is not a TPUEstimator.
     """
-    given = _tpu_estimator.settings(estimator)
+    settings = _tpu_estimator.settings(estimator)
     traces = []
     for mode in (Mode.TRAIN, Mode.EVAL, Mode.PREDICT):
-        if mode is Mode.EVAL and given.use_tpu and not given.eval_on_tpu:
+        if mode is Mode.EVAL and settings.use_tpu and not settings.eval_on_tpu:
             continue  # evaluation was asked to stay on the CPU
-        result = Trace(mode, cores, given.batch_size(mode), borrowed_input=inputs.borrowed(mode))
-        result.model_fn, result.input_fn = given.model_fn, inputs.of(mode)
+        result = Trace(mode, cores, settings.batch_size(mode), borrowed_input=inputs.borrowed(mode))
+        result.model_fn, result.input_fn = settings.model_fn, inputs.of(mode)
         result.probe = mode is not Mode.TRAIN and result.borrowed_input
         if mode is Mode.PREDICT and result.borrowed_input and not result.global_batch:
             continue
         borrows_size = mode is Mode.EVAL and result.borrowed_input and not result.global_batch
-        changes = {"eval_batch_size": given.train_batch_size} if borrows_size else {}
+        changes = {"eval_batch_size": settings.train_batch_size} if borrows_size else {}
         if _build(result, estimator, changes):
             traces.append(result)
         elif result.error is not None and traces:
@@ -76,9 +76,9 @@ def trace(estimator: Any, inputs: Inputs, *, cores: int) -> list[Trace]:
             )
     if inputs.serving is not None:
         serving = Trace(Mode.SERVING, cores, None)
-        serving.model_fn, serving.input_fn = given.model_fn, inputs.serving
+        serving.model_fn, serving.input_fn = settings.model_fn, inputs.serving
         # The graph for the CPU, also where only the one for a TPU would be written.
-        any_export = given.export_to_cpu or given.export_to_tpu
+        any_export = settings.export_to_cpu or settings.export_to_tpu
         changes = {"use_tpu": False, "export_to_cpu": any_export, "export_to_tpu": False}
         _build(serving, estimator, changes)
         traces.append(serving)
@@ -91,23 +91,23 @@ def _build(result: Trace, estimator: Any, changes: dict[str, Any]) -> bool:
         _tpu_estimator.rehearsing(result.cores, aloud=result.mode is Mode.TRAIN) as rehearsal,
         _tensorflow.no_session(),
         _tpu_estimator.spying(
-            result, unlabelled=result.mode is Mode.PREDICT and result.borrowed_input
+            result, drop_labels=result.mode is Mode.PREDICT and result.borrowed_input
         ),
     ):
         folder = rehearsal.model_dir
         try:
-            built = rehearsal.twin(estimator, **changes)
+            twin = rehearsal.twin(estimator, **changes)
             if result.mode is not Mode.SERVING:
                 with suppress(ValueError):  # building the graph says why
-                    result.replicas = _tpu_estimator.replicas(built)
+                    result.replicas = _tpu_estimator.replicas(twin)
             if result.mode is Mode.TRAIN:
-                built.train(result.input_fn, steps=1)
+                twin.train(result.input_fn, steps=1)
             elif result.mode is Mode.EVAL:
-                built.evaluate(result.input_fn, steps=1)
+                twin.evaluate(result.input_fn, steps=1)
             elif result.mode is Mode.SERVING:
-                built.export_saved_model(folder, result.input_fn, checkpoint_path="none")
+                twin.export_saved_model(folder, result.input_fn, checkpoint_path="none")
             else:
-                next(built.predict(result.input_fn))
+                next(twin.predict(result.input_fn))
         except _tensorflow.GraphBuilt:
             hooks = getattr(result.spec, _HOOKS.get(result.mode, ""), ())
             result.error = _refused_fetch(hooks, result.graph)
@@ -142,12 +142,12 @@ def _refused_fetch(hooks: Iterable[Any], graph: tf.Graph) -> Exception | None:
     """
     for hook in hooks:
         try:
-            asked = hook.before_run(v1.train.SessionRunContext(None, None))
-            fetches = tf.nest.flatten(getattr(asked, "fetches", None))
+            request = hook.before_run(v1.train.SessionRunContext(None, None))
+            fetches = tf.nest.flatten(getattr(request, "fetches", None))
         except Exception:  # a hook of the user's own that wants a session, which is not there yet
             continue
-        nodes = [each for each in fetches if isinstance(each, tf.Tensor | tf.Operation)]
-        inner = [each for each in nodes if not graph.is_fetchable(each)]
+        nodes = [fetch for fetch in fetches if isinstance(fetch, tf.Tensor | tf.Operation)]
+        inner = [node for node in nodes if not graph.is_fetchable(node)]
         try:
             if inner:
                 v1.Session(graph=graph).run(inner)
