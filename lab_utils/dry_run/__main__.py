@@ -120,7 +120,7 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
             rules.rule(flags.rule)
         chips.parse(flags.topology)
         flags.stages = _stages(flags.stages)
-        flags.ignore = rules.chosen(flags.ignore)
+        flags.ignore = rules.ids_in(flags.ignore)
     except (KeyError, ValueError) as error:
         command.error(error.args[0])
     if flags.rule or flags.rules:
@@ -188,14 +188,14 @@ def _show(report: Report, flags: argparse.Namespace) -> None:
         report.write_html(flags.html)
 
 
-def supervised(judge: Callable[[], int]) -> NoReturn:
+def supervise(judge: Callable[[], int]) -> NoReturn:
     """Ends this process with the status of `judge`, and with it all that the judged program has started.
 
     Threads and processes that the program left would keep Python from ending. Where it asks the system to
     end this process, or to run another program in it, SystemExit is raised at that line.
     """
     for name in ("_exit", "execv", "execve"):
-        setattr(os, name, _refused(name, getattr(os, name)))
+        setattr(os, name, _refusal(name, getattr(os, name)))
     status = None
     try:
         with scratch.folder() as folder:
@@ -206,15 +206,15 @@ def supervised(judge: Callable[[], int]) -> NoReturn:
     _end(status if isinstance(status, int) else EXIT_STATUS[COULD_NOT_RUN])
 
 
-def _refused(name: str, real: Callable) -> Callable:
+def _refusal(name: str, real: Callable) -> Callable:
     process = os.getpid()
 
-    def refused(*arguments: Any) -> None:
+    def refuse(*arguments: Any) -> None:
         if os.getpid() != process:  # a process that the program forked
             real(*arguments)
         raise SystemExit(f"the program calls os.{name}")
 
-    return refused
+    return refuse
 
 
 def _end(status: int) -> NoReturn:
@@ -230,7 +230,7 @@ def _end(status: int) -> NoReturn:
 
 def console() -> NoReturn:
     """The command `tpu-dry-run`."""
-    supervised(main)
+    supervise(main)
 
 
 if __name__ == "__main__":

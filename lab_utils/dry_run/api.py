@@ -64,7 +64,7 @@ def dry_run(
         TypeError: `subject` or `data` is none of these.
         ValueError: an unknown stage or topology, or steps or seconds that are not positive.
     """
-    wanted = {Stage(stage) for stage in stages}
+    chosen_stages = {Stage(stage) for stage in stages}
     if steps < 1 or not 0 < feed_seconds < math.inf:
         raise ValueError(f"steps={steps} and feed_seconds={feed_seconds} must be positive numbers")
     cores = chips.cores(topology)
@@ -84,8 +84,8 @@ def dry_run(
         return refusal(refused.kind, topology, finding)
     session = Session(workload, topology, cores, steps, feed_seconds)
     ticking = shown("starting") if progress else contextlib.nullcontext(session.say)
-    with contextlib.nullcontext() if cache else results.disabled(), ticking as say:
-        carry_out(session, wanted, say)
+    with contextlib.nullcontext() if cache else results.disable(), ticking as say:
+        carry_out(session, chosen_stages, say)
     report = Report(
         workload.name,
         topology,

@@ -39,7 +39,7 @@ _used = ContextVar("dry run cache", default=True)
 
 
 @contextmanager
-def disabled() -> Iterator[None]:
+def disable() -> Iterator[None]:
     """Context manager: nothing is found in the cache, and nothing is written."""
     token = _used.set(False)
     try:

@@ -12,7 +12,7 @@ _ADDRESS = re.compile(r"\b(gs|s3|s3a|hdfs|viewfs)://[^\s'\"]*")
 _SERVER = ("storage.googleapis.com", 443)
 _SECONDS = 3
 # Names that Python 3.7 and NumPy 1.16 had, and methods of Keras itself that programs overrode.
-_REMOVED = re.compile(
+_OLD_NAMES = re.compile(
     r"module '(inspect|collections|time|fractions|platform|numpy)' has no attribute '\w+'"
     r"|\._\w+\(\) (got an unexpected keyword|takes \d+ positional|missing \d+ required) argument"
 )
@@ -36,7 +36,7 @@ def reason(error: BaseException) -> str:
         return _unreadable(location[0])
     if _NO_NETWORK.search(text):
         return f"{text} (there is no way to that address from here; this says nothing of the port)"
-    if not isinstance(error, LeftTensorFlow | Gone) and not _REMOVED.search(text):
+    if not isinstance(error, LeftTensorFlow | Gone) and not _OLD_NAMES.search(text):
         return ""
     return (
         f"{text} (it stops here, under Python {platform.python_version()} and TensorFlow {tf.__version__}; "

@@ -22,7 +22,7 @@ def progress(activity: str) -> Iterator[Callable[[str], None]]:
     In a notebook and on a terminal one line ticks, and is gone afterwards. Elsewhere, as in the log of a CI,
     only what takes long has a line on the standard error.
     """
-    main, done, start = threading.main_thread().ident, threading.Event(), time.monotonic()
+    main, over, start = threading.main_thread().ident, threading.Event(), time.monotonic()
     words, terminal = [activity], sys.stderr.isatty()
     live = in_notebook() or terminal
     cell = CellLine() if in_notebook() else None
@@ -38,7 +38,7 @@ def progress(activity: str) -> Iterator[Callable[[str], None]]:
 
     def tick() -> None:
         seconds = _TICK if live else SECONDS
-        while not done.wait(seconds):
+        while not over.wait(seconds):
             place = place_of_stack(traceback.extract_stack(sys._current_frames().get(main)))
             where = f", at {place.position}" if place else ""
             write(f"Dry run: {words[0]} ({time.monotonic() - start:.0f} s{where})")
@@ -49,6 +49,6 @@ def progress(activity: str) -> Iterator[Callable[[str], None]]:
     try:
         yield lambda what: words.__setitem__(0, what)
     finally:
-        done.set()
+        over.set()
         ticker.join()
         write("")

@@ -31,12 +31,12 @@ STAGES = {
 }
 
 
-def carry_out(session: Session, wanted: Collection[Stage], say: Callable[[str], None]) -> None:
+def carry_out(session: Session, stages: Collection[Stage], say: Callable[[str], None]) -> None:
     """Carries out the stages that are wanted; whatever becomes of each stands in the session's results.
 
     `say` is told what goes on.
     """
-    with ExitStack() as ended:  # an interrupt ends the processes of all stages
+    with ExitStack() as stack:  # an interrupt ends the processes of all stages
         under_way: list[tuple[StageResult, Steps]] = []
         for stage in Stage:
             if stage is Stage.FEED:  # it measures this machine: nothing may run beside it
@@ -44,8 +44,8 @@ def carry_out(session: Session, wanted: Collection[Stage], say: Callable[[str], 
                     _go_on(result, steps, session, say)
             result = StageResult(stage, Status.SKIPPED, "not asked for")
             session.results.append(result)
-            if stage in wanted:
-                steps = ended.enter_context(closing(_steps(stage, session)))
+            if stage in stages:
+                steps = stack.enter_context(closing(_steps(stage, session)))
                 if _go_on(result, steps, session, say):
                     under_way.append((result, steps))
 

@@ -12,7 +12,7 @@ _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: 
 def render(outcome: Outcome) -> str:
     """A workflow command for each finding, and one for the verdict."""
     lines = [_annotation(finding) for finding in outcome.findings]
-    return "\n".join([*lines, f"::notice title=Dry run::{_escaped(outcome.verdict_sentence)}"])
+    return "\n".join([*lines, f"::notice title=Dry run::{_escape(outcome.verdict_sentence)}"])
 
 
 def _annotation(finding: Finding) -> str:
@@ -22,19 +22,19 @@ def _annotation(finding: Finding) -> str:
     if not cell:  # a cell's lines are not those of its file
         fields |= {"line": place.line, "col": place.column}
     fields["title"] = f"{finding.rule} {title(finding)}"
-    escaped = {
-        key: _escaped(str(value)).replace(":", "%3A").replace(",", "%2C")
+    texts = {
+        key: _escape(str(value)).replace(":", "%3A").replace(",", "%2C")
         for key, value in fields.items()
         if value
     }
     where = "" if file and not cell else f"At {finding.where}: "
     return (
-        f"::{_LEVELS[finding.severity]} {','.join(f'{key}={text}' for key, text in escaped.items())}"
-        f"::{_escaped(f'{where}{finding.why} Fix: {finding.fix}')}"
+        f"::{_LEVELS[finding.severity]} {','.join(f'{key}={text}' for key, text in texts.items())}"
+        f"::{_escape(f'{where}{finding.why} Fix: {finding.fix}')}"
     )
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 

@@ -56,7 +56,7 @@ def _template() -> jinja2.Template:
         undefined=jinja2.StrictUndefined,
     )
     functions = (figure_text, kind_text, shorten)
-    templates.filters |= {each.__name__: each for each in functions} | {"code": _with_code}
+    templates.filters |= {item.__name__: item for item in functions} | {"code": _with_code}
     sheet = (_FOLDER / "report.css").read_text(encoding="utf-8")
     # Twice: JupyterLab's own rules for outputs are more specific than one class.
     style = Markup(sheet.replace(".lu-dry-run", ".lu-dry-run.lu-dry-run"))

@@ -67,7 +67,7 @@ class Outcome:
         return [
             finding
             for stage in self.stages
-            for finding in sorted(stage.findings, key=lambda found: order.index(found.severity))
+            for finding in sorted(stage.findings, key=lambda item: order.index(item.severity))
         ]
 
     def grouped_findings(self) -> list[list[Finding]]:
@@ -107,15 +107,15 @@ class Outcome:
         if self.verdict == FINDINGS:
             return f"Not ready for {self.topology}: {', '.join(parts)}.{limits}"
         if self.verdict == COULD_NOT_RUN:
-            failed = [each.stage for each in self.stages if each.status is Status.FAILED]
+            failed = [result.stage for result in self.stages if result.status is Status.FAILED]
             if failed:
                 return f"No verdict: {', '.join(failed)} failed.{limits}"
             if self.not_judged:
                 return f"No verdict: nothing was found in what was judged.{limits}"
             return "No verdict: no stage was carried out."
-        limited = ", as far as was checked" if missing else ""
+        limit = ", as far as was checked" if missing else ""
         notes = f" ({', '.join(parts)})" if parts else ""
-        return f"Ready for {self.topology}{limited}{notes}.{limits}"
+        return f"Ready for {self.topology}{limit}{notes}.{limits}"
 
     def set_aside(self, ignore: Sequence[str] = ()) -> None:
         """Moves findings from the stages to `ignored`.
@@ -123,20 +123,20 @@ class Outcome:
         They are those that `ignore` names, and those whose line says `# tpu: ignore[TPU305]`.
         """
         for stage in self.stages:
-            for found in list(stage.findings):
-                if found.rule.startswith((*ignore, *self._commented(found))):
-                    stage.findings.remove(found)
-                    self.ignored.append(found)
+            for finding in list(stage.findings):
+                if finding.rule.startswith((*ignore, *self._in_comment(finding))):
+                    stage.findings.remove(finding)
+                    self.ignored.append(finding)
 
-    def _commented(self, found: Finding) -> tuple[str, ...]:
+    def _in_comment(self, finding: Finding) -> tuple[str, ...]:
         """The rules that a comment at the line of a finding ignores."""
-        comment = _COMMENT.search(found.place.code)
+        comment = _COMMENT.search(finding.place.code)
         try:
-            return rules.chosen(comment[1]) if comment else ()
+            return rules.ids_in(comment[1]) if comment else ()
         except ValueError as error:
-            said = f"The comment at {found.place.position}: {error}."
-            if said not in self.not_checked:
-                self.not_checked.append(said)
+            sentence = f"The comment at {finding.place.position}: {error}."
+            if sentence not in self.not_checked:
+                self.not_checked.append(sentence)
             return ()
 
     @property
@@ -168,10 +168,10 @@ class Outcome:
             "exit_status": self.exit_status,
             **asdict(self),
         }
-        found = [finding for stage in self.stages for finding in stage.findings] + self.ignored
-        written = [each for stage in content["stages"] for each in stage["findings"]]
-        for finding, each in zip(found, written + content["ignored"], strict=True):
-            each["where"] = finding.where
+        findings = [finding for stage in self.stages for finding in stage.findings] + self.ignored
+        entries = [entry for stage in content["stages"] for entry in stage["findings"]]
+        for finding, entry in zip(findings, entries + content["ignored"], strict=True):
+            entry["where"] = finding.where
         return json.dumps(_plain(content), indent=2, ensure_ascii=False, allow_nan=False)
 
 

@@ -26,7 +26,7 @@ WIDTH = 100
 def render(report: Outcome) -> str:
     """The whole report as text of at most 100 columns."""
     blocks = [
-        _wrapped(report.verdict_sentence) + _wrapped(subject_line(report)),
+        _wrap(report.verdict_sentence) + _wrap(subject_line(report)),
         [line for stage in report.stages for line in _stage_lines(stage)],
     ]
     for stage, groups in groupby(report.grouped_findings(), key=lambda group: group[0].stage):
@@ -36,15 +36,15 @@ def render(report: Outcome) -> str:
     if report.ignored:
         blocks.append(["IGNORED", *_items(ignored(report))])
     for step in report.compiled:
-        lines = _wrapped(memory_sentence(step)) if step.memory.used is not None else []
+        lines = _wrap(memory_sentence(step)) if step.memory.used is not None else []
         if step.cost.roofline:
-            lines += _wrapped(speed_sentence(step, report.cores))
+            lines += _wrap(speed_sentence(step, report.cores))
         lines += _items(line_costs(step))
         if lines:
             blocks.append([step.name.upper(), *lines])
-    blocks.append([line for text in bases(report) for line in _wrapped(text)])
+    blocks.append([line for text in bases(report) for line in _wrap(text)])
     if report.feed.examples_per_second is not None:
-        blocks.append(["INPUT PIPELINE", *_wrapped(feed_sentence(report))])
+        blocks.append(["INPUT PIPELINE", *_wrap(feed_sentence(report))])
     if rows := report.figures():
         blocks.append(["FIGURES", *_table(rows)])
     blocks.append(["NOT CHECKED", *_items(report.not_checked)])
@@ -52,10 +52,10 @@ def render(report: Outcome) -> str:
 
 
 def _items(texts: Sequence[str]) -> list[str]:
-    return [line for text in texts for line in _wrapped(text, "- ", "  ")]
+    return [line for text in texts for line in _wrap(text, "- ", "  ")]
 
 
-def _wrapped(text: str, first: str = "", then: str = "") -> list[str]:
+def _wrap(text: str, first: str = "", then: str = "") -> list[str]:
     """`text` in lines of at most 100 columns, its own line breaks and indents kept."""
     lines = []
     for number, line in enumerate(text.splitlines() or [""]):
@@ -71,22 +71,22 @@ def _wrapped(text: str, first: str = "", then: str = "") -> list[str]:
 
 
 def _stage_lines(stage: StageResult) -> list[str]:
-    took, said = stage_words(stage)
+    took, words = stage_words(stage)
     head = f"{MARKS[stage.status]} {stage.stage:<8}{stage.status:<8} {took:>8}  "
-    return _wrapped(said, head, " " * len(head)) or [head.rstrip()]
+    return _wrap(words, head, " " * len(head)) or [head.rstrip()]
 
 
 def _finding_lines(group: list[Finding]) -> list[str]:
     """One rule's findings: each place with its message, then what they share."""
     finding = group[0]
     name = f"{str(finding.severity).upper()} {finding.rule}"
-    lines = _wrapped(title(finding), f"  {name}  ", "  ")
-    parts = [part for each in group for part in (("where", each.where), ("message", each.message))]
+    lines = _wrap(title(finding), f"  {name}  ", "  ")
+    parts = [part for item in group for part in (("where", item.where), ("message", item.message))]
     parts += [("why", finding.why), ("fix", finding.fix), ("lab", finding.lab)]
     parts.append(("page", f"python -m lab_utils.dry_run --rule {finding.rule}"))
-    for label, said in parts:
-        if said:
-            lines += _wrapped(said, f"    {label:<9}", " " * 13)
+    for label, text in parts:
+        if text:
+            lines += _wrap(text, f"    {label:<9}", " " * 13)
     return lines
 
 
@@ -97,5 +97,5 @@ def _table(rows: list[tuple[str, Figure]]) -> list[str]:
         lines.append(group)
         for _, figure in figures:
             head = f"  {figure.name:<42} {figure_text(figure):>16}  "
-            lines += _wrapped(kind_text(figure), head, " " * len(head))
+            lines += _wrap(kind_text(figure), head, " " * len(head))
     return lines

@@ -74,7 +74,7 @@ def bases(report: Outcome) -> list[str]:
     """Where the figures of `speed_sentence` and `line_costs` come from, once for all steps."""
     sentences = [
         f"Speed: FLOPs and bytes {step.cost.flops.kind}; peaks {kind_text(step.cost.peak_flops)}. "
-        f"A bound, not a measurement. {reached()}"
+        f"A bound, not a measurement. {shares_sentence()}"
         for step in report.compiled
         if step.cost.roofline
     ]
@@ -91,14 +91,14 @@ def published() -> tuple[SimpleNamespace, ...]:
     )
 
 
-def reached() -> str:
+def shares_sentence() -> str:
     """A sentence: what share of their bounds the published programs of each kind reached."""
     kinds: dict[str, list[float]] = {}
     for row in published():
         kinds.setdefault(row.kind, []).append(row.of_bound)
-    shown = ", ".join(f"{kind}: {_range(shares)}" for kind, shares in kinds.items())
+    ranges = ", ".join(f"{kind}: {_range(shares)}" for kind, shares in kinds.items())
     return (
-        f"Published programs reached these shares of such bounds on real TPUs ({shown}; sources in README); "
+        f"Published programs reached these shares of such bounds on real TPUs ({ranges}; sources in README); "
         "yours was not measured."
     )
 
@@ -133,14 +133,14 @@ def feed_sentence(report: Outcome) -> str:
     )
     if feed.required is None:
         return sentence
-    required = feed.required.value
+    demand = feed.required.value
     sentence += (
-        f" The cores of one host take at most {rounded(required)} examples/s, by the roofline bound"
+        f" The cores of one host take at most {rounded(demand)} examples/s, by the roofline bound"
     )
-    if required <= rate:
+    if demand <= rate:
         return sentence + ": it is fast enough."
     return sentence + (
-        f", {rounded(required / rate)}x what this machine delivers; that would take about "
+        f", {rounded(demand / rate)}x what this machine delivers; that would take about "
         f"{feed.host_cores_needed.value:,.0f} such CPU cores, assuming linear scaling."
     )
 

@@ -96,7 +96,7 @@ def rule(id: str) -> Rule:
         raise KeyError(f"no rule {id!r}; there are {', '.join(catalogue())}") from None
 
 
-def chosen(text: str) -> tuple[str, ...]:
+def ids_in(text: str) -> tuple[str, ...]:
     """The rules, or beginnings of their ids, that a text such as "TPU305,TPU4" lists.
 
     Raises:
@@ -104,27 +104,27 @@ def chosen(text: str) -> tuple[str, ...]:
     """
     ids = tuple(part.strip().upper() for part in text.split(",") if part.strip())
     for id in ids:
-        if not any(known.startswith(id) for known in catalogue()):
-            meant = id[:3] + id[3:].translate(str.maketrans("OIL", "011"))
-            near = difflib.get_close_matches(meant, catalogue(), 1)
+        if not any(name.startswith(id) for name in catalogue()):
+            guess = id[:3] + id[3:].translate(str.maketrans("OIL", "011"))
+            near = difflib.get_close_matches(guess, catalogue(), 1)
             nearest = f"; the nearest is {near[0]}" if near else ""
             raise ValueError(f"there is not a rule {id}{nearest} (--rules lists them)")
     return ids
 
 
-def some(names: Iterable[str], shown: int = 4) -> str:
+def some(names: Iterable[str], most: int = 4) -> str:
     """The first few names, and how many more there are: a fact for a finding."""
-    known = list(names)
-    more = f" and {len(known) - shown} more" if len(known) > shown else ""
-    return ", ".join(known[:shown]) + more
+    items = list(names)
+    more = f" and {len(items) - most} more" if len(items) > most else ""
+    return ", ".join(items[:most]) + more
 
 
 def page(id: str) -> str:
     """The rule's page as Markdown: id and title as the heading, stage and severity, then the text."""
-    found = rule(id)
+    entry = rule(id)
     return (
-        f"# {found.id}: {found.title}\n\n"
-        f"Stage: {found.stage}. Severity: {found.severity}. Lab: {found.lab}.\n\n{found.body}"
+        f"# {entry.id}: {entry.title}\n\n"
+        f"Stage: {entry.stage}. Severity: {entry.severity}. Lab: {entry.lab}.\n\n{entry.body}"
     )
 
 
@@ -145,11 +145,11 @@ def finding(
         KeyError: there is no such rule.
         TypeError: a fact that the rule's texts need is missing, or one is not used by them.
     """
-    found = rule(id)
-    if facts.keys() != found.facts:
+    entry = rule(id)
+    if facts.keys() != entry.facts:
         raise TypeError(
-            f"{id} needs the facts {sorted(found.facts)}, and was given {sorted(facts.keys())}"
+            f"{id} needs the facts {sorted(entry.facts)}, and was given {sorted(facts.keys())}"
         )
-    why, fix = _WORDS.format(found.why, **facts), _WORDS.format(found.fix, **facts)
-    severity = Severity.NOTE if note else found.severity
-    return Finding(id, found.stage, severity, place, why, fix, found.lab, message)
+    why, fix = _WORDS.format(entry.why, **facts), _WORDS.format(entry.fix, **facts)
+    severity = Severity.NOTE if note else entry.severity
+    return Finding(id, entry.stage, severity, place, why, fix, entry.lab, message)
