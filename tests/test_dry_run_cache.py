@@ -29,7 +29,7 @@ def test_a_step_is_lowered_to_the_same_program_again(name):
     importlib.util.find_spec("libtpu") is None, reason="libtpu is not installed here"
 )
 def test_a_second_dry_run_starts_no_process_and_says_what_it_took_over(jobs, monkeypatch):  # noqa: F811
-    started, original = [], process.started
+    started, original = [], process.start_job
 
     def counted(job, *arguments, **options):
         started.append(job)
@@ -41,7 +41,7 @@ def test_a_second_dry_run_starts_no_process_and_says_what_it_took_over(jobs, mon
         jobs_of_this, started[:] = [*started], []
         return report, jobs_of_this, [stage.detail for stage in report.stages[2:4]]
 
-    monkeypatch.setattr(process, "started", counted)
+    monkeypatch.setattr(process, "start_job", counted)
     first, jobs_of_first, details = judged(ROWS)
     assert jobs_of_first == ["compile", "run"] and "cache" not in str(details)
     again, jobs_of_again, (compiled, ran) = judged(ROWS)

@@ -133,10 +133,10 @@ def test_a_killed_parent_leaves_no_child_and_no_folder(program, tmp_path):
     (tmp_path / "program").write_bytes(program.hlo)
     code = f"""
 from pathlib import Path
-from lab_utils.dry_run.private.process import started
+from lab_utils.dry_run.private.process import start_job
 hlo = Path({str(tmp_path / "program")!r}).read_bytes()
 request = {{"topology": "v2:2x2"}}
-with started("compile", request, {{"program.hlo": hlo}}) as running:
+with start_job("compile", request, {{"program.hlo": hlo}}) as running:
     running.result(lambda line: print(line, flush=True))
 """
     temporary = tmp_path / "temporary"
@@ -169,7 +169,7 @@ def test_a_child_that_dies_is_an_error_and_one_without_room_says_nothing_about_t
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setattr(process, "CHILD", "starved")
     monkeypatch.setattr(process, "Running", RUNNING)
-    with pytest.raises(error, match=message), process.started("compile", {}, {}) as running:
+    with pytest.raises(error, match=message), process.start_job("compile", {}, {}) as running:
         running.result()
 
 

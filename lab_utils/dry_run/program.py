@@ -154,4 +154,4 @@ class Program:
     def fed(self) -> list[int]:
         """The numbers of the inputs that are features and labels."""
         roles = (Role.FEATURE, Role.LABEL)
-        return [number for number, each in enumerate(self.inputs) if each.role in roles]
+        return [number for number, array in enumerate(self.inputs) if array.role in roles]

@@ -96,7 +96,7 @@ class JaxWorkload(Workload):
 
     def _refusal(self, error: Exception) -> CannotLower:
         """What an error of JAX means: with a JAX that was not tried, nothing about the step."""
-        if reason := process.untried():
+        if reason := process.newer_jax():
             return CannotLower(f"{reason}: {error}", where=self.where, only_here=True)
         boolean = isinstance(error, jax.errors.NonConcreteBooleanIndexError)
         equinox = hasattr(self.inner, "donate_first")

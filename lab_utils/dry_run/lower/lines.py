@@ -45,11 +45,11 @@ def gradient_not_finite(step: Any, batches: list[list[np.ndarray]]) -> Place:
     for tensors, nan, infinite in _flags(step, step.updates, batches):
         bad = _select(tensors, nan | infinite)
         for tensor in bad.values():
-            source = _tensorflow.differentiated(tensor.op)
+            source = _tensorflow.forward_op(tensor.op)
             came = [source for source in tensor.op.inputs if source.ref() in bad]
             if tensor.op.type == "Const" or source is None:
                 continue
-            if not any(_tensorflow.differentiated(t.op) for t in came):
+            if not any(_tensorflow.forward_op(t.op) for t in came):
                 return place(source)
     return NOWHERE
 

@@ -82,8 +82,8 @@ def callbacks_left_out(primitives: set[Any]) -> Iterator[None]:
 
 def names(jaxpr: Any) -> list[str]:
     """The names of a step's arrays: "params['w1']"."""
-    known = jaxpr.debug_info.arg_names or ()
-    named = [name or f"argument {number}" for number, name in enumerate(known)]
+    arguments = jaxpr.debug_info.arg_names or ()
+    named = [name or f"argument {number}" for number, name in enumerate(arguments)]
     return named + [f"argument {number}" for number in range(len(named), len(jaxpr.invars))]
 
 
@@ -92,14 +92,14 @@ def arguments(traced: Any, lowered: Any) -> list[Argument]:
     compile_args = lowered._lowering.compile_args
     jaxpr, donated = traced.jaxpr.jaxpr, traced._params["donated_invars"]
     named = names(jaxpr)
-    taken = []
+    kept = []
     pairs = zip(sorted(compile_args["kept_var_idx"]), compile_args["in_shardings"], strict=True)
     for number, sharding in pairs:
         spec = getattr(sharding, "spec", None)
         shape, dtype = _numbers(jaxpr.invars[number].aval)
         spec = None if spec is None else tuple(spec)
-        taken.append(Argument(named[number], shape, dtype, spec, donated[number]))
-    return taken
+        kept.append(Argument(named[number], shape, dtype, spec, donated[number]))
+    return kept
 
 
 def _numbers(aval: Any) -> tuple[tuple[int, ...], str]:
@@ -121,15 +121,15 @@ def wishes(traced: Any) -> dict[int, Wish]:
     """By the number of the argument's array, where a jitted function within the step takes it as it is."""
     jaxpr = traced.jaxpr.jaxpr
     numbers = {id(variable): number for number, variable in enumerate(jaxpr.invars)}
-    found: dict[int, Wish] = {}
+    result: dict[int, Wish] = {}
     for equation in jaxpr.eqns:
         if "in_shardings" not in equation.params:
             continue
         columns = equation.invars, equation.params["donated_invars"], _shardings(equation)
         for variable, donated, sharding in zip(*columns, strict=True):
             if id(variable) in numbers and (donated or sharding):
-                found[numbers[id(variable)]] = Wish(donated, sharding)
-    return found
+                result[numbers[id(variable)]] = Wish(donated, sharding)
+    return result
 
 
 def _shardings(equation: Any) -> list[Any]:
@@ -137,12 +137,12 @@ def _shardings(equation: Any) -> list[Any]:
     shardings = equation.params["in_shardings"]
     body = equation.params["jaxpr"].jaxpr
     if len(body.eqns) == 1 and body.eqns[0].primitive.name == "shard_map":
-        (mapped,) = body.eqns
-        if [id(each) for each in mapped.invars] == [id(each) for each in body.invars]:
-            mesh, specs = mapped.params["mesh"], mapped.params["in_specs"]
+        (mapping,) = body.eqns
+        if [id(var) for var in mapping.invars] == [id(var) for var in body.invars]:
+            mesh, specs = mapping.params["mesh"], mapping.params["in_specs"]
             shardings = [jax.sharding.NamedSharding(mesh, spec) for spec in specs]
     named = jax.sharding.NamedSharding
-    return [each if isinstance(each, named) else None for each in shardings]
+    return [sharding if isinstance(sharding, named) else None for sharding in shardings]
 
 
 def maker(jaxpr: Any, variable: Any) -> Any:
@@ -151,13 +151,13 @@ def maker(jaxpr: Any, variable: Any) -> Any:
         for number, result in enumerate(equation.outvars):
             if result is not variable:
                 continue
-            mapped = equation.primitive.name == "shard_map"
-            if not mapped and "donated_invars" not in equation.params:
+            is_mapped = equation.primitive.name == "shard_map"
+            if not is_mapped and "donated_invars" not in equation.params:
                 return equation
             body = equation.params["jaxpr"]
             body = getattr(body, "jaxpr", body)
             inner = maker(body, body.outvars[number]) or equation
-            if mapped and inner.primitive.name == "broadcast_in_dim":
+            if is_mapped and inner.primitive.name == "broadcast_in_dim":
                 # pmap adds its axis of devices at the end
                 inner = maker(body, inner.invars[0]) or inner
             return inner
@@ -243,8 +243,8 @@ def execute(executable: Any, arguments: list[list[Any]], devices: list[Any]) -> 
     mesh = jax.sharding.Mesh(np.array(devices), ("core",))
     # Called copies, though each core may hold another value: only the buffers count.
     copies = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
-    joined = [
+    whole = [
         jax.make_array_from_single_device_arrays(cores[0].shape, copies, cores)
         for cores in arguments
     ]
-    return executable.execute_sharded(joined).disassemble_into_single_device_arrays()
+    return executable.execute_sharded(whole).disassemble_into_single_device_arrays()

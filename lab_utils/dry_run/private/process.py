@@ -62,16 +62,16 @@ _MAKE_ROOM = "close other programs, take a smaller batch, or leave this stage ou
 
 def versions() -> dict[str, str]:
     """The installed versions of jax and libtpu, without those that are missing."""
-    found = {}
+    numbers = {}
     for name in ("jax", "libtpu"):
         try:
-            found[name] = importlib.metadata.version(name)
+            numbers[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return found
+    return numbers
 
 
-def untried() -> str:
+def newer_jax() -> str:
     """A sentence where the installed JAX is newer than any that was tried; "" where it is not."""
     installed = versions().get("jax", NEWEST_JAX)
     if _release(installed)[:2] <= _release(NEWEST_JAX)[:2]:
@@ -147,7 +147,7 @@ class Running:
 
 
 @contextmanager
-def started(
+def start_job(
     job: str, request: dict[str, Any], files: dict[str, bytes], *, cores: int = 1
 ) -> Iterator[Running]:
     """Starts a job of child.py; on leaving it is ended, and its folder removed.
@@ -173,7 +173,7 @@ def answering(
     """Context manager: the cached result of a job, or the job in a process of its own.
 
     Args:
-        files, cores: as `started`.
+        files, cores: as `start_job`.
         packages: those that the job imports.
 
     Yields:
@@ -196,7 +196,7 @@ def answering(
             cache.write(name, result)
         return result, False
 
-    with started(job, request, files, cores=cores) as running:
+    with start_job(job, request, files, cores=cores) as running:
         yield wait
 
 
@@ -210,7 +210,7 @@ def _failure(code: int, output: str) -> Exception:
         reason = textwrap.shorten(no_room[-1], 50)
         return NoRoom(f"no room here ({reason}): {_MAKE_ROOM}")
     how = f"was ended by signal {-code}" if code < 0 else f"ended with status {code}"
-    how += f" ({newer})" if (newer := untried()) else ""
+    how += f" ({newer})" if (newer := newer_jax()) else ""
     return ChildFailed(f"the process that runs JAX {how}; it said last:\n{output}")
 
 

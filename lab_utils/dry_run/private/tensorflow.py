@@ -104,7 +104,7 @@ def replicas(cores: int) -> Iterator[None]:
 
     def all_reduce(self, reduce_op, value, options=None):
         mean = tf.distribute.ReduceOp.MEAN.name in str(reduce_op).upper()
-        return tf.nest.map_structure(lambda each: total(each, cores if mean else 1), value)
+        return tf.nest.map_structure(lambda tensor: total(tensor, cores if mean else 1), value)
 
     def total(tensor, divisor):  # sparse gradients become dense
         result = v1.tpu.cross_replica_sum(tf.convert_to_tensor(tensor))
@@ -154,7 +154,7 @@ def find_operation(graph: Any, name: str) -> tf.Operation | None:
     return None
 
 
-def differentiated(op: tf.Operation) -> tf.Operation | None:
+def forward_op(op: tf.Operation) -> tf.Operation | None:
     """The op whose gradient `op` is part of; None where it is part of none that tf.gradients made."""
     return getattr(op, "_original_op", None)
 
@@ -195,5 +195,5 @@ def inputs_of_dataset(dataset: Any) -> list[Any]:
 
 def function_of_dataset(dataset: Any) -> Any | None:
     """The graph of the function that a dataset maps over its elements; None where there is none."""
-    mapped = getattr(dataset, "_map_func", None)
-    return mapped.function.graph if hasattr(mapped, "function") else None
+    function = getattr(dataset, "_map_func", None)
+    return function.function.graph if hasattr(function, "function") else None

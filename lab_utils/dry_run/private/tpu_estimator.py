@@ -223,18 +223,18 @@ def sharding(estimator: Any, mode: str) -> Sharding:
         if context.is_input_sharded_per_core():
             return Sharding("per core", cores, 1, batch)
         if context.is_input_broadcast_with_iterators():
-            sliced = context.is_input_slice_broadcast_to_all_cores()
-            return Sharding("per host, split" if sliced else "broadcast", 1, cores, batch)
-        hosts, each = context.num_hosts, context.num_of_replicas_per_host
+            is_split = context.is_input_slice_broadcast_to_all_cores()
+            return Sharding("per host, split" if is_split else "broadcast", 1, cores, batch)
+        hosts, replicas = context.num_hosts, context.num_of_replicas_per_host
         one_each = context.is_input_per_host_with_iterators()
         return Sharding(
-            "per host, one batch a core" if one_each else "per host, split", hosts, each, batch
+            "per host, one batch a core" if one_each else "per host, split", hosts, replicas, batch
         )
 
 
 def call_input_fn(estimator: Any, input_fn: Callable, mode: str, invocation: int) -> Any:
     """Calls input_fn as TPUEstimator does for its `invocation`-th call; returns what it returns."""
-    deferred = estimator._call_input_fn(input_fn, mode)
+    call = estimator._call_input_fn(input_fn, mode)
     with estimator._ctx.with_mode(mode) as context:
         user_context = tpu_context.TPUContext(
             internal_ctx=context,
@@ -242,14 +242,14 @@ def call_input_fn(estimator: Any, input_fn: Callable, mode: str, invocation: int
             invocation_index=invocation,
             host_id=invocation if context.num_hosts > 1 else 0,
         )
-    return deferred(user_context)
+    return call(user_context)
 
 
 @contextmanager
-def spying(trace: Any, unlabelled: bool = False) -> Iterator[None]:
+def spying(trace: Any, drop_labels: bool = False) -> Iterator[None]:
     """Context manager: a `Trace` gets the graphs that TPUEstimator builds, and its last call of model_fn.
 
-    With `unlabelled`, datasets of (features, labels) that input_fn returns lose their labels.
+    With `drop_labels`, datasets of (features, labels) that input_fn returns lose their labels.
     """
     calling = [False]
     original_model = tpu_estimator._ModelFnWrapper._call_model_fn
@@ -267,8 +267,8 @@ def spying(trace: Any, unlabelled: bool = False) -> Iterator[None]:
 
     def call_input_fn(self, *args, **kwargs):
         trace.graph = v1.get_default_graph()
-        deferred = original_input(self, *args, **kwargs)
-        return (lambda context: _without_labels(deferred(context))) if unlabelled else deferred
+        call = original_input(self, *args, **kwargs)
+        return (lambda context: _without_labels(call(context))) if drop_labels else call
 
     def noting(kind: type) -> Any:
         original = kind.__new__
