@@ -41,7 +41,7 @@ def test_every_trait_lowers(name):
     assert {*trainable, "global_step"} <= updated
     assert program.origin.values.keys() == {e.name for e in program.inputs if e.role == "variable"}
     batch = next(program.origin.read())
-    shapes = [(8, *program.inputs[number].shape) for number in program.fed]
+    shapes = [(8, *program.inputs[number].shape) for number in program.feeds]
     assert [array.shape for array in batch] == shapes
     assert bool(program.random) == (name == "dropout")
     assert bool(program.batch_statistics) == (name == "batch_norm")

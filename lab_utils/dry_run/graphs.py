@@ -36,12 +36,12 @@ def everywhere(
     graph: Any, keep: Callable[[tf.Operation], bool] = lambda op: True
 ) -> Iterator[tf.Operation]:
     """The ops of `graph` for which `keep` holds, and those of the functions that they call."""
-    visited, graphs = set(), [graph]
+    ids, graphs = set(), [graph]
     while graphs:
         current = graphs.pop()
-        if id(current) in visited:
+        if id(current) in ids:
             continue
-        visited.add(id(current))
+        ids.add(id(current))
         for op in current.get_operations():
             if current is not graph or keep(op):
                 yield op
@@ -64,14 +64,14 @@ def bodies(graph: Any) -> dict[str, Any]:
 
 def ancestors(ops: list[tf.Operation]) -> set[tf.Operation]:
     """The ops themselves and all of their graph that they need, by data or by control."""
-    visited, waiting = set(ops), list(ops)
+    result, waiting = set(ops), list(ops)
     while waiting:
         op = waiting.pop()
         for before in [*(tensor.op for tensor in op.inputs), *op.control_inputs]:
-            if before not in visited:
-                visited.add(before)
+            if before not in result:
+                result.add(before)
                 waiting.append(before)
-    return visited
+    return result
 
 
 def called_names(node: Any) -> Iterator[str]:

@@ -80,7 +80,7 @@ class Origin:
             inputs that are features and labels, in their order.
         loss: the line of the loss.
         place_of: the line behind an op of the framework, where the program's `hlo` does not name lines.
-        written: the line of the op that gives the variable of this name a new value.
+        place_of_write: the line of the op that gives the variable of this name a new value.
         not_finite: the line of the first value that is not finite, on the way to the loss of the first step,
             for features and labels, in their order, of each core that is asked.
         gradient_not_finite: the same of the first gradient, at the op whose gradient it is.
@@ -90,7 +90,7 @@ class Origin:
     read: Callable[[], Iterator[list[np.ndarray]]] = lambda: iter(())
     loss: Place = NOWHERE
     place_of: Callable[[str], Place] = lambda op: NOWHERE
-    written: Callable[[str], Place] = lambda variable: NOWHERE
+    place_of_write: Callable[[str], Place] = lambda variable: NOWHERE
     not_finite: Callable[[list[list[np.ndarray]]], Place] = lambda batches: NOWHERE
     gradient_not_finite: Callable[[list[list[np.ndarray]]], Place] = lambda batches: NOWHERE
 
@@ -119,7 +119,7 @@ class Program:
         random: ops that draw random numbers in the step (dropout, say), those left out that draw the
             same for each example on any number of cores.
         batch_statistics: ops that compute statistics over the core's own batch (batch norm).
-        summed: where the loss is a sum over the batch, if it is.
+        place_of_sum: where the loss is a sum over the batch, if it is.
         where: the learner's own line that the step comes from.
         one_batch: the origin reads one example batch over and over, as it was given no more.
         may_add_up: the loss of the whole batch may be the sum of the cores' losses, not only their mean.
@@ -137,7 +137,7 @@ class Program:
     named_cores: int = 0
     random: list[str] = field(default_factory=list)
     batch_statistics: list[str] = field(default_factory=list)
-    summed: Place = NOWHERE
+    place_of_sum: Place = NOWHERE
     where: Place = NOWHERE
     one_batch: bool = False
     may_add_up: bool = False
@@ -151,7 +151,7 @@ class Program:
         return round(self.cores * self.per_core_batch)
 
     @property
-    def fed(self) -> list[int]:
+    def feeds(self) -> list[int]:
         """The numbers of the inputs that are features and labels."""
         roles = (Role.FEATURE, Role.LABEL)
         return [number for number, array in enumerate(self.inputs) if array.role in roles]

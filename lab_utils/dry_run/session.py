@@ -48,7 +48,7 @@ class Session:
     _traces: list[Trace] | None = None
     _programs: dict[Mode, Program | Exception] = field(default_factory=dict)
 
-    def found(self, findings: list[Finding]) -> None:
+    def add(self, findings: list[Finding]) -> None:
         """Adds findings of the stage under way."""
         self.result.findings += findings
 
@@ -99,7 +99,7 @@ class Session:
         finding = error.finding()
         lines = {old.place.source_line for result in self.results for old in result.findings}
         if finding.place.source_line not in lines:
-            self.found([finding])
+            self.add([finding])
         return Status.FAILED, detail
 
 

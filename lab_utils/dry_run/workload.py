@@ -24,7 +24,7 @@ class Inputs:
         """The input function of `mode`."""
         return getattr(self, mode) or self.train
 
-    def borrowed(self, mode: Mode) -> bool:
+    def borrows(self, mode: Mode) -> bool:
         """Whether training's input function stands in for that of `mode`."""
         return getattr(self, mode) is None
 

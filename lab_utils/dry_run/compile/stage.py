@@ -70,7 +70,7 @@ def _record(session: Session, compiled: Compiled) -> str:
     # What the train step has shown the eval step does not say again.
     earlier = {(old.rule, old.place, old.fix) for old in session.result.findings}
     new = [new for new in compiled.findings if (new.rule, new.place, new.fix) not in earlier]
-    session.found(new)
+    session.add(new)
     session.compiled.append(compiled.step)
     session.result.figures += of_collectives(compiled)
     if program.left_out:

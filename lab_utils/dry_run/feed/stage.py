@@ -39,19 +39,19 @@ def carry_out(session: Session) -> str:
             session.say("reading batches")
             feed, idle = measure(pipeline, seconds=session.feed_seconds, batch_size=batch_size)
         except NoBatches:
-            session.found([rules.finding("TPU504", where)])
+            session.add([rules.finding("TPU504", where)])
             return "no batch"
         except elsewhere.Elsewhere:
             raise
         except Exception as error:  # whatever the learner's pipeline raises is the result
             failed_at, name = place(error) or where, type(error).__name__
-            session.found([rules.finding("TPU503", failed_at, message=str(error), error=name)])
+            session.add([rules.finding("TPU503", failed_at, message=str(error), error=name)])
             return "the input pipeline failed"
     session.feed = feed
     try:
         costs = (step.cost for step in session.compiled if step.mode is Mode.TRAIN)
         demand = required_rate(next(costs, Cost()), session.topology)
-        session.found(compare(feed, idle, demand, where))
+        session.add(compare(feed, idle, demand, where))
     except Skip as why:
         session.not_checked.append(f"Whether the input pipeline is fast enough: {why}")
     return f"measured for {scaled(session.feed_seconds, 's')}"

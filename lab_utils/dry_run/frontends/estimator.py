@@ -158,7 +158,7 @@ class _StepGraph:
             )
         program.origin.read, program.where = self.feed.read, self.where
         if (op := sum_over_batch(self.step.loss, program.per_core_batch)) is not None:
-            program.summed = place(op)
+            program.place_of_sum = place(op)
         return program
 
 

@@ -124,7 +124,7 @@ def _origin(step: Step, variables: list[str]) -> Origin:
         start=functools.partial(step.start, variables),
         place_of=functools.partial(_place_of, step.graph),
         loss=NOWHERE if loss is None else place(loss),
-        written=lambda name: place_of_write(handles[name]),
+        place_of_write=lambda name: place_of_write(handles[name]),
         not_finite=functools.partial(value_not_finite, step),
         gradient_not_finite=functools.partial(gradient_not_finite, step),
     )

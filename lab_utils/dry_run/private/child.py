@@ -41,7 +41,7 @@ def _compile(request: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _run(request: dict[str, Any], folder: Path) -> dict[str, Any]:
-    return {"runs": [_run_one(each, folder) for each in request["runs"]]}
+    return {"runs": [_run_one(run, folder) for run in request["runs"]]}
 
 
 def _run_one(request: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -55,12 +55,12 @@ def _run_one(request: dict[str, Any], folder: Path) -> dict[str, Any]:
     inputs, outputs = request["inputs"], request["outputs"]
     print(f"compiling for {counted(len(devices), 'virtual core')}", flush=True)
     executable = _jax.compile_hlo((folder / request["hlo"]).read_bytes(), devices, load=True)
-    held: list[Any] = [None] * len(inputs)
+    arguments: list[Any] = [None] * len(inputs)
     with np.load(folder / "values.npz") as values:
-        for number, each in enumerate(inputs):
-            if each["name"] in values:
-                array = _array(values[each["name"]], each)
-                held[number] = [jax.device_put(array, device) for device in devices]
+        for number, spec in enumerate(inputs):
+            if spec["name"] in values:
+                array = _array(values[spec["name"]], spec)
+                arguments[number] = [jax.device_put(array, device) for device in devices]
     steps = []
     for step, batch in enumerate(request["batches"], 1):
         print(
@@ -71,15 +71,15 @@ def _run_one(request: dict[str, Any], folder: Path) -> dict[str, Any]:
             for key in arrays:
                 number = int(key)
                 cores = _array(arrays[key], inputs[number], len(devices))
-                held[number] = [
+                arguments[number] = [
                     jax.device_put(core, device)
                     for core, device in zip(cores, devices, strict=True)
                 ]
-        results = _jax.execute(executable, held, devices)
+        results = _jax.execute(executable, arguments, devices)
         steps.append(_report(outputs, results))
         for output, cores in zip(outputs, results, strict=True):
             if output["role"] == "variable":
-                held[output["input"]] = cores
+                arguments[output["input"]] = cores
     return {"steps": steps}
 
 

@@ -92,14 +92,14 @@ def arguments(traced: Any, lowered: Any) -> list[Argument]:
     compile_args = lowered._lowering.compile_args
     jaxpr, donated = traced.jaxpr.jaxpr, traced._params["donated_invars"]
     named = names(jaxpr)
-    kept = []
+    result = []
     pairs = zip(sorted(compile_args["kept_var_idx"]), compile_args["in_shardings"], strict=True)
     for number, sharding in pairs:
         spec = getattr(sharding, "spec", None)
         shape, dtype = _numbers(jaxpr.invars[number].aval)
         spec = None if spec is None else tuple(spec)
-        kept.append(Argument(named[number], shape, dtype, spec, donated[number]))
-    return kept
+        result.append(Argument(named[number], shape, dtype, spec, donated[number]))
+    return result
 
 
 def _numbers(aval: Any) -> tuple[tuple[int, ...], str]:

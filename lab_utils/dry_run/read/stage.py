@@ -23,7 +23,7 @@ _TILE = 8  # rows of a tile in a core's memory
 def carry_out(session: Session) -> str:
     """Stage "read"; returns its detail. Raises Skip where no graph was built."""
     traces = session.traces()
-    session.found(session.workload.read(traces, session.cores))
+    session.add(session.workload.read(traces, session.cores))
     session.not_checked += [sentence for trace in traces for sentence in trace.not_checked]
     if not traces:
         session.not_checked.append(
@@ -154,7 +154,7 @@ def _ops_of_predictions(trace: Trace, settings: Any) -> list[Any]:
 def _input(trace: Trace, estimator: Any, inputs: Inputs, settings: Any) -> Iterator[Finding]:
     """What input_fn made for one mode."""
     input_fn = inputs.of(trace.mode)
-    if inputs.borrowed(trace.mode) and "mode" not in inspect.signature(input_fn).parameters:
+    if inputs.borrows(trace.mode) and "mode" not in inspect.signature(input_fn).parameters:
         return
     try:
         pipeline = read_input.Pipeline.of(estimator, input_fn, trace.mode, trace.cores)

@@ -75,12 +75,12 @@ _PASSES_ON = re.compile("Identity|Add(V2|N)?|Sub|Mul|(Real)?Div|Neg|Cast|Reshape
 
 def sum_over_batch(loss: tf.Tensor | None, batch: int) -> tf.Operation | None:
     """The op that sums over the `batch` examples of a core on the way to the loss; None if there is none."""
-    left, visited = [loss.op] if loss is not None else [], set()
+    left, ops = [loss.op] if loss is not None else [], set()
     while left:
         op = left.pop(0)
-        if op in visited:
+        if op in ops:
             continue
-        visited.add(op)
+        ops.add(op)
         if op.type == "Sum":
             shape = op.inputs[0].shape
             if shape.rank and shape[0] and batch > 1 and shape[0] % batch == 0:

@@ -20,7 +20,7 @@ OWN_AVERAGE = 0.2
 ROUGHLY = 1.6
 # What slots hold after the first step: averaged gradients, clipped or not, make it about as large as one
 # core's; summed ones of N cores sqrt(N) to N times as large.
-SUMMED = 1.6
+SUM_RATIO = 1.6
 
 Batch = list[np.ndarray]  # for each feature and label an array [cores, ...]
 
@@ -100,8 +100,8 @@ def look_at_losses(program: Program, batches: list[Batch], result: VirtualRun) -
             return
         # From the second step on the trained variables count: a gradient that is `cores` times too
         # large shows in how far the loss has moved.
-        moved = max(abs(a - many[0]), abs(b - one[0]))
-        if abs(a - b) > OWN_AVERAGE * (max(abs(a), abs(b)) if number == 1 else moved):
+        change = max(abs(a - many[0]), abs(b - one[0]))
+        if abs(a - b) > OWN_AVERAGE * (max(abs(a), abs(b)) if number == 1 else change):
             result.findings.append(_other_loss(program, number, a, b))
             return
         result.notes.append(
@@ -113,15 +113,15 @@ def look_at_losses(program: Program, batches: list[Batch], result: VirtualRun) -
 
 def _lost_at(losses: list[list[float]]) -> float:
     """The first step (from 1) at which a core's loss is not finite; infinity if there is none."""
-    lost = (step for step, values in enumerate(losses, 1) if not all(map(math.isfinite, values)))
-    return next(lost, math.inf)
+    steps = (step for step, values in enumerate(losses, 1) if not all(map(math.isfinite, values)))
+    return next(steps, math.inf)
 
 
 def _other_loss(program: Program, step: int, many: float, one: float) -> Finding:
-    where, origin = program.summed, program.origin
+    where, origin = program.place_of_sum, program.origin
     if not where:  # a loss that differs only later shows how variables are changed
-        trained = next((array.name for array in program.inputs if array.trainable), "")
-        where = origin.written(trained) if trained and step > 1 else origin.loss
+        variable = next((array.name for array in program.inputs if array.trainable), "")
+        where = origin.place_of_write(variable) if variable and step > 1 else origin.loss
     return _too_many(program, where, step, "the mean loss over the cores", many, one)
 
 
@@ -143,10 +143,10 @@ def look_at_slots(
     """
     if any(earlier.rule == "TPU403" for earlier in result.findings):
         return
-    trained = [array.name for array in program.inputs if array.trainable]
+    trainable = [array.name for array in program.inputs if array.trainable]
     slots = [
         (one[name]["norm"], name, variable)
-        for variable in trained
+        for variable in trainable
         for name in many.keys() & one.keys()
         if name.startswith(f"{variable}/")
         and not program.origin.values[name].any()
@@ -156,8 +156,8 @@ def look_at_slots(
     if not slots:
         return
     norm, name, variable = max(slots)  # small ones may hold rounding errors
-    if many[name]["norm"] > SUMMED * norm:
-        where = program.origin.written(variable)
+    if many[name]["norm"] > SUM_RATIO * norm:
+        where = program.origin.place_of_write(variable)
         what = f"the norm of {name}, which holds gradients,"
         result.findings.append(_too_many(program, where, 1, what, many[name]["norm"], norm))
 
@@ -167,9 +167,9 @@ def look_at_values(
 ) -> None:
     """TPU401, TPU405 and TPU408, from what the child says of each variable after each step."""
     result.findings += _not_finite(program, steps, batches, result.losses)
-    trained = {array.name for array in program.inputs if array.trainable}
+    trainable = {array.name for array in program.inputs if array.trainable}
     differing = _differing(steps)
-    others = sorted(name for name in differing if not _is_trained(name, trained))
+    others = sorted(name for name in differing if not _is_trained(name, trainable))
     if others:
         result.notes.append(
             f"{some(others)} differ between cores, "
@@ -182,15 +182,15 @@ def look_at_values(
         result.findings.append(
             finding(
                 "TPU401",
-                _written(program, names[0]),
+                _place_of_write(program, names[0]),
                 steps=len(steps),
                 variables=some(names),
                 difference=f"{difference:.3g}",
             )
         )
-    if len(steps) == 1 or not trained or _changed(program, trained, after):
+    if len(steps) == 1 or not trainable or _has_changed(program, trainable, after):
         return
-    if accumulator := _accumulator(program, trained, after):
+    if accumulator := _accumulator(program, trainable, after):
         result.notes.append(
             f"No trained variable changed in {len(steps)} steps, but {accumulator} did, as where gradients "
             "are gathered over more steps."
@@ -207,13 +207,13 @@ def _not_finite(
     The place is the line whose gradient is not finite with the first batch, else the one that writes the
     variable.
     """
-    lost = _lost_at(losses)
+    lost_step = _lost_at(losses)
     for number, step in enumerate(steps, 1):
         for name, entry in step["variables"].items():
-            if number < lost and not entry.get("finite", True):
+            if number < lost_step and not entry.get("finite", True):
                 parts = [[array[core] for array in batches[0]] for core in range(program.cores)]
                 where = program.origin.gradient_not_finite(parts) if number == 1 else NOWHERE
-                where = where or _written(program, name)
+                where = where or _place_of_write(program, name)
                 return [finding("TPU405", where, variable=name, step=number)]
     return []
 
@@ -231,7 +231,7 @@ def _differing(steps: list[dict[str, Any]]) -> list[str]:
     return list(names)
 
 
-def _accumulator(program: Program, trained: set[str], after: dict[str, Any]) -> str:
+def _accumulator(program: Program, trainable: set[str], after: dict[str, Any]) -> str:
     """A variable that changed and may hold gradients for a later step; "" where there is none.
 
     Slots of an optimizer, averages of batch normalisation and counters change in any step.
@@ -242,24 +242,24 @@ def _accumulator(program: Program, trained: set[str], after: dict[str, Any]) -> 
             variable.role == Role.VARIABLE
             and variable.shape in shapes
             and "int" not in variable.dtype
-            and not _is_trained(variable.name, trained)
+            and not _is_trained(variable.name, trainable)
             and "moving_" not in variable.name
-            and _changed(program, {variable.name}, after)
+            and _has_changed(program, {variable.name}, after)
         ):
             return variable.name
     return ""
 
 
-def _written(program: Program, variable: str) -> Place:
+def _place_of_write(program: Program, variable: str) -> Place:
     """The line that gives a variable its new value; the step's own where it is not known."""
-    return program.origin.written(variable) or program.where
+    return program.origin.place_of_write(variable) or program.where
 
 
-def _is_trained(name: str, trained: set[str]) -> bool:
-    return name in trained or any(name.startswith(f"{variable}/") for variable in trained)
+def _is_trained(name: str, trainable: set[str]) -> bool:
+    return name in trainable or any(name.startswith(f"{variable}/") for variable in trainable)
 
 
-def _changed(program: Program, names: set[str], after: dict[str, Any]) -> bool:
+def _has_changed(program: Program, names: set[str], after: dict[str, Any]) -> bool:
     for name in names & after.keys():
         before = hashlib.sha256(program.origin.values[name].tobytes()).hexdigest()[:16]
         if any(digest != before for digest in after[name]["digests"]):

@@ -81,7 +81,7 @@ def carry_out(session: Session) -> Generator[None, None, str]:
             ran = finish(session.say)
     except CompilerMissing as error:
         raise Skip(f"cannot be checked here: {error}") from error
-    session.found(ran.findings)
+    session.add(ran.findings)
     if not ran.steps and not ran.findings:
         raise Skip("; ".join(ran.not_compared))
     losses = [sum(step) / len(step) for step in ran.losses]
@@ -136,7 +136,7 @@ def affordable(program: Program, steps: int) -> Plan | None:
 
     The estimate is made of the program itself, so that it holds also where the TPU compiler gave no figures.
     """
-    flops, written = cost(program.hlo)
+    flops, writes = cost(program.hlo)
     variables = sum(array.bytes for array in program.inputs if array.role == Role.VARIABLE)
     room = min(MOST_BYTES, psutil.virtual_memory().available / 3)
     most = min(program.cores, MOST_VIRTUAL_CORES)
@@ -145,9 +145,9 @@ def affordable(program: Program, steps: int) -> Plan | None:
             batch = program.per_core_batch
             while batch:
                 share = batch / program.per_core_batch * cores
-                activations = written * _HELD_SHARE * share
-                held = 2 * variables * cores + activations
-                if 2 * flops * share * count <= MOST_FLOP and held <= room:
+                activations = writes * _HELD_SHARE * share
+                memory = 2 * variables * cores + activations
+                if 2 * flops * share * count <= MOST_FLOP and memory <= room:
                     return Plan(cores, batch, count)
                 batch = 0 if batch % 2 else batch // 2
     return None
@@ -162,7 +162,7 @@ def cost(hlo: bytes) -> tuple[float, float]:
 
 def _computation(computation: Any, computations: dict[int, Any]) -> tuple[float, float]:
     shapes = {op.id: op.shape for op in computation.instructions}
-    flops, written = 0.0, 0.0
+    flops, writes = 0.0, 0.0
     for op in computation.instructions:
         if op.opcode in ("while", "call", "conditional"):
             inner = [
@@ -170,18 +170,18 @@ def _computation(computation: Any, computations: dict[int, Any]) -> tuple[float,
             ]
             times = _trips(op, computations) if op.opcode == "while" else 1
             flops += times * sum(part[0] for part in inner)
-            written += times * sum(part[1] for part in inner)
+            writes += times * sum(part[1] for part in inner)
         elif op.opcode not in _WRITE_NOTHING:
-            written += 4 * math.prod(op.shape.dimensions)
+            writes += 4 * math.prod(op.shape.dimensions)
         if op.opcode == "dot":
             left = shapes[op.operand_ids[0]].dimensions
-            summed = op.dot_dimension_numbers.lhs_contracting_dimensions
-            flops += 2 * math.prod(op.shape.dimensions) * math.prod(left[axis] for axis in summed)
+            axes = op.dot_dimension_numbers.lhs_contracting_dimensions
+            flops += 2 * math.prod(op.shape.dimensions) * math.prod(left[axis] for axis in axes)
         elif op.opcode == "convolution":
             kernel = shapes[op.operand_ids[1]].dimensions
             filters = kernel[op.convolution_dimension_numbers.kernel_output_feature_dimension]
             flops += 2 * math.prod(op.shape.dimensions) * math.prod(kernel) / max(filters, 1)
-    return flops, written
+    return flops, writes
 
 
 def _trips(loop: Any, computations: dict[int, Any]) -> int:

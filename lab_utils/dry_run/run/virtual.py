@@ -57,12 +57,12 @@ def running(
         yield lambda progress: result
         return
     look_at_batches(program, batches, result)
-    joined = _joined_batches(program, one_core, batches, result)
+    whole = _joined_batches(program, one_core, batches, result)
     programs = [(program, batches)]
-    if joined and program.batch_statistics:  # the loss of the first step says all that it can
-        programs.append((_loss_only(one_core), joined[:1]))
-    elif joined:
-        programs.append((one_core, joined))
+    if whole and program.batch_statistics:  # the loss of the first step says all that it can
+        programs.append((_loss_only(one_core), whole[:1]))
+    elif whole:
+        programs.append((one_core, whole))
     with executing(programs) as wait:
         yield lambda progress: _result(program, result, batches, lambda: wait(progress))
 
@@ -114,25 +114,25 @@ def _joined_batches(
         )
     if one_core is None:
         return []
-    many, whole = ([step.inputs[n] for n in step.fed] for step in (program, one_core))
-    joined = [
+    many, whole = ([step.inputs[n] for n in step.feeds] for step in (program, one_core))
+    whole_batches = [
         [_join(array, a, b) for array, a, b in zip(batch, many, whole, strict=True)]
         for batch in batches
     ]
-    if any(array is None for batch in joined for array in batch):
+    if any(array is None for batch in whole_batches for array in batch):
         result.not_compared.append("Not compared with one core: its input has other shapes.")
         return []
-    return joined
+    return whole_batches
 
 
 def _join(array: np.ndarray, part: Input, whole: Input) -> np.ndarray | None:
     """The cores' parts [cores, ...] as the one core's input [1, ...]; None where they do not fit."""
     if part.shape == whole.shape:
         return array[:1]
-    grown = [n for n, (a, b) in enumerate(zip(part.shape, whole.shape, strict=True)) if a != b]
-    if len(grown) != 1 or part.shape[grown[0]] * len(array) != whole.shape[grown[0]]:
+    axes = [n for n, (a, b) in enumerate(zip(part.shape, whole.shape, strict=True)) if a != b]
+    if len(axes) != 1 or part.shape[axes[0]] * len(array) != whole.shape[axes[0]]:
         return None
-    return np.concatenate(list(array), axis=grown[0])[None]
+    return np.concatenate(list(array), axis=axes[0])[None]
 
 
 def _loss_only(program: Program) -> Program:
@@ -171,7 +171,7 @@ def executing(
         files[f"{name}.hlo"] = program.hlo
         names = [f"{name}_{number}.npz" for number in range(len(batches))]
         for file, batch in zip(names, batches, strict=True):
-            arrays = zip(program.fed, batch, strict=True)
+            arrays = zip(program.feeds, batch, strict=True)
             files[file] = _npz({str(number): array for number, array in arrays})
         runs.append(
             {

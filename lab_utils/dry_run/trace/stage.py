@@ -31,7 +31,7 @@ def carry_out(session: Session) -> str:
     traces = session.traces()
     if not traces:
         raise Skip("for a TPUEstimator only: other programs are traced when they are compiled")
-    session.found(trace_findings(traces))
+    session.add(trace_findings(traces))
     for trace in traces:
         if trace.borrowed_input:
             session.not_checked.append(
@@ -60,7 +60,7 @@ def trace(estimator: Any, inputs: Inputs, *, cores: int) -> list[Trace]:
     for mode in (Mode.TRAIN, Mode.EVAL, Mode.PREDICT):
         if mode is Mode.EVAL and settings.use_tpu and not settings.eval_on_tpu:
             continue  # evaluation was asked to stay on the CPU
-        result = Trace(mode, cores, settings.batch_size(mode), borrowed_input=inputs.borrowed(mode))
+        result = Trace(mode, cores, settings.batch_size(mode), borrowed_input=inputs.borrows(mode))
         result.model_fn, result.input_fn = settings.model_fn, inputs.of(mode)
         result.probe = mode is not Mode.TRAIN and result.borrowed_input
         if mode is Mode.PREDICT and result.borrowed_input and not result.global_batch:
