@@ -65,6 +65,14 @@ ANSWERS |= {
             "wrap the optimizer only if",
         ),
         Wrong(
+            _whole(
+                "digits",
+                "    optimizer = tf.train.AdamOptimizer(rate)\n",
+                '    optimizer = tf.train.AdamOptimizer(rate)\n    assert params["use_tpu"], "no TPU"\n',
+            ),
+            "On a CPU it raises AssertionError: no TPU At line 51:",
+        ),
+        Wrong(
             _treatment("digits", {"net = tf.layers.dropout(": ""}),
             "was dropout or noise taken out?",
         ),
