@@ -73,6 +73,14 @@ ANSWERS |= {
             "On a CPU it raises AssertionError: no TPU At line 51:",
         ),
         Wrong(
+            _whole(
+                "digits",
+                "optimizer.minimize(loss, tf.train.get_global_step())",
+                'optimizer.minimize(loss, tf.train.get_global_step(), tf.trainable_variables("log"))',
+            ),
+            "A training step does not change hidden/bias, hidden/kernel.",
+        ),
+        Wrong(
             _treatment("digits", {"net = tf.layers.dropout(": ""}),
             "was dropout or noise taken out?",
         ),

@@ -120,11 +120,10 @@ def _model(port: Port, mode: str, batches: list[tuple]) -> Model:
         return port.estimator.model_fn(features, labels, mode, config)
 
     model = ModelGraph(config, batches[0], build)
-    spec, before = model.spec, model.read()
-    for name in model.trained:  # whatever the order of the variables is
-        draw = np.random.RandomState(zlib.crc32(name.encode())).normal
-        before[name] = draw(0, 0.5, before[name].shape)
-    model.write({name: before[name] for name in model.trained})
+    spec, start = model.spec, model.read()
+    draws = {name: np.random.RandomState(zlib.crc32(name.encode())) for name in model.trained}
+    model.write({name: draw.normal(0, 0.5, start[name].shape) for name, draw in draws.items()})
+    before = model.read()
     results = spec.predictions.values() if mode == "infer" else [spec.loss]
     random = any(is_random(op.type) for op in ancestors([result.op for result in results]))
     ops = [node.op for node in all_nodes(model.graph.as_graph_def())]
