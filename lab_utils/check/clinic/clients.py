@@ -27,7 +27,7 @@ def requests(paths: Sequence[Path]) -> dict[str, str]:
     """The request of each client about the same pictures, by the client's name: JSON text."""
     files = [path.read_bytes() for path in paths]
     images = [Image.open(path).convert("RGB") for path in paths]
-    plain = [base64.b64encode(each).decode() for each in files]
+    plain = [base64.b64encode(file).decode() for file in files]
     swapped = [Image.merge("RGB", image.split()[::-1]) for image in images]  # as OpenCV reads them
     return {
         "Ann": json.dumps({"instances": plain}),

@@ -61,10 +61,10 @@ def spot(spot_pays: Callable) -> Cases:
         ("Interruptions take the whole hour: the job never ends, at any price", 0.1, 1.0, 2, 30),
         ("Both cost 1.00 for an hour of work: spot is not cheaper", 0.5, 1.0, 1, 30),
     ):
-        found = spot_pays(*inputs)
-        is_bool = type(found).__name__ in ("bool", "bool_")
-        expect(is_bool, f"spot_pays should return True or False; yours returns {a(found)}.")
-        yield label, bool(found)
+        answer = spot_pays(*inputs)
+        is_bool = type(answer).__name__ in ("bool", "bool_")
+        expect(is_bool, f"spot_pays should return True or False; yours returns {a(answer)}.")
+        yield label, bool(answer)
     return "Your function compares the prices of an hour of useful work."
 
 
@@ -96,11 +96,11 @@ def verdict(reading: Callable) -> Cases:
          "start-up)", {"step": 1.0, "first": 4.0}),
         ("The step took less than the least time, computed from the compiler's bytes", {"step": 1.0, "first": 0.9}),
     ):  # fmt: skip
-        said = reading(_report(**report))
+        answer = reading(_report(**report))
         answers = ("broken", "no chip", "clock", "reached")
-        message = f"reading should return one of {', '.join(answers)}; yours returns {said!r}."
-        expect(said in answers, message)
-        yield label, said
+        message = f"reading should return one of {', '.join(answers)}; yours returns {answer!r}."
+        expect(answer in answers, message)
+        yield label, answer
     return "Your function tests whether a step learned, on a chip, in a possible time."
 
 
@@ -116,5 +116,5 @@ def _report(
             ("least time of the step, v5e", 1.5, "ms"),
         )
     ]
-    made = {"platform": platform, "chip": "made up", "losses": list(losses), "figures": figures}
-    return made | {"checks": checks(made)}
+    report = {"platform": platform, "chip": "made up", "losses": list(losses), "figures": figures}
+    return report | {"checks": checks(report)}

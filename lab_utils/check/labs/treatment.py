@@ -32,12 +32,12 @@ def enter_patient(
         run: for a program that is not a port: runs the treated one, and returns a sentence or raises `Wrong`.
     """
 
-    def judged(diagnosis: Any, treatment: Any) -> str:
-        sentence = diagnosed(name, diagnosis)
-        result = _run(name, treatment, run) if run else treated(name, treatment)
+    def check_both(diagnosis: Any, treatment: Any) -> str:
+        sentence = check_diagnosis(name, diagnosis)
+        result = _run(name, treatment, run) if run else check_treatment(name, treatment)
         return f"{sentence} {result}"
 
-    enter(id, hints, why, judged, f"{name}_diagnosis", f"{name}_treatment")
+    enter(id, hints, why, check_both, f"{name}_diagnosis", f"{name}_treatment")
 
 
 def _run(name: str, treatment: Any, run: Callable[[ModuleType], str]) -> str:
@@ -61,7 +61,7 @@ def enter(id: str, hints: Sequence[str], why: str, check: Callable, *names: str)
     todo(id, hints, why)(function)
 
 
-def diagnosed(name: str, diagnosis: Any) -> str:
+def check_diagnosis(name: str, diagnosis: Any) -> str:
     """What is right about a diagnosis, in a sentence; raises `Wrong` where a fault is missed or misread."""
     patient = ward(name)
     message = f"A diagnosis is a dict from line numbers to letters, such as {{12: 'B'}}; yours is {a(diagnosis)}."
@@ -114,7 +114,7 @@ def _silent(faults: Sequence[Fault]) -> int:
     return sum(fault.silent for fault in faults)
 
 
-def treated(name: str, treatment: Any) -> str:
+def check_treatment(name: str, treatment: Any) -> str:
     """What becomes of a treatment, in a sentence; raises `Wrong` where something is left."""
     patient = ward(name)
     kinds = "a dict from line numbers of the listing to new lines, a whole program, or the Path of your file"
