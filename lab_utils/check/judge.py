@@ -73,7 +73,7 @@ def _results(entry: todos.Todo, objects: Sequence[Any], like: Results | None = N
 
 
 @functools.cache
-def _solved(entry: todos.Todo) -> Results:
+def _of_solution(entry: todos.Todo) -> Results:
     """The same for the objects of our solution, once in a process."""
     return _of_module(entry, sources.solved(entry.lab))
 
@@ -92,7 +92,7 @@ def _differs(label: str, expected: Results, actual: Results) -> str:
 
 def _apart(entry: todos.Todo, results: Results) -> str:
     """The first case in which the learner's result is not that of our solution; "" where there is none."""
-    ours = _solved(entry) if results.cases else results
+    ours = _of_solution(entry) if results.cases else results
     for label in results.cases:
         if apart := _differs(label, ours, results):
             return f"{label}: {apart}."

@@ -26,11 +26,11 @@ def examine(patient: Ward, text: str) -> tuple[list[Finding], str]:
         Wrong: the program cannot be loaded, or has no port().
     """
     report, port = _report_and_port(patient, text)
-    planted = {fault.rule for fault in patient.faults}
-    findings = [f for f in report.findings if f.severity is not Severity.NOTE or f.rule in planted]
+    rules = {fault.rule for fault in patient.faults}
+    findings = [f for f in report.findings if f.severity is not Severity.NOTE or f.rule in rules]
     findings = [f for f in findings if f.rule not in patient.allowed]
-    changed = "" if findings else signs.difference(port, _healthy(patient.name), patient.weight)
-    return findings, changed
+    change = "" if findings else signs.difference(port, _healthy(patient.name), patient.weight)
+    return findings, change
 
 
 def dry_run_of(patient: Ward, text: str) -> Report:

@@ -88,8 +88,8 @@ def difference(port: Port, healthy: Signs, weight: str) -> str:
     except Wrong as error:
         return str(error)
     except Exception as error:  # whatever the learner's lines raise
-        summed = "CrossReplicaSum" in str(error)
-        return _ALL_REDUCE if summed else f"On a CPU it raises {failure(error)}"
+        all_reduce = "CrossReplicaSum" in str(error)
+        return _ALL_REDUCE if all_reduce else f"On a CPU it raises {failure(error)}"
     return ""
 
 
@@ -183,10 +183,10 @@ def _expect_input(
     expect(share >= 0.6, f"Training sees {share:.0%} of the examples: the others are lost.")
 
 
-def _columns(batches: list[tuple], weight: str, augmented: bool) -> dict[str, list[bytes]]:
+def _columns(batches: list[tuple], weight: str, random: bool) -> dict[str, list[bytes]]:
     """The examples of some batches by feature, those of weight 0 left out, without the zeros at a row's end.
 
-    Where they are augmented, a row's values count and not their places: a mirrored picture is the same one.
+    Of a `random` input a row's values count and not their places: a mirrored picture is the same one.
     """
     columns: dict[str, list[bytes]] = collections.defaultdict(list)
     for batch in batches:
@@ -198,7 +198,7 @@ def _columns(batches: list[tuple], weight: str, augmented: bool) -> dict[str, li
         for name, value in arrays.items():
             if value.dtype.kind in "biuf":
                 rows = value if weights is None else value[weights.astype(bool).ravel()]
-                rows = (np.sort(row, axis=None) for row in rows) if augmented else rows
+                rows = (np.sort(row, axis=None) for row in rows) if random else rows
                 flat = (np.ravel(row).astype(np.float64).round(3) + 0.0 for row in rows)
                 columns[name] += [np.trim_zeros(row, "b").tobytes() for row in flat]
     return columns

@@ -112,8 +112,8 @@ class Ward:
 
     def listing(self, first: int = 1, last: int | None = None) -> "Listing":
         """The sick program with numbered lines, for a notebook or a terminal."""
-        numbered = list(enumerate(self.sick.splitlines(), 1))[first - 1 : last]
-        return Listing("\n".join(f"{number:4d}  {line}".rstrip() for number, line in numbered))
+        lines = list(enumerate(self.sick.splitlines(), 1))[first - 1 : last]
+        return Listing("\n".join(f"{number:4d}  {line}".rstrip() for number, line in lines))
 
 
 class Listing(str):

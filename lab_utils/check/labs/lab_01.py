@@ -51,15 +51,15 @@ def input_fn_of_digits(make_input_fn: Callable) -> Cases:
         counts = 16 * images
         yield f"Images of {run} are scaled once: 16 becomes", images.max(), 1e-4
         numbers_of_images = np.rint(counts[:, 4, 4] + 17 * np.rint(counts[:, 0, 0]))
-        paired = np.array_equal(numbers_of_images, labels)
-        yield f"Images of {run} come with their own labels, not those of other images", paired
+        pairs = np.array_equal(numbers_of_images, labels)
+        yield f"Images of {run} come with their own labels, not those of other images", pairs
     examples = np.concatenate([labels for _, labels in ends])
     yield "Evaluation gives every example exactly once, in any order", sorted(examples.tolist())
     first, second = labels[:COUNT], labels[COUNT : 2 * COUNT]
     label = "Training shuffles: its order differs from that of the arrays"
     yield label, not np.array_equal(first, numbers)
-    mixed = any(np.ptp(labels) >= len(labels) for _, labels in endless)
-    yield "Training shuffles single examples, before batch, and does not keep them together", mixed
+    mixes = any(np.ptp(labels) >= len(labels) for _, labels in endless)
+    yield "Training shuffles single examples, before batch, and does not keep them together", mixes
     with tf.Graph().as_default(), v1.Session() as session:
         count = session.run(training().cardinality())
     endless_kinds = (tf.data.INFINITE_CARDINALITY, tf.data.UNKNOWN_CARDINALITY)

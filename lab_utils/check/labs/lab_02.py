@@ -79,7 +79,7 @@ def _kind(optimizer: v1.train.Optimizer) -> str:
 )
 def eval_spec(model_fn: Callable) -> Cases:
     """A function and its tensors, which the host can join and run."""
-    called = "The first part of eval_metrics should be the function itself, not its result: the host calls it."
+    call = "The first part of eval_metrics should be the function itself, not its result: the host calls it."
     pair = (
         "TPUEstimatorSpec expects eval_metrics, a pair: the function, not called, and the list of its tensors. "
         "It has no eval_metric_ops, and no dict of metrics."
@@ -88,7 +88,7 @@ def eval_spec(model_fn: Callable) -> Cases:
     with (
         tf.Graph().as_default() as graph,
         other_names(model_fn, inference=_logits),
-        as_wrong("callable", called),
+        as_wrong("callable", call),
         as_wrong("eval_metrics should be|eval_metric_ops", pair),
     ):
         v1.train.create_global_step()
@@ -98,13 +98,12 @@ def eval_spec(model_fn: Callable) -> Cases:
     expect(not plain, "This is a plain EstimatorSpec, which the evaluation of a TPU refuses.")
     noun = "a tpu.TPUEstimatorSpec in mode EVAL"
     returns(spec, tpu.TPUEstimatorSpec, "model_fn", noun)
-    yield "The spec's mode", spec.mode
     message = "The spec needs eval_metrics: a pair of a function and its tensors."
     expect(bool(spec.eval_metrics), message)
     function, tensors = spec.eval_metrics
     for tensor in tf.nest.flatten(tensors):
-        joined = "needs the batch first: the host joins the parts of the cores along it"
-        message = f"{tensor.name} is a scalar. Each tensor for metric_fn {joined}."
+        reason = "needs the batch first: the host joins the parts of the cores along it"
+        message = f"{tensor.name} is a scalar. Each tensor for metric_fn {reason}."
         expect(tensor.shape.rank != 0, message)
     batches = [
         {images: np.eye(64)[rows].reshape([16, 8, 8]), labels: np.arange(16) % 10}
@@ -112,11 +111,11 @@ def eval_spec(model_fn: Callable) -> Cases:
     ]
     with v1.Session(graph=graph) as session:
         session.run([v1.global_variables_initializer(), v1.local_variables_initializer()])
-        sent = [session.run([spec.loss, tensors], batch) for batch in batches]
+        runs = [session.run([spec.loss, tensors], batch) for batch in batches]
     order = "metric_fn gets the tensors in the order of the list, or by the names of the dict: do its parameters fit?"
     with as_wrong("keyword argument|positional|[Ss]hape|[Rr]ank|DataType", order):
-        metrics = values_of_metrics(function, [arrays for _, arrays in sent], ("accuracy", "nats"))
-    yield "The loss of a batch, the mean cross-entropy", sent[1][0], 1e-3
+        metrics = values_of_metrics(function, [arrays for _, arrays in runs], ("accuracy", "nats"))
+    yield "The loss of a batch, the mean cross-entropy", runs[1][0], 1e-3
     for name in ("accuracy", "nats"):
         yield f"The metric {name!r} of two batches (one without a mistake)", metrics[name], 1e-3
     return "eval_metrics holds a function and its tensors, and the host can run the function."

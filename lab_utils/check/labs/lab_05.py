@@ -60,9 +60,9 @@ def dofn(ToExample: type) -> Cases:
             for line, label in _ROWS.items():
                 yield f"For a row {label}, {line!r}, process yields", _outputs(to_example, line)
     for bug in (_Bug("a bug"), OSError("a bug")):
-        broken = mock.Mock(side_effect=bug)
+        failure = mock.Mock(side_effect=bug)
         row = mock.Mock(return_value=("a.jpg", "roses", b""))
-        with other_names(ToExample.process, make_example=broken, read_row=row):
+        with other_names(ToExample.process, make_example=failure, read_row=row):
             outputs = _outputs(to_example, "a.jpg,roses")
         message = (
             f"A bug in make_example, an exception other than Reject, becomes {outputs}: a whole data set could become "

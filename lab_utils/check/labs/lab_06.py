@@ -203,13 +203,13 @@ _JOBS = {
 def deciding(decisions: dict) -> str:
     """The cores that each job needs, and the change that helps it."""
     for job, answer, letter in pairs(decisions, _JOBS, "cores"):
-        (rate, cpu, busy, decoded, free, waits), (cores, right) = _JOBS[job]
+        (rate, cpu, busy, size, free, waits), (cores, right) = _JOBS[job]
         label = f"{job}: the cores for {rate:,} images/s at {cpu} ms (a core has 1,000 ms of CPU time in a second)"
         same(answer, cores, label)
         letter = str(letter).strip().upper()
         against = {
             "A": f"all {busy} cores are busy already: more threads do not help",
-            "B": f"the decoded pictures take {decoded} GB, and {free} GB are free",
+            "B": f"the decoded pictures take {size} GB, and {free} GB are free",
             "C": "most of its cores are idle: use them first"
             if busy == 1
             else "its decoded pictures fit into memory, and then need no more decoding",

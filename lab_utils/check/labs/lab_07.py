@@ -191,10 +191,10 @@ def serving(make_serving_input_fn: Callable) -> Cases:
             v1.logging.set_verbosity(loud)
         message = f"Return a v1.estimator.export.ServingInputReceiver; yours returns {a(receiver)}."
         expect(hasattr(receiver, "receiver_tensors"), message)
-        sent = receiver.receiver_tensors
+        tensors = receiver.receiver_tensors
         kinds = {
             name: f"{tensor.op.type} {tensor.dtype.name} {tensor.shape}"
-            for name, tensor in sent.items()
+            for name, tensor in tensors.items()
         }
         yield "What a caller sends: a placeholder for any number of strings", kinds
         image = receiver.features.get("image")
@@ -203,7 +203,7 @@ def serving(make_serving_input_fn: Callable) -> Cases:
         label = 'The type of features["image"] and its side in pixels'
         yield label, f"{image.dtype.name} {SIZE in image.shape[1:] or image.shape}"
         pictures = [picture(40, 40, "JPEG"), picture(40, 48, "PNG")]
-        images = session.run(image, {sent["image_bytes"]: pictures})
+        images = session.run(image, {tensors["image_bytes"]: pictures})
     decode = scope_of(make_serving_input_fn)["decode_image"]
     message = "The picture differs from the one in evaluation: call decode_image, and only that."
     for pixels, file in zip(images, pictures, strict=True):
@@ -234,12 +234,8 @@ def comparison(better: Callable) -> Cases:
         (0.9, 0.92, 60, "90 % and 92 % of 60 pictures"),
         (0.9, 0.92, 6000, "90 % and 92 % of 6,000 pictures"),
         (0.92, 0.9, 6000, "92 % and 90 % of 6,000 pictures"),
-        (0.4, 0.75, 60, "40 % and 75 % of 60 pictures"),
         (0.5, 0.66, 60, "50 % and 66 % of 60 pictures"),
         (0.5, 0.7, 60, "50 % and 70 % of 60 pictures"),
-        (0.7, 0.5, 60, "70 % and 50 % of 60 pictures"),
-        (0.6, 0.5, 60, "60 % and 50 % of 60 pictures"),
-        (0.8, 0.8, 10_000, "80 % twice"),
     ):
         yield words, better(one, other, n)
     return "Your function reports only differences that are larger than chance gives."

@@ -45,7 +45,7 @@ FLOP = 0.1e9  # for each image and training step, at least
 )
 def padding(stored_bytes: Callable) -> Cases:
     """Two axes filled up, in the order given."""
-    for shape, order, item, stored in (
+    for shape, order, item, layout in (
         ((100, 1024), (1, 0), 4, "104 x 1024"),
         ((16, 256), (1, 0), 4, "16 x 256, without padding"),
         ((100, 1024), (0, 1), 4, "128 x 1024"),
@@ -53,7 +53,7 @@ def padding(stored_bytes: Callable) -> Cases:
         ((9, 100, 20), (1, 2, 0), 4, "9 x 128 x 24"),
         ((20, 20), (0, 1), 4, "128 x 24 (use an axis's number, not its size)"),
     ):
-        label = f"{list(shape)} of {item} bytes each with order {order} is stored as {stored}"
+        label = f"{list(shape)} of {item} bytes each with order {order} is stored as {layout}"
         yield label, stored_bytes(shape, order, item)
     return "Yours pads the right axes: the innermost to a multiple of 128, the next one to a multiple of 8."
 

@@ -130,8 +130,8 @@ _FAR_MORE = "Far more images fit. How many bytes does one image take? (`availabl
 )
 def memory(largest_batch: Callable) -> Cases:
     """As many whole 128s as fit."""
-    used = {"arguments": 3e6, "temporaries": 7e6, "outputs": 2e6, "code": 2e3}
-    parts = used | {"available": 1.005e9}
+    in_use = {"arguments": 3e6, "temporaries": 7e6, "outputs": 2e6, "code": 2e3}
+    parts = in_use | {"available": 1.005e9}
     result = largest_batch(dict(parts), 128)
     yield "12.002 MB for 128 images, 1.005 GB available: 83 times 128 images fit", result
     label = "12.002 MB for 256 images, half as much for each: 167 times 128 images fit"

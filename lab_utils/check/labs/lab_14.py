@@ -38,14 +38,14 @@ def body(predict_body: Callable) -> Cases:
         try:
             pictures_read = rest.read_request(text)[0]
         except rest.RequestError as error:
-            raise Wrong(_rejected(str(error))) from None
+            raise Wrong(_refusal(str(error))) from None
         hint = "str() of bytes writes b'...' around them; .decode() returns base64 as a str"
         label = f"What the server reads of {words}: the bytes of each, unchanged, one instance a picture ({hint})"
         yield label, pictures_read
     return "The server reads the bytes that you sent, with one instance for each picture."
 
 
-def _rejected(message: str) -> str:
+def _refusal(message: str) -> str:
     """What the server says, with a word on what it may come from."""
     for part, reason in (
         ("base64 decode", "The server expects the alphabet with + and /: use base64.b64encode"),

@@ -220,8 +220,8 @@ def sharing(share: Callable) -> Cases:
             idle = f"{what}, host {host} has no file, and the others would wait for it: deal the files out one by one."
             expect(len(mine) > 0, idle)
             shares += mine
-        lost = sorted(set(files) - set(shares))
-        expect(not lost, f"{what}, nobody reads {', '.join(lost)}.")
+        unread = sorted(set(files) - set(shares))
+        expect(not unread, f"{what}, nobody reads {', '.join(unread)}.")
         expect(len(shares) == len(files), f"{what}, some files are read twice.")
     for host in (0, 5):
         try:

@@ -40,8 +40,8 @@ def values_of_metrics(
         with as_wrong("graph", _CLOSES), as_wrong(unequal, _CLASSES):
             metrics = function(**tensors) if isinstance(tensors, dict) else function(*tensors)
         is_dict = isinstance(metrics, Mapping)
-        quoted = ", ".join(f'"{name}"' for name in names)
-        message = f"The function of metrics should return a dict of {quoted}; yours returns"
+        keys = ", ".join(f'"{name}"' for name in names)
+        message = f"The function of metrics should return a dict of {keys}; yours returns"
         expect(is_dict, f"{message} {a(metrics)}.")
         expect(set(names) <= metrics.keys(), f"{message} {list(metrics)}.")
         for pair in metrics.values():

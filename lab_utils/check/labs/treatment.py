@@ -52,13 +52,9 @@ def _run(name: str, treatment: Any, run: Callable[[ModuleType], str]) -> str:
 
 def enter(id: str, hints: Sequence[str], why: str, check: Callable, *names: str) -> None:
     """Enters `check` as a TODO, for the learner's variables of these names."""
-
-    def function(*results: Any) -> str:
-        return check(*results)
-
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    function.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in names])
-    todo(id, hints, why)(function)
+    check.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in names])
+    todo(id, hints, why)(check)
 
 
 def check_diagnosis(name: str, diagnosis: Any) -> str:
@@ -124,14 +120,12 @@ def check_treatment(name: str, treatment: Any) -> str:
         text = patient.treated(treatment)
     except (ValueError, OSError) as error:  # a line, or a file, that is not there
         raise Wrong(f"The program cannot be examined. {error}") from None
-    findings, changed = examine(patient, text)
+    findings, change = examine(patient, text)
     if findings:
         lines = [f"{f.rule} at {_place(f.place)}: {f.why}" for f in findings[:_MOST]]
         raise Wrong("The dry run still finds:\n" + "\n".join(lines))
-    message = (
-        f"The dry run finds nothing, but the program is not what it was meant to be. {changed}"
-    )
-    expect(not changed, message)
+    message = f"The dry run finds nothing, but the program is not what it was meant to be. {change}"
+    expect(not change, message)
     same = "on a CPU the batches, training, evaluation and predictions are those of the healthy program."
     return f"O{same[1:]}" if patient.allowed else f"The dry run has no finding left, and {same}"
 
