@@ -132,6 +132,6 @@ def reason(error: BaseException) -> str:
 def failure(error: Exception) -> str:
     """Kind and message of an exception and, where it is in the learner's program, its line."""
     where = source.place(error)
-    ours = Path(where.file).resolve().is_relative_to(Path(__file__).parent)
+    ours = (source.START / where.file).resolve().is_relative_to(Path(__file__).parents[1])
     at = f" At line {where.line}: `{where.code}`." if where.line and not ours else ""
     return f"{reason(error)}{at}"

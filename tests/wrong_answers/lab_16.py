@@ -70,7 +70,7 @@ ANSWERS |= {
                 "    optimizer = tf.train.AdamOptimizer(rate)\n",
                 '    optimizer = tf.train.AdamOptimizer(rate)\n    assert params["use_tpu"], "no TPU"\n',
             ),
-            "On a CPU it raises AssertionError: no TPU At line 51:",
+            "On a CPU, training raises AssertionError: no TPU At line 51:",
         ),
         Wrong(
             _whole(

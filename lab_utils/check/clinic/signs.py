@@ -82,14 +82,16 @@ def difference(port: Port, healthy: Signs, weight: str) -> str:
     """
     try:
         for mode, (batches, random, _) in healthy.items():
+            what = f"the input for {_NAMES[mode]}"
             _expect_input(port, mode, batches, random, weight)
         for mode, (batches, _, model) in healthy.items():
-            _expect_model(_model(port, mode, batches), model, mode)
+            what = _NAMES[mode]
+            _expect_model(_model(port, mode, batches), model, what)
     except Wrong as error:
         return str(error)
     except Exception as error:  # whatever the learner's lines raise
         all_reduce = "CrossReplicaSum" in str(error)
-        return _ALL_REDUCE if all_reduce else f"On a CPU it raises {failure(error)}"
+        return _ALL_REDUCE if all_reduce else f"On a CPU, {what} raises {failure(error)}"
     return ""
 
 
@@ -204,8 +206,7 @@ def _columns(batches: list[tuple], weight: str, random: bool) -> dict[str, list[
     return columns
 
 
-def _expect_model(model: Model, healthy: Model, mode: str) -> None:
-    what = _NAMES[mode]
+def _expect_model(model: Model, healthy: Model, what: str) -> None:
     why = f"The model draws random numbers in {what}, and should not."
     expect(healthy.random or not model.random, why)
     why = f"The model draws nothing at random in {what} any more: was dropout or noise taken out?"

@@ -93,10 +93,8 @@ class Ward:
         Raises:
             ValueError: the program has no such line.
         """
-        if isinstance(treatment, Path):
-            return treatment.read_text(encoding="utf-8")
-        if isinstance(treatment, str):
-            return treatment
+        if not isinstance(treatment, Mapping):
+            return treatment.read_text("utf-8") if isinstance(treatment, Path) else treatment
         lines = self.sick.splitlines()
         for number, new in treatment.items():
             if not 0 < int(number) <= len(lines):

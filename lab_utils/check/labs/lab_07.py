@@ -234,8 +234,12 @@ def comparison(better: Callable) -> Cases:
         (0.9, 0.92, 60, "90 % and 92 % of 60 pictures"),
         (0.9, 0.92, 6000, "90 % and 92 % of 6,000 pictures"),
         (0.92, 0.9, 6000, "92 % and 90 % of 6,000 pictures"),
+        (0.4, 0.75, 60, "40 % and 75 % of 60 pictures"),
         (0.5, 0.66, 60, "50 % and 66 % of 60 pictures"),
         (0.5, 0.7, 60, "50 % and 70 % of 60 pictures"),
+        (0.7, 0.5, 60, "70 % and 50 % of 60 pictures"),
+        (0.6, 0.5, 60, "60 % and 50 % of 60 pictures"),
+        (0.8, 0.8, 10_000, "80 % twice"),
     ):
         yield words, better(one, other, n)
     return "Your function reports only differences that are larger than chance gives."
