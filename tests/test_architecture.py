@@ -45,7 +45,7 @@ DRY_RUN_LAYER = {room: number for number, rooms in enumerate(DRY_RUN) for room i
 # Lines of Python that a folder of the package may have. Whoever raises one says why in the commit's message:
 # a special case enters with an instance that somebody met, and what a kept library does is not written here.
 BUDGET = {
-    "check": 4_975,
+    "check": 4_900,
     "common": 800,
     "convert": 1_550,
     "datasets": 500,

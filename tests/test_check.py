@@ -48,7 +48,7 @@ def lab(tmp_path, monkeypatch):
     monkeypatch.delenv("NBGRADER_EXECUTION", raising=False)
     monkeypatch.setattr(progress, "_memory", None)
     monkeypatch.setattr(runner, "statuses", {})
-    monkeypatch.setattr(runner, "hints_shown", {})
+    monkeypatch.setattr(runner, "hint_counts", {})
     entries = [todos.Todo(id, NAMES["double"], ("First.", "Second.")) for id in ("99a", "99b")]
     monkeypatch.setattr(todos, "of_lab", lambda number: entries)
     return entries
@@ -248,7 +248,7 @@ def test_progress_lasts_whatever_becomes_of_its_file(capsys):
     assert json.loads(progress.file().read_text())["done"] == ["99a"]
     names = sorted(path.name for path in progress.file().parent.iterdir())
     assert names == [".lock", "progress.json"]
-    assert check("99a", lambda x: x).done == 1, "what was right once stays done"
+    assert check("99a", lambda x: x).correct == 1, "what was right once stays done"
     for encoding in ("utf-8-sig", "utf-16"):  # as an editor saves it
         progress.file().write_text(progress.file().read_text(), encoding=encoding)
         assert "99a" in progress.todos("done")
@@ -268,7 +268,7 @@ def test_a_progress_that_cannot_be_read_is_set_aside(text, capsys):
     predict("loss", 2.0, "nats")
     (aside,) = progress.file().parent.glob("*.unreadable.json")
     assert aside.read_text() == text and str(aside) in capsys.readouterr().out
-    assert check("99b", lambda x: 2 * x).done == 1 and progress.prediction("loss") == 2.0
+    assert check("99b", lambda x: 2 * x).correct == 1 and progress.prediction("loss") == 2.0
 
 
 def test_two_processes_lose_nothing():
@@ -288,9 +288,9 @@ def test_progress_lasts_for_the_session_where_nothing_can_be_written(home, tmp_p
     if home == "none":
         monkeypatch.delenv("XDG_STATE_HOME")
         monkeypatch.setattr(Path, "home", raising(RuntimeError()).__get__(Path))
-    assert check("99a", lambda x: 2 * x).done == 1
+    assert check("99a", lambda x: 2 * x).correct == 1
     predict("loss", 2.0, "nats")
-    assert progress.prediction("loss") == 2.0 and check("99b", lambda x: 2 * x).done == 2
+    assert progress.prediction("loss") == 2.0 and check("99b", lambda x: 2 * x).correct == 2
     assert progress.show([]) == 0
 
 

@@ -42,14 +42,14 @@ def judge(entry: todos.Todo, attempts: Sequence[Any]) -> tuple[Status, str]:
         return Status.NOT_ATTEMPTED, starter
     if not why and isinstance(results.end, str):
         return Status.CORRECT, results.end
-    why = why or _raised(results.end)
+    why = why or _exception(results.end)
     if slip := _slip(entry, results):
         why = f"{slip}\n{why}"
     if "return missing" not in why:
         whole = sources.text(entry.lab)
         for name, attempt in zip(entry.names, attempts, strict=True):
-            if forgotten := returns.forgotten(attempt, name, whole):
-                why = f"{forgotten}\n{why}"
+            if sentence := returns.missing_return(attempt, name, whole):
+                why = f"{sentence}\n{why}"
     return Status.INCORRECT, why
 
 
@@ -73,7 +73,7 @@ def _results(entry: todos.Todo, objects: Sequence[Any], like: Results | None = N
 
 
 @functools.cache
-def _solved(entry: todos.Todo) -> Results:
+def _of_solution(entry: todos.Todo) -> Results:
     """The same for the objects of our solution, once in a process."""
     return _of_module(entry, sources.solved(entry.lab))
 
@@ -92,7 +92,7 @@ def _differs(label: str, expected: Results, actual: Results) -> str:
 
 def _apart(entry: todos.Todo, results: Results) -> str:
     """The first case in which the learner's result is not that of our solution; "" where there is none."""
-    ours = _solved(entry) if results.cases else results
+    ours = _of_solution(entry) if results.cases else results
     for label in results.cases:
         if apart := _differs(label, ours, results):
             return f"{label}: {apart}."
@@ -106,8 +106,8 @@ def _slip(entry: todos.Todo, results: Results) -> str:
         if time.monotonic() > end:
             break
         with contextlib.suppress(Exception):
-            slipped = sources.with_slip(entry.id, *slip.split(" -> "))
-            module = sources.load(slipped, f"TODO {entry.id}, with slip {number}")
+            text = sources.with_slip(entry.id, *slip.split(" -> "))
+            module = sources.load(text, f"TODO {entry.id}, with slip {number}")
             theirs = _of_module(entry, module, like=results)
             ends = [(type(run.end), str(run.end)) for run in (theirs, results)]
             if theirs.cases.keys() == results.cases.keys() and ends[0] == ends[1]:
@@ -127,7 +127,7 @@ def _open(id: str, error: str | BaseException) -> str:
     return f"It uses TODO {match[1]}, which is not solved yet."
 
 
-def _raised(end: BaseException) -> str:
+def _exception(end: BaseException) -> str:
     """What an exception of a check, or of the learner's code, says, with its line."""
     if isinstance(end, Wrong):
         return str(end)

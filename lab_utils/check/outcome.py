@@ -49,31 +49,31 @@ class CannotCheck(Exception):
 class Outcome:
     """What a check says of TODO `todo`.
 
-    `done` of the lab's `total` TODOs have been right, and the solutions of `shown` of them were shown.
+    `correct` of the lab's `total` TODOs have been right; `solutions` counts those whose solution was shown.
     """
 
     todo: str
     status: Status
     why: str
-    done: int
+    correct: int
     total: int
-    shown: int = 0
+    solutions: int = 0
 
     def __repr__(self) -> str:
         return f"TODO {self.todo}: {self.status}. {self.why}"
 
     def _repr_html_(self) -> str:
         icon, colour = _LOOKS[self.status]
-        filled = [look.FILLED] * self.done + [_EMPTY] * (self.total - self.done)
-        blocks = "".join(f'<span style="{_BLOCK};background:{each}"></span>' for each in filled)
-        seen = f", {self.shown} with the solution shown" if self.shown else ""
+        shades = [look.FILLED] * self.correct + [_EMPTY] * (self.total - self.correct)
+        blocks = "".join(f'<span style="{_BLOCK};background:{shade}"></span>' for shade in shades)
+        count = f"{self.correct} of {self.total} in this lab"
+        count += f", {self.solutions} with the solution shown" if self.solutions else ""
         return (
             f'<div style="{STYLE.format(colour=colour)}">'
             f'<b><span style="{_SIGN};background:{colour}">{icon}</span> '
             f"TODO {self.todo}: {self.status}</b><br>"
             f'<span style="white-space:pre-line">{escape(self.why)}</span>'
-            f'<div style="{SOFT};margin-top:4px">{blocks} {self.done} of {self.total} in this lab{seen}'
-            "</div></div>"
+            f'<div style="{SOFT};margin-top:4px">{blocks} {count}</div></div>'
         )
 
 

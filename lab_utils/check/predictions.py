@@ -30,10 +30,10 @@ def compare(name: str, figure: float, unit: str = "", kind: str = "measured here
         unit: of both.
         kind: "measured here", "computed by the TPU compiler", or "quoted: " and the source.
     """
-    predicted, figure = progress.prediction(name), float(figure)
-    none = predicted is None
-    said = "no prediction" if none else f"you said {_number(predicted, unit)}"
-    rows = [] if none else [("you said", predicted, look.NEUTRAL)]
+    guess, figure = progress.prediction(name), float(figure)
+    none = guess is None
+    answer = "no prediction" if none else f"you said {_number(guess, unit)}"
+    rows = [] if none else [("you said", guess, look.NEUTRAL)]
     rows.append((kind, figure, look.BAR))
     largest = max(abs(value) for _, value, _ in rows) or 1.0
     bars = "".join(
@@ -45,7 +45,7 @@ def compare(name: str, figure: float, unit: str = "", kind: str = "measured here
     )
     remark = f'<span style="{SOFT}">no prediction</span>' if none else ""
     table = f'<table style="margin:2px 0 0;border:none;width:100%">{bars}</table>'
-    text = f"{name}: {said}; {kind}: {_number(figure, unit)}."
+    text = f"{name}: {answer}; {kind}: {_number(figure, unit)}."
     return display_in_notebook(Card(text, f"<b>{escape(name)}</b> {remark}{table}"))
 
 

@@ -93,18 +93,18 @@ def _change(change: Callable[[dict[str, Any]], None]) -> None:
 
 def table() -> str:
     """A line a lab: done of all its TODOs, its title, minutes left in proportion to what is open."""
-    done, shown = todos("done"), todos("shown")
-    lines, left = [], 0
-    for lab, stated in sources.labs().items():
+    correct, solutions = todos("done"), todos("shown")
+    lines, total = [], 0
+    for lab, page in sources.labs().items():
         ids = set(sources.ids(lab))
-        right, seen = len(ids & done), len(ids & shown)
-        minutes = round(stated["minutes"] * (1 - right / len(ids)))
-        left += minutes
+        right, looks = len(ids & correct), len(ids & solutions)
+        minutes = round(page["minutes"] * (1 - right / len(ids)))
+        total += minutes
         bar = ("#" * round(_BAR * right / len(ids))).ljust(_BAR, ".")
         remark = f"{minutes} min left" if minutes else "done"
-        remark += f", {counted(seen, 'solution')} shown" if seen else ""
-        lines.append(f"{lab:02d} {bar} {right} of {len(ids)}  {stated['title']}: {remark}")
-    hours = f"{left // 60} h {left % 60} min"
+        remark += f", {counted(looks, 'solution')} shown" if looks else ""
+        lines.append(f"{lab:02d} {bar} {right} of {len(ids)}  {page['title']}: {remark}")
+    hours = f"{total // 60} h {total % 60} min"
     return "\n".join([*lines, f"About {hours} left, by the minutes that each lab states."])
 
 

@@ -6,7 +6,7 @@ import textwrap
 from typing import Any
 
 
-def forgotten(attempt: Any, name: str, solution: str) -> str:
+def missing_return(attempt: Any, name: str, solution: str) -> str:
     """A sentence on a function that does not return what it computes, though its namesake of ours does.
 
     Goes by the source only, so it explains what a check has called wrong, and decides nothing.
@@ -26,11 +26,11 @@ def forgotten(attempt: Any, name: str, solution: str) -> str:
     tree.body[0].name = name
     ours = [node for node in ast.parse(solution).body if getattr(node, "name", "") == name]
     results = {function.name: _results(function) for part in ours for function in _functions(part)}
-    calls = {_called(value) for values in results.values() for value in values} - {""}
+    calls = {_callee(value) for values in results.values() for value in values} - {""}
     for function in reversed(_functions(tree)):  # inner ones first
         nodes = ast.walk(function)
-        dropped = any(isinstance(node, ast.Expr) and _called(node.value) in calls for node in nodes)
-        if results.get(function.name) and (dropped or _ends(function.body)):
+        drops = any(isinstance(node, ast.Expr) and _callee(node.value) in calls for node in nodes)
+        if results.get(function.name) and (drops or _ends(function.body)):
             return f"{function.name} does not always return its result: is a return missing?"
     return ""
 
@@ -45,7 +45,7 @@ def _results(function: ast.FunctionDef) -> list[ast.expr]:
     return [node.value for node in returns if node.value]
 
 
-def _called(value: ast.expr) -> str:
+def _callee(value: ast.expr) -> str:
     """What a call calls; "" for another expression."""
     return ast.dump(value.func) if isinstance(value, ast.Call) else ""
 

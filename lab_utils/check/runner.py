@@ -10,7 +10,7 @@ from lab_utils.check.outcome import Card, Outcome, Status, display_in_notebook
 
 # What the checks said in this process, and how many hints were asked for, by TODO.
 statuses: dict[str, Status] = {}
-hints_shown: dict[str, int] = {}
+hint_counts: dict[str, int] = {}
 
 
 class Failed(AssertionError):
@@ -50,8 +50,8 @@ def check(todo: str, *attempts: Any) -> Outcome | None:
     if status is Status.CORRECT:
         progress.record("done", todo)
     lab = {other.id for other in todos.of_lab(entry.lab)}
-    done, shown = (len(lab & progress.todos(kind)) for kind in ("done", "shown"))
-    return display_in_notebook(Outcome(todo, status, why, done, len(lab), shown))
+    correct, solutions = (len(lab & progress.todos(kind)) for kind in ("done", "shown"))
+    return display_in_notebook(Outcome(todo, status, why, correct, len(lab), solutions))
 
 
 def hint(todo: str) -> Card | None:
@@ -61,9 +61,9 @@ def hint(todo: str) -> Card | None:
         ValueError: there is no such TODO.
     """
     hints = todos.find(todo).hints
-    hints_shown[todo] = min(len(hints), hints_shown.get(todo, 0) + 1)
-    shown = enumerate(hints[: hints_shown[todo]], 1)
-    lines = [f"Hint {number} of {len(hints)}: {text}" for number, text in shown]
+    hint_counts[todo] = min(len(hints), hint_counts.get(todo, 0) + 1)
+    first = enumerate(hints[: hint_counts[todo]], 1)
+    lines = [f"Hint {number} of {len(hints)}: {text}" for number, text in first]
     if len(lines) == len(hints):
         lines.append(f'That was the last; solution("{todo}") shows ours.')
     text = "\n".join(lines)

@@ -35,7 +35,7 @@ def ready() -> None:
         )
     problems = [f"[FAIL] {problem}" for problem in install.complete()]
     style_figures()
-    problems += [str(each) for each in (doctor.python(), doctor.packages("course")) if not each.ok]
+    problems += [str(test) for test in (doctor.python(), doctor.packages("course")) if not test.ok]
     for problem in problems:
         print(problem)
     if not problems:

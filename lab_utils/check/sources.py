@@ -35,9 +35,9 @@ def folder() -> Path:
     Raises:
         FileNotFoundError: neither a wheel nor a checkout brings them.
     """
-    for each in _FOLDERS:
-        if each.is_dir():
-            return each
+    for path in _FOLDERS:
+        if path.is_dir():
+            return path
     raise FileNotFoundError(f"the course's solutions are missing: {_FOLDERS[0]}; install it again")
 
 
@@ -56,9 +56,9 @@ def _cells(lab: int) -> tuple[dict, ...]:
 @cache
 def labs() -> dict[int, dict]:
     """The labs by number: {"title": ..., "minutes": ...}, as their first cells state them."""
-    stated = {lab: _TITLE.match(_cells(lab)[0]["source"]) for lab in paths()}
+    matches = {lab: _TITLE.match(_cells(lab)[0]["source"]) for lab in paths()}
     return {
-        lab: {"title": each[1].strip(), "minutes": int(each[2])} for lab, each in stated.items()
+        lab: {"title": match[1].strip(), "minutes": int(match[2])} for lab, match in matches.items()
     }
 
 
@@ -95,12 +95,12 @@ def text(lab: int) -> str:
 @cache
 def regions(lab: int) -> dict[str, list[str]]:
     """What each TODO of a lab asks for, as it stands in the solution's module: a region, or several."""
-    found: dict[str, list[str]] = {}
+    by_todo: dict[str, list[str]] = {}
     for source in (cell["source"] for cell in _cells(lab) if cell["cell_type"] == "code"):
         for region in REGION.finditer(source):
             if above := TODO.findall(source[: region.start()]):
-                found.setdefault(above[-1][1], []).append(without_marks(region[2]).rstrip())
-    return found
+                by_todo.setdefault(above[-1][1], []).append(without_marks(region[2]).rstrip())
+    return by_todo
 
 
 def region(todo: str) -> str:

@@ -23,7 +23,7 @@ def expect(condition: bool, message: str) -> None:
 
 
 @contextlib.contextmanager
-def translated(
+def as_wrong(
     part: str, message: str, kinds: tuple[type[Exception], ...] = (ValueError, TypeError)
 ) -> Iterator[None]:
     """Context manager: an exception whose text holds `part` becomes `Wrong` with that message.
@@ -65,7 +65,7 @@ def expect_keys(value: Any, keys: Collection[str], name: str) -> None:
     kind = f"{name} should be a dict of {', '.join(keys)}"
     expect(isinstance(value, Mapping), f"{kind}; yours is {a(value)}.")
     apart = {"missing": set(keys) - set(value), "unknown": set(value) - set(keys)}
-    words = [f"{word}: {', '.join(sorted(map(str, each)))}" for word, each in apart.items() if each]
+    words = [f"{word}: {', '.join(sorted(map(str, odd)))}" for word, odd in apart.items() if odd]
     expect(not words, f"{kind}. Of yours: {'; '.join(words)}.")
 
 
@@ -132,6 +132,6 @@ def reason(error: BaseException) -> str:
 def failure(error: Exception) -> str:
     """Kind and message of an exception and, where it is in the learner's program, its line."""
     where = source.place(error)
-    ours = Path(where.file).resolve().is_relative_to(Path(__file__).parent)
+    ours = (source.START / where.file).resolve().is_relative_to(Path(__file__).parents[1])
     at = f" At line {where.line}: `{where.code}`." if where.line and not ours else ""
     return f"{reason(error)}{at}"

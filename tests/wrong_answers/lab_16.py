@@ -65,6 +65,22 @@ ANSWERS |= {
             "wrap the optimizer only if",
         ),
         Wrong(
+            _whole(
+                "digits",
+                "    optimizer = tf.train.AdamOptimizer(rate)\n",
+                '    optimizer = tf.train.AdamOptimizer(rate)\n    assert params["use_tpu"], "no TPU"\n',
+            ),
+            "On a CPU, training raises AssertionError: no TPU At line 51:",
+        ),
+        Wrong(
+            _whole(
+                "digits",
+                "optimizer.minimize(loss, tf.train.get_global_step())",
+                'optimizer.minimize(loss, tf.train.get_global_step(), tf.trainable_variables("log"))',
+            ),
+            "A training step does not change hidden/bias, hidden/kernel.",
+        ),
+        Wrong(
             _treatment("digits", {"net = tf.layers.dropout(": ""}),
             "was dropout or noise taken out?",
         ),

@@ -11,7 +11,7 @@ from PIL import Image
 TINY = 10  # pixels: the side to which one of them scales
 
 
-def _marked(pictures: Sequence[bytes]) -> str:
+def _body(pictures: Sequence[bytes]) -> str:
     """A predict request as it should be."""
     rows = [{"b64": base64.b64encode(picture).decode()} for picture in pictures]
     return json.dumps({"instances": rows})
@@ -27,12 +27,12 @@ def requests(paths: Sequence[Path]) -> dict[str, str]:
     """The request of each client about the same pictures, by the client's name: JSON text."""
     files = [path.read_bytes() for path in paths]
     images = [Image.open(path).convert("RGB") for path in paths]
-    plain = [base64.b64encode(each).decode() for each in files]
-    swapped = [Image.merge("RGB", image.split()[::-1]) for image in images]  # as OpenCV reads them
+    plain = [base64.b64encode(file).decode() for file in files]
+    bgr = [Image.merge("RGB", image.split()[::-1]) for image in images]  # as OpenCV reads them
     return {
         "Ann": json.dumps({"instances": plain}),
-        "Ben": _marked([_jpeg(image.resize([TINY, TINY])) for image in images]),
-        "Cem": _marked([_jpeg(image) for image in swapped]),
-        "Dora": _marked(sorted(files, key=len)),
-        "Eve": _marked([*files[:-1], files[-1][: len(files[-1]) // 2]]),
+        "Ben": _body([_jpeg(image.resize([TINY, TINY])) for image in images]),
+        "Cem": _body([_jpeg(image) for image in bgr]),
+        "Dora": _body(sorted(files, key=len)),
+        "Eve": _body([*files[:-1], files[-1][: len(files[-1]) // 2]]),
     }

@@ -25,12 +25,12 @@ def examine(patient: Ward, text: str) -> tuple[list[Finding], str]:
     Raises:
         Wrong: the program cannot be loaded, or has no port().
     """
-    report, port = _examined(patient, text)
-    planted = {fault.rule for fault in patient.faults}
-    findings = [f for f in report.findings if f.severity is not Severity.NOTE or f.rule in planted]
+    report, port = _report_and_port(patient, text)
+    rules = {fault.rule for fault in patient.faults}
+    findings = [f for f in report.findings if f.severity is not Severity.NOTE or f.rule in rules]
     findings = [f for f in findings if f.rule not in patient.allowed]
-    changed = "" if findings else signs.difference(port, _healthy(patient.name), patient.weight)
-    return findings, changed
+    change = "" if findings else signs.difference(port, _healthy(patient.name), patient.weight)
+    return findings, change
 
 
 def dry_run_of(patient: Ward, text: str) -> Report:
@@ -39,23 +39,23 @@ def dry_run_of(patient: Ward, text: str) -> Report:
     Raises:
         Wrong: the program cannot be loaded, or has no port().
     """
-    return _examined(patient, text)[0]
+    return _report_and_port(patient, text)[0]
 
 
-def _examined(patient: Ward, text: str) -> tuple[Report, signs.Port | None]:
+def _report_and_port(patient: Ward, text: str) -> tuple[Report, signs.Port | None]:
     try:
-        port = signs.Port.of(loaded(patient.name, text).port())
+        port = signs.Port(*loaded(patient.name, text).port())
     except Exception as error:  # whatever the learner's lines raise, or the constructor
         if isinstance(error, ValueError) and (finding := settings_finding(error)):
             return refusal(patient.name, "v2:2x2", finding), None
         raise Wrong(f"The program cannot be examined. {failure(error)}") from error
-    options = {"stages": ("trace", "read"), "progress": False, **port.others}
+    options = {"stages": ("trace", "read"), "progress": False, **port.options}
     return dry_run(port.estimator, port.train, "v2:2x2", **options), port
 
 
 @functools.cache
 def _healthy(name: str) -> signs.Signs:
-    return signs.measured(signs.Port.of(loaded(name, ward(name).healthy).port()))
+    return signs.signs_of(signs.Port(*loaded(name, ward(name).healthy).port()))
 
 
 def loaded(name: str, text: str) -> ModuleType:

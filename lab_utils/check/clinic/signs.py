@@ -11,14 +11,14 @@ import contextlib
 import inspect
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from lab_utils.check import same
 from lab_utils.check.outcome import Wrong
-from lab_utils.check.tools import expect, reason
+from lab_utils.check.tools import expect, failure
 from lab_utils.common.figures import counted
 from lab_utils.dry_run.inspect import all_nodes, ancestors, is_random
 from lab_utils.equivalence.sides import ModelGraph
@@ -37,53 +37,39 @@ class Port:
 
     estimator: Any
     train: Callable
-    others: dict[str, Callable]
-
-    @classmethod
-    def of(cls, result: tuple) -> "Port":
-        """From the tuple (estimator, input_fn) or (estimator, input_fn, options)."""
-        estimator, train, *more = result
-        return cls(estimator, train, dict(more[0]) if more else {})
+    options: dict[str, Callable] = field(default_factory=dict)
 
     def input(self, mode: str) -> Callable | None:
         """The input_fn of a mode, if there is one."""
-        return self.train if mode == "train" else self.others.get(_OPTIONS[mode])
+        return self.train if mode == "train" else self.options.get(_OPTIONS[mode])
 
     def batches(self, mode: str) -> Any:
         """What the input_fn of a mode returns; as for Estimator, it gets params where it names them."""
-        params = {**self.estimator.params, "batch_size": _BATCH, "use_tpu": False}
         input_fn = self.input(mode)
-        named = "params" in inspect.signature(input_fn).parameters
-        plain = not named and not isinstance(self.estimator, tpu.TPUEstimator)
-        return input_fn() if plain else input_fn(params)
+        takes_params = "params" in inspect.signature(input_fn).parameters
+        if not takes_params and not isinstance(self.estimator, tpu.TPUEstimator):
+            return input_fn()
+        return input_fn({**self.estimator.params, "batch_size": _BATCH, "use_tpu": False})
 
 
 @dataclass(frozen=True)
 class Model:
-    """One mode of the model on given batches."""
+    """One mode of the model on some batches: `changes` are the variables that a training step changes."""
 
     numbers: dict[str, np.ndarray]
-    moved: frozenset[str]
+    changes: frozenset[str]
     random: bool
     summaries: int
 
 
-@dataclass(frozen=True)
-class Signs:
-    """What was measured of the healthy program, by mode.
-
-    `inputs` are the batches of its own input functions, and whether these draw random numbers.
-    """
-
-    inputs: dict[str, tuple[list[tuple], bool]]
-    models: dict[str, Model]
+# By mode: the batches of the healthy program, whether its input draws random numbers, and its model on them.
+Signs = dict[str, tuple[list[tuple], bool, Model]]
 
 
-def measured(port: Port) -> Signs:
+def signs_of(port: Port) -> Signs:
     """The signs of the healthy program, on its own batches."""
     inputs = {mode: _read(port, mode) for mode in _NAMES if port.input(mode)}
-    models = {mode: _model(port, mode, batches) for mode, (batches, _) in inputs.items()}
-    return Signs(inputs, models)
+    return {mode: (*read, _model(port, mode, read[0])) for mode, read in inputs.items()}
 
 
 def difference(port: Port, healthy: Signs, weight: str) -> str:
@@ -95,12 +81,17 @@ def difference(port: Port, healthy: Signs, weight: str) -> str:
         weight: the feature that is 0 for an example which only fills up a batch; "" for none.
     """
     try:
-        for mode, (batches, random) in healthy.inputs.items():
+        for mode, (batches, random, _) in healthy.items():
+            what = f"the input for {_NAMES[mode]}"
             _expect_input(port, mode, batches, random, weight)
-        for mode, (batches, _) in healthy.inputs.items():
-            _expect_model(_attempt(_model, port, mode, batches), healthy.models[mode], mode)
-    except Wrong as different:
-        return str(different)
+        for mode, (batches, _, model) in healthy.items():
+            what = _NAMES[mode]
+            _expect_model(_model(port, mode, batches), model, what)
+    except Wrong as error:
+        return str(error)
+    except Exception as error:  # whatever the learner's lines raise
+        all_reduce = "CrossReplicaSum" in str(error)
+        return _ALL_REDUCE if all_reduce else f"On a CPU, {what} raises {failure(error)}"
     return ""
 
 
@@ -131,15 +122,15 @@ def _model(port: Port, mode: str, batches: list[tuple]) -> Model:
         return port.estimator.model_fn(features, labels, mode, config)
 
     model = ModelGraph(config, batches[0], build)
-    spec, before = model.spec, model.read()
-    drawn = {name: _value(name, before[name].shape) for name in model.trained}
-    model.write(drawn)
-    before |= drawn
+    spec, start = model.spec, model.read()
+    draws = {name: np.random.RandomState(zlib.crc32(name.encode())) for name in model.trained}
+    model.write({name: draw.normal(0, 0.5, start[name].shape) for name, draw in draws.items()})
+    before = model.read()
     results = spec.predictions.values() if mode == "infer" else [spec.loss]
     random = any(is_random(op.type) for op in ancestors([result.op for result in results]))
     ops = [node.op for node in all_nodes(model.graph.as_graph_def())]
     summaries = sum(op.startswith("Write") and op.endswith("Summary") for op in ops)
-    numbers, moved = {}, frozenset()
+    numbers, changes = {}, frozenset()
     if mode == "infer":
         predictions = model.run(spec.predictions, batches[0])
         numbers = {f"the prediction {name}": value for name, value in predictions.items()}
@@ -152,48 +143,30 @@ def _model(port: Port, mode: str, batches: list[tuple]) -> Model:
     else:
         loss, _ = model.run([spec.loss, spec.train_op], batches[0])
         after = model.read()
-        moved = frozenset(n for n in before if not np.array_equal(before[n], after[n]))
-        moved -= {n for n in moved if _is_slot(n, model.trained)}
+        changes = frozenset(n for n in before if not np.array_equal(before[n], after[n]))
+        # But an optimizer's own, which another optimizer of the same kind names otherwise.
+        slots = tuple(f"{name}/" for name in model.trained)
+        changes -= {name for name in changes if "_power" in name or name.startswith(slots)}
         numbers["the global step"] = after["global_step"]
         if not random:
             numbers["the loss"] = loss
-            trained = sorted(moved & set(model.trained))
-            numbers |= {f"the new value of {name}": after[name] for name in trained}
+            names = sorted(changes & set(model.trained))
+            numbers |= {f"the new value of {name}": after[name] for name in names}
     numbers = {name: np.asarray(value, np.float64)[()] for name, value in numbers.items()}
-    return Model(numbers, moved, random, summaries)
-
-
-def _value(name: str, shape: tuple[int, ...]) -> np.ndarray:
-    return np.random.RandomState(zlib.crc32(name.encode())).normal(0, 0.5, shape)
-
-
-def _is_slot(name: str, trained: list[str]) -> bool:
-    """Whether a variable is an optimizer's, which another one of the same kind names otherwise."""
-    return "_power" in name or any(name.startswith(f"{each}/") for each in trained)
-
-
-def _attempt(function: Callable, port: Port, mode: str, *arguments: Any) -> Any:
-    """`function` on a learner's program; raises Wrong in place of whatever that raises."""
-    try:
-        return function(port, mode, *arguments)
-    except Exception as error:
-        if "CrossReplicaSum" in str(error):
-            raise Wrong(_ALL_REDUCE) from error
-        what = f"the input for {_NAMES[mode]}" if function is _read else _NAMES[mode]
-        raise Wrong(f"On a CPU, {what} raises {reason(error)}") from error
+    return Model(numbers, changes, random, summaries)
 
 
 def _expect_input(
     port: Port, mode: str, healthy: list[tuple], healthy_random: bool, weight: str
 ) -> None:
     what = f"The input for {_NAMES[mode]}"
-    gone = f"port() gives no input function for {_NAMES[mode]} any more."
-    expect(port.input(mode) is not None, gone)
-    batches, random = _attempt(_read, port, mode)
+    why = f"port() gives no input function for {_NAMES[mode]} any more."
+    expect(port.input(mode) is not None, why)
+    batches, random = _read(port, mode)
     expect(healthy_random or not random, f"{what} draws random numbers, and should not.")
-    lost = f"{what} no longer draws anything at random: was augmentation taken out?"
-    expect(random or not healthy_random, lost)
-    ours, theirs = (_columns(each, weight, random) for each in (healthy, batches))
+    why = f"{what} no longer draws anything at random: was augmentation taken out?"
+    expect(random or not healthy_random, why)
+    ours, theirs = _columns(healthy, weight, random), _columns(batches, weight, random)
     lacking = sorted(ours.keys() - theirs.keys())
     expect(not lacking, f"{what} no longer gives {', '.join(lacking)}.")
     expected, actual = (
@@ -203,8 +176,8 @@ def _expect_input(
     if mode != "train":
         missing, other = (expected - actual).total(), (actual - expected).total()
         examples = counted(expected.total(), "example")
-        once = f"{what} should give each of its {examples} once, unchanged. Missing: {missing};"
-        expect(expected == actual, f"{once} changed or repeated: {other}.")
+        why = f"{what} should give each of its {examples} once, unchanged. Missing: {missing};"
+        expect(expected == actual, f"{why} changed or repeated: {other}.")
         return
     strange = len(actual.keys() - expected.keys())
     expect(not strange, f"{counted(strange, 'example')} of training cannot be found in the data.")
@@ -212,10 +185,10 @@ def _expect_input(
     expect(share >= 0.6, f"Training sees {share:.0%} of the examples: the others are lost.")
 
 
-def _columns(batches: list[tuple], weight: str, augmented: bool) -> dict[str, list[bytes]]:
+def _columns(batches: list[tuple], weight: str, random: bool) -> dict[str, list[bytes]]:
     """The examples of some batches by feature, those of weight 0 left out, without the zeros at a row's end.
 
-    Where they are augmented, a row's values count and not their places: a mirrored picture is the same one.
+    Of a `random` input a row's values count and not their places: a mirrored picture is the same one.
     """
     columns: dict[str, list[bytes]] = collections.defaultdict(list)
     for batch in batches:
@@ -227,30 +200,26 @@ def _columns(batches: list[tuple], weight: str, augmented: bool) -> dict[str, li
         for name, value in arrays.items():
             if value.dtype.kind in "biuf":
                 rows = value if weights is None else value[weights.astype(bool).ravel()]
-                rows = (np.sort(row, axis=None) for row in rows) if augmented else rows
-                columns[name] += map(_key, rows)
+                rows = (np.sort(row, axis=None) for row in rows) if random else rows
+                flat = (np.ravel(row).astype(np.float64).round(3) + 0.0 for row in rows)
+                columns[name] += [np.trim_zeros(row, "b").tobytes() for row in flat]
     return columns
 
 
-def _key(row: np.ndarray) -> bytes:
-    return np.trim_zeros(np.round(np.ravel(row).astype(np.float64), 3) + 0.0, "b").tobytes()
-
-
-def _expect_model(model: Model, healthy: Model, mode: str) -> None:
-    what = _NAMES[mode]
-    drawn = f"The model draws random numbers in {what}, and should not."
-    expect(healthy.random or not model.random, drawn)
-    lost = f"The model draws nothing at random in {what} any more: was dropout or noise taken out?"
-    expect(model.random or not healthy.random, lost)
-    for names, message in (
-        (healthy.moved - model.moved, "does not change {}."),
-        (model.moved - healthy.moved, "changes {}, and should not."),
+def _expect_model(model: Model, healthy: Model, what: str) -> None:
+    why = f"The model draws random numbers in {what}, and should not."
+    expect(healthy.random or not model.random, why)
+    why = f"The model draws nothing at random in {what} any more: was dropout or noise taken out?"
+    expect(model.random or not healthy.random, why)
+    for names, why in (
+        (healthy.changes - model.changes, "does not change {}."),
+        (model.changes - healthy.changes, "changes {}, and should not."),
     ):
-        expect(not names, "A training step " + message.format(", ".join(sorted(names)[:4])))
-    fewer = f"host_call writes {model.summaries} summaries; it wrote {healthy.summaries} before."
-    expect(model.summaries >= healthy.summaries, fewer)
+        expect(not names, "A training step " + why.format(", ".join(sorted(names)[:4])))
+    why = f"host_call writes {model.summaries} summaries; it wrote {healthy.summaries} before."
+    expect(model.summaries >= healthy.summaries, why)
     for name, value in healthy.numbers.items():
         expect(name in model.numbers, f"In {what} {name} is missing.")
         apart = same.difference(value, model.numbers[name], _TOLERANCE)
-        wrong = f"In {what} {name} is not what the same weights should give: {apart}."
-        expect(not apart, wrong)
+        why = f"In {what} {name} is not what the same weights should give: {apart}."
+        expect(not apart, why)

@@ -13,7 +13,6 @@ from typing import Any
 
 from lab_utils import datasets
 
-_PARTS = re.compile(r"(?s)(.*?\n)\n*(WARD = \{\n.*)")
 _SHORT = 3  # lines of a statement that is one place
 NAMES = ("digits", "photographs", "reviews", "portraits", "boxes", "films")
 
@@ -56,7 +55,7 @@ class Ward:
         """The program with all its faults."""
         text = self.healthy
         for fault in self.faults:
-            _first_line(text, fault.right)  # it stands there once
+            _first_line(text, fault.right)  # the text holds it once
             text = text.replace(fault.right, fault.wrong)
         return text
 
@@ -94,10 +93,8 @@ class Ward:
         Raises:
             ValueError: the program has no such line.
         """
-        if isinstance(treatment, Path):
-            return treatment.read_text(encoding="utf-8")
-        if isinstance(treatment, str):
-            return treatment
+        if not isinstance(treatment, Mapping):
+            return treatment.read_text("utf-8") if isinstance(treatment, Path) else treatment
         lines = self.sick.splitlines()
         for number, new in treatment.items():
             if not 0 < int(number) <= len(lines):
@@ -113,23 +110,19 @@ class Ward:
 
     def listing(self, first: int = 1, last: int | None = None) -> "Listing":
         """The sick program with numbered lines, for a notebook or a terminal."""
-        numbered = list(enumerate(self.sick.splitlines(), 1))[first - 1 : last]
-        return Listing("\n".join(f"{number:4d}  {line}".rstrip() for number, line in numbered))
+        lines = list(enumerate(self.sick.splitlines(), 1))[first - 1 : last]
+        return Listing("\n".join(f"{number:4d}  {line}".rstrip() for number, line in lines))
 
 
-@dataclass(frozen=True)
-class Listing:
-    """Numbered lines of a program."""
+class Listing(str):
+    """Numbered lines of a program, shown as they stand."""
 
-    text: str
-
-    def __repr__(self) -> str:
-        return self.text
+    __repr__ = str.__str__
 
     def _repr_html_(self) -> str:
         return (
             '<pre style="line-height:1.35;font-size:12px;white-space:pre;overflow-x:auto">'
-            f"{escape(self.text)}</pre>"
+            f"{escape(self)}</pre>"
         )
 
 
@@ -143,19 +136,15 @@ def ward(name: str) -> Ward:
     path = datasets.photos.files_folder() / "clinic" / f"{name}.py"
     if not path.is_file():
         raise ValueError(f"no patient is called {name!r}; there are {', '.join(NAMES)}")
-    healthy, chart = _PARTS.fullmatch(path.read_text(encoding="utf-8")).groups()
-    fields: dict[str, Any] = ast.literal_eval(chart.partition("=")[2].strip())
-    fields |= {
-        "faults": tuple(Fault(**fault) for fault in fields["faults"]),
-        "fine": fields.pop("healthy"),
-    }
-    return Ward(name=name, healthy=healthy.rstrip("\n") + "\n", **fields)
+    healthy, _, chart = path.read_text(encoding="utf-8").partition("\nWARD = ")
+    fields: dict[str, Any] = ast.literal_eval(chart)
+    faults = tuple(Fault(**fault) for fault in fields.pop("faults"))
+    return Ward(name, healthy.rstrip("\n") + "\n", faults, fine=fields.pop("healthy"), **fields)
 
 
 def _first_line(text: str, part: str) -> int:
-    """The number of the line on which `part` begins; raises ValueError where it stands not once."""
-    if text.count(part) != 1:
-        raise ValueError(f"{text.count(part)} times in the program: {part!r}")
+    """The number of the line on which `part` begins, which the text holds once."""
+    assert text.count(part) == 1, f"{text.count(part)} times in the program: {part!r}"
     return text[: text.index(part)].count("\n") + 1
 
 

@@ -25,14 +25,14 @@ def expect_decisions(
     expect(isinstance(answers, Mapping), message)
     lacking = [str(question) for question in right if question not in answers]
     expect(not lacking, f"Not decided yet: {'; '.join(lacking)}.")
-    known = {choice.lower(): choice for choice in choices}
-    given = {question: known.get(str(answers[question]).strip().lower()) for question in right}
-    for question, answer in given.items():
+    spellings = {choice.lower(): choice for choice in choices}
+    picks = {question: spellings.get(str(answers[question]).strip().lower()) for question in right}
+    for question, answer in picks.items():
         message = f"{question}: {answers[question]!r} is not one of {', '.join(choices)}."
         expect(answer is not None, message)
-    wrong = [q for q, (ours, _) in right.items() if given[q].lower() != ours.lower()]
+    wrong = [q for q, (ours, _) in right.items() if picks[q].lower() != ours.lower()]
     reasons = "\n".join(
-        f"{q}: not {given[q]}. {(against or {}).get(f'{q} {given[q]}', right[q][1])}" for q in wrong
+        f"{q}: not {picks[q]}. {(against or {}).get(f'{q} {picks[q]}', right[q][1])}" for q in wrong
     )
     expect(not wrong, f"{len(right) - len(wrong)} of {len(right)} are right.\n{reasons}")
 

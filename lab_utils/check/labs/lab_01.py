@@ -7,7 +7,7 @@ import numpy as np
 from lab_utils.check.labs.decisions import expect_decisions
 from lab_utils.check.labs.treatment import enter_patient
 from lab_utils.check.todos import Cases, todo
-from lab_utils.check.tools import expect, expect_dataset, returns, translated
+from lab_utils.check.tools import as_wrong, expect, expect_dataset, returns
 from lab_utils.estimator import tf, v1
 
 COUNT, BATCH = 200, 16
@@ -41,25 +41,25 @@ def input_fn_of_digits(make_input_fn: Callable) -> Cases:
     returns(training, is_function, "make_input_fn", noun)
     ends, endless = _batches(evaluation, 2 * COUNT), _batches(training, 3 * COUNT // BATCH)
     expect(len(ends) < 2 * COUNT, "Evaluation does not end: call repeat() only in training.")
-    for run, taken in (("evaluation", ends), ("training", endless)):
+    for run, batches in (("evaluation", ends), ("training", endless)):
         # Of shuffled batches the last, smaller one may come first.
-        largest = max(taken, key=lambda batch: batch[0].size)
+        largest = max(batches, key=lambda batch: batch[0].size)
         shapes = [list(array.shape) for array in largest]
         yield f"A batch of {run}, images [B, 8, 8] and labels [B] with B from batch_size", shapes
-        yield f"The types of {run}, float32 and int32", [each.dtype.name for each in taken[0]]
-        images, labels = (np.concatenate(each) for each in zip(*taken, strict=True))
+        yield f"The types of {run}, float32 and int32", [array.dtype.name for array in batches[0]]
+        images, labels = (np.concatenate(parts) for parts in zip(*batches, strict=True))
         counts = 16 * images
         yield f"Images of {run} are scaled once: 16 becomes", images.max(), 1e-4
-        shown = np.rint(counts[:, 4, 4] + 17 * np.rint(counts[:, 0, 0]))
-        paired = np.array_equal(shown, labels)
-        yield f"Images of {run} come with their own labels, not those of other images", paired
-    seen = np.concatenate([labels for _, labels in ends])
-    yield "Evaluation gives every example exactly once, in any order", sorted(seen.tolist())
+        numbers_of_images = np.rint(counts[:, 4, 4] + 17 * np.rint(counts[:, 0, 0]))
+        pairs = np.array_equal(numbers_of_images, labels)
+        yield f"Images of {run} come with their own labels, not those of other images", pairs
+    examples = np.concatenate([labels for _, labels in ends])
+    yield "Evaluation gives every example exactly once, in any order", sorted(examples.tolist())
     first, second = labels[:COUNT], labels[COUNT : 2 * COUNT]
     label = "Training shuffles: its order differs from that of the arrays"
     yield label, not np.array_equal(first, numbers)
-    mixed = any(np.ptp(labels) >= len(labels) for _, labels in endless)
-    yield "Training shuffles single examples, before batch, and does not keep them together", mixed
+    mixes = any(np.ptp(labels) >= len(labels) for _, labels in endless)
+    yield "Training shuffles single examples, before batch, and does not keep them together", mixes
     with tf.Graph().as_default(), v1.Session() as session:
         count = session.run(training().cardinality())
     endless_kinds = (tf.data.INFINITE_CARDINALITY, tf.data.UNKNOWN_CARDINALITY)
@@ -80,17 +80,17 @@ def _batches(input_fn: Callable, most: int) -> list[tuple[np.ndarray, np.ndarray
         dataset = input_fn()
         expect_dataset(dataset, "input_fn")
         spec = dataset.element_spec
-        pair = isinstance(spec, tuple) and [type(each) for each in spec] == 2 * [tf.TensorSpec]
+        pair = isinstance(spec, tuple) and [type(part) for part in spec] == 2 * [tf.TensorSpec]
         expect(pair, f"Each element should be a pair of tensors (images, labels); yours is {spec}.")
-        with translated("graph|EagerTensor", outside, (ValueError, RuntimeError)):
+        with as_wrong("graph|EagerTensor", outside, (ValueError, RuntimeError)):
             following = v1.data.make_one_shot_iterator(dataset).get_next()
-        taken = []
-        while len(taken) < most:
+        batches = []
+        while len(batches) < most:
             try:
-                taken.append(session.run(following))
+                batches.append(session.run(following))
             except tf.errors.OutOfRangeError:
                 break
-        return taken
+        return batches
 
 
 enter_patient(

@@ -9,7 +9,7 @@ from lab_utils.check.labs.decisions import expect_decisions
 from lab_utils.check.labs.metrics import values_of_metrics
 from lab_utils.check.labs.treatment import enter_patient
 from lab_utils.check.todos import Cases, todo
-from lab_utils.check.tools import expect, expect_keys, other_names, returns, translated
+from lab_utils.check.tools import as_wrong, expect, expect_keys, other_names, returns
 from lab_utils.dry_run.inspect import replicas
 from lab_utils.estimator import tf, tpu, v1
 
@@ -34,22 +34,22 @@ def optimizer(make_optimizer: Callable) -> Cases:
     keras = "A Keras optimizer cannot be wrapped: use v1.train.AdamOptimizer."
     with tf.Graph().as_default(), v1.Session() as session:
         plain = make_optimizer(on_cpu)
-        with translated("Keras", keras):
-            wrapped = make_optimizer(on_tpu)
+        with as_wrong("Keras", keras):
+            cross_shard = make_optimizer(on_tpu)
         returns(plain, v1.train.Optimizer, "make_optimizer", "an optimizer of v1.train")
         one_copy = "With use_tpu false there is one copy of the model and nothing to sum: return Adam itself."
         expect(not isinstance(plain, v1.tpu.CrossShardOptimizer), one_copy)
         yield "With use_tpu false the optimizer", _kind(plain)
-        yield 'With params["use_tpu"] the optimizer', _kind(wrapped)
+        yield 'With params["use_tpu"] the optimizer', _kind(cross_shard)
         variable = v1.get_variable("variable", initializer=2.0)
         with replicas(8):
-            ((gradient, _),) = wrapped.compute_gradients(3.0 * variable, [variable])
+            ((gradient, _),) = cross_shard.compute_gradients(3.0 * variable, [variable])
         step = plain.minimize(3.0 * variable)
         session.run(v1.global_variables_initializer())
         session.run(step)
-        moved, share = 2.0 - session.run(variable), session.run(gradient)
+        change, share = 2.0 - session.run(variable), session.run(gradient)
     yield "What one of eight cores contributes to a gradient of 3", share
-    yield 'A first step of Adam moves a variable by params["learning_rate"]', moved, 1e-3
+    yield 'A first step of Adam moves a variable by params["learning_rate"]', change, 1e-3
     # What CrossShardOptimizer wraps, read from the update that it makes; no CPU could run that.
     with tf.Graph().as_default() as graph, replicas(8):
         variable = v1.get_variable("variable", initializer=2.0)
@@ -64,8 +64,8 @@ def optimizer(make_optimizer: Callable) -> Cases:
 
 def _kind(optimizer: v1.train.Optimizer) -> str:
     """The name of its class; that of the class asked for where it is a subclass."""
-    asked = (v1.tpu.CrossShardOptimizer, v1.train.AdamOptimizer)
-    return next((kind for kind in asked if isinstance(optimizer, kind)), type(optimizer)).__name__
+    kinds = (v1.tpu.CrossShardOptimizer, v1.train.AdamOptimizer)
+    return next((kind for kind in kinds if isinstance(optimizer, kind)), type(optimizer)).__name__
 
 
 @todo(
@@ -79,7 +79,7 @@ def _kind(optimizer: v1.train.Optimizer) -> str:
 )
 def eval_spec(model_fn: Callable) -> Cases:
     """A function and its tensors, which the host can join and run."""
-    called = "The first part of eval_metrics should be the function itself, not its result: the host calls it."
+    call = "The first part of eval_metrics should be the function itself, not its result: the host calls it."
     pair = (
         "TPUEstimatorSpec expects eval_metrics, a pair: the function, not called, and the list of its tensors. "
         "It has no eval_metric_ops, and no dict of metrics."
@@ -88,8 +88,8 @@ def eval_spec(model_fn: Callable) -> Cases:
     with (
         tf.Graph().as_default() as graph,
         other_names(model_fn, inference=_logits),
-        translated("callable", called),
-        translated("eval_metrics should be|eval_metric_ops", pair),
+        as_wrong("callable", call),
+        as_wrong("eval_metrics should be|eval_metric_ops", pair),
     ):
         v1.train.create_global_step()
         images, labels = v1.placeholder(tf.float32, [16, 8, 8]), v1.placeholder(tf.int32, [16])
@@ -98,27 +98,26 @@ def eval_spec(model_fn: Callable) -> Cases:
     expect(not plain, "This is a plain EstimatorSpec, which the evaluation of a TPU refuses.")
     noun = "a tpu.TPUEstimatorSpec in mode EVAL"
     returns(spec, tpu.TPUEstimatorSpec, "model_fn", noun)
-    yield "The spec's mode", spec.mode
     message = "The spec needs eval_metrics: a pair of a function and its tensors."
     expect(bool(spec.eval_metrics), message)
     function, tensors = spec.eval_metrics
-    for each in tf.nest.flatten(tensors):
-        joined = "needs the batch first: the host joins the parts of the cores along it"
-        message = f"{each.name} is a scalar. Each tensor for metric_fn {joined}."
-        expect(each.shape.rank != 0, message)
+    for tensor in tf.nest.flatten(tensors):
+        reason = "needs the batch first: the host joins the parts of the cores along it"
+        message = f"{tensor.name} is a scalar. Each tensor for metric_fn {reason}."
+        expect(tensor.shape.rank != 0, message)
     batches = [
         {images: np.eye(64)[rows].reshape([16, 8, 8]), labels: np.arange(16) % 10}
         for rows in (np.arange(16) % 10, np.arange(16) % 3)
     ]
     with v1.Session(graph=graph) as session:
         session.run([v1.global_variables_initializer(), v1.local_variables_initializer()])
-        sent = [session.run([spec.loss, tensors], batch) for batch in batches]
+        runs = [session.run([spec.loss, tensors], batch) for batch in batches]
     order = "metric_fn gets the tensors in the order of the list, or by the names of the dict: do its parameters fit?"
-    with translated("keyword argument|positional|[Ss]hape|[Rr]ank|DataType", order):
-        found = values_of_metrics(function, [arrays for _, arrays in sent], ("accuracy", "nats"))
-    yield "The loss of a batch, the mean cross-entropy", sent[1][0], 1e-3
+    with as_wrong("keyword argument|positional|[Ss]hape|[Rr]ank|DataType", order):
+        metrics = values_of_metrics(function, [arrays for _, arrays in runs], ("accuracy", "nats"))
+    yield "The loss of a batch, the mean cross-entropy", runs[1][0], 1e-3
     for name in ("accuracy", "nats"):
-        yield f"The metric {name!r} of two batches (one without a mistake)", found[name], 1e-3
+        yield f"The metric {name!r} of two batches (one without a mistake)", metrics[name], 1e-3
     return "eval_metrics holds a function and its tensors, and the host can run the function."
 
 

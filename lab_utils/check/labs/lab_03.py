@@ -8,7 +8,7 @@ import numpy as np
 from lab_utils.check.labs.decisions import expect_decisions
 from lab_utils.check.labs.treatment import enter_patient
 from lab_utils.check.todos import Cases, todo
-from lab_utils.check.tools import a, expect, expect_dataset, returns, several, translated
+from lab_utils.check.tools import a, as_wrong, expect, expect_dataset, returns, several
 from lab_utils.estimator import tf, v1
 
 
@@ -36,15 +36,14 @@ def plan(eval_plan: Callable) -> Cases:
     for examples, per_core, cores, words in (
         (370, 16, 8, ""),
         (384, 16, 8, ", which divides evenly: no batch needs padding"),
-        (100, 16, 8, ""),
         (50, 7, 1, ""),
     ):
-        found = eval_plan(examples, per_core, cores)
-        returns(found, several(found, 3), "eval_plan", "three numbers, (seen, steps, padding)")
-        whole = all(isinstance(each, Integral) for each in found)
-        expect(whole, f"seen, steps and padding should be whole numbers, int; yours are {found!r}.")
+        parts = eval_plan(examples, per_core, cores)
+        returns(parts, several(parts, 3), "eval_plan", "three numbers, (seen, steps, padding)")
+        whole = all(isinstance(number, Integral) for number in parts)
+        expect(whole, f"seen, steps and padding should be whole numbers, int; yours are {parts!r}.")
         label = f"(seen, steps, padding) of {examples} examples, {cores} cores with {per_core} each{words}"
-        yield label, [int(each) for each in found]
+        yield label, [int(number) for number in parts]
     return "Your plan is right in each of our cases."
 
 
@@ -88,27 +87,27 @@ def eval_input(make_eval_input_fn: Callable) -> Cases:
         input_fn = make_eval_input_fn(images, labels)
         expect(callable(input_fn), f"Return the function input_fn; yours returns {a(input_fn)}.")
         with tf.Graph().as_default(), v1.Session() as session:
-            with translated("Incompatible dataset elements", _TYPES):
+            with as_wrong("Incompatible dataset elements", _TYPES):
                 dataset = input_fn({"batch_size": batch})
             expect_dataset(dataset, "input_fn")
             spec = dataset.element_spec
-            kinds = [f"{each.dtype.name} {each.shape}" for each in tf.nest.flatten(spec)]
+            kinds = [f"{part.dtype.name} {part.shape}" for part in tf.nest.flatten(spec)]
             static = f"{where}: the shapes of image, weight and label, static by params['batch_size'] and drop_remainder"
             yield static, kinds
-            shaped = isinstance(spec, tuple) and isinstance(spec[0], Mapping)
-            expect(shaped, 'Elements should be ({"image": ..., "weight": ...}, label).')
+            fits = isinstance(spec, tuple) and isinstance(spec[0], Mapping)
+            expect(fits, 'Elements should be ({"image": ..., "weight": ...}, label).')
             iterator = v1.data.make_one_shot_iterator(dataset).get_next()
-            taken = []
+            batches = []
             try:
                 for _ in range(-(-count // batch)):
-                    taken.append(session.run(iterator))
+                    batches.append(session.run(iterator))
             except tf.errors.OutOfRangeError:
                 pass
-        yield f"{where}: the number of batches, the last one filled up with padding", len(taken)
+        yield f"{where}: the number of batches, the last one filled up with padding", len(batches)
         image, weight, label = (
-            np.concatenate([tf.nest.flatten(each)[n] for each in taken]) for n in range(3)
+            np.concatenate([tf.nest.flatten(arrays)[n] for arrays in batches]) for n in range(3)
         )
-        yield f"{where}: the different weights", sorted({float(each) for each in weight})
+        yield f"{where}: the different weights", sorted({float(value) for value in weight})
         real = weight == 1.0
         numbers = image[real, 4, 4].astype(int)
         yield f"{where}: the numbers of the examples with weight 1, each once", np.sort(numbers)

@@ -15,7 +15,7 @@ from lab_utils.check.labs.pictures import picture
 from lab_utils.check.labs.treatment import enter_patient
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import Cases, todo
-from lab_utils.check.tools import a, expect, other_names, same, translated
+from lab_utils.check.tools import a, as_wrong, expect, other_names, same
 from lab_utils.convert.logs import quiet
 from lab_utils.convert.plain_beam import beam
 from lab_utils.estimator import tf
@@ -51,24 +51,24 @@ def dofn(ToExample: type) -> Cases:
         labels_file = Path(folder, "labels.txt")
         Path(folder, "a.jpg").write_bytes(picture(40, 60))
         Path(folder, "png.jpg").write_bytes(picture(40, 60, "PNG"))
-        with translated("labels.txt", early, (FileNotFoundError,)):
-            made = ToExample(folder, labels_file)
+        with as_wrong("labels.txt", early, (FileNotFoundError,)):
+            to_example = ToExample(folder, labels_file)
         labels_file.write_text("tulips\ndaisy\nroses\n")
-        made.setup()
+        to_example.setup()
         labels_file.unlink()
-        with translated("labels.txt", again, (FileNotFoundError,)):
+        with as_wrong("labels.txt", again, (FileNotFoundError,)):
             for line, label in _ROWS.items():
-                yield f"For a row {label}, {line!r}, process yields", _outputs(made, line)
+                yield f"For a row {label}, {line!r}, process yields", _outputs(to_example, line)
     for bug in (_Bug("a bug"), OSError("a bug")):
-        broken = mock.Mock(side_effect=bug)
+        failure = mock.Mock(side_effect=bug)
         row = mock.Mock(return_value=("a.jpg", "roses", b""))
-        with other_names(ToExample.process, make_example=broken, read_row=row):
-            found = _outputs(made, "a.jpg,roses")
+        with other_names(ToExample.process, make_example=failure, read_row=row):
+            outputs = _outputs(to_example, "a.jpg,roses")
         message = (
-            f"A bug in make_example, an exception other than Reject, becomes {found}: a whole data set could become "
+            f"A bug in make_example, an exception other than Reject, becomes {outputs}: a whole data set could become "
             "rejects without an error. Catch Reject only, and put any other except around a single line."
         )
-        expect(str(found).startswith(type(bug).__name__), message)
+        expect(str(outputs).startswith(type(bug).__name__), message)
     return "Every row becomes an example or a reject, and the table of labels is made once a worker."  # fmt: skip
 
 
@@ -76,20 +76,20 @@ class _Bug(KeyError, ValueError, TypeError, RuntimeError):
     """What a bug of ours may raise."""
 
 
-def _outputs(made: beam.DoFn, line: str) -> Any:
+def _outputs(to_example: beam.DoFn, line: str) -> Any:
     """What process yields for a row, with the essentials of examples and rejects."""
     try:
-        outputs = list(made.process(line) or [])
+        outputs = list(to_example.process(line) or [])
     except NotImplementedError:
         raise
     except Exception as error:
         if "labels.txt" in str(error):
             raise
         return f"{type(error).__name__}: {error}. One such row would end the whole job; it should be a reject"
-    return [_told(each, line) for each in outputs] or "nothing: the row would be lost without a trace"  # fmt: skip
+    return [_summary(output, line) for output in outputs] or "nothing: the row would be lost without a trace"  # fmt: skip
 
 
-def _told(output: Any, line: str) -> Any:
+def _summary(output: Any, line: str) -> Any:
     """An example as its class and file, a reject as its tag, its row and whether it has a reason."""
     if isinstance(output, bytes):
         feature = tf.train.Example.FromString(output).features.feature
@@ -102,7 +102,7 @@ def _told(output: Any, line: str) -> Any:
     if not isinstance(output, beam.pvalue.TaggedOutput):
         return f"{a(output)}, not a beam.pvalue.TaggedOutput"
     value = output.value
-    pair = isinstance(value, tuple | list) and [type(each) for each in value] == [str, str]
+    pair = isinstance(value, tuple | list) and [type(part) for part in value] == [str, str]
     if not pair or value[0] != line or not value[1]:
         return f"a reject that is not the pair (line, reason), both strings: {value!r}"
     return f'a reject under the tag "{output.tag}"'
@@ -121,15 +121,15 @@ def _rows_arrive(program: ModuleType) -> str:
         rejects = Path(folder, "out/rejects.tsv").read_text().splitlines()
         files = sorted(map(str, Path(folder, "out").glob("train-*.tfrecord")))
         records = list(tf.data.TFRecordDataset(files).as_numpy_iterator())
-    found = []
+    texts = []
     for record in records:
         feature = tf.train.Example.FromString(record).features.feature
         name = feature["image/filename"].bytes_list.value[0].decode()
-        found.append(f"{name} {feature['image/class/label'].int64_list.value[0]}")
+        texts.append(f"{name} {feature['image/class/label'].int64_list.value[0]}")
     label = "The lines of rejects.tsv, up to the tab, of a list with four bad rows and one with an empty label"
-    same(sorted(each.partition("\t")[0] for each in rejects), sorted(bad), label)
-    expect(all(each.partition("\t")[2] for each in rejects), "A reject has lost its reason.")
-    same(sorted(found), ["a.jpg 2", "a.jpg 3", "b.jpg 3"], "The files and classes of the examples")
+    same(sorted(line.partition("\t")[0] for line in rejects), sorted(bad), label)
+    expect(all(line.partition("\t")[2] for line in rejects), "A reject has lost its reason.")
+    same(sorted(texts), ["a.jpg 2", "a.jpg 3", "b.jpg 3"], "The files and classes of the examples")
     return "Now every row becomes an example or a reject."
 
 
@@ -186,10 +186,10 @@ def reading(parse: Callable) -> Cases:
         yield f"{where}, the type of the class", spec[1].dtype.name
         (image, number), *others = dataset.repeat(16).as_numpy_iterator()
         message = "The same record gives another picture each time: random views belong in the transform for training."
-        expect(all(np.array_equal(each, image) for each, _ in others), message)
+        expect(all(np.array_equal(other, image) for other, _ in others), message)
         yield f"{where}, the class, counted from 0, of a record of class 3, counted from 1", number
-        squeezed = f"the whole of it squeezed into {side} x {side}, as red, green, blue of 0 to 1"
-        whole = f"of a picture whose red grows to the right and green downwards, {squeezed}"
+        square = f"the whole of it squeezed into {side} x {side}, as red, green, blue of 0 to 1"
+        whole = f"of a picture whose red grows to the right and green downwards, {square}"
         ends = (slice(edge), slice(-edge, None))
         for corner, (rows, columns) in zip(_CORNERS, itertools.product(ends, ends), strict=True):
             colour = (image[rows, columns].mean(axis=(0, 1)) / 255).astype(np.float32)

@@ -59,8 +59,8 @@ def caching(make_cached_input_fn: Callable) -> str:
         expect(pair, f"{message}; yours is {spec}.")
         label = 'The size of a batch (params["batch_size"]; the last one may be smaller without drop_remainder=True)'
         same(spec[0].shape[0], 5, label)
-        _ordered(_transforms(graph))
-        _complete(input_fn, RECORDS * len(files))
+        _expect_order(_transforms(graph))
+        _expect_whole_epoch(input_fn, RECORDS * len(files))
     return "The pictures are decoded once, cached as uint8, and reshuffled in each epoch."
 
 
@@ -80,11 +80,11 @@ def _image(op: tf.Operation) -> tf.TensorSpec | None:
 
 def _argument(op: tf.Operation, name: str) -> int | None:
     """An argument of a dataset, where the graph holds it as a constant."""
-    place = [each.name for each in op.op_def.input_arg].index(name)
+    place = [argument.name for argument in op.op_def.input_arg].index(name)
     return tf.get_static_value(op.inputs[place])
 
 
-def _ordered(transforms: list[tuple[str, tf.Operation]]) -> None:
+def _expect_order(transforms: list[tuple[str, tf.Operation]]) -> None:
     """Raises Wrong unless the transforms stand in an order that serves each epoch."""
     names = [name for name, _ in transforms]
     message = "The files are read one after the other: read() reads several at once."
@@ -124,18 +124,18 @@ def _ordered(transforms: list[tuple[str, tf.Operation]]) -> None:
     expect(names[-1] == "prefetch", f"{message}; yours is {names[-1]}.")
 
 
-def _complete(input_fn: Callable, pictures: int) -> None:
+def _expect_whole_epoch(input_fn: Callable, pictures: int) -> None:
     """Raises Wrong unless an epoch holds each picture once: one pass, without shuffle and repeat."""
     with contextlib.ExitStack() as stack:
         for name in ("shuffle", "repeat"):
             idle = mock.patch.object(tf.data.Dataset, name, lambda self, *_, **__: self)
             stack.enter_context(idle)
         one_pass = input_fn({"batch_size": 5}).take(2 * pictures)
-        seen = [int(label) for _, labels in one_pass for label in labels]
+        numbers = [int(label) for _, labels in one_pass for label in labels]
     message = f"{pictures} pictures in {pictures // RECORDS} files should each come once an epoch"
-    different = len(set(seen))
-    right = len(seen) == different == pictures
-    expect(right, f"{message}; yours gives {len(seen)}, {different} of them different.")
+    different = len(set(numbers))
+    right = len(numbers) == different == pictures
+    expect(right, f"{message}; yours gives {len(numbers)}, {different} of them different.")
 
 
 def _crops_differ(program: ModuleType) -> str:
@@ -150,9 +150,9 @@ def _crops_differ(program: ModuleType) -> str:
         dataset = program.make_input_fn(files)({"batch_size": 12})
         same(dataset.element_spec[0].shape, [12, 128, 128, 3], "The shape of the images")
         epochs = [(images.numpy(), labels.numpy()) for images, labels in dataset.take(8)]
-    cached = [_image(op) for name, op in _transforms(graph) if name == "cache"]
+    caches = [_image(op) for name, op in _transforms(graph) if name == "cache"]
     message = "The decoded pictures are no longer cached: each epoch decodes them again."
-    expect(bool(cached) and cached[0] is not None, message)
+    expect(bool(caches) and caches[0] is not None, message)
     kind = epochs[0][0].dtype
     expect(kind == np.uint8, f"The images are {kind} now, but should stay uint8.")
     missing = "Some pictures are missing in an epoch, or come twice."
@@ -162,7 +162,7 @@ def _crops_differ(program: ModuleType) -> str:
         for image, label in zip(images, labels, strict=True):
             places[label].add(tuple(image.mean(axis=(0, 1))[:2].round(1)))  # red: left; green: top
     message = "Every picture is still cut at the same place in each epoch."
-    expect(all(len(each) > 1 for each in places.values()), message)
+    expect(all(len(corners) > 1 for corners in places.values()), message)
     all_places = set.union(*places.values())
     expect(len(all_places) > 12, "All pictures of an epoch are cut at the same place.")
     red, green = map(np.ptp, zip(*all_places, strict=True))
@@ -202,14 +202,14 @@ _JOBS = {
 )
 def deciding(decisions: dict) -> str:
     """The cores that each job needs, and the change that helps it."""
-    for job, found, letter in pairs(decisions, _JOBS, "cores"):
-        (rate, cpu, busy, decoded, free, waits), (cores, right) = _JOBS[job]
+    for job, answer, letter in pairs(decisions, _JOBS, "cores"):
+        (rate, cpu, busy, size, free, waits), (cores, right) = _JOBS[job]
         label = f"{job}: the cores for {rate:,} images/s at {cpu} ms (a core has 1,000 ms of CPU time in a second)"
-        same(found, cores, label)
+        same(answer, cores, label)
         letter = str(letter).strip().upper()
         against = {
             "A": f"all {busy} cores are busy already: more threads do not help",
-            "B": f"the decoded pictures take {decoded} GB, and {free} GB are free",
+            "B": f"the decoded pictures take {size} GB, and {free} GB are free",
             "C": "most of its cores are idle: use them first"
             if busy == 1
             else "its decoded pictures fit into memory, and then need no more decoding",

@@ -10,7 +10,7 @@ from lab_utils.check.labs.logits import expect_bare, expect_logits
 from lab_utils.check.labs.pictures import picture
 from lab_utils.check.labs.treatment import enter_patient
 from lab_utils.check.todos import Cases, todo
-from lab_utils.check.tools import a, expect, other_names, returns, scope_of, translated
+from lab_utils.check.tools import a, as_wrong, expect, other_names, returns, scope_of
 from lab_utils.estimator import tf, tpu, v1
 
 _CLASSES = 3
@@ -50,16 +50,16 @@ def convolutions(inference: Callable) -> Cases:
         updates[training] = len(logits.graph.get_collection(v1.GraphKeys.UPDATE_OPS))
         label = f"{where} the logits (the loss needs float32)"
         yield label, f"{logits.dtype.name} {logits.shape}"
-        kinds = {each.outputs[0].dtype.name for each in operations if each.type == "Conv2D"}
+        kinds = {op.outputs[0].dtype.name for op in operations if op.type == "Conv2D"}
         yield f"{where} the types in which the convolutions compute", sorted(kinds)
         label = f"{where} the types of the variables (layers within v1.tpu.bfloat16_scope() keep them in float32)"
-        yield label, sorted({each.dtype.base_dtype.name for each in variables})
-    kernels = [each.shape.as_list() for each in variables if len(each.shape) > 1]
+        yield label, sorted({variable.dtype.base_dtype.name for variable in variables})
+    kernels = [variable.shape.as_list() for variable in variables if len(variable.shape) > 1]
     label = (
         "The kernels: 3 by 3 on 48, 32, 64 and 128 channels, then a dense layer on the 256 means"
     )
     yield label, kernels
-    types = [each.type for each in operations]
+    types = [op.type for op in operations]
     label = "How often v1.layers.max_pooling2d(net, 2, 2) stands between stages"
     yield label, types.count("MaxPool")
     message = (
@@ -89,10 +89,10 @@ def _spec(model_fn: Callable, use_tpu: bool) -> tuple[Any, int]:
     pixels = np.zeros([12, 8, 8, 3], np.uint8)
     pixels[np.arange(12), truths] = 255
     features = {"image": tf.constant(pixels), "weight": tf.ones([12])}
-    wrapped = []
+    optimizers = []
 
     def wrap(optimizer: Any, *_: Any, **__: Any) -> Any:
-        wrapped.append(optimizer)
+        optimizers.append(optimizer)
         return optimizer
 
     names = {"inference": _linear, "random_views": lambda images, size, seed: images}
@@ -102,7 +102,7 @@ def _spec(model_fn: Callable, use_tpu: bool) -> tuple[Any, int]:
         spec = model_fn(features, tf.constant(truths), "train", params)
     returns(spec, tpu.TPUEstimatorSpec, "model_fn", "a tpu.TPUEstimatorSpec")
     expect(spec.train_op is not None and spec.loss is not None, "The spec has no loss or train_op.")
-    return spec, len(wrapped)
+    return spec, len(optimizers)
 
 
 @todo(
@@ -129,9 +129,9 @@ def training(model_fn: Callable) -> Cases:
         yield 'The number of CrossShardOptimizers with params["use_tpu"]', _spec(model_fn, True)[1]
     with tf.Graph().as_default(), v1.Session() as session:
         step = v1.train.create_global_step()
-        spec, wrapped = _spec(model_fn, False)
-        yield 'The number of CrossShardOptimizers without params["use_tpu"]', wrapped
-        (updates,) = (each for each in v1.global_variables() if each.op.name == "updates")
+        spec, count = _spec(model_fn, False)
+        yield 'The number of CrossShardOptimizers without params["use_tpu"]', count
+        (updates,) = (v for v in v1.global_variables() if v.op.name == "updates")
         session.run(v1.global_variables_initializer())
         start = session.run(spec.loss)
         session.run(spec.train_op)
@@ -176,24 +176,25 @@ SIZE = 32
 )
 def serving(make_serving_input_fn: Callable) -> Cases:
     """Bytes in, what evaluation feeds the model out."""
-    made = make_serving_input_fn(SIZE)
-    returns(made, callable(made), "make_serving_input_fn", "a function")
+    input_fn = make_serving_input_fn(SIZE)
+    returns(input_fn, callable(input_fn), "make_serving_input_fn", "a function")
     loud = v1.logging.get_verbosity()
     v1.logging.set_verbosity(v1.logging.FATAL)  # map_fn logs what is told below
     with tf.Graph().as_default(), v1.Session() as session:
         try:
-            with translated(
+            with as_wrong(
                 "not scalars|rank",
                 "decode_image accepts one string, but a caller sends any number, [None]: use tf.map_fn.",
             ):
-                receiver = made()
+                receiver = input_fn()
         finally:
             v1.logging.set_verbosity(loud)
         message = f"Return a v1.estimator.export.ServingInputReceiver; yours returns {a(receiver)}."
         expect(hasattr(receiver, "receiver_tensors"), message)
-        sent = receiver.receiver_tensors
+        tensors = receiver.receiver_tensors
         kinds = {
-            name: f"{each.op.type} {each.dtype.name} {each.shape}" for name, each in sent.items()
+            name: f"{tensor.op.type} {tensor.dtype.name} {tensor.shape}"
+            for name, tensor in tensors.items()
         }
         yield "What a caller sends: a placeholder for any number of strings", kinds
         image = receiver.features.get("image")
@@ -202,11 +203,11 @@ def serving(make_serving_input_fn: Callable) -> Cases:
         label = 'The type of features["image"] and its side in pixels'
         yield label, f"{image.dtype.name} {SIZE in image.shape[1:] or image.shape}"
         pictures = [picture(40, 40, "JPEG"), picture(40, 48, "PNG")]
-        found = session.run(image, {sent["image_bytes"]: pictures})
+        images = session.run(image, {tensors["image_bytes"]: pictures})
     decode = scope_of(make_serving_input_fn)["decode_image"]
     message = "The picture differs from the one in evaluation: call decode_image, and only that."
-    for one, each in zip(found, pictures, strict=True):
-        expect(np.array_equal(one, decode(each, SIZE)), message)
+    for pixels, file in zip(images, pictures, strict=True):
+        expect(np.array_equal(pixels, decode(file, SIZE)), message)
     return "Bytes go through the same function as in evaluation."
 
 

@@ -45,7 +45,7 @@ FLOP = 0.1e9  # for each image and training step, at least
 )
 def padding(stored_bytes: Callable) -> Cases:
     """Two axes filled up, in the order given."""
-    for shape, order, item, stored in (
+    for shape, order, item, layout in (
         ((100, 1024), (1, 0), 4, "104 x 1024"),
         ((16, 256), (1, 0), 4, "16 x 256, without padding"),
         ((100, 1024), (0, 1), 4, "128 x 1024"),
@@ -53,7 +53,7 @@ def padding(stored_bytes: Callable) -> Cases:
         ((9, 100, 20), (1, 2, 0), 4, "9 x 128 x 24"),
         ((20, 20), (0, 1), 4, "128 x 24 (use an axis's number, not its size)"),
     ):
-        label = f"{list(shape)} of {item} bytes each with order {order} is stored as {stored}"
+        label = f"{list(shape)} of {item} bytes each with order {order} is stored as {layout}"
         yield label, stored_bytes(shape, order, item)
     return "Yours pads the right axes: the innermost to a multiple of 128, the next one to a multiple of 8."
 
@@ -78,9 +78,9 @@ def fast(inference_fast: Callable) -> str:
         result = _logits(inference_fast, SIDE)
         count = _weights()
         kernels = [v for v in v1.trainable_variables() if v.shape.rank == 4]
-        used = [each is not None for each in tf.gradients(result, kernels)] if kernels else []
-        message = f"At least two convolutions should affect the logits; yours has {sum(used)}."
-        expect(sum(used) >= 2, message)
+        reach = [grad is not None for grad in tf.gradients(result, kernels)] if kernels else []
+        message = f"At least two convolutions should affect the logits; yours has {sum(reach)}."
+        expect(sum(reach) >= 2, message)
         kinds = {v.dtype.base_dtype for v in v1.trainable_variables()}
         kinds |= {op.outputs[0].dtype for op in graph.get_operations() if op.type == "Conv2D"}
         expect(
@@ -141,10 +141,10 @@ def _expect_all_positions(result: tf.Tensor) -> None:
         before = session.run(result, {"images:0": images})
         logits.expect_logits(before)
         for row, column in ((0, 0), (0, end), (end, 0), (end, end), (end // 2, end // 2)):
-            changed = images.copy()
-            changed[:, row : row + 40, column : column + 40] = images[::-1, :40, :40]
+            others = images.copy()
+            others[:, row : row + 40, column : column + 40] = images[::-1, :40, :40]
             expect(
-                not np.allclose(before, session.run(result, {"images:0": changed}), atol=1e-7),
+                not np.allclose(before, session.run(result, {"images:0": others}), atol=1e-7),
                 "The logits do not depend on all positions of the images: part of them is cut off.",
             )
 

@@ -9,7 +9,7 @@ import numpy as np
 from lab_utils.check.labs.decisions import expect_decisions
 from lab_utils.check.same import a
 from lab_utils.check.todos import Cases, todo
-from lab_utils.check.tools import expect, expect_dataset, returns, translated
+from lab_utils.check.tools import as_wrong, expect, expect_dataset, returns
 from lab_utils.common.source import Place
 from lab_utils.dry_run.inspect import LineCost
 from lab_utils.estimator import tf
@@ -130,8 +130,8 @@ _FAR_MORE = "Far more images fit. How many bytes does one image take? (`availabl
 )
 def memory(largest_batch: Callable) -> Cases:
     """As many whole 128s as fit."""
-    used = {"arguments": 3e6, "temporaries": 7e6, "outputs": 2e6, "code": 2e3}
-    parts = used | {"available": 1.005e9}
+    in_use = {"arguments": 3e6, "temporaries": 7e6, "outputs": 2e6, "code": 2e3}
+    parts = in_use | {"available": 1.005e9}
     result = largest_batch(dict(parts), 128)
     yield "12.002 MB for 128 images, 1.005 GB available: 83 times 128 images fit", result
     label = "12.002 MB for 256 images, half as much for each: 167 times 128 images fit"
@@ -161,7 +161,7 @@ _CAST, ROWS = " if tensor.dtype == tf.float64 else tensor", 6
 def narrow(narrowed: Callable) -> Cases:
     """Other structures, values and shapes than the lab's own."""
     values = np.arange(ROWS * 4).reshape(ROWS, 4) / 3
-    named = {
+    features = {
         "pixels": np.arange(ROWS * 4, dtype=np.uint8).reshape(ROWS, 4),
         "age": values[:, 0],
         "half": values.astype(tf.bfloat16.as_numpy_dtype),
@@ -170,19 +170,19 @@ def narrow(narrowed: Callable) -> Cases:
     }
     for label, structure in (
         ("an array and labels", (values, np.arange(ROWS))),
-        ("a dict and labels", (named, np.arange(ROWS, dtype=np.int64))),
+        ("a dict and labels", (features, np.arange(ROWS, dtype=np.int64))),
         ("an array without labels", values),
     ):
         before = tf.data.Dataset.from_tensor_slices(structure).batch(2, drop_remainder=True)
-        made = narrowed(lambda params, dataset=before: dataset.take(params["taken"]))
-        returns(made, callable(made), "narrowed", "an input_fn, a function")
-        with translated(
+        input_fn = narrowed(lambda params, dataset=before: dataset.take(params["taken"]))
+        returns(input_fn, callable(input_fn), "narrowed", "an input_fn, a function")
+        with as_wrong(
             "argument", "TPUEstimator calls input_fn(params); yours takes other arguments."
         ):
-            after = made({"taken": 3})
+            after = input_fn({"taken": 3})
         expect_dataset(after, "the input_fn that narrowed returns")
         spec = tf.nest.map_structure(
-            lambda each: f"{each.dtype.name} {each.shape}", after.element_spec
+            lambda tensor: f"{tensor.dtype.name} {tensor.shape}", after.element_spec
         )
         yield f"The structure, shapes and types (only float64 changes) of {label}", spec
         yield f"The values of {label}", list(after.as_numpy_iterator())

@@ -63,9 +63,9 @@ def replica_loss(replica_loss: Callable) -> Cases:
 )
 def host_and_core(portable: Callable) -> str:
     """No random layer in the model; the dataset changes pictures at random, in full batches."""
-    made = portable()
-    returns(made, several(made, 2), "portable", "(model, dataset)")
-    model, dataset = made
+    answer = portable()
+    returns(answer, several(answer, 2), "portable", "(model, dataset)")
+    model, dataset = answer
     returns(model, keras.Model, "portable", "a Keras model first")
     random = [
         layer.name for layer in _all_layers(model) if type(layer).__name__.startswith("Random")
@@ -74,7 +74,7 @@ def host_and_core(portable: Callable) -> str:
     expect(not random, message)
     expect(getattr(model, "optimizer", None) is not None, "The model is not compiled.")
     expect_dataset(dataset, "portable")
-    spec = [each.shape.as_list() for each in dataset.element_spec]
+    spec = [part.shape.as_list() for part in dataset.element_spec]
     same(spec, [[512, 8, 8, 1], [512]], "The shapes of pictures and labels in a batch")
     images, labels = next(iter(dataset.take(1).as_numpy_iterator()))
     parts = np.unique(np.round(images * 16, 3) % 1)  # pixels of the file are whole sixteenths
@@ -93,10 +93,10 @@ def host_and_core(portable: Callable) -> str:
 
 def _all_layers(model: keras.Model) -> list[keras.Layer]:
     """The layers of a Keras model, those of models within it too, in order."""
-    found = []
+    layers = []
     for layer in model.layers:
-        found += _all_layers(layer) if hasattr(layer, "layers") else [layer]
-    return found
+        layers += _all_layers(layer) if hasattr(layer, "layers") else [layer]
+    return layers
 
 
 _FACTORS = (1.0, 1.0, -0.3, 0.1, 2.0, 0.1)  # times the gradients, step by step
@@ -113,24 +113,24 @@ _FACTORS = (1.0, 1.0, -0.3, 0.1, 2.0, 0.1)  # times the gradients, step by step
 )
 def same_adam(make_adam: Callable) -> Cases:
     """The same updates as AdamOptimizer(0.003), whatever the size of the gradient."""
-    made = make_adam()
-    returns(made, keras.optimizers.Optimizer, "make_adam", "a Keras optimizer")
-    expect(hasattr(made, "beta_1"), f"The Estimator trains with Adam; yours is {made.name}.")
+    adam = make_adam()
+    returns(adam, keras.optimizers.Optimizer, "make_adam", "a Keras optimizer")
+    expect(hasattr(adam, "beta_1"), f"The Estimator trains with Adam; yours is {adam.name}.")
     for name in ("clipnorm", "clipvalue", "global_clipnorm", "weight_decay", "use_ema", "amsgrad"):
-        expect(not getattr(made, name, None), f"AdamOptimizer has no {name}: leave it out.")
-    yield "beta_1 of AdamOptimizer", made.beta_1
-    yield "beta_2 of AdamOptimizer", made.beta_2
+        expect(not getattr(adam, name, None), f"AdamOptimizer has no {name}: leave it out.")
+    yield "beta_1 of AdamOptimizer", adam.beta_1
+    yield "beta_2 of AdamOptimizer", adam.beta_2
     gradients = np.array([2.0, 1e-2, 1e-7, 1e-8, 1e-9], np.float32)
-    variable, moved = keras.Variable(np.zeros_like(gradients)), []
-    made.build([variable])
+    variable, moves = keras.Variable(np.zeros_like(gradients)), []
+    adam.build([variable])
     for factor in _FACTORS:
-        made.apply([factor * gradients], [variable])
-        moved.append(-np.array(variable) / RATE)
+        adam.apply([factor * gradients], [variable])
+        moves.append(-np.array(variable) / RATE)
     far = "How far a variable moves, in units of the learning rate 0.003,"
-    yield f"{far} by a gradient of 2 (is the learning rate 0.003?)", moved[0][0], 1e-3
+    yield f"{far} by a gradient of 2 (is the learning rate 0.003?)", moves[0][0], 1e-3
     label = f"{far} by {len(_FACTORS)} other gradients (how much do old gradients count?)"
-    yield label, moved[-1][0], 2e-3
+    yield label, moves[-1][0], 2e-3
     small = "by small gradients, of 0.01, 1e-7, 1e-8 and 1e-9"
     label = f"{far} {small} (what is added to the root of the second moment?)"
-    yield label, moved[0][1:], 1e-2
+    yield label, moves[0][1:], 1e-2
     return "Your Adam makes the same updates, for gradients from 2 down to 1e-9."

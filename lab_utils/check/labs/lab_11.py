@@ -57,11 +57,11 @@ def _parts(make: Callable, name: str, reasons: dict[str, str]) -> Cases:
     for key, shape in _SHAPES.items():
         label = f"What each device holds of {key}, of the shape {shape}: {reasons[key]}"
         yield label, inputs[0][key].shard_shape(shape)
-    for key, each in zip(("x", "target"), inputs[1:], strict=True):
+    for key, sharding in zip(("x", "target"), inputs[1:], strict=True):
         label = (
             f"What each device gets of {key}, of the shape {(_BATCH, _WIDTH)}: {reasons['batch']}"
         )
-        yield label, each.shard_shape((_BATCH, _WIDTH))
+        yield label, sharding.shard_shape((_BATCH, _WIDTH))
     for key, shape in _SHAPES.items():
         label = f"What each device holds of the new {key}: {reasons['new']}"
         yield label, outputs[0][key].shard_shape(shape)
@@ -136,10 +136,10 @@ def over_weights(tensor_parallel: Callable) -> Cases:
 def by_hand(all_reduce_bytes: Callable) -> Cases:
     """Bytes that one device all-reduces in a step, both ways, for several sizes."""
     for batch, width in ((512, 1024), (4096, 1024), (64, 256)):
-        found = all_reduce_bytes(batch, width)
+        sizes = all_reduce_bytes(batch, width)
         noun = "two numbers, (data-parallel, tensor-parallel)"
-        returns(found, several(found, 2), "all_reduce_bytes", noun)
-        for way, bytes_ in zip(("data-parallel", "tensor-parallel"), found, strict=True):
+        returns(sizes, several(sizes, 2), "all_reduce_bytes", noun)
+        for way, bytes_ in zip(("data-parallel", "tensor-parallel"), sizes, strict=True):
             label = f"Bytes all-reduced {way}, for a batch of {batch} and a width of {width}"
             yield label, bytes_, 1e-4  # the loss itself may be counted
     return "The one step all-reduces gradients, the other activations. Now ask the compiler."

@@ -61,10 +61,10 @@ def spot(spot_pays: Callable) -> Cases:
         ("Interruptions take the whole hour: the job never ends, at any price", 0.1, 1.0, 2, 30),
         ("Both cost 1.00 for an hour of work: spot is not cheaper", 0.5, 1.0, 1, 30),
     ):
-        found = spot_pays(*inputs)
-        is_bool = type(found).__name__ in ("bool", "bool_")
-        expect(is_bool, f"spot_pays should return True or False; yours returns {a(found)}.")
-        yield label, bool(found)
+        answer = spot_pays(*inputs)
+        is_bool = type(answer).__name__ in ("bool", "bool_")
+        expect(is_bool, f"spot_pays should return True or False; yours returns {a(answer)}.")
+        yield label, bool(answer)
     return "Your function compares the prices of an hour of useful work."
 
 
@@ -82,7 +82,6 @@ def verdict(reading: Callable) -> Cases:
         ("A step took 3 ms and needs at least 1.5 ms: a chip may well be slower than its bound", {}),
         ("The loss rose: whatever ran, it did not learn", {"losses": [1.8, 1.9]}),
         ("A loss in the middle was infinite: the last loss does not show that", {"losses": [1.8, math.inf, 0.5]}),
-        ("The last loss is not a number", {"losses": [1.8, math.nan]}),
         ("A loss in the middle was not a number", {"losses": [1.8, math.nan, 0.5]}),
         ("The last loss is not below the first: they are equal", {"losses": [1.8, 1.8]}),
         ("The last loss is above the first, whatever came between", {"losses": [1.8, 0.5, 1.9]}),
@@ -94,13 +93,12 @@ def verdict(reading: Callable) -> Cases:
         ("A step that does not learn is broken on any machine", {"platform": "cpu", "losses": [1.8, 1.9]}),
         ("The step took less than the least time, which is impossible (do not use the first step, which includes the "
          "start-up)", {"step": 1.0, "first": 4.0}),
-        ("The step took less than the least time, computed from the compiler's bytes", {"step": 1.0, "first": 0.9}),
     ):  # fmt: skip
-        said = reading(_report(**report))
+        answer = reading(_report(**report))
         answers = ("broken", "no chip", "clock", "reached")
-        message = f"reading should return one of {', '.join(answers)}; yours returns {said!r}."
-        expect(said in answers, message)
-        yield label, said
+        message = f"reading should return one of {', '.join(answers)}; yours returns {answer!r}."
+        expect(answer in answers, message)
+        yield label, answer
     return "Your function tests whether a step learned, on a chip, in a possible time."
 
 
@@ -116,5 +114,5 @@ def _report(
             ("least time of the step, v5e", 1.5, "ms"),
         )
     ]
-    made = {"platform": platform, "chip": "made up", "losses": list(losses), "figures": figures}
-    return made | {"checks": checks(made)}
+    report = {"platform": platform, "chip": "made up", "losses": list(losses), "figures": figures}
+    return report | {"checks": checks(report)}

@@ -6,7 +6,7 @@ import numpy as np
 
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import Cases, todo
-from lab_utils.check.tools import a, expect, returns, several, translated
+from lab_utils.check.tools import a, as_wrong, expect, returns, several
 from lab_utils.estimator import tf
 
 _APART = {
@@ -53,10 +53,10 @@ def line(write_line: Callable) -> Cases:
 
     for most in (20, 4):
         program = tf.function(run).get_concrete_function(tf.TensorSpec([], tf.int32), most)
-        made = program.structured_outputs
+        outputs = program.structured_outputs
         pair = "a pair, the line and the number written"
-        returns(made, several(made, 2), "write_line", pair)
-        kinds = [(each.shape, each.dtype) for each in made]
+        returns(outputs, several(outputs, 2), "write_line", pair)
+        kinds = [(output.shape, output.dtype) for output in outputs]
         yield f"With most={most} the shapes and types of the line and of the number", kinds
         definition = program.graph.as_graph_def()
         inner = (node for function in definition.library.function for node in function.node_def)
@@ -69,11 +69,11 @@ def line(write_line: Callable) -> Cases:
             f"With a line of {most} places the loop goes on past the last place: it should end at `end` or when the "
             "line is full, whichever comes first."
         )
-        with translated("", past, (tf.errors.InvalidArgumentError,)):
-            text, written = (each.numpy() for each in program(tf.constant(3)))
+        with as_wrong("", past, (tf.errors.InvalidArgumentError,)):
+            text, count = (output.numpy() for output in program(tf.constant(3)))
         reason = "the loop meets `end`" if most == 20 else "the line is full first"
         label = f"From 3, `following` counts up, with end=9 and most={most} ({reason}): the first four characters, and "
-        yield label + "how many are written", (text[:4].tolist(), int(written))
+        yield label + "how many are written", (text[:4].tolist(), int(count))
     return "Every line has one shape, and the loop ends when it should."
 
 
@@ -109,7 +109,7 @@ def causal_attention(attend: Callable) -> Cases:
     """Softmax-weighted values of the places so far, for several shapes."""
     draw = np.random.default_rng(4).standard_normal
     for shape in ((3, 5, 4), (2, 9, 16)):
-        found = attend(*(tf.constant(draw(shape), tf.float32) for _ in range(3)))
-        returns(found, hasattr(found, "shape"), "attend", "a tensor")
-        yield f"What each place of {list(shape)} sees: itself and those before it", found, 1e-3
+        values = attend(*(tf.constant(draw(shape), tf.float32) for _ in range(3)))
+        returns(values, hasattr(values, "shape"), "attend", "a tensor")
+        yield f"What each place of {list(shape)} sees: itself and those before it", values, 1e-3
     return "Each place sees itself and the places before it, in one matmul for all."

@@ -6,7 +6,7 @@ from typing import Any
 from lab_utils.check.labs.decisions import expect_decisions
 from lab_utils.check.outcome import Wrong
 from lab_utils.check.todos import Cases, todo
-from lab_utils.check.tools import expect, returns, translated
+from lab_utils.check.tools import as_wrong, expect, returns
 from lab_utils.flowers import rest
 
 # Bytes that are no UTF-8, and whose base64 has + and /, which the alphabet for addresses lacks.
@@ -38,23 +38,23 @@ def body(predict_body: Callable) -> Cases:
         try:
             pictures_read = rest.read_request(text)[0]
         except rest.RequestError as error:
-            raise Wrong(_rejected(str(error))) from None
+            raise Wrong(_refusal(str(error))) from None
         hint = "str() of bytes writes b'...' around them; .decode() returns base64 as a str"
         label = f"What the server reads of {words}: the bytes of each, unchanged, one instance a picture ({hint})"
         yield label, pictures_read
     return "The server reads the bytes that you sent, with one instance for each picture."
 
 
-def _rejected(said: str) -> str:
+def _refusal(message: str) -> str:
     """What the server says, with a word on what it may come from."""
     for part, reason in (
         ("base64 decode", "The server expects the alphabet with + and /: use base64.b64encode"),
         ("the request has", 'Each instance is {"b64": ...}, or has the input\'s name as its key'),
         ("'instances' or 'inputs'", 'The pictures belong under the key "instances"'),
     ):
-        if part in said:
-            said = f"{said.rstrip('.')}. {reason}"
-    return f"The server answers 400: {said.rstrip('.')}."
+        if part in message:
+            message = f"{message.rstrip('.')}. {reason}"
+    return f"The server answers 400: {message.rstrip('.')}."
 
 
 # Of each client: the cause, and where to look.
@@ -121,7 +121,7 @@ def one_bad(ask_all: Callable) -> Cases:
         server = _Server(bad)
         words = f"{count} pictures, of which the server refuses {sorted(bad) or 'none'}"
         try:
-            with translated(
+            with as_wrong(
                 "NoneType", "For a part of the pictures ask_all returns None: is a return missing?"
             ):
                 answers = ask_all(server, list(range(count)))

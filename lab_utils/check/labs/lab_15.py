@@ -12,7 +12,7 @@ import numpy as np
 
 from lab_utils.check.labs.decisions import expect_decisions
 from lab_utils.check.todos import Cases, todo
-from lab_utils.check.tools import a, expect, returns, translated
+from lab_utils.check.tools import a, as_wrong, expect, returns
 from lab_utils.estimator import tf, v1
 
 
@@ -57,10 +57,8 @@ def host_function(make_host_fn: Callable) -> Cases:
             step = v1.placeholder(tf.int64, [cores])
             loss, rate = (v1.placeholder(tf.float32, [cores]) for _ in range(2))
             with (
-                translated("same graph|different graph|not an element|out of scope", outside),
-                translated(
-                    r"int\(\)|__index__|as a Python|using a (symbolic )?`?tf.Tensor", *python
-                ),
+                as_wrong("same graph|different graph|not an element|out of scope", outside),
+                as_wrong(r"int\(\)|__index__|as a Python|using a (symbolic )?`?tf.Tensor", *python),
             ):
                 ops = host_fn(step, loss, rate)
             message = "No writer records a summary of v1.summary.scalar: use tf.summary.scalar."
@@ -118,27 +116,28 @@ _SOON = "Yours once acts too soon. Count from the step at which it last acted, r
 def hook(Every: type) -> Cases:
     """When it acts, in loops of several lengths, and resumed."""
     for loop in (1, 30, 64):
-        acted = _acts(Every, 50, 0, loop, 200 // loop)
-        yield f"The steps that action gets, every 50 steps in loops of {loop}, from 0 to 200", acted
-    acted = _acts(Every, 50, 1000, 30, 10)
-    gaps = sorted({after - before for before, after in zip(acted, acted[1:], strict=False)})
+        actions = _acts(Every, 50, 0, loop, 200 // loop)
+        label = f"The steps that action gets, every 50 steps in loops of {loop}, from 0 to 200"
+        yield label, actions
+    actions = _acts(Every, 50, 1000, 30, 10)
+    gaps = sorted({after - before for before, after in zip(actions, actions[1:], strict=False)})
     yield "The steps from one action to the next, in loops of 30, resumed at step 1000", gaps
     return "Your hook acts at the end of the loop in which its step comes, and skips no action."
 
 
 def _acts(hook_class: type, steps: int, first: int, loop: int, runs: int) -> list[int]:
     """The steps at which the hook acts, in a session that does `loop` steps a run."""
-    acted: list[int] = []
+    actions: list[int] = []
     with tf.Graph().as_default():
         step = v1.train.create_global_step()
-        counted = step.assign_add(loop)
-        hook = hook_class(steps, lambda now: acted.append(int(now)))
+        increment = step.assign_add(loop)
+        hook = hook_class(steps, lambda now: actions.append(int(now)))
         scaffold = v1.train.Scaffold(init_fn=lambda _, session: step.load(first, session))
         creator = v1.train.ChiefSessionCreator(scaffold)
         with v1.train.MonitoredSession(creator, hooks=[hook]) as session:
             for _ in range(runs):
-                session.run(counted)
-    return acted
+                session.run(increment)
+    return actions
 
 
 @todo(
@@ -170,7 +169,7 @@ def start_values(make_scaffold_fn: Callable) -> Cases:
             v1.train.Saver().save(session, checkpoint)
         with (
             tf.Graph().as_default(),  # the model's graph comes later, and scaffold_fn is called in it
-            translated("", early, (ValueError, RuntimeError, LookupError)),
+            as_wrong("", early, (ValueError, RuntimeError, LookupError)),
         ):
             scaffold_fn = make_scaffold_fn(checkpoint)
         returns(scaffold_fn, callable(scaffold_fn), "make_scaffold_fn", "the function scaffold_fn")
@@ -209,7 +208,7 @@ def sharing(share: Callable) -> Cases:
     """Every file for one host, once; an error where a host would have none."""
     files = [f"train-{n:05d}-of-00010" for n in range(10)]
     label = 'Without "context" in params there is one host, which reads all files'
-    with translated("", f"{label}.", (KeyError, AttributeError)):
+    with as_wrong("", f"{label}.", (KeyError, AttributeError)):
         alone = share(list(files), {"batch_size": 8})
     yield label, alone
     for hosts in (1, 2, 4, 7, 10):
@@ -221,8 +220,8 @@ def sharing(share: Callable) -> Cases:
             idle = f"{what}, host {host} has no file, and the others would wait for it: deal the files out one by one."
             expect(len(mine) > 0, idle)
             shares += mine
-        lost = sorted(set(files) - set(shares))
-        expect(not lost, f"{what}, nobody reads {', '.join(lost)}.")
+        unread = sorted(set(files) - set(shares))
+        expect(not unread, f"{what}, nobody reads {', '.join(unread)}.")
         expect(len(shares) == len(files), f"{what}, some files are read twice.")
     for host in (0, 5):
         try:
@@ -262,10 +261,10 @@ _CALLS = {
 def calls_of_modes(input_calls: Callable) -> Cases:
     """Calls and batch sizes of the five input modes, on 4 hosts with 32 cores."""
     for mode, how in _CALLS.items():
-        found = input_calls(mode, 960, 4, 32)
-        yield f"{mode}, 4 hosts, 32 cores, a global batch of 960 (it is called {how})", found
-        message = f"A batch size is a whole number; yours gives {found} for {mode}: divide with //."
-        expect(all(isinstance(each, Integral) for each in found), message)
+        pair = input_calls(mode, 960, 4, 32)
+        yield f"{mode}, 4 hosts, 32 cores, a global batch of 960 (it is called {how})", pair
+        message = f"A batch size is a whole number; yours gives {pair} for {mode}: divide with //."
+        expect(all(isinstance(number, Integral) for number in pair), message)
     return "Each mode has the right number of calls and the right batch size."
 
 

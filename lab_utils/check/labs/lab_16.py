@@ -2,7 +2,7 @@
 
 import functools
 
-from lab_utils.check.labs.treatment import diagnosed, enter, treated
+from lab_utils.check.labs.treatment import check_diagnosis, check_treatment, enter
 
 _HINTS = {
     "digits": "Go through the four changes of lab 02 one by one, and compare each with the program.",
@@ -30,13 +30,13 @@ for _number, _name in enumerate(_HINTS):
         f"16{'acegik'[_number]}",
         (_HINTS[_name], f"A run on a CPU proves nothing here. {_LAST[_name]}"),
         "The diagnosis names each fault at its line, with its effect on a TPU.",
-        functools.partial(diagnosed, _name),
+        functools.partial(check_diagnosis, _name),
         f"{_name}_diagnosis",
     )
     enter(
         f"16{'bdfhjl'[_number]}",
         _TREATMENT,
         "The treatment fixes each fault at its own line, and removes nothing else.",
-        functools.partial(treated, _name),
+        functools.partial(check_treatment, _name),
         f"{_name}_treatment",
     )

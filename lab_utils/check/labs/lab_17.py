@@ -19,9 +19,9 @@ from lab_utils.check.tools import a, expect
 )
 def nine_faults(questions_treatment: Any) -> str:
     """A program that the dry run takes and that still computes what it did."""
-    from lab_utils.check.labs.treatment import treated
+    from lab_utils.check.labs.treatment import check_treatment
 
-    return treated("questions", questions_treatment)
+    return check_treatment("questions", questions_treatment)
 
 
 @todo(
@@ -51,16 +51,16 @@ def twin(keras_twin: Callable) -> str:
         for at in range(0, 5 * 64, 64)
     ]
     model(ids[:64])  # a model of one's own class has its weights from here on
-    names = same_names([each.path for each in model.weights])
-    found = ladder(
+    names = same_names([weight.path for weight in model.weights])
+    result = ladder(
         estimator,
         model,
         batches,
         to_keras=lambda features, labels: (features["input_ids"], labels),
         names=names,
     )
-    expect(found.holds, f"The ladder says:\n{found}")
-    return f"All {len(found.rungs)} rungs hold: the Keras model is the Estimator's model."
+    expect(result.holds, f"The ladder says:\n{result}")
+    return f"All {len(result.rungs)} rungs hold: the Keras model is the Estimator's model."
 
 
 def same_names(paths: Sequence[str]) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from lab_utils.check.tools import a, expect, translated
+from lab_utils.check.tools import a, as_wrong, expect
 from lab_utils.estimator import tf, v1
 
 _CLOSES = (
@@ -34,14 +34,14 @@ def values_of_metrics(
     """
     with tf.Graph().as_default() as host, v1.Session() as session:
         tensors = tf.nest.map_structure(
-            lambda each: v1.placeholder(each.dtype, each.shape), batches[0]
+            lambda array: v1.placeholder(array.dtype, array.shape), batches[0]
         )
         unequal = r"Shapes? [(\[]\d.* and [(\[]\d.*(are incompatible|must be equal)"
-        with translated("graph", _CLOSES), translated(unequal, _CLASSES):
+        with as_wrong("graph", _CLOSES), as_wrong(unequal, _CLASSES):
             metrics = function(**tensors) if isinstance(tensors, dict) else function(*tensors)
         is_dict = isinstance(metrics, Mapping)
-        quoted = ", ".join(f'"{name}"' for name in names)
-        message = f"The function of metrics should return a dict of {quoted}; yours returns"
+        keys = ", ".join(f'"{name}"' for name in names)
+        message = f"The function of metrics should return a dict of {keys}; yours returns"
         expect(is_dict, f"{message} {a(metrics)}.")
         expect(set(names) <= metrics.keys(), f"{message} {list(metrics)}.")
         for pair in metrics.values():
@@ -52,5 +52,5 @@ def values_of_metrics(
         for batch in batches:
             values = zip(tf.nest.flatten(tensors), tf.nest.flatten(batch), strict=True)
             session.run([update for _, update in metrics.values()], dict(values))
-        with translated("must feed a value", _ONE_BATCH, (tf.errors.InvalidArgumentError,)):
+        with as_wrong("must feed a value", _ONE_BATCH, (tf.errors.InvalidArgumentError,)):
             return session.run({name: value for name, (value, _) in metrics.items()})

@@ -32,12 +32,12 @@ def enter_patient(
         run: for a program that is not a port: runs the treated one, and returns a sentence or raises `Wrong`.
     """
 
-    def judged(diagnosis: Any, treatment: Any) -> str:
-        sentence = diagnosed(name, diagnosis)
-        result = _run(name, treatment, run) if run else treated(name, treatment)
+    def check_both(diagnosis: Any, treatment: Any) -> str:
+        sentence = check_diagnosis(name, diagnosis)
+        result = _run(name, treatment, run) if run else check_treatment(name, treatment)
         return f"{sentence} {result}"
 
-    enter(id, hints, why, judged, f"{name}_diagnosis", f"{name}_treatment")
+    enter(id, hints, why, check_both, f"{name}_diagnosis", f"{name}_treatment")
 
 
 def _run(name: str, treatment: Any, run: Callable[[ModuleType], str]) -> str:
@@ -52,16 +52,12 @@ def _run(name: str, treatment: Any, run: Callable[[ModuleType], str]) -> str:
 
 def enter(id: str, hints: Sequence[str], why: str, check: Callable, *names: str) -> None:
     """Enters `check` as a TODO, for the learner's variables of these names."""
-
-    def function(*results: Any) -> str:
-        return check(*results)
-
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    function.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in names])
-    todo(id, hints, why)(function)
+    check.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in names])
+    todo(id, hints, why)(check)
 
 
-def diagnosed(name: str, diagnosis: Any) -> str:
+def check_diagnosis(name: str, diagnosis: Any) -> str:
     """What is right about a diagnosis, in a sentence; raises `Wrong` where a fault is missed or misread."""
     patient = ward(name)
     message = f"A diagnosis is a dict from line numbers to letters, such as {{12: 'B'}}; yours is {a(diagnosis)}."
@@ -114,7 +110,7 @@ def _silent(faults: Sequence[Fault]) -> int:
     return sum(fault.silent for fault in faults)
 
 
-def treated(name: str, treatment: Any) -> str:
+def check_treatment(name: str, treatment: Any) -> str:
     """What becomes of a treatment, in a sentence; raises `Wrong` where something is left."""
     patient = ward(name)
     kinds = "a dict from line numbers of the listing to new lines, a whole program, or the Path of your file"
@@ -124,14 +120,12 @@ def treated(name: str, treatment: Any) -> str:
         text = patient.treated(treatment)
     except (ValueError, OSError) as error:  # a line, or a file, that is not there
         raise Wrong(f"The program cannot be examined. {error}") from None
-    findings, changed = examine(patient, text)
+    findings, change = examine(patient, text)
     if findings:
         lines = [f"{f.rule} at {_place(f.place)}: {f.why}" for f in findings[:_MOST]]
         raise Wrong("The dry run still finds:\n" + "\n".join(lines))
-    message = (
-        f"The dry run finds nothing, but the program is not what it was meant to be. {changed}"
-    )
-    expect(not changed, message)
+    message = f"The dry run finds nothing, but the program is not what it was meant to be. {change}"
+    expect(not change, message)
     same = "on a CPU the batches, training, evaluation and predictions are those of the healthy program."
     return f"O{same[1:]}" if patient.allowed else f"The dry run has no finding left, and {same}"
 
