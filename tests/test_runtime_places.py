@@ -70,3 +70,29 @@ def test_the_command_says_what_is_here():
     )
     said = subprocess.check_output([sys.executable, "-c", code], text=True)
     assert said == f"{runtime.detect()}.\n"
+
+
+@pytest.mark.parametrize(
+    ("names", "files"),
+    [
+        (("memory.max", "memory.current", "memory.stat"), "inactive_file"),
+        (("limit_in_bytes", "usage_in_bytes", "stat"), "total_inactive_file"),
+    ],
+    ids=["version 2", "version 1"],
+)
+def test_a_container_limits_the_memory_that_is_free(names, files, tmp_path, monkeypatch):
+    monkeypatch.setattr(places, "CGROUP", tmp_path)
+    whole = places.free_memory()
+    folder = tmp_path if files == "inactive_file" else tmp_path / "memory"
+    folder.mkdir(exist_ok=True)
+    limit, used, statistics = (
+        folder / name if files == "inactive_file" else folder / f"memory.{name}" for name in names
+    )
+    statistics.write_text(f"anon 1\n{files} {3 * 2**20}\n")
+    used.write_text(f"{10 * 2**20}\n")
+    limit.write_text(f"{20 * 2**20}\n")
+    assert places.free_memory() == 13 * 2**20  # what is in use holds 3 MiB of files that may go
+    used.write_text(f"{40 * 2**20}\n")
+    assert places.free_memory() == 0
+    limit.write_text("max\n")
+    assert places.free_memory() > min(whole / 2, 2**30)

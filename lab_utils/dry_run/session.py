@@ -4,13 +4,12 @@ import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import psutil
-
 from lab_utils.common.source import without_stacks
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.records import CompiledStep, Feed, Finding, Mode, StageResult, Status
 from lab_utils.dry_run.workload import Trace, Workload
+from lab_utils.runtime import places
 
 # Side by side go programs of at most so many bytes, where so many bytes of memory are free.
 _SMALL, _ROOM = 2**20, 3 * 2**30
@@ -105,7 +104,7 @@ class Session:
 
 def leaves_room(program: Program) -> bool:
     """Whether other processes may work beside the compiler: its memory grows with the program."""
-    return len(program.hlo) <= _SMALL and psutil.virtual_memory().available >= _ROOM
+    return len(program.hlo) <= _SMALL and places.free_memory() >= _ROOM
 
 
 def first_line(error: Exception) -> str:

@@ -11,13 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
-
 from lab_utils import DISTRIBUTION, runtime
 from lab_utils.common import command
 from lab_utils.common.figures import counted
 from lab_utils.dry_run import cache
-from lab_utils.runtime import install
+from lab_utils.runtime import install, places
 
 MEMORY = 2.0  # GiB free: the largest lab, with a browser beside it, stays below
 # GiB of a learner: a server, a kernel with TensorFlow and a dry run (hub.md says how it was measured).
@@ -126,7 +124,7 @@ def machine() -> Check:
 
 def memory() -> Check:
     """Free memory."""
-    free = psutil.virtual_memory().available / 2**30
+    free = places.free_memory() / 2**30
     remedy = f"close other programs: the labs need {MEMORY:.0f} GiB free"
     return Check(free >= MEMORY, "memory", f"{free:.1f} GiB free", remedy)
 
@@ -150,7 +148,7 @@ CHECKS += (machine, memory, disk)
 
 def memory_for(learners: int) -> Check:
     """Room for so many learners on this machine at once."""
-    demand, free = learners * LEARNER, psutil.virtual_memory().available / 2**30
+    demand, free = learners * LEARNER, places.free_memory() / 2**30
     at_once = f"{counted(learners, 'learner')} at work at once may take {demand:.0f}"
     remedy = "teach in groups, or take a larger machine"
     return Check(free >= demand, "memory for a class", f"{free:.0f} GiB free; {at_once}", remedy)

@@ -5,11 +5,24 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
 from lab_utils.common.figures import counted
 from lab_utils.runtime import chips
 
 PCI = Path("/sys/bus/pci/devices")
 DEVICES = Path("/dev")
+CGROUP = Path("/sys/fs/cgroup")
+# Of control groups in version 2 and 1: the limit in bytes, what is in use, and files in it that may go.
+_LIMITS = (
+    ("memory.max", "memory.current", "memory.stat", "inactive_file"),
+    (
+        "memory/memory.limit_in_bytes",
+        "memory/memory.usage_in_bytes",
+        "memory/memory.stat",
+        "total_inactive_file",
+    ),
+)
 _GOOGLE = "0x1ae0"
 _GENERATIONS = chips.generations_on_the_bus()
 
@@ -65,3 +78,14 @@ def _tpu_chips() -> tuple[int, str]:
     # A container may hide the bus. v2 to v4 show as /dev/accel*, later ones as /dev/vfio/N.
     accel = list(DEVICES.glob("accel[0-9]*"))
     return len(accel) or len(list(DEVICES.glob("vfio/[0-9]*"))), ""
+
+
+def free_memory() -> int:
+    """Bytes that this process may still take: what the machine has, less where a container sets a limit."""
+    free = psutil.virtual_memory().available
+    for limit, used, statistics, files in _LIMITS:
+        with contextlib.suppress(OSError, ValueError):  # no such group; its limit is "max"
+            values = dict(line.split() for line in (CGROUP / statistics).read_text().splitlines())
+            taken = int((CGROUP / used).read_text()) - int(values.get(files, 0))
+            free = min(free, int((CGROUP / limit).read_text()) - taken)
+    return max(0, free)

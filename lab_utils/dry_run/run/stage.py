@@ -10,8 +10,6 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
-import psutil
-
 from lab_utils.common.figures import Figure, Kind, counted
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.private import tensorflow as _tensorflow
@@ -19,6 +17,7 @@ from lab_utils.dry_run.private.process import CompilerMissing
 from lab_utils.dry_run.program import Program, Role
 from lab_utils.dry_run.run.virtual import running
 from lab_utils.dry_run.session import Session, Skip, first_line, leaves_room
+from lab_utils.runtime import places
 
 # A pod's program is compiled for all its cores; so many of them are run here.
 MOST_VIRTUAL_CORES = 8
@@ -138,7 +137,7 @@ def affordable(program: Program, steps: int) -> Plan | None:
     """
     flops, writes = cost(program.hlo)
     variables = sum(array.bytes for array in program.inputs if array.role == Role.VARIABLE)
-    room = min(MOST_BYTES, psutil.virtual_memory().available / 3)
+    room = min(MOST_BYTES, places.free_memory() / 3)
     most = min(program.cores, MOST_VIRTUAL_CORES)
     for cores in dict.fromkeys(number for number in (most, 4, 2) if number <= most):
         for count in dict.fromkeys((steps, min(steps, _FEWEST_STEPS))):
