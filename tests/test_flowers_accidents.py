@@ -162,3 +162,35 @@ def test_a_limit_of_memory_is_a_sentence_before_the_work(run_flags, tmp_path):
         ran = run([*limited, *command, *flags, f"--output_dir={tmp_path / 'run'}"], timeout=60)
         assert ran.returncode == 1 and "ulimit -v" in ran.stderr, ran.stderr
     assert not (tmp_path / "run").exists()
+
+
+GROUPS = Path("/sys/fs/cgroup/memory")  # version 1, which a test can make a group of by a folder
+IN_A_CONTAINER = 'echo $$ >{group}/cgroup.procs; mount --bind {group} {groups}; exec "$0" "$@"'
+
+
+@needs_mounts
+@pytest.mark.skipif(
+    not os.access(GROUPS / "memory.limit_in_bytes", os.W_OK),
+    reason="this user can make no group of processes with a limit of memory here",
+)
+def test_in_a_container_with_little_memory_the_job_ends_and_the_dry_run_gives_no_verdict(
+    tiny_photos, tmp_path
+):
+    """The system ends the compiler, the report says so, and the predictions come all the same."""
+    group = GROUPS / f"labs_{os.getpid()}"
+    group.mkdir()
+    try:
+        (group / "memory.limit_in_bytes").write_text(str(800 * 2**20))
+        contained = IN_A_CONTAINER.format(group=group, groups=GROUPS)
+        flags = [f"--data={tiny_photos}", f"--output_dir={tmp_path / 'out'}", "--train_steps=8"]
+        flags += ["--train_batch_size=4", "--image_size=32"]
+        ran = run(
+            ["unshare", "-rm", "sh", "-c", contained, *JOB_COMMAND, *flags],
+            env=ENVIRONMENT | {"XDG_CACHE_HOME": tmp_path / "cache"},
+        )
+        assert ran.returncode == 0, ran.stderr
+        assert "No verdict: compile" in ran.stdout and "Done in" in ran.stdout, ran.stdout
+        page = next(tmp_path.glob("out/*/page/dry_run.html")).read_text()
+        assert "killed (signal 9), mostly for want of memory here" in page
+    finally:
+        group.rmdir()

@@ -4,6 +4,7 @@ It reads FOLDER/request.json, does one job ("compile" or "run"), writes FOLDER/r
 and prints a line of progress at a time. It never imports TensorFlow. See process.py for its parent.
 """
 
+import contextlib
 import hashlib
 import json
 import os
@@ -124,6 +125,9 @@ def _end_with_parent(folder: Path) -> None:
 
 def main(folder: Path) -> None:
     """Does the job that FOLDER/request.json asks for."""
+    # Where memory runs out, the system ends this process, and its parent says so in the report.
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")
     threading.Thread(target=_end_with_parent, args=(folder,), daemon=True).start()
     request = json.loads((folder / "request.json").read_text(encoding="utf-8"))
     jobs = {"compile": _compile, "run": _run}
