@@ -1,5 +1,6 @@
 """Every kind of image file becomes an upright RGB JPEG, or gets a reason why not."""
 
+import base64
 import io
 import struct
 from pathlib import Path
@@ -149,10 +150,23 @@ def test_a_file_that_was_cut_short_is_found_wherever_it_was_cut(kind):
             to_rgb_jpeg(data[:length])
 
 
+# A real one: 64 x 48 pixels of one colour, as libheif writes it.
+HEIC = base64.b64decode(
+    "AAAAHGZ0eXBoZWljAAAAAG1pZjFoZWljbWlhZgAAAX1tZXRhAAAAAAAAACFoZGxyAAAAAAAAAABwaWN0AAAAAAAAAA"
+    "AAAAAAAAAAACJpbG9jAAAAAERAAAEAAQAAAAABoQABAAAAAAAAABoAAAAjaWluZgAAAAAAAQAAABVpbmZlAgAAAAAB"
+    "AABodmMxAAAAAA5waXRtAAAAAAABAAAA/WlwcnAAAADdaXBjbwAAAHZodmNDAQNwAAAAkAAAAAAAHvAA/P34+AAADw"
+    "NgAAEAGEABDAH//wNwAAADAJAAAAMAAAMAHroCQGEAAQAqQgEBA3AAAAMAkAAAAwAAAwAeoCCBBZbq5Ka5uAhoMCAA"
+    "AAMDIAAAAwAhYgABAAZEAcFzwIkAAAATY29scm5jbHgAAQANAAaAAAAAFGlzcGUAAAAAAAAAQAAAAEAAAAAoY2xhcA"
+    "AAAEAAAAABAAAAMAAAAAEAAAAAAAAAAv////AAAAACAAAAEHBpeGkAAAAAAwgICAAAABhpcG1hAAAAAAAAAAEAAQWB"
+    "AgMFhAAAACJtZGF0AAAAFigBrxmA70mlvtLyt/7Gcv8irWmPm4A="
+)
+
+
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
         (b"", "empty file"),
+        (HEIC, "not an image that can be read .* save it as JPEG or PNG"),
         (b"hello, world", "not an image"),
         (b"\xff\xd8\xff\xd9", "cut off in its header"),
         (encode(corner(), "TIFF"), "not an image that can be read"),
