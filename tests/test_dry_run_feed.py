@@ -2,12 +2,14 @@
 
 import contextlib
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from lab_utils.common.figures import Figure, Kind
 from lab_utils.common.source import Place
+from lab_utils.dry_run import elsewhere
 from lab_utils.dry_run.feed import stage
 from lab_utils.dry_run.records import Feed, Severity
 from lab_utils.estimator import tf
@@ -67,6 +69,23 @@ def test_an_error_in_the_pipeline_comes_through():
 
     with pytest.raises(tf.errors.InvalidArgumentError, match="(?i)image"):
         stage.measure(broken, seconds=SHORT)
+
+
+def test_a_batch_that_takes_too_long_ends_the_measurement_and_is_no_finding(monkeypatch):
+    def late():
+        def example(number):
+            time.sleep(1)
+            return number
+
+        return tf.data.Dataset.range(8).map(lambda n: tf.numpy_function(example, [n], tf.int64))
+
+    workload = SimpleNamespace(
+        feed_place=None, feed=lambda cores: contextlib.nullcontext((late, 8))
+    )
+    session = SimpleNamespace(workload=workload, cores=8, say=print, feed_seconds=SHORT)
+    monkeypatch.setattr(elsewhere, "SESSION", tf.compat.v1.ConfigProto(operation_timeout_in_ms=200))
+    with pytest.raises(elsewhere.Elsewhere, match="gave no batch within 120 s"):
+        stage.carry_out(session)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import platform
 import re
 import socket
 
-from lab_utils.estimator import LeftTensorFlow, tf
+from lab_utils.estimator import LeftTensorFlow, tf, v1
 from lab_utils.port.contrib import Gone
 
 _ADDRESS = re.compile(r"\b(gs|s3|s3a|hdfs|viewfs)://[^\s'\"]*")
@@ -22,15 +22,22 @@ _NO_NETWORK = re.compile(
 )
 
 
+BATCH_SECONDS = 120  # that one batch may take
+# For sessions that read batches: on the host, and for no longer than that.
+SESSION = v1.ConfigProto(device_count={"GPU": 0}, operation_timeout_in_ms=1000 * BATCH_SECONDS)
+
+
 class Elsewhere(Exception):
-    """This machine cannot read the data of a program; the message says where they lie."""
+    """This machine cannot read the data of a program, or not in time; the message says which."""
 
 
 def reason(error: BaseException) -> str:
     """Why a program stops on this machine, which says nothing of the port; "" for other errors.
 
-    The machine lacks a network, or names of TensorFlow 1.15 and its Python.
+    The machine lacks a network, or names of TensorFlow 1.15 and its Python, or a batch takes too long.
     """
+    if isinstance(error, tf.errors.DeadlineExceededError):
+        return f"input_fn gave no batch within {BATCH_SECONDS} s"
     text = " ".join(str(error).split())
     if location := _ADDRESS.search(text):
         return _unreadable(location[0])

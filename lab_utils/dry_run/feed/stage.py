@@ -36,7 +36,7 @@ def carry_out(session: Session) -> str:
         if pipeline is None:
             raise Skip("an example batch was given, and no input pipeline")
         try:
-            session.say("reading batches")
+            session.say(f"reading batches, for one at most {elsewhere.BATCH_SECONDS} s")
             feed, idle = measure(pipeline, seconds=session.feed_seconds, batch_size=batch_size)
         except NoBatches:
             session.add([rules.finding("TPU504", where)])
@@ -44,6 +44,8 @@ def carry_out(session: Session) -> str:
         except elsewhere.Elsewhere:
             raise
         except Exception as error:  # whatever the learner's pipeline raises is the result
+            if reason := elsewhere.reason(error):
+                raise elsewhere.Elsewhere(reason) from error
             failed_at, name = place(error) or where, type(error).__name__
             session.add([rules.finding("TPU503", failed_at, message=str(error), error=name)])
             return "the input pipeline failed"
@@ -190,7 +192,7 @@ def _graph_batches(make: Callable[[], Any], graph: tf.Graph) -> Iterator[int | N
         fetches = first, tf.group(*leaves)
         setup = [v1.local_variables_initializer(), v1.tables_initializer()]
     elsewhere.check(graph)
-    with v1.Session(graph=graph) as session:
+    with v1.Session(graph=graph, config=elsewhere.SESSION) as session:
         session.run(setup)
         while True:
             session.run(initialize)

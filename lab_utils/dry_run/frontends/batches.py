@@ -15,7 +15,6 @@ from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.estimator import tf, v1
 
 _SEED = 1
-CPU_ONLY = v1.ConfigProto(device_count={"GPU": 0})
 
 
 @contextmanager
@@ -78,7 +77,7 @@ class Feed:
             _tpu_estimator.tpu_system(self._cores),
             _tensorflow.caught_log(),
             self._graph() as pipelines,
-            v1.Session(config=CPU_ONLY) as session,
+            v1.Session(config=elsewhere.SESSION) as session,
         ):
             elsewhere.check(session.graph)
             session.run(v1.tables_initializer())
