@@ -29,6 +29,7 @@ _OWN = re.compile(r"[/\\]lab_utils[/\\]dry_run[/\\]")
 _STANDARD_LIBRARY = tuple(
     os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "platstdlib")
 )
+_TRACEBACK = "Traceback (most recent call last):"
 _AUTOGRAPH = "in user code:"
 _FRAME_TEXT = re.compile(r'File "([^"]+)", line (\d+), in (\w+|<lambda>)')
 _TERMINAL_CELL = re.compile(r"<ipython-input-\d+-\w+>")
@@ -180,7 +181,8 @@ def _frames_of(error: BaseException) -> Iterator[Frame]:
     for frame in reversed(getattr(converted, "translated_stack", ())):
         yield traceback.FrameSummary(frame.filename, frame.lineno, frame.function_name)
     message = str(error)
-    if _AUTOGRAPH in message:  # what passed through a traced function has its frames only there
+    # What passed through a traced function, or through Python that a graph calls, has its frames only there.
+    if _AUTOGRAPH in message or _TRACEBACK in message:
         for file, line, name in _FRAME_TEXT.findall(message):
             yield traceback.FrameSummary(file, int(line), name)
     if error.__cause__ is not None:

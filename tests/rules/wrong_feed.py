@@ -44,7 +44,7 @@ def generator_that_raises(wrong):
     def rows():
         for number in range(1000):
             if wrong and number == 40:
-                raise ValueError("row 40 has 15 numbers")
+                raise ValueError("row 40 has 15 numbers")  # <- TPU503
             yield [1.0] * parts.SIZE, number % parts.CLASSES
 
     def input_fn(params):
