@@ -32,6 +32,8 @@ NAMES = {
     "training.wait_for_new_checkpoint": "tensorflow.python.training.checkpoint_utils.wait_for_new_checkpoint",
     "util.constant_value": "get_static_value",
 }
+for _name in ("infeed_enqueue", "infeed_dequeue", "outfeed_enqueue", "outfeed_dequeue"):
+    NAMES |= {f"tpu.{_name}{end}": f"{_TPU}.ops.tpu_ops.{_name}{end}" for end in ("", "_tuple")}
 
 # Where the names of a module are looked for, in this order; "" is tf.compat.v1 itself.
 PREFIXES = {
