@@ -451,6 +451,22 @@ def test_nothing_waits_for_the_address_of_a_tpu(loaded):
     assert port.subject.model_dir == "nowhere" and not port.not_checked
 
 
+REWRITES = """
+import tensorflow.compat.v1 as tf
+tf.disable_v2_behavior()
+outputs = tf.tpu.rewrite(lambda x: x + 1.0, [tf.ones([8])])
+with tf.Session("grpc://10.0.0.2:8470") as session:
+    session.run(tf.tpu.initialize_system())
+    session.run(outputs)
+"""
+
+
+def test_a_session_of_the_program_that_needs_a_tpu_says_what_to_hand_over(judged):
+    status, out = judged(REWRITES, "--main", "train.py", *CHEAP)
+    assert status == 2 and "needs a TPU" in out and "hand over the function" in out, out
+    assert re.search(r"at train\.py:[67]", out), out
+
+
 SEVERAL = """
 def made(scale, faulty=False, rate=0.1):
     def scaled_fn(features, labels, mode, params):

@@ -20,11 +20,11 @@ _OLD_NAMES = re.compile(
 _NO_NETWORK = re.compile(
     r"URL fetch failure on|Name or service not known|failure in name resolution"
 )
-
-
 BATCH_SECONDS = 120  # that one batch may take
 # For sessions that read batches: on the host, and for no longer than that.
 SESSION = v1.ConfigProto(device_count={"GPU": 0}, operation_timeout_in_ms=1000 * BATCH_SECONDS)
+# A session of the program's own that runs tpu.rewrite or an infeed.
+_NO_TPU = re.compile(r"No OpKernel was registered to support Op '((\w*TPU|Infeed|Outfeed)\w*)'")
 
 
 class Elsewhere(Exception):
@@ -43,6 +43,11 @@ def reason(error: BaseException) -> str:
         return _unreadable(location[0])
     if _NO_NETWORK.search(text):
         return f"{text} (there is no way to that address from here; this says nothing of the port)"
+    if op := _NO_TPU.search(text):
+        return (
+            f"the program's own session runs {op[1]}, which needs a TPU; the dry run judges a TPUEstimator, "
+            "a Keras model's fit, or a step as a function: hand over the function that tpu.rewrite gets"
+        )
     if not isinstance(error, LeftTensorFlow | Gone) and not _OLD_NAMES.search(text):
         return ""
     return (
