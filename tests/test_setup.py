@@ -2,10 +2,12 @@
 
 import json
 import os
+import pwd
 import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import tomllib
@@ -158,6 +160,27 @@ def test_the_doctor_says_whether_a_machine_holds_a_class(tmp_path, monkeypatch, 
     for writable in (True, False):
         monkeypatch.setattr(os, "access", lambda path, mode, writable=writable: writable)
         assert doctor.read_only().ok is not writable
+
+
+def test_the_doctor_says_what_other_users_can_read(tmp_path, monkeypatch):
+    """An interpreter below a closed home started no learner's server, and said nothing of it (500)."""
+    homes = [tmp_path / "ann", tmp_path / "bob"]
+    for folder in (tmp_path, *homes):
+        folder.mkdir(exist_ok=True)
+        folder.chmod(0o755)
+    users = [SimpleNamespace(pw_dir=str(home), pw_uid=1000) for home in homes]
+    monkeypatch.setattr(pwd, "getpwall", lambda: users)
+    assert not doctor.private_homes().ok
+    homes[0].chmod(0o700)
+    assert str(homes[1]) in str(doctor.private_homes())
+    homes[1].chmod(0o700)
+    assert doctor.private_homes().ok
+    python = homes[0] / "python3"
+    python.touch(0o600)
+    monkeypatch.setattr(sys, "executable", str(python))
+    assert f"cannot read {python}" in str(doctor.readable())
+    python.chmod(0o755)
+    assert f"cannot read {homes[0]}" in str(doctor.readable())
 
 
 def test_the_files_of_other_places_name_what_there_is():

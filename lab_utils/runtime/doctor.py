@@ -5,6 +5,7 @@ import importlib.metadata
 import os
 import platform
 import shutil
+import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -174,11 +175,42 @@ def read_only() -> Check:
     )
 
 
+def readable() -> Check:
+    """Interpreter, package and shared cache let every user in, with all folders on the way to them."""
+    paths = [Path(sys.executable).resolve(), Path(__file__).resolve()]
+    paths += [Path(folder) for folder in [os.environ.get(cache.SHARED)] if folder]
+    closed = [
+        str(part)
+        for path in paths
+        for part in (path, *path.parents)
+        if part.exists()
+        and not part.stat().st_mode & (stat.S_IXOTH if part.is_dir() else stat.S_IROTH)
+    ]
+    state = (
+        f"other users cannot read {closed[0]}" if closed else "all users can read what they need"
+    )
+    remedy = "make the environment with an interpreter for all, as /usr/bin/python3.11, in a folder for all"
+    return Check(not closed, "other users", state, remedy)
+
+
+def private_homes() -> Check:
+    """Learners cannot read each other's homes."""
+    import pwd  # not on Windows
+
+    homes = [Path(entry.pw_dir) for entry in pwd.getpwall() if 1000 <= entry.pw_uid < 60_000]
+    others = stat.S_IROTH | stat.S_IXOTH
+    open_ = [str(home) for home in homes if home.is_dir() and home.stat().st_mode & others]
+    state = (
+        f"{counted(len(open_), 'home')} open to all users: {open_[0]} ..." if open_ else "closed"
+    )
+    return Check(not open_, "homes", state, "chmod 700 each, as root")
+
+
 def examine(learners: int = 0) -> Iterator[Check]:
     """Yields one finished check after another; with `learners`, also those of a machine for a class."""
     yield from (check() for check in CHECKS)
     if learners:
-        yield from (memory_for(learners), shared_cache(), read_only())
+        yield from (memory_for(learners), shared_cache(), read_only(), readable(), private_homes())
 
 
 def main(arguments: Sequence[str] = ()) -> int:
