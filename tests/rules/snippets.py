@@ -17,12 +17,14 @@ _BLOCK = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
 
 @dataclass(frozen=True)
 class Snippet:
-    """A block of code below "## Wrong" or "## Right" of the page `rule`; `line` is its first one's number."""
+    """A block of code below "## Wrong" or "## Right" of the page `rule`.
+
+    Its lines count from 1, so that the page's prose may change.
+    """
 
     rule: str
     side: str
     number: int
-    line: int
     text: str
 
     def run(self, given: Mapping[str, Callable[[], Any]]) -> "Made":
@@ -33,12 +35,10 @@ class Snippet:
         last = tree.body[-1]
         if isinstance(last, ast.Expr):
             tree.body[-1] = ast.copy_location(ast.Return(last.value), last)
-        ast.increment_lineno(tree, self.line - 1)
         shell = ast.parse(f"def block({', '.join(values)}):\n    return __made__, locals()")
         shell.body[0].body[:0] = tree.body
         file = f"{self.rule}.md"
-        page = (Path(pages.__file__).parent / file).read_text(encoding="utf-8")
-        linecache.cache[file] = (len(page), None, page.splitlines(keepends=True), file)
+        linecache.cache[file] = (len(self.text), None, self.text.splitlines(keepends=True), file)
         space = GLOBALS | {"__made__": Made}
         exec(compile(ast.fix_missing_locations(shell), file, "exec"), space)
         result = space["block"](**values)
@@ -75,6 +75,6 @@ def snippets() -> list[Snippet]:
         for block in _BLOCK.finditer(page):
             before = page[: block.start()]
             side = re.findall(r"^## (.+)$", before, re.M)[-1]
-            found.append(Snippet(path.stem, side, numbers[side], before.count("\n") + 2, block[1]))
+            found.append(Snippet(path.stem, side, numbers[side], block[1]))
             numbers[side] += 1
     return found
