@@ -1,9 +1,9 @@
 """Frontend for a TPUEstimator with its input functions."""
 
-import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from lab_utils.common.figures import counted
@@ -45,23 +45,21 @@ class EstimatorWorkload(Workload):
         """What the program of a core holds that a TPU would refuse, ignore or get wrong."""
         return read(traces, self.estimator, self.inputs)
 
-    def lower(
-        self, cores: int, mode: Mode = Mode.TRAIN, global_batch: int | None = None
-    ) -> Program:
+    def lower(self, cores: int, mode: Mode = Mode.TRAIN, batch: int | None = None) -> Program:
         """One step of `mode`, as each of `cores` cores runs it."""
-        return self._build(cores, mode, global_batch).lower()
+        return self._build(cores, mode, batch).lower()
 
-    def lower_alike(self, cores: int, global_batch: int) -> tuple[Program, Program]:
+    def lower_alike(self, cores: int, batch: int) -> tuple[Program, Program]:
         """The train step of `cores` cores and of one, that draw the same random numbers for an example."""
-        many, one = (self._build(count, Mode.TRAIN, global_batch) for count in (cores, 1))
-        draws = alike(many.step.graph, one.step.graph, cores, global_batch // cores)
+        many, one = (self._build(count, Mode.TRAIN, batch) for count in (cores, 1))
+        draws = alike(many.step.graph, one.step.graph, cores, batch // cores)
         return many.lower(draws), one.lower(draws)
 
-    def _build(self, cores: int, mode: Mode, global_batch: int | None) -> "_StepGraph":
+    def _build(self, cores: int, mode: Mode, batch: int | None) -> "_StepGraph":
         """The graph of a step. Of those of many cores only the last train step's is held: its variables'
         values are large, and the comparison with one core takes it again.
         """
-        batch = global_batch or _tpu_estimator.settings(self.estimator).batch_size(mode)
+        batch = batch or _tpu_estimator.settings(self.estimator).batch_size(mode)
         name = cores, batch, mode
         if name in self._last:
             return self._last[name]
@@ -75,9 +73,7 @@ class EstimatorWorkload(Workload):
         """Context manager: the training input_fn as one host calls it, and the examples in its batches."""
         with _tpu_estimator.rehearsing(cores, aloud=True) as rehearsal:
             twin = rehearsal.twin(self.estimator)
-            call = functools.partial(
-                _tpu_estimator.call_input_fn, twin, self.inputs.train, "train", 0
-            )
+            call = partial(_tpu_estimator.call_input_fn, twin, self.inputs.train, "train", 0)
             yield call, _tpu_estimator.sharding(twin, "train").batch_size
 
 
@@ -176,7 +172,7 @@ def _step(estimator: Any, key: str, feed: Feed, cores: int) -> Step:
     graph = v1.get_default_graph()
     trains = spec.train_op is not None and key == "train"
     updates = [getattr(spec.train_op, "op", spec.train_op)] if trains else []
-    start = functools.partial(initial_values, graph)
+    start = partial(initial_values, graph)
     return Step(graph, feeds + label_feeds, variables_of(graph), loss, host, updates, start)
 
 

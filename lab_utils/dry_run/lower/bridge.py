@@ -181,9 +181,7 @@ def _hlo(
 
         try:
             wrapper = v1.wrap_function(run, specs)
-            function = tf.function(
-                lambda *arguments: wrapper(*arguments), jit_compile=True, autograph=False
-            )
+            function = tf.function(lambda *args: wrapper(*args), jit_compile=True, autograph=False)
             captured = function.get_concrete_function(*specs).captured_inputs
             make = function.experimental_get_compiler_ir(*specs)
             hlo = make(stage="hlo_serialized", platform_name="CPU")

@@ -86,22 +86,17 @@ def _release(version: str) -> tuple[int, ...]:
 def require(*packages: str) -> None:
     """Raises CompilerMissing where one of "jax" and "libtpu" is not installed, or JAX is too old."""
     missing = [name for name in packages if importlib.util.find_spec(name) is None]
-    if not missing:
-        installed = versions().get("jax", NEWEST_JAX)
-        if _release(installed) < _release(OLDEST_JAX):
-            raise CompilerMissing(
-                f"jax {installed} is too old for the dry run, {_RANGE}. {_INSTALL}"
-            )
-        return
+    installed, advice = versions().get("jax", NEWEST_JAX), _INSTALL
     machine = f"{platform.system()} on {platform.machine()}"
     if "libtpu" in missing and machine != "Linux on x86_64":
         advice = (
             f"libtpu has wheels for Linux on x86_64 alone, and this is {machine}: "
             "run this stage in Colab or on a Linux machine. The other stages work here."
         )
-    else:
-        advice = _INSTALL
-    raise CompilerMissing(f"{' and '.join(missing)} not installed. {advice}")
+    if missing:
+        raise CompilerMissing(f"{' and '.join(missing)} not installed. {advice}")
+    if _release(installed) < _release(OLDEST_JAX):
+        raise CompilerMissing(f"jax {installed} is too old for the dry run, {_RANGE}. {advice}")
 
 
 class Running:

@@ -105,12 +105,10 @@ def _augmentation(
     if not augmentations:
         return
     first = augmentations[0]
-    sources = ancestors([first])
-    draws = [
-        op for op in first.graph.get_operations() if op in sources and op_table.is_random(op.type)
-    ]
+    ops = ancestors([first])
+    draws = [op for op in first.graph.get_operations() if op in ops and op_table.is_random(op.type)]
     op = draws[0] if draws else first
     if mode is Mode.EVAL:
-        yield finding("TPU212", place(op), note=is_intentional or _of_tokens(sources), op=op.type)
+        yield finding("TPU212", place(op), note=is_intentional or _of_tokens(ops), op=op.type)
     else:
         yield finding("TPU213", place(op), op=op.type, mode=IN_WORDS[mode])

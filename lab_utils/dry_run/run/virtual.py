@@ -12,7 +12,7 @@ import numpy as np
 
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.private import tensorflow as _tensorflow
-from lab_utils.dry_run.private.process import ChildFailed, Progress
+from lab_utils.dry_run.private.process import Answer, ChildFailed, Progress
 from lab_utils.dry_run.program import Input, Program, Role
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.run.findings import (
@@ -30,10 +30,7 @@ _EXCEPTION = re.compile(r"[\w.]+(Error|Exception): ")
 
 @contextmanager
 def running(
-    program: Program,
-    *,
-    steps: int = 3,
-    one_core: Program | None = None,
+    program: Program, *, steps: int = 3, one_core: Program | None = None
 ) -> Iterator[Callable[[Progress | None], VirtualRun]]:
     """Context manager: `steps` steps of `program` run on as many virtual cores as it has replicas.
 
@@ -156,9 +153,7 @@ def _loss_only(program: Program) -> Program:
     return replace(program, hlo=hlo, outputs=[program.outputs[number]])
 
 
-def executing(
-    programs: list[tuple[Program, list[Batch]]],
-) -> AbstractContextManager[process.Answer]:
+def executing(programs: list[tuple[Program, list[Batch]]]) -> AbstractContextManager[Answer]:
     """Context manager: each program runs on virtual cores, a step for each of its batches.
 
     All start from the values of the first one. The answer has "runs", for each program {"steps": [{"losses":

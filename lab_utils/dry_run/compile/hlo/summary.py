@@ -98,14 +98,12 @@ class Summary:
     def bfloat16_operand_share(self) -> float:
         """The share of matmul FLOPs whose operands are both bfloat16 in the compiled
         program, by the model's choice or because the compiler narrowed them on the way."""
-        return self.share(
-            [product for product in self.products if product.operands == ("bf16", "bf16")]
-        )
+        return self.share([item for item in self.products if item.operands == ("bf16", "bf16")])
 
     @property
     def small_edge_share(self) -> float:
         """The share of matmul FLOP with an edge below 128."""
-        return self.share([product for product in self.products if min(product.edges) < 128])
+        return self.share([item for item in self.products if min(item.edges) < 128])
 
 
 def summarise(text: str) -> Summary:
