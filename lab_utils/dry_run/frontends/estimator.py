@@ -10,7 +10,7 @@ from lab_utils.common.figures import counted
 from lab_utils.common.source import place, told
 from lab_utils.dry_run.frontends.batches import Feed, fixed_seeds
 from lab_utils.dry_run.lower.bridge import Step, placeholders, to_program
-from lab_utils.dry_run.lower.draws import Draw, alike
+from lab_utils.dry_run.lower.draws import Draws, alike
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.lower.variables import initial_values, variables_of
 from lab_utils.dry_run.private import tensorflow as _tensorflow
@@ -121,10 +121,10 @@ class _StepGraph:
             raise CannotLower(
                 f"a global batch of {self.batch} cannot be split over {counted(self.cores, 'core')}"
             )
-        share = settings.config.tpu_config.num_cores_per_replica or 1
-        if share > 1:
+        width = settings.config.tpu_config.num_cores_per_replica or 1
+        if width > 1:
             raise CannotLower(
-                f"a copy of the model takes {share} cores (num_cores_per_replica): how the TPU divides it "
+                f"a copy of the model takes {width} cores (num_cores_per_replica): how the TPU divides it "
                 "is not lowered here",
                 only_here=True,
             )
@@ -141,17 +141,11 @@ class _StepGraph:
                 raise CannotLower(told(error), where=place(error)) from error
         self.where = place(settings.model_fn)
 
-    def lower(self, draws: dict[str, Draw] | None = None) -> Program:
+    def lower(self, draws: Draws | None = None) -> Program:
         """The step as a program; with `draws`, its random numbers are those."""
         with _tensorflow.caught_log():
-            program = to_program(
-                self.step,
-                name=f"{self.mode} step",
-                mode=self.mode,
-                cores=self.cores,
-                per_core_batch=self.batch // self.cores,
-                draws=draws,
-            )
+            share, name = self.batch // self.cores, f"{self.mode} step"
+            program = to_program(self.step, name, self.mode, self.cores, share, draws)
         program.origin.read, program.where = self.feed.read, self.where
         if (op := sum_over_batch(self.step.loss, program.per_core_batch)) is not None:
             program.place_of_sum = place(op)

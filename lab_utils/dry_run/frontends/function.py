@@ -11,7 +11,7 @@ from lab_utils.common.figures import counted
 from lab_utils.common.source import Place, place, told
 from lab_utils.dry_run.frontends import datasets
 from lab_utils.dry_run.lower.bridge import Step, leaf_names, to_program
-from lab_utils.dry_run.lower.draws import Draw, alike
+from lab_utils.dry_run.lower.draws import Draws, alike
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit, StepRaised
 from lab_utils.dry_run.lower.graph_def import input_of
 from lab_utils.dry_run.lower.variables import Variable
@@ -79,11 +79,7 @@ class StepWorkload(Workload):
         return tf.nest.map_structure(lambda tensor: share(tensor, cores), arguments)
 
     def program(
-        self,
-        traced: Any,
-        cores: int,
-        batch: int | None,
-        draws: dict[str, Draw] | None = None,
+        self, traced: Any, cores: int, batch: int | None, draws: Draws | None = None
     ) -> Program:
         """Lowers what `traced` gave; with `draws`, its random numbers are those.
 
@@ -117,15 +113,8 @@ class StepWorkload(Workload):
                 name: values[name] for name in [*names, *(t.op.name for t in constants)]
             },
         )
-        share_size = next((spec.shape[0] for spec in tf.nest.flatten(specs) if spec.shape.rank), 1)
-        program = to_program(
-            step,
-            name=self.step_name,
-            mode=Mode.TRAIN,
-            cores=cores,
-            per_core_batch=share_size,
-            draws=draws,
-        )
+        size = next((spec.shape[0] for spec in tf.nest.flatten(specs) if spec.shape.rank), 1)
+        program = to_program(step, self.step_name, Mode.TRAIN, cores, size, draws)
         if not any(output.role == Role.VARIABLE for output in program.outputs):
             program.mode = Mode.FORWARD  # it changes nothing: no step of training
         program.where = self.where

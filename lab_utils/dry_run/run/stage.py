@@ -164,9 +164,9 @@ def _cost(computation: Any, computations: dict[int, Any]) -> tuple[float, float]
         elif op.opcode not in _NO_WRITES:
             writes += 4 * math.prod(op.shape.dimensions)
         if op.opcode == "dot":
-            left = shapes[op.operand_ids[0]].dimensions
+            lhs = shapes[op.operand_ids[0]].dimensions
             axes = op.dot_dimension_numbers.lhs_contracting_dimensions
-            flops += 2 * math.prod(op.shape.dimensions) * math.prod(left[axis] for axis in axes)
+            flops += 2 * math.prod(op.shape.dimensions) * math.prod(lhs[axis] for axis in axes)
         elif op.opcode == "convolution":
             kernel = shapes[op.operand_ids[1]].dimensions
             filters = kernel[op.convolution_dimension_numbers.kernel_output_feature_dimension]

@@ -15,14 +15,8 @@ from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private.process import Answer, ChildFailed, Progress
 from lab_utils.dry_run.program import Input, Program, Role
 from lab_utils.dry_run.rules import finding
-from lab_utils.dry_run.run.findings import (
-    Batch,
-    VirtualRun,
-    look_at_batches,
-    look_at_losses,
-    look_at_slots,
-    look_at_values,
-)
+from lab_utils.dry_run.run import findings
+from lab_utils.dry_run.run.findings import Batch, VirtualRun
 
 # A line of a traceback that names the exception; XLA's own messages go on after it.
 _EXCEPTION = re.compile(r"[\w.]+(Error|Exception): ")
@@ -53,7 +47,7 @@ def running(
     if not batches:
         yield lambda progress: result
         return
-    look_at_batches(program, batches, result)
+    findings.look_at_batches(program, batches, result)
     whole = _joined_batches(program, one_core, batches, result)
     programs = [(program, batches)]
     if whole and program.batch_statistics:  # the loss of the first step says all that it can
@@ -87,11 +81,11 @@ def _result(
         result.not_compared.append("Losses: the step returns none.")
     elif len(ran) > 1:
         result.one_core_losses = [step["losses"][0] for step in ran[1]["steps"]]
-    look_at_values(program, ran[0]["steps"], batches, result)
-    look_at_losses(program, batches, result)
+    findings.look_at_values(program, ran[0]["steps"], batches, result)
+    findings.look_at_losses(program, batches, result)
     if len(ran) > 1:
         many, one = (of["steps"][0]["variables"] for of in ran)
-        look_at_slots(program, many, one, result)
+        findings.look_at_slots(program, many, one, result)
     return result
 
 
