@@ -58,7 +58,7 @@ class MadeSubject:
     def read(self, traces, cores):
         return [made.finding("TPU202", Stage.READ)]
 
-    def lower(self, cores, mode="train", global_batch=None):
+    def lower(self, cores, mode="train", batch=None):
         raise RuntimeError("lowering broke\nand said more")
 
     def feed(self, cores):
@@ -123,9 +123,9 @@ def cores_that_run(subject, monkeypatch):
     def run_of(topology, flops, named):
         ran = []
 
-        def lower(cores, mode="train", global_batch=None):
+        def lower(cores, mode="train", batch=None):
             program = made.program()
-            program.cores, program.per_core_batch = cores, (global_batch or 1024 * cores) // cores
+            program.cores, program.per_core_batch = cores, (batch or 1024 * cores) // cores
             program.named_cores = named
             return program
 

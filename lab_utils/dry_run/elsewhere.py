@@ -17,9 +17,7 @@ _OLD_NAMES = re.compile(
     r"|\._\w+\(\) (got an unexpected keyword|takes \d+ positional|missing \d+ required) argument"
 )
 # Keras' download of a data set, and what sockets say.
-_NO_NETWORK = re.compile(
-    r"URL fetch failure on|Name or service not known|failure in name resolution"
-)
+_OFFLINE = re.compile(r"URL fetch failure on|Name or service not known|failure in name resolution")
 BATCH_SECONDS = 120  # that one batch may take
 # For sessions that read batches: on the host, and for no longer than that.
 SESSION = v1.ConfigProto(device_count={"GPU": 0}, operation_timeout_in_ms=1000 * BATCH_SECONDS)
@@ -41,7 +39,7 @@ def reason(error: BaseException) -> str:
     text = " ".join(str(error).split())
     if location := _ADDRESS.search(text):
         return _unreadable(location[0])
-    if _NO_NETWORK.search(text):
+    if _OFFLINE.search(text):
         return f"{text} (there is no way to that address from here; this says nothing of the port)"
     if op := _NO_TPU.search(text):
         return (

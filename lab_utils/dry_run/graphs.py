@@ -32,9 +32,7 @@ def arguments(op: tf.Operation, function: Any) -> list[tuple[tf.Tensor, tf.Tenso
     return list(zip(outer, function.inputs, strict=True))
 
 
-def everywhere(
-    graph: Any, keep: Callable[[tf.Operation], bool] = lambda op: True
-) -> Iterator[tf.Operation]:
+def everywhere(graph: Any, keep: Callable[..., bool] = lambda op: True) -> Iterator[tf.Operation]:
     """The ops of `graph` for which `keep` holds, and those of the functions that they call."""
     ids, graphs = set(), [graph]
     while graphs:

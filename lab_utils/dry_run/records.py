@@ -32,6 +32,11 @@ class Mode(StrEnum):
         """The mode as tf.estimator.ModeKeys names it."""
         return "infer" if self is Mode.PREDICT else str(self)
 
+    @property
+    def activity(self) -> str:
+        """What goes on in it: "training", "evaluation", "prediction" or "serving"."""
+        return {"train": "training", "eval": "evaluation", "predict": "prediction"}.get(self, self)
+
 
 class Status(StrEnum):
     """What became of a stage."""

@@ -101,16 +101,14 @@ class Workload(Protocol):
     def read(self, traces: list[Trace], cores: int) -> list[Finding]:
         """What the program of a core holds that a TPU would refuse, ignore or get wrong."""
 
-    def lower(
-        self, cores: int, mode: Mode = Mode.TRAIN, global_batch: int | None = None
-    ) -> Program:
-        """One step of `mode`, as each of `cores` cores runs it.
+    def lower(self, cores: int, mode: Mode = Mode.TRAIN, batch: int | None = None) -> Program:
+        """One step of `mode`, as each of `cores` cores runs it; `batch`: the global one, if not its own.
 
         Raises:
             CannotLower, InputUnfit: as lower/errors.py says.
         """
 
-    def lower_alike(self, cores: int, global_batch: int) -> tuple[Program, Program]:
+    def lower_alike(self, cores: int, batch: int) -> tuple[Program, Program]:
         """The train step of `cores` cores and of one: random numbers are the same for an example, where
         that can be had.
         """

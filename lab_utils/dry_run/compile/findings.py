@@ -1,5 +1,7 @@
 """What a compiled step says of the port (rules TPU3xx)."""
 
+import heapq
+
 from lab_utils.common.figures import memory, scaled
 from lab_utils.dry_run.compile.figures import Compiled
 from lab_utils.dry_run.compile.hlo.summary import Buffer, Summary
@@ -81,10 +83,8 @@ def out_of_memory(compiled: Compiled, summary: Summary | None, message: str) -> 
     """TPU303, naming the largest tensors: as stored where `summary` says, else the arguments."""
     program = compiled.program
     if summary is None:
-        inputs = sorted(program.inputs, key=lambda array: array.bytes, reverse=True)
-        largest = [
-            f"{array.name} {list(array.shape)} ({memory(array.bytes)})" for array in inputs[:_MOST]
-        ]
+        inputs = heapq.nlargest(_MOST, program.inputs, key=lambda array: array.bytes)
+        largest = [f"{array.name} {list(array.shape)} ({memory(array.bytes)})" for array in inputs]
     else:
         names = dict.fromkeys(_description(buffer, program) for buffer in summary.buffers)
         largest = list(names)[:_MOST]

@@ -184,9 +184,7 @@ def _graph_batches(make: Callable[[], Any], graph: tf.Graph) -> Iterator[int | N
             initialize = [iterator.initializer]
             data = iterator.get_next()
         # Composite tensors count as their components; what a batch may hold beside tensors, not at all.
-        leaves = [
-            leaf for leaf in tf.nest.flatten(data, expand_composites=True) if tf.is_tensor(leaf)
-        ]
+        leaves = list(filter(tf.is_tensor, tf.nest.flatten(data, expand_composites=True)))
         first = tf.shape(leaves[0])[0] if leaves[0].shape.rank != 0 else tf.constant(1)
         # The group makes the batch; its size alone may be known without it, and the batch left unread.
         fetches = first, tf.group(*leaves)

@@ -64,9 +64,7 @@ class Recording:
     @property
     def subject(self) -> Model | None:
         """The model that the program trained first, else the first that it called at all."""
-        return next(
-            (model for model in self.models if model.trained), next(iter(self.models), None)
-        )
+        return max(self.models, key=lambda model: model.trained, default=None)
 
     def note(self, mode: Mode, estimator: Any, input_fn: Callable, **options: Any) -> None:
         """Notes a call of `estimator`; raises Enough where the program goes on and on."""

@@ -1,16 +1,16 @@
 """Frontend for a TPUEstimator with its input functions."""
 
-import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from lab_utils.common.figures import counted
 from lab_utils.common.source import place, told
 from lab_utils.dry_run.frontends.batches import Feed, fixed_seeds
 from lab_utils.dry_run.lower.bridge import Step, placeholders, to_program
-from lab_utils.dry_run.lower.draws import Draw, alike
+from lab_utils.dry_run.lower.draws import Draws, alike
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.lower.variables import initial_values, variables_of
 from lab_utils.dry_run.private import tensorflow as _tensorflow
@@ -45,23 +45,21 @@ class EstimatorWorkload(Workload):
         """What the program of a core holds that a TPU would refuse, ignore or get wrong."""
         return read(traces, self.estimator, self.inputs)
 
-    def lower(
-        self, cores: int, mode: Mode = Mode.TRAIN, global_batch: int | None = None
-    ) -> Program:
+    def lower(self, cores: int, mode: Mode = Mode.TRAIN, batch: int | None = None) -> Program:
         """One step of `mode`, as each of `cores` cores runs it."""
-        return self._build(cores, mode, global_batch).lower()
+        return self._build(cores, mode, batch).lower()
 
-    def lower_alike(self, cores: int, global_batch: int) -> tuple[Program, Program]:
+    def lower_alike(self, cores: int, batch: int) -> tuple[Program, Program]:
         """The train step of `cores` cores and of one, that draw the same random numbers for an example."""
-        many, one = (self._build(count, Mode.TRAIN, global_batch) for count in (cores, 1))
-        draws = alike(many.step.graph, one.step.graph, cores, global_batch // cores)
+        many, one = (self._build(count, Mode.TRAIN, batch) for count in (cores, 1))
+        draws = alike(many.step.graph, one.step.graph, cores, batch // cores)
         return many.lower(draws), one.lower(draws)
 
-    def _build(self, cores: int, mode: Mode, global_batch: int | None) -> "_StepGraph":
+    def _build(self, cores: int, mode: Mode, batch: int | None) -> "_StepGraph":
         """The graph of a step. Of those of many cores only the last train step's is held: its variables'
         values are large, and the comparison with one core takes it again.
         """
-        batch = global_batch or _tpu_estimator.settings(self.estimator).batch_size(mode)
+        batch = batch or _tpu_estimator.settings(self.estimator).batch_size(mode)
         name = cores, batch, mode
         if name in self._last:
             return self._last[name]
@@ -75,9 +73,7 @@ class EstimatorWorkload(Workload):
         """Context manager: the training input_fn as one host calls it, and the examples in its batches."""
         with _tpu_estimator.rehearsing(cores, aloud=True) as rehearsal:
             twin = rehearsal.twin(self.estimator)
-            call = functools.partial(
-                _tpu_estimator.call_input_fn, twin, self.inputs.train, "train", 0
-            )
+            call = partial(_tpu_estimator.call_input_fn, twin, self.inputs.train, "train", 0)
             yield call, _tpu_estimator.sharding(twin, "train").batch_size
 
 
@@ -125,10 +121,10 @@ class _StepGraph:
             raise CannotLower(
                 f"a global batch of {self.batch} cannot be split over {counted(self.cores, 'core')}"
             )
-        share = settings.config.tpu_config.num_cores_per_replica or 1
-        if share > 1:
+        width = settings.config.tpu_config.num_cores_per_replica or 1
+        if width > 1:
             raise CannotLower(
-                f"a copy of the model takes {share} cores (num_cores_per_replica): how the TPU divides it "
+                f"a copy of the model takes {width} cores (num_cores_per_replica): how the TPU divides it "
                 "is not lowered here",
                 only_here=True,
             )
@@ -145,17 +141,11 @@ class _StepGraph:
                 raise CannotLower(told(error), where=place(error)) from error
         self.where = place(settings.model_fn)
 
-    def lower(self, draws: dict[str, Draw] | None = None) -> Program:
+    def lower(self, draws: Draws | None = None) -> Program:
         """The step as a program; with `draws`, its random numbers are those."""
         with _tensorflow.caught_log():
-            program = to_program(
-                self.step,
-                name=f"{self.mode} step",
-                mode=self.mode,
-                cores=self.cores,
-                per_core_batch=self.batch // self.cores,
-                draws=draws,
-            )
+            share, name = self.batch // self.cores, f"{self.mode} step"
+            program = to_program(self.step, name, self.mode, self.cores, share, draws)
         program.origin.read, program.where = self.feed.read, self.where
         if (op := sum_over_batch(self.step.loss, program.per_core_batch)) is not None:
             program.place_of_sum = place(op)
@@ -176,7 +166,7 @@ def _step(estimator: Any, key: str, feed: Feed, cores: int) -> Step:
     graph = v1.get_default_graph()
     trains = spec.train_op is not None and key == "train"
     updates = [getattr(spec.train_op, "op", spec.train_op)] if trains else []
-    start = functools.partial(initial_values, graph)
+    start = partial(initial_values, graph)
     return Step(graph, feeds + label_feeds, variables_of(graph), loss, host, updates, start)
 
 

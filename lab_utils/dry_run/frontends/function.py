@@ -11,7 +11,7 @@ from lab_utils.common.figures import counted
 from lab_utils.common.source import Place, place, told
 from lab_utils.dry_run.frontends import datasets
 from lab_utils.dry_run.lower.bridge import Step, leaf_names, to_program
-from lab_utils.dry_run.lower.draws import Draw, alike
+from lab_utils.dry_run.lower.draws import Draws, alike
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit, StepRaised
 from lab_utils.dry_run.lower.graph_def import input_of
 from lab_utils.dry_run.lower.variables import Variable
@@ -45,7 +45,7 @@ class StepWorkload(Workload):
     one_batch, may_add_up = False, False
     feed_place = Place(text="the dataset")
 
-    def traced(self, cores: int, global_batch: int | None = None) -> Any:
+    def traced(self, cores: int, batch: int | None = None) -> Any:
         """The step as one of `cores` cores runs it: a ConcreteFunction of nests of one core's tensors.
 
         Raises:
@@ -58,44 +58,35 @@ class StepWorkload(Workload):
         unfit = datasets.unfit(self.batches, self.dataset, self.feed_place, cores)
         return [unfit] if unfit else read_step(self.traced(cores))
 
-    def lower(
-        self, cores: int, mode: Mode = Mode.TRAIN, global_batch: int | None = None
-    ) -> Program:
+    def lower(self, cores: int, mode: Mode = Mode.TRAIN, batch: int | None = None) -> Program:
         """The train step, as each of `cores` cores runs it."""
-        return self.program(self.traced(cores, global_batch), cores, global_batch)
+        return self.program(self.traced(cores, batch), cores, batch)
 
-    def lower_alike(self, cores: int, global_batch: int) -> tuple[Program, Program]:
+    def lower_alike(self, cores: int, batch: int) -> tuple[Program, Program]:
         """The steps of `cores` cores and of one, that draw the same random numbers for an example."""
-        many, one = (self.traced(number, global_batch) for number in (cores, 1))
-        draws = alike(many.graph, one.graph, cores, global_batch // cores)
-        return (
-            self.program(many, cores, global_batch, draws),
-            self.program(one, 1, global_batch, draws),
-        )
+        many, one = (self.traced(number, batch) for number in (cores, 1))
+        draws = alike(many.graph, one.graph, cores, batch // cores)
+        return self.program(many, cores, batch, draws), self.program(one, 1, batch, draws)
 
     def feed(self, cores: int) -> AbstractContextManager[tuple[tf.data.Dataset | None, None]]:
         """The dataset, where one was given; its own first dimension is the batch."""
         return nullcontext((self.dataset, None))
 
-    def specs(self, cores: int, global_batch: int | None) -> list[Any]:
+    def specs(self, cores: int, batch: int | None) -> list[Any]:
         """One core's share of each argument of the step, as nests of tf.TensorSpec."""
-        spec = self._of_size(global_batch).element_spec
+        spec = self._of_size(batch).element_spec
         arguments = list(spec) if isinstance(spec, tuple) else [spec]
         return tf.nest.map_structure(lambda tensor: share(tensor, cores), arguments)
 
     def program(
-        self,
-        traced: Any,
-        cores: int,
-        global_batch: int | None,
-        draws: dict[str, Draw] | None = None,
+        self, traced: Any, cores: int, batch: int | None, draws: Draws | None = None
     ) -> Program:
         """Lowers what `traced` gave; with `draws`, its random numbers are those.
 
         Raises:
             CannotLower: the step cannot be lowered.
         """
-        specs = self.specs(cores, global_batch)
+        specs = self.specs(cores, batch)
         with _tensorflow.eager():
             names = [
                 leaf
@@ -122,31 +113,21 @@ class StepWorkload(Workload):
                 name: values[name] for name in [*names, *(t.op.name for t in constants)]
             },
         )
-        batch = next((spec.shape[0] for spec in tf.nest.flatten(specs) if spec.shape.rank), 1)
-        program = to_program(
-            step,
-            name=self.step_name,
-            mode=Mode.TRAIN,
-            cores=cores,
-            per_core_batch=batch,
-            draws=draws,
-        )
+        size = next((spec.shape[0] for spec in tf.nest.flatten(specs) if spec.shape.rank), 1)
+        program = to_program(step, self.step_name, Mode.TRAIN, cores, size, draws)
         if not any(output.role == Role.VARIABLE for output in program.outputs):
             program.mode = Mode.FORWARD  # it changes nothing: no step of training
         program.where = self.where
         program.one_batch, program.may_add_up = self.one_batch, self.may_add_up
-        program.origin.read = lambda: self._read(cores, global_batch)
+        program.origin.read = lambda: self._read(cores, batch)
         return program
 
-    def _read(self, cores: int, global_batch: int | None) -> Iterator[list[np.ndarray]]:
+    def _read(self, cores: int, batch: int | None) -> Iterator[list[np.ndarray]]:
         """Global batches as one part for each core: arrays [cores, batch // cores, ...]."""
         with _tensorflow.eager():
-            for batch in self._of_size(global_batch).as_numpy_iterator():
-                arrays = map(np.asarray, tf.nest.flatten(batch))
-                yield [
-                    array.reshape(cores, array.shape[0] // cores, *array.shape[1:])
-                    for array in arrays
-                ]
+            for example in self._of_size(batch).as_numpy_iterator():
+                leaves = map(np.asarray, tf.nest.flatten(example))
+                yield [leaf.reshape(cores, len(leaf) // cores, *leaf.shape[1:]) for leaf in leaves]
 
     def _of_size(self, batch: int | None) -> tf.data.Dataset:
         """The batches, or others of `batch` examples."""
@@ -183,9 +164,9 @@ class FunctionWorkload(StepWorkload):
         self.step_name = getattr(self.step, "__name__", "step")
         self.name = f"step function of {self.where.position}"
 
-    def traced(self, cores: int, global_batch: int | None = None) -> Any:
+    def traced(self, cores: int, batch: int | None = None) -> Any:
         """The step, traced for its share of the batch."""
-        return trace_step(self.step, self.specs(cores, global_batch), cores)
+        return trace_step(self.step, self.specs(cores, batch), cores)
 
 
 def _spec(array: Any) -> tf.TensorSpec:
@@ -246,9 +227,7 @@ def _resources(
         while name in values:
             name += "_"
         is_trained = variable.trainable if handles is None else id(resource) in handles
-        value = tf.raw_ops.ReadVariableOp(resource=resource, dtype=variable.dtype).numpy()
-        values[name] = np.asarray(value)
-        variables.append(
-            Variable(name, placeholder, values[name].shape, variable.dtype, is_trained)
-        )
+        value = tf.raw_ops.ReadVariableOp(resource=resource, dtype=variable.dtype)
+        values[name] = value = np.asarray(value.numpy())
+        variables.append(Variable(name, placeholder, value.shape, variable.dtype, is_trained))
     return variables, constants, values

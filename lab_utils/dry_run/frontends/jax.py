@@ -28,9 +28,7 @@ from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.workload import Trace, Workload
 from lab_utils.runtime import chips
 
-_DECISION = (
-    "Use jax.lax.cond and jax.lax.scan (or jnp.where) where Python decides by a traced value."
-)
+_BRANCH = "Use jax.lax.cond and jax.lax.scan (or jnp.where) where Python decides by a traced value."
 _MASK = (
     "Keep the shape in place of a boolean index: jnp.where(mask, x, 0), or where=mask in jnp.sum and "
     "jnp.mean; jnp.nonzero and jnp.unique take size=."
@@ -41,7 +39,7 @@ _AROUND = " Where only the function around a jitted step reads values, hand over
 class NotJax(CannotLower):
     """The step raised while JAX traced or lowered it; `hint` is what to do first."""
 
-    def __init__(self, error: Exception, where: Place, hint: str = _DECISION) -> None:
+    def __init__(self, error: Exception, where: Place, hint: str = _BRANCH) -> None:
         prefix = "" if isinstance(error, sharded.IndivisibleAxis) else f"{type(error).__name__}: "
         super().__init__(f"{prefix}{error}", where=place(error) or where)
         self.hint = hint
@@ -101,7 +99,7 @@ class JaxWorkload(Workload):
         boolean = isinstance(error, jax.errors.NonConcreteBooleanIndexError)
         equinox = hasattr(self.inner, "donate_first")
         around = "" if self.is_pmap or equinox or hasattr(self.inner, "trace") else _AROUND
-        return NotJax(error, self.where, (_MASK if boolean else _DECISION) + around)
+        return NotJax(error, self.where, (_MASK if boolean else _BRANCH) + around)
 
     def read(self, traces: list[Trace], cores: int) -> list[Finding]:
         """What the step's jaxpr tells."""
@@ -110,18 +108,14 @@ class JaxWorkload(Workload):
         findings = read_jaxpr.changing(self._traces, self.where, one_cache=one_cache)
         return findings + read_jaxpr.read(self._traces[0], self.where)
 
-    def lower(
-        self, cores: int, mode: Mode = Mode.TRAIN, global_batch: int | None = None
-    ) -> Program:
+    def lower(self, cores: int, mode: Mode = Mode.TRAIN, batch: int | None = None) -> Program:
         """The step, split over `cores` cores as its shardings say, or for one core where it has none."""
-        if global_batch is not None:
+        if batch is not None:
             raise InputUnfit("a JAX step is judged with the batch of its example alone")
         traced = self._traces[0]
         jaxpr = traced.jaxpr.jaxpr
         text, arguments = self._lowered(traced)
-        text, mesh = sharded.laid_out(
-            text, cores, self.topology, self.mesh_axes, mapper=self._mapper(jaxpr)
-        )
+        text, mesh = sharded.layout(text, cores, self.topology, self.mesh_axes, self._mapper(jaxpr))
         names = _jax.names(jaxpr)
         state = {names[number] for number, _ in read_jaxpr.state_numbers(traced)}
         try:
@@ -154,10 +148,8 @@ class JaxWorkload(Workload):
 
     def _lowered(self, traced: Any) -> tuple[str, list[_jax.Argument]]:
         """StableHLO with the learner's lines, and what it takes."""
-        with (
-            warnings.catch_warnings(),
-            _jax.callbacks_left_out(read_jaxpr.callbacks(traced.jaxpr.jaxpr)),
-        ):
+        callbacks = read_jaxpr.callbacks(traced.jaxpr.jaxpr)
+        with warnings.catch_warnings(), _jax.callbacks_left_out(callbacks):
             warnings.filterwarnings("ignore", "Some donated buffers")  # TPU341 says it
             try:
                 lowered = traced.lower(lowering_platforms=("tpu",))
@@ -200,13 +192,11 @@ def _batch(arguments: list[_jax.Argument], state: set[str], axes: int) -> int:
     The arrays of a batch have one first axis.
     `axes`: 2 for jax.pmap, whose batches have an axis of devices before that of examples.
     """
-    by_argument: dict[str, list[tuple[int, ...]]] = {}
+    groups: dict[str, list[tuple[int, ...]]] = {}
     for array in arguments:
         if array.name not in state and array.shape:
             argument = re.match(r"\w*", array.name)[0]  # "batch" of "batch['image']"
-            by_argument.setdefault(argument, []).append(array.shape)
-    batches = [
-        shapes for shapes in by_argument.values() if len({shape[0] for shape in shapes}) == 1
-    ]
-    shapes = [shape for shapes in batches or by_argument.values() for shape in shapes]
+            groups.setdefault(argument, []).append(array.shape)
+    batches = [shapes for shapes in groups.values() if len({shape[0] for shape in shapes}) == 1]
+    shapes = [shape for shapes in batches or groups.values() for shape in shapes]
     return math.prod(max(shapes, key=math.prod, default=())[:axes])

@@ -4,10 +4,11 @@ People hand over what they call: a jitted function, a method, a functools.partia
 filter_jit, jax.pmap, or a function of their own around one of these. Flax and Equinox are not imported.
 """
 
-import functools
 import inspect
-import itertools
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial, wraps
+from itertools import islice, repeat
 from typing import Any
 
 import jax
@@ -38,9 +39,7 @@ def examples(step: Callable, data: Any) -> list[tuple]:
         )
     if not any(map(_is_stream, call)):
         return [jax.tree.map(_abstract, call)]
-    columns = [
-        itertools.islice(part, FEW) if _is_stream(part) else itertools.repeat(part) for part in call
-    ]
+    columns = [islice(part, FEW) if _is_stream(part) else repeat(part) for part in call]
     calls = [jax.tree.map(_abstract, arguments) for arguments in zip(*columns, strict=False)]
     if not calls:
         raise ValueError("the stream of batches is empty")
@@ -63,9 +62,7 @@ def trace(step: Callable, call: tuple) -> Any:
     if hasattr(inner, "donate_first"):  # Equinox's filter_jit, which holds the function as fn
         whole = (*bound, *call)
         donated = [n for n in range(len(whole)) if (inner.donate_rest if n else inner.donate_first)]
-        function, arrays = _arrays_alone(
-            functools.partial(inspect.unwrap(inner), **keywords), whole
-        )
+        function, arrays = _arrays_alone(partial(inspect.unwrap(inner), **keywords), whole)
         return jax.jit(function, donate_argnums=donated).trace(*arrays)
     try:
         return _as_inner_asks(step, call)
@@ -89,7 +86,7 @@ def unbound(step: Callable) -> tuple[Callable, tuple, dict[str, Any]]:
     while True:
         if inspect.ismethod(step):
             step, bound = step.__func__, (step.__self__, *bound)
-        elif isinstance(step, functools.partial):
+        elif isinstance(step, partial):
             bound, keywords = (*step.args, *bound), step.keywords | keywords
             step = step.func
         else:
@@ -110,19 +107,16 @@ def _as_inner_asks(step: Callable, call: tuple) -> Any:
         if leaves and all(wish.donated for wish in inner):
             donated.append(number)
         if any(wish.sharding for wish in inner):
-            pairs = zip(leaves, inner, strict=True)
-            argument = jax.tree.unflatten(
-                tree, [_with_sharding(leaf, wish.sharding) for leaf, wish in pairs]
-            )
+            argument = jax.tree.unflatten(tree, map(_with_sharding, leaves, inner))
         arguments.append(argument)
     return jax.jit(step, donate_argnums=donated).trace(*arguments)
 
 
-def _with_sharding(leaf: Any, sharding: Any) -> Any:
-    if sharding is None or not _is_array(leaf):
+def _with_sharding(leaf: Any, wish: _jax.Wish) -> Any:
+    if wish.sharding is None or not _is_array(leaf):
         return leaf
     weak = getattr(leaf, "weak_type", False)
-    return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding, weak_type=weak)
+    return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=wish.sharding, weak_type=weak)
 
 
 def _arrays_alone(step: Callable, call: tuple) -> tuple[Callable, tuple]:
@@ -131,7 +125,7 @@ def _arrays_alone(step: Callable, call: tuple) -> tuple[Callable, tuple]:
     def array_or_none(leaf: Any) -> Any:
         return leaf if _is_array(leaf) else None
 
-    @functools.wraps(inspect.unwrap(step) if not isinstance(step, functools.partial) else step.func)
+    @wraps(inspect.unwrap(step) if not isinstance(step, partial) else step.func)
     def of_arrays(*arrays: Any) -> Any:
         def merge(array: Any, other: Any) -> Any:
             return other if array is None else array
@@ -168,9 +162,8 @@ def _abstract(leaf: Any) -> Any:
 def _why_not(step: Callable, call: tuple) -> str:
     """Why `step` cannot be called so; "" where it can, or where its signature is not known."""
     try:
-        inspect.signature(step).bind(*call)
-    except ValueError:
-        return ""
+        with suppress(ValueError):
+            inspect.signature(step).bind(*call)
     except TypeError as error:
         return str(error)
     return ""

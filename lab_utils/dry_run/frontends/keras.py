@@ -36,7 +36,7 @@ class KerasWorkload(StepWorkload):
         # Keras 3 wraps them.
         return [v if isinstance(v, tf.Variable) else v.value for v in variables] or None
 
-    def traced(self, cores: int, global_batch: int | None = None) -> Any:
+    def traced(self, cores: int, batch: int | None = None) -> Any:
         """The model's train_step, traced as TPUStrategy would run it.
 
         The dataset's batch is the global one, which TPUStrategy splits over the cores; the optimizer sums the
@@ -51,4 +51,4 @@ class KerasWorkload(StepWorkload):
             return results.pop("loss", next(iter(results.values()), tf.constant(0.0)))
 
         with _tensorflow.strategy(cores):
-            return trace_step(step, self.specs(cores, global_batch), cores)
+            return trace_step(step, self.specs(cores, batch), cores)

@@ -8,7 +8,7 @@ of the CPU build: the TPU's is not in any wheel that installs beside a working T
 
 import functools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,19 +17,9 @@ import numpy as np
 from lab_utils.common.source import NOWHERE, Place, place
 from lab_utils.dry_run import ops as op_table
 from lab_utils.dry_run.graphs import all_nodes
-from lab_utils.dry_run.lower.draws import Draw, draw_alike
+from lab_utils.dry_run.lower import graph_def as graph_defs
+from lab_utils.dry_run.lower.draws import Draws, draw_alike
 from lab_utils.dry_run.lower.errors import explain
-from lab_utils.dry_run.lower.graph_def import (
-    compute,
-    cut_host_work,
-    input_of,
-    nodes_of,
-    prune,
-    rename_functions,
-    sum_resizes,
-    use_xla_collectives,
-    without,
-)
 from lab_utils.dry_run.lower.lines import gradient_not_finite, place_of_write, value_not_finite
 from lab_utils.dry_run.lower.variables import Variable
 from lab_utils.dry_run.private import tensorflow as _tensorflow
@@ -58,13 +48,7 @@ class Step:
 
 
 def to_program(
-    step: Step,
-    *,
-    name: str,
-    mode: str,
-    cores: int,
-    per_core_batch: int,
-    draws: Mapping[str, Draw] | None = None,
+    step: Step, name: str, mode: str, cores: int, per_core_batch: int, draws: Draws | None = None
 ) -> Program:
     """Lowers a step; with `draws` its random numbers are those that draws.py says.
 
@@ -72,20 +56,20 @@ def to_program(
         CannotLower: an op has no XLA kernel here, a shape depends on data, and the like.
     """
     results = ({} if step.loss is None else {"loss": step.loss}) | step.host
-    graph_def = prune(step.graph, [t.op for t in results.values()] + step.updates)
-    cut_host_work(graph_def)
-    sum_resizes(graph_def, step.graph)
-    named_cores = use_xla_collectives(graph_def, step.graph, cores)
-    sums = nodes_of(graph_def, step.graph, _STATISTICS)
+    graph_def = graph_defs.prune(step.graph, [t.op for t in results.values()] + step.updates)
+    graph_defs.cut_host_work(graph_def)
+    graph_defs.sum_resizes(graph_def, step.graph)
+    named_cores = graph_defs.use_xla_collectives(graph_def, step.graph, cores)
+    sums = graph_defs.nodes_of(graph_def, step.graph, _STATISTICS)
     statistics = [node.name for node, op, _ in sums if _is_batch_statistic(op)]
     random = [node.name for node in all_nodes(graph_def) if op_table.is_random(node.op)]
     if draws:
         draw_alike(graph_def, draws, cores)
         random = [name for name in random if name not in draws]
-    rename_functions(graph_def)
+    graph_defs.rename_functions(graph_def)
     ends = [tensor.op.name for tensor in results.values()]
     tensors = [tensor for tensor, _ in step.feeds]
-    variables = without(graph_def, tensors, step.variables, ends)
+    variables = graph_defs.without(graph_def, tensors, step.variables, ends)
     names = [item.name for item in results.values()]
     hlo, order = _hlo(step, graph_def, tensors, variables, names)
     inputs = [item for _, item in step.feeds]
@@ -141,7 +125,7 @@ def placeholders(structure: Any, role: str) -> tuple[Any, list[tuple[tf.Tensor, 
     pairs = []
     for name, spec in zip(leaf_names(role, structure), tf.nest.flatten(structure), strict=True):
         tensor = v1.placeholder(spec.dtype, spec.shape, name=re.sub(r"[^\w./-]", "_", name))
-        pairs.append((tensor, input_of(name, role, tensor)))
+        pairs.append((tensor, graph_defs.input_of(name, role, tensor)))
     return tf.nest.pack_sequence_as(structure, [tensor for tensor, _ in pairs]), pairs
 
 
@@ -175,15 +159,15 @@ def _hlo(
 
         def run(*arguments: tf.Tensor) -> list[tf.Tensor]:
             updates = [op.name for op in step.updates]
-            results = compute(graph_def, names + updates, feeds, arguments, variables, values)
+            results = graph_defs.compute(
+                graph_def, names + updates, feeds, arguments, variables, values
+            )
             with tf.control_dependencies(results[len(names) :]):
                 return [tf.identity(value) for value in results[: len(names)]]
 
         try:
             wrapper = v1.wrap_function(run, specs)
-            function = tf.function(
-                lambda *arguments: wrapper(*arguments), jit_compile=True, autograph=False
-            )
+            function = tf.function(lambda *args: wrapper(*args), jit_compile=True, autograph=False)
             captured = function.get_concrete_function(*specs).captured_inputs
             make = function.experimental_get_compiler_ir(*specs)
             hlo = make(stage="hlo_serialized", platform_name="CPU")

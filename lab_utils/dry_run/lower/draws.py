@@ -29,7 +29,10 @@ class Draw:
     axis: int | None
 
 
-def alike(many: Any, one: Any, cores: int, share: int) -> dict[str, Draw]:
+Draws = dict[str, Draw]  # by the op's name
+
+
+def alike(many: Any, one: Any, cores: int, share: int) -> Draws:
     """The draws that a graph of one of `cores` cores and that of one core have in common, by the op's name.
 
     The axis that is `cores` times as long in the graph of one core is that of the batch. Left out is what is
@@ -57,7 +60,7 @@ def _shapes(graph: Any) -> dict[str, list[int]]:
     return {op.name: op.outputs[0].shape.as_list() for op in fixed}
 
 
-def draw_alike(graph_def: Any, draws: dict[str, Draw], cores: int) -> None:
+def draw_alike(graph_def: Any, draws: Draws, cores: int) -> None:
     """Replaces the random ops of a GraphDef that `draws` names, for one of `cores` cores."""
     for node in [node for node in graph_def.node if node.name in draws]:
         draw, new = draws[node.name], Nodes(graph_def, node.name)

@@ -1,6 +1,6 @@
 """The part of a graph that one step computes, as the GraphDef that XLA's bridge of a CPU build takes."""
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from lab_utils.common.source import place
@@ -52,19 +52,15 @@ class Nodes:
         return name
 
 
-def nodes_of(
-    graph_def: Any, graph: Any, types: Container[str]
-) -> Iterator[tuple[Any, tf.Operation, Nodes]]:
+def nodes_of(graph_def: Any, graph: Any, types: set[str]) -> Iterator[tuple[Any, Any, Nodes]]:
     """The nodes of these types in a pruned `graph` and in its functions: (node, its op, Nodes beside it).
 
     In functions only Const, Reshape and Sum may be added.
     """
     for node in [node for node in graph_def.node if node.op in types]:
         yield node, graph.get_operation_by_name(node.name), Nodes(graph_def, node.name)
-    functions = graph_def.library.function
-    inner = [
-        (function, node) for function in functions for node in function.node_def if node.op in types
-    ]
+    library = graph_def.library.function
+    inner = [(f, node) for f in library for node in f.node_def if node.op in types]
     graphs = bodies(graph) if inner else {}
     for function, node in inner:
         body = graphs.get(function.signature.name)
@@ -216,9 +212,8 @@ def compute(
     used = {name.split(":")[0] for node in graph_def.node for name in node.input}
     inputs = {name: it for name, it in values_of.items() if name.split(":")[0] in used}
     others = [name for name in names if name not in values_of]
-    values_of |= zip(
-        others, tf.graph_util.import_graph_def(graph_def, inputs, others, name=""), strict=True
-    )
+    results = tf.graph_util.import_graph_def(graph_def, inputs, others, name="")
+    values_of |= zip(others, results, strict=True)
     return [values_of[name] for name in names]
 
 

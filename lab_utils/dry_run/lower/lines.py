@@ -93,9 +93,7 @@ def _flags(
             names = [tensor.name for tensor in tensors]
             results = compute(graph_def, names, feeds, arguments, used, values)
             kinds = tf.math.is_nan, tf.math.is_inf
-            return tuple(
-                tf.stack([tf.reduce_any(kind(item)) for item in results]) for kind in kinds
-            )
+            return tuple(tf.stack([tf.reduce_any(kind(out)) for out in results]) for kind in kinds)
 
         try:
             look = v1.wrap_function(flags, [tf.TensorSpec(t.shape, t.dtype) for t in feeds])

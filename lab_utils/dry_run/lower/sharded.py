@@ -22,13 +22,13 @@ class IndivisibleAxis(ValueError):
     """An argument's axis cannot be split as its PartitionSpec says, which JAX refuses too."""
 
 
-def laid_out(
-    text: str, cores: int, topology: str, axes_wanted: Mapping[str, int] | None, *, mapper: str = ""
+def layout(
+    text: str, cores: int, topology: str, mesh_axes: Mapping[str, int] | None, mapper: str = ""
 ) -> tuple[str, dict[str, int]]:
     """The program for `cores` cores, and the sizes of its mesh's axes, {} for a step of one core.
 
     Args:
-        axes_wanted: sizes of axes of the mesh, by name; those that are not named keep theirs.
+        mesh_axes: sizes of axes of the mesh, by name; those that are not named keep theirs.
         mapper: what maps a part of it, "jax.shard_map" or "jax.pmap"; "" where nothing does.
 
     Raises:
@@ -43,8 +43,8 @@ def laid_out(
     if not meshes:
         if devices != cores and (mapper or devices != 1):
             raise _not_resized(devices, cores, topology, mapper, "without a named mesh")
-        if axes_wanted:
-            names, ones = tuple(axes_wanted), (1,) * len(axes_wanted)
+        if mesh_axes:
+            names, ones = tuple(mesh_axes), (1,) * len(mesh_axes)
             raise InputUnfit(
                 f"mesh_axes names {', '.join(names)}, and no array of the step is laid on a mesh: make "
                 f"mesh = jax.sharding.Mesh(np.reshape(jax.devices()[:1], {ones}), {names}), and give the "
@@ -53,13 +53,13 @@ def laid_out(
             )
         return text, {"devices": devices} if devices > 1 else {}
     name, mesh = next(iter(meshes.items()))
-    if unknown := set(axes_wanted or ()) - mesh.keys():
+    if unknown := set(mesh_axes or ()) - mesh.keys():
         raise InputUnfit(
             f"mesh_axes names {', '.join(sorted(unknown))}, and the mesh of the step has the axes "
             f"{', '.join(mesh)}"
         )
-    sizes = mesh | dict(axes_wanted or {})
-    if not axes_wanted and len(mesh) == 1:
+    sizes = mesh | dict(mesh_axes or {})
+    if not mesh_axes and len(mesh) == 1:
         sizes = dict.fromkeys(mesh, cores)  # a mesh of all devices, however many there are
     if math.prod(sizes.values()) != cores:
         sizes_text = ", ".join(f"{axis}={size}" for axis, size in sizes.items())

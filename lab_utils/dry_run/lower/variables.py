@@ -28,9 +28,8 @@ def variables_of(graph: tf.Graph) -> list[Variable]:
     """
     trainable = {id(v) for v in graph.get_collection(v1.GraphKeys.TRAINABLE_VARIABLES)}
     resources = _resources(graph)
-    by_value = initial_values(
-        graph, [name for name, v in resources.items() if not v.shape.is_fully_defined()]
-    )
+    unknown = [name for name, v in resources.items() if not v.shape.is_fully_defined()]
+    by_value = initial_values(graph, unknown)
     return [
         Variable(
             name,
@@ -74,6 +73,4 @@ def initial_values(graph: tf.Graph, names: list[str]) -> dict[str, np.ndarray]:
 def _resources(graph: tf.Graph) -> dict[str, Any]:
     collections = (v1.GraphKeys.GLOBAL_VARIABLES, v1.GraphKeys.LOCAL_VARIABLES)
     variables = [v for key in collections for v in graph.get_collection(key)]
-    return {
-        v.op.name: v for v in variables if v.handle is not None and v.handle.dtype == tf.resource
-    }
+    return {v.op.name: v for v in variables if getattr(v.handle, "dtype", None) == tf.resource}

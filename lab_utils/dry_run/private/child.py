@@ -54,7 +54,8 @@ def _run_one(request: dict[str, Any], folder: Path) -> dict[str, Any]:
     jax.config.update("jax_enable_x64", True)  # the global step is an int64
     devices = jax.devices("cpu")[: request["cores"]]
     inputs, outputs = request["inputs"], request["outputs"]
-    print(f"compiling for {counted(len(devices), 'virtual core')}", flush=True)
+    virtual_cores = counted(len(devices), "virtual core")
+    print(f"compiling for {virtual_cores}", flush=True)
     executable = _jax.compile_hlo((folder / request["hlo"]).read_bytes(), devices, load=True)
     arguments: list[Any] = [None] * len(inputs)
     with np.load(folder / "values.npz") as values:
@@ -64,10 +65,7 @@ def _run_one(request: dict[str, Any], folder: Path) -> dict[str, Any]:
                 arguments[number] = [jax.device_put(array, device) for device in devices]
     steps = []
     for step, batch in enumerate(request["batches"], 1):
-        print(
-            f"step {step} of {len(request['batches'])} on {counted(len(devices), 'virtual core')}",
-            flush=True,
-        )
+        print(f"step {step} of {len(request['batches'])} on {virtual_cores}", flush=True)
         with np.load(folder / batch) as arrays:
             for key in arrays:
                 number = int(key)

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -64,10 +64,8 @@ def versions() -> dict[str, str]:
     """The installed versions of jax and libtpu, without those that are missing."""
     numbers = {}
     for name in ("jax", "libtpu"):
-        try:
+        with suppress(importlib.metadata.PackageNotFoundError):
             numbers[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
     return numbers
 
 
@@ -86,22 +84,17 @@ def _release(version: str) -> tuple[int, ...]:
 def require(*packages: str) -> None:
     """Raises CompilerMissing where one of "jax" and "libtpu" is not installed, or JAX is too old."""
     missing = [name for name in packages if importlib.util.find_spec(name) is None]
-    if not missing:
-        installed = versions().get("jax", NEWEST_JAX)
-        if _release(installed) < _release(OLDEST_JAX):
-            raise CompilerMissing(
-                f"jax {installed} is too old for the dry run, {_RANGE}. {_INSTALL}"
-            )
-        return
+    installed, advice = versions().get("jax", NEWEST_JAX), _INSTALL
     machine = f"{platform.system()} on {platform.machine()}"
     if "libtpu" in missing and machine != "Linux on x86_64":
         advice = (
             f"libtpu has wheels for Linux on x86_64 alone, and this is {machine}: "
             "run this stage in Colab or on a Linux machine. The other stages work here."
         )
-    else:
-        advice = _INSTALL
-    raise CompilerMissing(f"{' and '.join(missing)} not installed. {advice}")
+    if missing:
+        raise CompilerMissing(f"{' and '.join(missing)} not installed. {advice}")
+    if _release(installed) < _release(OLDEST_JAX):
+        raise CompilerMissing(f"jax {installed} is too old for the dry run, {_RANGE}. {advice}")
 
 
 class Running:
@@ -223,11 +216,11 @@ def _environment(cores: int, folder: Path) -> dict[str, str]:
     ]
     if _release(versions().get("jax", "0")) >= (0, 10):  # jax 0.7 does not know these
         flags += [f"--xla_cpu_collective_call_{name}_timeout_seconds=3600" for name in _PATIENCE]
-    own = {
+    settings = {
         "PYTHONPATH": os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")])),
         "XLA_FLAGS": " ".join([*flags, f"--xla_force_host_platform_device_count={cores}"]),
         "JAX_PLATFORMS": "cpu",
         "TF_CPP_MIN_LOG_LEVEL": "2",
         "TPU_LOG_DIR": str(folder),
     }
-    return os.environ | runtime.NO_CHIP | own
+    return os.environ | runtime.NO_CHIP | settings

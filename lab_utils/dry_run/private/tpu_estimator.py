@@ -227,9 +227,8 @@ def sharding(estimator: Any, mode: str) -> Sharding:
             return Sharding("per host, split" if is_split else "broadcast", 1, cores, batch)
         hosts, replicas = context.num_hosts, context.num_of_replicas_per_host
         one_each = context.is_input_per_host_with_iterators()
-        return Sharding(
-            "per host, one batch a core" if one_each else "per host, split", hosts, replicas, batch
-        )
+        kind = "per host, one batch a core" if one_each else "per host, split"
+        return Sharding(kind, hosts, replicas, batch)
 
 
 def call_input_fn(estimator: Any, input_fn: Callable, mode: str, invocation: int) -> Any:

@@ -74,10 +74,10 @@ class CoreProgram:
         Ops given to the host by outside compilation, and in a plain graph those outside the core's
         program, are left out; so are random ops whose numbers nothing uses.
         """
-        own = [op for op in self.graph.get_operations() if self.on_device(op)]
+        ops = [op for op in self.graph.get_operations() if self.on_device(op)]
         outputs = [tensor.op for tensor in getattr(self.graph, "outputs", ())]
         outputs += getattr(self.graph, "control_outputs", ())
-        roots = [op for op in own if _has_effect(op) or op.type in _LOOP]
+        roots = [op for op in ops if _has_effect(op) or op.type in _LOOP]
         live = ancestors([*roots, *outputs, *needed_by])
         return list(everywhere(self.graph, lambda op: op in live and self.on_device(op)))
 
@@ -171,8 +171,8 @@ class Flow:
             result &= ~RANDOM
         if result & DATA and result & RANDOM and not result & VARIABLE:
             self.augmentations.append(op)
-        own = op.graph is self._step and not of_gradient(op.name)  # it pairs what its op did
-        if _PAIRWISE.fullmatch(op.type) and own and _stretches(op):
+        forward = op.graph is self._step and not of_gradient(op.name)  # it pairs what its op did
+        if _PAIRWISE.fullmatch(op.type) and forward and _stretches(op):
             sides = sorted(bits.get(tensor.name, 0) & (DATA | VARIABLE) for tensor in op.inputs)
             if sides == [DATA, DATA | VARIABLE]:
                 self.broadcasts.append(op)

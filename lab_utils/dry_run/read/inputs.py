@@ -15,14 +15,9 @@ from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
 from lab_utils.dry_run.trace.blame import BATCHES, computed_size
+from lab_utils.dry_run.workload import Trace
 from lab_utils.estimator import tf, v1
 
-IN_WORDS = {
-    Mode.TRAIN: "training",
-    Mode.EVAL: "evaluation",
-    Mode.PREDICT: "prediction",
-    Mode.SERVING: "serving",
-}
 _LARGE = 256 * 2**20  # bytes of one constant; the whole graph may have 2 GiB
 _ENDLESS = 2**48  # elements: a counter's whole range
 
@@ -52,17 +47,11 @@ class Pipeline:
     cores: int
 
     @classmethod
-    def of(
-        cls,
-        estimator: Any,
-        input_fn: Callable,
-        mode: Mode,
-        cores: int,
-        batch_size: int | None = None,
-    ) -> "Pipeline":
-        """Calls input_fn as TPUEstimator does for the first time in `mode`, or with another global batch."""
-        changes = {f"{mode}_batch_size": batch_size} if batch_size else {}
-        with _tpu_estimator.rehearsing(cores) as rehearsal, tf.Graph().as_default() as graph:
+    def of(cls, trace: Trace, estimator: Any, input_fn: Callable, times: int = 1) -> "Pipeline":
+        """Calls input_fn as TPUEstimator does first in the mode of `trace`, with `times` its global batch."""
+        mode = trace.mode
+        changes = {f"{mode}_batch_size": times * trace.global_batch} if times > 1 else {}
+        with _tpu_estimator.rehearsing(trace.cores) as rehearsal, tf.Graph().as_default() as graph:
             twin = rehearsal.twin(estimator, **changes)
             sharding = _tpu_estimator.sharding(twin, mode.key)
             data = _tpu_estimator.call_input_fn(twin, input_fn, mode.key, 0)
@@ -80,12 +69,12 @@ class Pipeline:
 
     def chain(self) -> list[tf.Operation]:
         """The dataset's ops from its last to its sources."""
-        left, datasets = [self.last] if self.last is not None else [], []
-        while left:
-            op = left.pop(0)
+        waiting, datasets = [self.last] if self.last is not None else [], []
+        while waiting:
+            op = waiting.pop(0)
             if op not in datasets:
                 datasets.append(op)
-                left += [t.op for t in op.inputs if t.dtype == tf.variant]
+                waiting += [t.op for t in op.inputs if t.dtype == tf.variant]
         return datasets
 
     def last_batch(self) -> tf.Operation | None:
@@ -130,8 +119,8 @@ def batch_size(pipeline: Pipeline, twice: Pipeline, input_fn: Callable) -> Itera
         yield finding("TPU226", where)
     else:
         static = op is not None and tf.get_static_value(_input(op, "batch_size"))
-        got = int(static) if static else min(sizes)
-        yield finding("TPU214", where, asked=pipeline.batch, got=got)
+        size = int(static) if static else min(sizes)
+        yield finding("TPU214", where, asked=pipeline.batch, got=size)
 
 
 def _batch_of_shape(pipeline: Pipeline, shape: list[int | None]) -> tf.Operation | None:
@@ -197,7 +186,7 @@ def length(pipeline: Pipeline, mode: Mode, loop: Any, input_fn: Callable) -> Ite
     if have is not None:
         have //= pipeline.batches_a_step
     if have is not None and have < 1:
-        yield finding("TPU211", where, have=0, need=1, mode=IN_WORDS[mode])
+        yield finding("TPU211", where, have=0, need=1, mode=mode.activity)
     elif mode is Mode.TRAIN:
         types = " ".join(op.type for op in everywhere(pipeline.graph))
         if "Repeat" not in types and "Generator" in types:
@@ -207,7 +196,7 @@ def length(pipeline: Pipeline, mode: Mode, loop: Any, input_fn: Callable) -> Ite
             enough = have is not None and isinstance(loop, int) and have >= loop
             yield finding("TPU218", where, note=enough)
         elif have is not None and isinstance(loop, int) and have < loop:
-            facts = {"have": int(have), "need": loop, "mode": IN_WORDS[mode]}
+            facts = {"have": int(have), "need": loop, "mode": mode.activity}
             yield finding("TPU211", where, note=True, **facts)
 
 

@@ -37,7 +37,7 @@ def read(traced: Any, where: Place) -> list[Finding]:
     """The findings of one traced step; `where` is the step's own line."""
     jaxpr, state = traced.jaxpr.jaxpr, state_numbers(traced)
     findings = [*_wide(jaxpr, where), *_callbacks(jaxpr), *_constants(traced, where)]
-    return findings + _state(jaxpr, state, where)
+    return [*findings, *_state(jaxpr, state, where)]
 
 
 def primitives(jaxpr: Any) -> set[str]:
@@ -71,15 +71,13 @@ def _wide(jaxpr: Any, where: Place) -> list[Finding]:
     if arguments:
         what = f"The step takes {', '.join(arguments[:_MOST_NAMES])} as 64-bit floats"
         return [finding("TPU240", where, what=what)]
-    places: dict[Place, str] = {}
+    lines: dict[Place, str] = {}
     for equation in equations(jaxpr):
         takes = any(_is_wide(getattr(variable, "aval", None)) for variable in equation.invars)
         gives = next((out.aval for out in equation.outvars if _is_wide(out.aval)), None)
         if gives is not None and not takes and not any(True for _ in inner(equation)):
-            places.setdefault(_tracing.place(equation) or where, str(gives.dtype))
-    return [
-        finding("TPU240", place, what=f"{dtype} begins here") for place, dtype in places.items()
-    ]
+            lines.setdefault(_tracing.place(equation) or where, str(gives.dtype))
+    return [finding("TPU240", place, what=f"{dtype} begins here") for place, dtype in lines.items()]
 
 
 def _is_wide(aval: Any) -> bool:
@@ -148,7 +146,7 @@ def _subtrees(trees: Sequence[Any], depth: int, start: int = 0) -> Iterator[tupl
         start += tree.num_leaves
 
 
-def _state(jaxpr: Any, state: list[tuple[int, int]], where: Place) -> list[Finding]:
+def _state(jaxpr: Any, state: list[tuple[int, int]], where: Place) -> Iterator[Finding]:
     """TPU242 where the new state has other types than the old one: the second call compiles again."""
     names = _tracing.names(jaxpr)
     places: dict[tuple[bool, Place], list[str]] = {}
@@ -163,11 +161,8 @@ def _state(jaxpr: Any, state: list[tuple[int, int]], where: Place) -> list[Findi
             f"weak {aval.dtype}" if note and _is_weak(aval) else aval.dtype for aval in (old, new)
         ]
         places.setdefault((note, place), []).append(f"{names[argument]} ({kinds[0]} to {kinds[1]})")
-    by_note = sorted(places.items(), key=lambda item: item[0][0])
-    return [
-        finding("TPU242", place, note=note, arrays=some(arrays))
-        for (note, place), arrays in by_note
-    ]
+    for (note, place), arrays in sorted(places.items(), key=lambda item: item[0][0]):
+        yield finding("TPU242", place, note=note, arrays=some(arrays))
 
 
 def _is_weak(aval: Any) -> bool:

@@ -7,7 +7,6 @@ from lab_utils.common.source import place
 from lab_utils.dry_run import ops as op_table
 from lab_utils.dry_run.graphs import ancestors, called_functions, everywhere
 from lab_utils.dry_run.read.flow import DATA, RANDOM, VARIABLE, CoreProgram, Flow
-from lab_utils.dry_run.read.inputs import IN_WORDS
 from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding
 from lab_utils.estimator import tf
@@ -17,7 +16,7 @@ def in_model(ops: list[tf.Operation], flow: Flow, mode: Mode, spec: Any) -> Iter
     """Findings for dropout and for augmentation among the ops of a step of `mode`."""
     dropout = [op for op in ops if op_table.is_random(op.type) and "dropout" in op.name.lower()]
     for op in dropout:
-        yield finding("TPU223", place(op), op=op.type, mode=IN_WORDS[mode])
+        yield finding("TPU223", place(op), op=op.type, mode=mode.activity)
     if not dropout:
         used = set(ops)
         augmentations = [op for op in flow.augmentations if op in used]
@@ -105,12 +104,10 @@ def _augmentation(
     if not augmentations:
         return
     first = augmentations[0]
-    sources = ancestors([first])
-    draws = [
-        op for op in first.graph.get_operations() if op in sources and op_table.is_random(op.type)
-    ]
+    ops = ancestors([first])
+    draws = [op for op in first.graph.get_operations() if op in ops and op_table.is_random(op.type)]
     op = draws[0] if draws else first
     if mode is Mode.EVAL:
-        yield finding("TPU212", place(op), note=is_intentional or _of_tokens(sources), op=op.type)
+        yield finding("TPU212", place(op), note=is_intentional or _of_tokens(ops), op=op.type)
     else:
-        yield finding("TPU213", place(op), op=op.type, mode=IN_WORDS[mode])
+        yield finding("TPU213", place(op), op=op.type, mode=mode.activity)

@@ -157,7 +157,7 @@ def _input(trace: Trace, estimator: Any, inputs: Inputs, settings: Any) -> Itera
     if inputs.borrows(trace.mode) and "mode" not in inspect.signature(input_fn).parameters:
         return
     try:
-        pipeline = read_input.Pipeline.of(estimator, input_fn, trace.mode, trace.cores)
+        pipeline = read_input.Pipeline.of(trace, estimator, input_fn)
     except Exception:  # whatever input_fn raises is stage 1's finding
         return
     yield from _batch_size(trace, estimator, input_fn, pipeline)
@@ -186,9 +186,7 @@ def _batch_size(
     if not trace.global_batch:
         return
     try:
-        twice = read_input.Pipeline.of(
-            estimator, input_fn, trace.mode, trace.cores, 2 * trace.global_batch
-        )
+        twice = read_input.Pipeline.of(trace, estimator, input_fn, times=2)
     except Exception:  # it may hold an assertion of its own: then nothing is known
         return
     if len(twice.shapes) == len(pipeline.shapes):

@@ -75,9 +75,9 @@ _PASSES_ON = re.compile("Identity|Add(V2|N)?|Sub|Mul|(Real)?Div|Neg|Cast|Reshape
 
 def sum_over_batch(loss: tf.Tensor | None, batch: int) -> tf.Operation | None:
     """The op that sums over the `batch` examples of a core on the way to the loss; None if there is none."""
-    left, ops = [loss.op] if loss is not None else [], set()
-    while left:
-        op = left.pop(0)
+    waiting, ops = [loss.op] if loss is not None else [], set()
+    while waiting:
+        op = waiting.pop(0)
         if op in ops:
             continue
         ops.add(op)
@@ -86,7 +86,7 @@ def sum_over_batch(loss: tf.Tensor | None, batch: int) -> tf.Operation | None:
             if shape.rank and shape[0] and batch > 1 and shape[0] % batch == 0:
                 return op
         elif _PASSES_ON.fullmatch(op.type):
-            left += [tensor.op for tensor in op.inputs]
+            waiting += [tensor.op for tensor in op.inputs]
     return None
 
 

@@ -62,9 +62,8 @@ def _template() -> jinja2.Template:
     style = Markup(sheet.replace(".lu-dry-run", ".lu-dry-run.lu-dry-run"))
     icons = {READY: "✓", FINDINGS: "✗", COULD_NOT_RUN: "?"}
     names = {"words": words, "look": look, "rule_page": _rule_page, "style": style}
-    return templates.get_template(
-        "report.html", globals=names | {"colours": _COLOURS, "icons": icons}
-    )
+    names |= {"colours": _COLOURS, "icons": icons}
+    return templates.get_template("report.html", globals=names)
 
 
 def _with_code(text: str) -> Markup:

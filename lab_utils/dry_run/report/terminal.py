@@ -6,19 +6,8 @@ from itertools import groupby
 
 from lab_utils.common.figures import Figure, figure_text, kind_text
 from lab_utils.dry_run.records import Finding, StageResult
+from lab_utils.dry_run.report import words
 from lab_utils.dry_run.report.outcome import Outcome
-from lab_utils.dry_run.report.words import (
-    MARKS,
-    bases,
-    feed_sentence,
-    ignored,
-    line_costs,
-    memory_sentence,
-    speed_sentence,
-    stage_words,
-    subject_line,
-    title,
-)
 
 WIDTH = 100
 
@@ -26,7 +15,7 @@ WIDTH = 100
 def render(report: Outcome) -> str:
     """The whole report as text of at most 100 columns."""
     blocks = [
-        _wrap(report.verdict_sentence) + _wrap(subject_line(report)),
+        _wrap(report.verdict_sentence) + _wrap(words.subject_line(report)),
         [line for stage in report.stages for line in _stage_lines(stage)],
     ]
     for stage, groups in groupby(report.grouped_findings(), key=lambda group: group[0].stage):
@@ -34,17 +23,17 @@ def render(report: Outcome) -> str:
             heading = [str(stage).upper()] if index == 0 else []
             blocks.append(heading + _finding_lines(group))
     if report.ignored:
-        blocks.append(["IGNORED", *_items(ignored(report))])
+        blocks.append(["IGNORED", *_items(words.ignored(report))])
     for step in report.compiled:
-        lines = _wrap(memory_sentence(step)) if step.memory.used is not None else []
+        lines = _wrap(words.memory_sentence(step)) if step.memory.used is not None else []
         if step.cost.roofline:
-            lines += _wrap(speed_sentence(step, report.cores))
-        lines += _items(line_costs(step))
+            lines += _wrap(words.speed_sentence(step, report.cores))
+        lines += _items(words.line_costs(step))
         if lines:
             blocks.append([step.name.upper(), *lines])
-    blocks.append([line for text in bases(report) for line in _wrap(text)])
+    blocks.append([line for text in words.bases(report) for line in _wrap(text)])
     if report.feed.examples_per_second is not None:
-        blocks.append(["INPUT PIPELINE", *_wrap(feed_sentence(report))])
+        blocks.append(["INPUT PIPELINE", *_wrap(words.feed_sentence(report))])
     if rows := report.figures():
         blocks.append(["FIGURES", *_table(rows)])
     blocks.append(["NOT CHECKED", *_items(report.not_checked)])
@@ -71,16 +60,16 @@ def _wrap(text: str, first: str = "", then: str = "") -> list[str]:
 
 
 def _stage_lines(stage: StageResult) -> list[str]:
-    took, words = stage_words(stage)
-    head = f"{MARKS[stage.status]} {stage.stage:<8}{stage.status:<8} {took:>8}  "
-    return _wrap(words, head, " " * len(head)) or [head.rstrip()]
+    took, text = words.stage_words(stage)
+    head = f"{words.MARKS[stage.status]} {stage.stage:<8}{stage.status:<8} {took:>8}  "
+    return _wrap(text, head, " " * len(head)) or [head.rstrip()]
 
 
 def _finding_lines(group: list[Finding]) -> list[str]:
     """One rule's findings: each place with its message, then what they share."""
     finding = group[0]
     name = f"{str(finding.severity).upper()} {finding.rule}"
-    lines = _wrap(title(finding), f"  {name}  ", "  ")
+    lines = _wrap(words.title(finding), f"  {name}  ", "  ")
     parts = [part for item in group for part in (("where", item.where), ("message", item.message))]
     parts += [("why", finding.why), ("fix", finding.fix), ("lab", finding.lab)]
     parts.append(("page", f"python -m lab_utils.dry_run --rule {finding.rule}"))

@@ -85,10 +85,8 @@ def bases(report: Outcome) -> list[str]:
 @cache
 def published() -> tuple[SimpleNamespace, ...]:
     """How near real TPUs came to such bounds: the rows of published.yaml, which says what the fields mean."""
-    text = Path(__file__).with_name("published.yaml").read_text(encoding="utf-8")
-    return tuple(
-        SimpleNamespace(**row | {"read": str(row["read"])}) for row in yaml.safe_load(text)
-    )
+    rows = yaml.safe_load(Path(__file__).with_name("published.yaml").read_text(encoding="utf-8"))
+    return tuple(SimpleNamespace(**row | {"read": str(row["read"])}) for row in rows)
 
 
 def shares_sentence() -> str:

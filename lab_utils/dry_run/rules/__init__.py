@@ -129,12 +129,7 @@ def page(id: str) -> str:
 
 
 def finding(
-    id: str,
-    place: Place,
-    *,
-    message: str = "",
-    note: bool = False,
-    **facts: object,
+    id: str, place: Place, *, message: str = "", note: bool = False, **facts: object
 ) -> Finding:
     """A finding of rule `id` at `place`, its why and fix filled from `facts`.
 

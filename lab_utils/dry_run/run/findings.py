@@ -132,9 +132,7 @@ def _too_many(
     return finding("TPU403", where or program.where, **values)
 
 
-def look_at_slots(
-    program: Program, many: dict[str, Any], one: dict[str, Any], result: VirtualRun
-) -> None:
+def look_at_slots(program: Program, many: dict, one: dict, result: VirtualRun) -> None:
     """TPU403 for gradients that are summed while the rate is still too small to show in a loss.
 
     Args:

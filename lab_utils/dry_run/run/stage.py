@@ -27,15 +27,7 @@ MOST_BYTES = 2.5e9
 _FEWEST_STEPS = 2  # the second shows what the first did to the variables
 # Of the bytes that all instructions write, the share that a CPU holds at a time.
 _HELD_SHARE = 0.5
-_WRITE_NOTHING = {
-    "parameter",
-    "constant",
-    "tuple",
-    "get-tuple-element",
-    "broadcast",
-    "iota",
-    "bitcast",
-}
+_NO_WRITES = {"parameter", "constant", "tuple", "get-tuple-element", "broadcast", "iota", "bitcast"}
 
 
 @dataclass(frozen=True)
@@ -110,12 +102,12 @@ def _programs(session: Session, program: Program, plan: Plan) -> tuple[Program, 
         if program.random:
             many, one = workload.lower_alike(plan.cores, batch)
         else:
-            many = many or workload.lower(plan.cores, global_batch=batch)
-            one = workload.lower(1, global_batch=batch)
+            many = many or workload.lower(plan.cores, batch=batch)
+            one = workload.lower(1, batch=batch)
     except (CannotLower, InputUnfit) as error:
         session.not_checked.append(f"The loss against one core's: {first_line(error)}.")
     try:
-        many = many or workload.lower(plan.cores, global_batch=batch)
+        many = many or workload.lower(plan.cores, batch=batch)
     except (CannotLower, InputUnfit) as error:
         reason = f"a step of {counted(batch, 'example')} cannot be lowered: {first_line(error)}"
         raise Skip(f"cannot be checked here: {reason}" if fewer else reason) from error
@@ -156,26 +148,24 @@ def cost(hlo: bytes) -> tuple[float, float]:
     """FLOP of the matmuls and convolutions of a serialized HloModuleProto, and bytes that it writes."""
     module = _tensorflow.hlo_module(hlo)
     computations = {computation.id: computation for computation in module.computations}
-    return _computation(computations[module.entry_computation_id], computations)
+    return _cost(computations[module.entry_computation_id], computations)
 
 
-def _computation(computation: Any, computations: dict[int, Any]) -> tuple[float, float]:
+def _cost(computation: Any, computations: dict[int, Any]) -> tuple[float, float]:
     shapes = {op.id: op.shape for op in computation.instructions}
     flops, writes = 0.0, 0.0
     for op in computation.instructions:
         if op.opcode in ("while", "call", "conditional"):
-            inner = [
-                _computation(computations[id], computations) for id in op.called_computation_ids
-            ]
+            inner = [_cost(computations[id], computations) for id in op.called_computation_ids]
             times = _trips(op, computations) if op.opcode == "while" else 1
             flops += times * sum(part[0] for part in inner)
             writes += times * sum(part[1] for part in inner)
-        elif op.opcode not in _WRITE_NOTHING:
+        elif op.opcode not in _NO_WRITES:
             writes += 4 * math.prod(op.shape.dimensions)
         if op.opcode == "dot":
-            left = shapes[op.operand_ids[0]].dimensions
+            lhs = shapes[op.operand_ids[0]].dimensions
             axes = op.dot_dimension_numbers.lhs_contracting_dimensions
-            flops += 2 * math.prod(op.shape.dimensions) * math.prod(left[axis] for axis in axes)
+            flops += 2 * math.prod(op.shape.dimensions) * math.prod(lhs[axis] for axis in axes)
         elif op.opcode == "convolution":
             kernel = shapes[op.operand_ids[1]].dimensions
             filters = kernel[op.convolution_dimension_numbers.kernel_output_feature_dimension]

@@ -12,17 +12,11 @@ import numpy as np
 
 from lab_utils.dry_run.private import process
 from lab_utils.dry_run.private import tensorflow as _tensorflow
-from lab_utils.dry_run.private.process import ChildFailed, Progress
+from lab_utils.dry_run.private.process import Answer, ChildFailed, Progress
 from lab_utils.dry_run.program import Input, Program, Role
 from lab_utils.dry_run.rules import finding
-from lab_utils.dry_run.run.findings import (
-    Batch,
-    VirtualRun,
-    look_at_batches,
-    look_at_losses,
-    look_at_slots,
-    look_at_values,
-)
+from lab_utils.dry_run.run import findings
+from lab_utils.dry_run.run.findings import Batch, VirtualRun
 
 # A line of a traceback that names the exception; XLA's own messages go on after it.
 _EXCEPTION = re.compile(r"[\w.]+(Error|Exception): ")
@@ -30,10 +24,7 @@ _EXCEPTION = re.compile(r"[\w.]+(Error|Exception): ")
 
 @contextmanager
 def running(
-    program: Program,
-    *,
-    steps: int = 3,
-    one_core: Program | None = None,
+    program: Program, *, steps: int = 3, one_core: Program | None = None
 ) -> Iterator[Callable[[Progress | None], VirtualRun]]:
     """Context manager: `steps` steps of `program` run on as many virtual cores as it has replicas.
 
@@ -56,7 +47,7 @@ def running(
     if not batches:
         yield lambda progress: result
         return
-    look_at_batches(program, batches, result)
+    findings.look_at_batches(program, batches, result)
     whole = _joined_batches(program, one_core, batches, result)
     programs = [(program, batches)]
     if whole and program.batch_statistics:  # the loss of the first step says all that it can
@@ -90,11 +81,11 @@ def _result(
         result.not_compared.append("Losses: the step returns none.")
     elif len(ran) > 1:
         result.one_core_losses = [step["losses"][0] for step in ran[1]["steps"]]
-    look_at_values(program, ran[0]["steps"], batches, result)
-    look_at_losses(program, batches, result)
+    findings.look_at_values(program, ran[0]["steps"], batches, result)
+    findings.look_at_losses(program, batches, result)
     if len(ran) > 1:
         many, one = (of["steps"][0]["variables"] for of in ran)
-        look_at_slots(program, many, one, result)
+        findings.look_at_slots(program, many, one, result)
     return result
 
 
@@ -156,9 +147,7 @@ def _loss_only(program: Program) -> Program:
     return replace(program, hlo=hlo, outputs=[program.outputs[number]])
 
 
-def executing(
-    programs: list[tuple[Program, list[Batch]]],
-) -> AbstractContextManager[process.Answer]:
+def executing(programs: list[tuple[Program, list[Batch]]]) -> AbstractContextManager[Answer]:
     """Context manager: each program runs on virtual cores, a step for each of its batches.
 
     All start from the values of the first one. The answer has "runs", for each program {"steps": [{"losses":

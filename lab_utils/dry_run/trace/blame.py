@@ -13,12 +13,7 @@ from lab_utils.dry_run.graphs import attribute, called_functions
 from lab_utils.estimator import tf
 
 # Ops that give their batches a first dimension; one that pads settles the others as well.
-BATCHES = (
-    "BatchDatasetV2",
-    "ParallelBatchDataset",
-    "MapAndBatchDataset",
-    "PaddedBatchDatasetV2",
-)
+BATCHES = ("BatchDatasetV2", "ParallelBatchDataset", "MapAndBatchDataset", "PaddedBatchDatasetV2")
 _OF_TENSORS = ("TensorSliceDataset", "TensorDataset")
 # The ops whose elements have the fault whatever those of their input are like.
 _SETTLED_BY = {"TPU101": BATCHES, "TPU102": ("PaddedBatchDatasetV2",)}

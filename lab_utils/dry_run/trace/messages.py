@@ -54,10 +54,7 @@ _EXCEPTIONS = (
         r"Shape (?P<shape>\[.*?\]) (cannot be sharded|does not contain) .*dimension (?P<axis>\d+)",
     ),
     ("TPU130", r"'(int|NoneType)' object has no attribute 'value'"),
-    (
-        "TPU127",
-        r"unknown (TensorShape|rank)|should be (fully )?defined|fully.defined|must be known",
-    ),
+    ("TPU127", r"unknown (TensorShape|rank)|should be defined|fully.defined|must be known"),
 )
 # Where to look if no line of the learner's is on the exception's way: for settings the constructor, and its
 # argument. In model_fn by default.
@@ -125,8 +122,8 @@ def _findings(trace: Trace) -> list[Finding]:
         where = trace.made_at or place(trace.model_fn)
         findings.append(finding("TPU116", where, message=ignored[0]))
     text = str(trace.error)
-    left = _CROSS_SHARD in text or _PADDING in text or elsewhere.reason(trace.error)
-    if trace.error is not None and not left:
+    later = _CROSS_SHARD in text or _PADDING in text or elsewhere.reason(trace.error)
+    if trace.error is not None and not later:
         findings.append(_of_exception(trace))
     return findings
 
@@ -227,10 +224,9 @@ def _global_batch(trace: Trace, text: str) -> str:
 
 def _strayed_metric(trace: Trace, text: str) -> Any | None:
     """The op of a metric that joined the model's graph: metric_fn made it of a captured tensor alone."""
-    named = re.search(
-        r'eval_metric_ops with ".*: ([^":]+)(?::\d+)?" must be from the default graph', text
-    )
-    return _tensorflow.find_operation(trace.core_graph, named[1]) if named else None
+    pattern = r'eval_metric_ops with ".*: ([^":]+)(?::\d+)?" must be from the default graph'
+    match = re.search(pattern, text)
+    return _tensorflow.find_operation(trace.core_graph, match[1]) if match else None
 
 
 def _fallback(trace: Trace, rule: str, text: str) -> Place:

@@ -109,7 +109,7 @@ def _build(result: Trace, estimator: Any, changes: dict[str, Any]) -> bool:
             else:
                 next(twin.predict(result.input_fn))
         except _tensorflow.GraphBuilt:
-            hooks = getattr(result.spec, _HOOKS.get(result.mode, ""), ())
+            hooks = getattr(result.spec, f"{result.mode.activity}_hooks", ())
             result.error = _refused_fetch(hooks, result.graph)
         except Exception as error:  # whatever TPUEstimator or the user's code raises is the result
             if "KeyboardInterrupt" in str(error):  # replaced by an error of pybind
@@ -125,13 +125,6 @@ def _build(result: Trace, estimator: Any, changes: dict[str, Any]) -> bool:
     if result.error is not None:
         return bool(result.parts & _RESULTS[result.mode])
     return result.mode is Mode.PREDICT or bool(getattr(result.spec, "eval_metrics", None))
-
-
-_HOOKS = {
-    Mode.TRAIN: "training_hooks",
-    Mode.EVAL: "evaluation_hooks",
-    Mode.PREDICT: "prediction_hooks",
-}
 
 
 def _refused_fetch(hooks: Iterable[Any], graph: tf.Graph) -> Exception | None:

@@ -168,12 +168,10 @@ class Module:
                 yield Visit(op, times, name, fused, aside)
                 loop = op.opcode == "while"
                 inner = times * ((loop and self.rounds(op)) or 1)
-                for key, callee in op.calls():
+                for key, call in op.calls():
                     if key != "to_apply" or op.opcode == "call":
                         within = fused or op.opcode == "fusion"
-                        yield from walk(
-                            callee, inner, within, aside or key in ("calls", "condition")
-                        )
+                        yield from walk(call, inner, within, aside or key in ("calls", "condition"))
 
         return walk(self.entry, 1, False, False)
 

@@ -98,14 +98,12 @@ class Summary:
     def bfloat16_operand_share(self) -> float:
         """The share of matmul FLOPs whose operands are both bfloat16 in the compiled
         program, by the model's choice or because the compiler narrowed them on the way."""
-        return self.share(
-            [product for product in self.products if product.operands == ("bf16", "bf16")]
-        )
+        return self.share([item for item in self.products if item.operands == ("bf16", "bf16")])
 
     @property
     def small_edge_share(self) -> float:
         """The share of matmul FLOP with an edge below 128."""
-        return self.share([product for product in self.products if min(product.edges) < 128])
+        return self.share([item for item in self.products if min(item.edges) < 128])
 
 
 def summarise(text: str) -> Summary:
@@ -179,45 +177,45 @@ def _flops(op: Instruction, module: Module) -> float:
 
 
 def _product(op: Instruction, module: Module, times: int) -> Product:
-    left, right = (operand.shapes[0] for operand in module.operands(op)[:2])
-    macs, edges = _convolution(op, left, right) if op.opcode == "convolution" else _dot(op, left)
-    return Product(op.op_name, 2.0 * macs * times, (left.dtype, right.dtype), edges)
+    lhs, rhs = (operand.shapes[0] for operand in module.operands(op)[:2])
+    macs, edges = _convolution(op, lhs, rhs) if op.opcode == "convolution" else _dot(op, lhs)
+    return Product(op.op_name, 2.0 * macs * times, (lhs.dtype, rhs.dtype), edges)
 
 
-def _dot(op: Instruction, left: Shape) -> tuple[int, tuple[int, int, int]]:
+def _dot(op: Instruction, lhs: Shape) -> tuple[int, tuple[int, int, int]]:
     def size(kind: str) -> int:
         axes = re.search(rf"lhs_{kind}_dims=\{{([\d,]*)\}}", op.text)
-        return math.prod(left.dims[axis] for axis in numbers(axes[1])) if axes else 1
+        return math.prod(lhs.dims[axis] for axis in numbers(axes[1])) if axes else 1
 
     contraction, batch = size("contracting"), size("batch")
-    rows = math.prod(left.dims) // max(1, contraction * batch)
+    rows = math.prod(lhs.dims) // max(1, contraction * batch)
     macs = math.prod(op.shapes[0].dims) * contraction
     columns = macs // max(1, contraction * batch * rows)
     return macs, (rows, contraction, columns)
 
 
-def _convolution(op: Instruction, left: Shape, right: Shape) -> tuple[int, tuple[int, int, int]]:
+def _convolution(op: Instruction, lhs: Shape, rhs: Shape) -> tuple[int, tuple[int, int, int]]:
     """Multiply-adds of a convolution, without those that fall on padding or on holes of dilation."""
     labels = re.search(r"dim_labels=(\w+)_(\w+)->(\w+)", op.text)
-    left_labels, right_labels, out_labels = labels[1], labels[2], labels[3]
+    lhs_labels, rhs_labels, out_labels = labels[1], labels[2], labels[3]
     out = op.shapes[0].dims
     window = _window(op.text)
     spatial = sorted(label for label in out_labels if label.isdigit())
     positions = math.prod(
         _positions(
-            left.dims[left_labels.index(label)],
-            right.dims[right_labels.index(label)],
+            lhs.dims[lhs_labels.index(label)],
+            rhs.dims[rhs_labels.index(label)],
             out[out_labels.index(label)],
             {key: values[number] for key, values in window.items()},
         )
         for number, label in enumerate(spatial)
     )
-    inputs = right.dims[right_labels.index("i")]
+    inputs = rhs.dims[rhs_labels.index("i")]
     batch, features = out[out_labels.index("b")], out[out_labels.index("f")]
     groups = re.search(r"batch_group_count=(\d+)", op.text)
     macs = positions * batch * features * inputs // (int(groups[1]) if groups else 1)
     area = math.prod(out[out_labels.index(label)] for label in spatial)
-    kernel = math.prod(right.dims[right_labels.index(label)] for label in spatial)
+    kernel = math.prod(rhs.dims[rhs_labels.index(label)] for label in spatial)
     return macs, (batch * area, inputs * kernel, features)
 
 

@@ -42,11 +42,10 @@ def _bytes_read(operands: list[Instruction], body: list[Instruction]) -> int:
         whole = _in_hbm(operand)
         name = next((i.name for i in body if f" parameter({number})" in i.text), "")
         users = [user for user in body if name in user.operands]
-        if users and all(user.opcode in ("dynamic-slice", "slice") for user in users):
+        kinds = {user.opcode for user in users}
+        if kinds and kinds <= {"dynamic-slice", "slice"}:
             whole = min(whole, sum(map(_size, users)))
-        elif users and all(
-            u.opcode == "dynamic-update-slice" and u.operands[0] == name for u in users
-        ):
+        elif kinds == {"dynamic-update-slice"} and all(u.operands[0] == name for u in users):
             whole = 0
         total += whole
     return total
