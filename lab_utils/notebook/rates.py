@@ -41,7 +41,7 @@ class Ladder:
             rate, cpu = self._window(iterator)
             rounds.append((rate, cpu, rate / limit, limit))
         self.rungs[name] = np.array(rounds)
-        rate, _, share, limit = sorted(rounds, key=lambda each: each[2])[ROUNDS // 2]
+        rate, _, share, limit = sorted(rounds, key=lambda measured: measured[2])[ROUNDS // 2]
         against = f"{share:.2f} of the limit of {limit:,.0f}"
         print(f"{name}: {rate:,.0f} images/s, {against}; {self.cpu_ms()[name]:.3f} CPU ms each")
         return share
