@@ -1,4 +1,4 @@
-"""As real processes: the whole job and a training killed at random moments, full disks, little memory.
+"""As real processes: the whole job and a training killed at random moments, full disks.
 
 KILLS=50 in the environment makes a long series of kills, SEED another one.
 """
@@ -152,13 +152,3 @@ def test_a_full_disk_is_a_sentence_and_with_room_the_same_command_goes_on(
     assert result["confusion"] == finished_run[1]["confusion"]
     assert len(list((tmp_path / "kept" / "export").iterdir())) == 1
     print(f"\n{moment}, {size[moment]:,} bytes: {ran.stderr.splitlines()[-1]}")
-
-
-def test_a_limit_of_memory_is_a_sentence_before_the_work(run_flags, tmp_path):
-    """Below it TensorFlow waits for ever while it is imported, or aborts in a thread of its own."""
-    limited = ["sh", "-c", 'ulimit -v 2000000; exec "$0" "$@"']
-    for command in (TASK, JOB_COMMAND):
-        flags = run_flags if command == TASK else ["--data=bundled"]
-        ran = run([*limited, *command, *flags, f"--output_dir={tmp_path / 'run'}"], timeout=60)
-        assert ran.returncode == 1 and "ulimit -v" in ran.stderr, ran.stderr
-    assert not (tmp_path / "run").exists()

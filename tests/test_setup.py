@@ -134,13 +134,6 @@ def test_a_framework_that_aborts_does_not_take_the_doctor_with_it(monkeypatch):
     assert not doctor.tensorflow().ok and doctor.tensorflow().state == "exit status 1"
 
 
-def test_a_folder_that_is_gone_does_not_take_the_doctor_with_it(tmp_path, monkeypatch):
-    (tmp_path / "gone").mkdir()
-    monkeypatch.chdir(tmp_path / "gone")
-    (tmp_path / "gone").rmdir()
-    assert not doctor.disk().ok
-
-
 def test_the_doctor_says_whether_a_machine_holds_a_class(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(doctor, "CHECKS", (doctor.python,))
     monkeypatch.delenv(doctor.cache.SHARED, raising=False)

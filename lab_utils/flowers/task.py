@@ -28,9 +28,6 @@ _REMEDIES = {
     "give a local path, or one in gs://": ("File system scheme",),
 }
 
-# Bytes of address space; the smallest model trained with 3e9 here, and with 2e9 did not.
-_ADDRESSES = 4e9
-
 
 @dataclass(frozen=True)
 class Inputs:
@@ -244,15 +241,7 @@ def problem(error: Exception, output_dir: str) -> str:
 
 
 def prepare() -> None:
-    """What a process needs before TensorFlow is imported in it; SystemExit where it has too little memory."""
-    import resource  # not on Windows
-
-    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    if 0 <= limit < _ADDRESSES:  # TensorFlow would wait for ever, or abort in a thread of its own
-        sys.exit(
-            f"{limit / 1e9:.1f} GB of memory are allowed here, and TensorFlow needs {_ADDRESSES / 1e9:.0f}: "
-            "raise the limit with `ulimit -v`"
-        )
+    """What a process needs before TensorFlow is imported in it."""
     runtime.quiet()
     scratch.of_process()  # what AutoGraph writes goes, too, where this is killed
     # TensorFlow turns oneDNN on by itself only where the CPU has AVX-512; with AVX2 alone, training takes a

@@ -133,11 +133,8 @@ def memory() -> Check:
 
 def disk() -> Check:
     """Free space in the working folder."""
-    try:
-        free = shutil.disk_usage(Path.cwd()).free / 2**30
-    except OSError as error:
-        return Check(False, "disk", error.strerror or str(error), "change to a folder that exists")
-    if not os.access(Path.cwd(), os.W_OK):
+    free = shutil.disk_usage(".").free / 2**30
+    if not os.access(".", os.W_OK):
         remedy = "the labs write below the working folder: start them where you may write"
         return Check(False, "disk", "this folder cannot be written", remedy)
     remedy = f"the labs write up to {DISK:.0f} GiB below the working folder: make room"

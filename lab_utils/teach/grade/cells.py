@@ -26,7 +26,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is run for a notebook: a prelude, which is cells of lab `lab`, its starters, then the learner's."""
+    """What is run for a notebook: a lab's own cells as the prelude, its starters, the learner's cells."""
 
     lab: int
     prelude: list[str]
