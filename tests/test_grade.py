@@ -129,7 +129,7 @@ def test_of_a_copy_of_the_whole_course_what_was_worked_on_counts_and_copies_are_
     labs = {"ann": "lab 3", "bob": "lab 2", "cid": "lab 2", "dora": "lab 2"}
     assert handed_in(tmp_path) == labs | {"eve": "holds no notebook (.ipynb)"}
     remarks = {each.learner: each.remarks for each in submissions.find(tmp_path)}
-    assert remarks["cid"] == ("the same code as dora",) and not remarks["bob"]
+    assert remarks["cid"] == ["the same code as dora"] and not remarks["bob"]
 
 
 def code_of(made):
