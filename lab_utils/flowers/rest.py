@@ -23,7 +23,7 @@ from lab_utils.convert.errors import RejectError
 from lab_utils.convert.images import to_rgb_jpeg
 from lab_utils.flowers.predict import Model
 
-INPUT, SIGNATURE = "image_bytes", "serving_default"
+INPUT = "image_bytes"  # of the one signature, serving_default
 
 
 class RequestError(ValueError):
@@ -46,8 +46,6 @@ def read_request(body: str | bytes) -> tuple[list[bytes], str]:
         ) from None
     if not isinstance(request, dict) or ("instances" in request) == ("inputs" in request):
         raise RequestError("The request is a JSON object with either 'instances' or 'inputs'.")
-    if (signature := request.get("signature_name", SIGNATURE)) != SIGNATURE:
-        raise RequestError(f"There is no signature {signature!r}; the model has {SIGNATURE}.")
     by_rows = "instances" in request
     values = request["instances"] if by_rows else _unnamed(request["inputs"])
     if not isinstance(values, list) or not values:
