@@ -25,7 +25,7 @@ from lab_utils.common import interrupts, notices
 
 # Read when tf.keras or tf.compat.v1.layers is first touched: Estimator code needs Keras 2 there, whatever the
 # shell has set for other work. TensorFlow 2.15 brings that itself.
-_keras = next((each.version for each in metadata.distributions(name="keras")), "")
+_keras = next((package.version for package in metadata.distributions(name="keras")), "")
 if not _keras.startswith("2."):
     os.environ["TF_USE_LEGACY_KERAS"] = "1"
     # Without a home tf-keras would make a folder ~ where it runs. It does without one that cannot be made.

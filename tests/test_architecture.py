@@ -51,11 +51,11 @@ BUDGET = {
     "datasets": 500,
     "dry_run": 10_000,
     "equivalence": 425,
-    "flowers": 2_000,
+    "flowers": 1_975,
     "notebook": 525,
     "port": 1_275,
-    "runtime": 1_100,  # free_memory: a container limits it, as hubs do
-    "teach": 1_725,
+    "runtime": 1_100,
+    "teach": 1_700,
 }
 MODULE = 300  # lines of a module, one job each
 

@@ -129,7 +129,7 @@ def test_of_a_copy_of_the_whole_course_what_was_worked_on_counts_and_copies_are_
     labs = {"ann": "lab 3", "bob": "lab 2", "cid": "lab 2", "dora": "lab 2"}
     assert handed_in(tmp_path) == labs | {"eve": "holds no notebook (.ipynb)"}
     remarks = {each.learner: each.remarks for each in submissions.find(tmp_path)}
-    assert remarks["cid"] == ("the same code as dora",) and not remarks["bob"]
+    assert remarks["cid"] == ["the same code as dora"] and not remarks["bob"]
 
 
 def code_of(made):
@@ -143,7 +143,7 @@ def test_the_learners_cells_are_run_whatever_became_of_the_notebook(order):
     code = [("", source) for _, source in code_of(made_up_class.notebook())[::order]]
     plan = cells.plan(2, code)
     whole = "\n".join(cell.source for cell in plan.cells if cell.whole)
-    assert "def make_optimizer" in whole and len(plan.given) == 3
+    assert "def make_optimizer" in whole and len(plan.prelude) == 3
     assert "train_input, max_steps" not in whole, "an experiment"
     assert "load_digits()" not in whole, "a given cell"
     assert "those of our solution" in plan.remarks[-1]
@@ -231,10 +231,10 @@ LIMITS = runs.Limits(step=5, total=40, memory=2**30)  # TensorFlow alone takes 6
 RIGHT = 'on_a_tpu = {"TPU101": "A", "TPU201": "B"}\n'
 
 
-def really_graded(*code, given=(), limits=LIMITS):
+def really_graded(*code, prelude=(), limits=LIMITS):
     """Lab 00 without its own cells, so without TensorFlow."""
-    answers = [cells.Cell(str(number), text) for number, text in enumerate(code, 1)]
-    return runs.grade(cells.Plan(0, list(given), [], answers), limits)
+    answers = [cells.Cell(f"cell {number}", text) for number, text in enumerate(code, 1)]
+    return runs.grade(cells.Plan(0, list(prelude), [], answers), limits)
 
 
 MATMUL = "def matmul_flop(m, k, n):\n    return 2 * m * k * n\n"
@@ -284,7 +284,7 @@ def test_checks_are_ours_again_whatever_a_cell_did_to_them():
 
 
 def test_a_given_cell_that_does_not_run_says_why():
-    result = really_graded(RIGHT, given=["import not_installed_here"])
+    result = really_graded(RIGHT, prelude=["import not_installed_here"])
     assert "own cells do not run here (ModuleNotFoundError" in result.status
 
 

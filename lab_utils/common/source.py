@@ -207,19 +207,16 @@ def _of_frame(frame: Frame | None) -> Place:
     column = getattr(frame, "colno", None)  # of exceptions alone
     if frame.filename.startswith(SOLUTION):
         return Place(file=frame.filename, line=frame.lineno)
+    path = Path(frame.filename)
     return Place(
-        file=_cell(frame.filename) or _relative(frame.filename),
+        file=_cell(frame.filename)
+        or str(path.relative_to(START) if path.is_relative_to(START) else path),
         line=frame.lineno,
         column=None if column is None else column + 1,
         # AutoGraph leaves out the name of a lambda
         function="" if frame.name in (None, "<module>") else frame.name,
         code=linecache.getline(frame.filename, frame.lineno).strip(),
     )
-
-
-def _relative(filename: str) -> str:
-    path = Path(filename)
-    return str(path.relative_to(START) if path.is_relative_to(START) else path)
 
 
 def _cell(filename: str) -> str:

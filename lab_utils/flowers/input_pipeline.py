@@ -117,7 +117,8 @@ def make_input_fn(
         if training and fits:
             images = _mixed_epochs(images.cache(), records.examples, seed)
         if not training:
-            images = images.concatenate(_padding(side).repeat())
+            padding = {"image": tf.zeros([side, side, 3], tf.uint8), "weight": tf.constant(0.0)}
+            images = images.concatenate(tf.data.Dataset.from_tensors((padding, 0)).repeat())
         batches = images.batch(params["batch_size"], drop_remainder=True)
         return batches.prefetch(tf.data.AUTOTUNE)
 
@@ -136,11 +137,6 @@ def _mixed_epochs(cached: tf.data.Dataset, examples: int, seed: int) -> tf.data.
         return cached.shuffle(window, seed=seed + number)
 
     return tf.data.Dataset.counter().flat_map(epoch)
-
-
-def _padding(side: int) -> tf.data.Dataset:
-    image = tf.zeros([side, side, 3], tf.uint8)
-    return tf.data.Dataset.from_tensors(({"image": image, "weight": tf.constant(0.0)}, 0))
 
 
 def make_serving_input_fn(image_size: int) -> Callable[[], Any]:

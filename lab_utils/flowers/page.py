@@ -27,8 +27,7 @@ def training_losses(run_dir: Path) -> list[tuple[int, float]]:
     for path in sorted(map(str, run_dir.glob("events.out.tfevents.*.host"))):
         # A run that was killed leaves half an event at its end.
         with contextlib.suppress(tf.errors.DataLossError):
-            for record in tf.data.TFRecordDataset(path).as_numpy_iterator():
-                event = v1.Event.FromString(record)
+            for event in v1.train.summary_iterator(path):
                 for value in event.summary.value:
                     if value.tag == "train/loss":
                         losses[event.step] = float(tf.make_ndarray(value.tensor))

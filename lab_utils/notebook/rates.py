@@ -21,15 +21,15 @@ class Ladder:
         batch: images in a batch.
 
     Attributes:
-        alone: the limit's images/s and CPU ms an image.
-        rungs: name -> an array [ROUNDS, 4] of images/s, CPU ms an image, share of the limit and the limit.
+        alone: the limit's images/s and CPU ms per image.
+        rungs: name -> an array [ROUNDS, 4] of images/s, CPU ms per image, share of the limit and the limit.
     """
 
     def __init__(self, limit: Iterable, batch: int) -> None:
         self.batch, self.rungs, self._limit = batch, {}, iter(limit)
         self.alone = np.median([self._window(self._limit) for _ in range(ROUNDS)], axis=0)
         rate, cpu = self.alone
-        print(f"the limit: {rate:,.0f} images/s, {cpu:.3f} CPU ms an image (measured here)")
+        print(f"the limit: {rate:,.0f} images/s, {cpu:.3f} CPU ms per image (measured here)")
 
     def rung(self, name: str, batches: Iterable) -> float:
         """Measures a pipeline, prints a line, and returns its share of the limit."""
@@ -41,13 +41,13 @@ class Ladder:
             rate, cpu = self._window(iterator)
             rounds.append((rate, cpu, rate / limit, limit))
         self.rungs[name] = np.array(rounds)
-        rate, _, share, limit = sorted(rounds, key=lambda each: each[2])[ROUNDS // 2]
+        rate, _, share, limit = sorted(rounds, key=lambda measured: measured[2])[ROUNDS // 2]
         against = f"{share:.2f} of the limit of {limit:,.0f}"
         print(f"{name}: {rate:,.0f} images/s, {against}; {self.cpu_ms()[name]:.3f} CPU ms each")
         return share
 
     def cpu_ms(self) -> dict[str, float]:
-        """CPU ms an image of each pipeline, the median of its rounds."""
+        """CPU ms per image of each pipeline, the median of its rounds."""
         return {name: float(np.median(rounds[:, 1])) for name, rounds in self.rungs.items()}
 
     def draw(self) -> None:
@@ -55,7 +55,7 @@ class Ladder:
         _, panels = plt.subplots(1, 2, figsize=(7, 2.2), sharey=True)
         for axes, column, label, limit in (
             (panels[0], 2, "share of the limit", 1),
-            (panels[1], 1, "CPU ms an image", self.alone[1]),
+            (panels[1], 1, "CPU ms per image", self.alone[1]),
         ):
             values = np.array([rounds[:, column] for rounds in self.rungs.values()])
             middle = np.median(values, axis=1)
@@ -77,7 +77,7 @@ class Ladder:
         panels[0].invert_yaxis()
 
     def _window(self, batches: Iterator) -> tuple[float, float]:
-        """Images/s and CPU ms an image over WINDOW seconds, after the batches that were waiting."""
+        """Images/s and CPU ms per image over WINDOW seconds, after the batches that were waiting."""
         settled = time.perf_counter() + WINDOW / 4
         while time.perf_counter() < settled:
             next(batches)

@@ -49,7 +49,7 @@ class Rename:
 
     def __init__(self, program: Program, v1: str, is_old: bool) -> None:
         self._program, self._v1, self._is_old = program, v1, is_old
-        self._gone: set[str] = set()  # paths below contrib that stand nowhere today
+        self._unplaced: set[str] = set()  # paths below contrib that stand nowhere today
         self._imports: set[str] = set()  # what the new names need
 
     def names(self) -> None:
@@ -69,7 +69,7 @@ class Rename:
             if path and (successor := contrib.today(path)):
                 return self._rename(link, path, *successor)
         path = self._path(node)
-        self._gone.add(path)
+        self._unplaced.add(path)
         return self._program.leave(node, f"tf.contrib.{path}: {names.advice(path)}")
 
     def _path(self, node: ast.AST) -> str:
@@ -145,7 +145,7 @@ class Rename:
     def _stays(self, name: str) -> bool:
         """Whether an import is none of contrib, or leads to a name that stands nowhere today."""
         path = f"{name}.".removeprefix("tensorflow.contrib.")
-        return path == f"{name}." or any(f"{gone}.".startswith(path) for gone in self._gone)
+        return path == f"{name}." or any(f"{other}.".startswith(path) for other in self._unplaced)
 
     def _alias(self, alias: ast.alias) -> ast.alias:
         if alias.name == "tensorflow" and self._is_old:

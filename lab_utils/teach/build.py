@@ -114,8 +114,9 @@ def build() -> dict[str, str]:
             minutes.stamp(source, name, lab_minutes[number], titles)
             stamp(source)
             texts[f"{SOURCES}/{name}"] = canonical_text(source)
-            if of_lab:
-                quiz.insert(source, of_lab)
+            if of_lab:  # above the last cell of text, which is the lab's recap
+                recap = max(n for n, c in enumerate(source.cells) if c.cell_type == "markdown")
+                source.cells.insert(recap, quiz.cell(of_lab))
             texts[f"labs/{name}"] = canonical_text(_lab(source, name, course))
         with _naming(ROOT / "solutions" / name):
             texts[f"solutions/{name}"] = canonical_text(_solution(source, name, course))

@@ -77,7 +77,7 @@ def stamp(source: nbformat.NotebookNode, name: str, minutes: int, titles: dict[s
         titles: the title of each notebook by file name, in the course's order.
     """
     spine = list(titles)[:SPINE]
-    place = f"An elective, behind the one-day route (labs 00 to {SPINE - 1:02d})."
+    place = f"An elective, after the one-day route (labs 00 to {SPINE - 1:02d})."
     if name in spine:
         after = dict(zip(spine, spine[1:], strict=False)).get(name)
         following = f"; next: [{after[:2]} · {titles[after]}]({after})" if after else ", its last"

@@ -46,9 +46,3 @@ def _html(text: Any) -> str:
     """Text within HTML, where Markdown's marks mean nothing: `code` becomes <code>."""
     parts = escape(str(text), quote=False).split("`")
     return "".join(f"<code>{p}</code>" if n % 2 else p for n, p in enumerate(parts))
-
-
-def insert(notebook: nbformat.NotebookNode, entries: list[dict[str, Any]]) -> None:
-    """Puts the questions above the last cell of text, which is the lab's recap."""
-    last = max(n for n, part in enumerate(notebook.cells) if part.cell_type == "markdown")
-    notebook.cells.insert(last, cell(entries))

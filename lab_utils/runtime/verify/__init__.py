@@ -105,17 +105,17 @@ def verdict(report: dict[str, Any]) -> str:
     attach = "Attach this report to a bug report."
     if "error" in report:
         return f"It could not be run to its end ({report['error']}). {attach}"
-    held = checks(report)
-    if not held["the loss is finite"] or not held["the loss falls"]:
+    holds = checks(report)
+    if not holds["the loss is finite"] or not holds["the loss falls"]:
         return f"The training step does not learn here. {attach}"
     values = {entry["name"].partition(",")[0]: entry["value"] for entry in report["figures"]}
     step, least = values["step"], values.get("least time of the step")
-    if not held["a TPU was used"] and report["tpu_chips"]:
+    if not holds["a TPU was used"] and report["tpu_chips"]:
         return (
             "This machine has TPU chips, and JAX did not use them: does another process hold them, and is "
             'there a libtpu beside JAX (pip install "jax[tpu]")?'
         )
-    if not held["a TPU was used"]:
+    if not holds["a TPU was used"]:
         says = f"No TPU: this ran on {report['platform'].upper()}, and the step learns."
         bound = least and (
             f" The least time is that of another machine, a {chips.of_jax_kind(STAND_IN).name} core: "
@@ -143,5 +143,5 @@ def render(report: dict[str, Any]) -> str:
     if losses := report["losses"]:
         after = counted(len(losses) - 1, "step")
         lines.append(f"  loss: {losses[0]:.3f}, after {after} {losses[-1]:.3f}")
-    lines += [f"[{'OK' if held else 'NO'}] {check}" for check, held in report["checks"].items()]
+    lines += [f"[{'OK' if holds else 'NO'}] {check}" for check, holds in report["checks"].items()]
     return "\n".join([*lines, report["verdict"]])

@@ -26,10 +26,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is run for a notebook: given cells of lab `lab`, its starters, then the learner's cells."""
+    """What is run for a notebook: a lab's own cells as the prelude, its starters, the learner's cells."""
 
     lab: int
-    given: list[str]
+    prelude: list[str]
     starters: list[str]
     cells: list[Cell]
     remarks: list[str] = field(default_factory=list)
@@ -44,20 +44,20 @@ def plan(lab: int, code: Sequence[Code]) -> Plan:
     Raises:
         ValueError: the labs are not here.
     """
-    given, starters, experiments = _released(lab)
-    released = {*map(_words, given), *map(_words, starters)}
+    prelude, starters, experiments = _released(lab)
+    released = {*map(_words, prelude), *map(_words, starters)}
     cells, remarks = [], []
     for number, (id, source) in enumerate(code, 1):
         if not source.strip() or _words(source) in released:
             continue
         answer = any(answers(todo, source) for todo in todos.of_lab(lab))
         experiment = _words(source) in experiments.values() or (id in experiments and not answer)
-        cells.append(Cell(str(number), source, whole=not experiment))
+        cells.append(Cell(f"cell {number}", source, whole=not experiment))
         if _INSIDE.search(source) and not experiment:
             remarks.append(f"cell {number} reaches into the checks or the running process")
     if _work_of_solution(lab) <= work(lab, code):
         remarks.append("its answers are those of our solution, character by character")
-    return Plan(lab, given, starters, cells, remarks)
+    return Plan(lab, prelude, starters, cells, remarks)
 
 
 def answers(todo: todos.Todo, source: str) -> bool:
@@ -68,8 +68,8 @@ def answers(todo: todos.Todo, source: str) -> bool:
 
 def work(lab: int, code: Sequence[Code]) -> frozenset[str]:
     """The words of the cells that are not as they were handed out; empty where nobody has worked on them."""
-    given, starters, experiments = _released(lab)
-    released = {*map(_words, (*given, *starters)), *experiments.values(), ""}
+    prelude, starters, experiments = _released(lab)
+    released = {*map(_words, (*prelude, *starters)), *experiments.values(), ""}
     return frozenset(_words(source) for _, source in code) - released
 
 
@@ -80,16 +80,16 @@ def _words(source: str) -> str:
 @cache
 def _released(lab: int) -> tuple[list[str], list[str], dict[str, str]]:
     """A lab as it is handed out: cells that all work needs, starters, and the words of others by id."""
-    given, starters, experiments = [], [], {}
+    prelude, starters, experiments = [], [], {}
     for id, cell in pages.cells(ROOT, lab, "labs").items():
         source = cell["source"]
         if cell["metadata"].get("nbgrader", {}).get("solution"):
             starters.append(source)
         elif "given" in cell["metadata"].get("tags", []):
-            given.append(source)
+            prelude.append(source)
         else:
             experiments[id] = _words(source)
-    return given, starters, experiments
+    return prelude, starters, experiments
 
 
 @cache

@@ -47,9 +47,7 @@ def rows(graded: Sequence[tuple[Submission, Graded]]) -> list[Row]:
         if result.lab is not None:
             row.labs[result.lab] = result
         row.statuses.append(f"{submission.name}: {result.status}")
-        row.remarks.extend(
-            f"{submission.name}: {r}" for r in submission.remarks + tuple(result.remarks)
-        )
+        row.remarks.extend(f"{submission.name}: {r}" for r in submission.remarks + result.remarks)
     return sorted(table.values(), key=lambda row: row.learner.casefold())
 
 

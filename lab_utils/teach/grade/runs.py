@@ -89,50 +89,44 @@ class Graded:
 def grade(plan: Plan, limits: Limits) -> Graded:
     """Runs a plan's cells and checks. What ends a worker is left out in the next one."""
     graded = Graded(plan.lab, remarks=list(plan.remarks))
-    by_id = {todo.id: todo for todo in todos.of_lab(plan.lab)}
+    by_check = {f"check {todo.id}": todo for todo in todos.of_lab(plan.lab)}
     cells = {cell.label: cell for cell in plan.cells}
-    errors: dict[str, Result | None] = {}
+    outcomes: dict[str, Result] = {}  # of cells and checks, by label
     limits_met: dict[str, Result] = {}  # by cell
     end = time.monotonic() + limits.total
-    while unchecked := [id for id in by_id if id not in graded.results]:
+    while unchecked := [todo.id for check, todo in by_check.items() if check not in outcomes]:
         job = asdict(replace(plan, cells=list(cells.values()))) | {"todos": unchecked}
-        at, limit = "", None
+        label = ""
         with _worker(job) as worker:
             for event in _events(worker, limits, end):
                 match event:
-                    case {"begin": at}:
+                    case {"begin": label}:
                         pass
-                    case {"lacking": why} if not at:
-                        limit = Result(ENDED, why)
-                        break
-                    case {"todo": id, "status": status, "why": why} if status in OUTCOMES:
-                        graded.results[id] = Result(status, why)
-                    case {"cell": label, "error": error}:
-                        errors[label] = Result("incorrect", error) if error else None
+                    case {"end": name, "status": status, "why": why}:
+                        outcomes[name] = Result(status, why)
                     case Result() as limit:
                         pass
-        kind, _, name = at.partition(" ")
-        if not kind:
-            graded.problem = f"the lab's own cells do not run here ({limit.why})"
+        if not label:
+            why = outcomes.get("", limit).why
+            graded.problem = f"the lab's own cells do not run here ({why})"
             return graded
         if time.monotonic() >= end:
             rest = Result(TIMED_OUT, f"The notebook took longer than {limits.total:.0f} s.")
-            graded.results = dict.fromkeys(by_id, rest) | graded.results
-        elif kind == "check":
-            graded.results.setdefault(name, limit)
-        elif cells[name].whole:
-            limits_met[name], cells[name] = limit, replace(cells[name], whole=False)
-            graded.remarks.append(f"of cell {name} only what it defines was run: {limit.why}")
+            outcomes = dict.fromkeys(by_check, rest) | outcomes
+        elif label in by_check:
+            outcomes.setdefault(label, limit)
+        elif cells[label].whole:
+            limits_met[label], cells[label] = limit, replace(cells[label], whole=False)
+            graded.remarks.append(f"of {label} only what it defines was run: {limit.why}")
         else:
-            limits_met[name] = limit
-            del cells[name]
-    graded.results = {id: graded.results[id] for id in by_id}
-    errors |= limits_met
-    for cell in plan.cells:  # it says why, rather than that it was not attempted
-        for id, todo in by_id.items():
-            unknown = graded.results[id].status == "not attempted"
-            if unknown and errors.get(cell.label) and answers(todo, cell.source):
-                graded.results[id] = errors[cell.label]
+            limits_met[label] = limit
+            del cells[label]
+    outcomes |= limits_met
+    for check, todo in by_check.items():
+        graded.results[todo.id] = outcomes[check]
+        if outcomes[check].status == "not attempted":  # a cell that failed says why
+            failed = [outcomes[c.label] for c in plan.cells if answers(todo, c.source)]
+            graded.results[todo.id] = next(filter(lambda o: o.why, failed), outcomes[check])
     return graded
 
 
@@ -166,7 +160,6 @@ def _worker(job: dict[str, Any]) -> Iterator[subprocess.Popen]:
     """Context manager: a worker at its job, in a folder that is its home, too."""
     with scratch.folder() as home:
         environment = os.environ | dict.fromkeys(_FOLDERS, home) | _QUIET
-        environment.pop("NBGRADER_EXECUTION", None)
         with contextlib.suppress(OSError):  # what was compiled need not be compiled again
             environment[cache.SHARED] = str(cache.folder().parents[1])
         with subprocess.Popen(

@@ -10,7 +10,7 @@ import zipfile
 import zlib
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from lab_utils.check import todos
@@ -34,7 +34,7 @@ _NONE = "is not a notebook (.ipynb)"
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Submission:
     """A file of a learner's: the code cells of a lab's notebook; `problem` says why it cannot be graded.
 
@@ -46,7 +46,7 @@ class Submission:
     code: tuple[cells.Code, ...] = ()
     problem: str = ""
     learner: str = ""
-    remarks: tuple[str, ...] = ()
+    remarks: list[str] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -69,55 +69,46 @@ def find(place: Path) -> list[Submission]:
         ValueError: it holds no notebook of a lab; the message says why.
     """
     place.stat()
-    files = list(_in_folder(place, ()) if place.is_dir() else _in_file(place, ()))
+    files = list(_files(place, () if place.is_dir() else (place.name,)))
     if not any(file.lab is not None for file in files):
         problems = "; ".join(sorted({f"{file.name} {file.problem}" for file in files})[:5])
         raise ValueError(f"{place} holds no notebook of a lab. {problems}")
     by_learner: dict[str, list[Submission]] = defaultdict(list)
     common = len(os.path.commonprefix([file.parts[:-1] for file in files]))
     for file in files:
-        learner = _learner(file.parts, common)
-        remarks = () if learner else ("whose is it? its name gives no learner",)
-        name = learner or "/".join(file.parts)
-        by_learner[name].append(replace(file, learner=name, remarks=remarks))
+        file.learner = _learner(file.parts, common)
+        if not file.learner:
+            file.learner = "/".join(file.parts)
+            file.remarks.append("whose is it? its name gives no learner")
+        by_learner[file.learner].append(file)
     submissions = [file for files in by_learner.values() for file in _counting(files)]
     authors: dict[frozenset[str], set[str]] = defaultdict(set)
     for file in submissions:
         authors[file.work].add(file.learner)
-    for n, file in enumerate(submissions):
+    for file in submissions:
         if file.work and (others := authors[file.work] - {file.learner}):
-            remark = f"the same code as {', '.join(sorted(others))}"
-            submissions[n] = replace(file, remarks=(*file.remarks, remark))
+            file.remarks.append(f"the same code as {', '.join(sorted(others))}")
     return sorted(submissions, key=lambda file: (file.learner.casefold(), file.parts))
 
 
-def _in_folder(folder: Path | zipfile.Path, parts: tuple[str, ...]) -> Iterator[Submission]:
-    """All files below a folder, or in an archive, as submissions of nobody yet."""
-    entries = sorted(folder.iterdir(), key=lambda path: path.name)
-    for path in entries:
-        if path.name.startswith((".", "__")):  # of macOS, Jupyter and Python
-            continue
-        if path.is_dir():
-            yield from _in_folder(path, (*parts, unicodedata.normalize("NFC", path.name)))
-        else:
-            yield from _in_file(path, parts)
-    if not entries:
-        yield Submission((*parts, ""), problem=_NONE)
-
-
-def _in_file(path: Path | zipfile.Path, parts: tuple[str, ...]) -> Iterator[Submission]:
-    """A file as a submission of nobody yet, or what it holds where it is an archive."""
-    name = unicodedata.normalize("NFC", path.name)
-    if _NOTEBOOK.search(name):
-        yield _notebook((*parts, name), path.read_bytes())
-    elif name.lower().endswith(".zip"):
+def _files(path: Path | zipfile.Path, parts: tuple[str, ...]) -> Iterator[Submission]:
+    """The file `path`, or all below it where it is a folder or an archive, as submissions of nobody yet."""
+    if path.is_dir():
+        entries = sorted(path.iterdir(), key=lambda entry: entry.name)
+        for entry in entries:
+            if not entry.name.startswith((".", "__")):  # of macOS, Jupyter and Python
+                yield from _files(entry, (*parts, unicodedata.normalize("NFC", entry.name)))
+        if not entries:
+            yield Submission((*parts, ""), problem=_NONE)
+    elif _NOTEBOOK.search(path.name):
+        yield _notebook(parts, path.read_bytes())
+    elif path.name.lower().endswith(".zip"):
         try:
-            yield from _in_folder(_archive(path.read_bytes()), (*parts, name[: -len(".zip")]))
+            yield from _files(_archive(path.read_bytes()), (*parts[:-1], parts[-1][: -len(".zip")]))
         except _DAMAGED:
-            problem = "is an archive that is damaged or has a password"
-            yield Submission((*parts, name), problem=problem)
+            yield Submission(parts, problem="is an archive that is damaged or has a password")
     else:
-        yield Submission((*parts, name), problem=_NONE)
+        yield Submission(parts, problem=_NONE)
 
 
 def _archive(data: bytes) -> zipfile.Path:
@@ -181,4 +172,5 @@ def _counting(files: list[Submission]) -> list[Submission]:
     if counting := (worked or notebooks[:1]) + broken:
         return counting
     only = ", ".join(sorted(file.name for file in files if file.name)[:3])
-    return [replace(files[0], problem=f"holds no notebook (.ipynb){only and ', only '}{only}")]
+    files[0].problem = f"holds no notebook (.ipynb){only and ', only '}{only}"
+    return files[:1]

@@ -48,10 +48,10 @@ def main() -> None:
     module.__dict__["__builtins__"] = builtins
     shell = InteractiveShell.instance(user_module=module)
     try:
-        for source in job["given"]:
+        for source in job["prelude"]:
             shell.run_cell(source).raise_error()
     except Exception as error:
-        tell(lacking=f"{type(error).__name__}: {error}"[:_MOST])
+        tell(end="", status="", why=f"{type(error).__name__}: {error}"[:_MOST])
         return
     _stand_in(shell)
     for source in job["starters"]:
@@ -64,11 +64,10 @@ def main() -> None:
         runner = _checks()
         todo = runner.todos.find(id)
         if missing := [name for name in todo.names if name not in module.__dict__]:
-            why = f"No cell defines {', '.join(missing)}."
-            tell(todo=id, status="not attempted", why=why)
+            status, why = "not attempted", f"No cell defines {', '.join(missing)}."
         else:
             status, why = runner.judge(todo, [module.__dict__[name] for name in todo.names])
-            tell(todo=id, status=str(status), why=why[:_MOST])
+        tell(end=f"check {id}", status=str(status), why=why[:_MOST])
     os._exit(0)  # threads that a learner's code has started are not waited for
 
 
@@ -96,7 +95,7 @@ def _stand_in(shell: Any) -> None:
 
 def _run(shell: Any, cell: dict[str, Any], tell: Callable[..., None]) -> bool:
     """Runs a cell; returns whether it asked for a name that there is not yet."""
-    tell(begin=f"cell {cell['label']}")
+    tell(begin=cell["label"])
     definitions = _definitions(shell.transform_cell(cell["source"]))
     for _ in range(_MOST_MISSING):
         result = shell.run_cell(cell["source"] if cell["whole"] else definitions)
@@ -105,13 +104,13 @@ def _run(shell: Any, cell: dict[str, Any], tell: Callable[..., None]) -> bool:
             break
         sys.modules[error.name] = MagicMock()  # of another place, such as google.colab
     if error is None:
-        tell(cell=cell["label"], error="")
+        tell(end=cell["label"], status="", why="")
         return False
     frames = walk_tb(error.__traceback__)
     lines = [line for frame, line in frames if frame.f_globals is shell.user_ns]
     line = (lines or [getattr(error, "lineno", "?")])[-1]
-    message = f"raised {type(error).__name__}: {error}"[:_MOST]
-    tell(cell=cell["label"], error=f"Cell {cell['label']}, line {line} {message}")
+    message = f"{cell['label'].capitalize()}, line {line} raised {type(error).__name__}: {error}"
+    tell(end=cell["label"], status="incorrect", why=message[:_MOST])
     shell.run_cell(definitions)  # what stands below the line that raised
     return isinstance(error, NameError)
 
