@@ -1,4 +1,4 @@
-"""As real processes: the whole job and a training killed at random moments, full disks.
+"""As real processes: the whole job and a training killed at random moments, full disks, little memory.
 
 KILLS=50 in the environment makes a long series of kills, SEED another one.
 """
