@@ -47,9 +47,9 @@ def _asked_at(op: tf.Operation) -> Place:
 
 
 def left_out(program: CoreProgram, flow: Flow, spec: Any) -> Iterator[Finding]:
-    """Findings about what train_op does not run: updates, the global step, batch-norm averages."""
+    """Findings about what a step does not run: updates, the global step, batch-norm averages."""
     op = getattr(spec.train_op, "op", spec.train_op)
-    dependencies = ancestors([op])
+    dependencies = ancestors([op, spec.loss.op])  # TPUEstimator computes both
     targets = {variable for variable, writers in flow.writers.items() if writers & dependencies}
     if program.trainable and not targets & program.trainable:
         yield finding("TPU219", place(op))
