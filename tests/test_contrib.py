@@ -72,6 +72,7 @@ ops.register_tensor_conversion_function(type("Held", (), {}), lambda held, dtype
 ops.register_dense_tensor_like_type(type("Held", (), {}))
 assert v1.estimator.tpu.TPUEstimator is tf.compat.v1.estimator.tpu.TPUEstimator is tf.contrib.tpu.TPUEstimator
 assert again.layers.dense and v1.train.AdamOptimizer and v2.keras.Model and tf.compat.as_bytes("a") == b"a"
+assert tf.contrib.distribute.initialize_tpu_system is tf.tpu.experimental.initialize_tpu_system
 assert tpu.shard and tpu_context and training_ops.apply_adam and v1.placeholder is tf.placeholder
 """
 

@@ -43,7 +43,7 @@ PREFIXES = {
     "compiler.jit": ("xla.experimental",),
     "compiler.xla": ("xla.experimental",),
     "data": ("data.experimental", "data", _STAND_INS),
-    "distribute": ("distribute", "distribute.experimental"),
+    "distribute": ("distribute", "distribute.experimental", "tpu.experimental"),
     "eager": ("train", ""),
     "estimator": ("estimator", "estimator.experimental"),
     "feature_column": ("feature_column",),
