@@ -251,6 +251,13 @@ def test_a_keras_program_is_run_up_to_its_fit(fit, batch, loaded):
     assert model.optimizer and not more and first.shape.as_list() == batch
 
 
+KERAS_1 = """
+    model = tf.keras.Sequential([tf.keras.layers.Dense(2)])
+    model.compile("adam", "mse")
+    model.fit([[1.0]], [[1.0]])
+"""
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -258,6 +265,7 @@ def test_a_keras_program_is_run_up_to_its_fit(fit, batch, loaded):
         ("import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--data', "
          "required=True)\nparser.parse_args()", "SystemExit: 2\n  at train.py:4"),
         ("raise RuntimeError('no data')", "RuntimeError: no data\n  at train.py:1"),
+        ("import tensorflow as tf\nwith tf.Graph().as_default():\n" + KERAS_1, "version 1 behaviour"),
         ("x = 1\nimport net\n", "at net.py:2"),
         ("x = 1\n y = 2\n", "at train.py:2"),
         # As tpu.rewrite's programs run a session: cloudml-samples' tpu_rewrite.

@@ -8,6 +8,7 @@ from unittest import mock
 import numpy as np
 
 from lab_utils.dry_run.frontends.cells import CannotJudge
+from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.estimator import tf, v1
 
 
@@ -17,7 +18,8 @@ def without_training(
 ) -> Iterator[None]:
     """Context manager: TPUStrategy has `cores` replicas, and fit calls `note(model, dataset, call)` only.
 
-    With `is_keras` that is so for Keras 3 too, whose import takes a second.
+    Under version 1 behaviour fit raises CannotJudge. With `is_keras` Keras 3 has that fit, too: its import
+    takes a second.
     """
     models = [tf.keras.Model]
     if is_keras:
@@ -33,7 +35,15 @@ def without_training(
                     stack.enter_context(mock.patch.object(owner, "TPUStrategy", strategy))
         for model in models:
             stack.enter_context(mock.patch.object(model, "fit", _fit(note)))
+        stack.enter_context(mock.patch.object(_tensorflow.model_of_version_1(), "fit", _refuse))
         yield
+
+
+def _refuse(*arguments: Any, **options: Any) -> None:
+    raise CannotJudge(
+        "it fits a Keras model with version 1 behaviour (--contrib, disable_v2_behavior), which has no "
+        "train_step: only version 2 behaviour can be judged; lab 10 shows such a program"
+    )
 
 
 def _strategy(cores: int) -> type:

@@ -130,6 +130,12 @@ def strategy(cores: int) -> Iterator[None]:
         yield
 
 
+def model_of_version_1() -> type:
+    """The class of Keras models under version 1 behaviour, whose fit runs sessions and no train_step."""
+    classes = tf.keras.Model.__subclasses__()
+    return next(model for model in classes if model.__module__.endswith(".training_v1"))
+
+
 def eager() -> Any:
     """A context manager: eager execution, also where the caller's program has disabled it."""
     return eager_context.eager_mode()
