@@ -459,6 +459,19 @@ def test_nothing_waits_for_the_address_of_a_tpu(loaded):
     assert port.subject.model_dir == "nowhere" and not port.not_checked
 
 
+UNDER_A_STRATEGY = """
+import tensorflow.compat.v1 as tf
+strategy = tf.distribute.experimental.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver("my-tpu"))
+config = tf.estimator.RunConfig(train_distribute=strategy)
+tf.estimator.Estimator(lambda features: None, "nowhere", config).train(lambda: None, max_steps=10)
+"""
+
+
+def test_an_estimator_under_a_tpu_strategy_is_called_no_tpu_estimator(judged):
+    status, out = judged(UNDER_A_STRATEGY, "--main", "train.py", *CHEAP)
+    assert status == 1 and "ERROR TPU109" in out and "train.py:5" in out, out
+
+
 REWRITES = """
 import tensorflow.compat.v1 as tf
 with tf.Graph().as_default(), tf.Session("grpc://10.0.0.2:8470") as session:
@@ -596,7 +609,7 @@ def test_settings_refused_while_the_estimator_is_made_are_a_finding(judged, tmp_
         (["a:b", "--topology", "v9:2x2"], "not a TPU topology"),
         (["a:b", "--topolgy", "v2:2x2"], "unrecognized arguments: --topolgy"),
         (["a:b", "--ignore", "XYZ"], "not a rule XYZ (--rules"),
-        (["a:b", "--ignore", "TPU2O1"], "the nearest is TPU201"),
+        (["a:b", "--ignore", "TPU2O1"], "there is not a rule TPU2O1"),
     ],
 )  # fmt: skip
 def test_arguments_that_make_no_sense_end_with_2(capsys, arguments, said):

@@ -18,8 +18,7 @@ def without_training(
 ) -> Iterator[None]:
     """Context manager: TPUStrategy has `cores` replicas, and fit calls `note(model, dataset, call)` only.
 
-    Under version 1 behaviour fit raises CannotJudge. With `is_keras` Keras 3 has that fit, too: its import
-    takes a second.
+    Under version 1 behaviour fit raises CannotJudge. `is_keras` is for Keras 3, too: its import takes 1 s.
     """
     models = [tf.keras.Model]
     if is_keras:
@@ -57,6 +56,9 @@ def _strategy(cores: int) -> type:
 
         def __getattr__(self, name: str) -> Any:
             return getattr(self._here, name)
+
+        def __deepcopy__(self, memo: dict) -> "TPUStrategy":  # an Estimator copies its config
+            return self
 
         def run(self, *arguments: Any, **options: Any) -> None:
             raise CannotJudge(

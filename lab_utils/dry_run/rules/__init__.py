@@ -7,7 +7,6 @@ the page that a reader opens. `why` and `fix` may hold {placeholders}, which `fi
 Ids are stable: a number is never given to another rule.
 """
 
-import difflib
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -100,15 +99,12 @@ def ids_in(text: str) -> tuple[str, ...]:
     """The rules, or beginnings of their ids, that a text such as "TPU305,TPU4" lists.
 
     Raises:
-        ValueError: one is not a rule's; the message names the nearest.
+        ValueError: one is not a rule's.
     """
     ids = tuple(part.strip().upper() for part in text.split(",") if part.strip())
     for id in ids:
         if not any(name.startswith(id) for name in catalogue()):
-            guess = id[:3] + id[3:].translate(str.maketrans("OIL", "011"))
-            near = difflib.get_close_matches(guess, catalogue(), 1)
-            nearest = f"; the nearest is {near[0]}" if near else ""
-            raise ValueError(f"there is not a rule {id}{nearest} (--rules lists them)")
+            raise ValueError(f"there is not a rule {id} (--rules lists them)")
     return ids
 
 
