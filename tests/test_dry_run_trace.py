@@ -1,5 +1,7 @@
 """Stage 1: the genuine TPUEstimator graphs, and what its exceptions become."""
 
+import inspect
+
 import pytest
 from dry_run_models import CLASSES, ROWS, classify, dense, make, reader, tpu, train_spec, v1
 
@@ -90,6 +92,8 @@ def test_batch_sizes_set_by_habit_are_no_fault_of_a_program_that_only_trains():
     estimator = make(only_trains, eval_batch_size=64, predict_batch_size=64)
     traces = trace(estimator, Inputs(DATA), cores=8)
     assert [each.mode for each in traces] == ["train"] and trace_findings(traces) == []
+    [evaluation, _] = traces[0].not_checked
+    assert "ValueError: this program trains only (at " in evaluation and "only_trains" in evaluation
     traces = trace(make(only_trains), Inputs(DATA, DATA), cores=8)
     assert [found.rule for found in trace_findings(traces)] == ["TPU199"]
 
@@ -125,4 +129,32 @@ def test_a_saver_in_model_fn_is_called_so():
 
     report = dry_run(make(model_fn), DATA, stages=["trace", "read"], progress=False)
     assert {found.rule for found in report.findings} >= {"TPU204"}
-    assert all("train.Saver" in found.why for found in report.findings if found.rule == "TPU204")
+    saver = next(found for found in report.findings if found.rule == "TPU204")
+    assert "train.Saver" in saver.why and "scaffold_fn" in saver.fix
+
+
+def test_a_name_that_python_dropped_stops_the_trace_at_its_line():
+    def model_fn(features, labels, mode, params):
+        return inspect.getargspec(dense)  # the line
+
+    report = dry_run(make(model_fn), DATA, stages=["trace"], progress=False)
+    [result, *_] = report.stages
+    assert result.status == "failed" and "getargspec" in result.detail
+    assert "in model_fn: `return inspect.getargspec(dense)  # the line`" in result.detail
+
+
+def test_a_step_takes_the_batches_of_all_cores_where_the_number_of_examples_is_unknown():
+    def evaluation(params):
+        rows = tf.data.Dataset.from_tensor_slices((ROWS, CLASSES)).filter(lambda row, label: True)
+        return rows.batch(params["batch_size"], drop_remainder=True)
+
+    config = tpu.RunConfig(model_dir="nowhere", tpu_config=tpu.TPUConfig(
+        10, per_host_input_for_training=tpu.InputPipelineConfig.PER_HOST_V2))  # fmt: skip
+    report = dry_run(
+        make(dense, config=config),
+        DATA,
+        eval_input_fn=evaluation,
+        stages=["trace", "read"],
+        progress=False,
+    )
+    assert any("unless 64 divides their number" in line for line in report.not_checked)

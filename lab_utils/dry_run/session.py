@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from lab_utils.common.source import without_stacks
+from lab_utils.common.source import place, without_stacks
 from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.program import Program
 from lab_utils.dry_run.records import CompiledStep, Feed, Finding, Mode, StageResult, Status
@@ -109,6 +109,18 @@ def leaves_room(program: Program) -> bool:
 
 def first_line(error: Exception) -> str:
     """The first line of a message that says something, at most 160 characters."""
-    lines = (line.strip() for line in without_stacks(error).splitlines())
+    lines = [line.strip() for line in without_stacks(error).splitlines()]
+    if lines[:1] == ["in user code:"]:  # AutoGraph's stack, with the reason at its end
+        lines = [line.partition(": ")[2] for line in lines if line][-1:]
     reasons = (line for line in lines if line and line != "Graph execution error:")
     return textwrap.shorten(next(reasons, ""), 160)
+
+
+def in_words(error: Exception) -> str:
+    """Type and first line of an exception, and the learner's line where it passed through one."""
+    return f"{type(error).__name__}: {first_line(error)}".removesuffix(": ") + at(error)
+
+
+def at(error: Exception) -> str:
+    """ " (at FILE:LINE ...)": the learner's line that an exception passed through; "" where it did not."""
+    return f" (at {where})" if (where := place(error)) else ""

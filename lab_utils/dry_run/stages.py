@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Collection, Generator
 from contextlib import ExitStack, closing
 
-from lab_utils.common import source
 from lab_utils.dry_run.compile import stage as compile
 from lab_utils.dry_run.elsewhere import Elsewhere
 from lab_utils.dry_run.feed import stage as feed
@@ -16,7 +15,7 @@ from lab_utils.dry_run.lower.errors import CannotLower, InputUnfit
 from lab_utils.dry_run.read import stage as read
 from lab_utils.dry_run.records import Mode, Stage, StageResult, Status
 from lab_utils.dry_run.run import stage as run
-from lab_utils.dry_run.session import Session, Skip, first_line
+from lab_utils.dry_run.session import Session, Skip, in_words
 from lab_utils.dry_run.trace import stage as trace
 
 Steps = Generator[None, None, str]
@@ -74,7 +73,7 @@ def _go_on(result: StageResult, steps: Steps, session: Session, say: Callable[[s
     except (CannotLower, InputUnfit) as error:
         result.status, result.detail = session.cannot_lower(Mode.TRAIN, error)
     except (Exception, SystemExit) as error:  # what the earlier stages found must not be lost
-        result.status, result.detail = Status.FAILED, _in_words(error)
+        result.status, result.detail = Status.FAILED, in_words(error)
     finally:
         result.seconds += time.perf_counter() - start
     return False
@@ -90,9 +89,3 @@ def not_checked(session: Session) -> list[str]:
         f"{', '.join(stages)} ({status}): {detail.rstrip('.')}."
         for (status, detail), stages in reasons.items()
     ]
-
-
-def _in_words(error: Exception) -> str:
-    """Type and first line of an exception, and the learner's line where it passed through one."""
-    place = source.place(error)
-    return f"{type(error).__name__}: {first_line(error)}" + (f" (at {place})" if place else "")

@@ -70,7 +70,7 @@ def load_main(name: str, arguments: Sequence[str], cores: int = 8) -> Target:
     try:
         calls = recorder.record(_program(name), arguments, cores)
     except (Exception, SystemExit) as error:
-        advice = "\n  If it lacks flags: those of the program follow after --"
+        advice = "\n  The program's own flags follow after --"
         raise _cannot_judge(error, advice if isinstance(error, SystemExit) else "") from error
     print(f"{name} called {', '.join(dict.fromkeys(calls.calls))}.", file=sys.stderr)
     not_checked = calls.not_checked
@@ -100,8 +100,7 @@ def _cannot_judge(error: BaseException, advice: str = "") -> CannotJudge:
     kind = "cannot be checked here" if reason(error) else type(error).__name__
     text = first_line(error) if isinstance(error, tf.errors.OpError) else str(error)
     message = textwrap.shorten(reason(error) or text, 1000)
-    place = source.place(error)
-    where = f"\n  at {place}" if place else ""
+    where = f"\n  at {place}" if (place := source.place(error)) else ""
     return CannotJudge(f"{kind}: {message}{where}{advice}")
 
 

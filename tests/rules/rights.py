@@ -61,23 +61,6 @@ def image_cnn_with_batch_norm():
 
 
 @right
-def batch_norm_averages_updated_with_the_loss():
-    def model_fn(features, labels, mode, params):
-        training = mode == TRAIN
-        net = v1.layers.batch_normalization(v1.layers.flatten(features), training=training)
-        logits = v1.layers.dense(net, 4)
-        if not training:
-            return parts.spec(mode, labels, logits)
-        loss = parts.loss_of(labels, logits)
-        train_op = parts.minimize(loss)
-        with tf.control_dependencies(v1.get_collection(v1.GraphKeys.UPDATE_OPS)):
-            loss = tf.identity(loss)
-        return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
-
-    return _port(model_fn, _image)
-
-
-@right
 def images_augmented_for_training_alone():
     def make(training):
         def example(n):
@@ -632,3 +615,20 @@ def evaluation_in_padded_batches():
         return dataset.padded_batch(params["batch_size"], ([parts.SIZE], []), drop_remainder=True)
 
     return Port(parts.estimator(), parts.train_input, input_fn)
+
+
+@right
+def batch_norm_averages_updated_with_the_loss():
+    def model_fn(features, labels, mode, params):
+        training = mode == TRAIN
+        net = v1.layers.batch_normalization(v1.layers.flatten(features), training=training)
+        logits = v1.layers.dense(net, 4)
+        if not training:
+            return parts.spec(mode, labels, logits)
+        loss = parts.loss_of(labels, logits)
+        train_op = parts.minimize(loss)
+        with tf.control_dependencies(v1.get_collection(v1.GraphKeys.UPDATE_OPS)):
+            loss = tf.identity(loss)
+        return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    return _port(model_fn, _image)

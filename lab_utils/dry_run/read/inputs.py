@@ -228,12 +228,13 @@ def remainder(pipeline: Pipeline) -> Iterator[Finding]:
     number = elements(batch.inputs[0].op)
     if number == float("inf"):
         return
+    step = size * pipeline.batches_a_step
     if number is None:
         raise Unknown(
             "tf.data does not know how many examples the files hold, and drop_remainder drops the last batch "
-            f"unless {size} divides their number (TPU225)"
+            f"unless {step} divides their number (TPU225)"
         )
-    if rest := number % (size * pipeline.batches_a_step):
+    if rest := number % step:
         yield finding("TPU225", place(batch), dropped=rest, examples=number)
 
 

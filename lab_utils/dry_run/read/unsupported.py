@@ -14,6 +14,8 @@ _NO_KERNEL = (
     "Detected unsupported operations when trying to compile graph on XLA_TPU_JIT: {op.type} "
     "(No registered '{op.type}' OpKernel for XLA_TPU_JIT devices compatible with node {op.name})"
 )
+_NAMES = "Return class ids, and look up names in Python after predict, or in a serving graph for the CPU."
+_SAVER = "Make the Saver in scaffold_fn of TPUEstimatorSpec, which the host calls."
 _COMMON_TYPES = ("bfloat16", "bool", "complex64", "float32", "int32", "int64", "uint8")
 
 
@@ -66,8 +68,10 @@ def _strings(op: tf.Operation, message: str) -> Finding:
     """TPU204; the strings of a Saver are the names of its files."""
     saves = [other.name for other in op.graph.get_operations() if other.type == "SaveV2"]
     saver = any(op.name.startswith(f"{name.rpartition('/')[0]}/") for name in saves)
-    subject = f"A tf.compat.v1.train.Saver ({op.type})" if saver else op.type
-    return finding("TPU204", place(op), message=message, op=subject)
+    subject, hint = op.type, _NAMES
+    if saver:
+        subject, hint = f"A tf.compat.v1.train.Saver ({op.type})", _SAVER
+    return finding("TPU204", place(op), message=message, op=subject, hint=hint)
 
 
 def _wrong_type(op: tf.Operation) -> Iterator[Finding]:

@@ -15,7 +15,7 @@ from lab_utils.dry_run import elsewhere
 from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.dry_run.private import tpu_estimator as _tpu_estimator
 from lab_utils.dry_run.records import Mode
-from lab_utils.dry_run.session import Session, Skip, first_line
+from lab_utils.dry_run.session import Session, Skip, at, in_words
 from lab_utils.dry_run.trace.messages import trace_findings
 from lab_utils.dry_run.workload import Inputs, Trace
 from lab_utils.estimator import tf, v1
@@ -39,8 +39,8 @@ def carry_out(session: Session) -> str:
             )
         if trace.error is not None and (reason := elsewhere.reason(trace.error)):
             if trace.mode is Mode.TRAIN:
-                raise elsewhere.Elsewhere(reason)
-            session.not_checked.append(f"Mode {trace.mode}: {reason}.")
+                raise elsewhere.Elsewhere(reason + at(trace.error))
+            session.not_checked.append(f"Mode {trace.mode}: {reason}{at(trace.error)}.")
     modes = [trace.mode for trace in traces if trace.error is None]
     return f"graphs built for {', '.join(modes)}" if modes else "no graph could be built"
 
@@ -71,8 +71,8 @@ def trace(estimator: Any, inputs: Inputs, *, cores: int) -> list[Trace]:
             traces.append(result)
         elif result.error is not None and traces:
             traces[0].not_checked.append(
-                f"Mode {mode}: it got no input_fn, and with the training one model_fn raised "
-                f"{type(result.error).__name__}: {first_line(result.error)}"
+                f"Mode {mode}: it got no input_fn, and with the training one its graph could not be built: "
+                f"{in_words(result.error)}"
             )
     if inputs.serving is not None:
         serving = Trace(Mode.SERVING, cores, None)
