@@ -74,7 +74,8 @@ class Forms:
     def _wrap_optimizers(self) -> None:
         """CrossShardOptimizer around what an optimizer's call makes."""
         program = self._program
-        if "CrossShardOptimizer" in program.text or "EstimatorSpec" not in program.text:
+        names = {last_name(node) for node in program.nodes}
+        if "CrossShardOptimizer" in names or "EstimatorSpec" not in program.text:
             return
         classes = {
             node.name
@@ -93,6 +94,8 @@ class Forms:
             holds_another = any(n in ast.walk(call) for n in optimizers if n is not node)
             if isinstance(call, ast.Call) and call.func is node and not holds_another:
                 program.surround(call, f"{self._v1}.tpu.CrossShardOptimizer(", ")")
+                message = 'on a CPU the wrapped optimizer fails: wrap it only if params["use_tpu"]'
+                program.leave(node, message, "02")
             else:
                 message = "wrap the optimizer that is made of this in CrossShardOptimizer"
                 program.leave(node, message, "02")

@@ -18,7 +18,7 @@ class Program:
     Attributes:
         nodes: the syntax tree, from the outside in, without what stands inside of f-strings.
         parents: each node's parent.
-        origins: what the names stand for that imports bind, in dots.
+        origins: what the names stand for that imports bind, and assignments of these, in dots.
         todo: what is left to a person: its line in the old file, and what to do.
     """
 
@@ -56,6 +56,9 @@ class Program:
         self._local = {
             node: _local_names(node) for node in self.nodes if isinstance(node, _FUNCTIONS)
         }
+        for node in self.tree.body:  # tf1 = tf.compat.v1
+            if isinstance(node, ast.Assign) and (origin := self.qualified(node.value)):
+                self.origins |= {last_name(target): origin for target in node.targets}
 
     def leave(self, node: ast.AST, message: str, lab: str = "") -> None:
         """Leaves something to a person; `lab` is the number of the lab on it."""
