@@ -65,7 +65,7 @@ def test_photographs_become_a_page_and_a_second_run_goes_on(
     text = page.read_text()
     for name in re.findall(r'src="(.*?)"', text):
         assert (page.parent / name).stat().st_size > 5_000
-    for part in ("LICENSE.txt", "After 2 steps", "without 2 that cannot be opened"):
+    for part in ("LICENSE.txt", "After 2 steps", "2 of all photographs cannot be opened"):
         assert part in text
 
     def there() -> dict[str, int]:

@@ -175,9 +175,10 @@ def account(
             _write_rejects(path, rejects)
             _, number, text, reason = next(reject for reject in rejects if reject[0] == split.name)
             raise ConversionError(
-                f"{rejected:,} of {counted(split.rows, 'row')} of {split.csv_path} gave no example, where "
-                f"--max_reject_share {max_reject_share:g} and one example are the limits; the first is row "
-                f"{number} ({shortened(text)}): {printable(reason)}. All of them, with reasons: {path}"
+                f"{rejected:,} of {counted(split.rows, 'row')} of {split.csv_path} gave no example: more "
+                f"than --max_reject_share {max_reject_share:g} allows, or all. Repair or remove them, or "
+                f"allow more. The first is row {number} ({shortened(text)}): {printable(reason)}. All of "
+                f"them, with reasons: {path}"
             )
     _write_rejects(storage.join(staging, REJECTS), rejects)
     manifest = Manifest(output_dir, labels, counts, _versions(), shorter_side)

@@ -41,8 +41,10 @@ def _prepare(folder: Path, output_dir: Path) -> tuple[datasets.Photos, Path, str
 def _baseline(photos: datasets.Photos) -> str:
     """What colour alone would reach, in words."""
     baseline = datasets.histogram_baseline(photos.train_csv, photos.eval_csv)
-    left_out = f", without {baseline.left_out} that cannot be opened" * bool(baseline.left_out)
-    return f"{baseline.accuracy:.1%} accuracy on the held-out images{left_out} (measured here)"
+    left_out = f"; {baseline.left_out} of all photographs cannot be opened" * bool(
+        baseline.left_out
+    )
+    return f"{baseline.accuracy:.1%} accuracy on the held-out images (measured here{left_out})"
 
 
 def _carry_out(arguments: argparse.Namespace, training: settings.Settings) -> None:

@@ -254,21 +254,21 @@ ANSWERS = {
     "2c": [
         Wrong(with_setting("train_batch_size", "128"), "a core gets 16, not 128"),
         Wrong(with_setting("eval_batch_size", "45"), "evaluates 45 digits"),
-        Wrong(with_setting("iterations_per_loop", "40"), "1.23% of the time goes to returns"),
+        Wrong(with_setting("iterations_per_loop", "40"), "1.235% of the time goes to returns"),
         Wrong(with_setting("iterations_per_loop", "500"), "the log changes only at its end"),
         Wrong(with_setting("save_checkpoints_steps", "1000"), "goes to writing them"),
         Wrong(with_setting("save_checkpoints_steps", "60_000"), "20 minutes"),
         # Due at 24,750, written at the end of the loop, 24,800
         Right(with_setting("save_checkpoints_steps", "24_750")),
         Wrong(
-            with_setting("save_checkpoints_steps", "24_700"), "1.00% of the time goes to writing"
+            with_setting("save_checkpoints_steps", "24_700"), "1.002% of the time goes to writing"
         ),
         Wrong(
             "settings['checkpoint_steps'] = settings.pop('save_checkpoints_steps')",
             "missing: save_checkpoints_steps; unknown: checkpoint_steps",
         ),
         Right("settings = {name: np.int32(value) for name, value in settings.items()}"),
-        Wrong(with_setting("iterations_per_loop", "49"), "1.01% of the time goes to returns"),
+        Wrong(with_setting("iterations_per_loop", "49"), "1.010% of the time goes to returns"),
         Wrong(with_setting("save_checkpoints_steps", "30e3"), "whole number"),
         Wrong("settings = [1024, 360, 100, 30_000]", "should be a dict"),
         Right(

@@ -96,8 +96,8 @@ def shares_sentence() -> str:
         kinds.setdefault(row.kind, []).append(row.of_bound)
     ranges = ", ".join(f"{kind}: {_range(shares)}" for kind, shares in kinds.items())
     return (
-        f"Published programs reached these shares of such bounds on real TPUs ({ranges}; sources in README); "
-        "yours was not measured."
+        f"Published programs reached these shares of such bounds on real TPUs ({ranges}; "
+        "sources in tests/benchmarks/README.md); yours was not measured."
     )
 
 

@@ -92,7 +92,9 @@ def of_class(table: Sequence[Row]) -> str:
 def of_teacher(table: Sequence[Row]) -> str:
     """The page with names, points and remarks, and below them what each learner heard."""
     heads = _heads(table)
-    return pages.render("teacher.html", title="The class", ids=list(heads), heads=heads, rows=table)
+    return pages.render(
+        "teacher.html", title="For the teacher", ids=list(heads), heads=heads, rows=table
+    )
 
 
 def of_learners(table: Sequence[Row]) -> dict[str, str]:

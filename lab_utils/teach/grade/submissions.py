@@ -127,7 +127,9 @@ def _notebook(parts: tuple[str, ...], data: bytes) -> Submission:
             for cell in json.loads(data.decode("utf-8-sig"))["cells"]
         ]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return Submission(parts, problem="cannot be read as a notebook: ask for the file again")
+        return Submission(
+            parts, problem="cannot be read as a notebook: the .ipynb file is needed again"
+        )
     lab = lab_of("\n".join(text for *_, text in source))
     if lab is None:
         return Submission(parts, problem="is not one of our labs: it names no TODO of one")
