@@ -33,7 +33,7 @@ ANSWERS = {
         ),
         Mutant('"instances": instances', '"examples": instances', 'under the key "instances"'),
         Mutant(
-            "for picture in pictures]", "for picture in pictures[:1]]", "one instance a picture"
+            "for picture in pictures]", "for picture in pictures[:1]]", "one instance per picture"
         ),
         # Latin-1, as many do with bytes first
         Wrong(
@@ -74,7 +74,7 @@ def predict_body(pictures):
 def predict_body(pictures):
     return json.dumps({"instances": [{"b64": base64.b64encode(b"".join(pictures)).decode()}]})
 """,
-            "one instance a picture",
+            "one instance per picture",
         ),
         # A list in a list
         Wrong(

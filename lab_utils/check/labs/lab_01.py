@@ -73,7 +73,7 @@ def input_fn_of_digits(make_input_fn: Callable) -> Cases:
 def _batches(input_fn: Callable, most: int) -> list[tuple[np.ndarray, np.ndarray]]:
     """The first `most` batches of an input_fn, called in a graph of its own as an Estimator does."""
     outside = (
-        "The dataset belongs to another graph than the Estimator's: make all of it inside input_fn, which the "
+        "The dataset belongs to a different graph from the Estimator's: make all of it inside input_fn, which the "
         "Estimator calls in a graph of its own."
     )
     with tf.Graph().as_default(), v1.Session() as session:

@@ -36,7 +36,7 @@ def optimizer(make_optimizer: Callable) -> Cases:
         plain = make_optimizer(on_cpu)
         with as_wrong("Keras", keras):
             cross_shard = make_optimizer(on_tpu)
-        returns(plain, v1.train.Optimizer, "make_optimizer", "an optimizer of v1.train")
+        returns(plain, v1.train.Optimizer, "make_optimizer", "an optimizer from v1.train")
         one_copy = "With use_tpu false there is one copy of the model and nothing to sum: return Adam itself."
         expect(not isinstance(plain, v1.tpu.CrossShardOptimizer), one_copy)
         yield "With use_tpu false the optimizer", _kind(plain)

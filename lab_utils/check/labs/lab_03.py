@@ -24,7 +24,7 @@ from lab_utils.estimator import tf, v1
         "batch = per_core * cores -> batch = per_core": "One step takes per_core * cores examples.",
         "examples // batch * batch -> examples // batch": "seen should be examples, not batches.",
         "examples // batch * batch -> examples % batch": "The evaluation drops that many: seen counts the rest.",
-        "return seen, steps, -> return steps, seen,": "These are the right numbers in another order: return (seen, "
+        "return seen, steps, -> return steps, seen,": "These are the right numbers in the wrong order: return (seen, "
         "steps, padding).",
         "-(-examples // batch) -> examples // batch + 1": "Where the batches divide evenly, yours adds a step that "
         "has only padding.",
@@ -92,7 +92,7 @@ def eval_input(make_eval_input_fn: Callable) -> Cases:
             expect_dataset(dataset, "input_fn")
             spec = dataset.element_spec
             kinds = [f"{part.dtype.name} {part.shape}" for part in tf.nest.flatten(spec)]
-            static = f"{where}: the shapes of image, weight and label, static by params['batch_size'] and drop_remainder"
+            static = f"{where}: the shapes of image, weight and label, made static by params['batch_size'] and drop_remainder"
             yield static, kinds
             fits = isinstance(spec, tuple) and isinstance(spec[0], Mapping)
             expect(fits, 'Elements should be ({"image": ..., "weight": ...}, label).')

@@ -66,7 +66,7 @@ def _images() -> np.ndarray:
     "8b",
     hints=(
         "Begin with tf.nn.space_to_depth(images, 4): everything after it works on a sixteenth of the positions.",
-        "Use few filters where there are many positions, and more filters after a pooling.",
+        "Use few filters where there are many positions, and more filters after a pooling layer.",
         "If the bound is too low, compare the times for bytes and arithmetic in the message; if the FLOP are too few, "
         "add filters in late layers.",
     ),

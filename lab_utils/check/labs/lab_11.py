@@ -164,7 +164,7 @@ def by_hand(all_reduce_bytes: Callable) -> Cases:
 def ring(all_reduce_seconds: Callable) -> Cases:
     """Twice n - 1 pieces of an n-th, over two links."""
     for bytes_, devices, link in ((4000, 4, 100), (4000, 2, 100), (9e6, 9, 5e5), (7e8, 256, 9e10)):
-        label = f"{bytes_:g} bytes, {devices} devices, {link:g} bytes/s a link"
+        label = f"{bytes_:g} bytes, {devices} devices, {link:g} bytes/s per link"
         pieces = f"a device sends 2 x {devices - 1} pieces of {bytes_ / devices:g} bytes over two links, in seconds"
         yield f"{label}: {pieces}", all_reduce_seconds(bytes_, devices, link)
     label = "One device has nobody to send to, so 4000 bytes take 0 s"

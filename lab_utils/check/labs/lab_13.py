@@ -71,7 +71,7 @@ def line(write_line: Callable) -> Cases:
         )
         with as_wrong("", past, (tf.errors.InvalidArgumentError,)):
             text, count = (output.numpy() for output in program(tf.constant(3)))
-        reason = "the loop meets `end`" if most == 20 else "the line is full first"
+        reason = "the loop reaches `end`" if most == 20 else "the line is full first"
         label = f"From 3, `following` counts up, with end=9 and most={most} ({reason}): the first four characters, and "
         yield label + "how many are written", (text[:4].tolist(), int(count))
     return "Every line has one shape, and the loop ends when it should."

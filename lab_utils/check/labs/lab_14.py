@@ -24,7 +24,7 @@ _PICTURES = [b"\xff\xd8\xff\xfb\xef\xbe\x00", b"\x89PNG\r\n\x1a\n\xfe\xff", b"\x
         '{"b64": base64.b64encode(picture).decode()} -> base64.b64encode(picture).decode()': "The server reads base64 "
         'where it expects the picture\'s bytes. Either the object {"b64": ...} around a string is missing, or the '
         "bytes were encoded twice.",
-        "in pictures] -> in reversed(pictures)]": "The pictures arrive in another order: the answers have the order "
+        "in pictures] -> in reversed(pictures)]": "The pictures arrive in a different order: the answers have the order "
         "of the instances.",
     },
 )
@@ -40,7 +40,7 @@ def body(predict_body: Callable) -> Cases:
         except rest.RequestError as error:
             raise Wrong(_refusal(str(error))) from None
         hint = "str() of bytes writes b'...' around them; .decode() returns base64 as a str"
-        label = f"What the server reads of {words}: the bytes of each, unchanged, one instance a picture ({hint})"
+        label = f"What the server reads for {words}: the bytes of each, unchanged, one instance per picture ({hint})"
         yield label, pictures_read
     return "The server reads the bytes that you sent, with one instance for each picture."
 
@@ -109,7 +109,7 @@ class _Server:
     why="Halving finds one bad picture of n in about 2 log2(n) requests; single requests would need n.",
     slips={
         "pictures[:half]) + ask_all(ask, pictures[half:]) -> pictures[half:]) + ask_all(ask, pictures[:half])": "The "
-        "answers come in another order than the pictures.",
+        "answers come in a different order from the pictures.",
         "return [None] -> return []": "A refused picture has an answer too, None: without it, later answers move up.",
     },
 )
