@@ -156,8 +156,8 @@ def account(
 
     Raises:
         ConversionError: if a shard is missing or has a different size from what its writer says, the rows do
-            not add up, or too many of a split were rejected; in the last case the list of rejects is put into the
-            output folder.
+            not add up, or too many of a split were rejected; in the last case the list of rejects is put into
+            the output folder.
     """
     counts, rejects = {}, []
     for split in splits:
