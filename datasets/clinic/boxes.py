@@ -135,7 +135,7 @@ WARD = {
         "the padding boxes are counted in the loss",
         "a subclass of dict cannot be params",
         "the optimizer is wrapped on a CPU too",
-        "the last examples of evaluation are left out",
+        "the last evaluation examples are left out",
     ),
     "healthy": {
         "there = tf.sequence_mask(": "maxlen is given, so the mask has a fixed width.",

@@ -228,7 +228,7 @@ ANSWERS = {
         """,
                 FUNCTION,
             ),
-            re.compile("names of the dict|keyword"),
+            re.compile("keys of the dict|keyword"),
         ),
         Wrong(
             evaluating(

@@ -180,7 +180,7 @@ def _expect_input(
         expect(expected == actual, f"{why} changed or repeated: {other}.")
         return
     strange = len(actual.keys() - expected.keys())
-    expect(not strange, f"{counted(strange, 'example')} of training cannot be found in the data.")
+    expect(not strange, f"{counted(strange, 'training example')} cannot be found in the data.")
     share = len(actual) / len(expected)
     expect(share >= 0.6, f"Training sees {share:.0%} of the examples: the others are lost.")
 

@@ -102,7 +102,7 @@ def eval_spec(model_fn: Callable) -> Cases:
     expect(bool(spec.eval_metrics), message)
     function, tensors = spec.eval_metrics
     for tensor in tf.nest.flatten(tensors):
-        reason = "needs the batch first: the host joins the parts of the cores along it"
+        reason = "needs the batch axis first: the host concatenates the cores' parts along it"
         message = f"{tensor.name} is a scalar. Each tensor for metric_fn {reason}."
         expect(tensor.shape.rank != 0, message)
     batches = [
@@ -112,7 +112,7 @@ def eval_spec(model_fn: Callable) -> Cases:
     with v1.Session(graph=graph) as session:
         session.run([v1.global_variables_initializer(), v1.local_variables_initializer()])
         runs = [session.run([spec.loss, tensors], batch) for batch in batches]
-    order = "metric_fn gets the tensors in the order of the list, or by the names of the dict: do its parameters fit?"
+    order = "metric_fn gets the tensors in the order of the list, or by the keys of the dict: do its parameters fit?"
     with as_wrong("keyword argument|positional|[Ss]hape|[Rr]ank|DataType", order):
         metrics = values_of_metrics(function, [arrays for _, arrays in runs], ("accuracy", "nats"))
     yield "The loss of a batch, the mean cross-entropy", runs[1][0], 1e-3

@@ -53,7 +53,7 @@ def padding(stored_bytes: Callable) -> Cases:
         ((9, 100, 20), (1, 2, 0), 4, "9 x 128 x 24"),
         ((20, 20), (0, 1), 4, "128 x 24 (use an axis's number, not its size)"),
     ):
-        label = f"{list(shape)} of {item} bytes each with order {order} is stored as {layout}"
+        label = f"{list(shape)}, {item} bytes per element, with order {order} is stored as {layout}"
         yield label, stored_bytes(shape, order, item)
     return "Yours pads the right axes: the innermost to a multiple of 128, the next one to a multiple of 8."
 

@@ -140,7 +140,7 @@ def by_hand(all_reduce_bytes: Callable) -> Cases:
         noun = "two numbers, (data-parallel, tensor-parallel)"
         returns(sizes, several(sizes, 2), "all_reduce_bytes", noun)
         for way, bytes_ in zip(("data-parallel", "tensor-parallel"), sizes, strict=True):
-            label = f"Bytes all-reduced {way}, for a batch of {batch} and a width of {width}"
+            label = f"Bytes that the {way} step all-reduces, for a batch of {batch} and a width of {width}"
             yield label, bytes_, 1e-4  # the loss itself may be counted
     return "The one step all-reduces gradients, the other activations. Now ask the compiler."
 

@@ -34,7 +34,7 @@ def body(predict_body: Callable) -> Cases:
         text = predict_body(list(pictures))
         message = "That is a Python dict, but a request's body is a JSON string: json.dumps(...)."
         expect(not isinstance(text, dict), message)
-        returns(text, (str, bytes, bytearray), "predict_body", "text, a str, or its bytes")
+        returns(text, (str, bytes, bytearray), "predict_body", "the text, as str or bytes")
         try:
             pictures_read = rest.read_request(text)[0]
         except rest.RequestError as error:

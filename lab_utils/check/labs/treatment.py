@@ -64,7 +64,7 @@ def check_diagnosis(name: str, diagnosis: Any) -> str:
     expect(isinstance(diagnosis, Mapping), message)
     last = len(patient.sick.splitlines())
     for line, letter in diagnosis.items():
-        message = f"{line!r} is not a line of the program: they go from 1 to {last}."
+        message = f"{line!r} is not a line of the program: the lines go from 1 to {last}."
         expect(isinstance(line, int) and 0 < line <= last, message)
         expect(
             str(letter).strip().upper() in patient.choices,
