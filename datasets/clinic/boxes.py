@@ -199,7 +199,7 @@ WARD = {
             "right": "tf.metrics.accuracy(number, chosen, weights=is_real)",
             "wrong": "tf.metrics.accuracy(number, chosen)",
             "why": "examples that fill the last batch are counted",
-            "comment": "Without weights the 42 pictures of padding count too, and the accuracy belongs to no data set.",
+            "comment": "Without weights the 42 padding pictures count too, and the accuracy belongs to no data set.",
             "silent": True,
         },
         {

@@ -261,7 +261,7 @@ ANSWERS = {
         # Due at 24,750, written at the end of the loop, 24,800
         Right(with_setting("save_checkpoints_steps", "24_750")),
         Wrong(
-            with_setting("save_checkpoints_steps", "24_700"), "1.00% of the time goes to writing"
+            with_setting("save_checkpoints_steps", "24_700"), "1.002% of the time goes to writing"
         ),
         Wrong(
             "settings['checkpoint_steps'] = settings.pop('save_checkpoints_steps')",

@@ -119,7 +119,7 @@ def predict_body(pictures):
     ],
     "14b": [
         Wrong('causes = {**causes, "Dora": "F"}', "as many answers are roses"),
-        Wrong('causes = {**causes, "Cem": "E", "Ben": "E"}', "3 of 5 are right"),
+        Wrong('causes = {**causes, "Cem": "E", "Ben": "E"}', "Right: 3 of 5."),
         Wrong('causes = {**causes, "Ann": "G"}', "an honest one"),
         Wrong('causes = {**causes, "Eve": "B"}', "the length of each"),
         Wrong('causes = {"Ann": "B", "Ben": "F"}', "Not decided yet"),

@@ -55,12 +55,10 @@ def _parts(make: Callable, name: str, reasons: dict[str, str]) -> Cases:
     inputs, outputs = compiled.input_shardings[0], compiled.output_shardings
     yield f"Devices in the mesh, out of {_DEVICES}", len(jax.tree.leaves(inputs)[0].device_set)
     for key, shape in _SHAPES.items():
-        label = f"What each device holds of {key}, of the shape {shape}: {reasons[key]}"
+        label = f"What each device holds of {key}, which has the shape {shape}: {reasons[key]}"
         yield label, inputs[0][key].shard_shape(shape)
     for key, sharding in zip(("x", "target"), inputs[1:], strict=True):
-        label = (
-            f"What each device gets of {key}, of the shape {(_BATCH, _WIDTH)}: {reasons['batch']}"
-        )
+        label = f"What each device gets of {key}, which has the shape {(_BATCH, _WIDTH)}: {reasons['batch']}"
         yield label, sharding.shard_shape((_BATCH, _WIDTH))
     for key, shape in _SHAPES.items():
         label = f"What each device holds of the new {key}: {reasons['new']}"

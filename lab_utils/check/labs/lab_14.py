@@ -119,7 +119,9 @@ def one_bad(ask_all: Callable) -> Cases:
         (60, set(), 1), (60, {17}, 13), (60, {0}, 13), (60, {59}, 13), (32, {3, 4}, 17), (1, {0}, 1), (5, {0, 1, 2, 3, 4}, 9),
     ):  # fmt: skip
         server = _Server(bad)
-        words = f"{count} pictures, of which the server refuses {sorted(bad) or 'none'}"
+        words = (
+            f"{count} pictures, of which the server refuses those at {sorted(bad) or 'no index'}"
+        )
         try:
             with as_wrong(
                 "NoneType", "For a part of the pictures ask_all returns None: is a return missing?"
@@ -129,10 +131,10 @@ def one_bad(ask_all: Callable) -> Cases:
             raise Wrong(
                 f"{words}: your function raises the server's ValueError ({error})."
             ) from None
-        yield f"{words}: the answers", answers
+        yield f"{words}; the answers", answers
         if server.requests > most:
             raise Wrong(
-                f"{words}: you send {server.requests} requests, and {most} are enough. Try all at once first, then halves."
+                f"{words}: you send {server.requests} requests; {most} would be enough. Try all at once first, then halves."
             )
     return "Few requests get an answer for every picture that the server accepts."
 

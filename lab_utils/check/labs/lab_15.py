@@ -213,7 +213,7 @@ def sharing(share: Callable) -> Cases:
     yield label, alone
     for hosts in (1, 2, 4, 7, 10):
         shares = []
-        what = f"With 10 files and {hosts} hosts"
+        what = f"With 10 files and hosts={hosts}"
         for host in range(hosts):
             mine = share(list(files), _params(host, hosts))
             returns(mine, (list, tuple), "share", "a list of files")
