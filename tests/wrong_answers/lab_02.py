@@ -254,7 +254,7 @@ ANSWERS = {
     "2c": [
         Wrong(with_setting("train_batch_size", "128"), "a core gets 16, not 128"),
         Wrong(with_setting("eval_batch_size", "45"), "evaluates 45 digits"),
-        Wrong(with_setting("iterations_per_loop", "40"), "1.23% of the time goes to returns"),
+        Wrong(with_setting("iterations_per_loop", "40"), "1.235% of the time goes to returns"),
         Wrong(with_setting("iterations_per_loop", "500"), "the log changes only at its end"),
         Wrong(with_setting("save_checkpoints_steps", "1000"), "goes to writing them"),
         Wrong(with_setting("save_checkpoints_steps", "60_000"), "20 minutes"),

@@ -143,7 +143,7 @@ def ask_all(ask, pictures):
             answers.append(None)
     return answers
 """,
-            "1 are enough",
+            "1 would be enough",
         ),
         # All at once, then each by itself
         Wrong(
@@ -156,7 +156,7 @@ def ask_all(ask, pictures):
     except ValueError:
         return ask_all(ask, pictures[:1]) + ask_all(ask, pictures[1:]) if len(pictures) > 1 else [None]
 """,
-            "13 are enough",
+            "13 would be enough",
         ),
         # The whole request is given up
         Wrong(
