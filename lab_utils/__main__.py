@@ -16,7 +16,7 @@ _HELP = """usage: python -m lab_utils COMMAND
   python -m lab_utils.flowers.predict --help  predict from image files
   python -m lab_utils.dry_run --help     a port through the TPU compiler, without a TPU
   python -m lab_utils.port FILE.py       a program of your own as a port: a diff, and what is left
-  python -m lab_utils.runtime --verify   on a chip: does it train, and how near to the bound?
+  python -m lab_utils.runtime --verify   on a chip: does it train, and how close to the bound?
 """
 
 

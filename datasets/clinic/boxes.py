@@ -135,7 +135,7 @@ WARD = {
         "the padding boxes are counted in the loss",
         "a subclass of dict cannot be params",
         "the optimizer is wrapped on a CPU too",
-        "the last examples of evaluation are left out",
+        "the last evaluation examples are left out",
     ),
     "healthy": {
         "there = tf.sequence_mask(": "maxlen is given, so the mask has a fixed width.",
@@ -199,7 +199,7 @@ WARD = {
             "right": "tf.metrics.accuracy(number, chosen, weights=is_real)",
             "wrong": "tf.metrics.accuracy(number, chosen)",
             "why": "examples that fill the last batch are counted",
-            "comment": "Without weights the 42 pictures of padding count too, and the accuracy belongs to no data set.",
+            "comment": "Without weights the 42 padding pictures count too, and the accuracy belongs to no data set.",
             "silent": True,
         },
         {

@@ -66,7 +66,7 @@ def port():
 
 WARD = {
     "others": (
-        "the batch size should be that of params, and here it is another",
+        "the batch size should be that of params, and here it is not",
         "the metrics are computed on the TPU, and they belong on the host",
         "gradients may not be changed before they are applied",
         "the optimizer is wrapped on a CPU too",

@@ -118,7 +118,7 @@ WARD = {
         )""",
             "at": ("return tf.estimator.EstimatorSpec(",),
             "why": "the metrics would be computed on the core, and they belong on the host",
-            "comment": "A metric is a variable of the host: the core sends tensors, and metric_fn counts there.",
+            "comment": "A metric is a variable on the host: the core sends tensors, and metric_fn counts there.",
         },
         {
             "rule": "TPU206",

@@ -186,7 +186,7 @@ WARD = {
                 "train_op=train_op, host_call=host_call",
             ),
             "why": "a tensor without a first axis cannot leave the core",
-            "comment": "The outfeed joins the cores' tensors along their first axis; a scalar has none.",
+            "comment": "The outfeed concatenates the cores' tensors along their first axis; a scalar has none.",
         },
         {
             "rule": "TPU113",

@@ -23,7 +23,7 @@ _REQUIRED = {
 _NUMBERS = {
     "train_shards": (int, None, "number of training shards (default: one for about 1,000 rows)"),
     "eval_shards": (int, None, "number of evaluation shards, likewise"),
-    "shorter_side": (int, None, "scale larger images down to so many pixels (default: none)"),
+    "shorter_side": (int, None, "scale larger images down to this many pixels (default: none)"),
     "max_reject_share": (float, 0.01, "share of rows that may give no example (default 0.01)"),
     "workers": (int, None, "images read and decoded at once (default: one for each core)"),
     "stall_minutes": (float, 30, "end the job after so long without another image (default 30)"),

@@ -155,9 +155,9 @@ def account(
     The shards are moved there, too, out of the folders of the attempts that wrote them.
 
     Raises:
-        ConversionError: if a shard is missing or has another size than its writer says, the rows do not add
-            up, or too many of a split were rejected; in the last case the list of rejects is put into the
-            output folder.
+        ConversionError: if a shard is missing or has a different size from what its writer says, the rows do
+            not add up, or too many of a split were rejected; in the last case the list of rejects is put into
+            the output folder.
     """
     counts, rejects = {}, []
     for split in splits:

@@ -104,7 +104,7 @@ ROWS = {
     "megabytes": "HBM traffic a step and core, MB",
     "arithmetic_ms": "time for the arithmetic at peak, ms",
     "memory_ms": "time for the HBM traffic at peak, ms",
-    "share_filling_tiles": f"share of FLOP in products with no edge below {TILE}",
+    "share_filling_tiles": f"share of FLOP in products with no dimension below {TILE}",
     "worst_padding": f"most padding among the {LARGEST} largest tensors, times",
     "memory_mib": "memory of a core, MiB",
 }

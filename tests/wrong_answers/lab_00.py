@@ -4,7 +4,7 @@ from wrong_answers import Mutant, Right, Wrong
 
 ANSWERS = {
     "0a": [
-        Wrong('on_a_tpu = {"TPU101": "B", "TPU201": "A"}', "0 of 2 are right"),
+        Wrong('on_a_tpu = {"TPU101": "B", "TPU201": "A"}', "Right: 0 of 2."),
         Wrong('on_a_tpu = {"TPU101": "A", "TPU201": "E"}', "Nothing compares the cores"),
         Wrong('on_a_tpu = {"TPU101": "D", "TPU201": "B"}', "before a single picture is read"),
         Wrong('on_a_tpu = {"TPU101": "A", "TPU201": "F"}', "is not one of A, B, C, D, E"),
@@ -30,7 +30,7 @@ ANSWERS = {
         Wrong("def matmul_flop(m, k, n):\n    return 2 * m * k, 2 * k * n", "a number"),
     ],
     "0c": [
-        Wrong("cheapest = {question: 'dry run' for question in cheapest}", "3 of 6 are right"),
+        Wrong("cheapest = {question: 'dry run' for question in cheapest}", "Right: 3 of 6."),
         Wrong("cheapest = {question: 'tpu' for question in cheapest}", "the TPU's compiler does"),
         Wrong(
             "cheapest |= {'how many pictures a second does it train?': 'dry run'}",

@@ -209,7 +209,7 @@ ANSWERS = {
         ),
     ],
     "1c": [
-        Wrong("first = {program: 'port' for program in first}", "2 of 6 are right"),
+        Wrong("first = {program: 'port' for program in first}", "Right: 2 of 6."),
         Wrong("first = {program: 'both' for program in first}", "what is missing?"),
         Wrong("first['DNNClassifier; tf.data over TFRecords'] = 'port'", "hides its model_fn"),
         Wrong("first['own model_fn; from_generator, with OpenCV'] = 'port'", "another machine"),

@@ -149,7 +149,7 @@ ANSWERS = {
             def make_optimizer(params):
                 return v1.train.AdamOptimizer(params["learning_rate"]), v1.tpu.CrossShardOptimizer
         """,
-            "optimizer of v1.train",
+            "optimizer from v1.train",
         ),
         Wrong(
             """
@@ -228,7 +228,7 @@ ANSWERS = {
         """,
                 FUNCTION,
             ),
-            re.compile("names of the dict|keyword"),
+            re.compile("keys of the dict|keyword"),
         ),
         Wrong(
             evaluating(
@@ -289,7 +289,7 @@ ANSWERS = {
         Right("outcomes = {port: letter.lower() for port, letter in outcomes.items()}"),
     ],
     "2e": [
-        Wrong("curves_diagnosis = {41: 'B'}", "Line 41 is healthy. The wrapper is there"),
+        Wrong("curves_diagnosis = {41: 'B'}", "Line 41 is correct. The wrapper is there"),
         Wrong("curves_diagnosis = {43: 'B'}", "divides the loss by the number of cores"),
         Wrong("curves_diagnosis = {46: 'C'}", "not for the reason that you give"),
         Wrong("curves_diagnosis = {}", "The fault is not found yet"),

@@ -308,7 +308,7 @@ ANSWERS = {
         Right("fixes = {line: f' {letter.lower()}' for line, letter in fixes.items()}"),
     ],
     "3d": [
-        Wrong("messages_diagnosis = {18: 'A'}", "Line 18 is healthy. A cut is a bound"),
+        Wrong("messages_diagnosis = {18: 'A'}", "Line 18 is correct. A cut is a bound"),
         Wrong("messages_diagnosis = {23: 'A'}", "the batches get one length later"),
         Wrong("messages_diagnosis = {52: 'F'}", "maxlen is given"),
         Wrong("messages_diagnosis = {29: 'B'}", "not for the reason that you give"),

@@ -119,7 +119,7 @@ ANSWERS = {
         Wrong("parts_diagnosis = {33: 'C'}", "weight is in order here. Which line uses it"),
         # A single line with more indentation than the one that it replaces
         Right("parts_treatment[46] = 8 * ' ' + parts_treatment[46]"),
-        Wrong("parts_diagnosis = {39: 'A'}", re.compile("Line 39 is healthy. .* all ops")),
+        Wrong("parts_diagnosis = {39: 'A'}", re.compile("Line 39 is correct. .* all ops")),
         Wrong("parts_diagnosis = {36: 'A'}", "same on every machine"),
         Wrong("parts_diagnosis = {41: 'D'}", "but not for the reason that you give"),
         Wrong("parts_diagnosis = {}", "The fault is not found yet"),

@@ -149,7 +149,9 @@ crops_treatment = {22: "return tf.image.random_crop(image, [SIZE, SIZE, 3]), lab
         # The right line for another reason
         Wrong("crops_diagnosis = {22: 'E'}", "not for the reason"),
         # Python's random numbers in NumPy's place
-        Wrong(_treated("top, left = hash(str(image)) % 9, 3"), "still cut at the same place"),
+        Wrong(
+            _treated("top, left = hash(str(image)) % 9, 3"), "still cropped at the same position"
+        ),
         # Beyond the edge; the line that is quoted is none of the checker's
         Wrong(
             _treated(_TOO_FAR), re.compile(r"fails\. InvalidArgumentError((?! At line ).)*$", re.S)
@@ -171,7 +173,7 @@ crops_treatment = {22: "return tf.image.random_crop(image, [SIZE, SIZE, 3]), lab
             f"crops_treatment = {{22: 'top, left = {_DRAW}', "
             "30: 'images = records.map(parse, num_parallel_calls=AUTOTUNE)', "
             "31: 'images = images.map(crop).cache().shuffle(1024).repeat()'}",
-            "still cut at the same place",
+            "still cropped at the same position",
         ),
         # No cache at all
         Wrong(

@@ -101,7 +101,7 @@ def inference(images, classes, training, bfloat16):
         Mutant(", train_op=train_op)", ")", "Missing train_op"),
     ],
     "7c": [
-        Wrong('leaves_diagnosis = {37: "A"}', "Line 37 is healthy"),
+        Wrong('leaves_diagnosis = {37: "A"}', "Line 37 is correct"),
         Wrong('leaves_diagnosis = {17: "C"}', "but not for the reason that you give"),
         Wrong("leaves_diagnosis = {}", "The fault is not found yet"),
         Wrong('leaves_treatment = {17: ""}', "was augmentation taken out?"),

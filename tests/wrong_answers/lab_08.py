@@ -195,7 +195,7 @@ def inference_fast(images):
         ),
         Wrong(
             "bfloat16_diagnosis = {**bfloat16_diagnosis, 'five': 'A'}",
-            re.compile("4 of 5 are right.*The layers still get bfloat16", re.S),
+            re.compile("Right: 4 of 5.*The layers still get bfloat16", re.S),
         ),
         Wrong(
             "bfloat16_diagnosis = {**bfloat16_diagnosis, 'one': 'B'}",
@@ -219,7 +219,7 @@ def inference_fast(images):
             "next_change = ['A', 'C', 'D', 'B']",
             "Expected a dict with an answer for each of 1, 2, 3, 4",
         ),
-        Wrong("next_change = {1: 'B', 2: 'B', 3: 'B', 4: 'B'}", "1 of 4 are right"),
+        Wrong("next_change = {1: 'B', 2: 'B', 3: 'B', 4: 'B'}", "Right: 1 of 4."),
         Wrong(
             "next_change = {**next_change, 1: 'D'}", "What does the compiler do to a batch of 16"
         ),

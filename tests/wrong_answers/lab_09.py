@@ -37,7 +37,7 @@ def best_change(lines, changes):
     best = max(saved, key=saved.get)
     return best, total / (total - saved[best])
 """,
-            "Dropping both poolings",
+            "Dropping both pooling layers",
         ),
         # The largest factor
         Wrong(

@@ -19,7 +19,7 @@ ANSWERS = {
         Right("answers = {1: 'c', 2: ' A ', 3: 'd', 4: 'b', 5: 'e'}"),
         Right("answers = dict(enumerate('CADBE', 1))"),
         Wrong("answers = {1: 'A', 2: 'A', 3: 'D', 4: 'B', 5: 'E'}", "a v5p needs PJRT"),
-        Wrong("answers = {1: 'D', 2: 'A', 3: 'C', 4: 'B', 5: 'E'}", "3 of 5 are right"),
+        Wrong("answers = {1: 'D', 2: 'A', 3: 'C', 4: 'B', 5: 'E'}", "Right: 3 of 5."),
         Wrong(
             "answers = {1: 'C', 2: 'D', 3: 'A', 4: 'B', 5: 'E'}", "pip installed the newest libtpu"
         ),

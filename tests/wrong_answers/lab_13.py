@@ -115,7 +115,7 @@ def write_line(following, first, end, most):
             _LINE.replace(
                 "tf.logical_and(n < most, tf.not_equal(last, end))", "tf.not_equal(last, end)"
             ),
-            "places the loop goes on past the last place: it should end at",
+            "positions the loop goes on past the last position: it should end at",
         ),
         # One place short
         Wrong(_LINE.replace("n < most", "n < most - 1"), "with end=9 and most="),

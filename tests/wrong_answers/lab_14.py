@@ -33,7 +33,7 @@ ANSWERS = {
         ),
         Mutant('"instances": instances', '"examples": instances', 'under the key "instances"'),
         Mutant(
-            "for picture in pictures]", "for picture in pictures[:1]]", "one instance a picture"
+            "for picture in pictures]", "for picture in pictures[:1]]", "one instance per picture"
         ),
         # Latin-1, as many do with bytes first
         Wrong(
@@ -74,7 +74,7 @@ def predict_body(pictures):
 def predict_body(pictures):
     return json.dumps({"instances": [{"b64": base64.b64encode(b"".join(pictures)).decode()}]})
 """,
-            "one instance a picture",
+            "one instance per picture",
         ),
         # A list in a list
         Wrong(
@@ -119,7 +119,7 @@ def predict_body(pictures):
     ],
     "14b": [
         Wrong('causes = {**causes, "Dora": "F"}', "as many answers are roses"),
-        Wrong('causes = {**causes, "Cem": "E", "Ben": "E"}', "3 of 5 are right"),
+        Wrong('causes = {**causes, "Cem": "E", "Ben": "E"}', "Right: 3 of 5."),
         Wrong('causes = {**causes, "Ann": "G"}', "an honest one"),
         Wrong('causes = {**causes, "Eve": "B"}', "the length of each"),
         Wrong('causes = {"Ann": "B", "Ben": "F"}', "Not decided yet"),
@@ -143,7 +143,7 @@ def ask_all(ask, pictures):
             answers.append(None)
     return answers
 """,
-            "1 are enough",
+            "1 would be enough",
         ),
         # All at once, then each by itself
         Wrong(
@@ -156,7 +156,7 @@ def ask_all(ask, pictures):
     except ValueError:
         return ask_all(ask, pictures[:1]) + ask_all(ask, pictures[1:]) if len(pictures) > 1 else [None]
 """,
-            "13 are enough",
+            "13 would be enough",
         ),
         # The whole request is given up
         Wrong(

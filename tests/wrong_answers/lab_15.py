@@ -250,7 +250,7 @@ def share(files, params):
                 "files[host::hosts]",
                 "files[host * (len(files) // hosts):(host + 1) * (len(files) // hosts)]",
             ),
-            "hosts, nobody reads train-",
+            ", nobody reads train-",
         ),
         Wrong(
             SHARE.replace(
@@ -267,7 +267,7 @@ def share(files, params):
         # Cores for hosts
         Wrong(
             SHARE.replace("_, host, hosts, _ =", "_, host, _, hosts ="),
-            "hosts, nobody reads train-",
+            ", nobody reads train-",
         ),
         # Message with one number
         Wrong(

@@ -21,7 +21,7 @@ def _diagnoses(name: str) -> list:
     return [
         Wrong(f"{own} = {{}}", "0 of 6 faults found"),
         Wrong(f"{own} = dict(list({own}.items())[:2])", "Not seen yet: 4"),
-        Wrong(f"{own} = {{**{own}, {healthy}: 'A'}}", f"Line {healthy} is healthy. {word}"),
+        Wrong(f"{own} = {{**{own}, {healthy}: 'A'}}", f"Line {healthy} is correct. {word}"),
         Wrong(
             f"letters = [*{own}.values()]\n{own} = dict(zip({own}, letters[1:] + letters[:1]))",
             "but not for the reason that you give",

@@ -180,7 +180,7 @@ def _expect_input(
         expect(expected == actual, f"{why} changed or repeated: {other}.")
         return
     strange = len(actual.keys() - expected.keys())
-    expect(not strange, f"{counted(strange, 'example')} of training cannot be found in the data.")
+    expect(not strange, f"{counted(strange, 'training example')} cannot be found in the data.")
     share = len(actual) / len(expected)
     expect(share >= 0.6, f"Training sees {share:.0%} of the examples: the others are lost.")
 
@@ -216,7 +216,9 @@ def _expect_model(model: Model, healthy: Model, what: str) -> None:
         (model.changes - healthy.changes, "changes {}, and should not."),
     ):
         expect(not names, "A training step " + why.format(", ".join(sorted(names)[:4])))
-    why = f"host_call writes {model.summaries} summaries; it wrote {healthy.summaries} before."
+    why = (
+        f"host_call writes fewer summaries than before: {model.summaries}, not {healthy.summaries}."
+    )
     expect(model.summaries >= healthy.summaries, why)
     for name, value in healthy.numbers.items():
         expect(name in model.numbers, f"In {what} {name} is missing.")

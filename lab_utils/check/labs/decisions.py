@@ -34,7 +34,7 @@ def expect_decisions(
     reasons = "\n".join(
         f"{q}: not {picks[q]}. {(against or {}).get(f'{q} {picks[q]}', right[q][1])}" for q in wrong
     )
-    expect(not wrong, f"{len(right) - len(wrong)} of {len(right)} are right.\n{reasons}")
+    expect(not wrong, f"Right: {len(right) - len(wrong)} of {len(right)}.\n{reasons}")
 
 
 def pairs(decisions: Any, questions: Collection[str], first: str) -> Iterator[tuple[str, Any, Any]]:

@@ -45,14 +45,14 @@ def input_fn_of_digits(make_input_fn: Callable) -> Cases:
         # Of shuffled batches the last, smaller one may come first.
         largest = max(batches, key=lambda batch: batch[0].size)
         shapes = [list(array.shape) for array in largest]
-        yield f"A batch of {run}, images [B, 8, 8] and labels [B] with B from batch_size", shapes
-        yield f"The types of {run}, float32 and int32", [array.dtype.name for array in batches[0]]
+        yield f"In {run}, a batch: images [B, 8, 8] and labels [B] with B from batch_size", shapes
+        yield f"In {run}, the types, float32 and int32", [array.dtype.name for array in batches[0]]
         images, labels = (np.concatenate(parts) for parts in zip(*batches, strict=True))
         counts = 16 * images
-        yield f"Images of {run} are scaled once: 16 becomes", images.max(), 1e-4
+        yield f"In {run}, images are scaled once: 16 becomes", images.max(), 1e-4
         numbers_of_images = np.rint(counts[:, 4, 4] + 17 * np.rint(counts[:, 0, 0]))
         pairs = np.array_equal(numbers_of_images, labels)
-        yield f"Images of {run} come with their own labels, not those of other images", pairs
+        yield f"In {run}, images come with their own labels, not those of other images", pairs
     examples = np.concatenate([labels for _, labels in ends])
     yield "Evaluation gives every example exactly once, in any order", sorted(examples.tolist())
     first, second = labels[:COUNT], labels[COUNT : 2 * COUNT]
@@ -73,7 +73,7 @@ def input_fn_of_digits(make_input_fn: Callable) -> Cases:
 def _batches(input_fn: Callable, most: int) -> list[tuple[np.ndarray, np.ndarray]]:
     """The first `most` batches of an input_fn, called in a graph of its own as an Estimator does."""
     outside = (
-        "The dataset belongs to another graph than the Estimator's: make all of it inside input_fn, which the "
+        "The dataset belongs to a different graph from the Estimator's: make all of it inside input_fn, which the "
         "Estimator calls in a graph of its own."
     )
     with tf.Graph().as_default(), v1.Session() as session:

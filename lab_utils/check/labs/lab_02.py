@@ -36,7 +36,7 @@ def optimizer(make_optimizer: Callable) -> Cases:
         plain = make_optimizer(on_cpu)
         with as_wrong("Keras", keras):
             cross_shard = make_optimizer(on_tpu)
-        returns(plain, v1.train.Optimizer, "make_optimizer", "an optimizer of v1.train")
+        returns(plain, v1.train.Optimizer, "make_optimizer", "an optimizer from v1.train")
         one_copy = "With use_tpu false there is one copy of the model and nothing to sum: return Adam itself."
         expect(not isinstance(plain, v1.tpu.CrossShardOptimizer), one_copy)
         yield "With use_tpu false the optimizer", _kind(plain)
@@ -95,14 +95,14 @@ def eval_spec(model_fn: Callable) -> Cases:
         images, labels = v1.placeholder(tf.float32, [16, 8, 8]), v1.placeholder(tf.int32, [16])
         spec = model_fn(images, labels, "eval", params)
     plain = isinstance(spec, tf.estimator.EstimatorSpec)
-    expect(not plain, "This is a plain EstimatorSpec, which the evaluation of a TPU refuses.")
+    expect(not plain, "This is a plain EstimatorSpec, which evaluation on a TPU refuses.")
     noun = "a tpu.TPUEstimatorSpec in mode EVAL"
     returns(spec, tpu.TPUEstimatorSpec, "model_fn", noun)
     message = "The spec needs eval_metrics: a pair of a function and its tensors."
     expect(bool(spec.eval_metrics), message)
     function, tensors = spec.eval_metrics
     for tensor in tf.nest.flatten(tensors):
-        reason = "needs the batch first: the host joins the parts of the cores along it"
+        reason = "needs the batch axis first: the host concatenates the cores' parts along it"
         message = f"{tensor.name} is a scalar. Each tensor for metric_fn {reason}."
         expect(tensor.shape.rank != 0, message)
     batches = [
@@ -112,7 +112,7 @@ def eval_spec(model_fn: Callable) -> Cases:
     with v1.Session(graph=graph) as session:
         session.run([v1.global_variables_initializer(), v1.local_variables_initializer()])
         runs = [session.run([spec.loss, tensors], batch) for batch in batches]
-    order = "metric_fn gets the tensors in the order of the list, or by the names of the dict: do its parameters fit?"
+    order = "metric_fn gets the tensors in the order of the list, or by the keys of the dict: do its parameters fit?"
     with as_wrong("keyword argument|positional|[Ss]hape|[Rr]ank|DataType", order):
         metrics = values_of_metrics(function, [arrays for _, arrays in runs], ("accuracy", "nats"))
     yield "The loss of a batch, the mean cross-entropy", runs[1][0], 1e-3
@@ -151,13 +151,13 @@ def run_settings(settings: Mapping) -> str:
     expect(train == 8 * 128, f"{core}: with {train} a core gets {train / 8:g}, not 128.")
     expect(evaluation == 360, f"{core}: one step evaluates {evaluation} digits, not 360.")
     returns_ = _RETURN / (loop * _STEP + _RETURN)
-    message = f"With a loop of {loop}, {returns_:.3%} of the time goes to returns to the host, not at most 1 %."
+    message = f"With a loop of {loop}, {returns_:.3%} of the time goes to returns to the host; allow at most 1 %."
     expect(returns_ <= _SHARE, message)
     message = f"A loop of {loop} takes {loop * _STEP:g} s, and the log changes only at its end."
     expect(loop * _STEP <= 2.0, message)
     save = -(-save // loop) * loop  # the end of the loop in which a checkpoint is due
     saves = _SAVE / (save * _STEP + _SAVE)
-    message = f"With a checkpoint every {save} steps, {saves:.3%} of the time goes to writing them, not at most 1 %."
+    message = f"With a checkpoint every {save} steps, {saves:.3%} of the time goes to writing them; allow at most 1 %."
     expect(saves <= _SHARE, message)
     message = f"{save} steps are {save * _STEP / 60:.0f} minutes: a crash could lose all of them."
     expect(save * _STEP <= 15 * 60, message)

@@ -22,9 +22,9 @@ from lab_utils.estimator import tf, v1
     why="Rounding down gives the full batches; rounding up gives the batches that all examples need.",
     slips={
         "batch = per_core * cores -> batch = per_core": "One step takes per_core * cores examples.",
-        "examples // batch * batch -> examples // batch": "seen should be examples, not batches.",
-        "examples // batch * batch -> examples % batch": "The evaluation drops that many: seen counts the rest.",
-        "return seen, steps, -> return steps, seen,": "These are the right numbers in another order: return (seen, "
+        "examples // batch * batch -> examples // batch": "`seen` should count examples, not batches.",
+        "examples // batch * batch -> examples % batch": "The evaluation drops that many: `seen` counts the rest.",
+        "return seen, steps, -> return steps, seen,": "These are the right numbers in the wrong order: return (seen, "
         "steps, padding).",
         "-(-examples // batch) -> examples // batch + 1": "Where the batches divide evenly, yours adds a step that "
         "has only padding.",
@@ -34,15 +34,15 @@ from lab_utils.estimator import tf, v1
 def plan(eval_plan: Callable) -> Cases:
     """What full batches leave out, and what padding brings it back."""
     for examples, per_core, cores, words in (
-        (370, 16, 8, ""),
-        (384, 16, 8, ", which divides evenly: no batch needs padding"),
-        (50, 7, 1, ""),
+        (370, 16, 8, "8 cores with 16 each"),
+        (384, 16, 8, "8 cores with 16 each, which divides evenly: no batch needs padding"),
+        (50, 7, 1, "one core with 7"),
     ):
         parts = eval_plan(examples, per_core, cores)
         returns(parts, several(parts, 3), "eval_plan", "three numbers, (seen, steps, padding)")
         whole = all(isinstance(number, Integral) for number in parts)
         expect(whole, f"seen, steps and padding should be whole numbers, int; yours are {parts!r}.")
-        label = f"(seen, steps, padding) of {examples} examples, {cores} cores with {per_core} each{words}"
+        label = f"(seen, steps, padding) of {examples} examples, {words}"
         yield label, [int(number) for number in parts]
     return "Your plan is right in each of our cases."
 
@@ -92,7 +92,7 @@ def eval_input(make_eval_input_fn: Callable) -> Cases:
             expect_dataset(dataset, "input_fn")
             spec = dataset.element_spec
             kinds = [f"{part.dtype.name} {part.shape}" for part in tf.nest.flatten(spec)]
-            static = f"{where}: the shapes of image, weight and label, static by params['batch_size'] and drop_remainder"
+            static = f"{where}: the shapes of image, weight and label, made static by params['batch_size'] and drop_remainder"
             yield static, kinds
             fits = isinstance(spec, tuple) and isinstance(spec[0], Mapping)
             expect(fits, 'Elements should be ({"image": ..., "weight": ...}, label).')

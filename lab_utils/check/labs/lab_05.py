@@ -188,7 +188,7 @@ def reading(parse: Callable) -> Cases:
         message = "The same record gives another picture each time: random views belong in the transform for training."
         expect(all(np.array_equal(other, image) for other, _ in others), message)
         yield f"{where}, the class, counted from 0, of a record of class 3, counted from 1", number
-        square = f"the whole of it squeezed into {side} x {side}, as red, green, blue of 0 to 1"
+        square = f"the whole of it squeezed into {side} x {side}, as red, green, blue (0 to 1)"
         whole = f"of a picture whose red grows to the right and green downwards, {square}"
         ends = (slice(edge), slice(-edge, None))
         for corner, (rows, columns) in zip(_CORNERS, itertools.product(ends, ends), strict=True):

@@ -161,20 +161,20 @@ def _crops_differ(program: ModuleType) -> str:
     for images, labels in epochs:
         for image, label in zip(images, labels, strict=True):
             places[label].add(tuple(image.mean(axis=(0, 1))[:2].round(1)))  # red: left; green: top
-    message = "Every picture is still cut at the same place in each epoch."
+    message = "Every picture is still cropped at the same position in each epoch."
     expect(all(len(corners) > 1 for corners in places.values()), message)
     all_places = set.union(*places.values())
-    expect(len(all_places) > 12, "All pictures of an epoch are cut at the same place.")
+    expect(len(all_places) > 12, "All pictures of an epoch are cropped at the same position.")
     red, green = map(np.ptp, zip(*all_places, strict=True))
     expect(min(red, green) > 15, "The crops hardly move, or they move along one axis only.")
-    return "Every epoch cuts each cached picture at another place."
+    return "Every epoch crops each cached picture at a new position."
 
 
 enter_patient(
     "6b",
     "crops",
     (
-        "The cache is where it should be. Which line decides where a picture is cut?",
+        "The cache is where it should be. Which line decides where a picture is cropped?",
         "How often does tf.data call crop: once for each picture, or once in all?",
         "TensorFlow's random ops draw each time that the graph runs. tf.random.uniform needs a shape and a dtype.",
     ),

@@ -53,7 +53,7 @@ def padding(stored_bytes: Callable) -> Cases:
         ((9, 100, 20), (1, 2, 0), 4, "9 x 128 x 24"),
         ((20, 20), (0, 1), 4, "128 x 24 (use an axis's number, not its size)"),
     ):
-        label = f"{list(shape)} of {item} bytes each with order {order} is stored as {layout}"
+        label = f"{list(shape)}, {item} bytes per element, with order {order} is stored as {layout}"
         yield label, stored_bytes(shape, order, item)
     return "Yours pads the right axes: the innermost to a multiple of 128, the next one to a multiple of 8."
 
@@ -66,7 +66,7 @@ def _images() -> np.ndarray:
     "8b",
     hints=(
         "Begin with tf.nn.space_to_depth(images, 4): everything after it works on a sixteenth of the positions.",
-        "Use few filters where there are many positions, and more filters after a pooling.",
+        "Use few filters where there are many positions, and more filters after a pooling layer.",
         "If the bound is too low, compare the times for bytes and arithmetic in the message; if the FLOP are too few, "
         "add filters in late layers.",
     ),

@@ -47,8 +47,8 @@ _LINES = [
 )
 def change(best_change: Callable) -> Cases:
     """The most cycles saved, and the whole before over the whole after."""
-    poolings = {"drop both poolings": ("max_pooling2d", 0.0)}
-    label = "Dropping the poolings saves 160,000 of 1,000,000 cycles, the faster convolution saves 200,000"
+    poolings = {"drop both pooling layers": ("max_pooling2d", 0.0)}
+    label = "Dropping the pooling layers saves 160,000 of 1,000,000 cycles, and the faster convolution saves 200,000"
     yield label, best_change(list(_LINES), poolings | {"a faster convolution": ("conv2d", 0.6)})
     label = (
         "A tenth of the convolution, the most expensive line, is 50,000 of 1,000,000 cycles; nine tenths of the head "
@@ -59,7 +59,7 @@ def change(best_change: Callable) -> Cases:
         "a small head": ("dense(x, 300)", 0.1),
     }
     yield label, best_change(list(_LINES), changes)
-    label = "No line sorts, so a faster sort saves nothing. Dropping both poolings saves 160,000 of 1,000,000 cycles"
+    label = "No line sorts, so a faster sort saves nothing. Dropping both pooling layers saves 160,000 of 1,000,000 cycles"
     yield label, best_change(list(_LINES), {"a faster sort": ("tf.sort", 0.0)} | poolings)
     return "Your function finds the change that saves most cycles of the whole step."
 
@@ -119,10 +119,10 @@ _FAR_MORE = "Far more images fit. How many bytes does one image take? (`availabl
     slips={
         '("arguments", "temporaries", "outputs", "code") -> ("temporaries",)': "Yours counts only the temporaries: "
         "arguments and outputs grow with the batch too.",
-        '"arguments",  -> ': f"Yours leaves out the arguments: so many images {_TOO_MANY}",
-        '"temporaries",  -> ': f"Yours leaves out the temporaries: so many images {_TOO_MANY}",
-        '"outputs",  -> ': f"Yours leaves out the outputs: so many images {_TOO_MANY}",
-        "// 128 * 128 -> // 128 * 128 + 128": f"Yours rounds up: so many images {_TOO_MANY}",
+        '"arguments",  -> ': f"Yours leaves out the arguments: that many images {_TOO_MANY}",
+        '"temporaries",  -> ': f"Yours leaves out the temporaries: that many images {_TOO_MANY}",
+        '"outputs",  -> ': f"Yours leaves out the outputs: that many images {_TOO_MANY}",
+        "// 128 * 128 -> // 128 * 128 + 128": f"Yours rounds up: that many images {_TOO_MANY}",
         " // 128 * 128 -> ": "That is not a multiple of 128: the last images would need padding.",
         "(used / per_core) -> used": _FAR_MORE,
         '("arguments",  -> ("available", "arguments", ': _FAR_MORE,
@@ -148,7 +148,7 @@ _CAST, ROWS = " if tensor.dtype == tf.float64 else tensor", 6
     "9d",
     hints=(
         "A batch may be a tuple, a dict, or a dict in a tuple: which function of tf.nest goes through all of it?",
-        "What do you do with a tensor of another type than float64?",
+        "What do you do with a tensor that is not float64?",
     ),
     why="Only float64 changes: integers, strings and the structure stay as they are.",
     slips={
@@ -215,7 +215,7 @@ def loop(shortest_loop: Callable) -> Cases:
     ):
         label = (
             f"Steps of {1e3 * step:g} ms, {1e3 * call:g} ms a call, a checkpoint every {checkpoint} steps, busy "
-            f"{share:.1%} of the time: the shortest loop that divides {checkpoint}, or {checkpoint}"
+            f"{share:.1%} of the time: the shortest loop that divides {checkpoint}, or {checkpoint} if none does"
         )
         result = shortest_loop(step, call, checkpoint, share)
         yield label, result

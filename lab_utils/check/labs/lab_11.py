@@ -55,12 +55,10 @@ def _parts(make: Callable, name: str, reasons: dict[str, str]) -> Cases:
     inputs, outputs = compiled.input_shardings[0], compiled.output_shardings
     yield f"Devices in the mesh, out of {_DEVICES}", len(jax.tree.leaves(inputs)[0].device_set)
     for key, shape in _SHAPES.items():
-        label = f"What each device holds of {key}, of the shape {shape}: {reasons[key]}"
+        label = f"What each device holds of {key}, which has the shape {shape}: {reasons[key]}"
         yield label, inputs[0][key].shard_shape(shape)
     for key, sharding in zip(("x", "target"), inputs[1:], strict=True):
-        label = (
-            f"What each device gets of {key}, of the shape {(_BATCH, _WIDTH)}: {reasons['batch']}"
-        )
+        label = f"What each device gets of {key}, which has the shape {(_BATCH, _WIDTH)}: {reasons['batch']}"
         yield label, sharding.shard_shape((_BATCH, _WIDTH))
     for key, shape in _SHAPES.items():
         label = f"What each device holds of the new {key}: {reasons['new']}"
@@ -140,7 +138,7 @@ def by_hand(all_reduce_bytes: Callable) -> Cases:
         noun = "two numbers, (data-parallel, tensor-parallel)"
         returns(sizes, several(sizes, 2), "all_reduce_bytes", noun)
         for way, bytes_ in zip(("data-parallel", "tensor-parallel"), sizes, strict=True):
-            label = f"Bytes all-reduced {way}, for a batch of {batch} and a width of {width}"
+            label = f"Bytes that the {way} step all-reduces, for a batch of {batch} and a width of {width}"
             yield label, bytes_, 1e-4  # the loss itself may be counted
     return "The one step all-reduces gradients, the other activations. Now ask the compiler."
 
@@ -164,7 +162,7 @@ def by_hand(all_reduce_bytes: Callable) -> Cases:
 def ring(all_reduce_seconds: Callable) -> Cases:
     """Twice n - 1 pieces of an n-th, over two links."""
     for bytes_, devices, link in ((4000, 4, 100), (4000, 2, 100), (9e6, 9, 5e5), (7e8, 256, 9e10)):
-        label = f"{bytes_:g} bytes, {devices} devices, {link:g} bytes/s a link"
+        label = f"{bytes_:g} bytes, {devices} devices, {link:g} bytes/s per link"
         pieces = f"a device sends 2 x {devices - 1} pieces of {bytes_ / devices:g} bytes over two links, in seconds"
         yield f"{label}: {pieces}", all_reduce_seconds(bytes_, devices, link)
     label = "One device has nobody to send to, so 4000 bytes take 0 s"

@@ -41,7 +41,7 @@ def rows_that_continue(continues: str) -> str:
     hints=(
         "The count, the last character and the line change in each iteration: those are the loop's variables.",
         "The loop has two reasons to stop. Which comparison tests each?",
-        "tf.tensor_scatter_nd_update writes one place of the line; its index has the shape [1, 1].",
+        "tf.tensor_scatter_nd_update writes one position of the line; its index has the shape [1, 1].",
     ),
     why="A compiled loop may have any number of iterations, as long as no tensor in it grows.",
 )
@@ -62,16 +62,16 @@ def line(write_line: Callable) -> Cases:
         inner = (node for function in definition.library.function for node in function.node_def)
         expect(
             any(node.op in ("While", "StatelessWhile") for node in (*definition.node, *inner)),
-            "There is no loop in the program: a Python loop puts one copy of its body there for each place. "
+            "There is no loop in the program: a Python loop puts one copy of its body there for each position. "
             "tf.while_loop runs as often as needed.",
         )
         past = (
-            f"With a line of {most} places the loop goes on past the last place: it should end at `end` or when the "
+            f"With a line of {most} positions the loop goes on past the last position: it should end at `end` or when the "
             "line is full, whichever comes first."
         )
         with as_wrong("", past, (tf.errors.InvalidArgumentError,)):
             text, count = (output.numpy() for output in program(tf.constant(3)))
-        reason = "the loop meets `end`" if most == 20 else "the line is full first"
+        reason = "the loop reaches `end`" if most == 20 else "the line is full first"
         label = f"From 3, `following` counts up, with end=9 and most={most} ({reason}): the first four characters, and "
         yield label + "how many are written", (text[:4].tolist(), int(count))
     return "Every line has one shape, and the loop ends when it should."
@@ -80,19 +80,19 @@ def line(write_line: Callable) -> Cases:
 @todo(
     "13c",
     hints=(
-        "Which shape do the scores have? Row i of them belongs to place i, and column j to the place that it sees.",
-        "Hide the later places before the softmax: which score gives a share of 0?",
+        "Which shape do the scores have? Row i of them belongs to position i, and column j to the position that it sees.",
+        "Hide the later positions before the softmax: which score gives a share of 0?",
         "tf.linalg.band_part keeps the part of a matrix on and below its diagonal; keras.ops.tri makes one.",
     ),
-    why="One matmul computes all places, and the mask keeps each place from looking ahead.",
+    why="One matmul computes all positions, and the mask keeps each position from looking ahead.",
     slips={
-        "scores = tf.where(earlier, scores, -1e9) -> ": "Each place looks at all places, even at later ones, which "
+        "scores = tf.where(earlier, scores, -1e9) -> ": "Each position looks at all positions, even at later ones, which "
         "hold the answer.",
-        "tf.where(earlier, -> tf.where(tf.transpose(earlier),": "The mask lets places look ahead, and hides the "
-        "earlier places.",
+        "tf.where(earlier, -> tf.where(tf.transpose(earlier),": "The mask lets positions look ahead, and hides the "
+        "earlier positions.",
         "tf.where(earlier, -> tf.where(keras.ops.tri(query.shape[1], k=1, dtype='bool'),": "The mask lets each "
-        "place look one place ahead.",
-        "tf.where(earlier, -> tf.where(keras.ops.tri(query.shape[1], k=-1, dtype='bool'),": "Each place sees "
+        "position look one position ahead.",
+        "tf.where(earlier, -> tf.where(keras.ops.tri(query.shape[1], k=-1, dtype='bool'),": "Each position sees "
         "itself too: the mask keeps the diagonal.",
         " / query.shape[-1] ** 0.5 -> ": "The scores are not divided by the square root of the width.",
         " / query.shape[-1] ** 0.5 ->  / query.shape[-1]": "The scores are divided by the width, not by its square "
@@ -102,14 +102,14 @@ def line(write_line: Callable) -> Cases:
         "tf.nn.softmax(scores) -> tf.nn.softmax(scores, axis=1)": "The shares of a row do not add up to 1: the "
         "softmax goes over the last axis.",
         "return tf.matmul(tf.nn.softmax(scores), value) -> return tf.nn.softmax(scores)": "Those are the shares: "
-        "multiply them with the values.",
+        "multiply them by the values.",
     },
 )
 def causal_attention(attend: Callable) -> Cases:
-    """Softmax-weighted values of the places so far, for several shapes."""
+    """Softmax-weighted values of the positions so far, for several shapes."""
     draw = np.random.default_rng(4).standard_normal
     for shape in ((3, 5, 4), (2, 9, 16)):
         values = attend(*(tf.constant(draw(shape), tf.float32) for _ in range(3)))
         returns(values, hasattr(values, "shape"), "attend", "a tensor")
-        yield f"What each place of {list(shape)} sees: itself and those before it", values, 1e-3
-    return "Each place sees itself and the places before it, in one matmul for all."
+        yield f"What each position of {list(shape)} sees: itself and those before it", values, 1e-3
+    return "Each position sees itself and the positions before it, in one matmul for all."

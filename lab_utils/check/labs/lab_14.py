@@ -24,7 +24,7 @@ _PICTURES = [b"\xff\xd8\xff\xfb\xef\xbe\x00", b"\x89PNG\r\n\x1a\n\xfe\xff", b"\x
         '{"b64": base64.b64encode(picture).decode()} -> base64.b64encode(picture).decode()': "The server reads base64 "
         'where it expects the picture\'s bytes. Either the object {"b64": ...} around a string is missing, or the '
         "bytes were encoded twice.",
-        "in pictures] -> in reversed(pictures)]": "The pictures arrive in another order: the answers have the order "
+        "in pictures] -> in reversed(pictures)]": "The pictures arrive in a different order: the answers have the order "
         "of the instances.",
     },
 )
@@ -34,13 +34,13 @@ def body(predict_body: Callable) -> Cases:
         text = predict_body(list(pictures))
         message = "That is a Python dict, but a request's body is a JSON string: json.dumps(...)."
         expect(not isinstance(text, dict), message)
-        returns(text, (str, bytes, bytearray), "predict_body", "text, a str, or its bytes")
+        returns(text, (str, bytes, bytearray), "predict_body", "the text, as str or bytes")
         try:
             pictures_read = rest.read_request(text)[0]
         except rest.RequestError as error:
             raise Wrong(_refusal(str(error))) from None
         hint = "str() of bytes writes b'...' around them; .decode() returns base64 as a str"
-        label = f"What the server reads of {words}: the bytes of each, unchanged, one instance a picture ({hint})"
+        label = f"What the server reads for {words}: the bytes of each, unchanged, one instance per picture ({hint})"
         yield label, pictures_read
     return "The server reads the bytes that you sent, with one instance for each picture."
 
@@ -109,7 +109,7 @@ class _Server:
     why="Halving finds one bad picture of n in about 2 log2(n) requests; single requests would need n.",
     slips={
         "pictures[:half]) + ask_all(ask, pictures[half:]) -> pictures[half:]) + ask_all(ask, pictures[:half])": "The "
-        "answers come in another order than the pictures.",
+        "answers come in a different order from the pictures.",
         "return [None] -> return []": "A refused picture has an answer too, None: without it, later answers move up.",
     },
 )
@@ -119,7 +119,9 @@ def one_bad(ask_all: Callable) -> Cases:
         (60, set(), 1), (60, {17}, 13), (60, {0}, 13), (60, {59}, 13), (32, {3, 4}, 17), (1, {0}, 1), (5, {0, 1, 2, 3, 4}, 9),
     ):  # fmt: skip
         server = _Server(bad)
-        words = f"{count} pictures, of which the server refuses {sorted(bad) or 'none'}"
+        words = (
+            f"{count} pictures, of which the server refuses those at {sorted(bad) or 'no index'}"
+        )
         try:
             with as_wrong(
                 "NoneType", "For a part of the pictures ask_all returns None: is a return missing?"
@@ -129,10 +131,10 @@ def one_bad(ask_all: Callable) -> Cases:
             raise Wrong(
                 f"{words}: your function raises the server's ValueError ({error})."
             ) from None
-        yield f"{words}: the answers", answers
+        yield f"{words}; the answers", answers
         if server.requests > most:
             raise Wrong(
-                f"{words}: you send {server.requests} requests, and {most} are enough. Try all at once first, then halves."
+                f"{words}: you send {server.requests} requests; {most} would be enough. Try all at once first, then halves."
             )
     return "Few requests get an answer for every picture that the server accepts."
 

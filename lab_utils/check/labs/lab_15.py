@@ -31,7 +31,7 @@ from lab_utils.estimator import tf, v1
         "tf.equal(step[0] % every, 0) -> step[0] % every == 0": "In an Estimator's graph `==` asks whether two "
         "tensors are the same object: let tf.equal compare.",
         ", tf.summary.record_if(tf.equal(step[0] % every, 0)) -> ": "Yours writes at every step: let record_if test "
-        "whether the step is a multiple of every.",
+        "whether the step is a multiple of `every`.",
         '            tf.summary.scalar("learning_rate", rate[0], step=step[0])\n -> ': "Nothing is written under "
         '"learning_rate".',
     },
@@ -61,7 +61,7 @@ def host_function(make_host_fn: Callable) -> Cases:
                 as_wrong(r"int\(\)|__index__|as a Python|using a (symbolic )?`?tf.Tensor", *python),
             ):
                 ops = host_fn(step, loss, rate)
-            message = "No writer records a summary of v1.summary.scalar: use tf.summary.scalar."
+            message = "No writer records a summary from v1.summary.scalar: use tf.summary.scalar."
             expect(all(op.type != "ScalarSummary" for op in graph.get_operations()), message)
             message = "host_fn returns no ops: summaries are recorded only within `with writer.as_default()`."
             expect(not isinstance(ops, list | tuple) or len(ops) > 0, message)
@@ -110,7 +110,7 @@ _SOON = "Yours once acts too soon. Count from the step at which it last acted, r
         "if step - self.last >= -> if step // self.steps * self.steps - self.last >=": _SOON,
         "if step - self.last >= self.steps: -> if step - self.last == self.steps:": "Yours never acts if a loop "
         "passes the step that is due: act after 50 steps or more.",
-        "self.action(step) -> self.action(self.steps)": "action gets another step: pass it the current step.",
+        "self.action(step) -> self.action(self.steps)": "action gets the wrong step: pass it the current step.",
     },
 )
 def hook(Every: type) -> Cases:
@@ -213,7 +213,7 @@ def sharing(share: Callable) -> Cases:
     yield label, alone
     for hosts in (1, 2, 4, 7, 10):
         shares = []
-        what = f"With 10 files and {hosts} hosts"
+        what = f"With 10 files and hosts={hosts}"
         for host in range(hosts):
             mine = share(list(files), _params(host, hosts))
             returns(mine, (list, tuple), "share", "a list of files")

@@ -7,8 +7,8 @@ from lab_utils.check.tools import a, as_wrong, expect
 from lab_utils.estimator import tf, v1
 
 _CLOSES = (
-    "Your function closes over a tensor of model_fn, which stays on the TPU: it may use nothing of the graph but its "
-    "own arguments."
+    "Your function closes over a tensor of model_fn, which stays on the TPU: of the graph, it may use only its own "
+    "arguments."
 )
 _CLASSES = (
     "v1.metrics.accuracy compares classes with classes, [B] with [B]: take the most likely class of each row of "

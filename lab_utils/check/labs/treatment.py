@@ -47,7 +47,7 @@ def _run(name: str, treatment: Any, run: Callable[[ModuleType], str]) -> str:
     except Wrong:
         raise
     except Exception as error:  # whatever the learner's lines raise
-        raise Wrong(f"The treated program fails. {failure(error)}") from None
+        raise Wrong(f"With your changes the program fails. {failure(error)}") from None
 
 
 def enter(id: str, hints: Sequence[str], why: str, check: Callable, *names: str) -> None:
@@ -64,7 +64,7 @@ def check_diagnosis(name: str, diagnosis: Any) -> str:
     expect(isinstance(diagnosis, Mapping), message)
     last = len(patient.sick.splitlines())
     for line, letter in diagnosis.items():
-        message = f"{line!r} is not a line of the program: they go from 1 to {last}."
+        message = f"{line!r} is not a line of the program: the lines go from 1 to {last}."
         expect(isinstance(line, int) and 0 < line <= last, message)
         expect(
             str(letter).strip().upper() in patient.choices,
@@ -77,9 +77,9 @@ def check_diagnosis(name: str, diagnosis: Any) -> str:
     for line, why in sorted(reasons.items()):
         faults = [fault for fault in places if line in places[fault]]
         if not faults:
-            healthy.append(f"Line {line} is healthy. {patient.word(line)}".rstrip())
+            healthy.append(f"Line {line} is correct. {patient.word(line)}".rstrip())
         elif why not in [fault.why for fault in faults]:
-            misread.append(str(line))
+            misread.append(f"line {line}")
     complete, single = len(right) == len(places), len(places) == 1
     if complete and not misread and not healthy:
         if single:
@@ -92,7 +92,7 @@ def check_diagnosis(name: str, diagnosis: Any) -> str:
     sentences = [] if single else [f"{len(right)} of {len(places)} faults found."]
     sentences += [f"Found: {fault.why}. {fault.comment}" for fault in right]
     if misread:
-        wrong = f"Something is wrong at line {', '.join(misread)}, but not for the reason that you give."
+        wrong = f"Something is wrong at {', '.join(misread)}, but not for the reason that you give."
         sentences.append(wrong)
     sentences += healthy
     missing = [

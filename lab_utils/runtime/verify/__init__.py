@@ -1,4 +1,4 @@
-"""Does training reach the chip in front of you, and how near to the compiler's bound? A report to hand on.
+"""Does training reach the chip in front of you, and how close to the compiler's bound? A report to hand on.
 
     python -m lab_utils.runtime --verify --output report.json
 

@@ -102,7 +102,7 @@ class Summary:
 
     @property
     def small_edge_share(self) -> float:
-        """The share of matmul FLOP with an edge below 128."""
+        """The share of matmul FLOP with a dimension below 128."""
         return self.share([item for item in self.products if min(item.edges) < 128])
 
 
