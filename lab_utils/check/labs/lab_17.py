@@ -44,11 +44,11 @@ def twin(keras_twin: Callable) -> str:
     expect(getattr(model, "optimizer", None) is not None, "Your model is not compiled.")
     program = loaded("questions", ward("questions").healthy)
     estimator, *_ = program.port(dropout=0.0)
-    ids, labels = program.questions(5 * 64, seed=3)
+    ids, labels = program.questions(15 * 64, seed=3)
     ones = np.ones(64, np.float32)
     batches = [
         ({"input_ids": ids[at : at + 64], "is_real_example": ones}, labels[at : at + 64])
-        for at in range(0, 5 * 64, 64)
+        for at in range(0, 15 * 64, 64)
     ]
     model(ids[:64])  # a model of one's own class has its weights from here on
     names = same_names([weight.path for weight in model.weights])
