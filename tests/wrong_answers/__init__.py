@@ -41,9 +41,14 @@ class Right:
 
     code: str
 
+    @property
+    def cell(self) -> str:
+        """The code as it stands in a cell."""
+        return textwrap.dedent(self.code).strip()
+
     def source(self, todo: str) -> str:
         """The solution's module with this cell at its end, whose names win."""
-        return f"{_solution(todo)}\n\n{textwrap.dedent(self.code).strip()}\n"
+        return f"{_solution(todo)}\n\n{self.cell}\n"
 
 
 def as_object(names: tuple[str, ...]) -> Right:
