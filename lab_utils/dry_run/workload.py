@@ -108,9 +108,9 @@ class Workload(Protocol):
             CannotLower, InputUnfit: as lower/errors.py says.
         """
 
-    def lower_alike(self, cores: int, batch: int) -> tuple[Program, Program]:
-        """The train step of `cores` cores and of one: random numbers are the same for an example, where
-        that can be had.
+    def lower_alike(self, cores: int, batch: int) -> tuple[Program, Program | None]:
+        """The train step of `cores` cores and of one that draws the same random numbers for an example;
+        None where some would differ.
         """
 
     def feed(self, cores: int) -> AbstractContextManager[tuple[Any, int | None]]:

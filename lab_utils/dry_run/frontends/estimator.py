@@ -49,11 +49,12 @@ class EstimatorWorkload(Workload):
         """One step of `mode`, as each of `cores` cores runs it."""
         return self._build(cores, mode, batch).lower()
 
-    def lower_alike(self, cores: int, batch: int) -> tuple[Program, Program]:
+    def lower_alike(self, cores: int, batch: int) -> tuple[Program, Program | None]:
         """The train step of `cores` cores and of one, that draw the same random numbers for an example."""
         many, one = (self._build(count, Mode.TRAIN, batch) for count in (cores, 1))
         draws = alike(many.step.graph, one.step.graph, cores, batch // cores)
-        return many.lower(draws), one.lower(draws)
+        program = many.lower(draws)
+        return program, None if program.random else one.lower(draws)
 
     def _build(self, cores: int, mode: Mode, batch: int | None) -> "_StepGraph":
         """The graph of a step. Of those of many cores only the last train step's is held: its variables'

@@ -62,11 +62,12 @@ class StepWorkload(Workload):
         """The train step, as each of `cores` cores runs it."""
         return self.program(self.traced(cores, batch), cores, batch)
 
-    def lower_alike(self, cores: int, batch: int) -> tuple[Program, Program]:
+    def lower_alike(self, cores: int, batch: int) -> tuple[Program, Program | None]:
         """The steps of `cores` cores and of one, that draw the same random numbers for an example."""
         many, one = (self.traced(number, batch) for number in (cores, 1))
         draws = alike(many.graph, one.graph, cores, batch // cores)
-        return self.program(many, cores, batch, draws), self.program(one, 1, batch, draws)
+        program = self.program(many, cores, batch, draws)
+        return program, None if program.random else self.program(one, 1, batch, draws)
 
     def feed(self, cores: int) -> AbstractContextManager[tuple[tf.data.Dataset | None, None]]:
         """The dataset, where one was given; its own first dimension is the batch."""
