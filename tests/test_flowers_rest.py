@@ -3,6 +3,8 @@
 import base64
 import io
 import json
+import shutil
+import subprocess
 import urllib.error
 import urllib.request
 
@@ -75,6 +77,10 @@ def test_an_exported_flowers_model_is_served(finished_run, tiny_photos, monkeypa
         first = said["predictions"][0]
         assert first.keys() == {"class", "class_id", "probabilities"}
         assert first["class"] == finished_run[1]["labels"][first["class_id"]]
+        if shutil.which("curl"):
+            command = server.command(f"'{sorted(tiny_photos.glob('*/* 1.jpg'))[0]}'")
+            by_curl = subprocess.run(["bash", "-c", command], stdout=subprocess.PIPE, check=True)
+            assert json.loads(by_curl.stdout)["predictions"] == [first]
         columns = asked(f"{server.url}:predict", {"inputs": [sent]})[1]["outputs"]
         assert columns["class"] == [first["class"]]
         moving = picture("WEBP", save_all=True, append_images=[Image.new("RGBA", (256, 256))])

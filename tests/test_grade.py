@@ -155,7 +155,7 @@ def test_of_an_experiment_that_was_changed_what_it_defines_is_run():
     (cell,) = (cell for cell in cells.plan(2, code_of(made)).cells if "max_steps=90" in cell.source)
     assert not cell.whole
     made = made_up_class.with_first(made_up_class.notebook(), made_up_class.CHEAT)
-    assert "cell 1 reaches into the checks" in cells.plan(2, code_of(made)).remarks[0]
+    assert "code cell 1 reaches into the checks" in cells.plan(2, code_of(made)).remarks[0]
 
 
 def graded(points, **more):
@@ -174,20 +174,23 @@ def test_the_table_has_a_row_a_learner_and_a_column_a_todo():
     table = page.rows(
         [
             (submission("ann", "first.ipynb"), graded("11000")),
-            (submission("ann", "second.ipynb"), graded("11100", remarks=["cell 3 reaches"])),
+            (submission("ann", "second.ipynb"), graded("11100", remarks=["code cell 3 reaches"])),
             (submission('=cmd("x")', lab=None), runs.Graded(None, problem="is empty")),
         ]
     )
     other, ann = csv.DictReader(io.StringIO(page.as_csv(table)))
     assert (ann["learner"], ann["points"], ann["of"]) == ("ann", "3", "5")
     assert [ann[id] for id in made_up_class.TODOS] == list("11100")
-    assert "first.ipynb: left out" in ann["remarks"] and "cell 3 reaches" in ann["remarks"]
+    assert "first.ipynb: left out" in ann["remarks"] and "code cell 3 reaches" in ann["remarks"]
     assert other["learner"].startswith("'=") and other["2a"] == "" and "is empty" in other["status"]
 
 
 def test_the_page_for_the_screen_has_no_names_and_no_remarks():
     result = graded("01111", remarks=["the same code"])
-    table = page.rows([(submission(who), result) for who in ("<script>ann", "bob")])
+    pairs = [(submission(who), result) for who in ("<script>ann", "bob")]
+    unread = submission("cid", lab=None), runs.Graded(None, problem="cannot be read")
+    table = page.rows([*pairs, unread])
+    assert "1 of them handed in no notebook that can be graded" in page.of_class(table)
     shown, teacher = page.of_class(table), page.of_teacher(table)
     assert "bob" not in shown and "same code" not in shown and "2 x" in shown
     assert "<h3>TODO 2a: make_optimizer</h3>" in shown and "<h3>TODO 2b" not in shown

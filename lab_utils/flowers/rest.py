@@ -24,6 +24,7 @@ from lab_utils.convert.images import to_rgb_jpeg
 from lab_utils.flowers.predict import Model
 
 INPUT, SIGNATURE = "image_bytes", "serving_default"
+_ASK = """echo '{{"instances": [{{"b64": "'$(base64 -w0 {picture})'"}}]}}' | curl -d @- {url}:predict"""
 
 
 class RequestError(ValueError):
@@ -105,6 +106,10 @@ class Server(ThreadingHTTPServer):
         self.url = f"http://127.0.0.1:{self.server_port}{self.path}"
         self.model = Model(saved_model)
 
+    def command(self, picture: str) -> str:
+        """What asks this server for a picture's class, in a shell."""
+        return _ASK.format(picture=picture, url=self.url)
+
     def close(self) -> None:
         """Ends the server and frees its port."""
         self.shutdown()
@@ -159,7 +164,8 @@ def main() -> int:
     except (OSError, OverflowError, RuntimeError) as error:
         print(f"rest: {flags.saved_model} on port {flags.port}: {error}", file=sys.stderr)
         return 1
-    print(f"serving {server.url}:predict; Ctrl-C ends it", flush=True)
+    print(f"serving {server.url}:predict; Ctrl-C ends it. To ask it, in another terminal:")
+    print(server.command("photograph.jpg"), flush=True)
     threading.Event().wait()
     return 0
 

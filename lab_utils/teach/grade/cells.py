@@ -52,9 +52,9 @@ def plan(lab: int, code: Sequence[Code]) -> Plan:
             continue
         answer = any(answers(todo, source) for todo in todos.of_lab(lab))
         experiment = _words(source) in experiments.values() or (id in experiments and not answer)
-        cells.append(Cell(f"cell {number}", source, whole=not experiment))
+        cells.append(Cell(f"code cell {number}", source, whole=not experiment))
         if _INSIDE.search(source) and not experiment:
-            remarks.append(f"cell {number} reaches into the checks or the running process")
+            remarks.append(f"code cell {number} reaches into the checks or the running process")
     if _work_of_solution(lab) <= work(lab, code):
         remarks.append("its answers are those of our solution, character by character")
     return Plan(lab, prelude, starters, cells, remarks)

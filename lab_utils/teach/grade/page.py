@@ -83,6 +83,7 @@ def of_class(table: Sequence[Row]) -> str:
         "class.html",
         title="The class",
         learners=len(table),
+        unread=sum(not row.labs for row in table),
         kinds=[*OUTCOMES, "met a limit"],
         counts=counts,
         stops=stops,
