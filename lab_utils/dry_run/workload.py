@@ -109,9 +109,7 @@ class Workload(Protocol):
         """
 
     def lower_alike(self, cores: int, batch: int) -> tuple[Program, Program | None]:
-        """The train step of `cores` cores and of one that draws the same random numbers for an example;
-        None where some would differ.
-        """
+        """The train step of `cores` cores, and of one with the same random numbers; None if some differ."""
 
     def feed(self, cores: int) -> AbstractContextManager[tuple[Any, int | None]]:
         """The input pipeline as one host reads it (None where there is none), and its batch size."""
