@@ -17,16 +17,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Finding", "Report", "Severity", "Stage", "dry_run"]
 
-_HOMES = {
-    "dry_run": "api",
-    "Report": "report.report",
-    "Finding": "records",
-    "Severity": "records",
-    "Stage": "records",
-}
+_HOMES = {"dry_run": "api", "Report": "report.report"}  # of the others: records
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES.get(name, 'records')}"), name)

@@ -60,8 +60,8 @@ def _wrap(text: str, first: str = "", then: str = "") -> list[str]:
 
 
 def _stage_lines(stage: StageResult) -> list[str]:
-    took, text = words.stage_words(stage)
-    head = f"{words.MARKS[stage.status]} {stage.stage:<8}{stage.status:<8} {took:>8}  "
+    mark, took, text = words.stage_words(stage)
+    head = f"{mark} {stage.stage:<8}{stage.status:<8} {took:>8}  "
     return _wrap(text, head, " " * len(head)) or [head.rstrip()]
 
 

@@ -8,10 +8,10 @@ import yaml
 
 from lab_utils.common.figures import counted, kind_text, memory, rounded, scaled
 from lab_utils.dry_run import rules
-from lab_utils.dry_run.records import CompiledStep, Finding, StageResult, Status
+from lab_utils.dry_run.records import CompiledStep, Finding, Severity, StageResult, Status
 from lab_utils.dry_run.report.outcome import Outcome
 
-MARKS = {Status.DONE: "✓", Status.FAILED: "✗", Status.SKIPPED: "–"}  # of what became of a stage
+_MARKS = {Status.DONE: "✓", Status.FAILED: "✗", Status.SKIPPED: "–"}
 
 _LINES_BASIS = (
     "The most expensive lines: estimated cycles, HBM traffic and FLOPs of matmuls, by the TPU compiler. What "
@@ -24,11 +24,13 @@ def title(finding: Finding) -> str:
     return rules.rule(finding.rule).title
 
 
-def stage_words(stage: StageResult) -> tuple[str, str]:
-    """How long a stage took ("" where it was skipped), and what it says."""
+def stage_words(stage: StageResult) -> tuple[str, str, str]:
+    """A mark, ✗ also for an error that was found; how long it took ("" if skipped), and what it says."""
+    errors = any(finding.severity is Severity.ERROR for finding in stage.findings)
     number = counted(len(stage.findings), "finding") if stage.findings else ""
     took = scaled(stage.seconds, "s") if stage.status != Status.SKIPPED else ""
-    return took, "; ".join(part for part in (number, stage.detail) if part)
+    mark = _MARKS[Status.FAILED if errors else stage.status]
+    return mark, took, "; ".join(part for part in (number, stage.detail) if part)
 
 
 def ignored(report: Outcome) -> list[str]:
