@@ -57,6 +57,21 @@ def test_a_skipped_stage_limits_what_ready_says():
     assert "as far as" not in report_of(done()).verdict_sentence
 
 
+def test_a_stage_that_found_an_error_has_no_tick():
+    error, note = (made.finding(severity=each) for each in (Severity.ERROR, Severity.NOTE))
+    for findings, mark in (([error], "✗"), ([note], "✓"), ([], "✓")):
+        report = report_of(done(*findings))
+        assert f"{mark} read" in str(report) and f"<b>{mark} read</b>" in report._repr_html_()
+
+
+def test_a_message_that_the_reason_quotes_stands_there_once():
+    facts = {"mode": "train", "error": "ValueError: no such layer"}
+    found = rules.finding(
+        "TPU199", Place("model.py", 3), message="ValueError: no such layer.", **facts
+    )
+    assert str(report_of(done(found))).count("no such layer") == 1
+
+
 def test_json_carries_figures_that_are_not_finite():
     stage = StageResult(Stage.RUN, Status.DONE)
     stage.figures.append(Figure("loss", math.nan, "", Kind.MEASURED))

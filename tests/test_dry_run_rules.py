@@ -44,9 +44,9 @@ def test_page_is_whole(rule):
 @pytest.mark.parametrize("rule", rules.catalogue().values(), ids=lambda rule: rule.id)
 def test_finding_is_filled_from_facts(rule):
     facts = {name: f"<{name}>" for name in rule.facts}
-    found = rules.finding(rule.id, "model.py:1", message="text", **facts)
+    found = rules.finding(rule.id, "model.py:1", message="its words", **facts)
     assert (found.rule, found.stage, found.lab) == (rule.id, rule.stage, rule.lab)
-    assert found.message == "text"
+    assert found.message == "its words"
     for name in rule.facts:
         assert f"<{name}>" in found.why + found.fix
     assert "{" not in re.sub(r"\{'name'.*?\}", "", found.why + found.fix)

@@ -129,8 +129,9 @@ def finding(
 ) -> Finding:
     """A finding of rule `id` at `place`, its why and fix filled from `facts`.
 
-    `message` is the text that TensorFlow or the compiler gave, or would have given on a TPU. With
-    `note` it is a note, whatever the rule's severity: it may well be what the program means.
+    `message` is the text that TensorFlow or the compiler gave, or would have given on a TPU; it is left out
+    where the why quotes it whole. With `note` it is a note, whatever the rule's severity: it may well be
+    what the program means.
 
     Raises:
         KeyError: there is no such rule.
@@ -143,4 +144,5 @@ def finding(
         )
     why, fix = _WORDS.format(entry.why, **facts), _WORDS.format(entry.fix, **facts)
     severity = Severity.NOTE if note else entry.severity
+    message = "" if message.rstrip(".") in why else message
     return Finding(id, entry.stage, severity, place, why, fix, entry.lab, message)
