@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 
 from lab_utils.common.figures import Figure, Kind, rounded, scaled
-from lab_utils.common.source import Place, place
+from lab_utils.common.source import Place, place, without_stacks
 from lab_utils.dry_run import elsewhere, rules
 from lab_utils.dry_run.records import Cost, Feed, Finding, Mode
 from lab_utils.dry_run.session import Session, Skip
@@ -47,7 +47,9 @@ def carry_out(session: Session) -> str:
             if reason := elsewhere.reason(error):
                 raise elsewhere.Elsewhere(reason) from error
             failed_at, name = place(error) or where, type(error).__name__
-            session.add([rules.finding("TPU503", failed_at, message=str(error), error=name)])
+            session.add(
+                [rules.finding("TPU503", failed_at, message=without_stacks(error), error=name)]
+            )
             return "the input pipeline failed"
     session.feed = feed
     try:
