@@ -53,7 +53,7 @@ BUDGET = {
     "equivalence": 425,
     "flowers": 2_000,
     "notebook": 525,
-    "port": 1_275,
+    "port": 1_300,
     "runtime": 1_125,
     "teach": 1_700,
 }

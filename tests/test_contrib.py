@@ -5,9 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from test_dry_run_main import command
 
+from lab_utils.estimator import v1
 from lab_utils.port.contrib import names, stand_ins
 
 FOLDER = Path(__file__).parent / "programs" / "sources" / "contrib"
@@ -58,6 +60,7 @@ def test_what_is_gone_has_no_place_but_advice(path):
 
 
 VERSION_1 = """
+import inspect
 import tensorflow as tf
 import tensorflow.compat.v1 as v1
 import tensorflow.compat.v2 as v2
@@ -73,6 +76,7 @@ ops.register_dense_tensor_like_type(type("Held", (), {}))
 assert v1.estimator.tpu.TPUEstimator is tf.compat.v1.estimator.tpu.TPUEstimator is tf.contrib.tpu.TPUEstimator
 assert again.layers.dense and v1.train.AdamOptimizer and v2.keras.Model and tf.compat.as_bytes("a") == b"a"
 assert tf.contrib.distribute.initialize_tpu_system is tf.tpu.experimental.initialize_tpu_system
+assert inspect.getargspec(lambda a, b=1, **more: 0) == (["a", "b"], None, "more", (1,))
 assert tpu.shard and tpu_context and training_ops.apply_adam and v1.placeholder is tf.placeholder
 """
 
@@ -81,6 +85,18 @@ def test_version_1_is_whole_by_each_of_its_names(tmp_path):
     (tmp_path / "names.py").write_text(VERSION_1)
     code = "from lab_utils.port import contrib; contrib.install(); import names"
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+
+
+def test_gradients_are_clipped_by_their_global_norm_where_they_are_applied():
+    with v1.Graph().as_default(), v1.Session() as session:
+        weights = [v1.get_variable(name, [2], initializer=v1.zeros_initializer()) for name in "ab"]
+        loss = 3 * weights[0][0] + 4 * weights[1][1]
+        optimizer = stand_ins.clip_gradients_by_norm(v1.train.GradientDescentOptimizer(1.0), 0.5)
+        train = optimizer.minimize(loss)
+        session.run(v1.global_variables_initializer())
+        session.run(train)
+        moved = session.run(weights)
+    np.testing.assert_allclose(moved, [[-0.3, 0], [0, -0.4]], rtol=1e-5)
 
 
 def test_hyperparameters():

@@ -8,8 +8,10 @@ today raises Gone, with what took its place, when it is used.
 import builtins
 import importlib
 import importlib.util
+import inspect
 import sys
 import types
+from collections import namedtuple
 from typing import Any
 
 from lab_utils.common import source
@@ -17,6 +19,7 @@ from lab_utils.port.contrib import names
 
 _import = builtins.__import__
 _used: dict[str, str] = {}
+_ArgSpec = namedtuple("ArgSpec", "args varargs keywords defaults")  # as Python had it up to 3.10
 
 # Private modules, and what they had in version 1, as tf-slim uses it; it stands in tf.compat.v1 today.
 _ABSENT = {
@@ -50,6 +53,11 @@ def install() -> None:
     builtins.__import__ = _stand_in_import
     for name, value in {"xrange": range, "unicode": str, "basestring": str, "long": int}.items():
         builtins.__dict__.setdefault(name, value)
+    vars(inspect).setdefault("getargspec", _getargspec)  # tensorflow-gan asks it
+
+
+def _getargspec(function: Any) -> tuple:
+    return _ArgSpec(*inspect.getfullargspec(function)[:4])
 
 
 def installed() -> bool:

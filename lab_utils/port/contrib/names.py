@@ -45,7 +45,7 @@ PREFIXES = {
     "data": ("data.experimental", "data", _STAND_INS),
     "distribute": ("distribute", "distribute.experimental", "tpu.experimental"),
     "eager": ("train", ""),
-    "estimator": ("estimator", "estimator.experimental"),
+    "estimator": ("estimator", "estimator.experimental", _STAND_INS),
     "feature_column": ("feature_column",),
     "framework": ("train", "tf_slim", "tf_slim.ops", "tf_slim.ops.variables", ""),
     "image": (_STAND_INS,),

@@ -1,4 +1,4 @@
-"""Names of tf.contrib.data, image, opt and training that TensorFlow has no more, in a few lines each."""
+"""Names of tf.contrib.data, estimator, image, opt and training that TensorFlow lost, in a few lines each."""
 
 import re
 import types
@@ -11,6 +11,19 @@ from lab_utils.estimator import tf, v1
 def batch_and_drop_remainder(batch_size: int) -> Callable:
     """For Dataset.apply: whole batches only. Today `batch(batch_size, drop_remainder=True)`."""
     return lambda dataset: dataset.batch(batch_size, drop_remainder=True)
+
+
+def clip_gradients_by_norm(optimizer: v1.train.Optimizer, clip_norm: float) -> v1.train.Optimizer:
+    """The optimizer itself, which from now on clips the gradients by their global norm."""
+    apply_gradients = optimizer.apply_gradients
+
+    def clip_and_apply(grads_and_vars: Iterable, *arguments: Any, **options: Any) -> tf.Operation:
+        gradients, variables = zip(*grads_and_vars, strict=True)
+        clipped, _ = tf.clip_by_global_norm(gradients, clip_norm)
+        return apply_gradients(list(zip(clipped, variables, strict=True)), *arguments, **options)
+
+    optimizer.apply_gradients = clip_and_apply
+    return optimizer
 
 
 def transform(

@@ -28,7 +28,9 @@ class Autoencoder(object):
         if mode == tf.estimator.ModeKeys.EVAL:
             metrics = (lambda pixels: {'mean': tf.metrics.mean(pixels)}, [pixels])
             return contrib_tpu.TPUEstimatorSpec(mode=mode, loss=loss, eval_metrics=metrics)
-        opt = contrib_tpu.CrossShardOptimizer(LARSOptimizer(self.hp.rate, weight_decay=self.hp.decay))
+        opt = tf.contrib.estimator.clip_gradients_by_norm(
+            LARSOptimizer(self.hp.rate, weight_decay=self.hp.decay), 4.0)
+        opt = contrib_tpu.CrossShardOptimizer(opt)
         return contrib_tpu.TPUEstimatorSpec(
             mode=mode, loss=loss, train_op=opt.minimize(loss, global_step=tf.train.get_global_step()))
 
