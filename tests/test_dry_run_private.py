@@ -55,7 +55,7 @@ def test_graphs_are_built_and_every_function_is_put_back():
     for each in trace(make(dense), Inputs(DATA), cores=8):
         assert each.error is None and each.spec is not None, f"{each.mode}, {each.error}, {HERE}"
     [found, *_] = trace_findings(trace(make(broken), Inputs(DATA), cores=8))
-    assert found.rule == "TPU199" and "in broken" in found.where and "mine" in found.message
+    assert found.rule == "TPU199" and "in broken" in found.where and "mine" in found.why
     for owner, name, value in owners:
         assert getattr(owner, name) is value, f"{name} was not put back, {HERE}"
 
