@@ -247,7 +247,7 @@ def test_a_step_function_from_end_to_end(jobs):  # noqa: F811
     report = dry_run(step, batch, "v2:1x1", progress=False)
     assert status(report)["compile"] == "done" and report.compiled[0].memory.used > 0, str(report)
     assert np.array_equal(weights.numpy(), np.zeros([6, 3]))
-    assert len(report.stages[3].figures) == 1, str(report)  # one batch, so one step
+    assert len(report.stages[3].figures) == 3, str(report)  # the one batch in each step
     assert "no input pipeline" in report.stages[4].detail
 
 

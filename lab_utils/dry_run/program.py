@@ -112,7 +112,7 @@ class Program:
 
     Attributes:
         per_core_batch: not a whole number only where cores share an example.
-        mode: "train", "eval", "predict", or "forward" for a bare step that changes no variable.
+        mode: "train", "eval", "predict", or "forward" for a bare step that trains no variable.
         hlo: a serialized HloModuleProto, or with a `partition` StableHLO as text; its parameters are
             `inputs`, its result tuple `outputs`.
         named_cores: how many cores the groups of its collectives name; 0 where they name none.

@@ -25,7 +25,7 @@ class Mode(StrEnum):
     EVAL = "eval"
     PREDICT = "predict"
     SERVING = "serving"  # what export_saved_model writes for a CPU
-    FORWARD = "forward"  # a bare step that changes no variable
+    FORWARD = "forward"  # a bare step that trains no variable
 
     @property
     def key(self) -> str:

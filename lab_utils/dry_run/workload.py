@@ -86,13 +86,11 @@ class Workload(Protocol):
 
     Attributes:
         name: what the report calls it.
-        most_steps: steps that its data suffice for; None where that is not known.
         feed_place: the learner's own place of the input pipeline.
     """
 
     name: str
     feed_place: Place
-    most_steps: int | None = None
 
     def trace(self, cores: int) -> list[Trace]:
         """The graphs that TPUEstimator builds, of each mode; none where the program is another."""

@@ -34,7 +34,8 @@ class StepWorkload(Workload):
         step_name: what reports call the step.
         where: the learner's line that the step comes from.
         trained: the variables that are trained; None where TensorFlow's own mark on them says it.
-        one_batch, may_add_up: as `Program` has them.
+        one_batch: as `Program` has it.
+        may_be_forward: it need not be a step of training, and is none where it writes no trainable variable.
     """
 
     dataset: tf.data.Dataset | None
@@ -42,7 +43,7 @@ class StepWorkload(Workload):
     step_name: str
     where: Place
     trainable: Sequence[tf.Variable] | None = None
-    one_batch, may_add_up = False, False
+    one_batch = may_be_forward = False
     feed_place = Place(text="the dataset")
 
     def traced(self, cores: int, batch: int | None = None) -> Any:
@@ -103,12 +104,13 @@ class StepWorkload(Workload):
             variables, constants, values = _resources(traced, captures, self.trainable)
         feeds += [(tensor, input_of(tensor.op.name, Role.CONSTANT, tensor)) for tensor in constants]
         results = [tensor for tensor in tf.nest.flatten(traced.outputs) if tensor is not None]
+        loss = results.pop(0) if results and results[0].shape.rank == 0 else None
         step = Step(
             traced.graph,
             feeds,
             variables,
-            results[0] if results else None,
-            {f"result/{number}": tensor for number, tensor in enumerate(results[1:], 1)},
+            loss,
+            {f"result/{number}": tensor for number, tensor in enumerate(results, 1)},
             list(traced.graph.control_outputs),  # ops that must run though no result needs them
             lambda names: {
                 name: values[name] for name in [*names, *(t.op.name for t in constants)]
@@ -116,10 +118,13 @@ class StepWorkload(Workload):
         )
         size = next((spec.shape[0] for spec in tf.nest.flatten(specs) if spec.shape.rank), 1)
         program = to_program(step, self.step_name, Mode.TRAIN, cores, size, draws)
-        if not any(output.role == Role.VARIABLE for output in program.outputs):
-            program.mode = Mode.FORWARD  # it changes nothing: no step of training
+        written = [
+            program.inputs[output.input] for output in program.outputs if output.input is not None
+        ]
+        if self.may_be_forward and not any(variable.trainable for variable in written):
+            program.mode = Mode.FORWARD
         program.where = self.where
-        program.one_batch, program.may_add_up = self.one_batch, self.may_add_up
+        program.one_batch, program.may_add_up = self.one_batch, True
         program.origin.read = lambda: self._read(cores, batch)
         return program
 
@@ -139,18 +144,19 @@ class StepWorkload(Workload):
 class FunctionWorkload(StepWorkload):
     """A function of one batch, with an example batch (features, labels) or a dataset of batches.
 
-    It returns the loss, or a nest of tensors whose first is the loss. Sums over the cores are what it asks
-    for itself: tf.distribute.get_replica_context().all_reduce, or tf.compat.v1.tpu.cross_replica_sum.
+    It returns the loss, or a nest of tensors whose first is the loss: this core's mean, or its part of the
+    global batch's. Sums over the cores are what its optimizers make under TPUStrategy, or what it asks for
+    itself: tf.distribute.get_replica_context().all_reduce, or tf.compat.v1.tpu.cross_replica_sum.
     """
 
-    one_batch = True
+    one_batch = may_be_forward = True
 
     def __init__(self, step: Callable, data: Any) -> None:
         self.step = getattr(step, "python_function", step)
         if isinstance(data, tf.data.Dataset):
             self.dataset, batches = data, datasets.whole_batches(data)
         else:
-            self.dataset, self.most_steps = None, 1
+            self.dataset = None
             has_no_labels = isinstance(data, tuple) and data[-1] is None
             example = data[:1] if has_no_labels else data
             # from_tensors would copy a batch that may be as large as the memory.

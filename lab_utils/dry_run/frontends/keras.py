@@ -5,7 +5,6 @@ from typing import Any
 from lab_utils.common.source import Place, place
 from lab_utils.dry_run.frontends.datasets import whole_batches
 from lab_utils.dry_run.frontends.function import StepWorkload, trace_step
-from lab_utils.dry_run.private import tensorflow as _tensorflow
 from lab_utils.estimator import tf
 
 
@@ -26,8 +25,6 @@ class KerasWorkload(StepWorkload):
         self.batches = whole_batches(dataset)
         self.name, self.step_name = f"Keras model {model.name!r}", f"train step of {model.name}"
         self.where = place(type(model)) or Place(text=model.name)
-        # A train_step of one's own may divide its loss by the global batch, and return it so.
-        self.may_add_up = not type(model).train_step.__module__.startswith(("keras.", "tf_keras."))
 
     @property
     def trainable(self) -> list[tf.Variable] | None:
@@ -50,5 +47,4 @@ class KerasWorkload(StepWorkload):
             results = model.train_step(data if is_tuple else data[0])
             return results.pop("loss", next(iter(results.values()), tf.constant(0.0)))
 
-        with _tensorflow.strategy(cores):
-            return trace_step(step, self.specs(cores, batch), cores)
+        return trace_step(step, self.specs(cores, batch), cores)

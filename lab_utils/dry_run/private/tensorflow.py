@@ -99,7 +99,8 @@ def replicas(cores: int) -> Iterator[None]:
     """Context manager: a function being traced is one of `cores` replicas.
 
     Sums over the cores that it asks of tf.distribute's replica context, or of
-    tf.compat.v1.tpu.cross_replica_sum, become CrossReplicaSum ops.
+    tf.compat.v1.tpu.cross_replica_sum, become CrossReplicaSum ops. Keras divides its own losses by the number
+    of replicas, and tf.nn.compute_average_loss does.
     """
 
     def all_reduce(self, reduce_op, value, options=None):
@@ -115,16 +116,14 @@ def replicas(cores: int) -> Iterator[None]:
         tpu_function.tpu_shard_context(cores),
         mock.patch.object(distribute_lib.ReplicaContext, "all_reduce", all_reduce),
         mock.patch.object(context, "num_replicas_in_sync", property(lambda self: cores)),
+        strategy(cores),
     ):
         yield
 
 
 @contextmanager
 def strategy(cores: int) -> Iterator[None]:
-    """Context manager: tf.distribute's strategy says that it has `cores` replicas, as a TPUStrategy would.
-
-    Keras divides its own losses by that number, and tf.nn.compute_average_loss does; optimizers sum.
-    """
+    """Context manager: tf.distribute's strategy says that it has `cores` replicas, as a TPUStrategy would."""
     number = property(lambda self: cores)
     with mock.patch.object(distribute_lib.StrategyBase, "num_replicas_in_sync", number):
         yield

@@ -9,7 +9,7 @@ import numpy as np
 
 from lab_utils.common.source import NOWHERE, Place
 from lab_utils.dry_run.program import Program, Role
-from lab_utils.dry_run.records import Finding
+from lab_utils.dry_run.records import Finding, Mode
 from lab_utils.dry_run.rules import finding, some
 
 # Relative to the larger value. Summation in another order gives 1e-6 or so.
@@ -137,25 +137,28 @@ def look_at_slots(program: Program, many: dict, one: dict, result: VirtualRun) -
 
     Args:
         many, one: what the child says of the variables after the first step on all cores and on one core. A
-            slot of an optimizer that began at zero then holds the step's gradients, as a momentum does.
+            variable that began at zero then holds the step's gradients, if it has the shape of a trained one
+            and does not differ between the cores, as the momentum of an optimizer.
     """
     if any(earlier.rule == "TPU403" for earlier in result.findings):
         return
-    trainable = [array.name for array in program.inputs if array.trainable]
+    shapes = {array.shape for array in program.inputs if array.trainable and array.shape}
+    names = {
+        array.name for array in program.inputs if array.shape in shapes and not array.trainable
+    }
+    names &= (many.keys() & one.keys()) - set(_differing([{"variables": many}]))
     slots = [
-        (one[name]["norm"], name, variable)
-        for variable in trainable
-        for name in many.keys() & one.keys()
-        if name.startswith(f"{variable}/")
-        and not program.origin.values[name].any()
+        (one[name]["norm"], name)
+        for name in names
+        if not program.origin.values[name].any()
         and one[name].get("norm", 0) > 0
         and math.isfinite(many[name]["norm"] + one[name]["norm"])
     ]
     if not slots:
         return
-    norm, name, variable = max(slots)  # small ones may hold rounding errors
+    norm, name = max(slots)  # small ones may hold rounding errors
     if many[name]["norm"] > SUM_RATIO * norm:
-        where = program.origin.place_of_write(variable)
+        where = program.origin.place_of_write(name)
         what = f"the norm of {name}, which holds gradients,"
         result.findings.append(_too_many(program, where, 1, what, many[name]["norm"], norm))
 
@@ -186,7 +189,8 @@ def look_at_values(
                 difference=f"{difference:.3g}",
             )
         )
-    if len(steps) == 1 or not trainable or _has_changed(program, trainable, after):
+    may_not_change = len(steps) == 1 or not trainable or program.mode == Mode.FORWARD
+    if may_not_change or _has_changed(program, trainable, after):
         return
     if accumulator := _accumulator(program, trainable, after):
         result.notes.append(

@@ -44,14 +44,13 @@ def carry_out(session: Session) -> Generator[None, None, str]:
 
     They are lowered beside the compiler, and run beside it where it leaves room, else when it is done.
     """
-    workload, program = session.workload, session.program()
+    program, steps = session.program(), session.steps
     if program.partition is not None:
         raise Skip(
             "a JAX step runs on virtual devices as it is: with "
             f'jax.config.update("jax_num_cpu_devices", {session.cores}) before JAX starts'
         )
-    beside, steps = leaves_room(program), workload.most_steps or session.steps
-    plan = affordable(program, steps)
+    beside, plan = leaves_room(program), affordable(program, steps)
     if plan is None:
         raise Skip(
             "two virtual cores with one example each would take more than this machine should give"
